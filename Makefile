@@ -1,0 +1,66 @@
+# Every target makes its own virtual environment (.venv) the first time it is run and installs
+# the versions of constraints.txt into it. Needed beforehand: Python >= 3.10, git and make.
+
+PYTHON ?= python3
+PYTEST_ARGS ?=
+TRAIN_ARGS ?=
+BENCH_ARGS ?=
+WORKERS ?= 2
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+LOWEST := .venv-lowest
+
+# Two workers with one thread each use two cores; more threads would fight over them.
+TEST_ENV := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1
+
+.DEFAULT_GOAL := help
+.PHONY: help install train test test-long test-lowest check format bench clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
+		awk -F'|' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+
+# The stamp is written last, so an interrupted installation is done again.
+$(STAMP): pyproject.toml constraints.txt
+	@echo "Installing into $(VENV): a minute or a few"
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 10) or sys.exit("Python >= 3.10 is needed, $(PYTHON) is " + sys.version.split()[0])'
+	@$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[all]'
+	@touch $(STAMP)
+
+$(LOWEST)/.installed: pyproject.toml constraints-lowest.txt
+	@$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet -c constraints-lowest.txt -e '.[all]'
+	@touch $@
+
+install: $(STAMP) ## make .venv and install everything
+
+train: $(STAMP) ## train a host, then print how it compares (runs/quickstart)
+	$(BIN)/python -m sb3_ext.quickstart $(TRAIN_ARGS)
+
+test: $(STAMP) ## the quick tests, in less than ten minutes on two cores
+	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+
+test-long: $(STAMP) ## the tests that take minutes: a million moves against the reference
+	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) -m long $(PYTEST_ARGS)
+
+test-lowest: $(LOWEST)/.installed ## the quick tests on the oldest versions that are allowed
+	$(TEST_ENV) $(LOWEST)/bin/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+
+check: $(STAMP) ## formatting, lint and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+format: $(STAMP) ## rewrite the files in the project's format
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(STAMP) ## moves per second for several numbers of parallel games
+	$(BIN)/python -m benchmarks.run $(BENCH_ARGS)
+
+clean: ## remove the environments and everything that can be made again, except runs/
+	rm -rf $(VENV) $(LOWEST) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""Rates, measured so that they can be checked: `python -m benchmarks.run`."""

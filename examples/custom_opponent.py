@@ -1,0 +1,27 @@
+"""An agent of one's own: it takes the axis whose largest coordinate is largest."""
+
+import torch
+
+import resgym
+
+
+@resgym.register_agent("tallest_axis")
+class TallestAxis:
+    role = "agent"
+
+    def act(self, state, coords, rng):
+        """state.points is int64 [N, P, D] with -1 in absent rows; coords bool [N, D]."""
+        tallest = state.points.amax(dim=1)
+        return torch.where(coords, tallest, -1).argmax(dim=1)
+
+
+def main(games: int = 2_000) -> dict[str, float]:
+    table = resgym.cross_play(
+        ["random", "zeillinger"], ["random", "choose_first", "tallest_axis"], games=games
+    )
+    print(table)
+    return {host: table.results[host]["tallest_axis"].rho for host in table.hosts}
+
+
+if __name__ == "__main__":
+    main()

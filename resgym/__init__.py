@@ -1,0 +1,59 @@
+"""Hironaka's polyhedral game, exactly and in batches, as Gymnasium environments.
+
+Importing the package registers ``resgym/Hironaka-v0``, ``resgym/HironakaHost-v0`` and
+``resgym/HironakaAgent-v0``.
+"""
+
+from __future__ import annotations
+
+from resgym.analysis.growth import resolution_tree
+from resgym.analysis.monomials import Exponents
+from resgym.analysis.parse import ParseError, parse
+from resgym.analysis.rho import CrossPlay, RhoResult, cross_play, rho
+from resgym.analysis.singularities import random_family, singularity, singularity_names
+from resgym.analysis.solver import Solution, solve
+from resgym.analysis.tree import ResolutionTree
+from resgym.envs import AlternatingPlayers, HironakaVectorEnv, register_envs
+from resgym.game import GameSpec, GameState, RowRandom, Stream, Transition, state_from_points
+from resgym.players import (
+    Player,
+    make_agent,
+    make_host,
+    register_agent,
+    register_host,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AlternatingPlayers",
+    "CrossPlay",
+    "Exponents",
+    "GameSpec",
+    "GameState",
+    "HironakaVectorEnv",
+    "ParseError",
+    "Player",
+    "ResolutionTree",
+    "RhoResult",
+    "RowRandom",
+    "Solution",
+    "Stream",
+    "Transition",
+    "cross_play",
+    "make_agent",
+    "make_host",
+    "parse",
+    "random_family",
+    "register_agent",
+    "register_envs",
+    "register_host",
+    "resolution_tree",
+    "rho",
+    "singularity",
+    "singularity_names",
+    "solve",
+    "state_from_points",
+]
+
+register_envs()

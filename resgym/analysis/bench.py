@@ -1,0 +1,139 @@
+"""Moves per second of a vector environment, measured so that the figure can be checked."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from resgym.envs.registration import one_seat_vector_env
+from resgym.game.spec import check_integer
+
+__all__ = ["BenchResult", "bench", "moves_per_second"]
+
+
+@dataclass(frozen=True)
+class BenchResult:
+    """Rates by batch size.
+
+    Attributes:
+        settings: what was run.
+        rates: for each number of games the rates of all repeats, in moves per second.
+    """
+
+    settings: dict[str, Any]
+    rates: dict[int, list[float]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "settings": self.settings,
+            "moves_per_second": {
+                str(size): {
+                    "median": statistics.median(rates),
+                    "min": min(rates),
+                    "max": max(rates),
+                }
+                for size, rates in self.rates.items()
+            },
+        }
+
+    def __str__(self) -> str:
+        lines = [", ".join(f"{key}={value}" for key, value in self.settings.items())]
+        lines.append(f"{'games':>7}  {'moves/s (median)':>17}  {'min':>12}  {'max':>12}")
+        for size, rates in self.rates.items():
+            lines.append(
+                f"{size:>7}  {statistics.median(rates):>17,.0f}  "
+                f"{min(rates):>12,.0f}  {max(rates):>12,.0f}"
+            )
+        return "\n".join(lines)
+
+
+def moves_per_second(env: Any, repeats: int, seconds: float) -> list[float]:
+    """Steps random play through ``VectorEnv.step``, resets included, after a warm-up.
+
+    Args:
+        env: a host-seat vector environment with tensor output.
+        repeats: how many rates to measure.
+        seconds: duration of each, at least.
+
+    Returns:
+        Moves (whole moves, host and agent) per second of each repeat.
+    """
+    on_cuda = env.device.type == "cuda"
+    number = int(env.single_action_space.n)
+    generator = torch.Generator(device=env.device).manual_seed(0)
+    # Actions are drawn beforehand: the rate is the environment's alone.
+    actions = [
+        torch.randint(number, (env.num_envs,), generator=generator, device=env.device)
+        for _ in range(64)
+    ]
+    env.reset(seed=0)
+    for step in range(32):
+        env.step(actions[step])
+    rates = []
+    for _ in range(repeats):
+        steps = 0
+        if on_cuda:
+            torch.cuda.synchronize()
+        begin = time.perf_counter()
+        while (elapsed := time.perf_counter() - begin) < seconds:
+            for _ in range(4):
+                env.step(actions[steps % 64])
+                steps += 1
+        if on_cuda:
+            torch.cuda.synchronize()
+            elapsed = time.perf_counter() - begin
+        rates.append(steps * env.num_envs / elapsed)
+    return rates
+
+
+def bench(
+    *,
+    batch_sizes: Sequence[int] = (1, 64, 1024, 4096, 16384),
+    dimension: int = 3,
+    max_num_points: int = 20,
+    max_value: int = 20,
+    device: str = "cpu",
+    backend: str = "auto",
+    repeats: int = 5,
+    seconds: float = 1.0,
+) -> BenchResult:
+    """Measures random play of both players for several numbers of parallel games.
+
+    Raises:
+        ValueError, TypeError: an argument is out of range; the message names it.
+    """
+    check_integer("repeats", repeats, 1)
+    if not seconds > 0:
+        raise ValueError(f"seconds must be above 0, got {seconds}")
+    rates: dict[int, list[float]] = {}
+    name = backend
+    for size in batch_sizes:
+        env = one_seat_vector_env(
+            "host",
+            check_integer("batch_sizes", size, 1),
+            opponent="random",
+            dimension=dimension,
+            max_num_points=max_num_points,
+            max_value=max_value,
+            device=device,
+            backend=backend,
+        )
+        name = env.table.backend.name
+        rates[size] = moves_per_second(env, repeats, seconds)
+        env.close()
+    settings = {
+        "dimension": dimension,
+        "max_num_points": max_num_points,
+        "max_value": max_value,
+        "device": device,
+        "backend": name,
+        "threads": torch.get_num_threads(),
+        "repeats": repeats,
+    }
+    return BenchResult(settings, rates)

@@ -1,0 +1,160 @@
+"""Exponents of monomials: the list that input returns, its checks, how monomials are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from resgym.game.spec import MAX_COORDINATE, MAX_DIMENSION
+
+__all__ = [
+    "Exponents",
+    "check_points",
+    "default_variables",
+    "monomial_pretty",
+    "monomial_text",
+    "position_pretty",
+    "script_runs",
+    "variable_pretty",
+]
+
+Point = tuple[int, ...]
+
+_SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+_SUBSCRIPTS = "₀₁₂₃₄₅₆₇₈₉"
+_RAISED = str.maketrans("0123456789", _SUPERSCRIPTS)
+_LOWERED = str.maketrans("0123456789", _SUBSCRIPTS)
+
+
+class Exponents(list[Point]):
+    """A list of exponent tuples that remembers the names of its variables.
+
+    It equals the plain list with the same tuples and is accepted wherever points are.
+
+    Args:
+        points: exponent tuples, all of one length D.
+        variables: D names; by default ``x, y, z, w`` or ``x_1`` to ``x_D``.
+    """
+
+    def __init__(self, points: Iterable[Point], variables: Sequence[str] | None = None) -> None:
+        super().__init__(points)
+        dimension = len(self[0]) if self else 0
+        self.variables: tuple[str, ...] = (
+            tuple(variables) if variables is not None else default_variables(dimension)
+        )
+
+    @property
+    def dimension(self) -> int:
+        """Number of variables D."""
+        return len(self.variables)
+
+    def __str__(self) -> str:
+        return " + ".join(monomial_text(point, self.variables) for point in self)
+
+    def pretty(self) -> str:
+        """As one reads it: ``x² + y³ + z⁵``."""
+        return position_pretty(self, self.variables)
+
+
+def default_variables(dimension: int) -> tuple[str, ...]:
+    """``x, y, z, w`` for up to four variables, ``x_1, ..., x_D`` beyond."""
+    if dimension <= 4:
+        return ("x", "y", "z", "w")[:dimension]
+    return tuple(f"x_{axis}" for axis in range(1, dimension + 1))
+
+
+def monomial_text(point: Point, variables: Sequence[str]) -> str:
+    """A monomial as one types it: ``x^2*y``; ``1`` for the constant."""
+    factors = [
+        name if power == 1 else f"{name}^{power}"
+        for name, power in zip(variables, point, strict=True)
+        if power
+    ]
+    return "*".join(factors) or "1"
+
+
+def monomial_pretty(point: Point, variables: Sequence[str]) -> str:
+    """A monomial as one reads it: ``x²y``; ``1`` for the constant."""
+    factors = [
+        variable_pretty(name) + ("" if power == 1 else str(power).translate(_RAISED))
+        for name, power in zip(variables, point, strict=True)
+        if power
+    ]
+    return "".join(factors) or "1"
+
+
+def position_pretty(points: Iterable[Point], variables: Sequence[str]) -> str:
+    """The monomials of a position joined by `` + ``."""
+    return " + ".join(monomial_pretty(point, variables) for point in points)
+
+
+def variable_pretty(name: str) -> str:
+    """A variable's name with its index lowered: ``x_1`` becomes ``x₁``."""
+    letter, mark, index = name.partition("_")
+    return letter + index.translate(_LOWERED) if mark and index.isdigit() else name
+
+
+def script_runs(text: str) -> list[tuple[str, str]]:
+    """Splits text as one reads it into runs with plain digits.
+
+    Returns:
+        (kind, characters) pairs in order; kind is ``base``, ``super`` or ``sub``.
+    """
+    runs: list[tuple[str, str]] = []
+    for character in text:
+        kind, plain = "base", character
+        if character in _SUPERSCRIPTS:
+            kind, plain = "super", str(_SUPERSCRIPTS.index(character))
+        elif character in _SUBSCRIPTS:
+            kind, plain = "sub", str(_SUBSCRIPTS.index(character))
+        if runs and runs[-1][0] == kind:
+            runs[-1] = (kind, runs[-1][1] + plain)
+        else:
+            runs.append((kind, plain))
+    return runs
+
+
+def check_points(points: Any, name: str = "points") -> list[Point]:
+    """Checked exponent tuples from lists, arrays or tensors.
+
+    Args:
+        points: a sequence of rows, each of 2 to 10 whole numbers from 0 to 2^59.
+        name: what to call the argument in messages.
+
+    Raises:
+        TypeError: it is no sequence of rows, or an entry is no whole number.
+        ValueError: it is empty, the rows differ in length, or an entry is out of range.
+    """
+    if hasattr(points, "tolist"):
+        points = points.tolist()
+    if isinstance(points, (str, bytes, dict)) or not isinstance(points, Iterable):
+        raise TypeError(f"{name} must be a list of exponent lists, got {points!r}")
+    rows = []
+    for index, row in enumerate(points):
+        if hasattr(row, "tolist"):
+            row = row.tolist()
+        if isinstance(row, (str, bytes, dict)) or not isinstance(row, Iterable):
+            raise TypeError(f"{name}[{index}] must be a list of exponents, got {row!r}")
+        rows.append(_check_row(list(row), f"{name}[{index}]"))
+        if len(rows[index]) != len(rows[0]):
+            raise ValueError(
+                f"{name}[{index}] must have {len(rows[0])} exponents like {name}[0], "
+                f"got {len(rows[index])}"
+            )
+    if not rows:
+        raise ValueError(f"{name} must have at least one exponent list, got an empty list")
+    dimension = len(rows[0])
+    if not 2 <= dimension <= MAX_DIMENSION:
+        raise ValueError(f"{name} must have 2 to {MAX_DIMENSION} variables, got {dimension}")
+    return rows
+
+
+def _check_row(row: list[Any], name: str) -> Point:
+    for value in row:
+        if isinstance(value, bool) or not hasattr(value, "__index__"):
+            raise TypeError(
+                f"{name} must hold whole numbers, got {value!r} ({type(value).__name__})"
+            )
+        if not 0 <= value <= MAX_COORDINATE:
+            raise ValueError(f"{name} must hold exponents from 0 to 2^59, got {value}")
+    return tuple(int(value) for value in row)

@@ -1,0 +1,362 @@
+"""The command line ``resgym``: rho, cross-play, tree, solve, play, check and bench."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NoReturn
+
+__all__ = ["main"]
+
+
+class _Parser(argparse.ArgumentParser):
+    """As argparse, with errors in one line."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+
+def _add_game(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("game")
+    group.add_argument("--dimension", type=int, default=3, help="axes, 2 to 10 (default 3)")
+    group.add_argument(
+        "--max-num-points", type=int, default=20, help="points of a random start (default 20)"
+    )
+    group.add_argument(
+        "--max-value", type=int, default=20, help="starts are uniform on 0..this (default 20)"
+    )
+    group.add_argument(
+        "--max-moves", type=int, default=200, help="games are cut after so many (default 200)"
+    )
+
+
+def _add_play(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--games", type=int, default=10_000, help="games a pairing (default 10000)")
+    parser.add_argument("--seed", type=int, default=0, help="fixes starts and players (default 0)")
+    parser.add_argument("--device", default="cpu", help="cpu (default) or cuda[:n]")
+    _add_game(parser)
+
+
+def _add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+
+
+def _game_arguments(args: argparse.Namespace) -> dict[str, Any]:
+    names = ("games", "seed", "device", "dimension", "max_num_points", "max_value", "max_moves")
+    return {name: getattr(args, name) for name in names}
+
+
+def _print(result: Any, as_json: bool) -> None:
+    print(json.dumps(result.to_dict(), indent=2) if as_json else result)
+
+
+def _rho(args: argparse.Namespace) -> None:
+    from resgym.analysis.rho import rho
+
+    _print(rho(args.host, args.agent, **_game_arguments(args)), args.json)
+
+
+def _cross_play(args: argparse.Namespace) -> None:
+    from resgym.analysis.rho import cross_play
+
+    _print(cross_play(args.hosts, args.agents, **_game_arguments(args)), args.json)
+
+
+def _check(args: argparse.Namespace) -> None:
+    import gymnasium
+
+    from resgym.testing import ContractError, check_vector_env
+
+    failures = {}
+    modes = ("SAME_STEP", "NEXT_STEP", "DISABLED")
+    try:
+        gymnasium.spec(args.id)
+        for mode in modes:
+            try:
+                check_vector_env(
+                    lambda n, mode=mode: gymnasium.make_vec(  # type: ignore[misc]
+                        args.id, num_envs=n, autoreset_mode=mode
+                    ),
+                    steps=args.steps,
+                    seed=args.seed,
+                )
+            except ContractError as error:
+                failures[mode] = str(error)
+    except (gymnasium.error.Error, ImportError) as error:
+        raise ValueError(
+            f"id must be a registered environment, got {args.id!r}: {error}"
+        ) from error
+    if args.json:
+        print(json.dumps({"id": args.id, "ok": not failures, "failures": failures}, indent=2))
+    else:
+        for mode in modes:
+            print(f"{args.id} {mode}: {failures.get(mode, 'ok')}")
+    if failures:
+        raise SystemExit(1)
+
+
+def _parse_start(args: argparse.Namespace) -> Any:
+    """The position of the argument ``start``; notices go to stderr, one line each."""
+    import warnings
+
+    from resgym.analysis.parse import parse
+
+    with warnings.catch_warnings(record=True) as notices:
+        warnings.simplefilter("always")
+        points = parse(args.start)
+    for notice in notices:
+        print(f"resgym {args.command}: {notice.message}", file=sys.stderr)
+    return points
+
+
+_TREE_FILES: dict[str, Callable[[Any], str]] = {
+    ".dot": lambda tree: tree.to_dot(),
+    ".html": lambda tree: tree.to_html(),
+    ".json": lambda tree: tree.to_json(indent=2),
+    ".svg": lambda tree: tree.to_svg(),
+    ".txt": lambda tree: tree.to_text(),
+}
+
+
+def _tree_file(name: str) -> Path:
+    path = Path(name)
+    if path.suffix.lower() not in _TREE_FILES:
+        raise argparse.ArgumentTypeError(
+            f"must end in one of {', '.join(_TREE_FILES)}, got {path.name!r}"
+        )
+    if not path.parent.is_dir():
+        raise argparse.ArgumentTypeError(f"must be in a folder that exists, got {name!r}")
+    return path
+
+
+def _show_tree(tree: Any, args: argparse.Namespace, heading: str) -> None:
+    """Prints a tree's figures and outline, and writes it to a file if one is named."""
+    if not args.json:
+        print(heading)
+        if tree is not None:
+            print(tree.to_text())
+    if args.out is None:
+        return
+    if tree is None:
+        raise ValueError(f"out: there is no tree to write to {args.out}")
+    aside = args.out.with_name(args.out.name + ".tmp")
+    aside.write_text(_TREE_FILES[args.out.suffix.lower()](tree))
+    aside.replace(args.out)
+    print(f"written to {args.out}", file=sys.stderr)
+
+
+def _tree(args: argparse.Namespace) -> None:
+    from resgym.analysis.growth import resolution_tree
+
+    tree = resolution_tree(
+        _parse_start(args),
+        args.host,
+        max_depth=args.max_depth,
+        max_nodes=args.max_nodes,
+        smooth_stop=args.smooth_stop,
+        reposition=args.reposition,
+        seed=args.seed,
+    )
+    if args.json:
+        print(tree.to_json(indent=2))
+    cut = "" if tree.complete else f", {tree.num_cut} branches cut"
+    _show_tree(
+        tree,
+        args,
+        f"depth {tree.depth}, {tree.num_nodes} nodes, {tree.num_leaves} leaves{cut}",
+    )
+
+
+def _solve(args: argparse.Namespace) -> None:
+    from resgym.analysis.solver import solve
+
+    solution = solve(
+        _parse_start(args),
+        args.objective,
+        max_depth=args.max_depth,
+        time_limit=args.time_limit,
+        progress=sys.stderr.isatty(),
+        agent=args.agent,
+        host=args.host,
+    )
+    if args.json:
+        print(json.dumps(solution.to_dict(), indent=2))
+    _show_tree(solution.tree, args, str(solution))
+
+
+def _play(args: argparse.Namespace) -> None:
+    from resgym.analysis.play import play, random_position
+
+    # With --json the conversation must not mix with the result.
+    target = sys.stderr if args.json else sys.stdout
+    if args.start is None:
+        sizes = (args.dimension, args.max_num_points, args.max_value)
+        points = random_position(*sizes, seed=args.seed)
+    else:
+        points = _parse_start(args)
+    record = play(
+        points,
+        args.seat,
+        args.opponent,
+        seed=args.seed,
+        max_moves=args.max_moves,
+        target=target,
+    )
+    if args.json:
+        result = {"variables": list(points.variables), "seat": args.seat, **record.to_dict()}
+        print(json.dumps(result, indent=2))
+
+
+def _bench(args: argparse.Namespace) -> None:
+    from resgym.analysis.bench import bench
+
+    _print(
+        bench(
+            batch_sizes=args.batch_sizes,
+            dimension=args.dimension,
+            max_num_points=args.max_num_points,
+            device=args.device,
+            backend=args.backend,
+            repeats=args.repeats,
+            seconds=args.seconds,
+        ),
+        args.json,
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    from resgym.players import agent_names, host_names
+
+    parser = _Parser(
+        prog="resgym",
+        description="Hironaka's polyhedral game: measure players, grow and solve resolution trees.",
+        epilog="examples: resgym rho zeillinger choose_first --games 20000; resgym tree E8",
+    )
+    commands = parser.add_subparsers(title="commands", dest="command", required=True)
+    hosts = f"one of {', '.join(host_names())}, or a saved model's path"
+    agents = f"one of {', '.join(agent_names())}, or a saved model's path"
+
+    command = commands.add_parser("rho", help="games finished per move, host against agent")
+    command.add_argument("host", help=hosts)
+    command.add_argument("agent", help=agents)
+    _add_play(command)
+    _add_json(command)
+    command.set_defaults(run=_rho)
+
+    command = commands.add_parser("cross-play", help="a table of rho, hosts against agents")
+    command.add_argument(
+        "--hosts", nargs="+", default=["random", "all_coord", "zeillinger"], help=hosts
+    )
+    command.add_argument(
+        "--agents", nargs="+", default=["random", "choose_first", "choose_last"], help=agents
+    )
+    _add_play(command)
+    _add_json(command)
+    command.set_defaults(run=_cross_play)
+
+    command = commands.add_parser("check", help="does an environment keep the vector contract?")
+    command.add_argument("id", help="a Gymnasium id, for example resgym/HironakaHost-v0")
+    command.add_argument("--steps", type=int, default=200, help="steps to play (default 200)")
+    command.add_argument("--seed", type=int, default=0)
+    _add_json(command)
+    command.set_defaults(run=_check)
+
+    start = "E8, a polynomial like x^2+y^3+z^5, exponent lists or a file"
+    out = "write the tree to this file: .svg, .html, .dot, .json or .txt"
+    command = commands.add_parser("tree", help="the resolution tree of a host")
+    command.add_argument("start", help=start)
+    command.add_argument("--host", default="zeillinger", help=f"{hosts} (default zeillinger)")
+    command.add_argument("--max-depth", type=int, default=100, help="moves (default 100)")
+    command.add_argument("--max-nodes", type=int, default=100_000, help="(default 100000)")
+    command.add_argument(
+        "--smooth-stop", action="store_true", help="end also at a monomial of degree one"
+    )
+    command.add_argument(
+        "--reposition", action="store_true", help="follow the strict transform (see the docs)"
+    )
+    command.add_argument("--seed", type=int, default=0, help="for hosts that draw (default 0)")
+    command.add_argument("--out", type=_tree_file, metavar="FILE", help=out)
+    _add_json(command)
+    command.set_defaults(run=_tree)
+
+    command = commands.add_parser("solve", help="the optimal value of a position, with proof")
+    command.add_argument("start", help=start)
+    command.add_argument(
+        "--objective",
+        choices=("depth", "nodes"),
+        default="depth",
+        help="moves on the longest branch, or nodes of the tree (default depth)",
+    )
+    command.add_argument("--max-depth", type=int, help="look at so many moves only")
+    command.add_argument("--time-limit", type=float, metavar="SECONDS", help="stop after these")
+    command.add_argument("--agent", help="the shortest game against this agent instead")
+    command.add_argument("--host", help="the longest game that this host can be forced to instead")
+    command.add_argument("--out", type=_tree_file, metavar="FILE", help=out)
+    _add_json(command)
+    command.set_defaults(run=_solve)
+
+    command = commands.add_parser("play", help="play a game in the terminal")
+    command.add_argument("start", nargs="?", help=f"{start}; random if left out")
+    command.add_argument(
+        "--as",
+        dest="seat",
+        choices=("host", "agent"),
+        default="agent",
+        help="your seat (default agent)",
+    )
+    command.add_argument(
+        "--opponent",
+        help="a player's name or a saved model's path (default zeillinger as host, random as "
+        "agent)",
+    )
+    command.add_argument("--seed", type=int, default=0, help="fixes start and opponent (default 0)")
+    _add_game(command)
+    _add_json(command)
+    command.set_defaults(run=_play)
+
+    command = commands.add_parser("bench", help="moves per second of the vector environment")
+    command.add_argument(
+        "--batch-sizes", type=int, nargs="+", default=[1, 64, 1024, 4096, 16384], metavar="B"
+    )
+    command.add_argument("--dimension", type=int, default=3)
+    command.add_argument("--max-num-points", type=int, default=20)
+    command.add_argument("--device", default="cpu")
+    command.add_argument("--backend", default="auto")
+    command.add_argument("--repeats", type=int, default=5, help="the median is printed (default 5)")
+    command.add_argument("--seconds", type=float, default=1.0, help="a repeat (default 1)")
+    _add_json(command)
+    command.set_defaults(run=_bench)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line; returns the exit code (2 for bad input, with one line on stderr)."""
+    import resgym  # noqa: F401  registers the environments
+    from resgym.analysis.parse import ParseError
+
+    args = _parser().parse_args(arguments)
+    try:
+        args.run(args)
+        sys.stdout.flush()
+    except ParseError as error:
+        # Its second line is the input, with a caret below it.
+        print(f"resgym {args.command}: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (ValueError, TypeError, OSError) as error:
+        print(f"resgym {args.command}: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

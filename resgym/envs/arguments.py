@@ -1,0 +1,153 @@
+"""The doors of the vector environments: everything that a caller hands in is checked here."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium.vector import AutoresetMode
+from torch import Tensor
+
+from resgym.game.spec import check_integer
+
+__all__ = [
+    "MAX_SEED",
+    "check_choice",
+    "parse_actions",
+    "parse_autoreset_mode",
+    "parse_integers",
+    "parse_options",
+    "parse_reset_mask",
+    "parse_seeds",
+    "shorten",
+]
+
+MAX_SEED = 2**63 - 1
+
+
+def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
+    """``value`` if it is one of the choices, else a ValueError that lists them."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
+    return str(value)
+
+
+def parse_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
+    """The mode of an enum member, its name or its value."""
+    if isinstance(mode, AutoresetMode):
+        return mode
+    for member in AutoresetMode:
+        if isinstance(mode, str) and mode.lower() in (member.name.lower(), member.value.lower()):
+            return member
+    names = [member.name for member in AutoresetMode]
+    raise ValueError(f"autoreset_mode must be one of {names}, got {mode!r}")
+
+
+def parse_options(options: Any) -> dict[str, Any]:
+    """The options of a reset, as a new dict with known keys only."""
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise TypeError(f"options must be a dict, got {options!r}")
+    unknown = [key for key in options if key not in ("points", "reset_mask")]
+    if unknown:
+        raise ValueError(f"options must be 'points' or 'reset_mask', got {unknown}")
+    return dict(options)
+
+
+def parse_seeds(seed: Any, num_envs: int, fresh: bool) -> list[int | None]:
+    """One seed per row.
+
+    Args:
+        seed: s for s, s + 1, ...; or one per row, None for none; or None.
+        num_envs: number of rows.
+        fresh: rows without a seed get one of the system's entropy, else None.
+
+    Raises:
+        TypeError: a seed is no integer.
+        ValueError: a seed is outside 0..2^63-1, or there are not as many as rows.
+    """
+    if isinstance(seed, (Tensor, np.ndarray)):
+        seed = seed.tolist()
+    values: list[int | None]
+    if seed is None:
+        values = [None] * num_envs
+    elif isinstance(seed, Sequence) and not isinstance(seed, (str, bytes)):
+        if len(seed) != num_envs:
+            raise ValueError(f"seed must be an integer or {num_envs} of them, got {len(seed)}")
+        values = [
+            None if each is None else check_integer(f"seed[{row}]", each, 0, MAX_SEED)
+            for row, each in enumerate(seed)
+        ]
+    else:
+        first = check_integer("seed", seed, 0, MAX_SEED - (num_envs - 1))
+        values = list(range(first, first + num_envs))
+    if fresh and None in values:
+        entropy = secrets.randbits(62)
+        values = [entropy + row if each is None else each for row, each in enumerate(values)]
+    return values
+
+
+def parse_integers(name: str, values: Any, length: int, device: torch.device) -> Tensor:
+    """int64 [length] on a device, from a tensor, an array or a list of integers.
+
+    Raises:
+        TypeError: they are no integers.
+        ValueError: they have another shape.
+    """
+    if not isinstance(values, Tensor):
+        try:
+            values = np.asarray(values)
+        except ValueError as error:
+            raise ValueError(f"{name} must have shape ({length},), got a ragged list") from error
+    if tuple(values.shape) != (length,):
+        raise ValueError(f"{name} must have shape ({length},), got {tuple(values.shape)}")
+    if isinstance(values, Tensor):
+        whole = not (values.is_floating_point() or values.is_complex())
+        whole = whole and values.dtype != torch.bool
+    else:
+        whole = np.issubdtype(values.dtype, np.integer)
+    if not whole:
+        raise TypeError(f"{name} must be integers, got dtype {values.dtype}")
+    if isinstance(values, np.ndarray):
+        values = torch.from_numpy(values.astype(np.int64))
+    return values.to(device, torch.int64)
+
+
+def parse_actions(actions: Any, num_envs: int, device: torch.device) -> Tensor:
+    """int64 [N] on a device; see `parse_integers`."""
+    return parse_integers("actions", actions, num_envs, device)
+
+
+def parse_reset_mask(mask: Any, num_envs: int, device: torch.device, started: bool) -> Tensor:
+    """Bool [N], all rows for None.
+
+    Raises:
+        ValueError: a wrong shape or dtype, no row, or not every row at the first reset.
+    """
+    if mask is None:
+        return torch.ones(num_envs, dtype=torch.bool, device=device)
+    try:
+        tensor = mask if isinstance(mask, Tensor) else torch.as_tensor(np.asarray(mask))
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"reset_mask must be bool of shape ({num_envs},), got {mask!r}") from error
+    if tuple(tensor.shape) != (num_envs,) or tensor.dtype != torch.bool:
+        raise ValueError(
+            f"reset_mask must be bool of shape ({num_envs},), "
+            f"got {tensor.dtype} of shape {tuple(tensor.shape)}"
+        )
+    if not bool(tensor.any()):
+        raise ValueError("reset_mask must have at least one True, got none")
+    if not started and not bool(tensor.all()):
+        raise ValueError("reset_mask must be all True at the first reset")
+    return tensor.to(device)
+
+
+def shorten(values: list[int]) -> str:
+    """A list of integers, as a range where it is a long one."""
+    if len(values) > 12 and values == list(range(values[0], values[-1] + 1)):
+        return f"{values[0]}..{values[-1]}"
+    return str(values)

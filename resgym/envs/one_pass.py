@@ -1,0 +1,145 @@
+"""A whole step or reset by the backend's single operation, where it has one for what is played."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from resgym.game.rng import RowRandom
+from resgym.game.state import GameState
+from resgym.kernels.step import Fields, Played, Seat, Started, StepPlan
+
+if TYPE_CHECKING:
+    from resgym.envs.alternating import AlternatingPlayers
+    from resgym.envs.autoreset import TensorVectorEnv
+    from resgym.envs.two_player import HironakaVectorEnv
+
+__all__ = ["start_in_one_pass", "step_in_one_pass", "step_plan"]
+
+
+def step_plan(
+    env: AlternatingPlayers | HironakaVectorEnv, seat: Seat, opponent: str | None
+) -> StepPlan | None:
+    """The plan of an environment's steps as it is now; None if its reward is a function.
+
+    Args:
+        env: the environment.
+        seat: whose actions it takes.
+        opponent: the `resgym.players.compiled_name` of who answers.
+    """
+    if not isinstance(env.reward, str):
+        return None
+    return StepPlan(
+        spec=env.table.spec,
+        start_spec=env.table.start_spec,
+        seat=seat,
+        opponent=opponent,
+        reward=env.reward,
+        invalid_action=env.invalid_action,
+        autoreset_mode=env.autoreset_mode.name,
+        max_episode_steps=env.max_episode_steps,
+        scale_observation=env.scale_observation,
+    )
+
+
+Result = tuple[Any, Any, Any, Any, dict[str, Any]]
+
+
+def step_in_one_pass(env: TensorVectorEnv, actions: torch.Tensor) -> Result | None:
+    """Steps an environment, with the results that the same step has in parts.
+
+    Args:
+        env: the environment, not closed and started.
+        actions: int64 [N], not checked otherwise.
+
+    Returns:
+        What ``step`` returns. None, with nothing changed, if the backend has no such operation or
+        the step is to be refused: then the way in parts does the work, or finds the words.
+    """
+    play = env.table.backend.play_step
+    plan = None if play is None else env._plan()
+    if play is None or plan is None:
+        return None
+    played = play(plan, _fields(env), actions, env._memory)
+    if played is None:
+        return None
+    _keep(env, played)
+    return _results(env, played)
+
+
+def start_in_one_pass(env: TensorVectorEnv, mask: torch.Tensor) -> Any:
+    """Starts episodes from random positions in the rows of ``mask``, bool [N].
+
+    Returns:
+        The observation of all rows. None, with nothing changed, if the backend has no such
+        operation.
+    """
+    start = env.table.backend.play_start
+    plan = None if start is None else env._plan()
+    if start is None or plan is None:
+        return None
+    started = start(plan, _fields(env), mask)
+    if started is None:
+        return None
+    _keep(env, started)
+    give = _giver(env)
+    return env._observation(give(started.points), give(started.coords))
+
+
+def _fields(env: TensorVectorEnv) -> Fields:
+    table = env.table
+    return Fields(
+        points=table.state.points,
+        counts=table.state.count,
+        coords=table.coords,
+        half_moves=table.half_moves,
+        seed=table.seed,
+        episode=table.episode,
+        key=table._episode_rng.key,
+        returns=env._return,
+        lengths=env._length,
+        ended=env._ended,
+    )
+
+
+def _keep(env: TensorVectorEnv, done: Played | Started) -> None:
+    table, fields = env.table, done.fields
+    table.state = GameState(fields.points, fields.counts)
+    table.coords = fields.coords
+    table.half_moves = fields.half_moves
+    table.episode = fields.episode
+    table._episode_rng = RowRandom(fields.key)
+    env._return = fields.returns
+    env._length = fields.lengths
+    env._ended = fields.ended
+    env._memory = done.memory
+
+
+def _giver(env: TensorVectorEnv) -> Callable[[Any], Any]:
+    """What makes the environment's output of an array."""
+    return (lambda array: array) if env.output == "numpy" else torch.from_numpy
+
+
+def _results(env: TensorVectorEnv, played: Played) -> Result:
+    give = _giver(env)
+    info: dict[str, Any] = {"overflow": give(played.overflow)}
+    if played.ended is not None:
+        info["episode"] = {
+            "r": give(played.episode_returns),
+            "l": give(played.episode_lengths),
+        }
+        info["_episode"] = give(played.ended)
+        if played.final_points is not None:
+            final = env._observation(give(played.final_points), give(played.final_coords))
+            info["final_obs"], info["_final_obs"] = final, give(played.ended.copy())
+    if played.rewards is not None:
+        info["rewards"] = give(played.rewards)
+    return (
+        env._observation(give(played.points), give(played.coords)),
+        give(played.reward),
+        give(played.terminated),
+        give(played.truncated),
+        info,
+    )

@@ -1,0 +1,65 @@
+"""Gymnasium ids. The id says who you are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+
+from resgym.envs.alternating import AlternatingPlayers
+from resgym.envs.two_player import HironakaVectorEnv, half_move_limit
+from resgym.game.spec import Role
+
+__all__ = ["DEFAULT_MAX_EPISODE_STEPS", "ENV_IDS", "one_seat_vector_env", "register_envs"]
+
+DEFAULT_MAX_EPISODE_STEPS = 200
+ENV_IDS = ("resgym/Hironaka-v0", "resgym/HironakaHost-v0", "resgym/HironakaAgent-v0")
+
+
+def one_seat_vector_env(
+    seat: Role,
+    num_envs: int = 1,
+    opponent: Any = None,
+    max_episode_steps: int | None = DEFAULT_MAX_EPISODE_STEPS,
+    **kwargs: Any,
+) -> AlternatingPlayers:
+    """A one-seat vector environment; keyword arguments as `HironakaVectorEnv`.
+
+    ``max_episode_steps`` counts whole moves, the steps of this environment.
+    """
+    base = HironakaVectorEnv(
+        num_envs, max_episode_steps=half_move_limit(max_episode_steps), **kwargs
+    )
+    return AlternatingPlayers(base, seat, opponent)
+
+
+def host_vector_env(num_envs: int = 1, **kwargs: Any) -> AlternatingPlayers:
+    """``gymnasium.make_vec("resgym/HironakaHost-v0", ...)``."""
+    return one_seat_vector_env("host", num_envs, **kwargs)
+
+
+def agent_vector_env(num_envs: int = 1, **kwargs: Any) -> AlternatingPlayers:
+    """``gymnasium.make_vec("resgym/HironakaAgent-v0", ...)``."""
+    return one_seat_vector_env("agent", num_envs, **kwargs)
+
+
+_ENTRY_POINTS = {
+    "resgym/Hironaka-v0": ("single:HironakaEnv", "two_player:HironakaVectorEnv"),
+    "resgym/HironakaHost-v0": ("single:HironakaHostEnv", "registration:host_vector_env"),
+    "resgym/HironakaAgent-v0": ("single:HironakaAgentEnv", "registration:agent_vector_env"),
+}
+
+
+def register_envs() -> None:
+    """Registers the ids with Gymnasium; a second call changes nothing."""
+    for env_id, (single, vector) in _ENTRY_POINTS.items():
+        if env_id in gymnasium.registry:
+            continue
+        gymnasium.register(
+            env_id,
+            entry_point=f"resgym.envs.{single}",
+            vector_entry_point=f"resgym.envs.{vector}",
+            max_episode_steps=DEFAULT_MAX_EPISODE_STEPS,
+            # Our own message names what was done before the reset.
+            order_enforce=False,
+        )

@@ -1,0 +1,226 @@
+"""Flat pictures: a list of shapes in pixels, written as SVG or drawn into an array."""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from functools import lru_cache
+from html import escape
+from typing import Any, Literal
+
+import numpy as np
+
+__all__ = [
+    "Circle",
+    "Line",
+    "Picture",
+    "Polygon",
+    "Shape",
+    "Text",
+    "picture_to_rgb",
+    "picture_to_svg",
+    "require_matplotlib",
+    "text_width",
+]
+
+Point = tuple[float, float]
+FONT = "'DejaVu Sans', Verdana, Arial, sans-serif"
+# Width of a character over the font's size: digits of DejaVu Sans and Verdana, the widest of the
+# fonts above. Both ways of drawing are planned with it.
+CHARACTER = 0.64
+
+
+@dataclass(frozen=True)
+class Line:
+    """A straight line."""
+
+    start: Point
+    end: Point
+    colour: str
+    width: float = 1.0
+    dashed: bool = False
+
+
+@dataclass(frozen=True)
+class Polygon:
+    """A filled area without outline."""
+
+    corners: tuple[Point, ...]
+    fill: str
+
+
+@dataclass(frozen=True)
+class Circle:
+    """A disc with an outline."""
+
+    centre: Point
+    radius: float
+    fill: str
+    colour: str
+
+
+@dataclass(frozen=True)
+class Text:
+    """One line of text; ``position`` is on its baseline."""
+
+    position: Point
+    text: str
+    colour: str
+    size: float = 11.0
+    anchor: Literal["start", "middle", "end"] = "start"
+    bold: bool = False
+
+
+Shape = Line | Polygon | Circle | Text
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Shapes in the order of drawing, on white; x goes right and y down, in pixels."""
+
+    width: int
+    height: int
+    shapes: tuple[Shape, ...]
+    title: str
+
+
+def text_width(text: str, size: float) -> float:
+    """Pixels that a text takes, rather too many than too few."""
+    return CHARACTER * size * len(text)
+
+
+def picture_to_svg(picture: Picture) -> str:
+    """A stand-alone SVG file as text."""
+    size = f'width="{picture.width}" height="{picture.height}"'
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" '
+            f'viewBox="0 0 {picture.width} {picture.height}" font-family="{FONT}">',
+            f"<title>{escape(picture.title)}</title>",
+            f'<rect {size} fill="#ffffff"/>',
+            *(_svg_shape(shape) for shape in picture.shapes),
+            "</svg>",
+            "",
+        ]
+    )
+
+
+def _number(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def _svg_shape(shape: Shape) -> str:
+    if isinstance(shape, Line):
+        (x1, y1), (x2, y2) = shape.start, shape.end
+        dashes = ' stroke-dasharray="4 3"' if shape.dashed else ""
+        return (
+            f'<line x1="{_number(x1)}" y1="{_number(y1)}" x2="{_number(x2)}" y2="{_number(y2)}" '
+            f'stroke="{shape.colour}" stroke-width="{_number(shape.width)}"{dashes}/>'
+        )
+    if isinstance(shape, Polygon):
+        corners = " ".join(f"{_number(x)},{_number(y)}" for x, y in shape.corners)
+        return f'<polygon points="{corners}" fill="{shape.fill}"/>'
+    if isinstance(shape, Circle):
+        x, y = shape.centre
+        return (
+            f'<circle cx="{_number(x)}" cy="{_number(y)}" r="{_number(shape.radius)}" '
+            f'fill="{shape.fill}" stroke="{shape.colour}" stroke-width="1.5"/>'
+        )
+    x, y = shape.position
+    weight = ' font-weight="bold"' if shape.bold else ""
+    return (
+        f'<text x="{_number(x)}" y="{_number(y)}" font-size="{_number(shape.size)}" '
+        f'fill="{shape.colour}" text-anchor="{shape.anchor}"{weight}>{escape(shape.text)}</text>'
+    )
+
+
+def require_matplotlib(what: str) -> None:
+    """Refuses early what could not be drawn later.
+
+    Raises:
+        ValueError: matplotlib is not installed.
+    """
+    if importlib.util.find_spec("matplotlib") is None:
+        raise ValueError(f"{what} needs matplotlib, which is not installed: resgym[plots]")
+
+
+def picture_to_rgb(picture: Picture) -> np.ndarray:
+    """The picture as uint8 [height, width, 3].
+
+    Raises:
+        ValueError: matplotlib is not installed.
+    """
+    require_matplotlib("a picture as an array")
+    # Its renderer alone, without figures and axes: a frame takes milliseconds, and no global state
+    # of pyplot is touched.
+    from matplotlib.backends.backend_agg import RendererAgg
+
+    renderer = RendererAgg(picture.width, picture.height, 72)
+    _fill(renderer, [(0, 0), (picture.width, 0), (picture.width, picture.height),
+                     (0, picture.height)], "#ffffff")  # fmt: skip
+    for shape in picture.shapes:
+        _draw(renderer, shape)
+    return np.asarray(renderer.buffer_rgba())[:, :, :3].copy()
+
+
+def _context(renderer: Any, colour: str, width: float = 1.0) -> Any:
+    context = renderer.new_gc()
+    context.set_foreground(colour)
+    context.set_linewidth(width)
+    context.set_antialiased(True)
+    return context
+
+
+def _path(renderer: Any, corners: list[Point], closed: bool) -> tuple[Any, Any]:
+    """A path, and the transformation that turns it upside down: there y goes up."""
+    from matplotlib.path import Path
+    from matplotlib.transforms import Affine2D
+
+    corners = [*corners, corners[0]] if closed else corners
+    flip = Affine2D().scale(1, -1).translate(0, renderer.height)
+    return Path(np.array(corners, dtype=float), closed=closed), flip
+
+
+def _fill(renderer: Any, corners: list[Point], fill: str) -> None:
+    from matplotlib.colors import to_rgb
+
+    path, flip = _path(renderer, corners, closed=True)
+    renderer.draw_path(_context(renderer, fill, 0.0), path, flip, to_rgb(fill))
+
+
+def _draw(renderer: Any, shape: Shape) -> None:
+    from matplotlib.colors import to_rgb
+    from matplotlib.path import Path
+    from matplotlib.transforms import Affine2D
+
+    if isinstance(shape, Line):
+        context = _context(renderer, shape.colour, shape.width)
+        if shape.dashed:
+            context.set_dashes(0, [4, 3])
+        path, flip = _path(renderer, [shape.start, shape.end], closed=False)
+        renderer.draw_path(context, path, flip)
+    elif isinstance(shape, Polygon):
+        _fill(renderer, list(shape.corners), shape.fill)
+    elif isinstance(shape, Circle):
+        x, y = shape.centre
+        place = Affine2D().scale(shape.radius).translate(x, renderer.height - y)
+        context = _context(renderer, shape.colour, 1.5)
+        renderer.draw_path(context, Path.unit_circle(), place, to_rgb(shape.fill))
+    else:
+        _draw_text(renderer, shape)
+
+
+def _draw_text(renderer: Any, shape: Text) -> None:
+    font = _font(shape.size, shape.bold)
+    x, y = shape.position
+    if shape.anchor != "start":
+        width, _, _ = renderer.get_text_width_height_descent(shape.text, font, False)
+        x -= width if shape.anchor == "end" else width / 2
+    renderer.draw_text(_context(renderer, shape.colour), x, y, shape.text, font, 0)
+
+
+@lru_cache(maxsize=64)
+def _font(size: float, bold: bool) -> Any:
+    from matplotlib.font_manager import FontProperties
+
+    return FontProperties(family="DejaVu Sans", size=size, weight="bold" if bold else "normal")

@@ -1,0 +1,157 @@
+"""The same games one at a time, as plain Gymnasium environments with NumPy results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
+
+from resgym.envs.alternating import AlternatingPlayers
+from resgym.envs.arguments import MAX_SEED, parse_options
+from resgym.envs.autoreset import TensorVectorEnv
+from resgym.envs.two_player import HironakaVectorEnv, half_move_limit
+from resgym.game.spec import check_integer
+
+__all__ = ["HironakaAgentEnv", "HironakaEnv", "HironakaHostEnv"]
+
+
+class LegalDiscrete(spaces.Discrete):
+    """`Discrete` that samples among the actions that are legal now.
+
+    Gymnasium's own tools, and the loop of every tutorial, draw actions by ``action_space.sample()``
+    without a mask. A copy, also a pickled one, is a plain `Discrete`: it has left its environment.
+    """
+
+    def __init__(self, n: int, masks: Callable[[], np.ndarray | None]) -> None:
+        super().__init__(n)
+        self._masks = masks
+
+    def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
+        """`Discrete`'s draw, repeated until it is legal; a mask or probabilities are obeyed."""
+        action = super().sample(mask, probability)
+        legal = self._masks() if mask is None and probability is None else None
+        if legal is not None and legal.any():
+            while not legal[action]:
+                action = super().sample()
+        return action
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return spaces.Discrete, (int(self.n),)
+
+
+class _SingleEnv(gymnasium.Env[Any, Any]):
+    """Row 0 of a vector environment of one, without autoreset."""
+
+    metadata = HironakaVectorEnv.metadata
+
+    def __init__(self, vector_env: TensorVectorEnv) -> None:
+        self.vector_env = vector_env
+        self.observation_space = vector_env.single_observation_space
+        space = vector_env.single_action_space
+        assert isinstance(space, spaces.Discrete)
+        self.action_space = LegalDiscrete(int(space.n), self._legal_now)
+        self.metadata = {**type(self).metadata, "render_modes": vector_env.metadata["render_modes"]}
+        self.render_mode = vector_env.render_mode
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Starts an episode; ``options={"points": ...}`` from a given position."""
+        if seed is not None:
+            seed = check_integer("seed", seed, 0, MAX_SEED)
+        if "reset_mask" in parse_options(options):
+            raise ValueError("options must be 'points', got ['reset_mask']")
+        observation, _ = self.vector_env.reset(seed=seed, options=options)
+        # Only now, so that a refused reset has no effect; nothing here draws from `np_random`.
+        super().reset(seed=seed)
+        return _row(observation), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Plays one action; see the vector environment for what it means."""
+        try:
+            values = np.asarray(action)
+        except ValueError as error:
+            raise ValueError("action must be one integer, got a ragged list") from error
+        if values.size != 1:
+            raise ValueError(f"action must be one integer, got shape {values.shape}")
+        observation, reward, terminated, truncated, info = self.vector_env.step(values.reshape(1))
+        row_info = {"overflow": bool(info["overflow"][0])}
+        if "rewards" in info:
+            row_info["rewards"] = info["rewards"][0]
+        return (
+            _row(observation),
+            float(reward[0]),
+            bool(terminated[0]),
+            bool(truncated[0]),
+            row_info,
+        )
+
+    def _legal_now(self) -> np.ndarray | None:
+        return self.action_masks() if self.vector_env.started else None
+
+    def action_masks(self) -> np.ndarray:
+        """Bool [A], True = legal."""
+        return np.asarray(self.vector_env.action_masks()[0])
+
+    def render(self) -> Any:
+        """The frame of the game in ``render_mode``."""
+        frames = self.vector_env.render()
+        return None if frames is None else frames[0]
+
+    def close(self) -> None:
+        """Closes the environment; it cannot be reset again."""
+        self.vector_env.close()
+
+
+def _row(tree: Any) -> Any:
+    if isinstance(tree, dict):
+        return {key: _row(value) for key, value in tree.items()}
+    # A Discrete part is one integer for a single environment.
+    return tree[0] if tree.ndim > 1 else np.int64(tree[0])
+
+
+def _two_player(max_episode_steps: int | None, kwargs: dict[str, Any]) -> HironakaVectorEnv:
+    for name in ("num_envs", "output", "autoreset_mode"):
+        if name in kwargs:
+            raise TypeError(f"{name} is for make_vec: a single environment has none")
+    return HironakaVectorEnv(
+        1,
+        output="numpy",
+        autoreset_mode=AutoresetMode.DISABLED,
+        max_episode_steps=max_episode_steps,
+        **kwargs,
+    )
+
+
+class HironakaEnv(_SingleEnv):
+    """Both seats, one half-move a step; see `HironakaVectorEnv`.
+
+    `gymnasium.make` adds the time limit, so ``max_episode_steps`` is None here.
+    """
+
+    def __init__(self, *, max_episode_steps: int | None = None, **kwargs: Any) -> None:
+        super().__init__(_two_player(max_episode_steps, kwargs))
+
+
+class HironakaHostEnv(_SingleEnv):
+    """You name axis sets; see `AlternatingPlayers` for the keyword arguments."""
+
+    def __init__(
+        self, *, opponent: Any = None, max_episode_steps: int | None = None, **kwargs: Any
+    ) -> None:
+        limit = half_move_limit(max_episode_steps)
+        super().__init__(AlternatingPlayers(_two_player(limit, kwargs), "host", opponent))
+
+
+class HironakaAgentEnv(_SingleEnv):
+    """You choose one axis of the host's set; see `AlternatingPlayers`."""
+
+    def __init__(
+        self, *, opponent: Any = None, max_episode_steps: int | None = None, **kwargs: Any
+    ) -> None:
+        limit = half_move_limit(max_episode_steps)
+        super().__init__(AlternatingPlayers(_two_player(limit, kwargs), "agent", opponent))

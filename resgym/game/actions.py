@@ -1,0 +1,79 @@
+"""The host's action numbers and their axis sets.
+
+Action k is the k-th of the numbers 1..2^D-1 that are no power of two, and bit j of that number is
+axis j: for D = 3 the actions 0, 1, 2, 3 are the sets {0,1}, {0,2}, {1,2}, {0,1,2}.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+import torch
+from torch import Tensor
+
+__all__ = ["action_axes", "coords_to_action", "host_action_table", "pair_to_action"]
+
+
+@cache
+def action_axes(dimension: int) -> tuple[tuple[int, ...], ...]:
+    """The axis set of every host action, as sorted tuples."""
+    return tuple(
+        tuple(axis for axis in range(dimension) if number >> axis & 1)
+        for number in range(1, 2**dimension)
+        if number & (number - 1)
+    )
+
+
+@cache
+def _table(dimension: int, device: torch.device) -> Tensor:
+    table = torch.zeros(len(action_axes(dimension)), dimension, dtype=torch.bool)
+    for action, axes in enumerate(action_axes(dimension)):
+        table[action, list(axes)] = True
+    return table.to(device)
+
+
+@cache
+def _ranks(dimension: int, device: torch.device) -> Tensor:
+    ranks = torch.full((2**dimension,), -1, dtype=torch.int64)
+    for action, axes in enumerate(action_axes(dimension)):
+        ranks[sum(1 << axis for axis in axes)] = action
+    return ranks.to(device)
+
+
+@cache
+def _bits(dimension: int, device: torch.device) -> Tensor:
+    return (1 << torch.arange(dimension, dtype=torch.int64)).to(device)
+
+
+def host_action_table(dimension: int, device: torch.device | str = "cpu") -> Tensor:
+    """Bool [A, D]: row k marks the axes of host action k. Shared and cached: do not write to it."""
+    return _table(dimension, torch.device(device))
+
+
+def coords_to_action(coords: Tensor) -> Tensor:
+    """Action numbers of axis sets.
+
+    Args:
+        coords: bool or integer [N, D].
+
+    Returns:
+        int64 [N]; -1 for a set of fewer than two axes.
+    """
+    dimension = coords.shape[-1]
+    numbers = (coords.to(torch.int64) * _bits(dimension, coords.device)).sum(-1)
+    return _ranks(dimension, coords.device)[numbers]
+
+
+def pair_to_action(first: Tensor, second: Tensor, dimension: int) -> Tensor:
+    """Action numbers of the sets {first, second}.
+
+    Args:
+        first: int64 [N] axes.
+        second: int64 [N] axes, different from ``first``.
+        dimension: number of axes D.
+
+    Returns:
+        int64 [N].
+    """
+    one = torch.ones_like(first)
+    return _ranks(dimension, first.device)[(one << first) | (one << second)]

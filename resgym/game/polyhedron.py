@@ -1,0 +1,88 @@
+"""Which points of a set matter: dominance pruning, with the rows left in canonical order.
+
+Points that another point is <= to in all axes are inside its orthant, hence no vertices of the
+Newton polyhedron conv(S) + R^D_{>=0}. Dropping them keeps a superset of the vertices and ends a
+game at exactly the same move.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from resgym.game import devices
+
+__all__ = ["prune_dominated", "used_rows"]
+
+# Above every coordinate that a state may hold, so that absent rows dominate nothing.
+_ABSENT = 2**62
+
+
+def used_rows(count: Tensor, num_rows: int) -> int:
+    """How many leading rows have to be looked at.
+
+    On the CPU, where looking at a value costs nothing, as many as the fullest game has; elsewhere
+    all of them, so that nothing waits for the device.
+
+    Args:
+        count: int64 [N], alive rows of each game.
+        num_rows: number of rows there are.
+    """
+    if not devices.can_look(count.device) or not len(count):
+        return num_rows
+    return max(int(count.max()), 1)
+
+
+def _count(mask: Tensor, axis: int) -> Tensor:
+    """Number of True entries along an axis, in the narrowest type that holds it."""
+    narrow = torch.uint8 if mask.shape[axis] < 256 else torch.int16
+    return mask.view(torch.uint8).sum(axis, dtype=narrow)
+
+
+def prune_dominated(columns: Tensor, count: Tensor, num_rows: int) -> tuple[Tensor, Tensor]:
+    """Keeps the minimal points of every game and sorts them.
+
+    All pairs are compared, with the games innermost so that every comparison runs over contiguous
+    memory; neither the shapes nor the work depend on the data, except for `used_rows` on the CPU.
+
+    Args:
+        columns: int64 [D, W, N], the points of N games; the first ``count`` of W rows are alive.
+        count: int64 [N], at least 1.
+        num_rows: rows P of the result, at least as many as any game keeps.
+
+    Returns:
+        points: int64 [N, P, D], the distinct minimal points first, in descending lexicographic
+            order; absent rows are -1.
+        count: int64 [N], how many there are.
+    """
+    dimension, given, num_games = columns.shape
+    width = min(used_rows(count, given), given)
+    columns = columns[:, :width]
+    row = torch.arange(width, device=columns.device)
+    alive = row[:, None] < count
+    columns = torch.where(alive, columns, _ABSENT)
+
+    # covers[i, j]: point j <= point i in all axes. above[i, j]: point j comes before point i in
+    # descending lexicographic order, decided at the first axis where they differ.
+    covers = above = torch.zeros(0)
+    for axis in reversed(range(dimension)):
+        at_least = columns[axis][:, None] >= columns[axis][None]
+        if axis == dimension - 1:
+            covers, above = at_least, ~at_least
+        else:
+            above = ~at_least | (above & at_least & at_least.transpose(0, 1))
+            covers = covers & at_least
+    # Of equal points the first row stays.
+    later = (row[:, None] <= row)[..., None]
+    dropped = covers & ~(covers.transpose(0, 1) & later)
+    # Reductions over bytes are many times faster than over booleans.
+    kept = alive & (dropped.view(torch.uint8).amax(1) == 0)
+    rank = _count(above & kept[None], 1)
+    # Dropped points all go to one row too many, which is cut off.
+    target = torch.where(kept, rank.to(torch.int64), width)
+    ordered = columns.new_full((dimension, width + 1, num_games), -1)
+    ordered.scatter_(1, target.expand(dimension, width, num_games), columns)
+    points = columns.new_full((num_games, num_rows, dimension), -1)
+    width = min(width, num_rows)
+    points[:, :width] = ordered[:, :width].permute(2, 1, 0)
+    return points, _count(kept, 0).to(torch.int64)

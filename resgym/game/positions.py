@@ -1,0 +1,60 @@
+"""Random starting positions."""
+
+from __future__ import annotations
+
+import torch
+
+from resgym.game import devices
+from resgym.game.rng import RowRandom
+from resgym.game.spec import GameSpec
+from resgym.game.state import GameState, canonical_state, state_from_points, where_state
+
+__all__ = ["random_starts"]
+
+
+def _draw(spec: GameSpec, rng: RowRandom) -> GameState:
+    values = rng.integers(spec.max_value + 1, n=spec.max_num_points * spec.dimension)
+    columns = values.view(-1, spec.max_num_points, spec.dimension).permute(2, 1, 0).contiguous()
+    count = torch.full_like(rng.key, spec.max_num_points)
+    return canonical_state(columns, count, spec)
+
+
+def _fixed_start(spec: GameSpec, like: GameState) -> GameState:
+    """The unfinished position {(1, 0, ..), (0, 1, ..)} for every row of ``like``."""
+    points = torch.zeros(2, spec.dimension, dtype=torch.int64)
+    points[0, 0] = points[1, 1] = 1
+    start = state_from_points(points, spec, like.device)
+    return GameState(start.points.expand_as(like.points), start.count.expand_as(like.count))
+
+
+def random_starts(spec: GameSpec, rng: RowRandom) -> GameState:
+    """Positions drawn uniformly on 0..max_value inclusive, finished ones drawn again.
+
+    Args:
+        spec: the game; ``max_num_points`` must be at least 2, or every start would be finished.
+        rng: the rows' random numbers (`Stream.START` of the episode).
+
+    Returns:
+        Unfinished positions of N games. After ``spec.start_attempts`` draws (met only in tiny
+        games, where almost every start is finished) a row gets {(1, 0, ..), (0, 1, ..)}.
+
+    Raises:
+        ValueError: ``max_num_points`` is 1.
+    """
+    if spec.max_num_points < 2:
+        raise ValueError("max_num_points must be at least 2 for random starts, got 1")
+    state = _draw(spec, rng.split(0))
+    looking = devices.can_look(state.device)
+    for attempt in range(1, spec.start_attempts):
+        pending = state.finished()
+        if looking:
+            rows = pending.nonzero()[:, 0]
+            if len(rows) == 0:
+                return state
+            fresh = _draw(spec, rng.select(rows).split(attempt))
+            state.points[rows] = fresh.points
+            state.count[rows] = fresh.count
+        else:
+            # No look at the data on an accelerator: every row is drawn, the pending ones are taken.
+            state = where_state(pending, _draw(spec, rng.split(attempt)), state)
+    return where_state(state.finished(), _fixed_start(spec, state), state)

@@ -1,0 +1,108 @@
+"""Rewards of one move, for either role.
+
+Every named reward is a game of opposed interests: the agent gets the negative of the host.
+
+    name      host gets
+    terminal  +1 on the move that ends the game, else 0
+    step      -1 on every move
+    survival  -1 on every move that does not end the game, else 0
+    points    the number of points that the move removed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from resgym.game.spec import Role
+from resgym.game.state import GameState
+
+__all__ = ["REWARDS", "RewardFunction", "Transition", "resolve_reward", "role_reward"]
+
+
+@dataclass(frozen=True)
+class Transition:
+    """One move of N games, as a reward sees it.
+
+    Attributes:
+        before: positions before the move.
+        coords: bool [N, D], the host's set.
+        axis: int64 [N], the agent's axis.
+        after: positions after the move.
+        finished: bool [N], the move ended the game.
+        role: whose reward is asked for.
+    """
+
+    before: GameState
+    coords: Tensor
+    axis: Tensor
+    after: GameState
+    finished: Tensor
+    role: Role
+
+
+RewardFunction = Callable[[Transition], Tensor]
+
+
+def _terminal(transition: Transition) -> Tensor:
+    return transition.finished.to(torch.float32)
+
+
+def _step(transition: Transition) -> Tensor:
+    return torch.full_like(transition.finished, -1.0, dtype=torch.float32)
+
+
+def _survival(transition: Transition) -> Tensor:
+    return transition.finished.to(torch.float32) - 1.0
+
+
+def _points(transition: Transition) -> Tensor:
+    return (transition.before.count - transition.after.count).to(torch.float32)
+
+
+REWARDS: dict[str, RewardFunction] = {
+    "terminal": _terminal,
+    "step": _step,
+    "survival": _survival,
+    "points": _points,
+}
+"""Host's reward by name; the agent's is the negative."""
+
+
+def resolve_reward(reward: str | RewardFunction) -> tuple[RewardFunction, bool]:
+    """The function behind a name or a callable, and whether it gives the host's reward only.
+
+    Raises:
+        ValueError: unknown name.
+        TypeError: neither a name nor a callable.
+    """
+    if isinstance(reward, str):
+        if reward not in REWARDS:
+            raise ValueError(
+                f"reward must be one of {sorted(REWARDS)} or a callable, got {reward!r}"
+            )
+        return REWARDS[reward], True
+    if not callable(reward):
+        raise TypeError(f"reward must be a name or a callable, got {reward!r}")
+    return reward, False
+
+
+def role_reward(reward: str | RewardFunction, transition: Transition) -> Tensor:
+    """float32 [N]: the reward of ``transition.role``.
+
+    A callable receives the `Transition` and returns the reward of its role itself.
+
+    Raises:
+        ValueError: a callable returned a wrong shape.
+    """
+    function, host_only = resolve_reward(reward)
+    value = function(transition)
+    if host_only:
+        return value if transition.role == "host" else -value
+    if not isinstance(value, Tensor) or value.shape != transition.axis.shape:
+        got = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
+        raise ValueError(f"reward must return a tensor [{len(transition.axis)}], got {got}")
+    return value.to(torch.float32)

@@ -1,0 +1,124 @@
+"""Counter-based random numbers: one 64-bit key per row, no generator state anywhere.
+
+A row's numbers depend only on (seed, episode, step, stream, index), so a trajectory is the same for
+any number of rows, on every device and in every kernel, and a resumed run needs to store no
+generator. The mixing function is the finaliser of SplitMix64 (Steele, Lea and Flood, "Fast
+splittable pseudorandom number generators", OOPSLA 2014); a key absorbs one word after the other
+through it. Torch has no unsigned 64-bit arithmetic: int64 products wrap, and right shifts are
+masked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+__all__ = ["RowRandom", "Stream", "derive_seed", "mix64"]
+
+GAMMA = 0x9E3779B97F4A7C15 - 2**64
+MULTIPLIER_1 = 0xBF58476D1CE4E5B9 - 2**64
+MULTIPLIER_2 = 0x94D049BB133111EB - 2**64
+MASK_64 = 2**64 - 1
+
+
+class Stream:
+    """Names of the independent streams of one step."""
+
+    START = 0
+    HOST = 1
+    AGENT = 2
+    USER = 3
+
+
+def _shift_right(value: Tensor, bits: int) -> Tensor:
+    return (value >> bits) & ((1 << (64 - bits)) - 1)
+
+
+def mix64(value: Tensor) -> Tensor:
+    """The SplitMix64 finaliser on every entry of an int64 tensor."""
+    value = (value ^ _shift_right(value, 30)) * MULTIPLIER_1
+    value = (value ^ _shift_right(value, 27)) * MULTIPLIER_2
+    return value ^ _shift_right(value, 31)
+
+
+def _absorb(key: Tensor, word: Tensor | int) -> Tensor:
+    return mix64((key ^ word) + GAMMA)
+
+
+def derive_seed(seed: int, *words: int) -> int:
+    """A seed in 0..2^63-1 from a seed and further words, in plain Python integers.
+
+    Used where one seed must give several unrelated ones (evaluation, players, learners).
+    """
+
+    def mix(value: int) -> int:
+        value = ((value ^ (value >> 30)) * (MULTIPLIER_1 & MASK_64)) & MASK_64
+        value = ((value ^ (value >> 27)) * (MULTIPLIER_2 & MASK_64)) & MASK_64
+        return value ^ (value >> 31)
+
+    key = mix((seed + GAMMA) & MASK_64)
+    for word in words:
+        key = mix(((key ^ (word & MASK_64)) + GAMMA) & MASK_64)
+    return key >> 1
+
+
+@dataclass(frozen=True)
+class RowRandom:
+    """Random numbers of N rows.
+
+    Attributes:
+        key: int64 [N], one key per row. Drawing advances nothing: the same call gives the same
+            numbers, and unrelated numbers come from `split`.
+    """
+
+    key: Tensor
+
+    @classmethod
+    def for_episode(cls, seed: Tensor, episode: Tensor) -> RowRandom:
+        """Keys from int64 [N] row seeds and int64 [N] episode counters."""
+        return cls(_absorb(mix64(seed + GAMMA), episode))
+
+    @classmethod
+    def for_step(cls, seed: Tensor, episode: Tensor, step: Tensor, stream: int) -> RowRandom:
+        """Keys from int64 [N] row seeds, episode counters and step counters."""
+        return cls.for_episode(seed, episode).at(step, stream)
+
+    def at(self, step: Tensor | int, stream: int) -> RowRandom:
+        """The rows' numbers at a step ([N] or one int) of their episode, for one `Stream`."""
+        return RowRandom(_absorb(_absorb(self.key, step), stream))
+
+    def split(self, stream: int) -> RowRandom:
+        """Unrelated numbers for the same rows."""
+        return RowRandom(_absorb(self.key, stream))
+
+    def select(self, index: Tensor) -> RowRandom:
+        """The rows of ``index`` (int64 or bool)."""
+        return RowRandom(self.key[index])
+
+    def words(self, n: int | None = None) -> Tensor:
+        """Raw 64-bit words, int64 [N] or [N, n]."""
+        if n is None:
+            return mix64(self.key + GAMMA)
+        counter = torch.arange(1, n + 1, dtype=torch.int64, device=self.key.device) * GAMMA
+        return mix64(self.key[:, None] + counter)
+
+    def integers(self, high: int | Tensor, n: int | None = None) -> Tensor:
+        """Uniform integers in 0..high-1.
+
+        Args:
+            high: upper end (exclusive), 1 to 2^31, an int or int64 [N].
+            n: numbers per row.
+
+        Returns:
+            int64 [N], or [N, n]. The bias of the multiply-shift method is below high / 2^32.
+        """
+        top = _shift_right(self.words(n), 32)
+        if isinstance(high, Tensor) and n is not None:
+            high = high[:, None]
+        return (top * high) >> 32
+
+    def uniform(self, n: int | None = None) -> Tensor:
+        """Uniform float32 in [0, 1) with 24 random bits, [N] or [N, n]."""
+        return _shift_right(self.words(n), 40).to(torch.float32) * 2.0**-24

@@ -1,0 +1,111 @@
+"""The frozen sizes and rule options of a game: the only source of shapes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+__all__ = [
+    "MAX_COORDINATE",
+    "MAX_DIMENSION",
+    "POLYTOPES",
+    "GameSpec",
+    "Polytope",
+    "Role",
+    "check_integer",
+]
+
+Role = Literal["host", "agent"]
+Polytope = Literal["dominance", "newton"]
+POLYTOPES: tuple[str, ...] = get_args(Polytope)
+
+MAX_DIMENSION = 10
+MAX_COORDINATE = 2**59
+"""Largest coordinate of a state. A sum of ``MAX_DIMENSION`` such values still fits in int64, so a
+move can be computed first and rejected afterwards without ever wrapping."""
+
+MAX_NUM_POINTS = 1024
+"""Pruning compares all pairs, so memory grows with the square of the number of points."""
+
+MAX_START_VALUE = 2**31 - 2
+MAX_START_ATTEMPTS = 256
+
+
+def check_integer(name: str, value: object, low: int, high: int | None = None) -> int:
+    """Returns ``value`` as an int if it is one within ``low..high``.
+
+    Raises:
+        TypeError: ``value`` is no integer (booleans are refused too).
+        ValueError: it is outside the range.
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} must be an integer, got {value!r} ({type(value).__name__})")
+    number: int = value.__index__()
+    if number < low or (high is not None and number > high):
+        allowed = f"at least {low}" if high is None else f"between {low} and {high}"
+        raise ValueError(f"{name} must be {allowed}, got {number}")
+    return number
+
+
+@dataclass(frozen=True)
+class GameSpec:
+    """Sizes and options that define one game.
+
+    Attributes:
+        dimension: number of axes D, 2 to 10.
+        max_num_points: number of rows P of a state, 1 to 1024.
+        max_value: random starts are uniform on 0..max_value inclusive.
+        polytope: ``dominance`` keeps the points that no other point is <= to in all axes (a
+            superset of the vertices with the same ends); ``newton`` keeps exactly the vertices of
+            conv(S) + R^d_{>=0}.
+        reposition: subtract the per-axis minimum after every move (changes no outcome).
+    """
+
+    dimension: int = 3
+    max_num_points: int = 20
+    max_value: int = 20
+    polytope: Polytope = "dominance"
+    reposition: bool = False
+
+    def __post_init__(self) -> None:
+        set_field = object.__setattr__
+        set_field(self, "dimension", check_integer("dimension", self.dimension, 2, MAX_DIMENSION))
+        set_field(
+            self,
+            "max_num_points",
+            check_integer("max_num_points", self.max_num_points, 1, MAX_NUM_POINTS),
+        )
+        set_field(self, "max_value", check_integer("max_value", self.max_value, 1, MAX_START_VALUE))
+        if self.polytope not in POLYTOPES:
+            raise ValueError(f"polytope must be one of {list(POLYTOPES)}, got {self.polytope!r}")
+        if not isinstance(self.reposition, bool):
+            raise TypeError(f"reposition must be True or False, got {self.reposition!r}")
+
+    @property
+    def num_host_actions(self) -> int:
+        """Number of axis sets with at least two axes, 2^D - D - 1."""
+        return (1 << self.dimension) - self.dimension - 1
+
+    @property
+    def start_attempts(self) -> int:
+        """How often a finished random start is drawn again before a fixed start takes its place.
+
+        A start is finished when one of its P points is <= all the others, which has probability
+        at most q = P * (sum over v of (1/V) * ((V - v)/V)^(P-1))^D with V = max_value + 1. The
+        count is the least k with q^k < 1e-12 (so for the default sizes the fixed start is never
+        met), capped because tiny games can be finished almost always.
+        """
+        values = self.max_value + 1
+        others = self.max_num_points - 1
+        # Large V: the sum is the integral of (1-u)^(P-1) = 1/P up to 1/V.
+        if values > 4096:
+            axis_probability = 1.0 / self.max_num_points + 1.0 / values
+        else:
+            axis_probability = (
+                sum(((values - v) / values) ** others for v in range(values)) / values
+            )
+        bound = self.max_num_points * axis_probability**self.dimension
+        if bound >= 0.9:
+            return MAX_START_ATTEMPTS
+        return min(MAX_START_ATTEMPTS, max(1, math.ceil(math.log(1e-12) / math.log(bound))))

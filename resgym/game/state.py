@@ -1,0 +1,194 @@
+"""The state of N games as tensors.
+
+Legend of letters, used on every tensor of the project:
+
+    N  games (rows of a batch)
+    P  points (rows of a state, alive ones first)
+    D  axes
+    A  actions
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from resgym.game.newton import newton_vertices
+from resgym.game.polyhedron import prune_dominated
+from resgym.game.spec import MAX_COORDINATE, GameSpec
+
+__all__ = ["GameState", "canonical_state", "state_from_points", "where_state"]
+
+
+@dataclass(frozen=True)
+class GameState:
+    """Point sets of N games. Never written to in place: a move makes a new one.
+
+    Attributes:
+        points: int64 [N, P, D], 0..MAX_COORDINATE; alive rows first, in descending lexicographic
+            order; absent rows are -1.
+        count: int64 [N], number of alive rows, at least 1.
+    """
+
+    points: Tensor
+    count: Tensor
+
+    @property
+    def num_games(self) -> int:
+        """N."""
+        return self.points.shape[0]
+
+    @property
+    def device(self) -> torch.device:
+        """Where the tensors live."""
+        return self.points.device
+
+    def alive(self) -> Tensor:
+        """Bool [N, P]: which rows hold a point."""
+        row = torch.arange(self.points.shape[1], device=self.points.device)
+        return row < self.count[:, None]
+
+    def finished(self) -> Tensor:
+        """Bool [N]: one point is left."""
+        return self.count <= 1
+
+    def select(self, index: Tensor | slice) -> GameState:
+        """The games of ``index`` (int64 or bool [N]) as copies, or those of a slice as views."""
+        return GameState(self.points[index], self.count[index])
+
+    def to(self, device: torch.device | str) -> GameState:
+        """The same games on another device."""
+        return GameState(self.points.to(device), self.count.to(device))
+
+    def point_lists(self) -> list[list[tuple[int, ...]]]:
+        """The alive points of every game as plain integers."""
+        counts = self.count.tolist()
+        return [
+            [tuple(point) for point in game[:count]]
+            for game, count in zip(self.points.tolist(), counts, strict=True)
+        ]
+
+
+def where_state(condition: Tensor, yes: GameState, no: GameState) -> GameState:
+    """Row-wise choice between two states by bool [N]."""
+    return GameState(
+        torch.where(condition[:, None, None], yes.points, no.points),
+        torch.where(condition, yes.count, no.count),
+    )
+
+
+def canonical_state(columns: Tensor, count: Tensor, spec: GameSpec) -> GameState:
+    """Prunes by ``spec.polytope``, repositions if asked, sorts.
+
+    Args:
+        columns: int64 [D, W, N], points with the games innermost; the first ``count`` are alive.
+        count: int64 [N].
+        spec: the game.
+    """
+    points, count = prune_dominated(columns, count, spec.max_num_points)
+    if spec.polytope == "newton":
+        points, count = newton_vertices(points, count)
+    if spec.reposition:
+        alive = (torch.arange(points.shape[1], device=points.device) < count[:, None])[..., None]
+        lowest = torch.where(alive, points, MAX_COORDINATE).amin(1, keepdim=True)
+        points = torch.where(alive, points - lowest, points)
+    return GameState(points, count)
+
+
+def _is_scalar(value: Any) -> bool:
+    """Whether a value has no entries, without np.ndim, which raises for ragged lists."""
+    return (
+        isinstance(value, (str, bytes))
+        or not hasattr(value, "__iter__")
+        or getattr(value, "ndim", 1) == 0
+    )
+
+
+def _rows_of_game(game: Any, name: str, spec: GameSpec) -> np.ndarray:
+    rows = [game] if _is_scalar(game) else list(game)
+    if not rows:
+        raise ValueError(f"{name} must have at least one point, got an empty list")
+    if len(rows) > spec.max_num_points:
+        raise ValueError(f"{name} has {len(rows)} points, max_num_points is {spec.max_num_points}")
+    checked = []
+    for index, row in enumerate(rows):
+        where = f"{name}[{index}]"
+        if isinstance(row, (Tensor, np.ndarray)):
+            row = row.tolist()
+        values: list[Any] = [row] if _is_scalar(row) else list(row)
+        if len(values) != spec.dimension:
+            raise ValueError(
+                f"{where} must have {spec.dimension} coordinates (dimension), got {len(values)}"
+            )
+        for value in values:
+            if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+                raise TypeError(
+                    f"{where} must hold integers, got {value!r} ({type(value).__name__})"
+                )
+            if not 0 <= int(value) <= MAX_COORDINATE:
+                raise ValueError(f"{where} must hold integers in 0..2^59, got {value}")
+        checked.append([int(value) for value in values])
+    return np.array(checked, dtype=np.int64)
+
+
+def state_from_points(
+    points: Tensor | np.ndarray | Sequence[Any],
+    spec: GameSpec,
+    device: torch.device | str = "cpu",
+) -> GameState:
+    """A canonical state from given points.
+
+    Args:
+        points: one game (a list of points, or an array [P', D]) or several (a list of such lists,
+            which may differ in length, or an array [N, P', D]). Rows of an array that are -1
+            throughout are absent. P' is at most ``spec.max_num_points``.
+        spec: the game.
+        device: where the state shall live.
+
+    Raises:
+        TypeError: a coordinate is no integer.
+        ValueError: a game is empty, a point has a wrong number of coordinates, a coordinate is
+            negative or above 2^59, or there are too many points.
+    """
+    if isinstance(points, Tensor):
+        points = points.detach().cpu().numpy()
+    games: list[Any]
+    if isinstance(points, np.ndarray):
+        if points.ndim not in (2, 3):
+            raise ValueError(
+                "points must be an array [points, dimension] or [games, points, dimension], "
+                f"got shape {points.shape}"
+            )
+        if not np.issubdtype(points.dtype, np.integer):
+            raise TypeError(f"points must be integers, got dtype {points.dtype}")
+        games = list(points if points.ndim == 3 else points[None])
+        games = [game[~(game == -1).all(-1)].tolist() for game in games]
+    else:
+        if isinstance(points, (str, bytes)) or not hasattr(points, "__iter__"):
+            raise TypeError(f"points must be lists of integers, got {points!r}")
+        games = list(points)
+        # One game is a list of points, several are lists of lists of points.
+        if any(_is_scalar(_first(game)) for game in games):
+            games = [games]
+    if not games:
+        raise ValueError("points must have at least one game, got an empty list")
+    columns = np.full((spec.dimension, spec.max_num_points, len(games)), -1, dtype=np.int64)
+    count = np.empty(len(games), dtype=np.int64)
+    for index, game in enumerate(games):
+        name = f"points[{index}]" if len(games) > 1 else "points"
+        rows = _rows_of_game(game, name, spec)
+        columns[:, : len(rows), index] = rows.T
+        count[index] = len(rows)
+    return canonical_state(
+        torch.from_numpy(columns).to(device), torch.from_numpy(count).to(device), spec
+    )
+
+
+def _first(game: Any) -> Any:
+    """The first entry of a sequence; a scalar is its own, an empty one counts as a game."""
+    return game if _is_scalar(game) else next(iter(game), [])

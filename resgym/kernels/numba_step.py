@@ -1,0 +1,180 @@
+"""`resgym.kernels.step` by `compiled_step`: allocates the results and shares the rows out."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from resgym.kernels.compiled_players import AGENTS, HOSTS
+from resgym.kernels.compiled_step import (
+    MODES,
+    ON_ILLEGAL,
+    REWARDS,
+    SEATS,
+    any_refused,
+    start_rows,
+    step_rows,
+)
+from resgym.kernels.numba_backend import set_numbers
+from resgym.kernels.step import Fields, Played, Started, StepPlan
+from resgym.kernels.threads import share_rows
+
+__all__ = ["play_start", "play_step"]
+
+_NO_LIMIT = 2**62
+
+
+class _Settings(NamedTuple):
+    """What a plan comes to: the first arguments of the compiled functions, in their order."""
+
+    step: tuple[Any, ...]
+    start: tuple[Any, ...]
+    refusal: tuple[int, ...] | None
+    same_step: bool
+    both: bool
+
+
+@lru_cache(maxsize=256)
+def _settings(plan: StepPlan) -> _Settings | None:
+    """The plan as numbers, or None for what is not compiled."""
+    spec, starts = plan.spec, plan.start_spec
+    opponents: tuple[str | None, ...] = {"host": AGENTS, "agent": HOSTS, "both": (None,)}[plan.seat]
+    if (
+        spec.polytope != "dominance"
+        or starts.max_num_points < 2
+        or plan.opponent not in opponents
+        or plan.reward not in REWARDS
+    ):
+        return None
+    sets = set_numbers(spec.dimension)
+    seat, opponent = SEATS.index(plan.seat), opponents.index(plan.opponent)
+    on_illegal, mode = ON_ILLEGAL.index(plan.invalid_action), MODES.index(plan.autoreset_mode)
+    limit = _NO_LIMIT if plan.max_episode_steps is None else plan.max_episode_steps
+    shown = (
+        plan.scale_observation,
+        starts.max_num_points,
+        starts.max_value + 1,
+        starts.start_attempts,
+        spec.reposition,
+    )
+    reward = REWARDS.index(plan.reward)
+    refuses = plan.invalid_action == "error" or plan.autoreset_mode == "DISABLED"
+    return _Settings(
+        step=(sets, seat, opponent, reward, on_illegal, mode, limit, *shown),
+        start=(sets, seat, opponent, *shown),
+        refusal=(seat, on_illegal, mode, len(sets)) if refuses else None,
+        same_step=plan.autoreset_mode == "SAME_STEP",
+        both=plan.seat == "both",
+    )
+
+
+def _arrays(fields: Fields, memory: Any) -> Fields:
+    """The memory of the fields as arrays.
+
+    Making a view of a tensor costs as much as the whole step of a row, so the arrays of the last
+    step are handed back to it as ``memory``; the fields they belong to are never written to again.
+    """
+    if memory is not None and all(map(_is, fields, memory[0])):
+        arrays: Fields = memory[1]
+        return arrays
+    return Fields(*(field.contiguous().numpy() for field in fields))
+
+
+def _is(one: object, other: object) -> bool:
+    return one is other
+
+
+def _new(old: Fields) -> list[np.ndarray]:
+    """Room for all fields but the seeds, which never change here."""
+    return [np.empty_like(field) for field in old if field is not old.seed]
+
+
+def _result(fields: Fields, old: Fields, new: list[np.ndarray]) -> tuple[Fields, Any]:
+    """The new fields as tensors, and the memory to hand back."""
+    tensors = [torch.from_numpy(field) for field in new]
+    after = Fields(*[*tensors[:4], fields.seed, *tensors[4:]])
+    return after, (after, Fields(*[*new[:4], old.seed, *new[4:]]))
+
+
+def play_step(plan: StepPlan, fields: Fields, actions: Tensor, memory: Any = None) -> Played | None:
+    """Plays one step of all rows.
+
+    Args:
+        plan: what kind of step.
+        fields: CPU tensors; only read.
+        actions: int64 [N].
+        memory: ``Played.memory`` or ``Started.memory`` of what led to these fields, if at hand.
+
+    Returns:
+        The results as arrays and the fields after the step as tensors. None, with nothing done,
+        for a plan that is not compiled, and where the reference would raise an error.
+    """
+    settings = _settings(plan)
+    if settings is None:
+        return None
+    old = _arrays(fields, memory)
+    chosen = actions.contiguous().numpy()
+    if settings.refusal is not None and any_refused(
+        chosen, old.coords, old.ended, *settings.refusal
+    ):
+        return None
+    num_games, num_points, dimension = shape = old.points.shape
+    num_final = num_games if settings.same_step else 0
+    new = _new(old)
+    seen, seen_coords = np.empty(shape, np.float32), np.empty((num_games, dimension), np.int8)
+    reward = np.empty(num_games, np.float32)
+    rewards = np.empty((num_games if settings.both else 0, 2), np.float32)
+    terminated, truncated, overflow, ended = np.empty((4, num_games), np.bool_)
+    final_seen = np.empty((num_final, num_points, dimension), np.float32)
+    final_coords = np.empty((num_final, dimension), np.int8)
+    final_returns, final_lengths = np.empty(num_games, np.float32), np.empty(num_games, np.int64)
+    num_ended = share_rows(
+        step_rows, num_games, dimension, *settings.step, chosen, *old, *new, seen, seen_coords,
+        reward, rewards, terminated, truncated, overflow, ended, final_seen, final_coords,
+        final_returns, final_lengths,
+    )  # fmt: skip
+    after, memory = _result(fields, old, new)
+    any_final = num_ended > 0 and settings.same_step
+    return Played(
+        fields=after,
+        memory=memory,
+        points=seen,
+        coords=seen_coords,
+        reward=reward,
+        rewards=rewards if settings.both else None,
+        terminated=terminated,
+        truncated=truncated,
+        overflow=overflow,
+        ended=ended if num_ended else None,
+        final_points=final_seen if any_final else None,
+        final_coords=final_coords if any_final else None,
+        episode_returns=final_returns if num_ended else None,
+        episode_lengths=final_lengths if num_ended else None,
+    )
+
+
+def play_start(plan: StepPlan, fields: Fields, mask: Tensor) -> Started | None:
+    """Starts episodes from random positions in the rows of ``mask``, bool [N].
+
+    Returns:
+        The observation of all rows as arrays and the fields as tensors; None, with nothing done,
+        for a plan that is not compiled.
+    """
+    settings = _settings(plan)
+    if settings is None:
+        return None
+    old = _arrays(fields, None)
+    num_games, _, dimension = old.points.shape
+    new = _new(old)
+    seen = np.empty(old.points.shape, np.float32)
+    seen_coords = np.empty((num_games, dimension), np.int8)
+    share_rows(
+        start_rows, num_games, dimension, *settings.start, mask.contiguous().numpy(), *old, *new,
+        seen, seen_coords,
+    )  # fmt: skip
+    after, memory = _result(fields, old, new)
+    return Started(fields=after, memory=memory, points=seen, coords=seen_coords)

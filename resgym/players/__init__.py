@@ -1,0 +1,53 @@
+"""Players for both seats: the protocol, scripted hosts and agents, and the registry of names."""
+
+from __future__ import annotations
+
+from resgym.players.agents import (
+    ChooseFirstAgent,
+    ChooseLastAgent,
+    GreedyPointsAgent,
+    RandomAgent,
+)
+from resgym.players.base import CallablePlayer, MixedPlayer, Player, compiled_name, rows_of
+from resgym.players.checking import check_player
+from resgym.players.hosts import AllCoordHost, RandomHost, RandomPairHost
+from resgym.players.registry import (
+    agent_names,
+    host_names,
+    make_agent,
+    make_host,
+    register_agent,
+    register_host,
+    resolve_player,
+)
+from resgym.players.scoring import ScoringPlayer
+from resgym.players.spivakovsky import SpivakovskyHost, WeakSpivakovskyHost
+from resgym.players.zeillinger import ZeillingerHost, ZeillingerLexHost
+
+__all__ = [
+    "AllCoordHost",
+    "CallablePlayer",
+    "ChooseFirstAgent",
+    "ChooseLastAgent",
+    "GreedyPointsAgent",
+    "MixedPlayer",
+    "Player",
+    "RandomAgent",
+    "RandomHost",
+    "RandomPairHost",
+    "ScoringPlayer",
+    "SpivakovskyHost",
+    "WeakSpivakovskyHost",
+    "ZeillingerHost",
+    "ZeillingerLexHost",
+    "agent_names",
+    "check_player",
+    "compiled_name",
+    "host_names",
+    "make_agent",
+    "make_host",
+    "register_agent",
+    "register_host",
+    "resolve_player",
+    "rows_of",
+]

@@ -1,0 +1,174 @@
+"""The contract of a player as public code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from resgym.game.actions import host_action_table
+from resgym.game.positions import random_starts
+from resgym.game.rng import RowRandom, derive_seed
+from resgym.game.rules import move
+from resgym.game.spec import GameSpec, check_integer
+from resgym.game.state import GameState
+from resgym.players.base import Player, check_answer, check_role, rows_of
+
+__all__ = ["check_player"]
+
+_MOVES = 12
+_OTHER, _OWN, _AXES = 0, 1, 2
+
+
+def check_player(
+    player: Player,
+    dimension: int = 3,
+    num_games: int = 64,
+    seed: int = 0,
+    *,
+    spec: GameSpec | None = None,
+    device: torch.device | str = "cpu",
+) -> None:
+    """Plays games with a player and raises if it breaks the contract of `Player`.
+
+    It must answer legally in unfinished and in finished games, with int64 [N] on the right device;
+    the same way twice; a row the same way alone, among other rows and in another order; without
+    writing to what it is handed and without drawing from torch's global generator.
+
+    Args:
+        player: a host or an agent. One that belongs to a fixed batch is asked for its rows through
+            ``select`` (see `rows_of`).
+        dimension: number of axes of the games.
+        num_games: number of games, at least 4.
+        seed: fixes the games.
+        spec: the game, instead of a default one of ``dimension`` axes.
+        device: where the games live.
+
+    Raises:
+        AssertionError: the player breaks the contract; the message says how.
+        TypeError, ValueError: an argument of the check is wrong.
+    """
+    spec = GameSpec(dimension=dimension) if spec is None else spec
+    num_games = check_integer("num_games", num_games, 4)
+    seed = check_integer("seed", seed, 0, 2**62)
+    role = _role_of(player)
+
+    key = torch.arange(num_games, dtype=torch.int64) + derive_seed(seed) // 2
+    rng = RowRandom(key.to(device))
+    table = host_action_table(spec.dimension, device)
+    state = random_starts(spec, rng.split(_OTHER))
+    for step in range(_MOVES):
+        now = rng.split(1 + step)
+        drawn = table[now.split(_OTHER).integers(len(table))]
+        coords = drawn if role == "agent" else None
+        answer = _Question(player, state, coords, now.split(_OWN)).check(f"move {step}")
+        sets = table[answer] if role == "host" else drawn
+        axis = answer if role == "agent" else _any_axis(sets, now.split(_AXES))
+        state, _ = move(state, sets, axis, spec)
+        # The first game is finished after one move, so that every player meets finished games.
+        first = torch.arange(num_games, device=device) == 0
+        points = state.points.clone()
+        points[:, 1:] = torch.where(first[:, None, None], -1, points[:, 1:])
+        state = GameState(points, torch.where(first, 1, state.count))
+
+
+def _any_axis(sets: Tensor, rng: RowRandom) -> Tensor:
+    return torch.where(sets, rng.uniform(sets.shape[1]), -1.0).argmax(1)
+
+
+def _role_of(player: Any) -> str:
+    if isinstance(player, type):
+        raise AssertionError(f"the player must be an object, got the class {player.__name__}")
+    try:
+        role = check_role(getattr(player, "role", None))
+    except ValueError as error:
+        raise AssertionError(f"the player's attribute {error}") from None
+    if not callable(getattr(player, "act", None)):
+        raise AssertionError(f"the player must have a method act, {player!r} has none")
+    return role
+
+
+class _Question:
+    """One call of a player, asked in several ways."""
+
+    def __init__(
+        self, player: Player, state: GameState, coords: Tensor | None, rng: RowRandom
+    ) -> None:
+        self.player, self.state, self.coords, self.rng = player, state, coords, rng
+        self.who = f"the {player.role} {player!r}"
+
+    def check(self, when: str) -> Tensor:
+        """The player's answer, once every way of asking has given the same."""
+        self.when = when
+        num_games = self.state.num_games
+        rows = torch.arange(num_games, device=self.state.device)
+        answer = self._ask(rows, "")
+        state, coords = self.state, self.coords
+        try:
+            check_answer(answer, state, coords, self.who)
+        except ValueError as error:
+            raise AssertionError(f"{error} ({when})") from None
+        self._same(self._ask(rows, ""), answer, rows, "is asked again")
+        order = self.rng.split(7).key.argsort()
+        self._same(self._ask(order, "in another order"), answer, order, "has its rows reordered")
+        half = rows[: num_games // 2]
+        self._same(self._ask(half, "with half the rows"), answer, half, "gets half the rows")
+        for row in (0, 1, num_games - 1):
+            alone = rows[row : row + 1]
+            self._same(self._ask(alone, "with one row"), answer, alone, "gets a row alone")
+        return answer
+
+    def _same(self, got: Tensor, answer: Tensor, rows: Tensor, how: str) -> None:
+        different = (got != answer[rows]).nonzero()[:, 0]
+        if len(different):
+            at = int(different[0])
+            raise AssertionError(
+                f"{self.who} answers differently when it {how}: row {int(rows[at])} gave "
+                f"{int(answer[rows[at]])}, then {int(got[at])} ({self.when})"
+            )
+
+    def _ask(self, rows: Tensor, how: str) -> Tensor:
+        """The answer to some rows, after checks of its form and of side effects."""
+        place = ", ".join(filter(None, [self.when, how]))
+        everything = len(rows) == self.state.num_games and not how
+        player = self.player if everything else rows_of(self.player, rows)
+        state, rng = self.state.select(rows), self.rng.select(rows)
+        coords = None if self.coords is None else self.coords[rows]
+        given = [state.points, state.count, rng.key, *([] if coords is None else [coords])]
+        before = [tensor.clone() for tensor in given]
+        answer = _quiet(lambda: player.act(state, coords, rng), self.who, place)
+        for name, now, then in zip(
+            ("state.points", "state.count", "rng.key", "coords"), given, before, strict=False
+        ):
+            if not torch.equal(now, then):
+                raise AssertionError(f"{self.who} writes to {name} ({place})")
+        if not isinstance(answer, Tensor):
+            raise AssertionError(
+                f"{self.who} must return a tensor, got {type(answer).__name__} ({place})"
+            )
+        if answer.dtype != torch.int64:
+            raise AssertionError(f"{self.who} must return int64, got {answer.dtype} ({place})")
+        if answer.shape != (len(rows),):
+            raise AssertionError(
+                f"{self.who} must return shape ({len(rows)},), got {tuple(answer.shape)} ({place})"
+            )
+        if answer.device != state.device:
+            raise AssertionError(
+                f"{self.who} must answer on {state.device}, got {answer.device} ({place})"
+            )
+        # A copy, in case the player hands out a buffer that it writes to again.
+        return answer.clone()
+
+
+def _quiet(ask: Callable[[], Any], who: str, place: str) -> Any:
+    """Calls the player and makes sure that torch's global generator did not move."""
+    before = torch.random.get_rng_state()
+    try:
+        answer = ask()
+    except Exception as error:
+        raise AssertionError(f"{who} raised {type(error).__name__}: {error} ({place})") from error
+    if not torch.equal(before, torch.random.get_rng_state()):
+        raise AssertionError(f"{who} draws from torch's global generator ({place})")
+    return answer

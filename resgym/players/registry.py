@@ -1,0 +1,255 @@
+"""Players by name, and players from whatever a caller gives as an opponent."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.metadata
+import importlib.util
+import inspect
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from resgym.game.spec import GameSpec, Role
+from resgym.players.base import CallablePlayer, Player, PlayerFunction, check_role
+
+__all__ = [
+    "LAZY",
+    "LOADER_GROUP",
+    "agent_names",
+    "host_names",
+    "make_agent",
+    "make_host",
+    "register_agent",
+    "register_host",
+    "resolve_player",
+]
+
+Factory = Callable[..., Player]
+AnyFactory = TypeVar("AnyFactory", bound=Factory)
+
+LOADER_GROUP = "resgym.player_loaders"
+"""Entry-point group of loaders of saved models: functions ``(path, role) -> Player`` that raise
+ValueError for a file that is not theirs."""
+
+LAZY: Mapping[Role, Mapping[str, str]] = {
+    "host": {"optimal": "resgym.analysis.optimal:OptimalHost"},
+    "agent": {"optimal": "resgym.analysis.optimal:OptimalAgent"},
+}
+"""Players that live in a higher layer, as ``module:class``, imported when first asked for."""
+
+_FACTORIES: dict[Role, dict[str, Factory]] = {"host": {}, "agent": {}}
+
+
+def _register(role: Role, name: str) -> Callable[[AnyFactory], AnyFactory]:
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]*", name):
+        raise ValueError(f"name must be letters, digits, '_' or '-', got {name!r}")
+    if name in _FACTORIES[role] or name in LAZY[role]:
+        raise ValueError(f"name {name!r} is already taken by another {role}")
+
+    def decorator(factory: AnyFactory) -> AnyFactory:
+        if not callable(factory):
+            raise TypeError(f"factory of {role} {name!r} must be callable, got {factory!r}")
+        _FACTORIES[role][name] = factory
+        return factory
+
+    return decorator
+
+
+def register_host(name: str) -> Callable[[AnyFactory], AnyFactory]:
+    """Decorator: makes a class or function that builds a host known under a name.
+
+    Args:
+        name: letters, digits, ``_`` and ``-``, not yet taken.
+
+    Raises:
+        ValueError: the name is taken or has other characters.
+    """
+    return _register("host", name)
+
+
+def register_agent(name: str) -> Callable[[AnyFactory], AnyFactory]:
+    """Decorator: makes a class or function that builds an agent known under a name.
+
+    Args:
+        name: letters, digits, ``_`` and ``-``, not yet taken.
+
+    Raises:
+        ValueError: the name is taken or has other characters.
+    """
+    return _register("agent", name)
+
+
+def _has_module(target: str) -> bool:
+    try:
+        return importlib.util.find_spec(target.partition(":")[0]) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _names(role: Role) -> list[str]:
+    lazy = [name for name, target in LAZY[role].items() if _has_module(target)]
+    return sorted([*_FACTORIES[role], *lazy])
+
+
+def host_names() -> list[str]:
+    """Names that `make_host` accepts, sorted."""
+    return _names("host")
+
+
+def agent_names() -> list[str]:
+    """Names that `make_agent` accepts, sorted."""
+    return _names("agent")
+
+
+def _load_lazy(role: Role, name: str) -> Factory:
+    target = LAZY[role][name]
+    module_name, _, attribute = target.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        raise ValueError(
+            f"{role} {name!r} needs the module {error.name}, which is not installed"
+        ) from error
+    factory: Factory = getattr(module, attribute)
+    return factory
+
+
+def _factory(role: Role, name: str, field: str) -> Factory:
+    if name in _FACTORIES[role]:
+        return _FACTORIES[role][name]
+    if name in LAZY[role]:
+        return _load_lazy(role, name)
+    names = _names(role)
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    raise ValueError(f"{field} must be one of {names}, got {name!r}{hint}")
+
+
+def _parameters(factory: Factory) -> Mapping[str, inspect.Parameter]:
+    try:
+        return inspect.signature(factory).parameters
+    except ValueError:  # some built-in callables have no signature
+        return {}
+
+
+def _make(role: Role, name: str, arguments: Mapping[str, Any], field: str) -> Player:
+    if not isinstance(name, str):
+        raise TypeError(f"{field} must be a name, got {name!r} ({type(name).__name__})")
+    factory = _factory(role, name, field)
+    parameters = _parameters(factory)
+    takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+    for key in arguments:
+        if not takes_any and key not in parameters:
+            allowed = sorted(parameters) or "none"
+            raise TypeError(f"{role} {name!r} takes no argument {key!r}, allowed are {allowed}")
+    player = factory(**arguments)
+    if not isinstance(player, Player) or player.role != role:
+        raise TypeError(f"the factory of {role} {name!r} must build a {role}, got {player!r}")
+    return player
+
+
+def make_host(name: str, **arguments: Any) -> Player:
+    """Builds a host by name.
+
+    Args:
+        name: one of `host_names`.
+        **arguments: handed to the host's class.
+
+    Raises:
+        TypeError: the name is no string, or the host takes no such argument.
+        ValueError: the name is unknown; the message names the nearest valid one.
+    """
+    return _make("host", name, arguments, "host")
+
+
+def make_agent(name: str, **arguments: Any) -> Player:
+    """Builds an agent by name.
+
+    Args:
+        name: one of `agent_names`.
+        **arguments: handed to the agent's class.
+
+    Raises:
+        TypeError: the name is no string, or the agent takes no such argument.
+        ValueError: the name is unknown; the message names the nearest valid one.
+    """
+    return _make("agent", name, arguments, "agent")
+
+
+def _load_model(path: Path, role: Role) -> Player:
+    # stable-baselines3 appends .zip when it saves, so the name given to save() works here too.
+    found = next((p for p in (path, Path(f"{path}.zip")) if p.exists()), None)
+    if found is None:
+        raise ValueError(f"opponent: there is no saved model at {str(path)!r}")
+    loaders = sorted(importlib.metadata.entry_points(group=LOADER_GROUP), key=lambda e: e.name)
+    if not loaders:
+        raise ValueError(
+            f"opponent: {str(found)!r} cannot be loaded, no installed package offers a loader "
+            f"(entry-point group {LOADER_GROUP!r})"
+        )
+    reasons = []
+    for entry in loaders:
+        try:
+            player = entry.load()(found, role)
+        except (ImportError, ValueError) as error:
+            reasons.append(f"{entry.name}: {error}")
+            continue
+        return _checked_player(player, role, f"the loader {entry.name!r}")
+    raise ValueError(f"opponent: {str(found)!r} cannot be loaded ({'; '.join(reasons)})")
+
+
+def _checked_player(player: Any, role: Role, source: str) -> Player:
+    if not isinstance(player, Player):
+        raise TypeError(f"{source} must give a Player, got {player!r}")
+    if player.role != role:
+        raise ValueError(f"{source} must play the {role}, got a player of the {player.role}")
+    return player
+
+
+def resolve_player(
+    opponent: str | os.PathLike[str] | Player | PlayerFunction,
+    role: Role,
+    spec: GameSpec | None = None,
+) -> Player:
+    """The player that a caller means.
+
+    Args:
+        opponent: a registered name, a `Player`, a function ``(state, coords, rng) -> int64 [N]``,
+            or the path of a saved model, which an installed loader reads (group `LOADER_GROUP`).
+            A string is a name if it is registered, else a path if it looks like one or is there.
+        role: the seat that the player has to take.
+        spec: the game, handed to named players that have a ``spec`` argument.
+
+    Raises:
+        TypeError: ``opponent`` is none of these.
+        ValueError: an unknown name (the message names the nearest), a player for the other seat,
+            a missing file, or a file that no loader can read.
+    """
+    role = check_role(role)
+    if isinstance(opponent, str):
+        known = opponent in _FACTORIES[role] or opponent in LAZY[role]
+        if not known and _is_path(opponent):
+            return _load_model(Path(opponent), role)
+        factory = _factory(role, opponent, f"opponent ({role})")
+        wants_spec = spec is not None and "spec" in _parameters(factory)
+        return _make(role, opponent, {"spec": spec} if wants_spec else {}, "opponent")
+    if isinstance(opponent, os.PathLike):
+        return _load_model(Path(opponent), role)
+    if not isinstance(opponent, type):
+        if isinstance(opponent, Player):
+            return _checked_player(opponent, role, "opponent")
+        if callable(opponent):
+            return CallablePlayer(opponent, role)
+    raise TypeError(
+        "opponent must be a name, a Player, a function (state, coords, rng) or the path of a saved "
+        f"model, got {opponent!r}"
+    )
+
+
+def _is_path(text: str) -> bool:
+    path = Path(text)
+    return len(path.parts) > 1 or bool(path.suffix) or path.exists() or Path(f"{text}.zip").exists()

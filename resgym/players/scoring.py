@@ -1,0 +1,93 @@
+"""A player that takes the best of a function's scores: how a trained network plays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from resgym.game.observation import observe_points
+from resgym.game.rng import RowRandom
+from resgym.game.spec import Role
+from resgym.game.state import GameState
+
+__all__ = ["ScoringPlayer"]
+
+
+class ScoringPlayer:
+    """Plays the legal action with the highest score, the first one on ties.
+
+    Attributes:
+        role: the seat it plays.
+        name: for tables.
+    """
+
+    def __init__(
+        self,
+        role: Role,
+        score: Callable[[Any], Tensor],
+        points_shape: tuple[int, int],
+        *,
+        scale_observation: bool = True,
+        device: torch.device | str = "cpu",
+        name: str = "policy",
+    ) -> None:
+        """Wraps a function of observations.
+
+        Args:
+            role: ``host`` or ``agent``.
+            score: from an observation of N games (host: points float32 [N, P, D]; agent: a dict of
+                these ``points`` and ``coords`` int8 [N, D]) to scores [N, A], higher is better.
+            points_shape: the (P, D) that the function was made for. Positions with another number
+                of rows are padded or cut to it as long as their points fit.
+            scale_observation: as in the environments.
+            device: where the function computes.
+            name: for tables.
+        """
+        self.role: Role = role
+        self.name = name
+        self._score = score
+        self._rows, self._dimension = points_shape
+        self._scale = scale_observation
+        self._device = torch.device(device)
+
+    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+        """Chooses for every game; ``rng`` is not used.
+
+        Args:
+            state: positions of N games.
+            coords: bool [N, D], the hosts' sets, for the agent.
+            rng: the rows' random numbers.
+
+        Returns:
+            int64 [N].
+
+        Raises:
+            ValueError: the positions are of another dimension or have too many points.
+        """
+        points = self._fit(observe_points(state, self._scale)).to(self._device)
+        with torch.no_grad():
+            if self.role == "host":
+                return self._score(points).argmax(1).to(state.device)
+            assert coords is not None
+            scores = self._score({"coords": coords.to(self._device, torch.int8), "points": points})
+        scores = scores.to(state.device)
+        return torch.where(coords, scores, -torch.inf).argmax(1)
+
+    def _fit(self, points: Tensor) -> Tensor:
+        rows, dimension = points.shape[1:]
+        if dimension != self._dimension:
+            raise ValueError(
+                f"{self.name} plays games of dimension {self._dimension}, got dimension {dimension}"
+            )
+        if rows < self._rows:
+            return torch.nn.functional.pad(points, (0, 0, 0, self._rows - rows), value=-1.0)
+        if rows > self._rows:
+            if bool((points[:, self._rows :] >= 0).any()):
+                raise ValueError(
+                    f"{self.name} plays positions of at most {self._rows} points, got more"
+                )
+            return points[:, : self._rows]
+        return points

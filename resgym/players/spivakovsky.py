@@ -1,0 +1,200 @@
+"""Spivakovsky's host and its weak form.
+
+M. Spivakovsky, "A solution to Hironaka's polyhedra game", in Arithmetic and Geometry II,
+Birkhauser 1983: the axes of the points nearest to the corner of the polyhedron are chosen, the
+polyhedron is projected from those points on the other axes, and so on until an orthant is left.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from resgym.game.actions import action_axes, coords_to_action
+from resgym.game.rng import RowRandom
+from resgym.game.spec import Role
+from resgym.game.state import GameState
+from resgym.players.registry import register_host
+
+__all__ = ["SpivakovskyHost", "WeakSpivakovskyHost"]
+
+_ABSENT = 2**62
+
+# A double operation is off by at most half of this, relative to its result.
+_STEP = 2.0**-52
+
+
+@register_host("weak_spivakovsky")
+@dataclass(frozen=True)
+class WeakSpivakovskyHost:
+    """The smallest set that meets every point's support.
+
+    The support of a point is the set of axes where it is above the least value of all points. Of
+    several smallest sets (of at least two axes) it takes the first in lexicographic order.
+    """
+
+    role: ClassVar[Role] = "host"
+
+    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+        """See `Player.act`."""
+        dimension = state.points.shape[2]
+        alive = state.alive()[..., None]
+        lowest = torch.where(alive, state.points, _ABSENT).amin(1, keepdim=True)
+        bit = 1 << torch.arange(dimension, device=state.device)
+        # An absent point is met by every set.
+        support = (((state.points > lowest) | ~alive) * bit).sum(2)
+        sets = torch.zeros(
+            state.num_games, 2**dimension, dtype=torch.bool, device=state.device
+        ).scatter_(1, support, True)
+        # A set misses a support exactly if its complement contains one.
+        for axis in range(dimension):
+            halves = sets.view(state.num_games, 1 << (dimension - 1 - axis), 2, 1 << axis)
+            halves[:, :, 1] |= halves[:, :, 0]
+        numbers, actions = _sets_by_size(dimension, state.device)
+        meets = ~sets[:, 2**dimension - 1 - numbers]
+        answer = actions[meets.to(torch.uint8).argmax(1)]
+        return answer.masked_fill(state.finished(), 0)
+
+
+@register_host("spivakovsky")
+@dataclass(frozen=True)
+class SpivakovskyHost:
+    """Spivakovsky's winning strategy.
+
+    One level, on points v over the current axes (at first the state's points over all axes):
+
+    1. w is the least value per axis, u = v - w.
+    2. If some u is 0, the polyhedron is an orthant: the smallest set of axes on which the sum of w
+       is at least 1 (of several the first in lexicographic order) joins the answer; that is all.
+    3. Else nu is the least |u|, the sum over the axes. The axes M where some u with |u| = nu is
+       positive join the answer.
+    4. Points whose sum s of u over M is below nu go on to the next level as u / (nu - s) over the
+       axes outside M. If there are none, that is all.
+
+    The first level, which all the later ones hang on, is exact. From there on each number is a pair
+    of doubles that encloses it, and numbers count as equal when their enclosures meet; so equal
+    numbers are always found equal, and different ones are unless they agree to nearly all digits.
+    """
+
+    role: ClassVar[Role] = "host"
+
+    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+        """See `Player.act`."""
+        dimension = state.points.shape[2]
+        points, alive = state.points, state.alive()
+        if state.device.type == "cpu" and state.num_games:
+            width = int(state.count.max())
+            points, alive = points[:, :width], alive[:, :width]
+        columns, alive = points.permute(2, 1, 0).contiguous(), alive.t().contiguous()
+        below, above, alive, chosen = _first_level(columns, alive & ~state.finished())
+        for _ in range(dimension - 1):
+            below, above, alive, joined = _level(below, above, alive, ~chosen)
+            chosen = chosen | joined
+        # -1 for finished games, whose set is empty.
+        return coords_to_action(chosen.t()).clamp(min=0)
+
+
+def _first_level(columns: Tensor, alive: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Steps 1, 3 and 4 on integers (an unfinished state is no orthant).
+
+    Args:
+        columns: int64 [D, P, N].
+        alive: bool [P, N].
+
+    Returns:
+        Enclosures float64 [D, P, N] of the next level's points, the points bool [P, N] that go
+        there, and the chosen axes bool [D, N].
+    """
+    above_corner = columns - torch.where(alive, columns, _ABSENT).amin(1, keepdim=True)
+    above_corner = torch.where(alive, above_corner, 0)
+    total = above_corner.sum(0)
+    nearest = torch.where(alive, total, _ABSENT).amin(0)
+    chosen = _any((above_corner > 0) & (alive & (total == nearest)), 1)
+    gap = nearest - (above_corner * chosen[:, None]).sum(0)
+    alive = alive & (gap > 0)
+    quotient = above_corner.to(torch.float64) / gap.clamp(min=1)
+    quotient = torch.where(alive & ~chosen[:, None], quotient, 0.0)
+    # Both numbers are rounded when they become doubles, and so is their quotient.
+    return quotient * (1 - 2 * _STEP), quotient * (1 + 2 * _STEP), alive, chosen
+
+
+def _level(
+    below: Tensor, above: Tensor, alive: Tensor, current: Tensor
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """One level on enclosures.
+
+    Args:
+        below: float64 [D, P, N], lower ends of the points; 0 outside the current axes.
+        above: float64 [D, P, N], upper ends.
+        alive: bool [P, N].
+        current: bool [D, N], the axes of this level.
+
+    Returns:
+        As `_first_level`; ``alive`` is False for games that are done.
+    """
+    infinity = float("inf")
+    playing = _any(alive, 0)
+    corner_below = torch.where(alive, below, infinity).amin(1)
+    corner_above = torch.where(alive, above, infinity).amin(1)
+    corner_above = torch.where(playing, corner_above, 0.0)
+    corner_below = torch.where(playing, corner_below, 0.0)
+
+    below = below - corner_above[:, None]
+    positive = (below > 0) & alive
+    below = torch.where(positive, below * (1 - _STEP), 0.0)
+    above = torch.where(positive, (above - corner_below[:, None]) * (1 + _STEP), 0.0)
+    orthant = _any(alive & ~_any(positive, 0), 0)
+
+    slack = below.shape[0] * _STEP
+    total_below, total_above = below.sum(0) * (1 - slack), above.sum(0) * (1 + slack)
+    nearest_below = torch.where(alive, total_below, infinity).amin(0)
+    nearest_above = torch.where(alive, total_above, infinity).amin(0)
+    on_face = alive & (total_below <= nearest_above) & ~orthant
+    joined = _any(positive & on_face, 1)
+
+    inside_below = (below * joined[:, None]).sum(0) * (1 - slack)
+    inside_above = (above * joined[:, None]).sum(0) * (1 + slack)
+    gap_below = (nearest_below - inside_above) * (1 - _STEP)
+    gap_above = (nearest_above - inside_below) * (1 + _STEP)
+    goes_on = alive & ~orthant & (gap_below > 0)
+    kept = goes_on & (current & ~joined)[:, None]
+    below = torch.where(kept, below / gap_above * (1 - _STEP), 0.0)
+    above = torch.where(kept, above / gap_below * (1 + _STEP), 0.0)
+    return below, above, goes_on, joined | (orthant & _reaching_one(corner_above))
+
+
+def _reaching_one(values: Tensor) -> Tensor:
+    """Smallest sets of axes with a sum of at least 1, bool [D, N], for float64 [D, N] bounds."""
+    table = _all_sets(values.shape[0], values.device)
+    sums = (values.t() @ table.to(values.dtype).t()) * (1 + values.shape[0] * _STEP)
+    return table[(sums >= 1).to(torch.uint8).argmax(1)].t()
+
+
+def _any(mask: Tensor, axis: int) -> Tensor:
+    """``mask.any(axis)``; torch reduces bytes much faster than booleans."""
+    return mask.view(torch.uint8).amax(axis).view(torch.bool)
+
+
+@cache
+def _all_sets(dimension: int, device: torch.device) -> Tensor:
+    """Bool [2^D - 1, D]: the nonempty sets of axes by size, then in lexicographic order."""
+    sets = [
+        axes for size in range(1, dimension + 1) for axes in combinations(range(dimension), size)
+    ]
+    table = torch.zeros(len(sets), dimension, dtype=torch.bool)
+    for row, axes in enumerate(sets):
+        table[row, list(axes)] = True
+    return table.to(device)
+
+
+@cache
+def _sets_by_size(dimension: int, device: torch.device) -> tuple[Tensor, Tensor]:
+    """Bit numbers and actions, int64 [A], of the sets of two axes or more, ordered as above."""
+    axes = sorted(enumerate(action_axes(dimension)), key=lambda item: (len(item[1]), item[1]))
+    numbers = torch.tensor([sum(1 << axis for axis in item) for _, item in axes])
+    return numbers.to(device), torch.tensor([action for action, _ in axes]).to(device)

@@ -1,0 +1,143 @@
+"""Zeillinger's host, with two tie rules.
+
+D. Zeillinger, "A short solution to Hironaka's polyhedra game", Enseign. Math. 52 (2006): for two
+points p, q let v = p - q, L = max v - min v and S = the number of axes where v is max v plus the
+number where it is min v. Choosing an axis of the largest and one of the smallest entry of the v of
+least (L, S) makes (L, S) fall, or a point go, whatever the agent answers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from resgym.game.actions import pair_to_action
+from resgym.game.rng import RowRandom
+from resgym.game.spec import Role
+from resgym.game.state import GameState
+from resgym.kernels import host_actions
+from resgym.players.base import compiled_name
+from resgym.players.registry import register_host
+
+__all__ = ["ZeillingerHost", "ZeillingerLexHost"]
+
+
+@register_host("zeillinger")
+@dataclass(frozen=True)
+class ZeillingerHost:
+    """The pair of points of least (L, S), the first such pair in list order.
+
+    Points are in descending lexicographic order, pairs (i, j), i < j, in the order (0, 1), (0, 2),
+    ..., (1, 2), ...; v = p_i - p_j, and the set is the first axis of the least entry of v with the
+    first axis of the largest. If all entries of v are equal the set is {0, 1}.
+    """
+
+    role: ClassVar[Role] = "host"
+    compiled: ClassVar[str] = "zeillinger"
+
+    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+        """See `Player.act`."""
+        compiled = host_actions(compiled_name(self), state, rng)
+        return self.choose(state) if compiled is None else compiled
+
+    def choose(self, state: GameState) -> Tensor:
+        """The reference of `act`: actions int64 [N] by tensor operations, on any device."""
+        pairs = _Pairs(state)
+        num_pairs = pairs.spread.shape[0]
+        order = torch.arange(num_pairs, dtype=torch.int32, device=state.device)[:, None]
+        best = (pairs.least(pairs.extremes * num_pairs + order) % num_pairs).to(torch.int64)
+        chosen = torch.stack([values.gather(0, best[None])[0] for values in pairs.difference], 1)
+        return _action(chosen.argmin(1), chosen.argmax(1), state)
+
+
+@register_host("zeillinger_lex")
+@dataclass(frozen=True)
+class ZeillingerLexHost:
+    """The pair of points of least (L, S); among several, the least axes.
+
+    As `ZeillingerHost`, but of all pairs of least (L, S) it takes the one whose (first axis of the
+    least entry of v, first axis of the largest entry) comes first in lexicographic order: (0, 2)
+    comes before (1, 0), although {0, 1} comes before {0, 2}.
+    """
+
+    role: ClassVar[Role] = "host"
+    compiled: ClassVar[str] = "zeillinger_lex"
+
+    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+        """See `Player.act`."""
+        compiled = host_actions(compiled_name(self), state, rng)
+        return self.choose(state) if compiled is None else compiled
+
+    def choose(self, state: GameState) -> Tensor:
+        """The reference of `act`: actions int64 [N] by tensor operations, on any device."""
+        pairs = _Pairs(state)
+        dimension = len(pairs.difference)
+        first_low = torch.zeros_like(pairs.extremes)
+        first_high = torch.zeros_like(pairs.extremes)
+        for axis in range(dimension - 1, 0, -1):
+            # Going down, the last axis written is the first one.
+            values = pairs.difference[axis]
+            first_low = torch.where(values == pairs.low, axis, first_low)
+            first_high = torch.where(values == pairs.high, axis, first_high)
+        first_low *= pairs.difference[0] != pairs.low
+        first_high *= pairs.difference[0] != pairs.high
+        key = pairs.least((pairs.extremes * dimension + first_low) * dimension + first_high)
+        axes = (key % dimension**2).to(torch.int64)
+        return _action(axes // dimension, axes % dimension, state)
+
+
+class _Pairs:
+    """All pairs i < j of the points of N games in list order, games innermost.
+
+    Attributes:
+        difference: D integer tensors [K, N], the axes of p_i - p_j for K pairs.
+        low: [K, N], the least entry of the difference.
+        high: [K, N], the largest.
+        spread: [K, N], L = high - low; above every real value for a pair with an absent point.
+        extremes: int32 [K, N], S.
+    """
+
+    def __init__(self, state: GameState) -> None:
+        width, dtype = state.points.shape[1], torch.int64
+        points = state.points
+        if state.device.type == "cpu" and state.num_games:
+            # Looking at a value costs nothing here. Most rows are absent in most positions, and
+            # ordinary coordinates are small: half the memory is half the time.
+            width = int(state.count.max())
+            dtype = torch.int32 if int(points.max()) < 2**29 else torch.int64
+        columns = (
+            points[:, :width].permute(2, 1, 0).to(dtype, memory_format=torch.contiguous_format)
+        )
+        if width < 2:
+            columns = columns.expand(-1, 2, -1)
+        first, second = torch.triu_indices(max(width, 2), max(width, 2), 1, device=state.device)
+        self.difference = [
+            column.index_select(0, first) - column.index_select(0, second) for column in columns
+        ]
+        # Pairwise minima: torch reduces a short outer axis many times slower.
+        self.low = self.high = self.difference[0]
+        for values in self.difference[1:]:
+            self.low = torch.minimum(self.low, values)
+            self.high = torch.maximum(self.high, values)
+        absent = second[:, None] >= state.count
+        self.spread = (self.high - self.low).masked_fill_(absent, torch.iinfo(dtype).max)
+        extremes = torch.zeros_like(self.low, dtype=torch.uint8)
+        for values in self.difference:
+            extremes += (values == self.low).view(torch.uint8)
+            extremes += (values == self.high).view(torch.uint8)
+        self.extremes = extremes.to(torch.int32)
+
+    def least(self, key: Tensor) -> Tensor:
+        """The least key int32 [N] among the pairs of least spread, of an int32 [K, N] key."""
+        return torch.where(self.spread == self.spread.amin(0), key, 2**31 - 1).amin(0)
+
+
+def _action(first: Tensor, second: Tensor, state: GameState) -> Tensor:
+    """Actions of axis pairs int64 [N]; {0, 1} for equal axes and in finished games."""
+    undecided = (first == second) | state.finished()
+    return pair_to_action(
+        first.masked_fill(undecided, 0), second.masked_fill(undecided, 1), state.points.shape[2]
+    )

@@ -1,0 +1,332 @@
+"""The contract as public code: checks for vector environments and players.
+
+`check_vector_env` drives any tensor or NumPy `gymnasium.vector.VectorEnv` through random legal play
+and raises `ContractError` with one line that says what is broken. It needs no knowledge of the
+game.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+
+from resgym.game.spec import check_integer
+from resgym.players.checking import check_player
+
+__all__ = ["ContractError", "check_player", "check_vector_env"]
+
+
+class ContractError(AssertionError):
+    """An environment does not keep the contract."""
+
+
+_RESULTS = ("reward", "terminated", "truncated")
+
+
+def _require(condition: object, message: str) -> None:
+    if not bool(condition):
+        raise ContractError(message)
+
+
+def _array(value: Any) -> np.ndarray:
+    return value.detach().cpu().numpy() if hasattr(value, "detach") else np.asarray(value)
+
+
+def _leaves(tree: Any, name: str = "result") -> dict[str, np.ndarray]:
+    if isinstance(tree, dict):
+        return {k: v for key in tree for k, v in _leaves(tree[key], f"{name}[{key}]").items()}
+    return {name: _array(tree)}
+
+
+def _raw_leaves(tree: Any) -> list[Any]:
+    if isinstance(tree, dict):
+        return [leaf for value in tree.values() for leaf in _raw_leaves(value)]
+    return [tree]
+
+
+def _copy(tree: Any) -> dict[str, np.ndarray]:
+    return {name: array.copy() for name, array in _leaves(tree).items()}
+
+
+def _equal(a: dict[str, np.ndarray], b: dict[str, np.ndarray], rows: np.ndarray) -> bool:
+    return a.keys() == b.keys() and all(
+        a[name].dtype == b[name].dtype and np.array_equal(a[name][rows], b[name][rows])
+        for name in a
+    )
+
+
+def _row(tree: Any, row: int) -> Any:
+    if isinstance(tree, dict):
+        return {key: _row(value, row) for key, value in tree.items()}
+    return _array(tree)[row]
+
+
+class _Driver:
+    """Plays random legal actions that depend on (seed, row, step) only."""
+
+    def __init__(self, env: VectorEnv, seed: int) -> None:
+        self.env, self.seed, self.time = env, seed, 0
+
+    def actions(self) -> np.ndarray:
+        self.time += 1
+        number = int(self.env.single_action_space.n)  # type: ignore[attr-defined]
+        masks = np.ones((self.env.num_envs, number), dtype=bool)
+        if hasattr(self.env, "action_masks"):
+            masks = _array(self.env.action_masks())
+            _require(
+                masks.dtype == np.bool_ and masks.shape == (self.env.num_envs, number),
+                f"action_masks must be bool [{self.env.num_envs}, {number}], "
+                f"got {masks.dtype} {list(masks.shape)}",
+            )
+        chosen = np.zeros(self.env.num_envs, dtype=np.int64)
+        for row in range(self.env.num_envs):
+            legal = np.flatnonzero(masks[row])
+            if len(legal):
+                draw = np.random.default_rng([self.seed, row, self.time]).integers(len(legal))
+                chosen[row] = legal[draw]
+        return chosen
+
+
+def check_vector_env(
+    make: Callable[[int], VectorEnv], *, num_envs: int = 5, steps: int = 200, seed: int = 0
+) -> None:
+    """Checks that vector environments keep Gymnasium's contract and ours.
+
+    Spaces and batch spaces agree; observations, rewards (float32), terminations and truncations
+    (bool) have the right shapes and types and lie in their spaces; info holds numbers and booleans
+    only; the same seed gives the same run, another seed another; a row does not depend on the
+    number of rows; rows that do not end are untouched by the ends of others; final observations are
+    dense, kept apart from live memory and in their space; episode statistics, where there are any,
+    are those of the episodes; results are never overwritten later; options are not modified; rows
+    restart as the autoreset mode declares.
+
+    Args:
+        make: builds the environment with so many rows; it must end some episodes within ``steps``.
+        num_envs: rows to check with, at least 2.
+        steps: steps to play.
+        seed: of the environment and of the random play.
+
+    Raises:
+        ContractError: the first broken clause, in one line.
+        ValueError, TypeError: an argument of the check is out of range.
+    """
+    num_envs, steps = check_integer("num_envs", num_envs, 2), check_integer("steps", steps, 1)
+    seed = check_integer("seed", seed, 0)
+    env = make(num_envs)
+    _check_declaration(env, num_envs)
+    first, ends = _record(env, steps, seed, seed)
+    _require(ends > 0, f"no episode ended within {steps} steps: give more steps")
+    env.close()
+    again, _ = _record(make(num_envs), steps, seed, seed)
+    all_rows = np.arange(num_envs)
+    for time, (a, b) in enumerate(zip(first, again, strict=True)):
+        _require(_equal(a, b, all_rows), f"two runs with seed {seed} differ at step {time}")
+    # The same play, so that only the environment's own seed can make a difference.
+    other, _ = _record(make(num_envs), min(steps, 20), seed + 1000, seed)
+    _require(
+        any(not _equal(a, b, all_rows) for a, b in zip(first, other, strict=False)),
+        f"seeds {seed} and {seed + 1000} give the same run: the seed has no effect",
+    )
+    # Row i of a run does not depend on how many rows there are.
+    wide, _ = _record(make(num_envs + 3), steps, seed, seed)
+    narrow, _ = _record(make(1), steps, seed, seed)
+    for time, (a, b, c) in enumerate(zip(first, wide, narrow, strict=True)):
+        _require(
+            _equal(a, b, all_rows) and _equal(a, c, np.arange(1)),
+            f"rows depend on num_envs: they differ at step {time}",
+        )
+
+
+def _check_declaration(env: VectorEnv, num_envs: int) -> None:
+    _require(isinstance(env, VectorEnv), f"not a gymnasium VectorEnv: {type(env).__name__}")
+    _require(env.num_envs == num_envs, f"num_envs is {env.num_envs}, asked for {num_envs}")
+    mode = env.metadata.get("autoreset_mode")
+    _require(
+        isinstance(mode, AutoresetMode),
+        f"metadata['autoreset_mode'] must be an AutoresetMode, got {mode!r}",
+    )
+    for name in ("observation_space", "action_space"):
+        shape = getattr(env, name).shape
+        if shape is not None:
+            single = getattr(env, f"single_{name}").shape
+            _require(
+                tuple(shape) == (num_envs, *single),
+                f"{name} has shape {shape}, not num_envs of {single}",
+            )
+
+
+def _check_observation(env: VectorEnv, observation: Any, name: str) -> None:
+    for row in range(env.num_envs):
+        value = _row(observation, row)
+        _require(
+            env.single_observation_space.contains(value),
+            f"{name} of row {row} is outside single_observation_space",
+        )
+
+
+def _check_info(info: dict[str, Any]) -> None:
+    for name, array in _leaves(info, "info").items():
+        _require(
+            array.dtype.kind in "biuf",
+            f"{name} must hold numbers or booleans, got dtype {array.dtype}",
+        )
+
+
+def _shares_memory(a: Any, b: Any) -> bool:
+    return any(
+        np.shares_memory(_array(x), _array(y)) for x in _raw_leaves(a) for y in _raw_leaves(b)
+    )
+
+
+class _Statistics:
+    """Returns and lengths of the episodes in play, to compare with ``info["episode"]``."""
+
+    def __init__(self, num_envs: int) -> None:
+        self.total, self.length = np.zeros(num_envs), np.zeros(num_envs, dtype=np.int64)
+
+    def check(
+        self, info: dict[str, Any], reward: np.ndarray, ended: np.ndarray, idle: np.ndarray
+    ) -> None:
+        """Counts a step, in which the rows of ``idle`` have only restarted."""
+        self.total, self.length = self.total + reward, self.length + ~idle
+        if "episode" in info:
+            _require("_episode" in info, "info['episode'] must have its mask info['_episode']")
+            mask = _array(info["_episode"])
+            _require(np.array_equal(mask, ended), "info['_episode'] must mark the rows that ended")
+            for key, want in (("r", self.total), ("l", self.length)):
+                _require(key in info["episode"], f"info['episode'] must have {key!r}")
+                got = _array(info["episode"][key])
+                _require(
+                    got.shape == want.shape and np.allclose(got[ended], want[ended], atol=1e-3),
+                    f"info['episode'][{key!r}] is not what the episode was: "
+                    f"{got[ended].tolist()} instead of {want[ended].tolist()}",
+                )
+        self.total, self.length = np.where(ended, 0, self.total), np.where(ended, 0, self.length)
+
+
+def _record(
+    env: VectorEnv, steps: int, seed: int, play_seed: int
+) -> tuple[list[dict[str, np.ndarray]], int]:
+    """Plays and checks every step; returns what was seen (copies) and how many episodes ended."""
+    mode = env.metadata["autoreset_mode"]
+    driver, statistics = _Driver(env, play_seed), _Statistics(env.num_envs)
+    options: dict[str, Any] = {}
+    observation, info = env.reset(seed=seed, options=options)
+    _require(options == {}, "reset changed the caller's options")
+    _check_observation(env, observation, "the first observation")
+    _check_info(info)
+    held: list[tuple[dict[str, Any], dict[str, np.ndarray]]]
+    held = [({"obs": observation}, _copy({"obs": observation}))]
+    seen = [_copy(observation)]
+    ended = np.zeros(env.num_envs, dtype=bool)
+    ends, restarts = 0, _Restarts()
+    for time in range(steps):
+        # Where a row restarts: its last observation, to tell whether it shows another one then.
+        last, restarted = _copy(observation), ended
+        if mode == AutoresetMode.DISABLED and ended.any():
+            observation, _ = _check_partial_reset(env, observation, ended)
+            restarts.look(last, observation, ended)
+        result = env.step(driver.actions())
+        _require(len(result) == 5, f"step must return 5 values, got {len(result)}")
+        observation, reward, terminated, truncated, info = result
+        returned: dict[str, Any] = {"obs": observation}
+        for name, value, kind in (
+            ("reward", reward, np.float32),
+            ("terminated", terminated, np.bool_),
+            ("truncated", truncated, np.bool_),
+        ):
+            array = _array(value)
+            _require(
+                array.dtype == kind and array.shape == (env.num_envs,),
+                f"{name} must be {np.dtype(kind)} [{env.num_envs}], "
+                f"got {array.dtype} {list(array.shape)}",
+            )
+            returned[name] = value
+        _check_info(info)
+        _check_observation(env, observation, f"the observation of step {time}")
+        ended = _array(terminated) | _array(truncated)
+        ends += int(ended.sum())
+        idle = restarted if mode == AutoresetMode.NEXT_STEP else np.zeros_like(ended)
+        if mode == AutoresetMode.SAME_STEP and ended.any():
+            _check_final(env, observation, info, ended)
+            restarts.look(_copy(info["final_obs"]), observation, ended)
+        if idle.any():
+            _require(
+                not _array(reward)[idle].any() and not ended[idle].any(),
+                f"a restarted row must have reward 0 and not end (step {time})",
+            )
+            restarts.look(last, observation, idle)
+        statistics.check(info, _array(reward), ended, idle)
+        seen.append({**_copy(observation), **_copy({k: returned[k] for k in _RESULTS})})
+        returned["info"] = info
+        held = [*held[-7:], (returned, _copy(returned))]
+        for old, copy in held:
+            for name, now in _leaves(old).items():
+                _require(
+                    np.array_equal(now, copy[name]),
+                    f"{name} returned earlier was overwritten by step {time}",
+                )
+    _require(
+        restarts.changed or not restarts.seen,
+        "rows that ended never show another observation: they do not restart",
+    )
+    return seen, ends
+
+
+class _Restarts:
+    """Whether restarts can be seen: of all rows that ended, some must show something else then."""
+
+    def __init__(self) -> None:
+        self.seen = self.changed = 0
+
+    def look(self, last: dict[str, np.ndarray], observation: Any, rows: np.ndarray) -> None:
+        """Compares the last observation of some rows with the first one of their next episode."""
+        now = _leaves(observation)
+        for row in rows.nonzero()[0]:
+            self.seen += 1
+            self.changed += any(not np.array_equal(last[name][row], now[name][row]) for name in now)
+
+
+def _check_final(env: VectorEnv, observation: Any, info: dict[str, Any], ended: np.ndarray) -> None:
+    for key in ("final_obs", "_final_obs"):
+        _require(key in info, f"info must have {key!r} when an episode ends (SAME_STEP)")
+    final = info["final_obs"]
+    mask = _array(info["_final_obs"])
+    _require(np.array_equal(mask, ended), "info['_final_obs'] must mark the rows that ended")
+    want, got = _leaves(observation), _leaves(final)
+    _require(
+        want.keys() == got.keys()
+        and all(want[k].shape == got[k].shape and want[k].dtype == got[k].dtype for k in want),
+        "info['final_obs'] must be dense, with the structure of the observation",
+    )
+    _check_observation(env, final, "info['final_obs']")
+    _require(not _shares_memory(final, observation), "final_obs shares memory with the observation")
+    going = np.flatnonzero(~ended)
+    renamed = {k: got[k] for k in want}
+    _require(_equal(want, renamed, going), "rows that did not end differ between final_obs and obs")
+
+
+def _check_partial_reset(
+    env: VectorEnv, before: Any, ended: np.ndarray
+) -> tuple[Any, dict[str, Any]]:
+    kept = _copy(before)
+    try:
+        env.step(np.zeros(env.num_envs, dtype=np.int64))
+    except Exception:  # any refusal will do, as long as it is one
+        pass
+    else:
+        raise ContractError("stepping an ended row must be an error in DISABLED mode")
+    options = {"reset_mask": ended.copy()}
+    observation, info = env.reset(options=options)
+    _require(
+        list(options) == ["reset_mask"] and np.array_equal(options["reset_mask"], ended),
+        "reset changed the caller's options",
+    )
+    _require(
+        _equal(_leaves(observation), kept, np.flatnonzero(~ended)),
+        "a reset with reset_mask changed rows outside the mask",
+    )
+    return observation, info

@@ -1,0 +1,8 @@
+"""Vector environments of torch tensors as environments of stable-baselines3."""
+
+from __future__ import annotations
+
+from sb3_ext.adapter.numpy_bridge import reached_observation
+from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
+
+__all__ = ["TensorVecEnv", "reached_observation"]

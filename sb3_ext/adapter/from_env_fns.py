@@ -1,0 +1,106 @@
+"""One batched environment in place of the many single ones that SB3's tools describe."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import gymnasium
+from gymnasium.vector import VectorEnv
+from gymnasium.wrappers import HumanRendering, OrderEnforcing, PassiveEnvChecker, TimeLimit
+from stable_baselines3.common.monitor import Monitor
+from torch import Tensor
+
+__all__ = ["MonitorRequest", "batched_env"]
+
+# Wrappers that gymnasium.make and SB3's make_vec_env put on by themselves. The batched
+# environment does their work: it checks its input, keeps its time limit, counts its episodes.
+_REPLACED = (HumanRendering, Monitor, OrderEnforcing, PassiveEnvChecker, TimeLimit)
+
+
+class MonitorRequest(NamedTuple):
+    """The file that a single environment's `Monitor` would have written."""
+
+    filename: str
+    info_keywords: tuple[str, ...]
+    override_existing: bool
+
+
+def batched_env(
+    env_fns: Sequence[Callable[[], gymnasium.Env]], **kwargs: Any
+) -> tuple[VectorEnv, MonitorRequest | None]:
+    """Make one vector environment of `len(env_fns)` rows like the environment of the first one.
+
+    The first function is called once to learn the environment's specification, then
+    `gymnasium.make_vec` makes the batched one with the same keyword arguments and time limit.
+
+    Args:
+        env_fns: As for SB3's `DummyVecEnv`; all must make the same environment.
+        **kwargs: Further keyword arguments of the batched environment, such as `device`.
+
+    Returns:
+        The environment, and the monitor file that the single one was going to write, if any.
+
+    Raises:
+        ValueError: There are no functions; the environment is not registered, has no vector entry
+            point, does not return tensors, or is wrapped in something that single environments
+            need (a batched one cannot take it over).
+    """
+    if not env_fns:
+        raise ValueError("env_fns: got an empty list, need at least one function")
+    env = env_fns[0]()
+    try:
+        spec = copy.deepcopy(env.unwrapped.spec)
+        limits = [layer._max_episode_steps for layer in _layers(env, TimeLimit)]
+        request = _monitor_request(env)
+        foreign = [layer for layer in _layers(env) if not isinstance(layer, _REPLACED)]
+    finally:
+        env.close()
+    if spec is None:
+        raise ValueError(
+            f"env_fns: {env.unwrapped} is not registered with Gymnasium, so that no batched"
+            " environment can be made like it; pass the vector environment itself"
+        )
+    if spec.vector_entry_point is None:
+        raise ValueError(
+            f"env_fns: {spec.id} has no vector_entry_point; TensorVecEnv needs one that returns"
+            " torch tensors (use SB3's DummyVecEnv)"
+        )
+    if foreign:
+        raise ValueError(
+            f"env_wrapper: {type(foreign[0]).__name__} wraps single environments and cannot be put"
+            f" on the batched {spec.id}; leave it out or use SB3's DummyVecEnv"
+        )
+    if limits:
+        kwargs.setdefault("max_episode_steps", min(limits))
+    batched = gymnasium.make_vec(
+        spec, num_envs=len(env_fns), vectorization_mode="vector_entry_point", **kwargs
+    )
+    observation, _ = batched.reset()
+    first = next(iter(observation.values())) if isinstance(observation, dict) else observation
+    if not isinstance(first, Tensor):
+        batched.close()
+        raise ValueError(
+            f"env_fns: the vector environment of {spec.id} returns {type(first).__name__},"
+            " TensorVecEnv needs torch tensors (use SB3's DummyVecEnv)"
+        )
+    return batched, request
+
+
+def _layers(env: gymnasium.Env, kind: type = gymnasium.Wrapper) -> list[Any]:
+    """The wrappers of a kind around an environment, outermost first."""
+    layers = []
+    while isinstance(env, gymnasium.Wrapper):
+        if isinstance(env, kind):
+            layers.append(env)
+        env = env.env
+    return layers
+
+
+def _monitor_request(env: gymnasium.Env) -> MonitorRequest | None:
+    for monitor in _layers(env, Monitor):
+        if monitor.results_writer is not None:
+            file = monitor.results_writer.file_handler
+            return MonitorRequest(file.name, tuple(monitor.info_keywords), "a" not in file.mode)
+    return None

@@ -1,0 +1,369 @@
+"""Any vector environment that returns torch tensors, as a `VecEnv` of stable-baselines3.
+
+Two doors to the same rows. The numpy door (`reset`, `step`) is SB3's, for algorithms that know
+nothing of tensors; it does Python work only for rows that ended. The tensor door (`reset_tensors`,
+`step_tensors`) hands tensors through and waits for the device in neither direction.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import VecEnv
+from torch import Tensor
+
+from sb3_ext.adapter.episodes import EpisodeCounter, MonitorFile
+from sb3_ext.adapter.from_env_fns import batched_env
+from sb3_ext.adapter.numpy_bridge import Observation, row_infos, rows_of, take_rows, to_numpy
+
+__all__ = ["TensorVecEnv"]
+
+VecEnvIndices = int | Iterable[int] | None
+# Attributes that SB3 asks a single environment for.
+_SINGLE = {"action_space": "single_action_space", "observation_space": "single_observation_space"}
+
+
+class TensorVecEnv(VecEnv):
+    """Adapts a `gymnasium.vector.VectorEnv` of N rows with tensor results to SB3.
+
+    Wants of the environment: `metadata["autoreset_mode"]` is `AutoresetMode.SAME_STEP`; results
+    are tensors `[N, ...]`; when a row ends, `info["final_obs"]` (dense, `[N, ...]`) and its mask
+    `info["_final_obs"]`. If present, `info["episode"]` = {r, l} with `info["_episode"]` gives the
+    statistics (otherwise they are counted here) and `action_masks()` the legal actions.
+
+    In `infos` the dictionaries of rows that go on are empty and their own; those of rows that
+    ended hold `terminal_observation`, `TimeLimit.truncated`, `episode` {r, l, t} and every further
+    per-row entry of the environment's info.
+
+    Seeds and options that were set take effect at the next reset. Options given as a list, one
+    dictionary per row, are handed on as one dictionary of lists.
+
+    Args:
+        venv: The environment; or a list of functions that make single ones, as for SB3's
+            `DummyVecEnv`, from which one batched environment is made (see `batched_env`).
+        filename: Write finished episodes to this `monitor.csv`. With a list of functions, the file
+            of their `Monitor` is the default.
+        monitor_dir: Instead of `filename`: write `0.monitor.csv` in this folder.
+        info_keywords: Further entries of the info to write to the file.
+        **make_kwargs: With a list of functions, keyword arguments of the batched environment.
+
+    Raises:
+        ValueError, TypeError: The environment is not one of this kind.
+    """
+
+    def __init__(
+        self,
+        venv: VectorEnv | Sequence[Callable[[], gymnasium.Env]],
+        filename: str | os.PathLike[str] | None = None,
+        monitor_dir: str | os.PathLike[str] | None = None,
+        info_keywords: Sequence[str] = (),
+        **make_kwargs: Any,
+    ) -> None:
+        if filename is not None and monitor_dir is not None:
+            raise ValueError("filename: got a value, and one for monitor_dir; give only one")
+        if monitor_dir is not None:
+            filename = os.path.join(monitor_dir, "0")
+        override_existing = True
+        if isinstance(venv, (list, tuple)):
+            venv, request = batched_env(venv, **make_kwargs)
+            if filename is None and request is not None:
+                filename, keywords, override_existing = request
+                info_keywords = info_keywords or keywords
+        elif make_kwargs:
+            raise TypeError(f"{sorted(make_kwargs)}: only with a list of environment functions")
+        self.venv = _checked(venv)
+        super().__init__(
+            self.venv.num_envs, self.venv.single_observation_space, self.venv.single_action_space
+        )
+        self.metadata = dict(self.venv.metadata)
+        self.spec = self.venv.spec
+        self._device: torch.device | None = None
+        self._batched_options: dict[str, Any] | None = None
+        self._actions: np.ndarray | None = None
+        self._start_time = time.time()
+        self._counter = EpisodeCounter()
+        self._monitor_file: MonitorFile | None = None
+        if filename is not None:
+            env_id = str(None if self.spec is None else self.spec.id)
+            self._monitor_file = MonitorFile(
+                os.fspath(filename), env_id, tuple(info_keywords), override_existing
+            )
+
+    @classmethod
+    def from_env_fns(
+        cls, env_fns: Sequence[Callable[[], gymnasium.Env]], **kwargs: Any
+    ) -> TensorVecEnv:
+        """The same as the constructor with a list of functions."""
+        return cls(list(env_fns), **kwargs)
+
+    # ------------------------------------------------------------------- tensor door
+
+    @property
+    def device(self) -> torch.device:
+        """Where the tensors of the environment live.
+
+        Raises:
+            ValueError: Before the first reset of an environment without an attribute `device`.
+        """
+        if self._device is None:
+            if not self.has_attr("device"):
+                raise ValueError("device: unknown before the first reset of this environment")
+            self._device = torch.device(self._find("device"))
+        return self._device
+
+    def reset_tensors(self) -> Observation:
+        """Start new episodes in all rows with the seeds and options set before; tensors."""
+        observation, _ = self.venv.reset(seed=self._seed_argument(), options=self._batched_options)
+        self._reset_seeds()
+        self._reset_options()
+        self._batched_options = None
+        self._counter.restart()
+        self.reset_infos = [{} for _ in range(self.num_envs)]
+        first = next(iter(observation.values())) if isinstance(observation, dict) else observation
+        if isinstance(first, Tensor):
+            self._device = first.device
+        return observation
+
+    def step_tensors(
+        self, actions: Tensor | np.ndarray
+    ) -> tuple[Observation, Tensor, Tensor, Tensor, dict[str, Any]]:
+        """Step all rows without waiting for the device.
+
+        Args:
+            actions: `[N]` for discrete actions.
+
+        Returns:
+            Observations, rewards `[N]` float32, terminated `[N]` bool, truncated `[N]` bool, and
+            the info of the environment, always with `episode` and `_episode` where there is
+            `final_obs`. Rows that ended show the first observation of their next episode (see
+            `reached_observation`).
+        """
+        values = torch.as_tensor(actions, device=self.device)
+        observation, rewards, terminated, truncated, info = self.venv.step(values)
+        info = self._counter.update(rewards, terminated | truncated, info)
+        if self._monitor_file is not None:
+            self._monitor_file.add(info)
+        return observation, rewards, terminated, truncated, info
+
+    def action_masks_tensor(self) -> Tensor:
+        """Legal actions of the current observation, `[N, A]` bool, True = legal.
+
+        Raises:
+            AttributeError: The environment has no `action_masks`.
+        """
+        return self._find("action_masks")()  # type: ignore[no-any-return]
+
+    # ------------------------------------------------------------------- numpy door
+
+    def reset(self) -> Any:
+        """Start new episodes in all rows; numpy observations, `[N, ...]`."""
+        return to_numpy(self.reset_tensors(), self.observation_space)
+
+    def step_async(self, actions: np.ndarray) -> None:
+        """Keep the actions for `step_wait`."""
+        self._actions = actions
+
+    def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
+        """Step all rows: observations, rewards `[N]` float32, dones `[N]` bool, infos."""
+        if self._actions is None:
+            raise ValueError("step_wait: call step_async(actions) first")
+        actions, self._actions = self._actions, None
+        observation, rewards, terminated, truncated, info = self.step_tensors(actions)
+        dones = (terminated | truncated).cpu().numpy()
+        infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
+        if dones.any():
+            self._fill_infos(infos, np.flatnonzero(dones), terminated, truncated, info)
+        return (
+            to_numpy(observation, self.observation_space),
+            rewards.cpu().numpy().astype(np.float32),
+            dones,
+            infos,
+        )
+
+    def action_masks(self) -> np.ndarray:
+        """Legal actions of the current observation, `[N, A]` bool, True = legal."""
+        return self.action_masks_tensor().cpu().numpy().astype(bool)
+
+    def _seed_argument(self) -> Any:
+        """The row seeds that were set, as `VectorEnv.reset` takes them."""
+        first = self._seeds[0]
+        if first is None:
+            return None if all(seed is None for seed in self._seeds) else list(self._seeds)
+        consecutive = self._seeds == [first + row for row in range(self.num_envs)]
+        return first if consecutive else list(self._seeds)
+
+    def _fill_infos(
+        self,
+        infos: list[dict[str, Any]],
+        ended: np.ndarray,
+        terminated: Tensor,
+        truncated: Tensor,
+        info: dict[str, Any],
+    ) -> None:
+        if "final_obs" not in info:
+            raise ValueError(
+                f"final_obs: missing in the info of {self.venv} although rows {ended[:5].tolist()}"
+                f" ended; it has {sorted(info)}"
+            )
+        rows = torch.as_tensor(ended, device=terminated.device)
+        final = to_numpy(take_rows(info["final_obs"], rows), self.observation_space)
+        timeout = (truncated & ~terminated).index_select(0, rows).tolist()
+        returns = info["episode"]["r"].index_select(0, rows).tolist()
+        lengths = info["episode"]["l"].index_select(0, rows).tolist()
+        seconds = round(time.time() - self._start_time, 6)
+        for position, entry in enumerate(row_infos(info, rows, self.num_envs)):
+            entry["terminal_observation"] = (
+                {key: value[position] for key, value in final.items()}
+                if isinstance(final, dict)
+                else final[position]
+            )
+            entry["TimeLimit.truncated"] = timeout[position]
+            entry["episode"] = {"r": returns[position], "l": lengths[position], "t": seconds}
+            infos[ended[position]] = entry
+
+    # ------------------------------------------------------------------- saving
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that the next steps depend on, as tensors and plain data, for a checkpoint.
+
+        Raises:
+            AttributeError: The environment has no `state_dict`.
+        """
+        return {"episodes": self._counter.state_dict(), "venv": self._find("state_dict")()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where `state_dict` was taken, without a reset.
+
+        Raises:
+            ValueError: The environment says that the state does not fit it.
+        """
+        if set(state) != {"episodes", "venv"}:
+            raise ValueError(f"state: got {sorted(state)}, need episodes and venv")
+        self._find("load_state_dict")(state["venv"])
+        self._counter.load_state_dict(state["episodes"], self.device)
+        self.reset_infos = [{} for _ in range(self.num_envs)]
+
+    # ------------------------------------------------------------------- the rest of VecEnv
+
+    def set_options(self, options: list[dict[str, Any]] | dict[str, Any] | None = None) -> None:
+        """Options of the next reset: one dictionary for all rows, or a list with one per row.
+
+        Raises:
+            ValueError: A list of another length than N, or whose dictionaries differ in keys.
+        """
+        if not isinstance(options, list):
+            self._batched_options = copy.deepcopy(options) or None
+            return
+        keys = options[0].keys() if options else set()
+        if len(options) != self.num_envs or any(entry.keys() != keys for entry in options):
+            raise ValueError(
+                f"options: got a list of {len(options)}, need {self.num_envs} dictionaries with the"
+                " same keys"
+            )
+        self._batched_options = {
+            key: copy.deepcopy([entry[key] for entry in options]) for key in keys
+        } or None
+
+    def has_attr(self, attr_name: str) -> bool:
+        """Whether the environment has an attribute or method of this name."""
+        try:
+            self._find(attr_name)
+        except AttributeError:
+            return False
+        return True
+
+    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
+        """An attribute, one value per row (see `rows_of`)."""
+        return rows_of(self._find(attr_name), self.num_envs, self._get_indices(indices))
+
+    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
+        """Set an attribute of the environment.
+
+        Raises:
+            ValueError: Only some rows were asked for: all rows are one environment.
+        """
+        if sorted(set(self._get_indices(indices))) != list(range(self.num_envs)):
+            raise ValueError(
+                f"indices: got {indices}, but all {self.num_envs} rows are one environment and"
+                f" {attr_name!r} can only be set for all of them"
+            )
+        owners = [layer for layer in self._layers() if hasattr(layer, attr_name)]
+        setattr(owners[0] if owners else self.venv.unwrapped, attr_name, value)
+
+    def env_method(
+        self,
+        method_name: str,
+        *method_args: Any,
+        indices: VecEnvIndices = None,
+        **method_kwargs: Any,
+    ) -> list[Any]:
+        """Call a method of the environment once, for all rows; one result per row of `indices`.
+
+        The results are split as `rows_of` says.
+        """
+        result = self._find(method_name)(*method_args, **method_kwargs)
+        return rows_of(result, self.num_envs, self._get_indices(indices))
+
+    def env_is_wrapped(
+        self, wrapper_class: type[gymnasium.Wrapper], indices: VecEnvIndices = None
+    ) -> list[bool]:
+        """Whether a wrapper is there; True for `Monitor`, whose work is done here."""
+        found = issubclass(wrapper_class, Monitor)
+        found = found or any(isinstance(layer, wrapper_class) for layer in self._layers())
+        return [found for _ in self._get_indices(indices)]
+
+    def get_images(self) -> list[np.ndarray | None]:
+        """One frame per row; None where the environment draws none."""
+        frames = self.venv.render() if self.render_mode == "rgb_array" else None
+        return [None] * self.num_envs if frames is None else [np.asarray(each) for each in frames]
+
+    def flush_monitor(self) -> None:
+        """Write the episodes gathered so far to `monitor.csv`, if there is one."""
+        if self._monitor_file is not None:
+            self._monitor_file.flush()
+
+    def _layers(self) -> Iterator[VectorEnv]:
+        """The environment and what it wraps, outermost first."""
+        layer = self.venv
+        while isinstance(layer, VectorWrapper):
+            yield layer
+            layer = layer.env
+        yield layer
+
+    def _find(self, name: str) -> Any:
+        """An attribute of the outermost layer that has it: Gymnasium's wrappers hide them."""
+        name = _SINGLE.get(name, name)
+        for layer in self._layers():
+            if hasattr(layer, name):
+                return getattr(layer, name)
+        raise AttributeError(f"{self.venv} has no attribute {name!r}")
+
+    def close(self) -> None:
+        """Close the environment and the monitor file; again is harmless."""
+        if self._monitor_file is not None:
+            self._monitor_file.close()
+        self.venv.close()
+
+
+def _checked(venv: Any) -> VectorEnv:
+    if not isinstance(venv, VectorEnv):
+        raise TypeError(
+            f"venv: got {type(venv).__name__}, need a gymnasium.vector.VectorEnv that returns torch"
+            " tensors, or a list of environment functions"
+        )
+    mode = venv.metadata.get("autoreset_mode")
+    if mode != AutoresetMode.SAME_STEP:
+        raise ValueError(
+            f"autoreset_mode: got {mode}, TensorVecEnv needs AutoresetMode.SAME_STEP (SB3 expects"
+            " rows to restart within the step that ends them)"
+        )
+    return venv

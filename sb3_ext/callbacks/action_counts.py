@@ -1,0 +1,126 @@
+"""Which actions are chosen: a policy that has collapsed chooses one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.callbacks import BaseCallback
+from torch import Tensor
+
+from sb3_ext.callbacks.counting import as_tensor
+from sb3_ext.common.frequency import Every, parse_every
+from sb3_ext.common.observations import to_arrays
+
+__all__ = ["ActionCounts", "entropy_of_counts"]
+
+_MOST_SHARES = 32
+
+
+def entropy_of_counts(counts: Tensor) -> float:
+    """Entropy of a distribution over A actions, in units of log A: 1 is uniform, 0 one action.
+
+    Args:
+        counts: `[A]`, how often each was chosen.
+
+    Returns:
+        0 where nothing was counted, or there is only one action.
+    """
+    total = counts.sum().item()
+    if total == 0 or len(counts) < 2:
+        return 0.0
+    shares = counts.double() / total
+    entropy = -torch.special.xlogy(shares, shares).sum().item()
+    return max(entropy, 0.0) / math.log(len(counts))
+
+
+class ActionCounts(BaseCallback):
+    """Counts the actions of the rollouts, exploration included, and the greedy ones.
+
+    Logs, each time it is due: ``actions/<k>``, the share of action k since the last time (up to 32
+    actions); ``actions/entropy``, see `entropy_of_counts`; ``actions/most_common_share``; and the
+    last two for what the policy would choose without exploring in the rows' present states, as
+    ``actions/greedy_entropy`` and ``actions/greedy_most_common_share``.
+
+    Counts stay on the device between two logs. Training is not touched: no random number is drawn.
+
+    Attributes:
+        last: the counts of the last log, by ``rollout`` and ``greedy``; lists of A integers.
+    """
+
+    def __init__(self, every: Every | Mapping[str, Any], *, greedy: bool = True) -> None:
+        """Prepares.
+
+        Args:
+            every: when to log, an `Every` or ``{"updates": 1000}``.
+            greedy: also ask the policy for its greedy choices then.
+        """
+        super().__init__()
+        self.every = parse_every(every)
+        self.greedy = greedy
+        self.last: dict[str, list[int]] = {}
+        self._counts: Tensor | None = None
+
+    def _on_training_start(self) -> None:
+        space = self.model.action_space
+        if not isinstance(space, spaces.Discrete):
+            raise ValueError(f"action counts: need a Discrete action space, got {space}")
+        self._num_actions, self._first = int(space.n), int(space.start)
+
+    def _on_step(self) -> bool:
+        self._count(as_tensor(self.locals["actions"]))
+        updates = int(getattr(self.model, "_n_updates", 0))
+        if self.every.due(updates=updates, transitions=self.num_timesteps):
+            self._log()
+        return True
+
+    def _count(self, actions: Tensor) -> None:
+        index = actions.reshape(-1).long() - self._first
+        if self._counts is None:
+            self._counts = torch.zeros(self._num_actions, dtype=torch.int64, device=index.device)
+        # Unlike bincount this does not wait for the device.
+        counts = self._counts.to(index.device)
+        self._counts = counts.index_add(0, index, torch.ones_like(index))
+
+    def _log(self) -> None:
+        assert self._counts is not None
+        counts, self._counts = self._counts.cpu(), None
+        self._record(counts, "")
+        self.last = {"rollout": counts.tolist()}
+        shares = (counts / counts.sum()).tolist()
+        for action, share in enumerate(shares[:_MOST_SHARES]):
+            self.logger.record(f"actions/{action + self._first}", share, exclude="stdout")
+        if self.greedy:
+            chosen, _ = self.model.predict(
+                to_arrays(self.locals["new_obs"]), deterministic=True, **self._masks()
+            )
+            index = torch.as_tensor(chosen).reshape(-1).long() - self._first
+            greedy = torch.bincount(index, minlength=self._num_actions)
+            self._record(greedy, "greedy_")
+            self.last["greedy"] = greedy.tolist()
+
+    def _masks(self) -> dict[str, Any]:
+        """Legal actions, for models that have to be told and environments that can tell."""
+        legal = getattr(self.model, "legal_actions", None)
+        if legal is None or legal.source != "environment":
+            return {}
+        env: Any = self.training_env
+        return {"action_masks": env.action_masks()}
+
+    def _record(self, counts: Tensor, prefix: str) -> None:
+        most = counts.max().item() / max(counts.sum().item(), 1)
+        self.logger.record(f"actions/{prefix}entropy", entropy_of_counts(counts))
+        self.logger.record(f"actions/{prefix}most_common_share", most)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What was counted since the last log."""
+        return {"counts": self._counts, "every": self.every.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on where `state_dict` was taken."""
+        self.every.load_state_dict(state["every"])
+        counts = state["counts"]
+        self._counts = None if counts is None else counts.clone()

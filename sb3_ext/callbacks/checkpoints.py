@@ -1,0 +1,117 @@
+"""Writes checkpoints that training can go on from exactly."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from stable_baselines3.common.callbacks import BaseCallback
+
+from sb3_ext.common.checkpoint import CheckpointWarning
+from sb3_ext.common.checks import check_count
+from sb3_ext.common.frequency import Every, parse_every
+from sb3_ext.common.resume import save_run
+
+__all__ = ["Checkpoints"]
+
+
+class Checkpoints(BaseCallback):
+    """Saves the whole run every so often and at the end, see `sb3_ext.common.resume`.
+
+    It saves when a rollout begins, after the updates of the one before: only there is a run in a
+    state that `learn` can start from. Put it last in the list, so that the other callbacks have
+    seen the same as the model.
+
+    If a loss has become NaN nothing is written and training ends with a FloatingPointError. If the
+    disk is full a `CheckpointWarning` says so and training goes on, except at the end.
+
+    Attributes:
+        last_path: the newest checkpoint written, None before the first.
+    """
+
+    def __init__(
+        self,
+        run_dir: str | os.PathLike[str],
+        every: Every | Mapping[str, Any],
+        *,
+        keep_last: int = 2,
+        buffer: bool = True,
+        at_end: bool = True,
+        verbose: int = 0,
+    ) -> None:
+        """Prepares; nothing is written yet.
+
+        Args:
+            run_dir: the folder of the run.
+            every: how often to save, an `Every` or ``{"updates": 1000}``.
+            keep_last: how many checkpoints stay, at least 1.
+            buffer: False leaves out the experience: small files, but no exact resume.
+            at_end: save when `learn` ends.
+            verbose: 1 prints a line each time.
+
+        Raises:
+            ValueError, TypeError: ``keep_last`` is no whole number of at least 1.
+        """
+        super().__init__(verbose)
+        self.run_dir = Path(run_dir)
+        self.every = parse_every(every)
+        self.keep_last = check_count("keep_last", keep_last)
+        self.buffer, self.at_end = buffer, at_end
+        self.last_path: Path | None = None
+        self._requested = False
+
+    def request(self) -> None:
+        """Save at the next opportunity, whatever is due. Safe to call from a signal handler."""
+        self._requested = True
+
+    def _on_rollout_start(self) -> None:
+        updates = int(getattr(self.model, "_n_updates", 0))
+        due = self.every.due(updates=updates, transitions=self.model.num_timesteps)
+        if not (due or self._requested):
+            return
+        self._requested = False
+        try:
+            self.save()
+        except OSError as error:
+            warnings.warn(
+                f"{self.run_dir}: no checkpoint was written: {error}",
+                CheckpointWarning,
+                stacklevel=2,
+            )
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_training_end(self) -> None:
+        if self.at_end or self._requested:
+            self.save()
+
+    def save(self) -> Path:
+        """Saves now. Exact only between two blocks of updates.
+
+        Raises:
+            FloatingPointError: a loss was NaN or infinite.
+            OSError: the checkpoint could not be written.
+        """
+        model: Any = self.model
+        self.last_path = save_run(
+            model,
+            self.run_dir,
+            self.locals.get("callback", self),
+            keep_last=self.keep_last,
+            buffer=self.buffer,
+        )
+        if self.verbose:
+            print(f"checkpoint {self.last_path}")
+        return self.last_path
+
+    def state_dict(self) -> dict[str, Any]:
+        """When it was last due."""
+        return {"every": self.every.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on in the same rhythm."""
+        self.every.load_state_dict(state["every"])

@@ -1,0 +1,225 @@
+"""Measures rho of the model against fixed opponents while it trains."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from stable_baselines3.common.callbacks import BaseCallback
+
+from resgym.analysis.rho import player_name, rho
+from resgym.players import ScoringPlayer, resolve_player
+from sb3_ext.common.checkpoint import save_checkpoint
+from sb3_ext.common.durable_files import rename_durably, write_text_durably
+from sb3_ext.common.frequency import Every, parse_every
+from sb3_ext.common.model_state import network_description
+from sb3_ext.common.policy_scores import action_scores
+
+__all__ = ["RhoEvaluation", "player_of", "player_of_policy", "role_of"]
+
+
+def role_of(observation_space: Any) -> Any:
+    """The seat that an observation space of `resgym` belongs to: a dict is the agent's."""
+    return "agent" if hasattr(observation_space, "spaces") else "host"
+
+
+def player_of(model: Any, name: str = "trained") -> ScoringPlayer:
+    """The greedy player of a model, which follows the model as it trains.
+
+    Args:
+        model: an SB3 model trained on one of the one-seat environments.
+        name: for tables.
+    """
+    return player_of_policy(model.policy, name)
+
+
+def player_of_policy(policy: Any, name: str = "trained") -> ScoringPlayer:
+    """The greedy player of a policy, which follows the policy as it learns.
+
+    Args:
+        policy: an SB3 policy for one of the one-seat environments.
+        name: for tables.
+
+    Raises:
+        ValueError: its observations are not those of the game.
+    """
+    space = policy.observation_space
+    role = role_of(space)
+    points = space.spaces.get("points") if role == "agent" else space
+    if len(getattr(points, "shape", None) or ()) != 2:
+        raise ValueError(f"{name}: observes {space}, not the points [P, D] of a game")
+    return ScoringPlayer(
+        role,
+        lambda observation: action_scores(policy, observation),
+        points.shape,
+        scale_observation=float(points.high.max()) <= 1.0,
+        device=policy.device,
+        name=name,
+    )
+
+
+class RhoEvaluation(BaseCallback):
+    """Scores one frozen version of the model on the same starts every time, at the end too.
+
+    Logs ``rho/<opponent>`` and ``rho/best``. The best model is the one whose score is highest for a
+    host and lowest for an agent, where the score is the worst rho over the opponents
+    (``best="worst"``), their mean, or the rho against the one that is named.
+
+    The starts are drawn from a seed of their own, and neither the games nor the players use a
+    generator that training uses: a run with evaluations learns the same as one without.
+
+    Attributes:
+        history: one dict per evaluation: updates, transitions, seconds, rho by opponent, score.
+        best_score: the best score so far, None before the first evaluation.
+    """
+
+    def __init__(
+        self,
+        opponents: Sequence[Any],
+        every: Every | Mapping[str, Any],
+        *,
+        games: int = 2000,
+        seed: int = 0,
+        best: str = "worst",
+        save_path: str | Path | None = None,
+        at_start: bool = False,
+        verbose: int = 0,
+        **game: Any,
+    ) -> None:
+        """Prepares the evaluation.
+
+        Args:
+            opponents: players of the other seat, by name or as objects.
+            every: when to evaluate, an `Every` or ``{"updates": 1000}``.
+            games: games against each opponent.
+            seed: fixes the starts; keep it apart from the seeds of training.
+            best: ``worst``, ``mean`` or the name of an opponent.
+            save_path: folder for ``rho.json`` and the best model, as ``best`` (a checkpoint of its
+                policy, to play with) and as SB3's ``best_model.zip``; None keeps nothing.
+            at_start: evaluate the untrained model too.
+            verbose: 1 prints a line each time.
+            **game: as `resgym.rho` (dimension, max_num_points, ...); the model's own sizes are the
+                default.
+        """
+        super().__init__(verbose)
+        if not opponents:
+            raise ValueError("opponents must have at least one player, got none")
+        self.opponents = {player_name(opponent): opponent for opponent in opponents}
+        if best not in ("worst", "mean", *self.opponents):
+            raise ValueError(
+                f"best must be 'worst', 'mean' or one of {list(self.opponents)}, got {best!r}"
+            )
+        self.every = parse_every(every)
+        self.games, self.seed, self.best, self.game = games, seed, best, game
+        self.save_path = None if save_path is None else Path(save_path)
+        self.at_start = at_start
+        self.history: list[dict[str, Any]] = []
+        self.best_score: float | None = None
+        self._begin = time.monotonic()
+        self._evaluation_seconds = 0.0
+
+    def _on_training_start(self) -> None:
+        earlier = self.history[-1]["training_seconds"] if self.history else 0.0
+        self._begin = time.monotonic() - earlier
+        self._evaluation_seconds = 0.0
+        self._role = role_of(self.model.observation_space)
+        self._players = {
+            name: resolve_player(opponent, "agent" if self._role == "host" else "host")
+            for name, opponent in self.opponents.items()
+        }
+        space = self.model.observation_space
+        rows, dimension = (space["points"] if self._role == "agent" else space).shape  # type: ignore[index, misc]
+        self._game = {"dimension": dimension, "max_num_points": rows, **self.game}
+        if self.at_start and not self.history:
+            self.evaluate()
+
+    def _updates(self) -> int:
+        return int(getattr(self.model, "_n_updates", 0))
+
+    def _on_step(self) -> bool:
+        if self.every.due(updates=self._updates(), transitions=self.num_timesteps):
+            self.evaluate()
+        return True
+
+    def _on_training_end(self) -> None:
+        if not self.history or self.history[-1]["updates"] != self._updates():
+            self.evaluate()
+
+    def evaluate(self) -> dict[str, float]:
+        """Evaluates now; returns rho by opponent."""
+        begin = time.monotonic()
+        mine = player_of(self.model)
+        results: dict[str, float] = {}
+        for name, other in self._players.items():
+            pair = (mine, other) if self._role == "host" else (other, mine)
+            results[name] = rho(*pair, games=self.games, seed=self.seed, **self._game).rho
+        score = self._score(results)
+        entry = {
+            "updates": self._updates(),
+            "transitions": self.num_timesteps,
+            "training_seconds": begin - self._begin - self._evaluation_seconds,
+            "rho": results,
+            "score": score,
+        }
+        self.history.append(entry)
+        better = self.best_score is None or (
+            score > self.best_score if self._role == "host" else score < self.best_score
+        )
+        if better:
+            self.best_score = score
+            if self.save_path is not None:
+                self._save_best(self.save_path, entry)
+        for name, value in results.items():
+            self.logger.record(f"rho/{name}", value)
+        self.logger.record("rho/best", self.best_score)
+        if self.save_path is not None:
+            self._write_history()
+        if self.verbose:
+            shown = "  ".join(f"{name} {value:.4f}" for name, value in results.items())
+            print(f"update {entry['updates']}: rho against {shown}")
+        self._evaluation_seconds += time.monotonic() - begin
+        return results
+
+    def _score(self, results: dict[str, float]) -> float:
+        values = list(results.values())
+        if self.best == "mean":
+            return sum(values) / len(values)
+        if self.best == "worst":
+            return min(values) if self._role == "host" else max(values)
+        return results[self.best]
+
+    def _save_best(self, folder: Path, entry: dict[str, Any]) -> None:
+        policy = self.model.policy
+        state = {
+            "evaluation": entry,
+            "network": network_description(policy),
+            "policy": dict(policy.state_dict()),
+        }
+        folder.mkdir(parents=True, exist_ok=True)
+        aside = folder / "best_model.new.zip"
+        self.model.save(aside)  # first, since it refuses a model that a NaN has spoiled
+        rename_durably(aside, folder / "best_model.zip")
+        save_checkpoint(folder / "best", state, latest=False)
+
+    def _write_history(self) -> None:
+        assert self.save_path is not None
+        self.save_path.mkdir(parents=True, exist_ok=True)
+        text = json.dumps(self.history, indent=2) + "\n"
+        write_text_durably(self.save_path / "rho.json", text)
+
+    def state_dict(self) -> dict[str, Any]:
+        """What has been measured so far, and when it was last due."""
+        return {
+            "best_score": self.best_score,
+            "every": self.every.state_dict(),
+            "history": list(self.history),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on with the measurements that `state_dict` gave."""
+        self.every.load_state_dict(state["every"])
+        self.best_score = state["best_score"]
+        self.history = [dict(entry) for entry in state["history"]]

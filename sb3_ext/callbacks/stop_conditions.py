@@ -1,0 +1,162 @@
+"""Ends training by a budget, or when a goal is reached."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from stable_baselines3.common.callbacks import BaseCallback
+
+from sb3_ext.callbacks.conditions import parse_conditions
+from sb3_ext.callbacks.counting import EndedEpisodes
+from sb3_ext.callbacks.metric_feed import MetricFeed
+from sb3_ext.callbacks.stopping import stop_training
+from sb3_ext.common.checks import check_count, check_number
+
+__all__ = ["StopConditions"]
+
+
+class StopConditions(BaseCallback):
+    """Ends `learn` when the first budget is used up, or when all conditions on metrics hold.
+
+    Budgets count from the beginning of the run, whatever was resumed in between. What was collected
+    is still learnt from, so the numbers are lower bounds. Logs ``time/remaining``, the share of the
+    budget that will be used up first which is left.
+
+    Attributes:
+        reason: what ended training, None if nothing did.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_updates: int | None = None,
+        max_timesteps: int | None = None,
+        max_episodes: int | None = None,
+        max_seconds: float | None = None,
+        until: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        """Sets budgets and goals.
+
+        Args:
+            max_updates: gradient updates.
+            max_timesteps: transitions collected.
+            max_episodes: episodes ended in all rows together.
+            max_seconds: seconds of training.
+            until: conditions on metrics (see `sb3_ext.callbacks.conditions`), which must all hold.
+            verbose: 1 prints the reason.
+
+        Raises:
+            ValueError, TypeError: nothing was given, or something out of its range.
+        """
+        super().__init__(verbose)
+        counts = {
+            "max_updates": max_updates,
+            "max_timesteps": max_timesteps,
+            "max_episodes": max_episodes,
+        }
+        self.budgets: dict[str, float] = {
+            name: check_count(name, value) for name, value in counts.items() if value is not None
+        }
+        if max_seconds is not None:
+            self.budgets["max_seconds"] = check_number(
+                "max_seconds", max_seconds, low=0, above=True
+            )
+        self.conditions = [] if until is None else parse_conditions(until)
+        if not self.budgets and not self.conditions:
+            raise ValueError(
+                "give at least one of max_updates, max_timesteps, max_episodes, max_seconds and"
+                " until"
+            )
+        self.reason: str | None = None
+        self._feed = MetricFeed(condition.field for condition in self.conditions)
+        self._episodes = EndedEpisodes()
+        self._earlier_seconds = 0.0
+        self._began: float | None = None
+
+    def _seconds(self) -> float:
+        now = 0.0 if self._began is None else time.monotonic() - self._began
+        return self._earlier_seconds + now
+
+    def used(self) -> dict[str, float]:
+        """How much of each budget was used."""
+        now = {
+            "max_updates": getattr(self.model, "_n_updates", 0),
+            "max_timesteps": self.model.num_timesteps,
+            "max_episodes": self._episodes.count if "max_episodes" in self.budgets else 0,
+            "max_seconds": self._seconds(),
+        }
+        return {name: float(now[name]) for name in self.budgets}
+
+    def _on_training_start(self) -> None:
+        self.reason = None
+        self._earlier_seconds, self._began = self._seconds(), time.monotonic()
+        self._feed.start(self)
+        self._check()
+
+    def _on_step(self) -> bool:
+        if "max_episodes" in self.budgets:
+            self._episodes.add(self.locals["dones"])
+        if self.conditions:
+            for values in self._feed.take(self.model):
+                for condition in self.conditions:
+                    condition.observe(values)
+        return self._check()
+
+    def after_train(self) -> None:
+        """Called by our algorithms after every block of updates."""
+        self._check()
+
+    def _check(self) -> bool:
+        """What `_on_step` has to return."""
+        used = self.used()
+        left = [1.0 - used[name] / budget for name, budget in self.budgets.items()]
+        if left:
+            self.logger.record("time/remaining", max(min(left), 0.0))
+        if self.reason is None:
+            for name, budget in self.budgets.items():
+                if used[name] >= budget:
+                    self._stop_because(f"{name} {budget:g} reached")
+                    break
+            else:
+                if self.conditions and all(condition.met for condition in self.conditions):
+                    fields = ", ".join(condition.field for condition in self.conditions)
+                    self._stop_because(f"goal reached: {fields}")
+        return True if self.reason is None else stop_training(self.model)
+
+    def _stop_because(self, reason: str) -> None:
+        self.reason = reason
+        if self.verbose:
+            print(f"training ends: {reason}")
+
+    def _on_training_end(self) -> None:
+        self._feed.stop()
+        self._earlier_seconds, self._began = self._seconds(), None
+
+    def state_dict(self) -> dict[str, Any]:
+        """What was used of the budgets that the model does not count itself, and of conditions."""
+        return {
+            "conditions": [condition.state_dict() for condition in self.conditions],
+            "episodes": self._episodes.read(),
+            "feed": self._feed.state_dict(),
+            "seconds": self._seconds(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on where `state_dict` was taken.
+
+        Raises:
+            ValueError: there were other conditions.
+        """
+        if len(state["conditions"]) != len(self.conditions):
+            raise ValueError(
+                f"until: {len(state['conditions'])} conditions were saved, {len(self.conditions)}"
+                " are here"
+            )
+        for condition, saved in zip(self.conditions, state["conditions"], strict=True):
+            condition.load_state_dict(saved)
+        self._episodes.count = state["episodes"]
+        self._feed.load_state_dict(state["feed"])
+        self._earlier_seconds, self._began = state["seconds"], None

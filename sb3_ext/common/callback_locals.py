@@ -1,0 +1,90 @@
+"""What callbacks written for stable-baselines3 look up in their `locals`, converted on demand.
+
+SB3's callbacks expect numpy arrays and a list with one dictionary per row. Making them in every
+step would cost more than the step; here they are made when a callback looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+__all__ = ["LazyArray", "LazyInfos"]
+
+
+class LazyArray:
+    """A tensor that numpy functions, indexing and iteration see as a numpy array.
+
+    Args:
+        tensor: Any tensor. On another device it is copied at the first look.
+    """
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+        self._array: np.ndarray | None = None
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if self._array is None:
+            self._array = self.tensor.detach().cpu().numpy()
+        array = self._array if dtype is None else self._array.astype(dtype, copy=False)
+        return array.copy() if copy else array
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # copy and pickle ask before the object is complete
+            raise AttributeError(name)
+        return getattr(self.__array__(), name)
+
+    def __len__(self) -> int:
+        return len(self.tensor)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.__array__()[index]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.__array__())
+
+
+class LazyInfos(Sequence[dict[str, Any]]):
+    """The list of info dictionaries of one parallel step, with the entries that SB3 reads.
+
+    A row that ended has `episode` (`r` its return, `l` its length), `terminal_observation` and
+    `TimeLimit.truncated`; the dictionaries of the others are empty.
+
+    Args:
+        terminated: `[N]` bool.
+        truncated: `[N]` bool.
+        info: Info of the step, as `TensorVecEnv.step_tensors` gives it.
+    """
+
+    def __init__(self, terminated: Tensor, truncated: Tensor, info: dict[str, Any]) -> None:
+        self._ends = (terminated, truncated)
+        self._info = info
+        self._rows: list[dict[str, Any]] | None = None
+
+    def _build(self) -> list[dict[str, Any]]:
+        if self._rows is None:
+            terminated, truncated = (value.cpu().numpy() for value in self._ends)
+            self._rows = [{} for _ in terminated]
+            for row in (terminated | truncated).nonzero()[0].tolist():
+                episode, final = self._info["episode"], self._info["final_obs"]
+                self._rows[row] = {
+                    "TimeLimit.truncated": bool(truncated[row] and not terminated[row]),
+                    "episode": {"r": episode["r"][row].item(), "l": episode["l"][row].item()},
+                    "terminal_observation": _row_of(final, row),
+                }
+        return self._rows
+
+    def __len__(self) -> int:
+        return len(self._ends[0])
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._build()[index]
+
+
+def _row_of(observation: Any, row: int) -> Any:
+    if isinstance(observation, dict):
+        return {key: value[row].cpu().numpy() for key, value in observation.items()}
+    return observation[row].cpu().numpy()

@@ -1,0 +1,81 @@
+"""Checks of plain numbers from configuration files: one line that names the field."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import Any
+
+__all__ = ["check_count", "check_number", "numeric_string_hint"]
+
+
+def numeric_string_hint(value: Any) -> str:
+    """Why a number may have arrived as a string; empty when the value is no such string."""
+    if not isinstance(value, str):
+        return ""
+    try:
+        number = float(value)
+    except ValueError:
+        return ""
+    if not math.isfinite(number):
+        return ""
+    mantissa, _, exponent = value.lower().partition("e")
+    if not exponent:
+        return " (a number in quotes; write it without them)"
+    # The float of YAML 1.1 has a point and a signed exponent: 1e-4 and 1.0e4 are strings in it.
+    mantissa = mantissa if "." in mantissa else mantissa + ".0"
+    written = f"{mantissa}e{int(exponent):+d}"
+    if written == value.lower():
+        return " (a number in quotes; write it without them)"
+    return f" (YAML 1.1 reads {value} as a string; write {written})"
+
+
+def check_number(
+    name: str,
+    value: Any,
+    low: float = -math.inf,
+    high: float = math.inf,
+    *,
+    above: bool = False,
+) -> float:
+    """A finite number within bounds.
+
+    Args:
+        name: the field, for the error.
+        value: what was given. Booleans and strings are not numbers.
+        low: lowest value allowed.
+        high: highest value allowed.
+        above: whether ``low`` itself is excluded.
+
+    Returns:
+        The value as a float.
+
+    Raises:
+        TypeError: the value is no number.
+        ValueError: the value is a number written as a string, not finite, or out of bounds.
+    """
+    hint = numeric_string_hint(value)
+    if hint:
+        raise ValueError(f"{name} must be a number, got the string {value!r}{hint}")
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number, got {value!r}")
+    number = float(value)
+    below = number <= low if above else number < low
+    if not math.isfinite(number) or below or number > high:
+        opening = "(" if above or low == -math.inf else "["
+        closing = ")" if high == math.inf else "]"
+        raise ValueError(f"{name} must lie in {opening}{low:g}, {high:g}{closing}, got {value!r}")
+    return number
+
+
+def check_count(name: str, value: Any, low: int = 1) -> int:
+    """A whole number of at least ``low``; 1.0e5, as YAML gives it, is one.
+
+    Raises:
+        TypeError: the value is no number.
+        ValueError: the value is a string, not whole, or too small.
+    """
+    number = check_number(name, value)
+    if number != int(number) or number < low:
+        raise ValueError(f"{name} must be a whole number of at least {low}, got {value!r}")
+    return int(number)

@@ -1,0 +1,59 @@
+"""Writing files so that a crash at any moment leaves the old or the new content, never a mixture.
+
+A rename is atomic on POSIX file systems, and durable once the directory that holds the name was
+synchronised too. So everything is written under another name, synchronised, and renamed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+__all__ = ["file_digest", "rename_durably", "sync", "write_text_durably"]
+
+_BLOCK_BYTES = 1 << 20
+
+
+def sync(path: Path) -> None:
+    """Waits until a file, or the list of names in a directory, has reached the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def rename_durably(source: Path, target: Path) -> None:
+    """Renames within one directory; a file takes the place of another of that name at once.
+
+    Raises:
+        OSError: the rename failed, for example onto a directory that is not empty.
+    """
+    os.replace(source, target)
+    sync(target.parent)
+
+
+def write_text_durably(path: Path, text: str) -> None:
+    """Replaces the content of a file as a whole.
+
+    Raises:
+        OSError: it could not be written; the old content is still there.
+    """
+    aside = path.with_name(path.name + ".tmp")
+    try:
+        aside.write_text(text, encoding="utf-8")
+        sync(aside)
+        rename_durably(aside, path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's content as 64 hexadecimal digits."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK_BYTES):
+            digest.update(block)
+    return digest.hexdigest()

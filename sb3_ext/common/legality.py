@@ -1,0 +1,110 @@
+"""Where an algorithm learns which actions are legal: the observation, the environment, or nowhere.
+
+A mask says `legal`, True = allowed, `[N, A]` bool for N rows and A actions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.vec_env import VecEnv
+from torch import Tensor
+
+__all__ = ["MASK_KEYS", "MASK_SOURCES", "LegalActions", "environment_masks", "mask_key"]
+
+MASK_KEYS = ("action_mask", "coords")
+MASK_SOURCES = ("auto", "observation", "environment", "none")
+
+
+def mask_key(observation_space: spaces.Space, action_space: spaces.Space) -> str | None:
+    """Name of the observation's entry that is the mask of legal actions.
+
+    Args:
+        observation_space: Space of one row. Only a dictionary can hold a mask.
+        action_space: Space of one row.
+
+    Returns:
+        The first of `MASK_KEYS` whose space is `MultiBinary(A)` with A the number of actions, or
+        None.
+    """
+    if not isinstance(observation_space, spaces.Dict) or not isinstance(
+        action_space, spaces.Discrete
+    ):
+        return None
+    for key in MASK_KEYS:
+        space = observation_space.spaces.get(key)
+        if isinstance(space, spaces.MultiBinary) and space.shape == (int(action_space.n),):
+            return key
+    return None
+
+
+def environment_masks(env: VecEnv) -> Tensor | np.ndarray:
+    """Ask a vector environment which actions are legal now, `[N, A]`.
+
+    Understands `TensorVecEnv`, and the convention of sb3-contrib: a method `action_masks()` of
+    every single environment.
+    """
+    # Looked up on the class: a wrapper's attribute forwarding would skip the wrapper.
+    if hasattr(type(env), "action_masks_tensor"):
+        return env.action_masks_tensor()  # type: ignore[attr-defined, no-any-return]
+    return np.stack(env.env_method("action_masks"))
+
+
+class LegalActions:
+    """Legal actions from the source that was asked for.
+
+    Args:
+        observation_space: Space of one row.
+        action_space: `Discrete(A)` of one row.
+        env: The environment, or None where only the observation can be asked.
+        source: `"observation"`, `"environment"`, `"none"`, or `"auto"`: the first of
+            these that can tell.
+
+    Attributes:
+        key: Entry of the observation that is the mask, or None.
+        source: `"observation"`, `"environment"` or `"none"`.
+
+    Raises:
+        ValueError: An unknown source, or one that does not know the legal actions.
+    """
+
+    def __init__(
+        self,
+        observation_space: spaces.Space,
+        action_space: spaces.Space,
+        env: VecEnv | None = None,
+        source: str = "auto",
+    ) -> None:
+        if source not in MASK_SOURCES:
+            raise ValueError(f"mask_source: got {source!r}, allowed are {', '.join(MASK_SOURCES)}")
+        self.key = mask_key(observation_space, action_space)
+        if source == "observation" and self.key is None:
+            raise ValueError(
+                f"mask_source: got 'observation', but {observation_space} has no MultiBinary entry"
+                f" named {' or '.join(MASK_KEYS)} of the size of {action_space}"
+            )
+        if source == "auto" and self.key is not None:
+            source = "observation"
+        if source != "observation":
+            self.key = None
+        if source in ("auto", "environment") and env is not None:
+            can_tell = env.has_attr("action_masks")
+            if source == "environment" and not can_tell:
+                raise ValueError(
+                    "mask_source: got 'environment', but the environment has no action_masks()"
+                )
+            source = "environment" if can_tell else "none"
+        self.source = "none" if source == "auto" else source
+
+    def of_observation(self, observation: Any) -> Tensor | None:
+        """The mask inside a batch of observations, `[N, A]` bool, or None if it is not there."""
+        return None if self.key is None else observation[self.key].bool()
+
+    def of_environment(self, env: VecEnv | None, device: torch.device) -> Tensor | None:
+        """The environment's mask for its current observation, or None if it is not the source."""
+        if self.source != "environment" or env is None:
+            return None
+        return torch.as_tensor(environment_masks(env), device=device).bool()

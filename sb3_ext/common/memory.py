@@ -1,0 +1,68 @@
+"""How much memory a device has left, and how to say it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+__all__ = ["available_bytes", "format_bytes"]
+
+_CONTROL_GROUP = Path("/sys/fs/cgroup")
+_MEMORY_TABLE = Path("/proc/meminfo")
+
+
+def available_bytes(device: torch.device) -> int | None:
+    """Memory that can still be allocated on a device.
+
+    On a CPU this is the smaller of what the machine and what the container (control group,
+    version 2) has left; on CUDA what the driver reports free plus what PyTorch holds unused.
+
+    Returns:
+        Bytes, or None where the system does not say.
+    """
+    if device.type == "cuda":
+        free, _ = torch.cuda.mem_get_info(device)
+        unused = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+        return int(free + unused)
+    if device.type != "cpu":
+        return None
+    known = [value for value in (_machine_bytes(), _container_bytes()) if value is not None]
+    return min(known) if known else None
+
+
+def format_bytes(count: int) -> str:
+    """Bytes for people: `format_bytes(3 * 2**20)` is `'3.00 MiB'`."""
+    size = float(count)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.2f} {unit}"
+        size /= 1024
+    return f"{size:.2f} TiB"
+
+
+def _machine_bytes() -> int | None:
+    try:
+        lines = _MEMORY_TABLE.read_text().splitlines()
+    except OSError:
+        return None
+    for line in lines:
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return None
+
+
+def _container_bytes() -> int | None:
+    try:
+        limit = (_CONTROL_GROUP / "memory.max").read_text().strip()
+        used = int((_CONTROL_GROUP / "memory.current").read_text())
+        statistics = (_CONTROL_GROUP / "memory.stat").read_text().splitlines()
+    except (OSError, ValueError):
+        return None
+    if limit == "max":
+        return None
+    # Pages of files that nobody uses are counted as used, but are given back on demand.
+    reclaimable = sum(
+        int(line.split()[1]) for line in statistics if line.startswith("inactive_file ")
+    )
+    return max(int(limit) - used + reclaimable, 0)

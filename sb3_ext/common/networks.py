@@ -1,0 +1,25 @@
+"""Networks: the ``net_arch`` language, features extractors, and their names.
+
+``build_mlp`` and ``ACTIVATIONS`` are in ``mlp.py``, ``FlattenExtractor`` and ``EXTRACTORS`` in
+``extractors.py``, ``PointSetExtractor`` in ``point_set.py``, ``OPTIMIZERS`` in ``optimizers.py``.
+Importing this module fills the registries.
+"""
+
+from __future__ import annotations
+
+from sb3_ext.common.extractors import EXTRACTORS, FlattenExtractor
+from sb3_ext.common.mlp import ACTIVATIONS, Mlp, ResidualBlock, build_mlp, expand_net_arch
+from sb3_ext.common.optimizers import OPTIMIZERS
+from sb3_ext.common.point_set import PointSetExtractor
+
+__all__ = [
+    "ACTIVATIONS",
+    "EXTRACTORS",
+    "OPTIMIZERS",
+    "FlattenExtractor",
+    "Mlp",
+    "PointSetExtractor",
+    "ResidualBlock",
+    "build_mlp",
+    "expand_net_arch",
+]

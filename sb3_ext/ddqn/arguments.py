@@ -1,0 +1,82 @@
+"""Checks of DDQN's arguments: one line that names the field, the value and what is allowed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sb3_ext.common.checks import check_count, check_number
+from sb3_ext.common.registry import unknown_word
+from sb3_ext.common.schedules import Schedule, parse_schedule
+
+__all__ = [
+    "ROLLOUT_PRECISIONS",
+    "TARGET_UPDATE_UNITS",
+    "WARMUPS",
+    "check_arguments",
+    "read_schedule",
+]
+
+TARGET_UPDATE_UNITS = ("updates", "transitions")
+ROLLOUT_PRECISIONS = ("float32", "bfloat16")
+WARMUPS = ("uniform_legal", "policy")
+
+
+def read_schedule(name: str, value: Any, highest: float = float("inf")) -> Any:
+    """A schedule from any of its forms; a number or a callable of SB3's kind stays as it is.
+
+    Args:
+        name: The argument, for errors.
+        value: What `parse_schedule` reads, a callable of the remaining progress, or None.
+        highest: Largest value allowed; 0 is the smallest.
+
+    Raises:
+        ValueError, TypeError: No schedule, or one that leaves 0..highest.
+    """
+    if value is None or (callable(value) and not isinstance(value, Schedule)):
+        return value
+    if not isinstance(value, (str, Mapping, Schedule)):
+        return check_number(name, value, low=0, high=highest)
+    schedule = parse_schedule(value, name)
+    low, high = schedule.bounds()
+    if low < 0 or high > highest:
+        raise ValueError(f"{name}: {schedule!r} takes {low:g} to {high:g}, not in [0, {highest:g}]")
+    return schedule
+
+
+def check_arguments(model: Any) -> None:
+    """Check the numbers and words that a DDQN was constructed with.
+
+    Raises:
+        ValueError: A value out of range, an unknown word, or two arguments that exclude each other.
+        TypeError: A value of another type.
+    """
+    for name in ("buffer_size", "batch_size", "n_steps", "target_update_interval"):
+        setattr(model, name, check_count(name, getattr(model, name)))
+    model.learning_starts = check_count("learning_starts", model.learning_starts, low=0)
+    check_number("tau", model.tau, low=0, high=1, above=True)
+    check_number("gamma", model.gamma, low=0, high=1)
+    for name in ("exploration_fraction", "exploration_initial_eps", "exploration_final_eps"):
+        check_number(name, getattr(model, name), low=0, high=1)
+    if model.max_grad_norm != float("inf"):
+        check_number("max_grad_norm", model.max_grad_norm, low=0, above=True)
+    check_count("gradient_steps", model.gradient_steps, low=-1)
+    _check_word("target_update_unit", model.target_update_unit, TARGET_UPDATE_UNITS)
+    _check_word("rollout_precision", model.rollout_precision, ROLLOUT_PRECISIONS)
+    _check_word("warmup", model.warmup, WARMUPS)
+    if model.replay_ratio is not None:
+        check_number("replay_ratio", model.replay_ratio, low=0, above=True)
+        if model.gradient_steps != 1:
+            raise ValueError(
+                f"replay_ratio: got {model.replay_ratio} together with"
+                f" gradient_steps={model.gradient_steps}; give only one of them"
+            )
+    if model.log_interval_seconds is not None:
+        check_number("log_interval_seconds", model.log_interval_seconds, low=0)
+    if model.log_interval_updates is not None:
+        check_count("log_interval_updates", model.log_interval_updates)
+
+
+def _check_word(name: str, value: Any, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ValueError(unknown_word(name, value, choices))

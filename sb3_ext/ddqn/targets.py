@@ -1,0 +1,125 @@
+"""The mathematics of DQN and double DQN on a batch, with legal-action masks.
+
+Letters: B rows of a batch, A actions. A mask says `legal`, True = allowed; None means that every
+action is. Minus infinity appears only inside an argmax, never in a value that is returned, because
+`0 * -inf` in a target is NaN.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+__all__ = [
+    "bootstrap_value",
+    "epsilon_greedy",
+    "huber_loss",
+    "legal_argmax",
+    "td_target",
+    "uniform_legal",
+]
+
+
+def legal_argmax(values: Tensor, legal: Tensor | None) -> Tensor:
+    """Index of the largest legal value of every row.
+
+    Args:
+        values: Action values `[B, A]`, finite.
+        legal: Legal actions `[B, A]` bool, or None.
+
+    Returns:
+        Indices `[B]` int64; the first one among equals, and 0 in a row without a legal action.
+    """
+    if legal is not None:
+        values = values.masked_fill(~legal, -torch.inf)
+    return values.argmax(dim=1)
+
+
+def uniform_legal(legal: Tensor, generator: torch.Generator) -> Tensor:
+    """One action per row, uniform among its legal ones.
+
+    Args:
+        legal: Legal actions `[B, A]` bool.
+        generator: Source of B * A uniform numbers, on the device of `legal`. Advances.
+
+    Returns:
+        Indices `[B]` int64; 0 in a row without a legal action.
+    """
+    noise = torch.rand(legal.shape, generator=generator, device=legal.device)
+    return torch.where(legal, noise, -1.0).argmax(dim=1)
+
+
+def epsilon_greedy(
+    values: Tensor, legal: Tensor | None, epsilon: float, generator: torch.Generator
+) -> Tensor:
+    """The best legal action, or with probability epsilon in each row by itself a random legal one.
+
+    The coin is `uniform < epsilon` with the uniform number in [0, 1), so epsilon 0 never explores
+    and epsilon 1 always does.
+
+    Args:
+        values: Action values `[B, A]`.
+        legal: Legal actions `[B, A]` bool, or None.
+        epsilon: Probability of a random action, 0..1.
+        generator: Source of B * (A + 1) uniform numbers, on the device of `values`. Advances by
+            the same amount whatever epsilon is.
+
+    Returns:
+        Indices `[B]` int64.
+    """
+    rows, actions = values.shape
+    noise = torch.rand((rows, actions + 1), generator=generator, device=values.device)
+    coin, choice = noise[:, 0], noise[:, 1:]
+    if legal is not None:
+        choice = torch.where(legal, choice, -1.0)
+    return torch.where(coin < epsilon, choice.argmax(dim=1), legal_argmax(values, legal))
+
+
+def bootstrap_value(
+    next_values: Tensor, next_legal: Tensor | None = None, next_online: Tensor | None = None
+) -> Tensor:
+    """Value of the next state for the one-step or n-step target.
+
+    Plain DQN (Mnih et al. 2015): the largest legal value of the target network. Double DQN (van
+    Hasselt, Guez, Silver 2016, equation 4): the target network's value of the action that the
+    online network prefers among the legal ones.
+
+    Args:
+        next_values: Target network at the next observation, `[B, A]`.
+        next_legal: Legal actions there, `[B, A]` bool, or None.
+        next_online: Online network at the next observation, `[B, A]`, for double DQN; None for
+            plain DQN.
+
+    Returns:
+        Values `[B]`; 0 where no action is legal.
+    """
+    preferred = legal_argmax(next_values if next_online is None else next_online, next_legal)
+    value = next_values.gather(1, preferred[:, None])[:, 0]
+    if next_legal is None:
+        return value
+    return torch.where(next_legal.any(dim=1), value, 0.0)
+
+
+def td_target(
+    rewards: Tensor, dones: Tensor, discounts: Tensor | float, next_value: Tensor
+) -> Tensor:
+    """Target `R + discount * V(next)`, without the second term where the episode terminated.
+
+    Args:
+        rewards: Reward, or the discounted sum R of n rewards, `[B]`.
+        dones: 1 where the episode terminated within these steps, `[B]`. A time limit is no
+            termination: there the value of the last observation counts.
+        discounts: gamma ** k with k the number of summed rewards, `[B]` or a number.
+        next_value: Result of `bootstrap_value`, `[B]`.
+
+    Returns:
+        Targets `[B]`. What the network says of a terminal observation has no influence at all,
+        not even a NaN.
+    """
+    return torch.where(dones > 0, rewards, rewards + discounts * next_value)
+
+
+def huber_loss(predicted: Tensor, target: Tensor) -> Tensor:
+    """Mean Huber loss with threshold 1: half the square within 1, linear beyond."""
+    return functional.smooth_l1_loss(predicted, target, beta=1.0)

@@ -1,0 +1,142 @@
+"""Players from files: `opponent="runs/host"` in an environment, or on a command line.
+
+Two kinds of files are read. Checkpoint directories of this package are data: reading them executes
+nothing (see `sb3_ext.common.checkpoint`). Files ``.zip`` of stable-baselines3 contain pickles,
+which SB3's own `load` executes: **open such a file only if you trust where it comes from.**
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import torch
+from sb3_contrib import QRDQN, MaskablePPO
+from stable_baselines3 import A2C, DQN, PPO
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.policies import BasePolicy
+
+from resgym.players import ScoringPlayer
+from sb3_ext.callbacks.rho_evaluation import player_of_policy
+from sb3_ext.common.checkpoint import (
+    CheckpointError,
+    is_checkpoint,
+    list_checkpoints,
+    read_checkpoint,
+)
+from sb3_ext.common.model_state import load_policy_weights
+from sb3_ext.common.policy_description import build_policy
+from sb3_ext.ddqn import DDQN
+
+__all__ = ["load_player", "load_policy"]
+
+
+def load_player(path: Path, role: str) -> ScoringPlayer:
+    """The greedy player of a saved model; the entry point of the group ``resgym.player_loaders``.
+
+    Args:
+        path: a checkpoint, the folder of a run, or a ``.zip`` of DDQN, DQN, QRDQN, PPO, A2C or
+            MaskablePPO.
+        role: the seat that it has to play, ``host`` or ``agent``.
+
+    Returns:
+        A player on the CPU. It raises ValueError when it is asked to play another dimension.
+
+    Raises:
+        ValueError: there is no such file here, it is damaged or of another kind, or it plays the
+            other seat.
+    """
+    path = Path(path)
+    player = player_of_policy(load_policy(path, role), str(path))
+    if player.role != role:
+        raise ValueError(f"{path}: was trained as the {player.role}, need a player for the {role}")
+    return player
+
+
+def load_policy(
+    path: str | Path, role: str | None = None, device: torch.device | str = "cpu"
+) -> BasePolicy:
+    """The policy of a saved model, ready to play.
+
+    Args:
+        path: as for `load_player`.
+        role: which of two players, for a checkpoint that has two.
+        device: where it computes.
+
+    Raises:
+        ValueError: as for `load_player`.
+    """
+    path = Path(path)
+    if path.is_dir():
+        return _policy_of_checkpoint(path, role, device)
+    if zipfile.is_zipfile(path):
+        return _policy_of_zip(path, device)
+    if not path.exists():
+        raise ValueError(f"{path}: there is no such file")
+    raise ValueError(f"{path}: is neither a checkpoint directory nor a .zip of stable-baselines3")
+
+
+# ------------------------------------------------------------------------------------ checkpoints
+
+
+def _policy_of_checkpoint(path: Path, role: str | None, device: torch.device | str) -> BasePolicy:
+    inside = path / "checkpoints"  # the two-player trainer's run folder
+    if not is_checkpoint(path) and not list_checkpoints(path) and inside.is_dir():
+        path = inside
+
+    def choose(names: list[str]) -> list[str]:
+        prefix = f"{role}." if f"{role}.policy" in names else ""
+        return [f"{prefix}network", f"{prefix}policy"]
+
+    found, parts = read_checkpoint(path, choose)
+    network, weights = parts.values()
+    field = f"{found}: {next(iter(parts))}"
+    if not isinstance(network, dict) or "policy" not in network:
+        reason = network.get("not_described") if isinstance(network, dict) else None
+        raise CheckpointError(f"{field}: the policy is not described: {reason or 'nothing there'}")
+    try:
+        policy = build_policy(network["policy"], device)
+        load_policy_weights(policy, weights, "policy")
+    except (TypeError, ValueError) as error:
+        raise CheckpointError(f"{field}: {' '.join(str(error).split())}") from error
+    return policy
+
+
+# -------------------------------------------------------------------------------------- SB3's zip
+
+
+def _policy_of_zip(path: Path, device: torch.device | str) -> BasePolicy:
+    algorithm = _algorithm_of_zip(path)
+    try:
+        # A buffer for one transition: none is needed to play.
+        model = algorithm.load(path, device=device, custom_objects={"buffer_size": 1})
+    except Exception as error:  # whatever a pickle raises
+        raise ValueError(f"{path}: cannot be loaded: {' '.join(str(error).split())}") from error
+    model.policy.set_training_mode(False)
+    return model.policy
+
+
+def _algorithm_of_zip(path: Path) -> type[BaseAlgorithm]:
+    """The algorithm that wrote a file, known by the arguments it saves; nothing is unpickled."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            data: Any = json.loads(archive.read("data"))
+        policy = data["policy_class"]["__module__"]
+    except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path}: is no model of stable-baselines3") from error
+    if "double_q" in data:
+        return DDQN
+    if policy.startswith("sb3_contrib.common.maskable."):
+        return MaskablePPO
+    if policy.startswith("sb3_contrib.qrdqn."):
+        return QRDQN
+    if policy.startswith("stable_baselines3.dqn."):
+        return DQN
+    if policy == "stable_baselines3.common.policies":
+        return PPO if "clip_range" in data else A2C
+    raise ValueError(
+        f"{path}: its policy is of {policy}; DDQN, DQN, QRDQN, PPO, A2C and MaskablePPO can be"
+        " loaded"
+    )

@@ -1,0 +1,70 @@
+"""Runs that leave checkpoints, go on after an interruption, or start from another run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stable_baselines3.common.callbacks import BaseCallback, CallbackList
+
+from sb3_ext.callbacks.checkpoints import Checkpoints
+from sb3_ext.callbacks.signals import Signals
+from sb3_ext.common.checks import check_count
+from sb3_ext.common.frequency import Every
+from sb3_ext.common.off_policy import TensorOffPolicy
+from sb3_ext.common.resume import init_from, resume
+
+__all__ = ["RunOptions"]
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """What to do about checkpoints.
+
+    Attributes:
+        resume: folder of the run to go on with, or None.
+        init_from: folder or checkpoint to take the networks from, or None.
+        checkpoint_updates: updates between two checkpoints, 0 for none.
+
+    Raises:
+        ValueError: both at once, a folder that is not there, or a negative number.
+    """
+
+    resume: Path | None = None
+    init_from: Path | None = None
+    checkpoint_updates: int = 1000
+
+    def __post_init__(self) -> None:
+        if self.resume is not None and self.init_from is not None:
+            raise ValueError("resume and init-from exclude each other: give only one of them")
+        for name in ("resume", "init_from"):
+            path = getattr(self, name)
+            if path is not None and not path.is_dir():
+                raise ValueError(f"{name.replace('_', '-')}: no such folder {path}")
+        check_count("checkpoint-updates", self.checkpoint_updates, low=0)
+
+    def callbacks(self, model: Any, run_dir: Path) -> list[BaseCallback]:
+        """What writes the checkpoints of a run; nothing for algorithms that have none."""
+        if not isinstance(model, TensorOffPolicy) or self.checkpoint_updates == 0:
+            return []
+        return [Signals(verbose=1), Checkpoints(run_dir, Every(updates=self.checkpoint_updates))]
+
+    def apply(self, model: Any, callbacks: list[BaseCallback]) -> None:
+        """Puts the checkpoint that was asked for into a new model and its callbacks.
+
+        Raises:
+            ValueError: the algorithm has no checkpoints, or there is no valid one.
+        """
+        if self.resume is None and self.init_from is None:
+            return
+        if not isinstance(model, TensorOffPolicy):
+            raise ValueError(
+                f"resume and init-from work with ddqn, got {type(model).__name__}; "
+                "rl_zoo3's own -i continues others"
+            )
+        if self.resume is not None:
+            path = resume(model, self.resume, CallbackList(callbacks))
+            print(f"going on from {path}, {model.num_timesteps} transitions")
+        elif self.init_from is not None:
+            print(f"networks of {init_from(model, self.init_from)}")

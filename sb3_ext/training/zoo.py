@@ -1,0 +1,344 @@
+"""Our algorithms, environments and configuration files under rl_zoo3's own commands (2.9.2).
+
+rl_zoo3 has no plugin system, so `run_zoo` replaces these names while one of its commands runs, and
+puts them back:
+
+    ALGOS, HYPERPARAMS_SAMPLER, HYPERPARAMS_CONVERTER   entries added for our algorithms
+    train.ExperimentManager   `Manager` below
+    *.StoreDict               key:value pairs are read as YAML, not evaluated as code
+    *.yaml                    files of a run are read by the safe loader
+    ExperimentManager.default_vec_env_cls   one batched environment instead of many single ones
+
+Replaced methods of ExperimentManager: __init__, read_hyperparameters, _preprocess_schedules,
+_preprocess_hyperparams, setup_experiment, learn, _save_config.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import platform
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, ClassVar
+from unittest.mock import patch
+
+import gymnasium
+import rl_zoo3
+import rl_zoo3.exp_manager
+import rl_zoo3.hyperparams_opt
+import rl_zoo3.utils
+import stable_baselines3
+import torch
+import yaml
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.common.utils import ConstantSchedule
+
+import resgym
+from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
+from sb3_ext.common.schedule_binding import BoundSchedule, bind_schedules
+from sb3_ext.common.schedules import Schedule, parse_schedule
+from sb3_ext.training.algorithms import EXTRA_ALGORITHMS
+from sb3_ext.training.config_files import (
+    check_hyperparameters,
+    config_folder,
+    read_config,
+    resolve_extractor,
+)
+from sb3_ext.training.runs import RunOptions
+
+__all__ = ["Manager", "StoreYaml", "run_zoo"]
+
+SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf", "delta_std")
+
+
+class StoreYaml(argparse.Action):
+    """Reads ``key:value`` arguments, each value as YAML."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        """Stores a dict."""
+        stored = {}
+        for pair in values:
+            key, colon, value = pair.partition(":")
+            if not colon or not key:
+                raise ValueError(f"{option_string}: must be key:value pairs, got {pair!r}")
+            try:
+                # YAML 1.1 takes 1e-3 for text, which nobody means on a command line.
+                stored[key] = float(value) if _is_exponent(value) else yaml.safe_load(value)
+            except yaml.YAMLError as error:
+                raise ValueError(f"{option_string}: {key} must be YAML, got {value!r}") from error
+        setattr(namespace, self.dest, stored)
+
+
+def _is_exponent(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return "e" in text.lower() and "." not in text
+
+
+def _has_tensor_env(env_id: str) -> bool:
+    """Whether the batched form of an environment returns tensors."""
+    if gymnasium.spec(env_id).vector_entry_point is None:
+        return False
+    try:
+        env = gymnasium.make_vec(env_id, num_envs=1, vectorization_mode="vector_entry_point")
+    except Exception:
+        # Needs arguments, or is broken: single environments will say why.
+        return False
+    try:
+        observation, _ = env.reset(seed=0)
+        first = observation
+        while isinstance(first, dict):
+            first = next(iter(first.values()))
+        return isinstance(first, torch.Tensor)
+    finally:
+        env.close()
+
+
+class Manager(rl_zoo3.exp_manager.ExperimentManager):
+    """rl_zoo3's experiment with our configuration files, schedules and batched environments.
+
+    Attributes:
+        options: what to do about checkpoints, for all runs of the process.
+    """
+
+    options: ClassVar[RunOptions] = RunOptions()
+
+    def __init__(self, args: argparse.Namespace, algo: str, env_id: str, *more: Any, **kwargs: Any):
+        if kwargs.get("config") is None:
+            kwargs["config"] = str(config_folder() / f"{algo}.yml")
+        super().__init__(args, algo, env_id, *more, **kwargs)
+        if not _has_tensor_env(env_id):
+            self.vec_env_class = {
+                "dummy": stable_baselines3.common.vec_env.DummyVecEnv,
+                "subproc": stable_baselines3.common.vec_env.SubprocVecEnv,
+            }[kwargs.get("vec_env_type", "dummy")]
+        self._schedules: dict[str, Schedule] = {}
+        if self.options.resume is not None:
+            self.save_path = str(self.options.resume)
+            self.params_path = f"{self.save_path}/{self.env_name}"
+            self.config = f"{self.params_path}/config.yml"
+
+    def read_hyperparameters(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Reads and checks the section of the environment, or ``default``."""
+        path = Path(self.config)
+        if path.suffix not in (".yml", ".yaml"):
+            raise ValueError(f"conf-file: must be a YAML file, got {self.config}")
+        sections = self._sections(path)
+        section = self.env_name.gym_id if self.env_name.gym_id in sections else "default"
+        if section not in sections:
+            raise ValueError(f"{path}: no section {self.env_name.gym_id!r} and no 'default'")
+        given = {**sections[section], **(self.custom_hyperparams or {})}
+        check_hyperparameters(given, rl_zoo3.ALGOS[self.algo], f"{path}, {section}")
+        if self.options.resume is None:
+            return super().read_hyperparameters()
+        return dict(given), dict(given)
+
+    def _sections(self, path: Path) -> dict[str, Any]:
+        if self.options.resume is None:
+            return read_config(path)
+        # The file of a run is the section of its environment alone.
+        try:
+            return {self.env_name.gym_id: dict(yaml.safe_load(path.read_text()))}
+        except (OSError, ValueError, TypeError, yaml.YAMLError) as error:
+            raise ValueError(f"resume: {path} is missing or damaged") from error
+
+    def _preprocess_schedules(self, hyperparams: dict[str, Any]) -> dict[str, Any]:  # type: ignore[override]
+        if self.algo == "ddqn":  # reads every form of a schedule itself
+            return hyperparams
+        off_policy = issubclass(rl_zoo3.ALGOS[self.algo], OffPolicyAlgorithm)
+        for key in (*SCHEDULED, "exploration_rate"):
+            if key not in hyperparams:
+                continue
+            value = hyperparams[key]
+            if isinstance(value, (int, float)) and key != "exploration_rate":
+                hyperparams[key] = value if value < 0 else ConstantSchedule(float(value))
+                continue
+            schedule = parse_schedule(value, key)
+            if off_policy and key in ("learning_rate", "exploration_rate"):
+                # Attached once there is a model to count by.
+                self._schedules[key] = schedule
+                del hyperparams[key]
+            elif schedule.unit == "progress":
+                hyperparams[key] = BoundSchedule(schedule)
+            else:
+                raise ValueError(
+                    f"{self.config}: {key} of {self.algo} must be a schedule of the progress, "
+                    f"got unit {schedule.unit!r}"
+                )
+        return hyperparams
+
+    def _preprocess_hyperparams(self, hyperparams: dict[str, Any]) -> Any:
+        if isinstance(hyperparams.get("policy_kwargs"), dict):
+            hyperparams["policy_kwargs"] = resolve_extractor(
+                hyperparams["policy_kwargs"], self.algo
+            )
+        result = super()._preprocess_hyperparams(hyperparams)
+        if self._eval_env_kwargs_args is None:
+            # rl_zoo3 leaves the file's env_kwargs out of the evaluation environment.
+            self.eval_env_kwargs = self.env_kwargs
+        return result
+
+    def setup_experiment(self) -> Any:
+        """Builds environment and model; attaches schedules and checkpoints."""
+        if self.options.resume is not None:
+            self.monitor_kwargs = {**self.monitor_kwargs, "override_existing": False}
+        result = super().setup_experiment()
+        if result is not None:
+            model: Any = result[0]
+            if self._schedules:
+                bind_schedules(model, total_timesteps=self.n_timesteps, **self._schedules)
+            self.callbacks += self.options.callbacks(model, Path(self.save_path))
+            self.options.apply(model, self.callbacks)
+        return result
+
+    def learn(self, model: Any) -> None:
+        """Trains; after a resume the part that is left."""
+        if self.options.resume is None:
+            return super().learn(model)
+        self.n_timesteps = max(0, self.n_timesteps - model.num_timesteps)
+        whole = type(model).learn
+
+        def rest(model: Any, *args: Any, **kwargs: Any) -> Any:
+            return whole(model, *args, reset_num_timesteps=False, **kwargs)
+
+        # rl_zoo3 has no way to say that the counters go on.
+        with patch.object(type(model), "learn", rest):
+            super().learn(model)
+        return None
+
+    def _save_config(self, saved_hyperparams: dict[str, Any]) -> None:
+        """Writes config.yml, args.yml, command.txt and versions.yml as plain data."""
+        folder = Path(self.params_path)
+        _write_yaml(folder / "config.yml", dict(saved_hyperparams))
+        _write_yaml(folder / "args.yml", dict(sorted(vars(self.args).items())))
+        _write_yaml(folder / "versions.yml", {"seed": self.seed, **versions()})
+        (folder / "command.txt").write_text(" ".join(sys.orig_argv) + "\n")
+        print(f"Log path: {self.save_path}")
+
+
+def _write_yaml(path: Path, data: dict[str, Any]) -> None:
+    path.write_text(yaml.safe_dump(data, sort_keys=True))
+
+
+def versions() -> dict[str, str | None]:
+    """Versions of what a result depends on, and the commit if this is a checkout."""
+    root = Path(__file__).resolve().parents[2]
+    commit = None
+    if (root / ".git").exists():
+        found = subprocess.run(
+            ["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=False
+        )
+        commit = found.stdout.strip() or None
+    return {
+        "commit": commit,
+        "gymnasium": gymnasium.__version__,
+        "python": platform.python_version(),
+        "resgym": resgym.__version__,
+        "rl_zoo3": rl_zoo3.__version__,
+        "stable_baselines3": stable_baselines3.__version__,
+        "torch": str(torch.__version__),
+    }
+
+
+def _sample_ddqn(trial: Any, n_actions: int, n_envs: int, additional_args: dict[str, Any]) -> Any:
+    """Search space of DDQN; the sizes are powers of two."""
+    return {
+        "batch_size_pow": trial.suggest_int("batch_size_pow", 6, 10),
+        "exploration_final_eps": trial.suggest_float("exploration_final_eps", 0.005, 0.2, log=True),
+        "exploration_fraction": trial.suggest_float("exploration_fraction", 0.05, 0.5),
+        "gradient_steps": trial.suggest_int("gradient_steps", 1, 4),
+        "learning_rate": trial.suggest_float("learning_rate", 1e-5, 3e-3, log=True),
+        "net_width_pow": trial.suggest_int("net_width_pow", 6, 9),
+        "one_minus_gamma": trial.suggest_float("one_minus_gamma", 0.003, 0.1, log=True),
+        "target_update_interval": trial.suggest_int("target_update_interval", 50, 2000, log=True),
+    }
+
+
+def _convert_ddqn(sampled: dict[str, Any]) -> dict[str, Any]:
+    """Arguments of DDQN from what `_sample_ddqn` suggested."""
+    values = dict(sampled)
+    width = 2 ** values.pop("net_width_pow")
+    values["batch_size"] = 2 ** values.pop("batch_size_pow")
+    values["gamma"] = 1.0 - values.pop("one_minus_gamma")
+    values["policy_kwargs"] = {"extractor": "point_set", "net_arch": [width, width]}
+    values["exploration_rate"] = None
+    return values
+
+
+def _sample_and_convert(trial: Any, *args: Any) -> dict[str, Any]:
+    return _convert_ddqn(_sample_ddqn(trial, *args))
+
+
+_SAFE_YAML = SimpleNamespace(
+    UnsafeLoader=yaml.SafeLoader,
+    SafeLoader=yaml.SafeLoader,
+    safe_load=yaml.safe_load,
+    load=lambda stream, Loader=None: yaml.safe_load(stream),
+    dump=yaml.safe_dump,
+)
+
+
+@contextmanager
+def _replaced_names(module: Any, options: RunOptions | None) -> Iterator[None]:
+    """Puts our pieces in the place of rl_zoo3's while one of its commands runs."""
+    opt = rl_zoo3.hyperparams_opt
+    ppo = {"ppo_mask": opt.HYPERPARAMS_SAMPLER["ppo"]}
+    samplers = {"ddqn": _sample_and_convert, **ppo}
+    converters = {"ddqn": _convert_ddqn, "ppo_mask": opt.HYPERPARAMS_CONVERTER["ppo"]}
+    patches: list[Any] = [
+        patch.dict(rl_zoo3.ALGOS, EXTRA_ALGORITHMS),
+        patch.dict(opt.HYPERPARAMS_SAMPLER, samplers),
+        patch.dict(opt.HYPERPARAMS_CONVERTER, converters),
+        patch.object(rl_zoo3.utils, "yaml", _SAFE_YAML),
+        patch.object(Manager, "options", options or RunOptions()),
+        patch.object(rl_zoo3.exp_manager.ExperimentManager, "default_vec_env_cls", TensorVecEnv),
+    ]
+    for name, value in (
+        ("ExperimentManager", Manager),
+        ("StoreDict", StoreYaml),
+        ("yaml", _SAFE_YAML),
+    ):
+        if hasattr(module, name):
+            patches.append(patch.object(module, name, value))
+    for each in patches:
+        each.start()
+    try:
+        yield
+    finally:
+        for each in reversed(patches):
+            each.stop()
+
+
+def run_zoo(command: str, arguments: Sequence[str], options: RunOptions | None = None) -> int:
+    """Runs a command of rl_zoo3 with our algorithms, environments and files.
+
+    Args:
+        command: module and function of rl_zoo3 by one name, such as ``train`` or ``enjoy``.
+        arguments: its command line.
+        options: what to do about checkpoints; by default there are some.
+
+    Returns:
+        The exit code: 2 with one line on stderr for bad input.
+    """
+    module = importlib.import_module(f"rl_zoo3.{command}")
+    name = f"python -m sb3_ext.{command}"
+    with _replaced_names(module, options), patch.object(sys, "argv", [name, *arguments]):
+        try:
+            getattr(module, command)()
+        except (ValueError, TypeError, FileNotFoundError) as error:
+            print(f"{command}: {error}", file=sys.stderr)
+            return 2
+    return 0

@@ -1,0 +1,64 @@
+"""Two roles that learn against each other.
+
+    from sb3_ext.two_player import HostAgentTrainer
+    trainer = HostAgentTrainer("small")
+    trainer.train(1000)
+    print(trainer.evaluate_rho())
+
+The configuration, the loop and the opponent pool are explained in `docs/two_player.md`; the command
+line is `python -m sb3_ext.two_player`.
+"""
+
+from __future__ import annotations
+
+try:
+    import pydantic as _pydantic  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "the two-player trainer needs pydantic: pip install 'resgym[train]'"
+    ) from error
+
+from sb3_ext.common.networks import OPTIMIZERS
+from sb3_ext.common.schedules import SCHEDULES
+from sb3_ext.two_player import hironaka as _hironaka  # noqa: F401
+from sb3_ext.two_player.config import TrainerConfig
+from sb3_ext.two_player.games import GAMES, Game, GameSettings
+from sb3_ext.two_player.measures import Evaluation
+from sb3_ext.two_player.pool import OpponentPool
+from sb3_ext.two_player.reading import read_config, shipped_configs
+from sb3_ext.two_player.registries import ALGORITHMS, BUFFERS
+from sb3_ext.two_player.roles import Learner
+from sb3_ext.two_player.run_directory import RunDirectory
+from sb3_ext.two_player.sections import ConfigError
+from sb3_ext.two_player.trainer import HostAgentTrainer
+from sb3_ext.two_player.update_schedule import (
+    UPDATE_SCHEDULES,
+    AlternatingPeriodic,
+    Constant,
+    ContiguousPeriodic,
+    UpdateSchedule,
+)
+
+__all__ = [
+    "ALGORITHMS",
+    "BUFFERS",
+    "GAMES",
+    "OPTIMIZERS",
+    "SCHEDULES",
+    "UPDATE_SCHEDULES",
+    "AlternatingPeriodic",
+    "ConfigError",
+    "Constant",
+    "ContiguousPeriodic",
+    "Evaluation",
+    "Game",
+    "GameSettings",
+    "HostAgentTrainer",
+    "Learner",
+    "OpponentPool",
+    "RunDirectory",
+    "TrainerConfig",
+    "UpdateSchedule",
+    "read_config",
+    "shipped_configs",
+]

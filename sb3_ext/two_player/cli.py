@@ -1,0 +1,253 @@
+"""The command line: ``python -m sb3_ext.two_player --config small --out runs/first``."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sb3_ext.common.checkpoint import (
+    CheckpointError,
+    is_checkpoint,
+    list_checkpoints,
+    load_checkpoint,
+)
+from sb3_ext.two_player.config import TrainerConfig
+from sb3_ext.two_player.measures import Evaluation, action_entropy, format_pairs
+from sb3_ext.two_player.reading import read_config, shipped_configs, smoke_version
+from sb3_ext.two_player.run_directory import RunDirectory
+from sb3_ext.two_player.sections import ConfigError
+from sb3_ext.two_player.trainer import HostAgentTrainer
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Trains as the command line says; returns the exit code.
+
+    0: done, or stopped by SIGINT or SIGTERM with a checkpoint. 1: training became NaN, or
+    the results could not be written. 2: the
+    command line, the configuration or a checkpoint is not valid; one line says why.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    args = _parser().parse_args(given)
+    try:
+        return _run(args, ["python", "-m", "sb3_ext.two_player", *given])
+    except (CheckpointError, ConfigError) as error:
+        print(f"two_player: {error}", file=sys.stderr)
+        return 2
+    except (FloatingPointError, OSError) as error:
+        print(f"two_player: {error}", file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m sb3_ext.two_player",
+        description="Trains a host and an agent against each other.",
+    )
+    parser.add_argument(
+        "--config",
+        help=f"a YAML file, or one of {', '.join(shipped_configs())}; not needed with --resume",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        dest="settings",
+        metavar="a.b=1",
+        help="another value for a key of the configuration; may be repeated",
+    )
+    parser.add_argument("--steps", type=int, help="steps to make, instead of training.steps")
+    parser.add_argument("--out", type=Path, help="folder of the run (default runs/<name>)")
+    begin = parser.add_mutually_exclusive_group()
+    begin.add_argument(
+        "--resume",
+        type=Path,
+        metavar="DIR",
+        help="go on with the run in this folder, up to training.steps in all",
+    )
+    begin.add_argument(
+        "--init-from", type=Path, metavar="DIR", help="start from the networks of a run's folder"
+    )
+    parser.add_argument(
+        "--smoke", action="store_true", help="a few steps of everything, in seconds"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="build everything, train nothing")
+    parser.add_argument("--no-progress", action="store_true", help="no progress bar")
+    return parser
+
+
+def _run(args: argparse.Namespace, command: Sequence[str]) -> int:
+    if args.steps is not None and args.steps < 1:
+        raise ConfigError(f"--steps must be at least 1, got {args.steps}")
+    if args.resume is not None and args.out is not None:
+        raise ConfigError("--out: a resumed run stays in its folder; give only --resume")
+    if args.resume is None and args.config is None:
+        raise ConfigError(f"--config is missing: a file or one of {', '.join(shipped_configs())}")
+    state = None if args.resume is None else _saved_state(args.resume)
+    config = _config(args, state)
+    if args.dry_run:
+        trainer = HostAgentTrainer(config)
+        print(_description(trainer))
+        trainer.close()
+        return 0
+    out = args.resume or args.out or Path("runs") / config.name
+    resumed_at = None if args.resume is None else 0
+    if state is not None:
+        resumed_at = int(state["trainer"]["total_steps"])
+    # First the trainer: what is refused by an algorithm or does not fit leaves no folder behind.
+    trainer = HostAgentTrainer(config)
+    if state is not None:
+        trainer.load_state_dict(state)
+    if args.init_from is not None:
+        trainer.init_from(_checkpoints(args.init_from, "--init-from"))
+    output = trainer.output = RunDirectory(out, config, command, resumed_at=resumed_at)
+    steps = _steps_to_make(args, config, trainer)
+    try:
+        if steps:
+            with _signals(trainer):
+                trainer.train(steps, progress=not args.no_progress)
+        elif not trainer.history:
+            trainer.evaluate()
+    except FloatingPointError as error:
+        raise FloatingPointError(f"{error}; the last good checkpoint is in {out}") from None
+    finally:
+        output.close()
+        trainer.close()
+    print(_report(trainer, trainer.history[-1]))
+    print(f"\nresults are in {out}")
+    return 0
+
+
+def _saved_state(run: Path) -> dict[str, Any] | None:
+    """The newest state of a run; None if it was broken off before its first checkpoint.
+
+    Raises:
+        CheckpointError: all of its checkpoints are damaged.
+        ConfigError: there is no run in this folder.
+    """
+    folder = _checkpoints(run, "--resume")
+    if list_checkpoints(folder) or is_checkpoint(folder):
+        return load_checkpoint(folder)
+    if not (run / "config.yml").is_file():
+        raise ConfigError(f"--resume: there is no run in {run}")
+    return None
+
+
+def _config(args: argparse.Namespace, state: dict[str, Any] | None) -> TrainerConfig:
+    if args.resume is None:
+        config = read_config(args.config, args.settings)
+        return smoke_version(config) if args.smoke else config
+    saved = read_config(args.resume / "config.yml" if state is None else state["trainer"]["config"])
+    if args.config is not None and read_config(args.config) != saved:
+        raise ConfigError(
+            f"--config: {args.config} differs from the configuration of the run in {args.resume}; "
+            "leave it out to go on, or use --init-from to start a new run from its networks"
+        )
+    for setting in args.settings:
+        # What a run depends on cannot be changed halfway through it.
+        if not setting.startswith(("training.steps=", "logging.", "checkpoint.", "compute.")):
+            raise ConfigError(
+                f"--set {setting}: a resumed run may change only training.steps, logging, "
+                "checkpoint and compute; use --init-from to start a new run from its networks"
+            )
+    return read_config(saved, args.settings)
+
+
+def _checkpoints(folder: Path, option: str) -> Path:
+    """The folder with checkpoints of a run's folder, which itself may be meant too."""
+    if not folder.is_dir():
+        raise ConfigError(f"{option}: there is no folder {folder}")
+    inner = folder / "checkpoints"
+    return inner if inner.is_dir() else folder
+
+
+def _steps_to_make(
+    args: argparse.Namespace, config: TrainerConfig, trainer: HostAgentTrainer
+) -> int:
+    if args.steps is not None:
+        return int(args.steps)
+    return max(config.training.steps - trainer.total_steps, 0)
+
+
+@contextmanager
+def _signals(trainer: HostAgentTrainer) -> Iterator[None]:
+    """SIGINT and SIGTERM end training after the step in progress, SIGUSR1 makes a checkpoint.
+
+    A second SIGINT or SIGTERM is handled as without this.
+    """
+
+    def stop(number: int, frame: Any) -> None:
+        trainer.request_stop()
+        for each in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(each, before[each])
+
+    def save(number: int, frame: Any) -> None:
+        trainer.request_checkpoint()
+
+    handlers: dict[int, Any] = {signal.SIGINT: stop, signal.SIGTERM: stop}
+    if hasattr(signal, "SIGUSR1"):  # not on Windows
+        handlers[signal.SIGUSR1] = save
+    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _description(trainer: HostAgentTrainer) -> str:
+    """What would be trained, for people."""
+    config = trainer.config
+    lines = [
+        f"{config.name}: {config.training.steps} steps of {', '.join(config.training.players)}"
+    ]
+    for role, learner in trainer.roles.items():
+        model = learner.model
+        network = sum(
+            value.numel()
+            for name, value in learner.policy.named_parameters()
+            if "_target." not in name
+        )
+        updates = sum(
+            trainer.update_schedules[role].is_due(role, step)
+            for step in range(config.training.steps)
+        )
+        buffer = model.replay_buffer
+        memory = getattr(buffer, "memory_bytes", lambda: 0)() / 2**20
+        lines += [
+            f"{role}: {learner.section.algorithm} on {model.device}",
+            f"  observation  {model.observation_space}",
+            f"  action       {model.action_space}",
+            f"  network      {network} parameters",
+            f"  buffer       {learner.section.replay_buffer.size} transitions, {memory:.0f} MiB",
+            f"  updates      {updates}",
+        ]
+    for role, player in trainer.players.items():
+        if role not in trainer.roles:
+            lines.append(f"{role}: {player!r}, does not learn")
+    return "\n".join(lines)
+
+
+def _report(trainer: HostAgentTrainer, last: Evaluation) -> str:
+    """The results, for people."""
+    lines = [
+        f"\n{last.step} steps, updates: "
+        + ", ".join(f"{role} {count}" for role, count in last.versions.items()),
+        "time: " + ", ".join(f"{work} {spent:.0f} s" for work, spent in trainer.seconds.items()),
+        "",
+        format_pairs(last.values, trainer.game.measure),
+        "",
+    ]
+    for role, counts in last.actions.items():
+        lines.append(f"{role} actions {counts}, entropy {action_entropy(counts):.2f}")
+    for role, rating in last.ratings.items():
+        lines.append(f"{role} rating {rating:.0f}")
+    for role, score in trainer.measures.best_scores.items():
+        lines.append(f"{role} best worst-case {trainer.game.measure} {score:.4f}")
+    return "\n".join(lines)

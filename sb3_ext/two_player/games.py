@@ -1,0 +1,197 @@
+"""What the trainer has to know of a game.
+
+A game has two roles. Each role has an environment of its own: a tensor `VectorEnv` with one seat,
+in which a player answers for the other role. What a *player* is belongs to the game: here it is a
+function from observations to actions, in `HironakaGame` a player of `resgym`.
+
+Another game is a subclass of `Game` that is registered under a name, with its settings:
+
+    @GAMES.register("pennies")
+    class Pennies(Game):
+        class Settings(GameSettings):
+            rounds: int = Field(description="rounds of an episode")
+
+        roles = ("even", "odd")
+
+        def make_env(self, role, num_envs, reward=None, device="cpu"):
+            return PenniesVectorEnv(role, num_envs, self.settings.rounds)
+
+where the environment has a method `set_opponent(player)`, which it calls for the other role's
+actions.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar
+
+import torch
+from gymnasium.vector import VectorEnv
+from pydantic import Field
+from torch import Tensor
+
+from sb3_ext.common.legality import mask_key
+from sb3_ext.common.policy_scores import action_scores
+from sb3_ext.common.registry import Registry, unknown_word
+from sb3_ext.ddqn.targets import legal_argmax
+from sb3_ext.two_player.sections import Section
+
+__all__ = ["GAMES", "Game", "GameSettings", "PolicyPlayer"]
+
+
+class GameSettings(Section):
+    """What a configuration says of a game; subclasses add their sizes."""
+
+    name: str = Field(description="name of the game: hironaka, or one that was registered")
+
+
+class PolicyPlayer:
+    """Plays the best legal action of a policy, without exploring: observations to actions.
+
+    Args:
+        source: gives the policy, asked at every call, so that a player can follow a live one.
+        name: for tables.
+    """
+
+    def __init__(self, source: Callable[[], Any], name: str) -> None:
+        self.source, self.name = source, name
+
+    def __call__(self, observation: Any) -> Tensor:
+        """Actions int64 [N] for observations [N, ...]."""
+        policy = self.source()
+        key = mask_key(policy.observation_space, policy.action_space)
+        legal = None if key is None else observation[key].bool()
+        return legal_argmax(action_scores(policy, observation), legal)
+
+
+class Game(ABC):
+    """A game of two roles.
+
+    Attributes:
+        Settings: the section `game` of a configuration.
+        roles: names of the roles. The first one is who a result counts for.
+        measure: name of what `evaluate` gives.
+        settings: the sizes.
+    """
+
+    Settings: ClassVar[type[GameSettings]] = GameSettings
+    roles: ClassVar[tuple[str, str]] = ("host", "agent")
+    measure: ClassVar[str] = "mean_return"
+
+    def __init__(self, settings: GameSettings) -> None:
+        self.settings = settings
+
+    @abstractmethod
+    def make_env(
+        self, role: str, num_envs: int, reward: Any = None, device: torch.device | str = "cpu"
+    ) -> VectorEnv:
+        """A tensor environment with the seat of a role; SAME_STEP autoreset.
+
+        Args:
+            role: who sits there.
+            num_envs: games in parallel N.
+            reward: what the configuration calls the role's reward; None: the game's plain result.
+            device: where it lives.
+        """
+
+    def other(self, role: str) -> str:
+        """The name of the other role."""
+        return self.roles[1] if role == self.roles[0] else self.roles[0]
+
+    def named_player(self, role: str, name: str) -> Any:
+        """A scripted player, or a saved model.
+
+        Raises:
+            ValueError: there is none of this name.
+        """
+        raise ValueError(unknown_word(f"player of {role}", name, ()))
+
+    def policy_player(self, role: str, source: Callable[[], Any], name: str) -> Any:
+        """The player of a policy of SB3; `source` gives the policy, asked at every move."""
+        return PolicyPlayer(source, name)
+
+    def set_opponents(
+        self, env: VectorEnv, players: Sequence[Any], assignment: Sequence[int] | None = None
+    ) -> None:
+        """Seat players against an environment's role, from the next move on.
+
+        Args:
+            env: an environment of `make_env`.
+            players: one player, or several.
+            assignment: for several, the player of each of the N rows.
+        """
+        seated: Any = env
+        if len(players) == 1:
+            seated.set_opponent(players[0])
+        else:
+            seated.set_opponent(players, assignment)
+
+    def set_reward(self, env: VectorEnv, reward: Any) -> None:
+        """Give an environment's role another reward.
+
+        Raises:
+            ValueError, TypeError: the game has no such reward.
+        """
+        raise ValueError(f"reward: the game {self.settings.name!r} has no other rewards")
+
+    # ------------------------------------------------------------------ results
+
+    def evaluate(self, players: Mapping[str, Any], games: int, seed: int, max_moves: int) -> float:
+        """The measure of a pair of players; higher is better for the first role.
+
+        Args:
+            players: one player per role.
+            games: number of games.
+            seed: fixes the starts; nothing else random is touched.
+            max_moves: games are cut after so many moves.
+        """
+        return float(self._returns(players, games, seed, max_moves).mean())
+
+    def match(self, players: Mapping[str, Any], games: int, seed: int, max_moves: int) -> float:
+        """Score of the first role in 0..1, as a rating needs it: won 1, drawn 1/2, lost 0."""
+        results = self._returns(players, games, seed, max_moves)
+        return float((results.sign() + 1).mean() / 2)
+
+    def count_actions(
+        self, players: Mapping[str, Any], role: str, games: int, seed: int, max_moves: int
+    ) -> list[int]:
+        """How often a role takes each of its actions."""
+        counts: list[Tensor] = []
+        self._play(players, role, games, seed, max_moves, counts)
+        return torch.stack(counts).sum(0).tolist()
+
+    def _returns(self, players: Mapping[str, Any], games: int, seed: int, max_moves: int) -> Tensor:
+        return self._play(players, self.roles[0], games, seed, max_moves, [])
+
+    def _play(
+        self,
+        players: Mapping[str, Any],
+        role: str,
+        games: int,
+        seed: int,
+        max_moves: int,
+        counts: list[Tensor],
+    ) -> Tensor:
+        """One episode in every row from the seat of a role: its returns, float32 [N]."""
+        env: Any = self.make_env(role, games)
+        self.set_opponents(env, [players[self.other(role)]])
+        observation, _ = env.reset(seed=seed)
+        num_actions = int(env.single_action_space.n)
+        returns: Any = 0.0
+        running: Any = None
+        for _ in range(max_moves):
+            actions = players[role](observation)
+            if running is None:
+                running = torch.ones_like(actions, dtype=torch.bool)
+            counts.append(torch.bincount(actions[running], minlength=num_actions))
+            observation, reward, terminated, truncated, _ = env.step(actions)
+            returns = returns + torch.where(running, reward, 0.0)
+            running = running & ~(terminated | truncated)
+            if not bool(running.any()):
+                break
+        env.close()
+        return returns
+
+
+GAMES: Registry[type[Game]] = Registry("game")

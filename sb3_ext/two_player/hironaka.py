@@ -1,0 +1,174 @@
+"""The resolution game for the two-player trainer: the roles `host` and `agent`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Literal, cast
+
+import gymnasium
+import torch
+from gymnasium.vector import VectorEnv
+from pydantic import Field
+from torch import Tensor
+
+from resgym.analysis.games import Lengths, play_lengths
+from resgym.analysis.rho import rho
+from resgym.envs import AlternatingPlayers
+from resgym.game import GameSpec, random_starts
+from resgym.game.rewards import resolve_reward
+from resgym.game.rng import RowRandom, Stream, derive_seed
+from resgym.game.spec import Role
+from resgym.game.state import GameState
+from resgym.players import Player, ScoringPlayer, resolve_player
+from sb3_ext.common.policy_scores import action_scores
+from sb3_ext.two_player.games import GAMES, Game, GameSettings
+from sb3_ext.two_player.sections import PositiveCount
+
+__all__ = ["HironakaGame", "HironakaSettings"]
+
+_SEED_WORD = 0x70616972  # keeps the starts of matches apart from others with the same seed
+
+
+class HironakaSettings(GameSettings):
+    """Sizes and rules; keyword arguments of `resgym/HironakaHost-v0` and `HironakaAgent-v0`."""
+
+    name: Literal["hironaka"] = Field(description="name of the game")
+    dimension: PositiveCount = Field(description="axes, 2 to 10")
+    max_num_points: PositiveCount = Field(description="points of a start, at least 2")
+    max_value: PositiveCount = Field(description="largest coordinate of a start")
+    polytope: Literal["dominance", "newton"] = Field(
+        description="points that a move keeps: those no other dominates, or vertices only"
+    )
+    reposition: bool = Field(description="subtract the per-axis minimum after every move")
+    scale_observation: bool = Field(description="divide observed points by the largest coordinate")
+    max_episode_steps: PositiveCount = Field(description="moves after which a game is truncated")
+    backend: str = Field(description="implementation of the move: auto, torch, numba or triton")
+    invalid_action: Literal["error", "noop", "penalty", "terminate"] = Field(
+        description="what an illegal action does; only algorithms without masks choose one"
+    )
+
+
+@GAMES.register("hironaka")
+class HironakaGame(Game):
+    """Hironaka's polyhedral game. The measure is rho, games finished per move."""
+
+    Settings: ClassVar[type[GameSettings]] = HironakaSettings
+    measure: ClassVar[str] = "rho"
+
+    def __init__(self, settings: HironakaSettings) -> None:
+        super().__init__(settings)
+        self.sizes: dict[str, Any] = {
+            "dimension": settings.dimension,
+            "max_num_points": settings.max_num_points,
+            "max_value": settings.max_value,
+            "polytope": settings.polytope,
+            "reposition": settings.reposition,
+        }
+        self.spec = GameSpec(**self.sizes)
+        self._even_lengths: dict[tuple[int, int, int], Tensor] = {}
+
+    def make_env(  # noqa: D102
+        self, role: str, num_envs: int, reward: Any = None, device: torch.device | str = "cpu"
+    ) -> VectorEnv:
+        settings = cast("HironakaSettings", self.settings)
+        return gymnasium.make_vec(
+            f"resgym/Hironaka{role.capitalize()}-v0",
+            num_envs=num_envs,
+            reward="terminal" if reward is None else reward,
+            device=device,
+            scale_observation=settings.scale_observation,
+            max_episode_steps=settings.max_episode_steps,
+            invalid_action=settings.invalid_action,
+            backend=settings.backend,
+            **self.sizes,
+        )
+
+    def named_player(self, role: str, name: Any) -> Player:  # noqa: D102
+        return resolve_player(name, cast("Role", role), self.spec)
+
+    def policy_player(  # noqa: D102
+        self, role: str, source: Callable[[], Any], name: str
+    ) -> ScoringPlayer:
+        settings = cast("HironakaSettings", self.settings)
+        return ScoringPlayer(
+            cast("Role", role),
+            lambda observation: action_scores(source(), observation),
+            (settings.max_num_points, settings.dimension),
+            scale_observation=settings.scale_observation,
+            device=source().device,
+            name=name,
+        )
+
+    def set_opponents(  # noqa: D102
+        self, env: VectorEnv, players: Sequence[Any], assignment: Sequence[int] | None = None
+    ) -> None:
+        seated = cast("AlternatingPlayers", env.unwrapped)
+        if len(players) == 1:
+            seated.set_opponent(players[0])
+        else:
+            seated.set_opponent(list(players), assignment)
+
+    def set_reward(self, env: VectorEnv, reward: Any) -> None:  # noqa: D102
+        resolve_reward(reward)
+        cast("AlternatingPlayers", env.unwrapped).reward = reward
+
+    def evaluate(  # noqa: D102
+        self, players: Mapping[str, Any], games: int, seed: int, max_moves: int
+    ) -> float:
+        return rho(
+            players["host"],
+            players["agent"],
+            games=games,
+            seed=seed,
+            max_moves=max_moves,
+            backend=cast("HironakaSettings", self.settings).backend,
+            **self.sizes,
+        ).rho
+
+    def match(self, players: Mapping[str, Any], games: int, seed: int, max_moves: int) -> float:
+        """The host's score: the mean of E / (E + L) over the games.
+
+        L is the game's length, E the length of the game that a random host and a random agent play
+        from the same start. So a host that needs as long as chance scores 1/2, and the odds E / L
+        of a score are how many times faster than chance it is: 400 points of rating are a factor of
+        ten in length. A game that is cut counts with the moves played.
+        """
+        lengths = self._lengths(players, games, seed, max_moves).moves.double()
+        key = (games, seed, max_moves)
+        if key not in self._even_lengths:
+            chance = {role: self.named_player(role, "random") for role in self.roles}
+            even = self._lengths(chance, games, seed, max_moves).moves.double()
+            self._even_lengths = {key: even}  # one at a time: the same key returns all training
+        even = self._even_lengths[key]
+        return float((even / (even + lengths)).mean())
+
+    def count_actions(  # noqa: D102
+        self, players: Mapping[str, Any], role: str, games: int, seed: int, max_moves: int
+    ) -> list[int]:
+        num_actions = self.spec.num_host_actions if role == "host" else self.spec.dimension
+        counting = _CountingPlayer(players[role], num_actions)
+        self._lengths({**players, role: counting}, games, seed, max_moves)
+        return counting.counts.tolist()
+
+    def _lengths(
+        self, players: Mapping[str, Any], games: int, seed: int, max_moves: int
+    ) -> Lengths:
+        row = torch.arange(games) + (derive_seed(seed, _SEED_WORD) >> 1)
+        rng = RowRandom.for_episode(row, torch.zeros_like(row))
+        starts = random_starts(self.spec, rng.at(0, Stream.START))
+        backend = cast("HironakaSettings", self.settings).backend
+        host, agent = players["host"], players["agent"]
+        return play_lengths(host, agent, starts, self.spec, rng, max_moves, backend)
+
+
+class _CountingPlayer:
+    """Hands a player's answers on and counts them."""
+
+    def __init__(self, player: Player, num_actions: int) -> None:
+        self.player, self.role = player, player.role
+        self.counts = torch.zeros(num_actions, dtype=torch.int64)
+
+    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+        answer = self.player.act(state, coords, rng)
+        self.counts += torch.bincount(answer.cpu(), minlength=len(self.counts))
+        return answer

@@ -1,0 +1,135 @@
+"""How good the players are: pairings on fixed starts, action counts, and the best so far."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from sb3_ext.two_player.config import EvaluationSection
+from sb3_ext.two_player.games import Game
+
+__all__ = ["Evaluation", "Measures", "action_entropy", "format_pairs"]
+
+
+@dataclass
+class Evaluation:
+    """One measurement of one version of the players.
+
+    Attributes:
+        step: steps of the trainer when it was made.
+        versions: updates of each learning role at that time.
+        values: the game's measure by pair, such as ``host-choose_first``.
+        actions: how often each learning role took each action.
+        scores: by learning role, the value that decides which version is best.
+        improved: learning roles whose score was better than ever before.
+        ratings: ratings of the roles, if there is a pool.
+    """
+
+    step: int
+    versions: dict[str, int]
+    values: dict[str, float]
+    actions: dict[str, list[int]] = field(default_factory=dict)
+    scores: dict[str, float] = field(default_factory=dict)
+    improved: list[str] = field(default_factory=list)
+    ratings: dict[str, float] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return asdict(self)
+
+
+class Measures:
+    """Measures the players of a trainer.
+
+    The starts are the same each time and owe nothing to the random numbers of training.
+
+    Args:
+        section: `evaluation` of the configuration.
+        game: plays the games.
+        players: one per role, looked up at each measurement.
+
+    Attributes:
+        best_scores: the best score of each role so far.
+    """
+
+    def __init__(self, section: EvaluationSection, game: Game, players: Mapping[str, Any]) -> None:
+        self.section, self.game, self.players = section, game, players
+        self.opponents = {
+            role: {name: game.named_player(game.other(role), name) for name in names}
+            for role, names in section.opponents.items()
+        }
+        self.best_scores: dict[str, float] = {}
+
+    def evaluate(self, games: int | None = None, seed: int | None = None) -> dict[str, float]:
+        """The measure of the two players against each other, and of each against its opponents.
+
+        Args:
+            games: games of each pair; None: as configured.
+            seed: of the starts; None: as configured.
+
+        Returns:
+            Values by pair: first role, second role, with the role's own name for its player.
+        """
+        games = self.section.games if games is None else games
+        seed = self.section.seed if seed is None else seed
+        first, second = self.game.roles
+        pairs = {f"{first}-{second}": dict(self.players)}
+        for name, player in self.opponents[first].items():
+            pairs[f"{first}-{name}"] = {first: self.players[first], second: player}
+        for name, player in self.opponents[second].items():
+            pairs[f"{name}-{second}"] = {first: player, second: self.players[second]}
+        return {
+            name: self.game.evaluate(pair, games, seed, self.section.max_moves)
+            for name, pair in pairs.items()
+        }
+
+    def count_actions(self, role: str, games: int | None = None) -> list[int]:
+        """How often a role takes each action against the other role's player."""
+        games = self.section.action_games if games is None else games
+        return self.game.count_actions(
+            self.players, role, games, self.section.seed, self.section.max_moves
+        )
+
+    def score(self, role: str, values: Mapping[str, float]) -> float | None:
+        """The worst value over a role's scripted opponents; None if there are none.
+
+        Lowest for the first role, who wants high values, highest for the second.
+        """
+        first, second = self.game.roles
+        if role == first:
+            own = [values[f"{first}-{name}"] for name in self.opponents[first]]
+            return min(own, default=None)
+        own = [values[f"{name}-{second}"] for name in self.opponents[second]]
+        return max(own, default=None)
+
+    def judge(self, evaluation: Evaluation) -> None:
+        """Fill in scores, and which of them are the best so far."""
+        for role in evaluation.versions:
+            score = self.score(role, evaluation.values)
+            if score is None:
+                continue
+            evaluation.scores[role] = score
+            best = self.best_scores.get(role)
+            sign = 1 if role == self.game.roles[0] else -1
+            if best is None or sign * score > sign * best:
+                self.best_scores[role] = score
+                evaluation.improved.append(role)
+
+
+def action_entropy(counts: list[int]) -> float:
+    """Entropy of the actions taken, 0 (always the same) to 1 (all equally often)."""
+    total = sum(counts)
+    if total == 0 or len(counts) < 2:
+        return 0.0
+    parts = [count / total for count in counts if count]
+    return sum(part * math.log(1 / part) for part in parts) / math.log(len(counts))
+
+
+def format_pairs(values: Mapping[str, float], measure: str) -> str:
+    """A table of pairs for people."""
+    width = max(len(name) for name in values)
+    lines = [f"{'pair'.ljust(width)}  {measure}"]
+    lines += [f"{name.ljust(width)}  {value:.4f}" for name, value in values.items()]
+    return "\n".join(lines)

@@ -1,0 +1,238 @@
+"""Two roles, their models, and who plays whom: what a trainer works on.
+
+Roles are spoken of by name, never by position.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from stable_baselines3.common.utils import get_device
+from torch import nn
+
+from sb3_ext.common.registry import unknown_word
+from sb3_ext.two_player.config import TrainedRole, TrainerConfig
+from sb3_ext.two_player.games import GAMES
+from sb3_ext.two_player.measures import Measures
+from sb3_ext.two_player.pool import OpponentPool
+from sb3_ext.two_player.reading import read_config
+from sb3_ext.two_player.roles import Learner
+from sb3_ext.two_player.sections import ConfigError
+
+__all__ = ["TwoPlayers"]
+
+
+class TwoPlayers:
+    """The players of a configuration. `HostAgentTrainer` adds the training.
+
+    Args:
+        config: a configuration, a dictionary (not modified), a YAML file's path or the name of a
+            configuration of this package.
+        nets: networks to start from, by role, see `replace_nets`.
+        rewards: rewards that a configuration cannot name, by role, see `replace_reward`.
+        opponents: opponents that a configuration cannot name, by role, see `set_opponent`.
+
+    Attributes:
+        config: what the players were made from.
+        game: the game.
+        roles: the roles that learn, by name; `roles["host"].model` is SB3's model.
+        players: who plays each role now, without exploring.
+        pool: the opponent pool, or None.
+        measures: measures the players.
+
+    Raises:
+        ConfigError: the configuration is not valid, or an algorithm refuses its arguments.
+    """
+
+    def __init__(
+        self,
+        config: TrainerConfig | Mapping[str, Any] | str | Path,
+        *,
+        nets: Mapping[str, nn.Module] | None = None,
+        rewards: Mapping[str, Any] | None = None,
+        opponents: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.config = read_config(config)
+        try:
+            self.game = GAMES.resolve(self.config.game.name)(self.config.game)
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"game: {error}") from error
+        self.roles: dict[str, Learner] = {}
+        self.players: dict[str, Any] = {}
+        self._given_nets: set[str] = set()
+        # One seed each for the two roles and the pool, whoever of them is there.
+        *seeds, pool_seed = np.random.SeedSequence(self.config.seed).generate_state(3).tolist()
+        device = _device(self.config.compute.device)
+        for role, seed in zip(self.game.roles, seeds, strict=True):
+            self._seat(role, seed, device)
+        self.pool = self._make_pool(pool_seed)
+        try:
+            self.measures = Measures(self.config.evaluation, self.game, self.players)
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"evaluation.opponents: {error}") from error
+        for role in self.roles:
+            try:
+                self.set_opponent(role, self.config.roles[role].opponent)
+            except (TypeError, ValueError) as error:
+                raise ConfigError(f"roles.{role}.opponent: {error}") from error
+        for role, opponent in (opponents or {}).items():
+            self.set_opponent(role, opponent)
+        for role, reward in (rewards or {}).items():
+            self.replace_reward(role, reward)
+        self.replace_nets(**(nets or {}))
+
+    def _seat(self, role: str, seed: int, device: str) -> None:
+        section = self.config.roles[role]
+        try:
+            if isinstance(section, TrainedRole):
+                self.roles[role] = Learner(role, section, self.game, seed, device)
+                self.players[role] = self.roles[role].player
+            else:
+                self.players[role] = self.game.named_player(role, section.player)
+        except ConfigError:
+            raise
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"roles.{role}: {error}") from error
+
+    def _make_pool(self, seed: int) -> OpponentPool | None:
+        section = self.config.self_play
+        if section is None:
+            return None
+        pooled = [name for name in self.roles if self.config.roles[name].opponent == "pool"]
+        match = (self.config.evaluation.seed, self.config.evaluation.max_moves)
+        return OpponentPool(section, self.game, self.roles, pooled, seed, match)
+
+    def learner(self, role: str) -> Learner:
+        """A role that learns.
+
+        Raises:
+            ValueError: there is none of this name.
+        """
+        if role not in self.roles:
+            raise ValueError(unknown_word("role that learns", role, self.roles))
+        return self.roles[role]
+
+    # ------------------------------------------------------------------ changes
+
+    def freeze(self, role: str) -> None:
+        """Leave a role out of training; it still plays, and its weights stay as they are."""
+        self.learner(role).frozen = True
+
+    def unfreeze(self, role: str) -> None:
+        """Train a role again."""
+        self.learner(role).frozen = False
+
+    def set_opponent(self, role: str, opponent: Any) -> None:
+        """Say who answers a role in its rollouts.
+
+        Args:
+            role: a role that learns.
+            opponent: ``latest`` (the other role's player, as it is at each move), ``pool`` (only if
+                the configuration has `self_play` for this role), the name of a scripted player, the
+                path of a saved model, or a player.
+
+        Raises:
+            ValueError, TypeError: it is none of these.
+        """
+        learner = self.learner(role)
+        other = self.game.other(role)
+        if isinstance(opponent, str) and opponent == "pool":
+            if self.pool is None or self.config.roles[role].opponent != "pool":
+                raise ValueError(f"opponent: {role} has no pool in the configuration")
+            if role not in self.pool.pooled:
+                self.pool.pooled.append(role)
+            learner.set_opponents([self.players[other]])  # until one is drawn
+            return
+        if isinstance(opponent, str) and opponent == "latest":
+            player = self.players[other]
+        elif isinstance(opponent, str):
+            player = self.game.named_player(other, opponent)
+        else:
+            player = opponent
+        learner.set_opponents([player])
+        if self.pool is not None and role in self.pool.pooled:
+            self.pool.pooled.remove(role)
+
+    def replace_nets(self, **nets: nn.Module) -> None:
+        """Puts networks in the place of those of roles: ``replace_nets(host=..., agent=...)``.
+
+        The role gets a new target network, equal to the new one, and a new optimiser; snapshots of
+        it in the pool are dropped; experience, counters and schedules go on.
+
+        Args:
+            **nets: by role, a module from observations (tensors [N, ...] or a dictionary of them)
+                to action values [N, A].
+
+        Raises:
+            ValueError, TypeError: no such role learns, or the module does not fit; it stays as it
+                was then.
+        """
+        for role, network in nets.items():
+            try:
+                self.learner(role).set_network(network)
+            except (RuntimeError, TypeError, ValueError) as error:
+                raise type(error)(f"replace_nets: {role}: {error}") from error
+            self._given_nets.add(role)
+            if self.pool is not None:
+                self.pool.forget(role)
+
+    def replace_reward(self, role: str, reward: Any) -> None:
+        """Lets a role play for another reward; its experience, made for the old one, is dropped.
+
+        Args:
+            role: a role that learns.
+            reward: a name of the game's, or what else the game takes (`resgym`: a function of a
+                `Transition`).
+
+        Raises:
+            ValueError, TypeError: there is no such role or reward.
+        """
+        self.learner(role).set_reward(reward)
+
+    def collect_rollout(
+        self, role: str, games: int | None = None, max_steps: int | None = None
+    ) -> int:
+        """Let a role play into its replay buffer, see `Learner.collect_rollout`."""
+        return self.learner(role).collect_rollout(games, max_steps)
+
+    # ------------------------------------------------------------------ measures
+
+    def evaluate_rho(self, games: int | None = None, seed: int | None = None) -> dict[str, float]:
+        """The measure by pair of players, see `Measures.evaluate`."""
+        return self.measures.evaluate(games, seed)
+
+    def count_actions(self, role: str, games: int | None = None) -> list[int]:
+        """How often a role takes each of its actions against the other role's player."""
+        if role not in self.game.roles:
+            raise ValueError(unknown_word("role", role, self.game.roles))
+        return self.measures.count_actions(role, games)
+
+    # ------------------------------------------------------------------ copies
+
+    def load_networks(self, other: TwoPlayers) -> None:
+        """Take over the weights of another one's networks, target networks included."""
+        for role in other._given_nets:
+            self.replace_nets(**{role: copy.deepcopy(other.roles[role].policy.q_net.q_net)})
+        for role, learner in self.roles.items():
+            learner.policy.load_state_dict(other.roles[role].policy.state_dict())
+
+    def close(self) -> None:
+        """Close the environments."""
+        for learner in self.roles.values():
+            learner.close()
+
+
+def _device(name: str) -> str:
+    try:
+        # Not get_device(name): it answers with the CPU where there is no CUDA.
+        device = get_device() if name == "auto" else torch.device(name)
+        torch.empty(0, device=device)
+    except (AssertionError, RuntimeError) as error:
+        message = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ConfigError(f"compute.device: {name!r} is not available: {message}") from None
+    return str(device)

@@ -1,0 +1,213 @@
+"""A pool of earlier opponents and ratings of the two roles.
+
+Every `save_steps` steps each role leaves a snapshot of its policy, named by its version, which is
+the number of updates made; the newest `window` of each role are kept. Every `swap_steps` steps one
+snapshot of the other role is drawn, uniformly, for each role whose opponent is the pool; it answers
+in the rows that do not meet the newest opponent.
+
+Ratings are Elo's, one per role, because host and agent never play the same side. A match of
+`rating_games` games on fixed starts, without exploration, gives the first role a score S in 0..1
+(`Game.match`), against the expected E = 1 / (1 + 10^((R_second - R_first) / 400)); then
+R_first += K (S - E) and R_second -= K (S - E). The newest policies meet when snapshots are saved,
+and each role meets the opponent that was drawn for it; a snapshot begins with the rating of its
+role and keeps its own from then on.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from torch import Tensor
+
+from sb3_ext.two_player.building import frozen_copy, playing_weights
+from sb3_ext.two_player.config import SelfPlaySection
+from sb3_ext.two_player.games import Game
+from sb3_ext.two_player.roles import Learner
+
+__all__ = ["ELO_K", "OpponentPool", "Snapshot", "expected_score"]
+
+ELO_K = 32.0
+"""Largest change of a rating in one match."""
+
+
+def expected_score(rating: float, other: float) -> float:
+    """Elo's expected score of a player against another one, in 0..1."""
+    return 1.0 / (1.0 + 10.0 ** ((other - rating) / 400.0))
+
+
+@dataclass
+class Snapshot:
+    """A policy as it was.
+
+    Attributes:
+        version: updates that had been made.
+        rating: its own rating.
+        weights: the policy's tensors without the target network.
+    """
+
+    version: int
+    rating: float
+    weights: dict[str, Tensor]
+
+
+class OpponentPool:
+    """Snapshots of both roles, who plays now, and ratings.
+
+    Args:
+        section: `self_play` of the configuration.
+        game: plays the rating matches.
+        learners: the two roles.
+        pooled: names of the roles whose opponent is the pool.
+        seed: of the draws.
+        match: seed and longest game of rating matches.
+
+    Attributes:
+        ratings: of the policies as they are now, by role.
+        snapshots: by role, the oldest first.
+        num_draws: draws made so far; with the seed the whole random state.
+        in_play: by role, the snapshot of it that answers the other role; None: only the newest.
+    """
+
+    def __init__(
+        self,
+        section: SelfPlaySection,
+        game: Game,
+        learners: Mapping[str, Learner],
+        pooled: list[str],
+        seed: int,
+        match: tuple[int, int],
+    ) -> None:
+        self.section, self.game, self.learners = section, game, learners
+        self.pooled, self.seed = pooled, seed
+        self._match_seed, self._match_moves = match
+        self.ratings = dict.fromkeys(learners, section.initial_elo)
+        self.snapshots: dict[str, deque[Snapshot]] = {
+            role: deque(maxlen=section.window) for role in learners
+        }
+        self.num_draws = 0
+        self.in_play: dict[str, Snapshot | None] = dict.fromkeys(learners)
+        self._benches: dict[str, Any] = {}
+
+    def before_step(self, step: int) -> None:
+        """Save, draw and rate what is due before the trainer's step of this number, from 0."""
+        if step % self.section.save_steps == 0:
+            self.save()
+        if step % self.section.swap_steps == 0:
+            self.swap()
+
+    def save(self) -> None:
+        """Add a snapshot of each role that changed since its last one; rate the newest policies."""
+        for role, learner in self.learners.items():
+            saved = self.snapshots[role]
+            if saved and saved[-1].version == learner.updates:
+                continue
+            weights = {
+                name: value.clone() for name, value in playing_weights(learner.policy).items()
+            }
+            saved.append(Snapshot(learner.updates, self.ratings[role], weights))
+        self._rate(None, None)
+
+    def swap(self) -> None:
+        """Draw an opponent for every role that plays against the pool, seat it, and rate."""
+        for role in self.pooled:
+            other = self.game.other(role)
+            saved = self.snapshots[other]
+            if not saved:
+                self._seat(role, None)
+                continue
+            drawn = saved[int(self._generator().integers(len(saved)))]
+            self._seat(role, drawn)
+            self._rate(other, drawn)
+
+    def forget(self, role: str) -> None:
+        """Drop a role's snapshots, because its network is another one now."""
+        self.snapshots[role].clear()
+        self._benches.pop(role, None)
+        other = self.game.other(role)
+        if other in self.pooled:
+            self._seat(other, None)
+
+    def player_of(self, role: str, snapshot: Snapshot) -> Any:
+        """The player of a snapshot; the one before it of the same role changes with it."""
+        if role not in self._benches:
+            self._benches[role] = frozen_copy(self.learners[role].policy)
+        bench = self._benches[role]
+        bench.load_state_dict(snapshot.weights, strict=False)
+        return self.game.policy_player(role, lambda: bench, f"{role}@{snapshot.version}")
+
+    def _generator(self) -> np.random.Generator:
+        self.num_draws += 1
+        return np.random.default_rng([self.seed, self.num_draws])
+
+    def _seat(self, role: str, drawn: Snapshot | None) -> None:
+        """Seat the newest opponent and a drawn one against a role; the rows are split."""
+        other = self.game.other(role)
+        learner, newest = self.learners[role], self.learners[other].player
+        self.in_play[other] = drawn
+        rows = learner.env.num_envs
+        latest_rows = round(self.section.play_against_latest_model_ratio * rows)
+        if drawn is None or latest_rows == rows:
+            learner.set_opponents([newest])
+            return
+        earlier = self.player_of(other, drawn)
+        if latest_rows == 0:
+            learner.set_opponents([earlier])
+            return
+        assignment = [0] * latest_rows + [1] * (rows - latest_rows)
+        learner.set_opponents([newest, earlier], assignment)
+
+    def _rate(self, role: str | None, drawn: Snapshot | None) -> None:
+        """Play a match of the newest policies, one of them replaced by a snapshot of a role."""
+        players = {name: learner.player for name, learner in self.learners.items()}
+        ratings = dict(self.ratings)
+        if role is not None and drawn is not None:
+            players[role] = self.player_of(role, drawn)
+            ratings[role] = drawn.rating
+        first, second = self.game.roles
+        score = self.game.match(
+            players, self.section.rating_games, self._match_seed, self._match_moves
+        )
+        change = ELO_K * (score - expected_score(ratings[first], ratings[second]))
+        ratings[first] += change
+        ratings[second] -= change
+        if role is not None and drawn is not None:
+            drawn.rating = ratings.pop(role)
+        self.ratings.update(ratings)
+
+    # ------------------------------------------------------------------ saving
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything above as tensors and plain data."""
+        in_play: dict[str, Any] = {}
+        for role, drawn in self.in_play.items():
+            saved = self.snapshots[role]
+            # By number while it is in the window; an older one is written out.
+            numbers = [number for number, each in enumerate(saved) if each is drawn]
+            in_play[role] = numbers[0] if numbers else None if drawn is None else vars(drawn)
+        return {
+            "in_play": in_play,
+            "num_draws": self.num_draws,
+            "ratings": dict(self.ratings),
+            "snapshots": {
+                role: [dict(vars(each)) for each in saved] for role, saved in self.snapshots.items()
+            },
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Put back what `state_dict` gave, and seat the opponents that were in play."""
+        self.ratings = dict(state["ratings"])
+        self.num_draws = int(state["num_draws"])
+        for role, saved in self.snapshots.items():
+            saved.clear()
+            saved.extend(Snapshot(**entry) for entry in state["snapshots"][role])
+        for role in self.pooled:
+            other = self.game.other(role)
+            drawn = state["in_play"][other]
+            if isinstance(drawn, int):
+                self._seat(role, self.snapshots[other][drawn])
+            else:
+                self._seat(role, None if drawn is None else Snapshot(**drawn))

@@ -1,0 +1,322 @@
+"""The trainer of two roles that learn against each other.
+
+One step, for every role that is due, in order (`docs/two_player.md` draws the loop):
+
+    1. its learning rate is set
+    2. its target network follows, every `target_update.every_updates` updates, and before the first
+    3. one gradient step
+    4. it plays a rollout, every `rollout.every_updates` updates, and after the first
+
+then the players are measured, every `evaluation.every_steps` steps and always at the end.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from sb3_ext.common.checkpoint import CheckpointWarning, load_checkpoint, save_checkpoint
+from sb3_ext.common.checks import check_count
+from sb3_ext.common.model_state import model_state, restore_model
+from sb3_ext.common.random_state import global_random_state, load_global_random_state
+from sb3_ext.common.resume import init_from
+from sb3_ext.two_player.config import TrainerConfig
+from sb3_ext.two_player.measures import Evaluation
+from sb3_ext.two_player.players import TwoPlayers
+from sb3_ext.two_player.progress import progress_bar
+from sb3_ext.two_player.run_directory import RunDirectory
+from sb3_ext.two_player.steps import Steps, torch_threads
+
+__all__ = ["HostAgentTrainer"]
+
+Callback = Callable[["HostAgentTrainer"], "bool | None"]
+
+
+class HostAgentTrainer(TwoPlayers):
+    """Trains a host and an agent, or one of them against a player that does not learn.
+
+    Arguments, attributes and errors as `TwoPlayers`, and these:
+
+    Args:
+        output: folder of the run; None writes nothing anywhere.
+
+    Attributes:
+        history: the measurements of the players, the oldest first.
+        update_schedules: which role is updated in which step.
+    """
+
+    def __init__(
+        self,
+        config: TrainerConfig | Mapping[str, Any] | str | Path,
+        *,
+        nets: Mapping[str, nn.Module] | None = None,
+        rewards: Mapping[str, Any] | None = None,
+        opponents: Mapping[str, Any] | None = None,
+        output: RunDirectory | None = None,
+    ) -> None:
+        super().__init__(config, nets=nets, rewards=rewards, opponents=opponents)
+        self.output = output
+        self.history: list[Evaluation] = []
+        self.update_schedules = self.config.update_schedules()
+        self._steps = Steps(self.roles, self.update_schedules, self.pool)
+        self._stop_requested = False
+        self._checkpoint_requested = False
+        self._checkpoint_step = 0
+
+    @property
+    def total_steps(self) -> int:
+        """Steps made, over all calls of `train`."""
+        return self._steps.total
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Time spent on updates, rollouts and evaluations."""
+        return self._steps.seconds
+
+    # ------------------------------------------------------------------ training
+
+    def train(
+        self,
+        steps: int | None = None,
+        evaluation_interval: int | None = None,
+        players: Sequence[str] | None = None,
+        *,
+        callback: Callback | None = None,
+        progress: bool = False,
+    ) -> Evaluation:
+        """Makes steps, then measures the players.
+
+        Args:
+            steps: number of steps; None: `training.steps`.
+            evaluation_interval: steps between measurements, counted over all calls; None:
+                `evaluation.every_steps`.
+            players: roles to train, in the order of their updates; None: those of
+                `training.players` that are not frozen.
+            callback: called with the trainer after each step; False stops.
+            progress: show a progress bar, if tqdm is installed.
+
+        Returns:
+            The measurement at the end.
+
+        Raises:
+            ValueError: a role that does not learn, or that is frozen.
+            FloatingPointError: a loss or a weight became NaN or infinite. Nothing of it is saved.
+        """
+        steps = self.config.training.steps if steps is None else check_count("steps", steps)
+        interval = self.config.evaluation.every_steps
+        if evaluation_interval is not None:
+            interval = check_count("evaluation_interval", evaluation_interval)
+        names = self._players_to_train(players)
+        self._stop_requested = False
+        threads = self.config.compute.torch_threads
+        with torch_threads(threads), progress_bar(steps, progress) as bar:
+            self._steps.collect_initial_rollouts(names)
+            for _ in range(steps):
+                self._steps.step(names)
+                if self.total_steps % self.config.logging.every_steps == 0:
+                    self.log_metrics()
+                if self.total_steps % interval == 0:
+                    bar.show(self.evaluate().values)
+                bar.update()
+                wants_more = callback is None or callback(self) is not False
+                self._checkpoint_if_due()
+                if self._stop_requested or not wants_more:
+                    break
+            if not self.history or self.history[-1].step != self.total_steps:
+                self.evaluate()
+        self._save_results()
+        return self.history[-1]
+
+    def request_stop(self) -> None:
+        """Let `train` end after the step in progress; may be called from a signal handler."""
+        self._stop_requested = True
+
+    def request_checkpoint(self) -> None:
+        """Write a checkpoint after the step in progress; may be called from a signal handler."""
+        self._checkpoint_requested = True
+
+    def _players_to_train(self, players: Sequence[str] | None) -> list[str]:
+        if players is None:
+            names = [n for n in self.config.training.players if not self.roles[n].frozen]
+            if not names:
+                raise ValueError(f"players: all of {self.config.training.players} are frozen")
+            return names
+        names = [players] if isinstance(players, str) else list(players)
+        for name in names:
+            if self.learner(name).frozen:
+                raise ValueError(f"players: {name!r} is frozen, call unfreeze({name!r}) first")
+        if not names or len(set(names)) < len(names):
+            raise ValueError(f"players must name each role once, got {names}")
+        return names
+
+    def evaluate(self) -> Evaluation:
+        """Measure the players as they are, and remember it.
+
+        Raises:
+            FloatingPointError: a loss or a weight is NaN or infinite.
+        """
+        self.check_finite()
+        with self._steps.timed("evaluation"):
+            evaluation = Evaluation(
+                step=self.total_steps,
+                versions={name: learner.updates for name, learner in self.roles.items()},
+                values=self.evaluate_rho(),
+                actions={name: self.count_actions(name) for name in self.roles},
+                ratings={} if self.pool is None else dict(self.pool.ratings),
+            )
+        self.measures.judge(evaluation)
+        self.history.append(evaluation)
+        if self.output is not None:
+            self.output.add_evaluation(evaluation, self.game.measure)
+            if self.config.evaluation.keep_best:
+                for role in evaluation.improved:
+                    self.output.save_best(role, self.roles[role].model, evaluation)
+        return evaluation
+
+    def check_finite(self) -> None:
+        """Make sure that no update was spoiled.
+
+        Raises:
+            FloatingPointError: a loss or a weight is NaN or infinite.
+        """
+        for learner in self.roles.values():
+            learner.check_finite()
+
+    def log_metrics(self) -> dict[str, float]:
+        """What the roles measured since the last call; written to the run's folder, if any.
+
+        Raises:
+            FloatingPointError: a loss or a weight is NaN or infinite.
+        """
+        metrics: dict[str, float] = {}
+        for name, learner in self.roles.items():
+            found = learner.metrics(self.config.logging.layers)
+            metrics |= {f"{name}/{key}": value for key, value in found.items()}
+        metrics |= {f"time/{work}_seconds": spent for work, spent in self.seconds.items()}
+        if self.pool is not None:
+            metrics |= {f"elo/{name}": rating for name, rating in self.pool.ratings.items()}
+        if self.output is not None:
+            self.output.add_metrics(self.total_steps, metrics)
+        return metrics
+
+    # ------------------------------------------------------------------ saving
+
+    def _checkpoint_if_due(self) -> None:
+        section = self.config.checkpoint
+        due = section is not None and self.total_steps % section.every_steps == 0
+        if self.output is not None and (due or self._checkpoint_requested):
+            try:
+                self.save_checkpoint()
+            except OSError as error:  # a full disk: the old checkpoints are as they were
+                message = f"{self.output.checkpoints}: no checkpoint was written: {error}"
+                warnings.warn(message, CheckpointWarning, stacklevel=3)
+        self._checkpoint_requested = False
+
+    def save_checkpoint(self) -> None:
+        """Write a checkpoint into the run's folder; once a step is enough."""
+        if self.output is not None and self._checkpoint_step != self.total_steps:
+            self.output.save_checkpoint(self.total_steps, self.state_dict())
+            self._checkpoint_step = self.total_steps
+
+    def _save_results(self) -> None:
+        if self.output is None:
+            return
+        if self.config.checkpoint is not None:
+            self.save_checkpoint()
+        for role, learner in self.roles.items():
+            self.output.save_model("models", role, learner.model)
+        self.output.add_summary(
+            {
+                "best_scores": self.measures.best_scores,
+                "last": self.history[-1].to_dict(),
+                "measure": self.game.measure,
+                "seconds": self.seconds,
+            }
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that training depends on, as parts of a checkpoint.
+
+        ``trainer`` holds the configuration, counters and measurements, ``pool`` snapshots, ratings
+        and who is in play, ``random`` the global generators (SB3's own algorithms draw from them),
+        and ``<role>.policy``, ``<role>.buffer`` and so on what `sb3_ext.common.model_state` lists.
+
+        Raises:
+            FloatingPointError: a loss or a weight is NaN or infinite: that is not worth saving.
+        """
+        self.check_finite()
+        state: dict[str, Any] = {
+            "random": global_random_state(),
+            "trainer": {
+                "best_scores": dict(self.measures.best_scores),
+                "config": self.config.to_dict(),
+                "frozen": [name for name, learner in self.roles.items() if learner.frozen],
+                "history": [evaluation.to_dict() for evaluation in self.history],
+                "seconds": dict(self.seconds),
+                "total_steps": self.total_steps,
+            },
+        }
+        for role, learner in self.roles.items():
+            state |= model_state(learner.model, f"{role}.")
+        if self.pool is not None:
+            state["pool"] = self.pool.state_dict()
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state_dict` gave, in a trainer of the same configuration.
+
+        Raises:
+            CheckpointError: it belongs to another configuration.
+        """
+        trainer = state["trainer"]
+        for role, learner in self.roles.items():
+            restore_model(learner.model, state, f"{role}.")
+            learner.after_loading()
+            learner.frozen = role in trainer["frozen"]
+        if self.pool is not None:
+            self.pool.load_state_dict(state["pool"])
+        self.history = [Evaluation(**entry) for entry in trainer["history"]]
+        self.measures.best_scores = dict(trainer["best_scores"])
+        self._steps.total = self._checkpoint_step = int(trainer["total_steps"])
+        self._steps.seconds |= trainer["seconds"]
+        load_global_random_state(state["random"])
+
+    def save(self, path: str | Path) -> Path:
+        """Write a checkpoint as the directory `path`."""
+        return save_checkpoint(path, self.state_dict())
+
+    @classmethod
+    def load(cls, path: str | Path, **arguments: Any) -> HostAgentTrainer:
+        """A trainer that goes on where one was saved.
+
+        Args:
+            path: what `save` wrote, or a folder of checkpoints, for its newest valid one.
+            **arguments: of the constructor; networks, rewards and opponents that were given from
+                outside have to be given again.
+
+        Raises:
+            CheckpointError: there is no valid checkpoint, or it does not fit.
+        """
+        state = load_checkpoint(path)
+        trainer = cls(state["trainer"]["config"], **arguments)
+        trainer.load_state_dict(state)
+        return trainer
+
+    def init_from(self, path: str | Path) -> None:
+        """Take over the networks of a checkpoint, nothing else: counters and schedules start new.
+
+        Raises:
+            CheckpointError: there is no valid checkpoint, or it does not fit.
+        """
+        for role, learner in self.roles.items():
+            init_from(learner.model, path, role)
+
+    def copy(self) -> HostAgentTrainer:
+        """A new trainer with copies of the networks, but without experience and counters."""
+        duplicate = type(self)(self.config)
+        duplicate.load_networks(self)
+        return duplicate

@@ -1,0 +1,181 @@
+"""Which role is updated in which step of the trainer.
+
+In the configuration, under `training.updates`:
+
+    {mode: interleaved}                                              every role in every step
+    {mode: phases, period: 2000, first_rounds: 1000, first: host}    one role, then the other
+    {mode: custom, host: {schedule: constant},
+                   agent: {schedule: contiguous_periodic, period: 10, start: 0, stop: 5}}
+
+A schedule is a function of the trainer's total step counter, so phases go on where they were after
+a resume and across calls of `train`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from sb3_ext.common.checks import check_count
+from sb3_ext.common.registry import Registry, unknown_word
+
+__all__ = [
+    "UPDATE_SCHEDULES",
+    "AlternatingPeriodic",
+    "Constant",
+    "ContiguousPeriodic",
+    "UpdateSchedule",
+    "parse_updates",
+]
+
+UPDATE_SCHEDULES: Registry[type[UpdateSchedule]] = Registry("update schedule")
+
+
+@dataclass(frozen=True)
+class UpdateSchedule(ABC):
+    """Says for one role in which steps it is updated."""
+
+    @abstractmethod
+    def is_due(self, role: str, step: int) -> bool:
+        """Whether a role is updated in a step.
+
+        Args:
+            role: the role's name.
+            step: steps that the trainer has made so far, from 0.
+        """
+
+    def to_dict(self) -> dict[str, Any]:
+        """The schedule as plain data, its name under `schedule`."""
+        return {"schedule": UPDATE_SCHEDULES.name_of(type(self)), **asdict(self)}
+
+
+@UPDATE_SCHEDULES.register("constant")
+@dataclass(frozen=True)
+class Constant(UpdateSchedule):
+    """In every step."""
+
+    def is_due(self, role: str, step: int) -> bool:  # noqa: D102
+        return True
+
+
+@UPDATE_SCHEDULES.register("contiguous_periodic")
+@dataclass(frozen=True)
+class ContiguousPeriodic(UpdateSchedule):
+    """In the steps of each period from `start` up to, but without, `stop`.
+
+    Args:
+        period: steps of a period, at least 1.
+        start: first step of the period with an update, from 0.
+        stop: the step after the last one, above `start` and at most `period`.
+
+    Raises:
+        ValueError, TypeError: the numbers are none of these.
+    """
+
+    period: int
+    start: int
+    stop: int
+
+    def __post_init__(self) -> None:
+        _set_counts(self, period=1, start=0, stop=1)
+        if not self.start < self.stop <= self.period:
+            raise ValueError(
+                f"start < stop <= period must hold, got start {self.start}, stop {self.stop}, "
+                f"period {self.period}"
+            )
+
+    def is_due(self, role: str, step: int) -> bool:  # noqa: D102
+        return self.start <= step % self.period < self.stop
+
+
+@UPDATE_SCHEDULES.register("alternating_periodic")
+@dataclass(frozen=True)
+class AlternatingPeriodic(UpdateSchedule):
+    """One role in the first steps of each period, the other role in the rest of it.
+
+    Args:
+        period: steps of a period, at least 2.
+        first_rounds: steps of the role that begins, from 1 to period - 1.
+        first: name of the role that begins.
+
+    Raises:
+        ValueError, TypeError: the numbers are none of these.
+    """
+
+    period: int
+    first_rounds: int
+    first: str
+
+    def __post_init__(self) -> None:
+        _set_counts(self, period=2, first_rounds=1)
+        if self.first_rounds >= self.period:
+            raise ValueError(
+                f"first_rounds must be below period ({self.period}), got {self.first_rounds}"
+            )
+
+    def is_due(self, role: str, step: int) -> bool:  # noqa: D102
+        return (step % self.period < self.first_rounds) == (role == self.first)
+
+
+def parse_updates(data: Mapping[str, Any], roles: Sequence[str]) -> dict[str, UpdateSchedule]:
+    """Reads `training.updates` of a configuration.
+
+    Args:
+        data: one of the forms that the module lists.
+        roles: names of the two roles.
+
+    Returns:
+        One schedule per role.
+
+    Raises:
+        ValueError, TypeError: a key is missing or unknown, or a value is out of range.
+    """
+    if not isinstance(data, Mapping):
+        raise TypeError(f"must be a mapping with the key mode, got {data!r}")
+    if "mode" not in data:
+        raise ValueError("mode is missing; choices: custom, interleaved, phases")
+    mode = data["mode"]
+    rest = {key: value for key, value in data.items() if key != "mode"}
+    if mode == "interleaved":
+        _require_keys(rest, [])
+        return dict.fromkeys(roles, Constant())
+    if mode == "phases":
+        schedule = _read("alternating_periodic", rest)
+        assert isinstance(schedule, AlternatingPeriodic)
+        if schedule.first not in roles:
+            raise ValueError(unknown_word("role of first", schedule.first, roles))
+        return dict.fromkeys(roles, schedule)
+    if mode == "custom":
+        _require_keys(rest, roles)
+        return {role: _read_custom(role, rest[role]) for role in roles}
+    raise ValueError(unknown_word("mode", mode, ("custom", "interleaved", "phases")))
+
+
+def _set_counts(schedule: UpdateSchedule, **lowest: int) -> None:
+    """Replaces fields by whole numbers: YAML gives 1.0e4 as a float."""
+    for name, low in lowest.items():
+        object.__setattr__(schedule, name, check_count(name, getattr(schedule, name), low))
+
+
+def _read_custom(role: str, data: Any) -> UpdateSchedule:
+    if not isinstance(data, Mapping) or "schedule" not in data:
+        raise ValueError(f"{role} must be a mapping with the key schedule, got {data!r}")
+    arguments = {key: value for key, value in data.items() if key != "schedule"}
+    return _read(data["schedule"], arguments)
+
+
+def _read(name: str, arguments: Mapping[str, Any]) -> UpdateSchedule:
+    kind = UPDATE_SCHEDULES.resolve(name)
+    _require_keys(arguments, [each.name for each in fields(kind)])
+    return kind(**arguments)
+
+
+def _require_keys(given: Mapping[str, Any], needed: Sequence[str]) -> None:
+    for key in given:
+        if key not in needed:
+            raise ValueError(unknown_word("key", key, needed))
+    for key in needed:
+        if key not in given:
+            raise ValueError(f"{key} is missing")

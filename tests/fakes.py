@@ -1,0 +1,256 @@
+"""Small environments that tests drive instead of real games.
+
+`ToyVectorEnv` is the smallest environment with everything a learner can get wrong: legal moves
+that change every step, rows that end at different times, ends by termination and by truncation,
+and box or dictionary observations. The rule is one line: press the button that the observation
+names. A correct learner solves it in seconds.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import gymnasium
+import numpy as np
+import torch
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from torch import Tensor
+
+__all__ = ["ToyEnv", "ToyVectorEnv", "register_toy"]
+
+Observation = Tensor | dict[str, Tensor]
+
+TOY_ID = "tests/Toy-v0"
+_STREAM_LENGTH, _STREAM_END, _STREAM_TARGET, _STREAM_LEGAL = range(4)
+
+
+def _mix(value: Tensor) -> Tensor:
+    """Scramble int64 words (finaliser of SplitMix64, shifts made logical by masking)."""
+    value = (value ^ ((value >> 30) & (2**34 - 1))) * -4658895280553007687
+    value = (value ^ ((value >> 27) & (2**37 - 1))) * -7723592293110705685
+    return value ^ ((value >> 31) & (2**33 - 1))
+
+
+class ToyVectorEnv(VectorEnv):
+    """Press the button that the observation names, among the legal ones.
+
+    Every step names one of A buttons; that one is legal, each of the others is legal with
+    probability 1/2. The reward is +1 for the named button, 0 for another legal one and -1 for an
+    illegal one (which changes nothing else). An episode lasts a random number of steps, uniform
+    on 1..horizon, and ends half of the times as terminated and half as truncated. So a perfect
+    player scores 1 per step, and the best that ignores the observation about 1/A.
+
+    Observations, N rows: as a box `[N, 2 A + 1]` float32 (the named button as one-hot, the legal
+    mask, steps so far / horizon), or as a dictionary `target` `[N, A]` float32, `legal` `[N, A]`
+    int8 and `progress` `[N, 1]` float32.
+
+    Row i after `reset(seed=s)` is the same game as row 0 after `reset(seed=s + i)`, whatever the
+    number of rows and the device.
+
+    Args:
+        num_envs: Number of rows N.
+        dict_obs: Dictionary observations instead of a box.
+        horizon: Longest episode, in steps.
+        device: Where the tensors live.
+        num_actions: Number of buttons A.
+        illegal: `"penalty"` scores an illegal press -1; `"error"` raises `ValueError`, for tests
+            that a learner never presses one.
+        render_mode: None or `"rgb_array"`.
+    """
+
+    def __init__(
+        self,
+        num_envs: int = 4,
+        dict_obs: bool = False,
+        horizon: int = 8,
+        device: str | torch.device = "cpu",
+        num_actions: int = 4,
+        illegal: str = "penalty",
+        render_mode: str | None = None,
+        max_episode_steps: int | None = None,
+    ) -> None:
+        self.num_envs = num_envs
+        self.dict_obs = dict_obs
+        self.horizon = horizon if max_episode_steps is None else max_episode_steps
+        self.device = torch.device(device)
+        self.num_actions = num_actions
+        self.illegal = illegal
+        self.render_mode = render_mode
+        self.metadata = {
+            "render_modes": ["rgb_array"],
+            "render_fps": 7,
+            "autoreset_mode": AutoresetMode.SAME_STEP,
+        }
+        self.single_observation_space = _observation_space(num_actions, dict_obs)
+        self.single_action_space = spaces.Discrete(num_actions)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self._seed = torch.zeros(num_envs, dtype=torch.int64, device=self.device)
+        self._episode = torch.zeros_like(self._seed)
+        self._step = torch.zeros_like(self._seed)
+        self._length = torch.zeros_like(self._seed)
+        self._return = torch.zeros(num_envs, dtype=torch.float32, device=self.device)
+        self.reset_calls: list[tuple[Any, Any]] = []
+
+    def reset(
+        self, *, seed: int | list[int] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Start a new episode in every row; `options={"length": k}` fixes its number of steps."""
+        self.reset_calls.append((seed, options))
+        if seed is not None:
+            row_seeds = [seed + row for row in range(self.num_envs)] if np.isscalar(seed) else seed
+            self._seed = torch.as_tensor(row_seeds, dtype=torch.int64, device=self.device)
+            self._episode = torch.zeros_like(self._seed)
+        else:
+            self._episode = self._episode + 1
+        self._step = torch.zeros_like(self._seed)
+        self._return = torch.zeros_like(self._return)
+        self._length = self._draw_length()
+        if options and "length" in options:
+            self._length = torch.full_like(self._length, options["length"])
+        return self._observe(), {}
+
+    def step(
+        self, actions: Tensor | np.ndarray
+    ) -> tuple[Observation, Tensor, Tensor, Tensor, dict[str, Any]]:
+        """Press one button per row; finished rows are reset within the same step."""
+        action = torch.as_tensor(actions, device=self.device).long()
+        if action.shape != (self.num_envs,):
+            raise ValueError(f"actions: got shape {tuple(action.shape)}, need ({self.num_envs},)")
+        legal, target = self._legal_and_target()
+        pressed_legal = legal.gather(1, action[:, None])[:, 0]
+        if self.illegal == "error" and not bool(pressed_legal.all()):
+            raise ValueError(f"actions: illegal press in rows {(~pressed_legal).nonzero()[:, 0]}")
+        reward = torch.where(pressed_legal, (action == target).float(), -1.0)
+        self._step = self._step + 1
+        self._return = self._return + reward
+        ended = self._step >= self._length
+        by_time = self._hash(_STREAM_END, step=0) % 2 == 1
+        final_obs = self._observe()
+        info = {
+            "final_obs": final_obs,
+            "_final_obs": ended,
+            "episode": {"r": self._return.clone(), "l": self._step.clone()},
+            "_episode": ended.clone(),
+        }
+        self._episode = self._episode + ended
+        self._step = torch.where(ended, 0, self._step)
+        self._return = torch.where(ended, 0.0, self._return)
+        self._length = torch.where(ended, self._draw_length(), self._length)
+        if self.device.type == "cpu" and not bool(ended.any()):
+            info = {}
+        return self._observe(), reward, ended & ~by_time, ended & by_time, info
+
+    def action_masks(self) -> Tensor:
+        """Legal buttons of the current observation, `[N, A]` bool, True = legal."""
+        return self._legal_and_target()[0]
+
+    def named_button(self) -> Tensor:
+        """The right button of the current observation, `[N]` int64."""
+        return self._legal_and_target()[1]
+
+    def render(self) -> tuple[np.ndarray, ...] | None:
+        """One 16 x 16 picture a row, its grey growing with the steps of the episode."""
+        if self.render_mode is None:
+            return None
+        grey = (255 * self._step / self.horizon).clamp(max=255).cpu().numpy().astype(np.uint8)
+        return tuple(np.full((16, 16, 3), value, dtype=np.uint8) for value in grey)
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """Everything that the next steps depend on, as plain tensors."""
+        names = ("_seed", "_episode", "_step", "_length", "_return")
+        return {name[1:]: getattr(self, name).clone() for name in names}
+
+    def load_state_dict(self, state: dict[str, Tensor]) -> None:
+        """Continue from `state_dict()` of an environment with as many rows."""
+        for name, value in state.items():
+            setattr(self, "_" + name, value.clone().to(self.device))
+
+    def _hash(self, stream: int, step: Tensor | int) -> Tensor:
+        word = _mix(self._seed * 4 + stream + 1)
+        word = _mix(word + self._episode)
+        return _mix(word + step) & (2**31 - 1)
+
+    def _draw_length(self) -> Tensor:
+        return 1 + self._hash(_STREAM_LENGTH, step=0) % self.horizon
+
+    def _legal_and_target(self) -> tuple[Tensor, Tensor]:
+        target = self._hash(_STREAM_TARGET, self._step) % self.num_actions
+        button = torch.arange(self.num_actions, device=self.device)
+        coin = self._hash(_STREAM_LEGAL, self._step)[:, None] >> button
+        return (coin % 2 == 1) | (button == target[:, None]), target
+
+    def _observe(self) -> Observation:
+        legal, target = self._legal_and_target()
+        named = (target[:, None] == torch.arange(self.num_actions, device=self.device)).float()
+        progress = (self._step.float() / self.horizon)[:, None]
+        if self.dict_obs:
+            return {"legal": legal.to(torch.int8), "progress": progress, "target": named}
+        return torch.cat([named, legal.float(), progress], dim=1)
+
+
+class ToyEnv(gymnasium.Env):
+    """One row of `ToyVectorEnv` as a single numpy environment without autoreset."""
+
+    metadata: ClassVar[dict[str, Any]] = {"render_modes": ["rgb_array"], "render_fps": 7}
+
+    def __init__(self, render_mode: str | None = None, **kwargs: Any) -> None:
+        self.render_mode = render_mode
+        self._rows = ToyVectorEnv(num_envs=1, render_mode=render_mode, **kwargs)
+        self.observation_space = self._rows.single_observation_space
+        self.action_space = self._rows.single_action_space
+        self._started = False
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        """Start an episode; the next one of the same seed unless a new seed is given."""
+        super().reset(seed=seed)
+        running = int(self._rows._step[0]) > 0
+        if not self._started or seed is not None or options or running:
+            observation, _ = self._rows.reset(seed=seed, options=options)
+        else:  # the rows have already started the next episode themselves
+            observation = self._rows._observe()
+        self._started = True
+        return _first_row(observation), {}
+
+    def step(self, action: int) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        """Press one button."""
+        observation, reward, terminated, truncated, info = self._rows.step(np.array([action]))
+        ended = bool(terminated[0] | truncated[0])
+        seen = info["final_obs"] if ended else observation
+        return _first_row(seen), float(reward[0]), bool(terminated[0]), bool(truncated[0]), {}
+
+    def action_masks(self) -> np.ndarray:
+        """Legal buttons, `[A]` bool."""
+        return self._rows.action_masks()[0].numpy()
+
+    def render(self) -> np.ndarray | None:
+        """The picture of the one row."""
+        frames = self._rows.render()
+        return None if frames is None else frames[0]
+
+
+def register_toy() -> str:
+    """Register the toy with Gymnasium (once) and return its id."""
+    if TOY_ID not in gymnasium.registry:
+        gymnasium.register(TOY_ID, entry_point=ToyEnv, vector_entry_point=ToyVectorEnv)
+    return TOY_ID
+
+
+def _observation_space(num_actions: int, dict_obs: bool) -> spaces.Space:
+    if not dict_obs:
+        return spaces.Box(0.0, 1.0, (2 * num_actions + 1,), np.float32)
+    return spaces.Dict(
+        legal=spaces.MultiBinary(num_actions),
+        progress=spaces.Box(0.0, 1.0, (1,), np.float32),
+        target=spaces.Box(0.0, 1.0, (num_actions,), np.float32),
+    )
+
+
+def _first_row(observation: Observation) -> Any:
+    if isinstance(observation, dict):
+        return {key: value[0].numpy() for key, value in observation.items()}
+    return observation[0].numpy()

@@ -1,0 +1,278 @@
+"""The reference against cases worked out by hand, and against facts of the game."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from itertools import pairwise
+
+import pytest
+
+from tests.reference import players, rule
+from tests.reference.polyhedron import newton_vertices
+
+EXAMPLE = [(5, 0, 1), (1, 5, 1), (0, 25, 0), (0, 0, 4)]
+
+
+def random_position(
+    source: random.Random, dimension: int, most_points: int, max_value: int
+) -> rule.Position:
+    count = source.randint(1, most_points)
+    points = [tuple(source.randint(0, max_value) for _ in range(dimension)) for _ in range(count)]
+    return rule.canonical(points)
+
+
+def test_minimal_points_of_ties_duplicates_and_zero_rows():
+    assert rule.minimal_points([(1, 2), (2, 1), (2, 2), (1, 2)]) == [(1, 2), (2, 1)]
+    assert rule.minimal_points([(3, 3), (3, 3), (3, 3)]) == [(3, 3)]
+    assert rule.minimal_points([(0, 4), (0, 0), (4, 0)]) == [(0, 0)]
+    assert rule.minimal_points([(7, 0, 2)]) == [(7, 0, 2)]
+
+
+def test_positions_are_kept_in_descending_order():
+    assert rule.canonical([(0, 0, 4), (5, 0, 1), (1, 5, 1), (0, 25, 0)]) == EXAMPLE
+
+
+def test_reposition_takes_the_least_of_every_axis():
+    assert rule.repositioned([(3, 5), (4, 2)]) == [(0, 3), (1, 0)]
+
+
+def test_host_actions_are_numbered_by_their_bits():
+    assert rule.host_actions(2) == [(0, 1)]
+    assert rule.host_actions(3) == [(0, 1), (0, 2), (1, 2), (0, 1, 2)]
+    # Bits of 3, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15.
+    assert rule.host_actions(4)[4] == (0, 3)
+    assert rule.host_actions(4)[-1] == (0, 1, 2, 3)
+    assert rule.host_action((3, 0), dimension=4) == 4
+    for dimension in range(2, 11):
+        assert len(rule.host_actions(dimension)) == 2**dimension - dimension - 1
+
+
+def test_observation_is_scaled_by_the_largest_coordinate():
+    half = Fraction(1, 2)
+    absent = (Fraction(-1), Fraction(-1))
+    assert rule.observed([(4, 0), (1, 2)], 3, 2) == [(1, 0), (half / 2, half), absent]
+    assert rule.observed([(4, 0), (1, 2)], 3, 2, scale=False) == [(4, 0), (1, 2), absent]
+    assert rule.observed([(0, 0)], 1, 2) == [(0, 0)]
+
+
+def test_a_game_played_by_hand():
+    # x^2 + y^3, the cusp: (2, 0) and (0, 3), one set of axes at d = 2.
+    cusp = [(2, 0), (0, 3)]
+    # The agent takes y: y becomes x + y, giving (2, 2) and (0, 3); neither covers the other.
+    after_y = rule.move(cusp, (0, 1), 1)
+    assert after_y == [(2, 2), (0, 3)]
+    # y again: (2, 4) and (0, 3). (0, 3) covers it. Two moves.
+    assert rule.move(after_y, (0, 1), 1) == [(0, 3)]
+    # x instead: (4, 2) and (3, 3), moved to the axes (1, 0) and (0, 1).
+    after_x = rule.move(after_y, (0, 1), 0, reposition=True)
+    assert after_x == [(1, 0), (0, 1)]
+    # Whatever comes now, (1, 0) and (1, 1), or (1, 1) and (0, 1), is the end: three moves.
+    assert rule.move(after_x, (0, 1), 0) == [(1, 0)]
+    assert rule.move(after_x, (0, 1), 1) == [(0, 1)]
+    # And x at the start: (2, 0) and (3, 3), where (2, 0) covers the other. One move.
+    assert rule.move(cusp, (0, 1), 0) == [(2, 0)]
+
+
+def test_finished_games_illegal_moves_and_overflow_change_nothing():
+    assert rule.move([(3, 4)], (0, 1), 0) == [(3, 4)]
+    assert rule.move(EXAMPLE, (0,), 0) == EXAMPLE
+    assert rule.move(EXAMPLE, (0, 2), 1) == EXAMPLE
+    largest = [(rule.MAX_COORDINATE, 0), (0, 1)]
+    assert not rule.overflows(largest, (0, 1), 0)
+    one_more = [(rule.MAX_COORDINATE, 1), (0, 2)]
+    assert rule.overflows(one_more, (0, 1), 0)
+    assert rule.move(one_more, (0, 1), 0) == one_more
+    assert not rule.overflows(one_more[:1], (0, 1), 0)
+
+
+def test_newton_vertices_by_hand():
+    # (1, 1) lies under the segment from (3, 0) to (0, 3), (2, 2) above it, the middle on it.
+    assert newton_vertices([(3, 0), (1, 1), (0, 3)]) == [(3, 0), (1, 1), (0, 3)]
+    assert newton_vertices([(3, 0), (2, 2), (0, 3)]) == [(3, 0), (0, 3)]
+    assert newton_vertices([(4, 0), (2, 2), (0, 4)]) == [(4, 0), (0, 4)]
+    # (1, 1, 1) is the mean of three vertices; (1, 1, 0) is below that of the first two.
+    corners = [(3, 0, 0), (0, 3, 0), (0, 0, 3)]
+    assert newton_vertices([*corners, (1, 1, 1)]) == corners
+    assert newton_vertices([*corners, (1, 1, 0)]) == [*corners, (1, 1, 0)]
+    assert newton_vertices([(5, 5)]) == [(5, 5)]
+
+
+def lower_left_hull(points: rule.Position) -> rule.Position:
+    """In the plane the vertices are a chain of growing slopes, found by walking along x."""
+    chain: rule.Position = []
+    for x, y in sorted(rule.minimal_points(points)):
+        while len(chain) >= 2:
+            (x0, y0), (x1, y1) = chain[-2:]
+            if (x1 - x0) * (y - y0) > (y1 - y0) * (x - x0):
+                break
+            chain.pop()
+        chain.append((x, y))
+    return sorted(chain, reverse=True)
+
+
+def test_newton_vertices_in_the_plane_are_the_convex_chain():
+    source = random.Random(1)
+    for _ in range(300):
+        points = [(source.randint(0, 30), source.randint(0, 30)) for _ in range(12)]
+        assert rule.canonical(points, "newton") == lower_left_hull(points)
+
+
+def test_dominance_keeps_a_superset_and_ends_at_the_same_move():
+    source = random.Random(2)
+    kept = {"dominance": 0, "newton": 0}
+    for _ in range(60):
+        start = [tuple(source.randint(0, 20) for _ in range(3)) for _ in range(20)]
+        states = {polytope: rule.canonical(start, polytope) for polytope in kept}
+        for _ in range(30):
+            assert set(states["newton"]) <= set(states["dominance"])
+            assert rule.is_finished(states["newton"]) == rule.is_finished(states["dominance"])
+            axes = source.choice(rule.host_actions(3))
+            axis = source.choice(axes)
+            for polytope, points in states.items():
+                states[polytope] = rule.move(points, axes, axis, polytope)
+        for polytope in kept:
+            kept[polytope] += len(rule.canonical(start, polytope))
+    assert kept["newton"] < kept["dominance"]
+
+
+def test_translation_scaling_and_axis_order_are_free():
+    source = random.Random(3)
+    for _ in range(50):
+        dimension = source.randint(2, 5)
+        points = random_position(source, dimension, 10, 9)
+        factor = source.randint(1, 5)
+        offset = [source.randint(0, 50) for _ in range(dimension)]
+        order = source.sample(range(dimension), dimension)
+        changed = [tuple(factor * (p[j] + offset[j]) for j in order) for p in points]
+        changed = rule.canonical(changed)
+        for _ in range(8):
+            assert len(points) == len(changed)
+            axes = source.choice(rule.host_actions(dimension))
+            axis = source.choice(axes)
+            points = rule.move(points, axes, axis)
+            changed = rule.move(changed, tuple(map(order.index, axes)), order.index(axis))
+
+
+def test_zeillinger_by_hand():
+    # Differences in list order, with (L, S):
+    # (4, -5, 0) (9, 2)   (5, -25, 1) (30, 2)   (5, 0, -3) (8, 2)
+    # (1, -20, 1) (21, 3) (1, 5, -3) (8, 2)     (0, 25, -4) (29, 2)
+    # The first (8, 2) has its least entry on axis 2 and its greatest on axis 0.
+    assert players.zeillinger(EXAMPLE) == (0, 2)
+    # (5, 0, -3) gives the ordered axes (2, 0) and (1, 5, -3) gives (2, 1).
+    assert players.zeillinger_lex(EXAMPLE) == (0, 2)
+
+
+def test_zeillinger_prefers_fewer_extreme_entries():
+    # (1, -2, 1) has L = 3, S = 3. (2, 0, -1) has L = 3, S = 2. (1, 2, -2) has L = 4.
+    assert players.zeillinger([(2, 0, 1), (1, 2, 0), (0, 0, 2)]) == (0, 2)
+
+
+def test_the_two_zeillinger_hosts_break_ties_differently():
+    # (2, 0, -2) is (4, 2) with ordered axes (2, 0); (3, -2, 0) is (5, 2);
+    # (1, -2, 2) is (4, 2) with ordered axes (1, 2). First in the list: {0, 2}. First axes: {1, 2}.
+    points = [(3, 0, 0), (1, 0, 2), (0, 2, 0)]
+    assert players.zeillinger(points) == (0, 2)
+    assert players.zeillinger_lex(points) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    ("points", "expected"),
+    [
+        # Supports {0}, {1, 2}: {0, 1} meets both.
+        ([(2, 0, 0), (0, 1, 1)], (0, 1)),
+        # Supports {0}, {1}, {2}.
+        ([(2, 0, 0), (0, 3, 0), (0, 0, 5)], (0, 1, 2)),
+        # Supports {2}, {0, 1}: {0, 2} comes before {1, 2}.
+        ([(1, 1, 0), (0, 0, 1)], (0, 2)),
+        # Axis 2 is positive on both, but not once they are moved: (1, 0, 0) and (0, 1, 0).
+        ([(1, 0, 1), (0, 1, 1)], (0, 1)),
+        # Moved to the axes: (1, 0, 0) and (0, 0, 1).
+        ([(2, 7, 4), (1, 7, 5)], (0, 2)),
+    ],
+)
+def test_weak_spivakovsky_by_hand(points, expected):
+    assert players.weak_spivakovsky(points) == expected
+
+
+@pytest.mark.parametrize(
+    ("points", "expected"),
+    [
+        # x^2 + y^3 + z^5. nu = 2 on axis 0; (3, 0) / 2 and (0, 5) / 2 remain. There nu = 3/2 on
+        # axis 1; (5/2) / (3/2) = 5/3 remains: one orthant at 5/3 >= 1, which takes axis 2.
+        ([(2, 0, 0), (0, 3, 0), (0, 0, 5)], (0, 1, 2)),
+        # nu = 2 on axis 0; (3, 1) / 2 remains, an orthant at (3/2, 1/2): axis 1 alone is enough.
+        ([(2, 0, 0), (0, 3, 1)], (0, 1)),
+        # The same with (1, 3) / 2: axis 1 weighs 1/2, axis 2 is enough.
+        ([(2, 0, 0), (0, 1, 3)], (0, 2)),
+        # The same with (1, 1) / 2: axes 1 and 2 are both needed.
+        ([(2, 0, 0), (0, 1, 1)], (0, 1, 2)),
+        # nu = 2 on both points: axes 0, 1 and 2, and no point is left.
+        ([(1, 1, 0), (0, 0, 2)], (0, 1, 2)),
+        # Moved to the axes this is (1, 0, 0) and (0, 0, 1).
+        ([(2, 7, 4), (1, 7, 5)], (0, 2)),
+        # nu = 2 on axis 0. (1, 2, 0) has s = 1 and goes to (2, 0) / 1; (0, 0, 3) to (0, 3/2). There
+        # nu = 3/2 on axis 2; (2, 0) has s = 0 and goes to 2 / (3/2) >= 1: axis 1.
+        ([(2, 0, 0), (1, 2, 0), (0, 0, 3)], (0, 1, 2)),
+    ],
+)
+def test_spivakovsky_by_hand(points, expected):
+    assert players.spivakovsky(points) == expected
+
+
+def test_spivakovsky_sees_the_polyhedron_only():
+    source = random.Random(4)
+    for _ in range(300):
+        dimension = source.randint(2, 5)
+        points = random_position(source, dimension, 10, 8)
+        expected = players.spivakovsky(points)
+        assert players.spivakovsky(rule.canonical(points, "newton")) == expected
+        assert players.spivakovsky([tuple(3 * x + 2 for x in p) for p in points]) == expected
+
+
+@pytest.mark.parametrize("name", ["spivakovsky", "zeillinger", "zeillinger_lex"])
+@pytest.mark.parametrize("dimension", [2, 3, 4])
+def test_winning_strategies_end_every_game(name, dimension):
+    source = random.Random(5)
+    for _ in range(25):
+        points = random_position(source, dimension, 6, 4)
+        for _ in range(500):
+            if rule.is_finished(points):
+                break
+            axes = players.HOSTS[name](points)
+            points = rule.move(points, axes, source.choice(axes))
+        assert rule.is_finished(points)
+
+
+def test_taking_every_axis_does_not_end_every_game():
+    # The agent takes axis 0 for ever: (0, 1, 0) and (0, 0, 1) stay as far apart as they are.
+    points = [(0, 1, 0), (0, 0, 1)]
+    for _ in range(50):
+        points = rule.move(points, players.all_coord(points), 0)
+    assert [p[1:] for p in points] == [(1, 0), (0, 1)]
+
+
+@pytest.mark.parametrize("name", sorted(players.HOSTS))
+def test_every_host_is_legal_and_sorted(name):
+    source = random.Random(6)
+    for _ in range(200):
+        dimension = source.randint(2, 6)
+        points = random_position(source, dimension, 12, 6)
+        axes = players.HOSTS[name](points)
+        assert len(axes) >= 2
+        assert all(a < b for a, b in pairwise(axes))
+        assert set(axes) <= set(range(dimension))
+
+
+def test_agents_by_hand():
+    assert players.choose_first(EXAMPLE, (0, 2)) == 0
+    assert players.choose_last(EXAMPLE, (0, 2)) == 2
+    # Axis 0 gives (6, 0, 1), (2, 5, 1), (0, 25, 0), (4, 0, 4): all four stay. Axis 2 gives
+    # (5, 0, 6), (1, 5, 2), (0, 25, 0), (0, 0, 4), whose last covers the first.
+    assert players.greedy_points(EXAMPLE, (0, 2)) == 0
+    # From the cusp, axis 0 ends the game and axis 1 does not.
+    assert players.greedy_points([(2, 0), (0, 3)], (0, 1)) == 1
+    # Both axes end this one.
+    assert players.greedy_points([(1, 0), (0, 1)], (0, 1)) == 0
+    assert players.greedy_points([(1, 1)], (0, 1)) == 0

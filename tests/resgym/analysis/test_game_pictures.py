@@ -1,0 +1,78 @@
+"""Recorded games as animations and pages."""
+
+from __future__ import annotations
+
+import itertools
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from resgym.analysis.game_pictures import game_pictures, game_to_gif, game_to_html
+from resgym.analysis.games import GameRecord, record_game
+from resgym.envs.picture import HEIGHT, WIDTH
+from resgym.game.spec import GameSpec
+from resgym.game.state import state_from_points
+
+
+def game(points=((2, 0, 0), (0, 3, 0), (0, 0, 5))) -> GameRecord:
+    spec = GameSpec(len(points[0]))
+    start = state_from_points([list(point) for point in points], spec)
+    return record_game("zeillinger", "choose_first", start, spec)
+
+
+def notes(record: GameRecord, **kwargs) -> list[str]:
+    return [picture.shapes[-1].text for picture in game_pictures(record, **kwargs)]
+
+
+def test_one_picture_a_position_with_its_move():
+    record = game()
+    told = notes(record)
+    assert len(told) == len(record.positions)
+    assert told[0] == "host {x, y}, agent x: x becomes x + y"
+    assert told[-1] == "one point left: the game is over"
+    assert notes(record, names="abc")[0] == "host {a, b}, agent a: a becomes a + b"
+
+
+def test_an_animation_has_every_frame_and_time(tmp_path):
+    record = game()
+    path = game_to_gif(record, tmp_path / "game", seconds=1.0)
+    assert path.name == "game.gif"
+    with Image.open(path) as film:
+        assert film.size == (WIDTH, HEIGHT)
+        assert film.n_frames == 2 * len(record.axis) + 1
+        times, frames = [], []
+        for number in range(film.n_frames):
+            film.seek(number)
+            times.append(film.info["duration"])
+            frames.append(np.asarray(film.convert("RGB")))
+    assert times == [400, 600] * len(record.axis) + [3000]
+    for one, other in itertools.pairwise(frames):
+        assert not np.array_equal(one, other)
+
+
+def test_a_page_holds_all_pictures():
+    record = game(((2, 0), (0, 3)))
+    page = game_to_html(record, title="x² < y³")
+    assert page.count("<svg") == len(record.positions)
+    assert "<h1>x² &lt; y³</h1>" in page
+    for part in page.split("<li>")[1:]:
+        ElementTree.fromstring(part.split("</li>")[0])
+
+
+@pytest.mark.parametrize("write", [lambda r, p: game_to_gif(r, p), lambda r, p: game_to_html(r)])
+def test_games_of_four_axes_have_no_pictures(write, tmp_path):
+    record = game(((2, 0, 0, 0), (0, 3, 0, 0)))
+    with pytest.raises(ValueError, match=r"^points must have 2 or 3 axes to be drawn, got 4$"):
+        write(record, tmp_path / "game.gif")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds", "message"),
+    [("game.png", 1.0, "^path must end in .gif, got 'game.png'"), ("g", 0.0, "^seconds must be")],
+)
+def test_bad_arguments(name, seconds, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        game_to_gif(game(), tmp_path / name, seconds=seconds)

@@ -1,0 +1,74 @@
+"""What the tests of the environments share: making, playing and comparing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+import torch
+from gymnasium.vector import VectorEnv
+
+HOST, AGENT, BOTH = "resgym/HironakaHost-v0", "resgym/HironakaAgent-v0", "resgym/Hironaka-v0"
+IDS = (HOST, AGENT, BOTH)
+MODES = ("SAME_STEP", "NEXT_STEP", "DISABLED")
+
+# Small enough that games end after a few moves, by themselves and by the limit.
+SHORT = {"max_num_points": 6, "max_value": 5, "max_episode_steps": 7}
+
+
+# Keyword arguments that every environment gets unless it is made with others.
+DEFAULTS: dict[str, Any] = {}
+
+
+def make_vec(env_id: str, num_envs: int = 4, **arguments: Any) -> VectorEnv:
+    return gymnasium.make_vec(env_id, num_envs=num_envs, **{**DEFAULTS, **arguments})
+
+
+def array(value: Any) -> np.ndarray:
+    return value.numpy() if isinstance(value, torch.Tensor) else np.asarray(value)
+
+
+def leaves(tree: Any) -> list[np.ndarray]:
+    """The arrays of an observation, in the order of their names."""
+    if isinstance(tree, dict):
+        return [leaf for name in sorted(tree) for leaf in leaves(tree[name])]
+    return [array(tree)]
+
+
+def row_bytes(tree: Any, row: int) -> bytes:
+    """One row of an observation, every bit of it."""
+    return b"".join(leaf[row].tobytes() for leaf in leaves(tree))
+
+
+def equal(first: Any, second: Any) -> bool:
+    pairs = list(zip(leaves(first), leaves(second), strict=True))
+    return all(
+        a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in pairs
+    )
+
+
+def legal_actions(env: Any, choose: Callable[[int, int], int]) -> np.ndarray:
+    """In every row the legal action number ``choose(row, how many)``."""
+    masks = array(env.action_masks())
+    actions = np.zeros(len(masks), dtype=np.int64)
+    for row, mask in enumerate(masks):
+        legal = np.flatnonzero(mask)
+        if len(legal):
+            actions[row] = legal[choose(row, len(legal))]
+    return actions
+
+
+def drawn(*words: int) -> Callable[[int, int], int]:
+    """A choice that depends on the words and the row only."""
+    return lambda row, size: int(np.random.default_rng([*words, row]).integers(size))
+
+
+def act_random(env: Any, *words: int) -> np.ndarray:
+    return legal_actions(env, drawn(*words))
+
+
+def alive(points: np.ndarray) -> list[tuple[int, ...]]:
+    """The points of one row of an unscaled observation."""
+    return [tuple(int(x) for x in point) for point in points if point[0] >= 0]

@@ -1,0 +1,153 @@
+"""The way of working that accelerators need: no look at the data, every row handled by masks.
+
+It is played on the CPU by saying that nothing may be looked at, and on "meta" tensors, which have
+no data, so that a look raises. On a machine with CUDA the same runs are played there too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from resgym.analysis.games import play_lengths
+from resgym.analysis.rho import rho
+from resgym.game import GameSpec, RowRandom, Stream, devices, random_starts
+from resgym.players import make_agent, make_host
+from resgym.testing import check_vector_env
+from tests.resgym.envs.helpers import (
+    AGENT,
+    BOTH,
+    HOST,
+    IDS,
+    MODES,
+    SHORT,
+    act_random,
+    make_vec,
+    row_bytes,
+)
+
+NO_LOOKING = pytest.param("cpu", id="cpu without looking")
+CUDA = pytest.param(
+    "cuda",
+    id="cuda",
+    marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"),
+)
+DEVICES = [NO_LOOKING, CUDA]
+OPPONENTS = {
+    HOST: ["random", ["random", "choose_first", "choose_last", "random"]],
+    AGENT: ["random", ["random", "zeillinger", "all_coord", "zeillinger"]],
+    BOTH: [None],
+}
+CASES = [(env_id, opponent) for env_id in IDS for opponent in OPPONENTS[env_id]]
+
+
+@pytest.fixture(autouse=True)
+def nothing_may_be_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(devices, "can_look", lambda device: False)
+
+
+def build(env_id: str, opponent: Any, num_envs: int = 4, **arguments: Any):
+    options = {} if opponent is None else {"opponent": opponent}
+    return make_vec(env_id, num_envs, backend="torch", **options, **SHORT, **arguments)
+
+
+def played(env: Any, steps: int = 40) -> list:
+    """Everything that a run gives; fields that are empty without an end are left out then."""
+    observation, _ = env.reset(seed=13)
+    seen = []
+    for time in range(steps):
+        masks = env.action_masks()
+        seen.append(
+            [row_bytes(cpu(tree), row) for tree in (observation, masks) for row in range(4)]
+        )
+        actions = act_random(env, time)
+        observation, *rest, info = env.step(actions)
+        ended = rest[1] | rest[2]
+        seen[-1] += [tensor.tolist() for tensor in rest] + [info["overflow"].tolist()]
+        if bool(ended.any()):
+            assert info["_episode"].tolist() == ended.tolist()
+            episode = info["episode"]
+            seen[-1] += [episode["r"][ended].tolist(), episode["l"][ended].tolist()]
+            if "final_obs" in info:
+                seen[-1] += [row_bytes(cpu(info["final_obs"]), row) for row in range(4)]
+        if env.metadata["autoreset_mode"].name == "DISABLED" and bool(ended.any()):
+            observation, _ = env.reset(options={"reset_mask": ended})
+    return seen
+
+
+def cpu(tree: Any) -> Any:
+    return {k: cpu(v) for k, v in tree.items()} if isinstance(tree, dict) else tree.cpu()
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(("env_id", "opponent"), CASES)
+def test_the_same_run_bit_for_bit(env_id, opponent, mode, device, monkeypatch):
+    there = played(build(env_id, opponent, autoreset_mode=mode, device=device))
+    monkeypatch.undo()
+    assert devices.can_look(torch.device("cpu"))
+    assert played(build(env_id, opponent, autoreset_mode=mode)) == there
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("env_id", IDS)
+def test_the_contract(env_id, mode, device):
+    check_vector_env(lambda n: build(env_id, None, n, autoreset_mode=mode, device=device), steps=20)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_final_observations_and_statistics_are_always_there(device):
+    """Whether an episode ended is not known without a look, so the fields do not depend on it."""
+    env = build(HOST, "random", device=device)
+    env.reset(seed=0)
+    for time in range(5):
+        *_, info = env.step(act_random(env, time))
+        assert sorted(info) == ["_episode", "_final_obs", "episode", "final_obs", "overflow"]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("polytope", ["dominance", "newton"])
+def test_starts_and_lengths(device, polytope, monkeypatch):
+    spec = GameSpec(3, 4, 2, polytope=polytope)  # many starts are drawn again
+    row = torch.arange(300)
+
+    def results(where: str) -> list:
+        there = row.to(where)
+        rng = RowRandom.for_episode(there, there * 0)
+        starts = random_starts(spec, rng.at(0, Stream.START))
+        lengths = play_lengths(
+            make_host("random"), make_agent("random"), starts, spec, rng, 40, "torch"
+        )
+        fields = (starts.points, starts.count, lengths.moves, lengths.finished, lengths.overflow)
+        return [tensor.tolist() for tensor in fields]
+
+    there = results(device)
+    monkeypatch.undo()
+    assert results("cpu") == there
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_rho(device, monkeypatch):
+    options = {"games": 300, "max_moves": 40, "backend": "torch"}
+    there = rho("zeillinger", "random", device=device, **options)
+    monkeypatch.undo()
+    assert rho("zeillinger", "random", **options) == there
+
+
+@pytest.mark.parametrize("mode", ["SAME_STEP", "NEXT_STEP"])
+@pytest.mark.parametrize(("env_id", "opponent"), CASES)
+def test_a_step_never_waits_for_the_device(env_id, opponent, mode, monkeypatch):
+    """On "meta" every look at a value raises, and so does a shape that depends on one."""
+    for module in ("two_player", "table"):
+        monkeypatch.setattr(f"resgym.envs.{module}.resolve_device", torch.device)
+    env = build(env_id, opponent, device="meta", autoreset_mode=mode, invalid_action="penalty")
+    observation, _ = env.reset(seed=0)
+    for _ in range(3):
+        observation, *rest, info = env.step(torch.zeros(4, dtype=torch.int64, device="meta"))
+    flat = [*(observation.values() if isinstance(observation, dict) else [observation]), *rest]
+    assert all(tensor.device.type == "meta" and len(tensor) == 4 for tensor in flat)
+    assert info["overflow"].device.type == "meta"
+    assert env.action_masks().device.type == "meta"

@@ -1,0 +1,106 @@
+"""The public contract check on our own environments, and the checkers of Gymnasium and SB3."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import warnings
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from stable_baselines3.common import env_checker
+
+from resgym.testing import check_vector_env
+from tests.resgym.backends import every_backend
+from tests.resgym.envs.helpers import AGENT, HOST, IDS, MODES, SHORT, make_vec
+
+SIZES = {
+    "short": SHORT,
+    "plane": {"dimension": 2, "max_num_points": 3, "max_value": 9, "max_episode_steps": 4},
+    "five axes": {"dimension": 5, "max_num_points": 9, "reposition": True, "reward": "points",
+                  "scale_observation": False, "max_episode_steps": 9},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("output", ["torch", "numpy"])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("env_id", IDS)
+def test_vector_contract(env_id, mode, output):
+    check_vector_env(
+        lambda n: make_vec(env_id, n, autoreset_mode=mode, output=output, **SHORT), steps=40
+    )
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("num_envs", [2, 7])
+@pytest.mark.parametrize("env_id", IDS)
+def test_vector_contract_of_other_sizes(env_id, num_envs, size):
+    check_vector_env(
+        lambda n: make_vec(env_id, n, **SIZES[size]), num_envs=num_envs, steps=40, seed=5
+    )
+
+
+@every_backend
+@pytest.mark.parametrize("env_id", IDS)
+def test_vector_contract_of_every_backend(env_id, backend):
+    check_vector_env(lambda n: make_vec(env_id, n, backend=backend), steps=40, num_envs=3)
+
+
+@pytest.mark.parametrize("invalid_action", ["noop", "penalty", "terminate"])
+@pytest.mark.parametrize("opponent", ["choose_first", "greedy_points"])
+def test_vector_contract_of_other_options(invalid_action, opponent):
+    check_vector_env(
+        lambda n: make_vec(HOST, n, opponent=opponent, invalid_action=invalid_action, **SHORT),
+        steps=40,
+    )
+
+
+@pytest.mark.parametrize("size", [{}, *SIZES.values()], ids=["default", *SIZES])
+@pytest.mark.parametrize("env_id", IDS)
+def test_single_environments_pass_the_checkers(env_id, size):
+    # By default an illegal action is an error, and Gymnasium's checker plays one action in two
+    # positions; that it is legal in both is certain for the default sizes only.
+    env = gymnasium.make(env_id, **({"invalid_action": "noop", **size} if size else {}))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        # Stated by us: an unscaled observation is unbounded, and the checker says so.
+        warnings.filterwarnings("ignore", message=".*maximum value is infinity")
+        # SB3 advises against two-dimensional boxes; its own algorithms flatten them.
+        warnings.filterwarnings("ignore", message=".*unconventional shape")
+        for _ in range(5):  # the checkers draw actions at random
+            check_env(env.unwrapped, skip_render_check=True)
+            env_checker.check_env(env.unwrapped)
+    env.close()
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_rendering_passes_the_checker(env_id):
+    check_env(gymnasium.make(env_id, render_mode="ansi").unwrapped)
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_sampled_actions_are_legal(env_id):
+    """The loop of every tutorial runs, though an illegal action is an error."""
+    env = gymnasium.make(env_id, **SHORT)
+    env.action_space.seed(0)
+    assert env.action_space.sample() in env.action_space  # before any reset
+    env.reset(seed=0)
+    drawn = set()
+    for _ in range(300):
+        action = env.action_space.sample()
+        drawn.add(int(action))
+        *_, terminated, truncated, _ = env.step(action)
+        if terminated or truncated:
+            env.reset()
+    assert drawn == set(range(int(env.action_space.n)))
+
+
+def test_the_sampled_space_is_a_plain_one_elsewhere():
+    space = gymnasium.make(AGENT).action_space
+    for copied in (copy.deepcopy(space), pickle.loads(pickle.dumps(space))):
+        assert type(copied) is gymnasium.spaces.Discrete
+        assert copied == space == gymnasium.spaces.Discrete(3)
+    only = np.array([0, 0, 1], dtype=np.int8)
+    assert {int(space.sample(only)) for _ in range(20)} == {2}

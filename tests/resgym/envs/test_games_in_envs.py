@@ -1,0 +1,228 @@
+"""What the environments play is the game: every step replayed by the plain-Python rule."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from resgym.envs import AlternatingPlayers, HironakaVectorEnv
+from resgym.game import REWARDS
+from tests.reference import rule
+from tests.resgym.envs.helpers import AGENT, BOTH, HOST, act_random, alive, array, make_vec
+
+pytestmark = pytest.mark.usefixtures("on_every_backend")
+
+PLAIN = {"scale_observation": False, "max_num_points": 8, "max_value": 9}
+
+
+def axes_of(coords) -> tuple[int, ...]:
+    return tuple(axis for axis, chosen in enumerate(coords) if chosen)
+
+
+@pytest.mark.parametrize("host", ["random", "zeillinger", "random_pair"])
+@pytest.mark.parametrize(("dimension", "reposition"), [(3, False), (4, True)])
+def test_the_coords_observed_are_the_coords_played(host, dimension, reposition):
+    """The agent answers the very set that it was shown, also right after a restart."""
+    env = make_vec(
+        AGENT,
+        5,
+        opponent=host,
+        dimension=dimension,
+        reposition=reposition,
+        **PLAIN,
+    )
+    observation, _ = env.reset(seed=11)
+    ends = 0
+    for time in range(50):
+        before = [alive(array(observation["points"])[row]) for row in range(5)]
+        sets = [axes_of(array(observation["coords"])[row]) for row in range(5)]
+        masks = array(env.action_masks())
+        assert [axes_of(mask) for mask in masks] == sets
+        actions = act_random(env, time)
+        observation, _, terminated, truncated, info = env.step(actions)
+        ended = array(terminated | truncated)
+        ends += int(ended.sum())
+        for row in range(5):
+            expected = rule.move(before[row], sets[row], int(actions[row]), reposition=reposition)
+            shown = info["final_obs"] if ended[row] else observation
+            assert alive(array(shown["points"])[row]) == expected
+            assert bool(terminated[row]) == rule.is_finished(expected)
+            assert len(sets[row]) >= 2
+    assert ends > 10
+
+
+@pytest.mark.parametrize("agent", ["random", "choose_last", "greedy_points"])
+def test_the_host_plays_the_game(agent):
+    """The answering agent is shown the host's set and position, and its axis is what is played."""
+    asked = []
+
+    def spy(state, coords, rng):
+        from resgym.players import make_agent
+
+        axis = make_agent(agent).act(state, coords, rng)
+        asked.append((state.point_lists(), [axes_of(row) for row in coords], axis.tolist()))
+        return axis
+
+    env = make_vec(HOST, 5, opponent=spy, **PLAIN)
+    observation, _ = env.reset(seed=2)
+    for time in range(50):
+        before = [alive(array(observation)[row]) for row in range(5)]
+        actions = act_random(env, time)
+        observation, _, terminated, truncated, info = env.step(actions)
+        positions, sets, axes = asked[-1]
+        assert len(asked) == time + 1
+        assert positions == before
+        assert sets == [rule.host_actions(3)[action] for action in actions]
+        ended = array(terminated | truncated)
+        for row in range(5):
+            expected = rule.move(before[row], sets[row], axes[row])
+            shown = info["final_obs"] if ended[row] else observation
+            assert alive(array(shown)[row]) == expected
+            assert bool(terminated[row]) == rule.is_finished(expected)
+
+
+def test_both_seats_play_the_game():
+    env = make_vec(BOTH, 5, reward="points", **PLAIN)
+    observation, _ = env.reset(seed=4)
+    for time in range(80):
+        points, coords = array(observation["points"]), array(observation["coords"])
+        to_play = array(observation["to_play"])
+        masks = array(env.action_masks())
+        actions = act_random(env, time)
+        observation, reward, terminated, truncated, info = env.step(actions)
+        ended = array(terminated | truncated)
+        for row in range(5):
+            before, named = alive(points[row]), axes_of(coords[row])
+            shown = info["final_obs"] if ended[row] else observation
+            after = alive(array(shown["points"])[row])
+            if to_play[row] == 0:
+                assert named == ()
+                assert masks[row].all()
+                assert after == before
+                assert axes_of(array(shown["coords"])[row]) == rule.host_actions(3)[actions[row]]
+                assert int(shown["to_play"][row]) == 1
+                assert float(reward[row]) == 0.0
+                assert array(info["rewards"])[row].tolist() == [0.0, 0.0]
+            else:
+                assert axes_of(masks[row]) == named
+                assert after == rule.move(before, named, int(actions[row]))
+                assert axes_of(array(shown["coords"])[row]) == ()
+                removed = float(len(before) - len(after))
+                assert array(info["rewards"])[row].tolist() == [removed, -removed]
+                assert float(reward[row]) == -removed
+
+
+@pytest.mark.parametrize("reward", sorted(REWARDS))
+def test_rewards_of_the_two_roles_sum_to_zero(reward):
+    env = make_vec(BOTH, 6, reward=reward, max_num_points=6, max_value=5, max_episode_steps=9)
+    env.reset(seed=0)
+    seen = set()
+    for time in range(60):
+        _, own, _, _, info = env.step(act_random(env, time))
+        host, agent = info["rewards"].unbind(1)
+        assert torch.equal(host + agent, torch.zeros(6))
+        assert torch.equal(own, agent)
+        seen |= set(host.tolist())
+    assert len(seen) > 1
+
+
+class Script:
+    """A player of recorded moves, for one game."""
+
+    def __init__(self, role: str, answers: list[int]) -> None:
+        self.role, self.answers = role, iter(answers)
+
+    def act(self, state, coords, rng):
+        return torch.tensor([next(self.answers)])
+
+
+@pytest.mark.parametrize("reward", sorted(REWARDS))
+def test_one_seat_environments_give_the_rewards_of_their_role(reward):
+    """Whole games, recorded from both seats and played again from each."""
+    sizes = {"max_num_points": 6, "max_value": 5, "reward": reward, "autoreset_mode": "DISABLED"}
+    for seed in range(6):
+        both = make_vec(BOTH, 1, **sizes)
+        both.reset(seed=seed)
+        start = both.table.state.point_lists()
+        moves, rewards, ended = [], [], False
+        while not ended:
+            action = int(act_random(both, seed, len(moves))[0])
+            both.step([action])
+            axis = int(act_random(both, seed, len(moves), 1)[0])
+            _, _, terminated, truncated, info = both.step([axis])
+            moves.append((action, axis))
+            rewards.append(info["rewards"][0].tolist())
+            ended = bool(terminated | truncated)
+        for env_id, mine, role in ((HOST, 0, "agent"), (AGENT, 1, "host")):
+            opponent = Script(role, [move[1 - mine] for move in moves])
+            env = make_vec(env_id, 1, opponent=opponent, **sizes)
+            env.reset(options={"points": start})
+            for number, move in enumerate(moves):
+                _, got, terminated, truncated, _ = env.step([move[mine]])
+                assert got.tolist() == [rewards[number][mine]]
+                assert bool(terminated | truncated) == (number == len(moves) - 1)
+
+
+def test_a_custom_reward_sees_the_move():
+    seen = []
+
+    def reward(move):
+        seen.append(move)
+        return (move.before.count * 10 + move.after.count).to(torch.float64)
+
+    for env_id, role in ((HOST, "host"), (AGENT, "agent")):
+        env = make_vec(env_id, 3, reward=reward, **PLAIN)
+        env.reset(seed=0)
+        before = env.table.state
+        _, got, terminated, _, _ = env.step(act_random(env, 0))
+        move = seen[-1]
+        assert move.role == role
+        assert torch.equal(move.before.points, before.points)
+        after = [
+            rule.move(points, axes_of(coords), int(axis))
+            for points, coords, axis in zip(
+                before.point_lists(), move.coords, move.axis, strict=True
+            )
+        ]
+        assert move.after.point_lists() == after
+        assert torch.equal(move.finished, terminated)
+        assert got.dtype == torch.float32
+        assert got.tolist() == [
+            10.0 * len(points) + len(left)
+            for points, left in zip(before.point_lists(), after, strict=True)
+        ]
+
+
+def test_custom_rewards_need_not_sum_to_zero():
+    def reward(move):
+        return torch.full_like(move.axis, 3 if move.role == "host" else 5, dtype=torch.float32)
+
+    env = make_vec(BOTH, 2, reward=reward)
+    env.reset(seed=0)
+    _, first, _, _, info = env.step([0, 3])
+    assert first.tolist() == [0.0, 0.0]
+    assert info["rewards"].tolist() == [[0.0, 0.0]] * 2
+    _, second, _, _, info = env.step(act_random(env, 1))
+    assert second.tolist() == [5.0, 5.0]
+    assert info["rewards"].tolist() == [[3.0, 5.0]] * 2
+
+
+def test_the_wrapper_is_what_the_ids_make():
+    made = make_vec(AGENT, 3, opponent="zeillinger", max_episode_steps=6)
+    built = AlternatingPlayers(
+        HironakaVectorEnv(3, max_episode_steps=12), seat="agent", opponent="zeillinger"
+    )
+    first, _ = made.reset(seed=5)
+    second, _ = built.reset(seed=5)
+    for time in range(30):
+        assert torch.equal(first["points"], second["points"])
+        assert torch.equal(first["coords"], second["coords"])
+        actions = act_random(made, time)
+        first, *rest, _ = made.step(actions)
+        second, *other, _ = built.step(actions)
+        assert all(torch.equal(a, b) for a, b in zip(rest, other, strict=True))
+    # Half-moves: an odd limit is rounded up to whole moves.
+    assert AlternatingPlayers(HironakaVectorEnv(1, max_episode_steps=5)).max_episode_steps == 3
+    assert (
+        AlternatingPlayers(HironakaVectorEnv(1, max_episode_steps=None)).max_episode_steps is None
+    )

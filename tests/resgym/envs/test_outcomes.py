@@ -1,0 +1,382 @@
+"""Every line of the table in resgym/envs/autoreset.py: one situation, one outcome."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+
+from resgym.envs import HironakaAgentEnv, HironakaEnv, HironakaHostEnv
+from tests.resgym.envs.helpers import (
+    AGENT,
+    BOTH,
+    HOST,
+    IDS,
+    MODES,
+    SHORT,
+    act_random,
+    array,
+    equal,
+    make_vec,
+    row_bytes,
+)
+
+pytestmark = pytest.mark.usefixtures("on_every_backend")
+
+# x^2 + y^3: the set {x, y} is the only one at d = 2. Answered by x the game is over, answered by
+# y it goes on.
+CUSP = [(2, 0), (0, 3)]
+PLANE = {"dimension": 2, "max_num_points": 4}
+# {x, y} answered by x leads to x + 1 for ever: (k, 1, 0), (k, 0, 1) with {y, z} never named.
+ENDLESS = [(0, 1, 0), (0, 0, 1)]
+
+
+def cusp_env(env_id: str, num_envs: int = 3, **arguments):
+    env = make_vec(env_id, num_envs, **{**PLANE, **arguments})
+    env.reset(seed=0, options={"points": CUSP})
+    return env
+
+
+def values(*tensors) -> list[list]:
+    return [array(tensor).tolist() for tensor in tensors]
+
+
+def state_of(env) -> tuple:
+    """Everything that the next steps depend on."""
+    table = env.table
+    tensors = [table.state.points, table.state.count, table.coords, table.half_moves]
+    tensors += [table.seed, table.episode, env._return, env._length, env._ended]
+    return tuple(tensor.tolist() for tensor in tensors)
+
+
+def test_legal_actions_are_played():
+    env = cusp_env(AGENT, scale_observation=False)
+    observation, reward, terminated, truncated, info = env.step(torch.tensor([0, 1, 1]))
+    assert values(reward, terminated, truncated) == [
+        [-1.0, 0.0, 0.0],
+        [True, False, False],
+        [False, False, False],
+    ]
+    assert observation["points"][1, :3].tolist() == [[2, 2], [0, 3], [-1, -1]]
+    assert info["overflow"].tolist() == [False] * 3
+    assert info["final_obs"]["points"][0, :2].tolist() == [[2, 0], [-1, -1]]
+
+
+@pytest.mark.parametrize("bad", [-1, 2, 10**12])
+@pytest.mark.parametrize("mode", MODES)
+def test_illegal_with_error_changes_nothing(mode, bad):
+    env = cusp_env(AGENT, autoreset_mode=mode)
+    before = state_of(env)
+    with pytest.raises(ValueError, match=rf"^action of row 1 must be one of \[0, 1\], got {bad}$"):
+        env.step(np.array([0, bad, 0]))
+    assert state_of(env) == before
+
+
+def test_illegal_with_error_for_each_seat():
+    env = make_vec(AGENT, 2, opponent=lambda state, coords, rng: state.count * 0 + 1)  # {x, z}
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=r"^action of row 0 must be one of \[0, 2\], got 1$"):
+        env.step([1, 1])
+    env = make_vec(HOST, 2)
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=r"^action of row 1 must be one of \[0, 1, 2, 3\], got 4$"):
+        env.step([3, 4])
+    env = make_vec(HOST, 2, dimension=5)
+    env.reset(seed=0)
+    with pytest.raises(ValueError, match=r"^action of row 0 must be one of 0\.\.25, got 26$"):
+        env.step([26, 0])
+    env = make_vec(BOTH, 2, dimension=2)
+    env.reset(seed=0)
+    # One space for both seats: 1 is an axis, but no set.
+    with pytest.raises(ValueError, match=r"^action of row 0 must be one of \[0\], got 1$"):
+        env.step([1, 0])
+    env.step([0, 0])
+    env.step([1, 0])
+
+
+@pytest.mark.parametrize("reward", ["terminal", "step", "survival", "points"])
+@pytest.mark.parametrize("env_id", [AGENT, HOST])
+@pytest.mark.parametrize(
+    ("invalid_action", "expected"), [("noop", 0.0), ("penalty", -1.0), ("terminate", -1.0)]
+)
+def test_illegal_without_error(invalid_action, expected, env_id, reward):
+    env = cusp_env(
+        env_id,
+        invalid_action=invalid_action,
+        reward=reward,
+        opponent="all_coord" if env_id == AGENT else "choose_last",
+        autoreset_mode="DISABLED",
+        max_episode_steps=3,
+    )
+    before = state_of(env)[:3]
+    _, reward_seen, terminated, truncated, info = env.step([-3, 0, 99])
+    after = state_of(env)[:3]
+    # Rows 0 and 2 keep position and named set; row 1 has moved.
+    for row in (0, 2):
+        assert [field[row] for field in after] == [field[row] for field in before]
+    assert after[0][1] != before[0][1]
+    assert [float(reward_seen[row]) for row in (0, 2)] == [expected, expected]
+    ends = invalid_action == "terminate"
+    assert [bool(terminated[row]) for row in (0, 2)] == [ends, ends]
+    assert not bool(truncated.any())
+    assert not bool(info["overflow"].any())
+    if ends:
+        # The host {x, y}, answered by x, has ended row 1 of the agent's environment as well.
+        assert info["_episode"].tolist() == [True, env_id == AGENT, True]
+        assert info["episode"]["r"][0] == -1.0
+        assert info["episode"]["l"][0] == 1
+    else:
+        # The step counts: two more and the limit is met.
+        env.reset(options={"points": CUSP, "reset_mask": np.array([False, True, False])})
+        env.step([-1, 0 if env_id == HOST else 1, -1])
+        _, _, terminated, truncated, info = env.step([-1, 0 if env_id == HOST else 1, -1])
+        assert [bool(truncated[row]) for row in (0, 2)] == [True, True]
+        assert info["episode"]["r"][0] == 3 * expected
+        assert info["episode"]["l"][0] == 3
+
+
+def test_one_point_left_terminates():
+    env = cusp_env(HOST, opponent="choose_first", max_episode_steps=50)
+    _, reward, terminated, truncated, info = env.step([0, 0, 0])
+    assert values(reward, terminated, truncated) == [[1.0] * 3, [True] * 3, [False] * 3]
+    assert info["episode"]["r"].tolist() == [1.0] * 3
+    assert info["episode"]["l"].tolist() == [1] * 3
+
+
+def test_limit_truncates():
+    env = make_vec(AGENT, 2, opponent=lambda s, c, r: s.count * 0, max_episode_steps=4)
+    env.reset(seed=0, options={"points": ENDLESS})
+    for step in range(1, 5):
+        _, reward, terminated, truncated, info = env.step([0, 0])
+        assert terminated.tolist() == [False, False]
+        assert truncated.tolist() == [step == 4] * 2
+        assert reward.tolist() == [0.0, 0.0]
+    assert info["episode"]["l"].tolist() == [4, 4]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_game_that_ends_at_the_limit_is_terminated_only(mode):
+    env = cusp_env(AGENT, max_episode_steps=2, autoreset_mode=mode)
+    env.step([1, 1, 1])
+    # Answered by y twice the cusp is over; x first would not be.
+    _, _, terminated, truncated, _ = env.step([1, 0, 1])
+    assert terminated.tolist() == [True, False, True]
+    assert truncated.tolist() == [False, True, False]
+
+
+def test_a_half_move_limit_counts_half_moves():
+    env = cusp_env(BOTH, max_episode_steps=3)
+    env.step([0, 0, 0])
+    _, _, terminated, truncated, _ = env.step([1, 1, 0])
+    assert terminated.tolist() == [False, False, True]
+    assert truncated.tolist() == [False, False, False]
+    _, _, terminated, truncated, _ = env.step([0, 0, 0])
+    # Row 2 is in its second episode.
+    assert truncated.tolist() == [True, True, False]
+
+
+def test_no_limit():
+    env = make_vec(
+        AGENT, 1, opponent=lambda s, c, r: s.count * 0, max_episode_steps=None, reposition=True
+    )
+    env.reset(seed=0, options={"points": ENDLESS})
+    for _ in range(300):
+        *_, terminated, truncated, _ = env.step([0])
+        assert not bool(terminated | truncated)
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_overflow_truncates_and_keeps_the_position(env_id):
+    top = 2**59
+    points = [(top, 1, 0), (top - 1, 0, 5)]
+    first = {"opponent": lambda s, c, r: s.count * 0} if env_id != BOTH else {}
+    env = make_vec(env_id, 2, scale_observation=False, autoreset_mode="DISABLED", **first)
+    env.reset(seed=0, options={"points": [points, [(1, 1, 0), (0, 0, 5)]]})
+    if env_id == BOTH:
+        env.step([0, 0])
+    _, reward, terminated, truncated, info = env.step([0, 0])
+    assert values(terminated, truncated, info["overflow"]) == [
+        [False, False],
+        [True, False],
+        [True, False],
+    ]
+    assert reward.tolist() == [0.0, 0.0]
+    assert env.table.state.point_lists()[0] == points
+    assert info["_episode"].tolist() == [True, False]
+
+
+def test_same_step_restarts_at_once():
+    env = cusp_env(AGENT, autoreset_mode="SAME_STEP", scale_observation=False)
+    final_points = [(2, 0)]
+    observation, *_, info = env.step([0, 1, 0])
+    assert info["_final_obs"].tolist() == info["_episode"].tolist() == [True, False, True]
+    assert info["final_obs"]["points"][0, : len(final_points)].tolist() == [[2, 0]]
+    assert info["final_obs"]["coords"][0].tolist() == [0, 0]
+    # The row that went on is in both.
+    assert row_bytes(info["final_obs"], 1) == row_bytes(observation, 1)
+    for row in (0, 2):
+        assert int((observation["points"][row, :, 0] >= 0).sum()) > 1
+        assert observation["coords"][row].tolist() == [1, 1]
+    before = state_of(env)
+    assert before[3][0] == 1  # half-moves of the new episode: the host has named its set
+    _, _, terminated, truncated, _ = env.step([1, 1, 1])
+    # No row was idle.
+    assert env._length[~(terminated | truncated)].min() >= 1
+
+
+def test_next_step_ignores_the_action_of_an_ended_row():
+    env = cusp_env(AGENT, autoreset_mode="NEXT_STEP", scale_observation=False, reward="step")
+    observation, reward, terminated, _, info = env.step([0, 1, 1])
+    assert terminated.tolist() == [True, False, False]
+    assert "final_obs" not in info
+    assert observation["points"][0, :2].tolist() == [[2, 0], [-1, -1]]
+    assert info["_episode"].tolist() == [True, False, False]
+    # 77 would be an error in a row that plays.
+    observation, reward, terminated, truncated, info = env.step([77, 0, 0])
+    assert reward.tolist() == [0.0, 1.0, 1.0]
+    assert not bool((terminated | truncated)[0])
+    assert int((observation["points"][0, :, 0] >= 0).sum()) > 1
+    assert observation["coords"][0].tolist() == [1, 1]
+    assert env._length.tolist()[0] == 0
+    with pytest.raises(ValueError, match="action of row 0 must be one of"):
+        env.step([77, 0, 0])
+
+
+def test_disabled_refuses_ended_rows_until_they_are_reset():
+    env = cusp_env(AGENT, autoreset_mode="DISABLED", scale_observation=False)
+    env.step([0, 1, 0])
+    before = state_of(env)
+    with pytest.raises(ValueError, match=r"^rows \[0, 2\] have ended: reset them with options="):
+        env.step([0, 0, 0])
+    assert state_of(env) == before
+    env.reset(options={"reset_mask": np.array([True, False, False])})
+    with pytest.raises(ValueError, match=r"^rows \[2\] have ended"):
+        env.step([0, 0, 0])
+    observation, _ = env.reset(options={"reset_mask": torch.tensor([False, False, True])})
+    assert observation["points"][1, :2].tolist() == [[2, 2], [0, 3]]
+    env.step([1, 1, 1])
+
+
+@pytest.mark.parametrize("single", [HironakaHostEnv, HironakaAgentEnv, HironakaEnv])
+def test_a_single_environment_asks_for_a_reset(single):
+    env = single(**{**PLANE, "max_episode_steps": 1})
+    env.reset(seed=0)
+    env.step(0)
+    with pytest.raises(ValueError, match=r"^the episode has ended: call reset\(\)$"):
+        env.step(0)
+    env.reset()
+    env.step(0)
+
+
+@pytest.mark.parametrize("output", ["torch", "numpy"])
+@pytest.mark.parametrize("env_id", IDS)
+def test_nothing_returned_is_ever_overwritten_or_live(env_id, output):
+    """Writing into results changes no later step, and later steps change no result."""
+
+    def play(spoil: bool) -> tuple[list, list]:
+        env = make_vec(env_id, 4, output=output, **SHORT)
+        observation, _ = env.reset(seed=3)
+        kept, copies = [], []
+        for time in range(25):
+            mask = env.action_masks()
+            actions = act_random(env, time)
+            before = [_copy(observation), _copy(mask)]
+            if spoil:
+                _spoil(observation)
+                _spoil(mask)
+            result = env.step(actions)
+            copies.append([*before, *(_copy(each) for each in result)])
+            kept.append([observation, mask, *result])
+            observation = result[0]
+            if spoil:
+                for each in result[1:]:
+                    _spoil(each)
+        return kept, copies
+
+    kept, copies = play(spoil=False)
+    _, again = play(spoil=True)
+    assert all(_same(a, b) for a, b in zip(kept, copies, strict=True))
+    assert all(_same(a, b) for a, b in zip(copies, again, strict=True))
+
+
+def _copy(tree):
+    if isinstance(tree, dict):
+        return {key: _copy(value) for key, value in tree.items()}
+    return array(tree).copy()
+
+
+def _spoil(tree) -> None:
+    if isinstance(tree, dict):
+        for value in tree.values():
+            _spoil(value)
+    else:
+        tree[...] = 1
+
+
+def _same(first: list, second: list) -> bool:
+    return all(equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_results_have_the_declared_types(env_id):
+    for output, kind in (("torch", torch.Tensor), ("numpy", np.ndarray)):
+        env = make_vec(env_id, 3, output=output, **SHORT)
+        observation, info = env.reset(seed=0)
+        assert info == {}
+        for time in range(20):
+            observation, reward, terminated, truncated, info = env.step(act_random(env, time))
+            flat = [*_tensors(observation), reward, terminated, truncated, *_tensors(info)]
+            assert all(isinstance(each, kind) for each in flat)
+            assert all(len(each) == 3 for each in flat)
+            assert array(reward).dtype == np.float32
+            assert array(terminated).dtype == array(truncated).dtype == np.bool_
+            assert array(info["overflow"]).dtype == np.bool_
+        ended = [time for time in range(60) if "episode" in env.step(act_random(env, time))[4]]
+        assert 0 < len(ended) < 60
+
+
+def _tensors(tree) -> list:
+    return (
+        [x for value in tree.values() for x in _tensors(value)]
+        if isinstance(tree, dict)
+        else [tree]
+    )
+
+
+@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize("mode", MODES)
+def test_episode_statistics(env_id, mode):
+    env = make_vec(env_id, 4, autoreset_mode=mode, reward="points", **SHORT)
+    env.reset(seed=1)
+    total, length = torch.zeros(4), torch.zeros(4, dtype=torch.int64)
+    restarted = torch.zeros(4, dtype=torch.bool)
+    ends = 0
+    for time in range(60):
+        _, reward, terminated, truncated, info = env.step(act_random(env, time))
+        total, length = total + reward, length + ~restarted
+        ended = terminated | truncated
+        if bool(ended.any()):
+            assert torch.equal(info["_episode"], ended)
+            assert info["episode"]["r"].dtype == torch.float32
+            assert info["episode"]["l"].dtype == torch.int64
+            assert torch.equal(info["episode"]["r"][ended], total[ended])
+            assert torch.equal(info["episode"]["l"][ended], length[ended])
+            ends += int(ended.sum())
+        else:
+            assert "episode" not in info
+        total, length = torch.where(ended, 0.0, total), torch.where(ended, 0, length)
+        restarted = ended if mode == "NEXT_STEP" else restarted
+        if mode == "DISABLED" and bool(ended.any()):
+            env.reset(options={"reset_mask": ended})
+    assert ends > 15
+
+
+def test_actions_come_in_every_integer_form():
+    results = []
+    for actions in ([0, 1, 2, 3], (0, 1, 2, 3), np.arange(4), np.arange(4, dtype=np.uint8),
+                    torch.arange(4), torch.arange(4, dtype=torch.int32)):  # fmt: skip
+        env = gymnasium.make_vec(HOST, num_envs=4)
+        env.reset(seed=0)
+        results.append(env.step(actions)[:4])
+    assert all(_same(results[0], other) for other in results[1:])

@@ -1,0 +1,198 @@
+"""Ids, keyword arguments of make and make_vec, closing, and what an import registers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+import resgym
+from resgym.envs import ENV_IDS, AlternatingPlayers, HironakaVectorEnv, register_envs
+from tests.resgym.backends import NAMES
+from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, make_vec
+
+
+def test_ids():
+    assert set(ENV_IDS) == set(IDS)
+    for env_id in IDS:
+        spec = gymnasium.spec(env_id)
+        assert spec.max_episode_steps == 200
+
+
+def test_registering_again_changes_nothing():
+    before = {env_id: gymnasium.registry[env_id] for env_id in IDS}
+    register_envs()
+    gymnasium.register_envs(resgym)
+    assert all(gymnasium.registry[env_id] is spec for env_id, spec in before.items())
+
+
+def test_make_imports_the_package_by_itself():
+    code = (
+        "import gymnasium\n"
+        "assert 'resgym/HironakaHost-v0' not in gymnasium.registry\n"
+        "env = gymnasium.make('resgym:resgym/HironakaHost-v0')\n"
+        "env.reset(seed=0); env.step(0)\n"
+        "envs = gymnasium.make_vec('resgym:resgym/HironakaAgent-v0', num_envs=2)\n"
+        "envs.reset(seed=0); print(envs)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "num_envs=2" in done.stdout
+
+
+@pytest.mark.parametrize("dimension", [2, 3, 5, 10])
+@pytest.mark.parametrize("env_id", IDS)
+def test_spaces(env_id, dimension):
+    num_actions = 2**dimension - dimension - 1
+    single = gymnasium.make(env_id, dimension=dimension, max_num_points=7).unwrapped
+    env = make_vec(env_id, 3, dimension=dimension, max_num_points=7)
+    points = gymnasium.spaces.Box(-1, 1, (7, dimension), np.float32)
+    coords = gymnasium.spaces.MultiBinary(dimension)
+    expected = {
+        HOST: points,
+        AGENT: gymnasium.spaces.Dict(points=points, coords=coords),
+        BOTH: gymnasium.spaces.Dict(
+            points=points, coords=coords, to_play=gymnasium.spaces.Discrete(2)
+        ),
+    }[env_id]
+    size = {HOST: num_actions, AGENT: dimension, BOTH: max(num_actions, dimension)}[env_id]
+    for space in (single.observation_space, env.single_observation_space):
+        assert space == expected
+    for space in (single.action_space, env.single_action_space):
+        assert space == gymnasium.spaces.Discrete(size)
+    assert env.action_space == gymnasium.spaces.MultiDiscrete([size] * 3)
+    observation, _ = env.reset(seed=0)
+    single_observation, _ = single.reset(seed=0)
+    assert single_observation in expected
+    as_numpy = (
+        observation.numpy()
+        if env_id == HOST
+        else {name: tensor.numpy() for name, tensor in observation.items()}
+    )
+    assert as_numpy in env.observation_space
+    env.step(torch.from_numpy(np.zeros(3, dtype=np.int64)) if env_id != AGENT else
+             observation["coords"].argmax(1))  # fmt: skip
+
+
+def test_unscaled_observations_are_unbounded_above():
+    env = make_vec(HOST, 2, scale_observation=False)
+    assert env.single_observation_space == gymnasium.spaces.Box(-1, np.inf, (20, 3), np.float32)
+
+
+def test_keyword_arguments_of_make_vec():
+    env = make_vec(
+        AGENT,
+        6,
+        dimension=4,
+        max_num_points=9,
+        max_value=11,
+        polytope="dominance",
+        reposition=True,
+        scale_observation=False,
+        opponent="zeillinger",
+        reward="survival",
+        max_episode_steps=17,
+        invalid_action="noop",
+        render_mode="ansi",
+        device="cpu",
+        output="numpy",
+        autoreset_mode="NextStep",
+        backend="torch",
+    )
+    assert isinstance(env, AlternatingPlayers)
+    assert env.spec_of_game == resgym.GameSpec(4, 9, 11, "dominance", True)
+    assert (env.num_envs, env.seat, env.reward) == (6, "agent", "survival")
+    assert (env.max_episode_steps, env.invalid_action) == (17, "noop")
+    assert (env.render_mode, env.output) == ("ansi", "numpy")
+    assert env.device == torch.device("cpu")
+    assert env.table.backend.name == "torch"
+    assert env.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP
+    assert env.spec.kwargs["num_envs"] == 6
+
+
+@pytest.mark.parametrize(
+    "mode", ["SAME_STEP", "same_step", "SameStep", AutoresetMode.SAME_STEP, "NEXT_STEP", "Disabled"]
+)
+def test_autoreset_modes_by_name(mode):
+    env = make_vec(HOST, 2, autoreset_mode=mode)
+    name = (mode.name if isinstance(mode, AutoresetMode) else mode).replace("_", "").lower()
+    assert env.metadata["autoreset_mode"].name.replace("_", "").lower() == name
+
+
+def test_defaults():
+    env = make_vec(HOST, 2)
+    assert env.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
+    assert env.max_episode_steps == 200
+    assert env.spec_of_game == resgym.GameSpec(3, 20, 20)
+    assert (env.reward, env.invalid_action, env.output) == ("terminal", "error", "torch")
+    assert make_vec(BOTH, 2).max_episode_steps == 200
+    # Modes do not leak from one environment to the next through the class.
+    make_vec(HOST, 2, autoreset_mode="DISABLED")
+    assert make_vec(HOST, 2).metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
+    assert "autoreset_mode" not in HironakaVectorEnv.metadata
+
+
+def test_gymnasium_can_also_make_them_out_of_single_ones():
+    env = gymnasium.make_vec(HOST, num_envs=2, vectorization_mode="sync", dimension=4)
+    assert isinstance(env, SyncVectorEnv)
+    observation, _ = env.reset(seed=0)
+    assert observation.shape == (2, 20, 4)
+
+
+@pytest.mark.parametrize("name", ["num_envs", "output", "autoreset_mode"])
+def test_arguments_of_make_vec_are_refused_by_make(name):
+    value = {"num_envs": 2, "output": "torch", "autoreset_mode": "SAME_STEP"}[name]
+    with pytest.raises(TypeError, match=rf"{name} is for make_vec"):
+        gymnasium.make(HOST, **{name: value})
+
+
+@pytest.mark.parametrize("backend", ["auto", *NAMES])
+def test_backends_by_name(backend):
+    if backend not in ("auto", "torch"):
+        pytest.importorskip(backend)
+    env = make_vec(HOST, 2, backend=backend)
+    assert env.table.backend.name == backend or backend == "auto"
+    assert env.table.backend.name != "auto"
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_closing_twice_is_allowed_and_stepping_after_is_not(env_id):
+    env = make_vec(env_id, 2, render_mode="ansi")
+    env.reset(seed=0)
+    env.close()
+    env.close()
+    for call in (
+        lambda: env.step(np.zeros(2, dtype=np.int64)),
+        lambda: env.reset(seed=0),
+        env.action_masks,
+        env.render,
+    ):
+        with pytest.raises(ValueError, match=r"^the environment is closed: make a new one$"):
+            call()
+    single = gymnasium.make(env_id).unwrapped
+    single.reset(seed=0)
+    single.close()
+    single.close()
+    with pytest.raises(ValueError, match=r"^the environment is closed"):
+        single.step(0)
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_nothing_works_before_the_first_reset(env_id):
+    env = make_vec(env_id, 2, render_mode="ansi")
+    for name, call in (
+        ("step", lambda: env.step(np.zeros(2, dtype=np.int64))),
+        ("action_masks", env.action_masks),
+        ("render", env.render),
+    ):
+        with pytest.raises(ValueError, match=rf"^{name} before reset: call reset\(\) first$"):
+            call()
+    env.reset(seed=0)
+    env.render()
+    with pytest.raises(ValueError, match=r"^step before reset"):
+        gymnasium.make(env_id).step(0)

@@ -1,0 +1,257 @@
+"""Resets: seeds, given positions, and some rows only."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+
+from tests.reference import rule
+from tests.resgym.envs.helpers import (
+    AGENT,
+    BOTH,
+    HOST,
+    IDS,
+    SHORT,
+    act_random,
+    alive,
+    array,
+    equal,
+    make_vec,
+    row_bytes,
+)
+from tests.resgym.game.splitmix import step_key
+from tests.resgym.game.test_positions import reference_start
+
+pytestmark = pytest.mark.usefixtures("on_every_backend")
+
+EXAMPLE = [(5, 0, 1), (1, 5, 1), (0, 25, 0), (0, 0, 4)]
+CUSP = [(2, 0, 0), (0, 3, 0)]
+
+
+def first_points(env, **arguments) -> list:
+    env.reset(**arguments)
+    return env.table.state.point_lists()
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_starts_are_those_of_the_documented_key(env_id):
+    """Episode e of a row seeded s starts from the key (s, e, 0, 0); row i of seed s is s + i."""
+    env = make_vec(env_id, 3, autoreset_mode="DISABLED")
+    spec = env.table.spec
+    for seed in (0, 12345, 2**62):
+        env.reset(seed=seed)
+        for episode in range(3):
+            expected = [
+                reference_start(spec, step_key(seed + row, episode, 0, 0))[0] for row in range(3)
+            ]
+            assert env.table.state.point_lists() == expected
+            env.reset()
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_row_i_of_a_seed_is_a_single_environment_of_that_seed_plus_i(env_id):
+    env = make_vec(env_id, 4, output="numpy")
+    observation, _ = env.reset(seed=100)
+    single = gymnasium.make(env_id).unwrapped
+    for row in range(4):
+        alone, _ = single.reset(seed=100 + row)
+        parts = alone if not isinstance(alone, dict) else [alone[name] for name in sorted(alone)]
+        parts = parts if isinstance(parts, list) else [parts]
+        assert b"".join(np.asarray(x).tobytes() for x in parts) == row_bytes(observation, row)
+
+
+def test_seeds_in_every_form():
+    env = make_vec(HOST, 3)
+    expected = first_points(env, seed=7)
+    for seed in ([7, 8, 9], (7, 8, 9), np.array([7, 8, 9]), torch.tensor([7, 8, 9]), np.int64(7)):
+        assert first_points(env, seed=seed) == expected
+    assert first_points(env, seed=[9, 8, 7]) == expected[::-1]
+    assert first_points(env, seed=2**63 - 3) != expected
+
+
+def test_a_seed_of_none_keeps_a_row_going():
+    env = make_vec(HOST, 3)
+    first = first_points(env, seed=[1, 2, 3])
+    second = first_points(env)
+    assert all(a != b for a, b in zip(first, second, strict=True))
+    # Row 1 goes on to its third episode, the others start again.
+    third = first_points(env, seed=[1, None, 3])
+    assert third[0] == first[0]
+    assert third[2] == first[2]
+    assert third[1] not in (first[1], second[1])
+    assert first_points(env, seed=[1, 2, 3]) == first
+    assert first_points(env) == second
+
+
+def test_without_a_seed_the_first_reset_takes_fresh_entropy():
+    starts = [first_points(make_vec(HOST, 3)) for _ in range(3)]
+    starts += [first_points(make_vec(HOST, 3), seed=[None] * 3)]
+    flat = [tuple(points) for each in starts for points in each]
+    assert len(set(flat)) == len(flat)
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_the_same_seed_gives_the_same_run(env_id):
+    def run(seed):
+        env = make_vec(env_id, 3, **SHORT)
+        observation, _ = env.reset(seed=seed)
+        seen = [row_bytes(observation, row) for row in range(3)]
+        for time in range(20):
+            observation, *_ = env.step(act_random(env, time))
+            seen += [row_bytes(observation, row) for row in range(3)]
+        return seen
+
+    assert run(5) == run(5)
+    assert run(5) != run(6)
+
+
+def test_seeding_leaves_global_generators_alone():
+    torch.manual_seed(0)
+    np.random.seed(0)
+    before = torch.random.get_rng_state(), np.random.get_state()[1].copy()
+    env = make_vec(AGENT, 4, **SHORT)
+    env.reset(seed=0)
+    for time in range(10):
+        env.step(act_random(env, time))
+    assert torch.equal(before[0], torch.random.get_rng_state())
+    assert np.array_equal(before[1], np.random.get_state()[1])
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_one_given_position_for_all_rows(env_id):
+    env = make_vec(env_id, 3, scale_observation=False, max_num_points=6)
+    dominated = [*EXAMPLE, (5, 5, 5), (0, 0, 4)]
+    observation, info = env.reset(seed=0, options={"points": dominated})
+    points = observation if env_id == HOST else observation["points"]
+    for row in range(3):
+        assert alive(array(points)[row]) == EXAMPLE
+    assert info == {}
+    if env_id == AGENT:
+        # The hosts are rows of their own: not all name the same set.
+        observations = [env.reset(options={"points": EXAMPLE})[0]["coords"] for _ in range(8)]
+        assert len({tuple(row) for each in observations for row in each.tolist()}) > 1
+
+
+def test_a_position_for_every_row_in_every_form():
+    games = [EXAMPLE, CUSP, [(1, 1, 0), (0, 0, 2), (3, 3, 3)]]
+    expected = [rule.canonical(points) for points in games]
+    padded = np.full((3, 6, 3), -1)
+    for row, points in enumerate(games):
+        padded[row, : len(points)] = points
+    env = make_vec(HOST, 3, max_num_points=6)
+    for points in (games, padded, torch.from_numpy(padded), [np.array(game) for game in games]):
+        assert first_points(env, options={"points": points}) == expected
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_given_positions_of_some_rows(env_id):
+    env = make_vec(env_id, 4, **SHORT)
+    env.reset(seed=3)
+    env.step(act_random(env, 0))
+    before, table = env.table.state.point_lists(), env.table
+    half_moves, coords = table.half_moves.clone(), table.coords.clone()
+    mask = np.array([False, True, False, True])
+    options = {"points": CUSP, "reset_mask": mask}
+    env.reset(options=options)
+    after = env.table.state.point_lists()
+    assert after == [before[0], CUSP, before[2], CUSP]
+    kept = torch.from_numpy(~mask)
+    assert torch.equal(env.table.half_moves[kept], half_moves[kept])
+    assert torch.equal(env.table.coords[kept], coords[kept])
+    assert env._length.tolist() == [1, 0, 1, 0]
+    assert list(options) == ["points", "reset_mask"]
+    assert mask.tolist() == [False, True, False, True]
+
+
+def test_after_a_given_start_the_next_one_is_random_again():
+    env = make_vec(HOST, 1, opponent="choose_first")
+    env.reset(seed=0, options={"points": CUSP})
+    observation, _, terminated, _, _ = env.step([0])
+    assert bool(terminated)
+    # The given start was episode 0; this is the start of episode 1.
+    other = make_vec(HOST, 1)
+    other.reset(seed=0)
+    expected, _ = other.reset()
+    assert torch.equal(observation, expected)
+
+
+@pytest.mark.parametrize("mode", ["SAME_STEP", "NEXT_STEP", "DISABLED"])
+def test_masks_in_every_form_reset_these_rows_only(mode):
+    for mask in (
+        [True, False, True],
+        np.array([True, False, True]),
+        torch.tensor([True, False, True]),
+    ):
+        env = make_vec(AGENT, 3, autoreset_mode=mode, scale_observation=False)
+        before, _ = env.reset(seed=1)
+        after, _ = env.reset(options={"reset_mask": mask})
+        assert row_bytes(before, 1) == row_bytes(after, 1)
+        other = make_vec(AGENT, 3, autoreset_mode=mode, scale_observation=False)
+        other.reset(seed=1)
+        full, _ = other.reset()
+        for row in (0, 2):
+            assert row_bytes(after, row) == row_bytes(full, row) != row_bytes(before, row)
+
+
+def test_a_seed_with_a_mask_seeds_these_rows_only():
+    env = make_vec(HOST, 3)
+    env.reset(seed=1)
+    mask = [True, False, False]
+    observation, _ = env.reset(seed=50, options={"reset_mask": mask})
+    other = make_vec(HOST, 3)
+    first, _ = other.reset(seed=[50, 2, 3])
+    assert equal(first, observation)
+    # And the second episode of each as well.
+    assert first_points(env)[0] == first_points(other)[0]
+
+
+def test_the_options_are_not_modified():
+    env = make_vec(HOST, 2)
+    env.reset(seed=0)
+    mask, points = torch.tensor([True, False]), [list(map(list, EXAMPLE))] * 2
+    options = {"reset_mask": mask, "points": points}
+    env.reset(options=options)
+    assert options == {"reset_mask": mask, "points": points}
+    assert mask.tolist() == [True, False]
+    assert points == [[list(point) for point in EXAMPLE]] * 2
+
+
+def test_a_reset_in_the_middle_forgets_the_half_move():
+    env = make_vec(BOTH, 2)
+    env.reset(seed=0)
+    observation, *_ = env.step([3, 3])
+    assert observation["to_play"].tolist() == [1, 1]
+    observation, _ = env.reset(options={"reset_mask": [False, True]})
+    assert observation["to_play"].tolist() == [1, 0]
+    assert observation["coords"].tolist() == [[1, 1, 1], [0, 0, 0]]
+    assert env.action_masks().tolist() == [[True, True, True, False], [True] * 4]
+
+
+def test_a_reset_forgets_ends_and_returns():
+    env = make_vec(HOST, 2, opponent="choose_first", autoreset_mode="NEXT_STEP", reward="step")
+    env.reset(seed=0, options={"points": CUSP})
+    env.step([0, 1])
+    # Row 0 has ended; after a reset its next action counts.
+    env.reset(options={"points": CUSP})
+    _, reward, terminated, _, info = env.step([0, 0])
+    assert reward.tolist() == [-1.0, -1.0]
+    assert terminated.tolist() == [True, True]
+    assert info["episode"]["r"].tolist() == [-1.0, -1.0]
+    assert info["episode"]["l"].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_single_environments_take_positions(env_id):
+    env = gymnasium.make(env_id, scale_observation=False)
+    observation, _ = env.reset(seed=0, options={"points": EXAMPLE})
+    points = observation if env_id == HOST else observation["points"]
+    assert alive(points) == EXAMPLE
+    with pytest.raises(ValueError, match=r"^options must be 'points', got \['reset_mask'\]$"):
+        env.reset(options={"reset_mask": [True]})
+    with pytest.raises(
+        ValueError, match=r"^seed must be between 0 and 9223372036854775807, got -1"
+    ):
+        env.unwrapped.reset(seed=-1)
+    assert env.unwrapped.action_masks().dtype == np.bool_

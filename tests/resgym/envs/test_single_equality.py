@@ -1,0 +1,181 @@
+"""A vector environment of B rows is B single environments, byte for byte."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+from resgym.envs import HironakaAgentEnv, HironakaEnv, HironakaHostEnv
+from tests.resgym.backends import every_backend, get
+from tests.resgym.envs.helpers import (
+    AGENT,
+    BOTH,
+    HOST,
+    IDS,
+    MODES,
+    SHORT,
+    act_random,
+    array,
+    drawn,
+    equal,
+    leaves,
+    make_vec,
+    row_bytes,
+)
+
+NUM_ENVS = 5
+CLASSES = {HOST: HironakaHostEnv, AGENT: HironakaAgentEnv, BOTH: HironakaEnv}
+VARIANTS = {
+    "default game": {},
+    "short": {**SHORT, "reward": "points"},
+    "four axes": {"dimension": 4, "max_num_points": 9, "reward": "step", "reposition": True,
+                  "max_episode_steps": 25, "scale_observation": False},
+}  # fmt: skip
+
+
+def singles(make, mode: str) -> SyncVectorEnv:
+    return SyncVectorEnv([make] * NUM_ENVS, autoreset_mode=AutoresetMode[mode])
+
+
+def same_final(vector_info: dict, single_info: dict, ended: np.ndarray) -> None:
+    assert np.array_equal(array(vector_info["_final_obs"]), ended)
+    assert np.array_equal(single_info["_final_obs"], ended)
+    for row in np.flatnonzero(ended):
+        single = single_info["final_obs"][row]
+        single_leaves = [np.asarray(leaf) for leaf in leaves(single)]
+        assert b"".join(x.tobytes() for x in single_leaves) == row_bytes(
+            vector_info["final_obs"], row
+        )
+
+
+def compare(vector: Any, single: SyncVectorEnv, mode: str, steps: int, terminal_wins: bool) -> int:
+    """Steps both with the same actions; returns how many episodes ended."""
+    seen, _ = vector.reset(seed=40)
+    expected, _ = single.reset(seed=40)
+    ends = 0
+    ended = np.zeros(NUM_ENVS, dtype=bool)
+    for time in range(steps):
+        assert equal(seen, expected)
+        for row, env in enumerate(single.envs):
+            if mode != "NEXT_STEP" or not ended[row]:
+                masks = env.unwrapped.action_masks()
+                assert np.array_equal(masks, array(vector.action_masks())[row])
+        actions = act_random(vector, time)
+        seen, *rest, info = vector.step(actions)
+        expected, *single_rest, single_info = single.step(actions)
+        reward, terminated, truncated = (array(each) for each in rest)
+        single_reward, single_terminated, single_truncated = single_rest
+        assert np.array_equal(reward.astype(np.float64), single_reward)
+        assert np.array_equal(terminated, single_terminated)
+        if not terminal_wins:
+            # Gymnasium's TimeLimit raises its flag on a game that ends at the limit as well.
+            single_truncated = single_truncated & ~single_terminated
+        assert np.array_equal(truncated, single_truncated)
+        # Gymnasium keeps the info of an ended row elsewhere, and none of a restarted one.
+        flags = np.zeros(NUM_ENVS, dtype=bool)
+        for kept in (single_info, single_info.get("final_info", {})):
+            flags |= kept.get("overflow", flags)
+        assert np.array_equal(array(info["overflow"]), flags)
+        ended = terminated | truncated
+        ends += int(ended.sum())
+        if mode == "SAME_STEP" and ended.any():
+            same_final(info, single_info, ended)
+        if mode == "DISABLED" and ended.any():
+            seen, _ = vector.reset(options={"reset_mask": ended})
+            expected, _ = single.reset(options={"reset_mask": ended.copy()})
+    return ends
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("env_id", IDS)
+def test_made_by_gymnasium(env_id, variant):
+    arguments = VARIANTS[variant]
+    vector = make_vec(env_id, NUM_ENVS, output="numpy", **arguments)
+    single = singles(lambda: gymnasium.make(env_id, **arguments), "SAME_STEP")
+    assert compare(vector, single, "SAME_STEP", 200, terminal_wins=False) > 15
+
+
+@every_backend
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("env_id", IDS)
+def test_the_classes_themselves_in_every_mode(env_id, mode, backend):
+    """Without Gymnasium's wrappers the flags agree too: a game that ends is not truncated.
+
+    The single environments play on torch, whatever plays the vector environment.
+    """
+    vector = make_vec(env_id, NUM_ENVS, autoreset_mode=mode, backend=backend, **SHORT)
+    assert vector.table.backend.name == get(backend, vector.table.spec).name
+    single = singles(lambda: CLASSES[env_id](backend="torch", **SHORT), mode)
+    assert compare(vector, single, mode, 100, terminal_wins=True) > 50
+
+
+@pytest.mark.parametrize("env_id", [HOST, AGENT])
+def test_scripted_opponents(env_id):
+    opponent = "zeillinger" if env_id == AGENT else "greedy_points"
+    vector = make_vec(env_id, NUM_ENVS, output="numpy", opponent=opponent)
+    single = singles(lambda: gymnasium.make(env_id, opponent=opponent), "SAME_STEP")
+    assert compare(vector, single, "SAME_STEP", 150, terminal_wins=False) > 5
+
+
+def episodes(env_id: str, mode: str, num_envs: int, steps: int) -> dict:
+    """Everything seen, by (row, episode, step of the episode); actions depend on these only."""
+    env = make_vec(env_id, num_envs, autoreset_mode=mode, **SHORT)
+    observation, _ = env.reset(seed=7)
+    episode, step = np.zeros((2, num_envs), dtype=int)
+    ended = np.zeros(num_envs, dtype=bool)
+    record = {}
+    for _ in range(steps):
+        for row in range(num_envs):
+            if not (mode == "NEXT_STEP" and ended[row]):
+                record[row, episode[row], step[row], "seen"] = row_bytes(observation, row)
+        actions = np.array(
+            [act_random(env, int(episode[row]), int(step[row]))[row] for row in range(num_envs)]
+        )
+        observation, reward, terminated, truncated, info = env.step(actions)
+        restarted = ended if mode == "NEXT_STEP" else np.zeros(num_envs, dtype=bool)
+        ended = array(terminated | truncated)
+        final = info["final_obs"] if mode == "SAME_STEP" and ended.any() else observation
+        for row in np.flatnonzero(~restarted):
+            key = row, episode[row], step[row]
+            record[(*key, "result")] = (
+                float(reward[row]),
+                bool(terminated[row]),
+                bool(truncated[row]),
+                row_bytes(final, row),
+            )
+        step = np.where(restarted, 0, step + 1)
+        if mode == "NEXT_STEP":
+            episode = episode + restarted
+        else:
+            step, episode = np.where(ended, 0, step), episode + ended
+        if mode == "DISABLED" and ended.any():
+            observation, _ = env.reset(options={"reset_mask": ended})
+    return record
+
+
+@pytest.mark.usefixtures("on_every_backend")
+@pytest.mark.parametrize("env_id", IDS)
+def test_ends_of_other_rows_and_the_mode_leave_no_trace(env_id):
+    """Every row plays the same episodes in each mode, alone and among rows that end elsewhere."""
+    records = {mode: episodes(env_id, mode, 4, 100) for mode in MODES}
+    alone = episodes(env_id, "DISABLED", 1, 100)
+    reference = records["DISABLED"]
+    assert max(key[1] for key in reference) > 8
+    # Rows end at different times: their third episodes start at different steps.
+    lengths = {
+        sum(k[0] == row and k[1] < 3 and k[3] == "seen" for k in reference) for row in range(4)
+    }
+    assert len(lengths) > 1
+    for other in (*records.values(), alone):
+        common = reference.keys() & other.keys()
+        assert len(common) > 150
+        assert all(reference[key] == other[key] for key in common)
+
+
+def test_drawn_choices_depend_on_their_words():
+    assert drawn(1, 2)(3, 10**9) == drawn(1, 2)(3, 10**9)
+    assert drawn(1, 2)(3, 10**9) != drawn(1, 3)(3, 10**9)

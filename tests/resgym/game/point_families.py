@@ -1,0 +1,124 @@
+"""Point sets that are hard for a test of vertices: flat, collinear, repeated, nearly flat, huge."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from tests.reference.rule import MAX_COORDINATE, Point, Position
+
+SIZES = (3, 20, 1000, 10**9, MAX_COORDINATE)
+
+Family = Callable[[random.Random, int, int], Position]
+
+
+def _uniform(source: random.Random, dimension: int, size: int) -> Position:
+    high = source.choice(SIZES)
+    return [tuple(source.randint(0, high) for _ in range(dimension)) for _ in range(size)]
+
+
+def _few_values(source: random.Random, dimension: int, size: int) -> Position:
+    """Ties on most axes, and the same point again and again."""
+    values = [0, *sorted(source.randint(0, source.choice(SIZES)) for _ in range(2))]
+    return [tuple(source.choice(values) for _ in range(dimension)) for _ in range(size)]
+
+
+def _composition(source: random.Random, total: int, parts: int) -> Point:
+    """Numbers >= 0 with a given sum."""
+    cuts = sorted(source.randint(0, total) for _ in range(parts - 1))
+    return tuple(b - a for a, b in zip([0, *cuts], [*cuts, total], strict=True))
+
+
+def _coplanar(source: random.Random, dimension: int, size: int) -> Position:
+    """All in one hyperplane with equal slopes: whoever is inside is exactly on the boundary."""
+    total = source.choice((6, 20, 1000, 10**9, MAX_COORDINATE))
+    return [_composition(source, total, dimension) for _ in range(size)]
+
+
+def _nearly_coplanar(source: random.Random, dimension: int, size: int) -> Position:
+    """As before, but off the hyperplane by one on one axis."""
+    points = []
+    for point in _coplanar(source, dimension, size):
+        axis = source.randrange(dimension)
+        changed = min(max(point[axis] + source.choice((-1, 0, 0, 1)), 0), MAX_COORDINATE)
+        points.append((*point[:axis], changed, *point[axis + 1 :]))
+    return points
+
+
+def _collinear(source: random.Random, dimension: int, size: int) -> Position:
+    """Equal steps along a line that goes up on some axes and down on others."""
+    high = source.choice(SIZES)
+    step = [source.randint(-(high // size), high // size) for _ in range(dimension)]
+    start = [-size * min(x, 0) + source.randint(0, 3) for x in step]
+    points = [
+        tuple(a + k * b for a, b in zip(start, step, strict=True))
+        for k in source.sample(range(size), size)
+    ]
+    return [point for point in points if max(point) <= MAX_COORDINATE] or [tuple(start)]
+
+
+def _means(source: random.Random, dimension: int, size: int) -> Position:
+    """Corners, and means of them with small weights: exact, one too high or one too low."""
+    parts = source.choice((2, 3, 6, 12))
+    high = source.choice((2, 20, 1000, 10**9, MAX_COORDINATE // 12))
+    corners = [
+        tuple(x * parts for x in _composition(source, high, dimension))
+        for _ in range(max(2, size // 2))
+    ]
+    points = list(corners)
+    while len(points) < size:
+        chosen = source.sample(corners, min(len(corners), source.randint(2, dimension + 1)))
+        weights = _composition(source, parts, len(chosen))
+        mean = [
+            sum(w * point[axis] for w, point in zip(weights, chosen, strict=True)) // parts
+            for axis in range(dimension)
+        ]
+        axis = source.randrange(dimension)
+        mean[axis] = max(mean[axis] + source.choice((-1, 0, 0, 1)), 0)
+        points.append(tuple(mean))
+    return points
+
+
+def _convex(source: random.Random, dimension: int, size: int) -> Position:
+    """On a strictly convex surface, so that many minimal points are vertices."""
+    radius = source.choice((5, 100, 10**4, 10**8))
+    points = []
+    for _ in range(size):
+        free = [source.randint(0, radius) for _ in range(dimension - 1)]
+        points.append((*free, sum((radius - x) ** 2 for x in free)))
+    return points
+
+
+def _all_magnitudes(source: random.Random, dimension: int, size: int) -> Position:
+    return [
+        tuple(2 ** source.randint(0, 59) - source.randint(0, 1) for _ in range(dimension))
+        for _ in range(size)
+    ]
+
+
+def _stretched(source: random.Random, dimension: int, size: int) -> Position:
+    """A small flat or uniform set with a unit of its own on every axis."""
+    units = [10 ** source.randint(0, 16) for _ in range(dimension)]
+    if source.random() < 0.5:
+        points = [_composition(source, 12, dimension) for _ in range(size)]
+    else:
+        points = [tuple(source.randint(0, 12) for _ in range(dimension)) for _ in range(size)]
+    return [tuple(x * unit for x, unit in zip(point, units, strict=True)) for point in points]
+
+
+FAMILIES: dict[str, Family] = {
+    "uniform": _uniform,
+    "few_values": _few_values,
+    "coplanar": _coplanar,
+    "nearly_coplanar": _nearly_coplanar,
+    "collinear": _collinear,
+    "means": _means,
+    "convex": _convex,
+    "all_magnitudes": _all_magnitudes,
+    "stretched": _stretched,
+}
+
+
+def sample(source: random.Random, name: str, dimension: int, max_size: int) -> Position:
+    """One set of a family, of up to ``max_size`` points."""
+    return FAMILIES[name](source, dimension, source.randint(2, max_size))

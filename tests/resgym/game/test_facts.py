@@ -1,0 +1,207 @@
+"""What is true of the game (design, section 1), on the tensor rule."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from resgym.game.positions import random_starts
+from resgym.game.rng import RowRandom
+from resgym.game.rules import is_legal, move
+from resgym.game.spec import MAX_COORDINATE, GameSpec
+from resgym.game.state import state_from_points
+from tests.reference import rule
+from tests.resgym.backends import every_backend, get
+
+Moves = list[tuple[tuple[int, ...], int]]
+
+
+def coords_of(axes: tuple[int, ...], dimension: int) -> torch.Tensor:
+    return torch.tensor([[axis in axes for axis in range(dimension)]])
+
+
+def counts_of(points: rule.Position, spec: GameSpec, moves: Moves) -> list[int]:
+    """Numbers of points after each of the moves."""
+    state = state_from_points(points, spec)
+    counts = [int(state.count)]
+    for axes, axis in moves:
+        coords = coords_of(axes, spec.dimension)
+        state, overflow = move(state, coords, torch.tensor([axis]), spec)
+        assert not bool(overflow)
+        counts.append(int(state.count))
+    return counts
+
+
+@st.composite
+def games(draw):
+    """A start and eight legal moves."""
+    dimension = draw(st.integers(2, 5))
+    point = st.tuples(*[st.integers(0, 12)] * dimension)
+    points = draw(st.lists(point, min_size=1, max_size=10))
+    sets = st.sampled_from(rule.host_actions(dimension))
+    moves = [(axes, draw(st.sampled_from(axes))) for axes in draw(st.lists(sets, max_size=8))]
+    return points, GameSpec(dimension, 12), moves
+
+
+@given(games(), st.data())
+def test_order_of_axes_is_free(game, data):
+    points, spec, moves = game
+    order = data.draw(st.permutations(range(spec.dimension)))
+    changed = [tuple(point[axis] for axis in order) for point in points]
+    mapped = [(tuple(order.index(a) for a in axes), order.index(axis)) for axes, axis in moves]
+    assert counts_of(points, spec, moves) == counts_of(changed, spec, mapped)
+
+
+@given(games(), st.data())
+def test_translation_and_scaling_are_free(game, data):
+    points, spec, moves = game
+    offset = data.draw(st.tuples(*[st.integers(0, 1000)] * spec.dimension))
+    factor = data.draw(st.integers(1, 1000))
+    changed = [tuple(factor * (x + o) for x, o in zip(p, offset, strict=True)) for p in points]
+    assert counts_of(points, spec, moves) == counts_of(changed, spec, moves)
+
+
+@given(games())
+def test_repositioning_changes_no_outcome(game):
+    points, spec, moves = game
+    repositioned = GameSpec(spec.dimension, spec.max_num_points, reposition=True)
+    assert counts_of(points, spec, moves) == counts_of(points, repositioned, moves)
+
+
+@given(games(), st.randoms(use_true_random=False))
+def test_order_of_points_is_free(game, source):
+    points, spec, moves = game
+    shuffled = source.sample(points, len(points))
+    assert counts_of(points, spec, moves) == counts_of(shuffled, spec, moves)
+
+
+@given(games())
+def test_dominance_keeps_a_superset_of_the_vertices_with_the_same_end(game):
+    points, spec, moves = game
+    state, vertices = state_from_points(points, spec), rule.canonical(points, "newton")
+    for axes, axis in moves:
+        assert set(vertices) <= set(state.point_lists()[0])
+        assert bool(state.finished()) == rule.is_finished(vertices)
+        state, _ = move(state, coords_of(axes, spec.dimension), torch.tensor([axis]), spec)
+        vertices = rule.move(vertices, axes, axis, "newton")
+
+
+@every_backend
+def test_mean_number_of_points_of_a_start(backend):
+    spec = GameSpec(3, 20, 20)
+    starts = get(backend, spec).random_starts(spec, RowRandom(torch.arange(20_000)))
+    assert float(starts.count.to(torch.float64).mean()) == pytest.approx(6.2, abs=0.1)
+
+
+def test_true_vertices_are_fewer():
+    spec = GameSpec(3, 20, 20)
+    starts = random_starts(spec, RowRandom(torch.arange(120)))
+    vertices = [len(rule.canonical(points, "newton")) for points in starts.point_lists()]
+    # A standard deviation of 1.3 each: three standard errors.
+    assert sum(vertices) / len(vertices) == pytest.approx(4.8, abs=0.36)
+
+
+def test_floats_would_break_the_rule():
+    """Why the state is exact: two points that differ by one beyond 2^53 are still two."""
+    spec = GameSpec(2, 4)
+    big = 2**55
+    state = state_from_points([(big + 1, 0), (big, 1)], spec)
+    after, _ = move(state, coords_of((0, 1), 2), torch.tensor([1]), spec)
+    # (big + 1, big + 1) and (big, big + 1): the second covers the first only if 1 is not lost.
+    assert after.point_lists() == [[(big, big + 1)]]
+    assert torch.tensor(float(big + 1)).item() == float(big)
+
+
+@pytest.mark.parametrize("dimension", [2, 3, 10])
+@every_backend
+def test_overflow_is_flagged_keeps_the_state_and_never_wraps(backend, dimension):
+    spec = GameSpec(dimension, 4)
+    every = tuple(range(dimension))
+    fits = [(MAX_COORDINATE - (dimension - 1), *[1] * (dimension - 1)), (0, 2, *[0] * dimension)]
+    passes = [(MAX_COORDINATE - (dimension - 2), *[1] * (dimension - 1)), (0, 2, *[0] * dimension)]
+    # All coordinates at the bound: the sum is D * 2^59, the most that is ever computed.
+    most = [(MAX_COORDINATE,) * (dimension - 1) + (0,), (0,) * (dimension - 1) + (MAX_COORDINATE,)]
+    games = [[point[:dimension] for point in game] for game in (fits, passes, most, fits[:1])]
+    state = state_from_points(games, spec)
+    assert state.count.tolist() == [2, 2, 2, 1]
+    coords = coords_of(every, dimension).expand(4, -1)
+    after, overflow = get(backend, spec).move(
+        state, coords, torch.zeros(4, dtype=torch.int64), spec
+    )
+    expected = [rule.overflows(points, every, 0) for points in state.point_lists()]
+    assert overflow.tolist() == expected == [False, True, dimension > 2, False]
+    assert after.point_lists() == [rule.move(p, every, 0) for p in state.point_lists()]
+    assert after.point_lists()[1] == state.point_lists()[1]
+    assert int(after.points.max()) == MAX_COORDINATE
+
+
+@every_backend
+def test_a_game_that_grows_until_it_overflows(backend):
+    """x and y grow like Fibonacci numbers; the bound is met at the exact move and nothing wraps."""
+    spec = GameSpec(3, 4)
+    points = [(1, 2, 0), (1, 1, 1)]  # the last axis keeps them apart
+    state = state_from_points(points, spec)
+    play = get(backend, spec).move
+    flags = []
+    for number in range(200):
+        axes, axis = (0, 1), number % 2
+        flags.append(rule.overflows(points, axes, axis))
+        points = rule.move(points, axes, axis)
+        state, overflow = play(state, coords_of(axes, 3), torch.tensor([axis]), spec)
+        assert bool(overflow) == flags[-1]
+        assert state.point_lists() == [points]
+    # F(85) is just below 2^59; from the first overflow on every move is one.
+    first = flags.index(True)
+    assert 75 <= first <= 90
+    assert flags == [False] * first + [True] * (200 - first)
+
+
+def test_legality():
+    coords = torch.tensor([[1, 1, 0], [1, 1, 0], [0, 1, 0], [0, 0, 0], [1, 1, 1]], dtype=torch.bool)
+    axis = torch.tensor([0, 2, 1, 0, 2])
+    sets = [tuple(row.nonzero()[:, 0].tolist()) for row in coords]
+    expected = [rule.is_legal(*pair) for pair in zip(sets, axis.tolist(), strict=True)]
+    assert is_legal(coords, axis).tolist() == expected == [True, False, False, False, True]
+
+
+@every_backend
+def test_backends_are_equal_bit_by_bit(backend):
+    """Starts, moves and observations of long random games, whatever the sizes."""
+    source = random.Random(5)
+    for dimension, size, value in [(2, 2, 1), (3, 20, 20), (5, 7, 3), (10, 30, 2**31 - 2)]:
+        for reposition in (False, True):
+            spec = GameSpec(dimension, size, value, reposition=reposition)
+            ours, reference = get(backend, spec), get("torch", spec)
+            key = torch.tensor([source.getrandbits(63) for _ in range(64)])
+            state = ours.random_starts(spec, RowRandom(key))
+            expected = reference.random_starts(spec, RowRandom(key))
+            for step in range(30):
+                assert torch.equal(state.points, expected.points)
+                assert torch.equal(state.count, expected.count)
+                for scale in (True, False):
+                    mine, theirs = (b.observe_points(state, scale) for b in (ours, reference))
+                    assert mine.dtype == torch.float32
+                    assert torch.equal(mine, theirs)
+                draws = RowRandom(key + step).integers(2**31, 1 + dimension)
+                coords = draws[:, 1:] % 2 == 1
+                axis = draws[:, 0] % dimension
+                state, flag = ours.move(state, coords, axis, spec)
+                expected, expected_flag = reference.move(expected, coords, axis, spec)
+                assert torch.equal(flag, expected_flag)
+
+
+@every_backend
+def test_starts_do_not_depend_on_the_number_of_rows(backend):
+    spec = GameSpec(3, 4, 2)  # many starts are drawn again
+    play = get(backend, spec)
+    together = play.random_starts(spec, RowRandom(torch.arange(500)))
+    for row in (0, 1, 77, 499):
+        alone = play.random_starts(spec, RowRandom(torch.tensor([row])))
+        assert torch.equal(alone.points[0], together.points[row])
+    reordered = play.random_starts(spec, RowRandom(torch.arange(500).flip(0)))
+    assert torch.equal(reordered.points.flip(0), together.points)
+    assert torch.equal(together.points, random_starts(spec, RowRandom(torch.arange(500))).points)

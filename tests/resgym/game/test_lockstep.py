@@ -1,0 +1,86 @@
+"""The rule on tensors, move by move against the rule in plain Python integers."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+import torch
+
+from resgym.game.spec import GameSpec
+from resgym.kernels import resolve_backend
+from tests.resgym.backends import available, every_backend, get
+from tests.resgym.game.lockstep import Tally, play
+
+SIZES = (1, 2, 3, 5, 8, 13, 20, 35, 50)
+
+
+def play_all(names: Sequence[str], seed: int, moves_per_cell: int, num_moves: int) -> Tally:
+    """All of d = 2..10 and P = 1..50; every other cell repositions."""
+    total = Tally()
+    for dimension in range(2, 11):
+        for index, size in enumerate(SIZES):
+            spec = GameSpec(dimension, size, 20, reposition=(dimension + index) % 2 == 1)
+            source = random.Random(f"{seed} {dimension} {size}")
+            cell = (dimension - 2) * len(SIZES) + index
+            backends = [get(name, spec) for name in names]
+            num_games = max(8, moves_per_cell // 8)
+            if size == 1:  # nothing but finished games: no move of theirs counts
+                total.add(play(backends, spec, source, num_games, num_moves))
+            while size > 1 and total.moves < moves_per_cell * (cell + 1):
+                total.add(play(backends, spec, source, num_games, num_moves))
+    return total
+
+
+@every_backend
+def test_ten_thousand_moves(backend):
+    tally = play_all([backend], 1, 10_000 // 81 + 1, 12)
+    assert tally.moves >= 10_000
+    # The hard cases were met, many times each.
+    assert tally.overflows >= 100
+    assert tally.illegal >= 300
+    assert tally.finished_asked >= 1000
+    assert tally.endings >= 500
+
+
+@pytest.mark.long
+def test_a_million_moves():
+    tally = play_all(available(), 2, 1_000_000 // 81 + 1, 24)
+    assert tally.moves >= 1_000_000
+
+
+@every_backend
+@pytest.mark.parametrize("dimension", [2, 3, 4, 6])
+def test_true_vertices(backend, dimension):
+    spec = GameSpec(dimension, 12, 20, polytope="newton", reposition=dimension % 2 == 0)
+    tally = play([get(backend, spec)], spec, random.Random(dimension), 24, 8 * dimension)
+    assert tally.endings >= 5
+
+
+@pytest.mark.parametrize("broken", ["overflow", "order", "finished"])
+def test_lockstep_notices_a_broken_rule(broken):
+    """A control: each of these small mistakes is found within a few moves."""
+    spec = GameSpec(3, 8, 20)
+    torch_backend = resolve_backend("torch", torch.device("cpu"), spec)
+
+    class Broken:
+        name = "broken"
+
+        @staticmethod
+        def move(state, coords, axis, spec):
+            after, overflow = torch_backend.move(state, coords, axis, spec)
+            points = after.points.clone()
+            if broken == "overflow":
+                return after, torch.zeros_like(overflow)
+            two = after.count >= 2
+            if broken == "order":
+                points[two, 0], points[two, 1] = after.points[two, 1], after.points[two, 0]
+            if broken == "finished":
+                points[:, 0, 0] = torch.where(
+                    state.finished(), points[:, 0, 0] + 1, points[:, 0, 0]
+                )
+            return type(after)(points, after.count), overflow
+
+    with pytest.raises(AssertionError):
+        play([Broken], spec, random.Random(0), 64, 8)

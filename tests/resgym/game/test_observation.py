@@ -1,0 +1,71 @@
+"""What a player sees, against the reference's exact fractions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from resgym.game.observation import observe_points
+from resgym.game.spec import MAX_COORDINATE, GameSpec
+from resgym.game.state import state_from_points
+from tests.reference import rule
+from tests.resgym.backends import every_backend, get
+
+
+@every_backend
+def test_layout_by_hand(backend):
+    spec = GameSpec(3, 4)
+    observe = get(backend, spec).observe_points
+    state = state_from_points([[(0, 2, 1), (4, 0, 0)], [(0, 0, 0)]], spec)
+    assert observe(state, True).tolist() == [
+        [[1, 0, 0], [0, 0.5, 0.25], [-1, -1, -1], [-1, -1, -1]],
+        [[0, 0, 0], [-1, -1, -1], [-1, -1, -1], [-1, -1, -1]],
+    ]
+    assert observe(state, False)[0].tolist() == [
+        [4, 0, 0],
+        [0, 2, 1],
+        [-1, -1, -1],
+        [-1, -1, -1],
+    ]
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 2**40)] * 3), min_size=1, max_size=6), st.booleans())
+def test_every_entry_is_the_nearest_float_of_the_fraction(points, scale):
+    state = state_from_points(points, GameSpec(3, 8))
+    seen = observe_points(state, scale)
+    assert seen.dtype == torch.float32
+    expected = rule.observed(rule.canonical(points), 8, 3, scale)
+    # float(Fraction) is the correctly rounded double, which is then rounded once more.
+    assert seen[0].tolist() == [[float(np.float32(float(x))) for x in row] for row in expected]
+
+
+@every_backend
+def test_huge_coordinates_stay_in_the_unit_box(backend):
+    spec = GameSpec(2, 4)
+    points = [(MAX_COORDINATE, 0), (MAX_COORDINATE - 1, 1), (0, MAX_COORDINATE)]
+    seen = get(backend, spec).observe_points(state_from_points(points, spec), True)
+    assert float(seen.max()) == 1.0
+    assert float(seen.min()) == -1.0
+    for row, expected in zip(seen[0].tolist(), rule.observed(points, 4, 2), strict=True):
+        assert row == pytest.approx([float(x) for x in expected], rel=2**-23, abs=0)
+
+
+@every_backend
+def test_observation_is_a_new_tensor_and_the_state_stays(backend):
+    spec = GameSpec(2, 3)
+    state = state_from_points([(3, 0), (0, 1)], spec)
+    for scale in (True, False):
+        seen = get(backend, spec).observe_points(state, scale)
+        seen.fill_(9)
+        assert state.point_lists() == [[(3, 0), (0, 1)]]
+
+
+def test_history_does_not_show():
+    """Equal positions look equal, however they came about."""
+    spec = GameSpec(2, 5)
+    one = state_from_points([(2, 0), (0, 3), (9, 9)], spec)
+    two = state_from_points([(0, 3), (2, 3), (2, 0)], spec)
+    assert torch.equal(observe_points(one), observe_points(two))

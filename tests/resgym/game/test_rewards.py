@@ -1,0 +1,75 @@
+"""Rewards of one move, worked out by hand."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from resgym.game.rewards import REWARDS, Transition, resolve_reward, role_reward
+from resgym.game.rules import move
+from resgym.game.spec import GameSpec
+from resgym.game.state import state_from_points
+
+SPEC = GameSpec(2, 4)
+
+
+def transition(role: str) -> Transition:
+    """Three games of two axes: x^2 + y^3 with y, with x, and three points with x.
+
+    (2, 0), (0, 3) -> (2, 2), (0, 3): nothing removed. -> (2, 0), (3, 3): one of two, the end.
+    (3, 0), (1, 1), (0, 3) -> (3, 0), (2, 1), (3, 3): the last is covered, two stay.
+    """
+    cusp = [(2, 0), (0, 3)]
+    before = state_from_points([cusp, cusp, [(3, 0), (1, 1), (0, 3)]], SPEC)
+    coords = torch.ones(3, 2, dtype=torch.bool)
+    axis = torch.tensor([1, 0, 0])
+    after, _ = move(before, coords, axis, SPEC)
+    return Transition(before, coords, axis, after, after.finished(), role)
+
+
+HOST = {
+    "terminal": [0.0, 1.0, 0.0],
+    "step": [-1.0, -1.0, -1.0],
+    "survival": [-1.0, 0.0, -1.0],
+    "points": [0.0, 1.0, 1.0],
+}
+
+
+def test_the_moves_are_what_was_worked_out():
+    after = transition("host").after
+    assert after.point_lists() == [[(2, 2), (0, 3)], [(2, 0)], [(3, 0), (2, 1)]]
+    assert sorted(REWARDS) == sorted(HOST)
+
+
+@pytest.mark.parametrize("name", sorted(HOST))
+def test_named_rewards(name):
+    host = role_reward(name, transition("host"))
+    agent = role_reward(name, transition("agent"))
+    assert host.dtype == agent.dtype == torch.float32
+    assert host.tolist() == HOST[name]
+    assert torch.equal(host + agent, torch.zeros(3))
+
+
+def test_a_callable_gives_the_reward_of_its_role_itself():
+    seen = []
+
+    def reward(move: Transition) -> torch.Tensor:
+        seen.append(move.role)
+        return move.axis * (10 if move.role == "host" else 1)
+
+    assert role_reward(reward, transition("host")).tolist() == [10.0, 0.0, 0.0]
+    agent = role_reward(reward, transition("agent"))
+    assert agent.tolist() == [1.0, 0.0, 0.0]
+    assert agent.dtype == torch.float32
+    assert seen == ["host", "agent"]
+
+
+def test_bad_rewards():
+    with pytest.raises(ValueError, match=r"^reward must be one of \['points', .*, got 'win'$"):
+        resolve_reward("win")
+    with pytest.raises(TypeError, match=r"^reward must be a name or a callable, got 3$"):
+        resolve_reward(3)
+    with pytest.raises(ValueError, match=r"^reward must return a tensor \[3\], got \(3, 1\)$"):
+        role_reward(lambda move: move.axis[:, None], transition("host"))
+    with pytest.raises(ValueError, match=r"^reward must return a tensor \[3\], got float$"):
+        role_reward(lambda move: 1.0, transition("host"))

@@ -1,0 +1,195 @@
+"""Random numbers against the published algorithm, and against what uniform means."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from resgym.game.rng import RowRandom, Stream, derive_seed, mix64
+from tests.resgym.game import splitmix
+
+SEEDS = st.integers(0, 2**63 - 1)
+SMALL = st.integers(0, 10**6)
+WORDS_64 = st.integers(-(2**63), 2**63 - 1)
+
+
+def column(*values: int) -> torch.Tensor:
+    return torch.tensor(values, dtype=torch.int64)
+
+
+# The first outputs of SplitMix64, as published with the algorithm (java.util.SplittableRandom,
+# and the test vectors that xoshiro's authors and others give for it).
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        (0, [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F, 0xF88BB8A8724C81EC]),
+        (
+            1234567,
+            [
+                6457827717110365317,
+                3203168211198807973,
+                9817491932198370423,
+                4593380528125082431,
+                16408922859458223821,
+            ],
+        ),
+    ],
+)
+def test_words_are_those_of_splitmix64(state, expected):
+    drawn = RowRandom(column(state)).words(len(expected))[0].tolist()
+    assert [word % 2**64 for word in drawn] == expected
+    generator = splitmix.words(state)
+    assert [next(generator) for _ in expected] == expected
+    assert RowRandom(column(state)).words()[0].item() % 2**64 == expected[0]
+
+
+@given(st.lists(WORDS_64, min_size=1, max_size=20))
+def test_finaliser_on_any_bits(values):
+    expected = [splitmix.signed(splitmix.finalise(value)) for value in values]
+    assert mix64(column(*values)).tolist() == expected
+
+
+@given(SEEDS, SMALL, SMALL, st.integers(0, 3))
+def test_keys_absorb_seed_episode_step_and_stream(seed, episode, step, stream):
+    rng = RowRandom.for_step(column(seed), column(episode), column(step), stream)
+    key = splitmix.step_key(seed, episode, step, stream)
+    assert rng.key.tolist() == [splitmix.signed(key)]
+    at = RowRandom.for_episode(column(seed), column(episode)).at(step, stream)
+    assert at.key.tolist() == rng.key.tolist()
+    assert rng.split(7).key.tolist() == [splitmix.signed(splitmix.absorb(key, 7))]
+
+
+@given(WORDS_64, st.lists(st.integers(1, 2**31), min_size=1, max_size=6), st.integers(1, 9))
+def test_integers_and_floats_come_from_the_words(key, highs, n):
+    rows = RowRandom(column(*[key] * len(highs)))
+    words = list(itertools.islice(splitmix.words(key % 2**64), n))
+    expected = [[splitmix.integer(word, high) for word in words] for high in highs]
+    high = column(*highs)
+    assert rows.integers(high, n).tolist() == expected
+    assert rows.integers(high).tolist() == [row[0] for row in expected]
+    assert rows.integers(highs[0], n)[0].tolist() == expected[0]
+    uniform = rows.uniform(n)
+    assert uniform.dtype == torch.float32
+    assert uniform[0].tolist() == [(word >> 40) / 2**24 for word in words]
+    assert rows.uniform()[0].item() == (words[0] >> 40) / 2**24
+
+
+@given(WORDS_64, st.integers(1, 2**31))
+def test_integers_stay_below_the_upper_end(key, high):
+    drawn = RowRandom(column(key)).integers(high, 50)
+    assert int(drawn.min()) >= 0
+    assert int(drawn.max()) < high
+    assert not bool(RowRandom(column(key)).integers(1, 50).any())
+
+
+def test_uniform_never_reaches_one():
+    # The largest 24 bits of a word give the largest value.
+    assert float(torch.tensor(2**24 - 1).to(torch.float32) * 2.0**-24) < 1.0
+    assert float(RowRandom(torch.arange(10_000)).uniform(20).max()) < 1.0
+
+
+@given(st.lists(SEEDS, min_size=2, max_size=12), SMALL, SMALL)
+def test_a_row_does_not_depend_on_the_others(seeds, episode, step):
+    episodes, steps = column(*[episode] * len(seeds)), column(*[step] * len(seeds))
+    together = RowRandom.for_step(column(*seeds), episodes, steps, Stream.HOST)
+    for row, seed in enumerate(seeds):
+        alone = RowRandom.for_step(column(seed), column(episode), column(step), Stream.HOST)
+        assert alone.words(5).tolist() == together.words(5)[row : row + 1].tolist()
+        assert together.select(column(row)).integers(9).tolist() == alone.integers(9).tolist()
+
+
+def test_drawing_advances_nothing():
+    rng = RowRandom(column(3, 4))
+    assert torch.equal(rng.integers(1000, 6), rng.integers(1000, 6))
+    assert rng.integers(1000, 6)[:, :3].tolist() == rng.integers(1000, 3).tolist()
+
+
+def surprise(counts: torch.Tensor) -> float:
+    """Distance of Pearson's chi-square from its mean, in standard deviations."""
+    counts = counts.to(torch.float64).flatten()
+    expected = counts.sum() / len(counts)
+    free = len(counts) - 1
+    return (float(((counts - expected) ** 2 / expected).sum()) - free) / math.sqrt(2 * free)
+
+
+def test_the_statistic_notices_a_small_bias():
+    drawn = RowRandom(torch.arange(200_000)).integers(21)
+    assert abs(surprise(drawn.bincount(minlength=21))) < 4
+    drawn[:2000] = 5
+    assert surprise(drawn.bincount(minlength=21)) > 10
+
+
+ALONG = {
+    "rows with neighbouring seeds": lambda i: RowRandom.for_step(i, i * 0, i * 0, Stream.HOST),
+    "episodes of one row": lambda i: RowRandom.for_step(i * 0 + 7, i, i * 0, Stream.HOST),
+    "steps of one episode": lambda i: RowRandom.for_step(i * 0 + 7, i * 0, i, Stream.AGENT),
+    "splits": lambda i: RowRandom(
+        torch.cat([RowRandom(i[:1]).split(int(k)).key for k in i[:5000]])
+    ),
+    "words of one key": lambda i: RowRandom(RowRandom(column(11)).words(len(i))[0]),
+}
+
+
+@pytest.mark.parametrize("along", ALONG)
+def test_uniform_along_every_counter(along):
+    rng = ALONG[along](torch.arange(200_000))
+    for high in (2, 3, 21, 64):
+        drawn = rng.integers(high)
+        assert abs(surprise(drawn.bincount(minlength=high))) < 4
+        # Neighbours are independent: all pairs of values come equally often.
+        pairs = drawn[:-1] * high + drawn[1:]
+        assert abs(surprise(pairs.bincount(minlength=high * high))) < 4
+    assert abs(float(rng.uniform().mean()) - 0.5) < 4 / math.sqrt(12 * len(rng.key))
+
+
+def test_streams_of_one_step_are_unrelated():
+    row = torch.arange(200_000)
+    streams = (Stream.START, Stream.HOST, Stream.AGENT, Stream.USER)
+    assert len(set(streams)) == 4
+    drawn = [RowRandom.for_step(row, row * 0, row * 0, each).integers(8) for each in streams]
+    for first, second in itertools.combinations(drawn, 2):
+        assert abs(surprise((first * 8 + second).bincount(minlength=64))) < 4
+
+
+def test_keys_of_different_counters_do_not_meet():
+    keys = {
+        int(key)
+        for seed in range(12)
+        for episode in range(10)
+        for step in range(10)
+        for stream in range(4)
+        for key in RowRandom.for_step(column(seed), column(episode), column(step), stream).key
+    }
+    assert len(keys) == 12 * 10 * 10 * 4
+
+
+@given(st.integers(0, 2**70), st.lists(st.integers(-(2**63), 2**63), max_size=4))
+def test_derived_seeds(seed, words):
+    key = splitmix.finalise(seed + splitmix.GAMMA)
+    for word in words:
+        key = splitmix.absorb(key, word)
+    assert derive_seed(seed, *words) == key >> 1
+    assert 0 <= derive_seed(seed, *words) < 2**63
+    assert derive_seed(seed, *words, 0) != derive_seed(seed, *words)
+
+
+def test_derived_seeds_are_different():
+    seeds = {derive_seed(seed, word) for seed in range(200) for word in range(200)}
+    assert len(seeds) == 200 * 200
+    assert derive_seed(1, 2) != derive_seed(2, 1)
+
+
+def test_no_global_generator_is_used():
+    torch.manual_seed(0)
+    before = torch.random.get_rng_state()
+    rng = RowRandom(torch.arange(4))
+    first = rng.integers(100, 5), rng.uniform(3)
+    assert torch.equal(before, torch.random.get_rng_state())
+    torch.manual_seed(1)
+    assert torch.equal(first[0], rng.integers(100, 5))
+    assert torch.equal(first[1], rng.uniform(3))

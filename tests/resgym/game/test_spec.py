@@ -1,0 +1,118 @@
+"""Sizes and options of a game, and how often a finished start is drawn again."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from resgym.game.spec import MAX_COORDINATE, GameSpec, check_integer
+from tests.reference import rule
+
+
+def test_defaults_are_the_standard_game():
+    spec = GameSpec()
+    assert dataclasses.astuple(spec) == (3, 20, 20, "dominance", False)
+    assert spec.num_host_actions == 4
+    assert MAX_COORDINATE == rule.MAX_COORDINATE == 2**59
+    # A sum over all axes still fits before it is looked at.
+    assert 10 * MAX_COORDINATE < 2**63
+
+
+@pytest.mark.parametrize("dimension", range(2, 11))
+def test_number_of_host_actions(dimension):
+    assert GameSpec(dimension).num_host_actions == len(rule.host_actions(dimension))
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "allowed"),
+    [
+        ("dimension", 1, "between 2 and 10"),
+        ("dimension", 0, "between 2 and 10"),
+        ("dimension", -3, "between 2 and 10"),
+        ("dimension", 11, "between 2 and 10"),
+        ("max_num_points", 0, "between 1 and 1024"),
+        ("max_num_points", -1, "between 1 and 1024"),
+        ("max_num_points", 1025, "between 1 and 1024"),
+        ("max_value", 0, "between 1 and 2147483646"),
+        ("max_value", -20, "between 1 and 2147483646"),
+        ("max_value", 2**31, "between 1 and 2147483646"),
+        ("polytope", "hull", r"\['dominance', 'newton'\]"),
+    ],
+)
+def test_impossible_values_are_refused(field, value, allowed):
+    with pytest.raises(ValueError, match=rf"^{field} must be .*{allowed}, got {value!r}$"):
+        GameSpec(**{field: value})
+
+
+@pytest.mark.parametrize("field", ["dimension", "max_num_points", "max_value", "reposition"])
+@pytest.mark.parametrize("value", [3.0, "3", None, float("nan"), np.float64(3), [3]])
+def test_wrong_types_are_refused(field, value):
+    with pytest.raises(TypeError, match=rf"^{field} must be .*, got "):
+        GameSpec(**{field: value})
+
+
+def test_booleans_are_no_integers_and_numpy_integers_are():
+    with pytest.raises(TypeError, match="dimension must be an integer, got True"):
+        GameSpec(dimension=True)
+    spec = GameSpec(dimension=np.int32(4), max_num_points=np.int64(7), max_value=np.uint8(9))
+    assert (spec.dimension, spec.max_num_points, spec.max_value) == (4, 7, 9)
+    assert all(type(value) is int for value in (spec.dimension, spec.max_num_points))
+
+
+def test_spec_is_frozen_and_comparable():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        GameSpec().dimension = 4
+    assert GameSpec(4, 10) == GameSpec(dimension=4, max_num_points=10)
+    assert len({GameSpec(), GameSpec(3), GameSpec(4)}) == 2
+
+
+def test_check_integer_messages():
+    assert check_integer("games", 5, 1) == 5
+    with pytest.raises(ValueError, match=r"^games must be at least 1, got 0$"):
+        check_integer("games", 0, 1)
+    with pytest.raises(ValueError, match=r"^games must be between 1 and 9, got 10$"):
+        check_integer("games", 10, 1, 9)
+    with pytest.raises(TypeError, match=r"^games must be an integer, got 1.5 \(float\)$"):
+        check_integer("games", 1.5, 1)
+
+
+def finished_bound(spec: GameSpec) -> Fraction:
+    """P[some point is <= all others] is at most P * (E over v of ((V - v)/V)^(P-1))^D."""
+    values, others = spec.max_value + 1, spec.max_num_points - 1
+    axis = sum(Fraction(values - v, values) ** others for v in range(values)) / values
+    return spec.max_num_points * axis**spec.dimension
+
+
+@pytest.mark.parametrize(
+    "sizes", [(3, 20, 20), (2, 20, 20), (2, 5, 3), (3, 2, 20), (4, 10, 5), (10, 50, 100), (2, 3, 9)]
+)
+def test_start_attempts_are_the_least_that_make_the_fixed_start_impossible(sizes):
+    spec = GameSpec(*sizes)
+    bound, attempts = finished_bound(spec), spec.start_attempts
+    if bound < Fraction(9, 10):
+        assert bound**attempts < Fraction(1, 10**12) or attempts == 256
+        assert attempts == 1 or bound ** (attempts - 1) >= Fraction(1, 10**12)
+    else:
+        assert attempts == 256
+
+
+@pytest.mark.parametrize("sizes", [(2, 2, 1), (2, 3, 2), (3, 2, 2), (2, 4, 1)])
+def test_the_bound_is_one(sizes):
+    spec = GameSpec(*sizes)
+    point = list(itertools.product(range(spec.max_value + 1), repeat=spec.dimension))
+    draws = list(itertools.product(point, repeat=spec.max_num_points))
+    finished = sum(rule.is_finished(rule.canonical(list(draw))) for draw in draws)
+    assert Fraction(finished, len(draws)) <= finished_bound(spec)
+
+
+def test_start_attempts_of_huge_and_of_tiny_ranges():
+    # Above 4096 values an integral replaces the sum; it stays on the safe side and near it.
+    below, above = GameSpec(3, 20, 4095).start_attempts, GameSpec(3, 20, 4096).start_attempts
+    assert below <= above <= below + 1
+    assert GameSpec(3, 20, 2**31 - 2).start_attempts <= above
+    assert GameSpec(2, 2, 1).start_attempts == 256
+    assert GameSpec(3, 1, 20).start_attempts == 256

@@ -1,0 +1,138 @@
+"""Positions as tensors: what they are made from, their canonical layout, and their helpers."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from resgym.game.spec import MAX_COORDINATE, GameSpec
+from resgym.game.state import GameState, state_from_points, where_state
+from tests.reference import rule
+
+EXAMPLE = [(5, 0, 1), (1, 5, 1), (0, 25, 0), (0, 0, 4)]
+
+
+@st.composite
+def positions(draw, max_games=1, high=6):
+    """A spec and a list of games, each a list of points, ties and repeats likely."""
+    dimension = draw(st.integers(2, 5))
+    point = st.tuples(*[st.integers(0, high)] * dimension)
+    games = draw(st.lists(st.lists(point, min_size=1, max_size=9), min_size=1, max_size=max_games))
+    return GameSpec(dimension, draw(st.integers(9, 12)), 20), games
+
+
+@given(positions(max_games=5))
+def test_states_are_those_of_the_reference(case):
+    spec, games = case
+    state = state_from_points(games, spec)
+    assert state.point_lists() == [rule.canonical(points) for points in games]
+    assert state.num_games == len(games)
+    assert state.points.shape == (len(games), spec.max_num_points, spec.dimension)
+    assert state.points.dtype == state.count.dtype == torch.int64
+    alive = state.alive()
+    assert torch.equal(alive.sum(1), state.count)
+    assert bool((state.points[~alive] == -1).all())
+    assert bool((state.points[alive] >= 0).all())
+    assert state.finished().tolist() == [rule.is_finished(rule.canonical(g)) for g in games]
+
+
+@given(positions(), st.randoms(use_true_random=False))
+def test_order_and_repetition_of_points_do_not_matter(case, source):
+    spec, (points,) = case
+    shuffled = source.sample(points, len(points)) + [points[0]] * (9 - len(points))
+    first, second = state_from_points(points, spec), state_from_points(shuffled, spec)
+    assert torch.equal(first.points, second.points)
+    assert torch.equal(first.count, second.count)
+
+
+def forms(points: list) -> dict:
+    return {
+        "list of tuples": points,
+        "list of lists": [list(p) for p in points],
+        "tuple": tuple(points),
+        "array": np.array(points),
+        "small array": np.array(points, dtype=np.uint8),
+        "tensor": torch.tensor(points),
+        "int32 tensor": torch.tensor(points, dtype=torch.int32),
+        "list of arrays": [np.array(p) for p in points],
+        "games": [points],
+        "array of games": np.array([points]),
+        "padded array": np.array([*points, (-1,) * 3, (-1,) * 3]),
+        "numpy integers": [[np.int16(x) for x in p] for p in points],
+    }
+
+
+@pytest.mark.parametrize("form", forms(EXAMPLE))
+def test_every_form_of_one_game(form):
+    state = state_from_points(forms(EXAMPLE)[form], GameSpec())
+    assert state.point_lists() == [EXAMPLE]
+
+
+def test_several_games_may_differ_in_length():
+    games = [EXAMPLE, [(1, 1, 1)], [(2, 0, 0), (0, 3, 0)]]
+    state = state_from_points(games, GameSpec(3, 4))
+    assert state.point_lists() == games
+    assert state.count.tolist() == [4, 1, 2]
+    assert state_from_points(tuple(games), GameSpec(3, 4)).point_lists() == games
+
+
+def test_an_observation_of_integers_can_be_read_back():
+    spec = GameSpec(3, 6)
+    state = state_from_points([EXAMPLE, [(1, 1, 1)]], spec)
+    again = state_from_points(state.points, spec)
+    assert torch.equal(again.points, state.points)
+    assert torch.equal(again.count, state.count)
+
+
+def test_given_points_are_not_written_to():
+    array = np.array([(9, 9, 9), (1, 2, 3), (1, 2, 3)])
+    tensor = torch.from_numpy(array.copy())
+    state_from_points(array, GameSpec())
+    state_from_points(tensor, GameSpec())
+    assert array.tolist() == tensor.tolist() == [[9, 9, 9], [1, 2, 3], [1, 2, 3]]
+
+
+def test_largest_coordinate_is_kept_exactly():
+    state = state_from_points([(MAX_COORDINATE, 0), (MAX_COORDINATE - 1, 1)], GameSpec(2))
+    assert state.point_lists() == [[(2**59, 0), (2**59 - 1, 1)]]
+
+
+def test_reposition_at_the_start():
+    state = state_from_points([(5, 7), (6, 3)], GameSpec(2, reposition=True))
+    assert state.point_lists() == [[(1, 0), (0, 4)]]
+
+
+def test_where_and_select_take_whole_rows():
+    spec = GameSpec(2, 4)
+    first = state_from_points([[(1, 0), (0, 1)], [(2, 2)], [(3, 0), (0, 3)]], spec)
+    second = state_from_points([[(9, 9)], [(8, 0), (0, 8)], [(7, 7)]], spec)
+    mixed = where_state(torch.tensor([True, False, True]), first, second)
+    assert mixed.point_lists() == [[(1, 0), (0, 1)], [(8, 0), (0, 8)], [(3, 0), (0, 3)]]
+    assert mixed.count.tolist() == [2, 2, 2]
+    assert mixed.select(torch.tensor([2, 0])).point_lists() == [[(3, 0), (0, 3)], [(1, 0), (0, 1)]]
+    only = mixed.select(torch.tensor([False, True, False]))
+    assert only.point_lists() == [[(8, 0), (0, 8)]]
+    only.points.fill_(5)
+    assert mixed.point_lists()[1] == [(8, 0), (0, 8)]
+    assert isinstance(mixed.to("cpu"), GameState)
+    assert mixed.device == torch.device("cpu")
+
+
+def test_many_points_of_one_game():
+    """More points than a byte counts: the counters of the pruning must be wide enough."""
+    size = 300
+    spec = GameSpec(2, size)
+    chain = [(size - k, k) for k in range(size)]
+    state = state_from_points(random.Random(0).sample(chain, size), spec)
+    assert state.count.tolist() == [size]
+    assert state.point_lists()[0] == chain
+    # One point below all of them, in any row.
+    for row in (0, 255, 256, size - 1):
+        points = list(chain)
+        points[row] = (0, 0)
+        assert state_from_points(points, spec).point_lists() == [[(0, 0)]]

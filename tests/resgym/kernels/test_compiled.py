@@ -1,0 +1,176 @@
+"""The cache of compiled functions: damaged, stale, unwritable, and used by several processes."""
+
+from __future__ import annotations
+
+import errno
+import importlib.util
+import itertools
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+numba = pytest.importorskip("numba")
+
+from resgym.kernels import compiled  # noqa: E402
+
+SOURCE = """
+import sys
+from resgym.kernels.compiled import compiled, inlined
+
+@inlined
+def helper(x):
+    return x + {number}
+
+@compiled
+def function(x):
+    return 2 * helper(x)
+
+if __name__ == "__main__":
+    print(function(1))
+"""
+
+numbers = itertools.count()
+
+
+@pytest.fixture(autouse=True)
+def every_warning_anew() -> None:
+    compiled._warn.cache_clear()
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    def write(number: int = 3) -> Path:
+        path = tmp_path / "sample.py"
+        path.write_text(SOURCE.format(number=number))
+        os.utime(path, (1, 1))
+        return path
+
+    return write
+
+
+def load(path: Path) -> Any:
+    """The function of the module as a new process would find it."""
+    spec = importlib.util.spec_from_file_location(f"sample_{next(numbers)}", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.function
+
+
+def files(path: Path) -> list[Path]:
+    return sorted((path.parent / "__pycache__").glob("*.kernel"))
+
+
+def hits(function: Any) -> int:
+    return sum(function.stats.cache_hits.values())
+
+
+def test_the_second_process_compiles_nothing(write: Callable[..., Path]) -> None:
+    path = write()
+    first, second = load(path), load(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert first(1) == second(1) == 8
+    assert hits(first) == 0
+    assert hits(second) == 1
+    assert len(files(path)) == 1
+
+
+@pytest.mark.parametrize("damage", ["empty", "half", "one bit", "another file"])
+def test_a_damaged_file_is_replaced(write: Callable[..., Path], damage: str) -> None:
+    path = write()
+    load(path)(1)
+    (file,) = files(path)
+    content = file.read_bytes()
+    damaged = {
+        "empty": b"",
+        "half": content[: len(content) // 2],
+        "one bit": content[:-100] + bytes([content[-100] ^ 1]) + content[-99:],
+        "another file": b"\x00" * 32 + content,
+    }[damage]
+    file.write_bytes(damaged)
+    function = load(path)
+    with pytest.warns(RuntimeWarning, match="compiling again .*is damaged") as record:
+        assert function(1) == 8
+    assert len(record) == 1
+    assert str(file) in str(record[0].message)
+    again = load(path)
+    assert again(1) == 8
+    assert hits(again) == 1, "the good file was not put in the place of the bad one"
+
+
+def test_a_change_of_what_it_is_made_of(write: Callable[..., Path]) -> None:
+    """Numba looks at the time and size of one file; here both stay the same."""
+    path = write(number=3)
+    assert load(path)(1) == 8
+    path = write(number=5)
+    assert load(path)(1) == 12
+
+
+def test_a_folder_that_cannot_be_written(
+    write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write()
+    (path.parent / "__pycache__").write_text("a file, no folder")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(path))
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    with pytest.warns(RuntimeWarning, match="there is no cache, compiling in memory"):
+        function = load(path)
+    assert function(1) == 8
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EACCES, errno.EROFS])
+def test_a_disk_that_refuses_the_file(
+    write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    path = write()
+
+    def refuse(*_: Any) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(compiled.os, "replace", refuse)
+    function = load(path)
+    with pytest.warns(RuntimeWarning, match="cannot be written, compiled in memory"):
+        assert function(1) == 8
+    assert function(2) == 10
+    left = [file for file in (path.parent / "__pycache__").iterdir() if "kernel" in file.name]
+    assert left == [], "a part of a file was left behind"
+
+
+def test_several_processes_at_once(write: Callable[..., Path]) -> None:
+    path = write()
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-W", "error", str(path)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+        for _ in range(3)
+    ]
+    results = [run.communicate(timeout=300) for run in runs]
+    assert [out.strip() for out, _ in results] == ["8"] * 3, results
+    assert len(files(path)) == 1
+    again = load(path)
+    assert again(1) == 8
+    assert hits(again) == 1
+
+
+def test_numba_without_the_parts_that_the_cache_uses(
+    write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another version of numba may have other insides: then there is no cache, and no error."""
+    monkeypatch.delattr(compiled._Cache, "__init__")
+    monkeypatch.setattr(compiled.FunctionCache, "__init__", lambda self: None)
+    path = write()
+    with pytest.warns(RuntimeWarning, match="there is no cache"):
+        function = load(path)
+    assert function(1) == 8

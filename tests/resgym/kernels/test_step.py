@@ -1,0 +1,307 @@
+"""Whole steps by the compiled pass against the same steps in parts, bit for bit."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from gymnasium.vector import AutoresetMode
+
+import resgym
+from resgym.envs.one_pass import step_in_one_pass
+from resgym.game.spec import MAX_COORDINATE
+
+pytest.importorskip("numba")
+
+IDS = ("resgym/Hironaka-v0", "resgym/HironakaHost-v0", "resgym/HironakaAgent-v0")
+MODES = tuple(AutoresetMode)
+REWARDS = ("terminal", "step", "survival", "points")
+AGENTS = ("random", "choose_first", "choose_last")
+HOSTS = ("random", "random_pair", "all_coord", "zeillinger", "zeillinger_lex")
+
+
+def make(env_id: str, backend: str, num_envs: int = 6, **kwargs: Any) -> Any:
+    return gymnasium.make_vec(env_id, num_envs=num_envs, backend=backend, **kwargs)
+
+
+def leaves(tree: Any, name: str = "") -> dict[str, np.ndarray]:
+    """Everything in nested dicts, floats as integers: 0 and -0 differ, NaN equals itself."""
+    if isinstance(tree, tuple):
+        tree = dict(enumerate(tree))
+    if isinstance(tree, dict):
+        return {k: v for key in tree for k, v in leaves(tree[key], f"{name}/{key}").items()}
+    array = np.asarray(tree)
+    if array.dtype == np.float32:
+        array = array.view(np.int32)
+        name = f"{name} (float32)"
+    return {name: array}
+
+
+def assert_same(expected: Any, found: Any, where: str) -> None:
+    a, b = leaves(expected), leaves(found)
+    assert list(a) == list(b), where
+    for name in a:
+        assert a[name].dtype == b[name].dtype, f"{where}{name}"
+        assert a[name].shape == b[name].shape, f"{where}{name}"
+        assert np.array_equal(a[name], b[name]), f"{where}{name}"
+
+
+def as_dict(result: tuple[Any, ...]) -> dict[str, Any]:
+    names = ("observation", "reward", "terminated", "truncated", "info")
+    return dict(zip(names, result, strict=True))
+
+
+def actions_for(env: Any, step: int, illegal: bool) -> np.ndarray:
+    """Legal actions, or in some rows others, the same for the same masks."""
+    random = np.random.default_rng(step)
+    masks = np.asarray(env.action_masks())
+    chosen = np.array([random.choice(np.flatnonzero(m)) if m.any() else 0 for m in masks])
+    if illegal:
+        wild = random.integers(-3, masks.shape[1] + 3, len(chosen))
+        chosen = np.where(random.random(len(chosen)) < 0.3, wild, chosen)
+    return chosen.astype(np.int64)
+
+
+def play_both(
+    env_id: str, steps: int = 60, illegal: bool = False, seed: int = 5, **kwargs: Any
+) -> dict[str, int]:
+    """Steps both backends side by side; returns how often what happened."""
+    torch_env, numba_env = make(env_id, "torch", **kwargs), make(env_id, "numba", **kwargs)
+    seen = {"terminated": 0, "truncated": 0, "overflow": 0}
+    assert_same(torch_env.reset(seed=seed), numba_env.reset(seed=seed), "reset")
+    for step in range(steps):
+        ended = np.asarray(torch_env.unwrapped._ended)
+        if torch_env.unwrapped.autoreset_mode == AutoresetMode.DISABLED and ended.any():
+            options = {"reset_mask": ended}
+            assert_same(
+                torch_env.reset(options=options), numba_env.reset(options=options), f"{step} "
+            )
+        actions = actions_for(torch_env, step, illegal)
+        expected, found = as_dict(torch_env.step(actions)), as_dict(numba_env.step(actions))
+        assert_same(expected, found, f"step {step}: ")
+        assert_same(
+            torch_env.unwrapped.state_dict(), numba_env.unwrapped.state_dict(), f"after {step}: "
+        )
+        for name in ("terminated", "truncated"):
+            seen[name] += int(np.asarray(expected[name]).sum())
+        seen["overflow"] += int(np.asarray(expected["info"]["overflow"]).sum())
+    return seen
+
+
+@pytest.fixture
+def only_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails a test in which the compiled environment takes a step in parts."""
+    from resgym.envs.autoreset import TensorVectorEnv
+
+    in_parts = TensorVectorEnv._step_in_parts
+
+    def guarded(self: Any, values: Any, actions: Any) -> Any:
+        assert self.table.backend.name == "torch", "a step was not taken in one pass"
+        return in_parts(self, values, actions)
+
+    monkeypatch.setattr(TensorVectorEnv, "_step_in_parts", guarded)
+
+
+@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("reward", REWARDS)
+@pytest.mark.parametrize("env_id", IDS)
+def test_ids_modes_and_rewards(env_id: str, mode: AutoresetMode, reward: str) -> None:
+    seen = play_both(env_id, reward=reward, autoreset_mode=mode, max_episode_steps=9)
+    assert seen["terminated"] > 3
+    assert seen["truncated"] > 3
+
+
+@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.parametrize("invalid_action", ["noop", "penalty", "terminate"])
+@pytest.mark.parametrize(("env_id", "mode"), list(itertools.product(IDS, MODES)))
+def test_illegal_actions(env_id: str, mode: AutoresetMode, invalid_action: str) -> None:
+    play_both(
+        env_id,
+        illegal=True,
+        invalid_action=invalid_action,
+        autoreset_mode=mode,
+        max_episode_steps=12,
+        reward="step",
+    )
+
+
+@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.parametrize("dimension", [2, 3, 6, 10])
+@pytest.mark.parametrize("opponent", AGENTS)
+def test_agents(opponent: str, dimension: int) -> None:
+    play_both("resgym/HironakaHost-v0", opponent=opponent, dimension=dimension, max_num_points=9)
+
+
+@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.parametrize("dimension", [2, 3, 6, 10])
+@pytest.mark.parametrize("opponent", HOSTS)
+def test_hosts(opponent: str, dimension: int) -> None:
+    play_both("resgym/HironakaAgent-v0", opponent=opponent, dimension=dimension, max_num_points=9)
+
+
+@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"max_num_points": 2, "max_value": 1},
+        {"max_num_points": 50, "max_value": 2**31 - 2},
+        {"dimension": 10, "max_num_points": 50},
+        {"reposition": True, "scale_observation": False},
+        {"max_episode_steps": None, "num_envs": 1},
+        {"output": "numpy"},
+    ],
+    ids=str,
+)
+def test_sizes_and_options(env_id: str, options: dict[str, Any]) -> None:
+    play_both(env_id, **options)
+
+
+@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize("mode", MODES)
+def test_overflow(env_id: str, mode: AutoresetMode) -> None:
+    top = MAX_COORDINATE
+    points = [[top, top - 1, 0], [top - 1, top, 1], [0, 1, top], [1, 0, top - 1]]
+    kwargs: dict[str, Any] = {"max_num_points": 4, "autoreset_mode": mode}
+    a, b = make(env_id, "torch", **kwargs), make(env_id, "numba", **kwargs)
+    overflows = 0
+    for round_ in range(12):
+        options = {"points": points}
+        assert_same(
+            a.reset(seed=round_, options=options), b.reset(seed=round_, options=options), "reset"
+        )
+        for step in range(2):
+            if mode == AutoresetMode.DISABLED and bool(a.unwrapped._ended.any()):
+                break
+            actions = actions_for(a, 10 * round_ + step, illegal=False)
+            expected, found = as_dict(a.step(actions)), as_dict(b.step(actions))
+            assert_same(expected, found, f"round {round_}: ")
+            overflows += int(expected["info"]["overflow"].sum())
+            assert bool((expected["truncated"] >= expected["info"]["overflow"]).all())
+    assert overflows > 5
+
+
+@pytest.mark.usefixtures("only_in_one_pass")
+def test_smaller_starts() -> None:
+    envs = [make("resgym/HironakaHost-v0", name) for name in ("torch", "numba")]
+    for env in envs:
+        env.reset(seed=1)
+        env.unwrapped.set_stage(num_points=4, max_value=3)
+    for step in range(60):
+        actions = actions_for(envs[0], step, illegal=False)
+        assert_same(as_dict(envs[0].step(actions)), as_dict(envs[1].step(actions)), f"{step} ")
+    assert envs[1].unwrapped.table.state.count.max() <= 4
+
+
+@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.parametrize("env_id", IDS)
+def test_rows_do_not_depend_on_their_number_or_on_threads(
+    env_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("resgym.kernels.threads._LEAST_WORK", 3)
+    threads = torch.get_num_threads()
+    wide, narrow = make(env_id, "numba", num_envs=700), make(env_id, "numba", num_envs=3)
+    try:
+        wide.reset(seed=2)
+        narrow.reset(seed=2)
+        for step in range(40):
+            random = np.random.default_rng(step)
+            masks = np.asarray(wide.action_masks())
+            weights = random.random(masks.shape[1])
+            actions = (masks * weights).argmax(1)
+            torch.set_num_threads(1 + step % 4)
+            a, b = as_dict(wide.step(actions)), as_dict(narrow.step(actions[:3]))
+            for name, array in leaves({k: a[k] for k in a if k != "info"}).items():
+                other = leaves({k: b[k] for k in b if k != "info"})[name]
+                assert np.array_equal(array[:3], other), f"step {step}: {name}"
+            assert_same(
+                a["observation"], wide.unwrapped._out(wide.unwrapped._observe()), f"{step} "
+            )
+    finally:
+        torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_refused_steps_change_nothing(env_id: str) -> None:
+    env = make(env_id, "numba")
+    env.reset(seed=3)
+    before = leaves(env.unwrapped.state_dict())
+    actions = actions_for(env, 0, illegal=False)
+    actions[4] = 99
+    with pytest.raises(ValueError, match=r"action of row 4 must be one of .*, got 99"):
+        env.step(actions)
+    after = leaves(env.unwrapped.state_dict())
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+
+
+def test_ended_rows_are_refused_when_disabled() -> None:
+    env = make("resgym/HironakaHost-v0", "numba", autoreset_mode="DISABLED", max_episode_steps=2)
+    env.reset(seed=3)
+    env.step(np.zeros(6, np.int64))
+    env.step(np.zeros(6, np.int64))
+    with pytest.raises(ValueError, match=r"rows \[0, 1, 2, 3, 4, 5\] have ended"):
+        env.step(np.zeros(6, np.int64))
+
+
+def test_results_stay_as_they_are() -> None:
+    """What a step returned, and the state it left, is not written to by later steps."""
+    env = make("resgym/HironakaAgent-v0", "numba")
+    env.reset(seed=3)
+    held: list[tuple[Any, dict[str, np.ndarray]]] = []
+    for step in range(30):
+        result = as_dict(env.step(actions_for(env, step, illegal=False)))
+        state = env.unwrapped.table.state
+        tree = {**result, "state": {"points": state.points, "count": state.count}}
+        held.append((tree, {name: array.copy() for name, array in leaves(tree).items()}))
+    for tree, copy in held:
+        assert all(np.array_equal(array, copy[name]) for name, array in leaves(tree).items())
+
+
+class Mine(type(resgym.make_agent("choose_first"))):  # type: ignore[misc]
+    """Says nothing about being compiled, and chooses something else."""
+
+    def act(self, state: Any, coords: Any, rng: Any) -> torch.Tensor:
+        return coords.shape[1] - 1 - coords.flip(1).to(torch.uint8).argmax(1)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"opponent": Mine()},
+        {"opponent": resgym.make_agent("greedy_points")},
+        {"opponent": ["random", "choose_first"] * 3},
+        {"reward": lambda transition: transition.finished.to(torch.float32)},
+        {"polytope": "newton"},
+    ],
+    ids=["subclass", "greedy_points", "mixed", "function", "newton"],
+)
+def test_what_is_not_compiled_goes_in_parts(options: dict[str, Any]) -> None:
+    env = make("resgym/HironakaHost-v0", "numba", **options)
+    env.reset(seed=0)
+    assert step_in_one_pass(env.unwrapped, torch.zeros(6, dtype=torch.int64)) is None
+    play_both("resgym/HironakaHost-v0", steps=15, **options)
+
+
+def test_opponents_and_settings_may_change() -> None:
+    envs = [make("resgym/HironakaHost-v0", name) for name in ("torch", "numba")]
+    for env in envs:
+        env.reset(seed=1)
+    changes: list[Any] = [
+        lambda env: env.set_opponent("choose_last"),
+        lambda env: env.set_opponent(Mine()),
+        lambda env: setattr(env, "reward", "step"),
+        lambda env: env.set_opponent("random"),
+        lambda env: setattr(env, "max_episode_steps", 3),
+    ]
+    for step in range(50):
+        if step % 10 == 0:
+            for env in envs:
+                changes[step // 10](env.unwrapped)
+        actions = actions_for(envs[0], step, illegal=False)
+        assert_same(as_dict(envs[0].step(actions)), as_dict(envs[1].step(actions)), f"{step} ")

@@ -1,0 +1,117 @@
+"""Rows shared out between threads: each once, from several threads at once, and after a fork."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import threading
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from resgym.kernels import threads
+from resgym.kernels.threads import share_rows
+
+GAMES = 64
+
+
+@pytest.fixture(autouse=True)
+def little_work_is_enough(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    before = torch.get_num_threads()
+    monkeypatch.setattr(threads, "_LEAST_WORK", 3)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.parametrize("num_threads", [1, 2, 3, 8])
+@pytest.mark.parametrize("num_rows", [1, 2, 7, 100, 1001])
+def test_every_row_once(num_rows: int, num_threads: int) -> None:
+    torch.set_num_threads(num_threads)
+    seen = [0] * num_rows
+    names = set()
+
+    def function(begin: int, end: int, step: int) -> int:
+        assert 0 <= begin < end <= num_rows
+        names.add(threading.current_thread().name)
+        for row in range(begin, end):
+            seen[row] += step
+        return end - begin
+
+    assert share_rows(function, num_rows, 3, 2) == num_rows
+    assert seen == [2] * num_rows
+    assert len(names) <= num_threads
+
+
+def test_more_than_one_thread_takes_part() -> None:
+    torch.set_num_threads(2)
+    meet = threading.Barrier(2, timeout=60)
+
+    def function(begin: int, end: int) -> int:
+        if begin in (0, 25):  # two blocks that can only be passed together
+            meet.wait()
+        return 1
+
+    assert share_rows(function, 100, 3) == 4
+
+
+def test_an_error_arrives() -> None:
+    torch.set_num_threads(3)
+
+    def function(begin: int, end: int) -> int:
+        raise MemoryError(f"rows {begin}..{end}")
+
+    with pytest.raises(MemoryError, match="rows"):
+        share_rows(function, 100, 3)
+
+
+def play(seed: int, steps: int = 25) -> Any:
+    """The state after some moves of a compiled environment."""
+    from resgym.envs.registration import one_seat_vector_env
+
+    env = one_seat_vector_env("host", GAMES, opponent="random", backend="numba")
+    env.reset(seed=seed)
+    for step in range(steps):
+        env.step(torch.full((GAMES,), step % 4))
+    return env.table.state.points
+
+
+def test_several_threads_at_once() -> None:
+    pytest.importorskip("numba")
+    torch.set_num_threads(2)
+    expected = [play(seed) for seed in range(4)]
+    found: dict[int, Any] = {}
+
+    def run(seed: int) -> None:
+        found[seed] = play(seed)
+
+    users = [threading.Thread(target=run, args=(seed,)) for seed in range(4)]
+    for user in users:
+        user.start()
+    for user in users:
+        user.join(timeout=120)
+    assert all(torch.equal(found[seed], expected[seed]) for seed in range(4))
+
+
+def _child(expected: Any) -> None:
+    os._exit(0 if torch.equal(play(1), expected) else 1)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_after_a_fork() -> None:
+    pytest.importorskip("numba")
+    torch.set_num_threads(2)
+    expected = play(1)
+    assert threads._pool is not None, "the parent has threads of its own"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # forking beside threads is the point
+        child = multiprocessing.get_context("fork").Process(target=_child, args=(expected,))
+        child.start()
+    child.join(timeout=120)
+    alive = child.is_alive()
+    if alive:
+        child.kill()
+    assert not alive, "the child hangs"
+    assert child.exitcode == 0

@@ -1,0 +1,86 @@
+"""On an accelerator: the same answers, and no wait for the device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+
+from resgym.game import GameSpec, GameState, RowRandom, host_action_table, random_starts
+from resgym.players import (
+    MixedPlayer,
+    Player,
+    agent_names,
+    check_player,
+    host_names,
+    make_agent,
+    make_host,
+)
+
+needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+
+NUM_GAMES = 500
+PLAYERS = [("host", name) for name in host_names() if name != "optimal"]
+PLAYERS += [("agent", name) for name in agent_names() if name != "optimal"]
+
+
+@pytest.fixture
+def no_waiting() -> Iterator[None]:
+    yield
+    torch.cuda.set_sync_debug_mode("default")
+
+
+def _make(role: str, name: str) -> Player:
+    if name == "mixed":
+        names = ("random", "zeillinger", "spivakovsky")
+        return MixedPlayer([make_host(each) for each in names], torch.arange(NUM_GAMES) % 3)
+    return make_host(name) if role == "host" else make_agent(name)
+
+
+@pytest.mark.parametrize(("role", "name"), [*PLAYERS, ("host", "mixed")])
+def test_players_do_not_look_at_the_data(role: str, name: str) -> None:
+    # Tensors on "meta" have no data: a look at a value, or a shape that depends on one, raises.
+    nothing = torch.zeros(NUM_GAMES, dtype=torch.int64, device="meta")
+    state = GameState(torch.zeros(NUM_GAMES, 20, 3, dtype=torch.int64, device="meta"), nothing)
+    coords = torch.zeros(NUM_GAMES, 3, dtype=torch.bool, device="meta")
+    answer = _make(role, name).act(state, coords if role == "agent" else None, RowRandom(nothing))
+    assert answer.device.type == "meta"
+    assert answer.dtype == torch.int64
+    assert answer.shape == (NUM_GAMES,)
+
+
+@needs_cuda
+@pytest.mark.parametrize("dimension", [3, 6])
+@pytest.mark.parametrize(("role", "name"), [*PLAYERS, ("host", "mixed")])
+@pytest.mark.usefixtures("no_waiting")
+def test_answers_are_those_of_the_cpu(role: str, name: str, dimension: int) -> None:
+    rng = RowRandom(torch.arange(NUM_GAMES))
+    start = random_starts(GameSpec(dimension=dimension), rng.split(0))
+    # Some huge and some finished positions among the ordinary ones.
+    points = torch.where(start.points > 0, start.points * 2**50, start.points)
+    points[: NUM_GAMES // 2] = start.points[: NUM_GAMES // 2]
+    points[-9:, 1:] = -1
+    count = start.count.clone()
+    count[-9:] = 1
+    state = GameState(points, count)
+    coords = None
+    if role == "agent":
+        coords = host_action_table(dimension)[make_host("random").act(state, None, rng)]
+    expected = _make(role, name).act(state, coords, rng)
+
+    there = state.to("cuda")
+    coords = None if coords is None else coords.cuda()
+    key = RowRandom(rng.key.cuda())
+    player = _make(role, name)
+    player.act(there, coords, key)  # fills the cached tables
+    torch.cuda.set_sync_debug_mode("error")
+    answer = player.act(there, coords, key)
+    torch.cuda.set_sync_debug_mode("default")
+    assert torch.equal(answer.cpu(), expected)
+
+
+@needs_cuda
+@pytest.mark.parametrize(("role", "name"), PLAYERS)
+def test_players_keep_the_contract(role: str, name: str) -> None:
+    check_player(_make(role, name), num_games=24, device="cuda")

@@ -1,0 +1,117 @@
+"""The batched players in lock-step with plain-integer ones."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from resgym.game import GameSpec, RowRandom, action_axes, host_action_table, state_from_points
+from resgym.players import make_agent, make_host
+from tests.reference import players as reference
+from tests.reference.rule import Axes, Position
+from tests.resgym.players.samples import KINDS, sample_positions
+
+NUM_GAMES = 120
+DIMENSIONS = {
+    **dict.fromkeys(reference.HOSTS, (2, 3, 4, 5, 6)),
+    "zeillinger": (2, 3, 4, 5, 6, 8, 10),
+    "zeillinger_lex": (2, 3, 4, 5, 6, 8, 10),
+}
+
+
+def _hosts_answers(name: str, games: list[Position], dimension: int, rows: int = 20) -> list[Axes]:
+    spec = GameSpec(dimension=dimension, max_num_points=rows)
+    state = state_from_points(games, spec)
+    actions = make_host(name).act(state, None, RowRandom(torch.arange(len(games))))
+    return [action_axes(dimension)[action] for action in actions.tolist()]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", reference.HOSTS)
+def test_hosts_answer_as_the_reference(name: str, kind: str) -> None:
+    for dimension in DIMENSIONS[name]:
+        games = sample_positions(kind, dimension, NUM_GAMES, seed=1)
+        expected = [reference.HOSTS[name](game) for game in games]
+        assert _hosts_answers(name, games, dimension) == expected, f"d={dimension}"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", sorted(set(reference.HOSTS) - {"all_coord"}))
+def test_hosts_answer_as_the_reference_in_many_positions(name: str, kind: str) -> None:
+    for dimension in (2, 3, 4, 5, 6):
+        games = sample_positions(kind, dimension, 3000, seed=2)
+        expected = [reference.HOSTS[name](game) for game in games]
+        assert _hosts_answers(name, games, dimension) == expected, f"d={dimension}"
+
+
+@pytest.mark.parametrize("polytope", ["dominance", "newton"])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", reference.AGENTS)
+def test_agents_answer_as_the_reference(name: str, kind: str, polytope: str) -> None:
+    for dimension in (2, 3, 4):
+        games = sample_positions(kind, dimension, 40, seed=3)
+        spec = GameSpec(dimension=dimension, polytope=polytope)
+        state = state_from_points(games, spec)
+        rng = RowRandom(torch.arange(len(games)))
+        actions = make_host("random").act(state, None, rng)
+        takes_spec = {"spec": spec} if name == "greedy_points" else {}
+        answer = make_agent(name, **takes_spec).act(
+            state, host_action_table(dimension)[actions], rng.split(1)
+        )
+        options = {"polytope": polytope} if takes_spec else {}
+        expected = [
+            reference.AGENTS[name](game, action_axes(dimension)[action], **options)
+            for game, action in zip(state.point_lists(), actions.tolist(), strict=True)
+        ]
+        assert answer.tolist() == expected, f"d={dimension}"
+
+
+@pytest.mark.parametrize("name", sorted(set(reference.HOSTS)))
+@pytest.mark.parametrize("rows", [1, 2, 7, 50])
+def test_the_number_of_rows_changes_no_answer(name: str, rows: int) -> None:
+    games = [game for game in sample_positions("ordinary", 3, 60, seed=4) if len(game) <= rows]
+    assert games
+    assert _hosts_answers(name, games, 3, rows) == _hosts_answers(name, games, 3, 20)
+
+
+def test_zeillingers_choice_worked_by_hand() -> None:
+    # In descending order (5, 0, 1), (1, 5, 1), (0, 25, 0), (0, 0, 4). The first minus the last is
+    # (5, 0, -3) and the second minus the last (1, 5, -3): both have L = 8, S = 2, all others more.
+    game = [(5, 0, 1), (1, 5, 1), (0, 25, 0), (0, 0, 4)]
+    assert _hosts_answers("zeillinger", [game], 3) == [(0, 2)]
+
+
+def test_the_tie_rules_of_zeillinger_differ() -> None:
+    # Differences (0, 1, -1), (1, 1, -2), (1, 0, -1). The first and the last have L = 2, S = 2, with
+    # least and largest entry on the axes (2, 1) and (2, 0).
+    game = [(1, 1, 0), (1, 0, 1), (0, 0, 2)]
+    assert _hosts_answers("zeillinger", [game], 3) == [(1, 2)]
+    assert _hosts_answers("zeillinger_lex", [game], 3) == [(0, 2)]
+
+
+def test_spivakovskys_choice_worked_by_hand() -> None:
+    # z^2 + x^2 y^3: the nearest point is (0, 0, 2), nu = 2, so axis 2 is in. (2, 3, 0) projects to
+    # (2/2, 3/2), an orthant; {0} is the first smallest set with a sum of at least 1.
+    assert _hosts_answers("spivakovsky", [[(2, 3, 0), (0, 0, 2)]], 3) == [(0, 2)]
+    # z^3 + x^2 y^3: (2/3, 3/3), and now only {1} reaches 1.
+    assert _hosts_answers("spivakovsky", [[(2, 3, 0), (0, 0, 3)]], 3) == [(1, 2)]
+    # z^4 + x^2 y^3: (2/4, 3/4), and only both together do.
+    assert _hosts_answers("spivakovsky", [[(2, 3, 0), (0, 0, 4)]], 3) == [(0, 1, 2)]
+
+
+def test_hosts_ignore_where_the_position_lies_and_how_large_it_is() -> None:
+    for dimension in (3, 5):
+        games = [g for g in sample_positions("ordinary", dimension, 80, seed=6) if len(g) > 1]
+        moved = [[tuple(7 * x + 1000 + axis for axis, x in enumerate(p)) for p in g] for g in games]
+        for name in sorted(set(reference.HOSTS)):
+            assert _hosts_answers(name, moved, dimension) == _hosts_answers(name, games, dimension)
+
+
+def test_greedy_points_answers_the_lowest_axis_when_its_move_would_overflow() -> None:
+    # A move that would overflow leaves both points whatever the axis: a tie.
+    state = state_from_points([[(2**59, 1, 0), (0, 2**59, 1)]], GameSpec())
+    coords = torch.tensor([[False, True, True]])
+    rng = RowRandom(torch.zeros(1, dtype=torch.int64))
+    assert make_agent("greedy_points").act(state, coords, rng).tolist() == [1]
+    assert reference.greedy_points(state.point_lists()[0], (1, 2)) == 1

@@ -1,0 +1,123 @@
+"""Players from functions and one player per row."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor
+
+from resgym.game import GameSpec, GameState, RowRandom, host_action_table, random_starts
+from resgym.players import CallablePlayer, MixedPlayer, Player, make_agent, make_host, rows_of
+
+
+def _position(number: int = 12) -> tuple[GameState, RowRandom]:
+    rng = RowRandom(torch.arange(number))
+    return random_starts(GameSpec(), rng.split(0)), rng.split(1)
+
+
+def test_a_function_plays() -> None:
+    state, rng = _position()
+    host = CallablePlayer(lambda s, coords, r: (s.count % 4).int(), "host", name="by_count")
+    assert isinstance(host, Player)
+    assert "by_count" in repr(host)
+    answer = host.act(state, None, rng)
+    assert answer.dtype == torch.int64
+    assert torch.equal(answer, state.count % 4)
+
+
+def test_a_functions_answer_is_checked() -> None:
+    state, rng = _position()
+    coords = host_action_table(3)[torch.full((12,), 2)]
+
+    def player(answer: object, role: str) -> CallablePlayer:
+        return CallablePlayer(lambda s, c, r: answer, role, name="mine")  # type: ignore
+
+    with pytest.raises(TypeError, match="host mine must return a tensor, got int"):
+        player(3, "host").act(state, None, rng)
+    with pytest.raises(TypeError, match=r"host mine must return integers, got torch\.float32"):
+        player(torch.zeros(12), "host").act(state, None, rng)
+    with pytest.raises(TypeError, match=r"must return integers, got torch\.bool"):
+        player(torch.zeros(12, dtype=torch.bool), "host").act(state, None, rng)
+    with pytest.raises(ValueError, match=r"must return shape \(12,\), got \(3,\)"):
+        player(torch.zeros(3, dtype=torch.int64), "host").act(state, None, rng)
+    with pytest.raises(ValueError, match="must answer on cpu, got meta"):
+        player(torch.zeros(12, dtype=torch.int64, device="meta"), "host").act(state, None, rng)
+    with pytest.raises(ValueError, match=r"host mine answered 4 in row 0, allowed are 0\.\.3"):
+        player(torch.full((12,), 4), "host").act(state, None, rng)
+    with pytest.raises(ValueError, match=r"agent mine answered 0 in row 0, allowed are \[1, 2\]"):
+        player(torch.zeros(12, dtype=torch.int64), "agent").act(state, coords, rng)
+
+
+def test_a_function_player_needs_a_function_and_a_role() -> None:
+    with pytest.raises(TypeError, match="function must be callable, got 3"):
+        CallablePlayer(3, "host")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="role must be 'host' or 'agent', got 'both'"):
+        CallablePlayer(lambda s, c, r: s.count, "both")  # type: ignore[arg-type]
+
+
+def test_each_row_is_answered_by_its_player() -> None:
+    state, rng = _position()
+    hosts = [make_host(name) for name in ("zeillinger", "random", "spivakovsky")]
+    assignment = torch.tensor([0, 1, 2, 1] * 3)
+    answer = MixedPlayer(hosts, assignment).act(state, None, rng)
+    alone = torch.stack([host.act(state, None, rng) for host in hosts])
+    assert torch.equal(answer, alone.gather(0, assignment[None])[0])
+
+
+def test_players_see_only_their_rows() -> None:
+    state, rng = _position()
+    seen: list[int] = []
+
+    def spy(state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+        seen.append(state.num_games)
+        return torch.zeros_like(state.count)
+
+    never = CallablePlayer(lambda s, c, r: pytest.fail("plays no row"), "host")
+    mixed = MixedPlayer(
+        [CallablePlayer(spy, "host"), make_host("random"), never], [0] * 5 + [1] * 7
+    )
+    mixed.act(state, None, rng)
+    assert seen == [5]
+
+
+def test_an_assignment_can_be_changed_between_moves() -> None:
+    state, rng = _position()
+    mixed = MixedPlayer([make_host("random_pair"), make_host("all_coord")], torch.zeros(12).long())
+    before = mixed.act(state, None, rng)
+    mixed.assignment[3] = 1
+    after = mixed.act(state, None, rng)
+    assert after[3] == 3
+    assert (before != after).nonzero().flatten().tolist() == [3]
+
+
+def test_rows_of_a_mixture_are_the_mixture_of_the_rows() -> None:
+    state, rng = _position()
+    coords = host_action_table(3)[make_host("random").act(state, None, rng)]
+    agents = [make_agent("choose_first"), make_agent("random"), make_agent("choose_last")]
+    inner = MixedPlayer(agents, torch.arange(12) % 3)
+    nested = MixedPlayer([inner, make_agent("greedy_points")], [0, 0, 0, 1] * 3)
+    whole = nested.act(state, coords, rng)
+    for rows in (torch.tensor([7, 3, 0]), torch.arange(12) % 5 == 0):
+        part = rows_of(nested, rows).act(state.select(rows), coords[rows], rng.select(rows))
+        assert torch.equal(part, whole[rows])
+    plain = make_agent("random")
+    assert rows_of(plain, torch.tensor([1])) is plain
+
+
+def test_a_wrong_mixture_is_refused() -> None:
+    state, rng = _position()
+    host, agent = make_host("random"), make_agent("random")
+    with pytest.raises(ValueError, match="players must have at least one player"):
+        MixedPlayer([], [])
+    with pytest.raises(ValueError, match=r"players must have one role, got \['agent', 'host'\]"):
+        MixedPlayer([host, agent], [0, 1])
+    with pytest.raises(ValueError, match=r"assignment must be in 0\.\.0 \(players\), got 1"):
+        MixedPlayer([host], [0, 1])
+    with pytest.raises(ValueError, match="got -1"):
+        MixedPlayer([host], [0, -1])
+    with pytest.raises(TypeError, match=r"assignment must hold integers, got torch\.float32"):
+        MixedPlayer([host], [0.5])
+    with pytest.raises(ValueError, match=r"assignment must have shape \(N,\)"):
+        MixedPlayer([host], torch.zeros(2, 2, dtype=torch.int64))
+    with pytest.raises(ValueError, match="assignment is for 3 games, got 12"):
+        MixedPlayer([host, host], [0, 0, 1]).act(state, None, rng)

@@ -1,0 +1,184 @@
+"""`check_player` accepts every scripted player and refuses every way of breaking the contract."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from resgym.game import GameSpec, GameState, RowRandom
+from resgym.players import (
+    CallablePlayer,
+    MixedPlayer,
+    agent_names,
+    check_player,
+    host_names,
+    make_agent,
+    make_host,
+)
+
+HOSTS = [name for name in host_names() if name != "optimal"]
+AGENTS = [name for name in agent_names() if name != "optimal"]
+
+
+@pytest.mark.parametrize("dimension", [2, 3, 6])
+@pytest.mark.parametrize("name", HOSTS)
+def test_scripted_hosts_keep_the_contract(name: str, dimension: int) -> None:
+    check_player(make_host(name), dimension=dimension, num_games=24)
+
+
+@pytest.mark.parametrize("dimension", [2, 3, 6])
+@pytest.mark.parametrize("name", AGENTS)
+def test_scripted_agents_keep_the_contract(name: str, dimension: int) -> None:
+    check_player(make_agent(name), dimension=dimension, num_games=24)
+
+
+def test_combined_players_keep_the_contract() -> None:
+    hosts = [make_host(name) for name in HOSTS]
+    check_player(MixedPlayer(hosts, torch.arange(24) % len(hosts)), num_games=24)
+    agents = [make_agent(name) for name in AGENTS]
+    check_player(MixedPlayer(agents, torch.arange(24) % len(agents)), num_games=24)
+    check_player(CallablePlayer(make_host("spivakovsky").act, "host"), num_games=24)
+
+
+def test_the_game_can_be_given() -> None:
+    spec = GameSpec(dimension=4, max_num_points=6, max_value=3)
+    check_player(make_agent("greedy_points", spec=spec), spec=spec)
+
+
+class Broken:
+    """A player made from a function, without any check of its own."""
+
+    def __init__(self, role: Any, act: Callable[..., Any]) -> None:
+        self.role = role
+        self.act = act
+
+    def __repr__(self) -> str:
+        return "Broken"
+
+
+def _memory() -> Callable[..., Tensor]:
+    calls = iter(range(10**6))
+    return lambda state, coords, rng: torch.full_like(state.count, next(calls) % 4)
+
+
+def _writes_points(state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+    state.points[0, 0, 0] += 1
+    return torch.zeros_like(state.count)
+
+
+def _writes_coords(state: GameState, coords: Tensor, rng: RowRandom) -> Tensor:
+    answer = coords.to(torch.uint8).argmax(1)
+    coords[:, 0] = True
+    coords[:, 1] = ~coords[:, 1]
+    return answer
+
+
+def _raises_when_finished(state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+    if bool(state.finished().any()):
+        raise IndexError("no pair of points")
+    return torch.zeros_like(state.count)
+
+
+BROKEN_HOSTS: dict[str, tuple[Callable[..., Any], str]] = {
+    "no tensor": (lambda s, c, r: s.count.tolist(), "must return a tensor, got list"),
+    "int32": (
+        lambda s, c, r: torch.zeros_like(s.count).int(),
+        "must return int64, got torch.int32",
+    ),
+    "float": (lambda s, c, r: torch.zeros_like(s.count).float(), "must return int64"),
+    "a column": (lambda s, c, r: torch.zeros_like(s.count)[:, None], r"must return shape \(64,\)"),
+    "one number": (lambda s, c, r: torch.zeros_like(s.count)[:1], r"must return shape \(64,\)"),
+    "other device": (lambda s, c, r: s.count.to("meta"), "must answer on cpu, got meta"),
+    "too large": (lambda s, c, r: torch.full_like(s.count, 4), r"answered 4 .* allowed are 0\.\.3"),
+    "negative": (lambda s, c, r: torch.full_like(s.count, -1), "answered -1"),
+    "rarely illegal": (lambda s, c, r: 4 * (s.count == 1).long(), "answered 4 in row 0"),
+    "memory": (_memory(), "answers differently when it is asked again"),
+    "torch's generator": (
+        lambda s, c, r: torch.randint(4, s.count.shape),
+        "draws from torch's global generator",
+    ),
+    "batch position": (
+        lambda s, c, r: torch.arange(len(s.count)) % 4,
+        "answers differently when it has its rows reordered",
+    ),
+    "batch size": (
+        lambda s, c, r: torch.full_like(s.count, len(s.count) % 64 % 4 or len(s.count) % 3),
+        "answers differently when it gets half the rows",
+    ),
+    "alone": (
+        lambda s, c, r: torch.full_like(s.count, int(len(s.count) == 1)),
+        "answers differently when it gets a row alone",
+    ),
+    "batch statistics": (
+        lambda s, c, r: torch.full_like(s.count, int(s.points.max()) % 4),
+        "answers differently when it gets",
+    ),
+    "writes": (_writes_points, "writes to state.points"),
+    "raises": (_raises_when_finished, "raised IndexError: no pair of points"),
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN_HOSTS)
+def test_broken_hosts_are_refused(fault: str) -> None:
+    act, message = BROKEN_HOSTS[fault]
+    with pytest.raises(AssertionError, match=message):
+        check_player(Broken("host", act))
+
+
+BROKEN_AGENTS: dict[str, tuple[Callable[..., Any], str]] = {
+    "outside the set": (lambda s, c, r: torch.zeros_like(s.count), r"allowed are \[1, 2\]"),
+    "too large": (lambda s, c, r: torch.full_like(s.count, 3), "answered 3"),
+    "writes": (_writes_coords, "writes to coords"),
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN_AGENTS)
+def test_broken_agents_are_refused(fault: str) -> None:
+    act, message = BROKEN_AGENTS[fault]
+    with pytest.raises(AssertionError, match=message):
+        check_player(Broken("agent", act))
+
+
+def test_what_is_no_player_is_refused() -> None:
+    with pytest.raises(AssertionError, match="role must be 'host' or 'agent', got 'judge'"):
+        check_player(Broken("judge", lambda s, c, r: s.count))
+    with pytest.raises(AssertionError, match="role must be"):
+        check_player(object())  # type: ignore[arg-type]
+    with pytest.raises(AssertionError, match="must have a method act"):
+        check_player(Broken("host", None))  # type: ignore[arg-type]
+    with pytest.raises(AssertionError, match="got the class Broken"):
+        check_player(Broken)  # type: ignore[arg-type]
+
+
+def test_the_checks_own_arguments_are_checked() -> None:
+    with pytest.raises(ValueError, match="num_games must be at least 4, got 1"):
+        check_player(make_host("random"), num_games=1)
+    with pytest.raises(ValueError, match="dimension must be between 2 and 10, got 1"):
+        check_player(make_host("random"), dimension=1)
+
+
+def test_an_agent_without_a_set_says_so() -> None:
+    state = GameState(torch.zeros(1, 1, 3, dtype=torch.int64), torch.ones(1, dtype=torch.int64))
+    rng = RowRandom(torch.zeros(1, dtype=torch.int64))
+    for name in AGENTS:
+        with pytest.raises(TypeError, match="coords must be the hosts' sets"):
+            make_agent(name).act(state, None, rng)
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_hosts_answer_no_games_with_nothing(name: str) -> None:
+    empty = torch.zeros(0, dtype=torch.int64)
+    state = GameState(torch.zeros(0, 20, 3, dtype=torch.int64), empty)
+    assert make_host(name).act(state, None, RowRandom(empty)).shape == (0,)
+
+
+@pytest.mark.parametrize("name", AGENTS)
+def test_agents_answer_no_games_with_nothing(name: str) -> None:
+    empty = torch.zeros(0, dtype=torch.int64)
+    state = GameState(torch.zeros(0, 20, 3, dtype=torch.int64), empty)
+    coords = torch.zeros(0, 3, dtype=torch.bool)
+    assert make_agent(name).act(state, coords, RowRandom(empty)).shape == (0,)

@@ -1,0 +1,75 @@
+"""Players that draw: uniform over what they may choose, and different from row to row."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from resgym.game import GameSpec, RowRandom, action_axes, host_action_table, random_starts
+from resgym.players import make_agent, make_host
+
+NUM_GAMES = 60_000
+
+
+def _rows(number: int, seed: int = 0) -> RowRandom:
+    row = torch.arange(number)
+    return RowRandom.for_step(row + seed, row * 0, row * 0, 1)
+
+
+def _assert_uniform(counts: torch.Tensor) -> None:
+    """Pearson's statistic is below its mean plus six standard deviations."""
+    expected = counts.sum() / len(counts)
+    statistic = float(((counts - expected) ** 2 / expected).sum())
+    freedom = len(counts) - 1
+    assert statistic < freedom + 6 * (2 * freedom) ** 0.5 + 6, counts.tolist()
+
+
+@pytest.mark.parametrize("dimension", [2, 3, 5])
+def test_random_host_is_uniform_over_all_sets(dimension: int) -> None:
+    rng = _rows(NUM_GAMES)
+    state = random_starts(GameSpec(dimension=dimension, max_num_points=3), rng.split(1))
+    counts = (
+        make_host("random").act(state, None, rng).bincount(minlength=2**dimension - dimension - 1)
+    )
+    assert len(counts) == 2**dimension - dimension - 1
+    _assert_uniform(counts)
+
+
+@pytest.mark.parametrize("dimension", [2, 3, 5])
+def test_random_pair_host_is_uniform_over_pairs_and_plays_nothing_else(dimension: int) -> None:
+    rng = _rows(NUM_GAMES)
+    state = random_starts(GameSpec(dimension=dimension, max_num_points=3), rng.split(1))
+    counts = (
+        make_host("random_pair")
+        .act(state, None, rng)
+        .bincount(minlength=2**dimension - dimension - 1)
+    )
+    pairs = torch.tensor([len(axes) == 2 for axes in action_axes(dimension)])
+    assert int(counts[~pairs].sum()) == 0
+    _assert_uniform(counts[pairs])
+
+
+@pytest.mark.parametrize("dimension", [3, 5])
+def test_random_agent_is_uniform_over_the_hosts_set(dimension: int) -> None:
+    rng = _rows(NUM_GAMES)
+    state = random_starts(GameSpec(dimension=dimension, max_num_points=3), rng.split(1))
+    table = host_action_table(dimension)
+    for action in range(0, len(table), 3):
+        coords = table[action].expand(NUM_GAMES, dimension)
+        counts = make_agent("random").act(state, coords, rng).bincount(minlength=dimension)
+        assert int(counts[~table[action]].sum()) == 0
+        _assert_uniform(counts[table[action]])
+
+
+@pytest.mark.parametrize("make", [make_host, make_agent])
+def test_other_seeds_and_steps_give_other_answers(make) -> None:  # type: ignore[no-untyped-def]
+    player = make("random")
+    row = torch.arange(200)
+    state = random_starts(GameSpec(), _rows(200))
+    coords = None if player.role == "host" else torch.ones(200, 3, dtype=torch.bool)
+    answers = [
+        player.act(state, coords, RowRandom.for_step(row + seed, row * 0, row * 0 + step, 1))
+        for seed, step in ((0, 0), (1000, 0), (0, 1))
+    ]
+    assert not torch.equal(answers[0], answers[1])
+    assert not torch.equal(answers[0], answers[2])

@@ -1,0 +1,394 @@
+"""Bad input: one line that names the field, what was given and what is allowed; nothing is lost.
+
+Every case is tried in the middle of a run, which then goes on as if nothing had been asked.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+
+from resgym.game import GameSpec, state_from_points
+from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, SHORT, act_random, make_vec, row_bytes
+
+pytestmark = pytest.mark.usefixtures("on_every_backend")
+
+NUM_ENVS = 3
+CUSP = [(2, 0, 0), (0, 3, 0)]
+
+
+def step(actions: Any):
+    return lambda env: env.step(actions)
+
+
+def reset(**arguments: Any):
+    return lambda env: env.reset(**arguments)
+
+
+def points(value: Any):
+    return lambda env: env.reset(options={"points": value})
+
+
+def mask(value: Any):
+    return lambda env: env.reset(options={"reset_mask": value})
+
+
+# What is done, the error, its field, what was given, what is allowed.
+CASES: dict[str, tuple[Any, type[Exception], str, str, str]] = {
+    "actions: too few": (step([0, 0]), ValueError, "actions", "(2,)", "(3,)"),
+    "actions: too many": (step(np.zeros(4, int)), ValueError, "actions", "(4,)", "(3,)"),
+    "actions: two axes": (step(np.zeros((3, 1), int)), ValueError, "actions", "(3, 1)", "(3,)"),
+    "actions: one number": (step(0), ValueError, "actions", "()", "(3,)"),
+    "actions: nothing": (step(None), ValueError, "actions", "()", "(3,)"),
+    "actions: ragged": (step([[0, 1], [0], [1]]), ValueError, "actions", "ragged", "(3,)"),
+    "actions: floats": (step([0.0, 1.0, 0.0]), TypeError, "actions", "float64", "integers"),
+    "actions: NaN": (step([math.nan] * 3), TypeError, "actions", "float64", "integers"),
+    "actions: float tensor": (step(torch.zeros(3)), TypeError, "actions", "float32", "integers"),
+    "actions: NaN tensor": (
+        step(torch.full((3,), math.nan)), TypeError, "actions", "float32", "integers",
+    ),
+    "actions: complex": (
+        step(torch.zeros(3, dtype=torch.complex64)), TypeError, "actions", "complex64", "integers",
+    ),
+    "actions: booleans": (step([True, False, True]), TypeError, "actions", "bool", "integers"),
+    "actions: boolean tensor": (
+        step(torch.ones(3, dtype=torch.bool)), TypeError, "actions", "bool", "integers",
+    ),
+    "actions: strings": (step(["a", "b", "c"]), TypeError, "actions", "<U1", "integers"),
+    "actions: None inside": (step([None, 0, 0]), TypeError, "actions", "object", "integers"),
+    "actions: beyond 64 bits": (step([2**70, 0, 0]), TypeError, "actions", "object", "integers"),
+    "actions: a dict": (step({"a": 0}), ValueError, "actions", "()", "(3,)"),
+    "action: past the last": (step([50] * 3), ValueError, "action of row 0", "got 50", "one of [0"),
+    "action: negative": (step([-1] * 3), ValueError, "action of row 0", "got -1", "one of [0"),
+    "action: largest unsigned": (
+        step(np.full(3, 2**64 - 1, dtype=np.uint64)), ValueError, "action of row 0",
+        str(2**64 - 1), "one of [0",
+    ),
+    "seed: a string": (reset(seed="12"), TypeError, "seed", "'12'", "integer"),
+    "seed: a float": (reset(seed=1.0), TypeError, "seed", "1.0", "integer"),
+    "seed: NaN": (reset(seed=math.nan), TypeError, "seed", "nan", "integer"),
+    "seed: a boolean": (reset(seed=True), TypeError, "seed", "True", "integer"),
+    "seed: negative": (reset(seed=-1), ValueError, "seed", "-1", "between 0 and"),
+    "seed: too large": (reset(seed=2**63), ValueError, "seed", str(2**63), "between 0 and"),
+    "seed: last row too large": (
+        reset(seed=2**63 - 1), ValueError, "seed", str(2**63 - 1), "between 0 and",
+    ),
+    "seed: too few": (reset(seed=[1, 2]), ValueError, "seed", "got 2", "3 of them"),
+    "seed: one is negative": (reset(seed=[1, -2, 3]), ValueError, "seed[1]", "-2", "between 0"),
+    "seed: one is a float": (reset(seed=[1, 2, 2.5]), TypeError, "seed[2]", "2.5", "integer"),
+    "seed: float array": (reset(seed=np.ones(3)), TypeError, "seed[0]", "1.0", "integer"),
+    "options: a list": (reset(options=["points"]), TypeError, "options", "['points']", "a dict"),
+    "options: unknown": (
+        reset(options={"point": CUSP}), ValueError, "options", "['point']", "'points'",
+    ),
+    "options: unknown key type": (reset(options={3: 4}), ValueError, "options", "[3]", "'points'"),
+    "points: none": (points([]), ValueError, "points", "empty", "at least one"),
+    "points: an empty game": (points([[]]), ValueError, "points", "empty", "at least one point"),
+    "points: an empty game of three": (
+        points([CUSP, [], CUSP]), ValueError, "points[1]", "empty", "at least one point",
+    ),
+    "points: a number": (points(7), TypeError, "points", "7", "lists of integers"),
+    "points: a string": (points("x^2+y^3"), TypeError, "points", "x^2+y^3", "lists of integers"),
+    "points: one point, not a list of points": (
+        points([1, 2, 3]), ValueError, "points[0]", "got 1", "3 coordinates",
+    ),
+    "points: ragged": (points([(1, 2, 3), (4, 5)]), ValueError, "points[1]", "got 2", "3 coord"),
+    "points: ragged in a game": (
+        points([CUSP, [(1, 2)], CUSP]), ValueError, "points[1][0]", "got 2", "3 coordinates",
+    ),
+    "points: too many coordinates": (
+        points([(1, 2, 3, 4)]), ValueError, "points[0]", "got 4", "3 coordinates",
+    ),
+    "points: mixed depths": (
+        points([CUSP, (1, 2, 3), CUSP]), ValueError, "points[0]", "got 2", "3 coordinates",
+    ),
+    "points: negative": (points([(1, -1, 0), (0, 2, 0)]), ValueError, "points[0]", "-1", "0..2^59"),
+    "points: negative in an array": (
+        points(np.array([(1, 2, 0), (0, -2, 0)])), ValueError, "points[1]", "-2", "0..2^59",
+    ),
+    "points: too large": (
+        points([(2**59 + 1, 0, 0), (0, 1, 0)]), ValueError, "points[0]", str(2**59 + 1), "0..2^59",
+    ),
+    "points: beyond 64 bits": (
+        points([(10**30, 0, 0), (0, 1, 0)]), ValueError, "points[0]", str(10**30), "0..2^59",
+    ),
+    "points: a float": (points([(1.0, 0, 0)]), TypeError, "points[0]", "1.0 (float)", "integers"),
+    "points: NaN": (points([(0, math.nan, 0)]), TypeError, "points[0]", "nan (float)", "integers"),
+    "points: infinite": (points([(0, 0, math.inf)]), TypeError, "points[0]", "inf", "integers"),
+    "points: booleans": (points([(True, 0, 0)]), TypeError, "points[0]", "True", "integers"),
+    "points: None": (points([None]), ValueError, "points[0]", "got 1", "3 coordinates"),
+    "points: strings": (points([("a", "b", "c")]), TypeError, "points[0]", "'a'", "integers"),
+    "points: float array": (points(np.ones((2, 3))), TypeError, "points", "float64", "integers"),
+    "points: NaN array": (
+        points(np.full((2, 3), np.nan)), TypeError, "points", "float64", "integers",
+    ),
+    "points: float tensor": (points(torch.ones(2, 3)), TypeError, "points", "float32", "integers"),
+    "points: flat array": (
+        points(np.arange(3)), ValueError, "points", "(3,)", "[points, dimension]",
+    ),
+    "points: deep array": (
+        points(np.zeros((1, 1, 2, 3), int)), ValueError, "points", "(1, 1, 2, 3)", "dimension]",
+    ),
+    "points: array of other dimension": (
+        points(np.eye(4, dtype=int)), ValueError, "points[0]", "got 4", "3 coordinates",
+    ),
+    "points: all rows absent": (
+        points(np.full((2, 3), -1)), ValueError, "points", "empty", "at least one point",
+    ),
+    "points: more than fit": (
+        points([(k, 9 - k, 0) for k in range(9)]), ValueError, "points", "9 points", "is 6",
+    ),
+    "points: games for other rows": (
+        points([CUSP, CUSP]), ValueError, "points", "got 2", "one game or 3",
+    ),
+    "points: finished": (
+        points([(1, 1, 1), (2, 2, 2)]), ValueError, "points", "(1, 1, 1)", "unfinished",
+    ),
+    "points: one of them finished": (
+        points([CUSP, [(4, 4, 4)], CUSP]), ValueError, "points", "game 1", "unfinished",
+    ),
+    "reset_mask: too short": (mask([True]), ValueError, "reset_mask", "(1,)", "(3,)"),
+    "reset_mask: integers": (mask([1, 0, 1]), ValueError, "reset_mask", "int64", "bool"),
+    "reset_mask: a boolean": (mask(True), ValueError, "reset_mask", "()", "(3,)"),
+    "reset_mask: no row": (
+        mask(torch.zeros(3, dtype=torch.bool)), ValueError, "reset_mask", "none", "at least one",
+    ),
+    "reset_mask: strings": (mask(["a"] * 3), ValueError, "reset_mask", "'a'", "bool"),
+    "reset_mask: ragged": (mask([[True], [], []]), ValueError, "reset_mask", "[[True]", "bool"),
+}  # fmt: skip
+
+
+def run(env: Any, disturb: Any = None) -> list[bytes]:
+    """A run of 25 steps, with something tried before each of the first three."""
+    observation, _ = env.reset(seed=11)
+    seen = [row_bytes(observation, row) for row in range(env.num_envs)]
+    for time in range(25):
+        if disturb is not None and time < 3:
+            disturb()
+        observation, *rest, _ = env.step(act_random(env, time))
+        seen += [row_bytes(observation, row) for row in range(env.num_envs)]
+        seen += [tensor.numpy().tobytes() for tensor in rest]
+    return seen
+
+
+@pytest.fixture(scope="module")
+def undisturbed() -> dict[str, list[bytes]]:
+    return {env_id: run(make_vec(env_id, NUM_ENVS, backend="torch", **SHORT)) for env_id in IDS}
+
+
+@pytest.mark.parametrize("env_id", [HOST, BOTH])
+@pytest.mark.parametrize("case", CASES)
+def test_one_line_and_the_run_goes_on(case, env_id, undisturbed):
+    call, kind, field, given, allowed = CASES[case]
+    env = make_vec(env_id, NUM_ENVS, **SHORT)
+
+    def disturb():
+        with pytest.raises(kind) as caught:
+            call(env)
+        message = str(caught.value)
+        assert type(caught.value) is kind
+        assert message.startswith(field)
+        assert given in message
+        assert allowed in message
+        assert "\n" not in message
+
+    assert run(env, disturb) == undisturbed[env_id]
+
+
+def test_illegal_axes_of_the_agent(undisturbed):
+    env = make_vec(AGENT, NUM_ENVS, **SHORT)
+
+    def disturb():
+        masks = env.action_masks()
+        for row, legal in enumerate(masks):
+            actions = masks.to(torch.uint8).argmax(1)
+            allowed = legal.nonzero()[:, 0].tolist()
+            for axis in (~legal).nonzero()[:, 0].tolist():
+                actions[row] = axis
+                with pytest.raises(ValueError, match=f"^action of row {row} ") as caught:
+                    env.step(actions)
+                assert str(caught.value).endswith(f"must be one of {allowed}, got {axis}")
+
+    assert run(env, disturb) == undisturbed[AGENT]
+
+
+def test_a_first_reset_of_some_rows():
+    env = make_vec(HOST, 3)
+    with pytest.raises(ValueError, match=r"^reset_mask must be all True at the first reset$"):
+        env.reset(seed=0, options={"reset_mask": [True, False, True]})
+    env.reset(seed=0, options={"reset_mask": [True, True, True]})
+
+
+@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize(
+    ("action", "kind", "message"),
+    [
+        (99, ValueError, r"^action of row 0 must be one of \[.*\], got 99$"),
+        (-1, ValueError, r"^action of row 0 must be one of \[.*\], got -1$"),
+        (0.0, TypeError, "^actions must be integers, got dtype float64$"),
+        (math.nan, TypeError, "^actions must be integers, got dtype float64$"),
+        (True, TypeError, "^actions must be integers, got dtype bool$"),
+        (None, TypeError, "^actions must be integers, got dtype object$"),
+        ("0", TypeError, "^actions must be integers, got dtype <U1$"),
+        ([0, 1], ValueError, r"^action must be one integer, got shape \(2,\)$"),
+        ([[0], [1, 2]], ValueError, "^action must be one integer, got a ragged list$"),
+    ],
+)
+def test_actions_of_single_environments(env_id, action, kind, message):
+    env, other = (gymnasium.make(env_id, **SHORT).unwrapped for _ in range(2))
+    env.reset(seed=3)
+    other.reset(seed=3)
+    with pytest.raises(kind, match=message):
+        env.step(action)
+    legal = int(np.flatnonzero(other.action_masks())[0])
+    first, *rest, _ = env.step(legal)
+    second, *expected, _ = other.step(legal)
+    assert rest == expected
+    assert repr(first) == repr(second)
+
+
+@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize("seed", [-1, 1.5, "3", math.nan, True, 2**63, [1]])
+def test_seeds_of_single_environments(env_id, seed):
+    env = gymnasium.make(env_id).unwrapped
+    with pytest.raises((ValueError, TypeError), match=r"^seed must be .*, got ") as caught:
+        env.reset(seed=seed)
+    assert "\n" not in str(caught.value)
+    env.reset(seed=0)
+
+
+MAKING: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
+    "d < 2": ({"dimension": 1}, ValueError, "^dimension must be between 2 and 10, got 1$"),
+    "d > 10": ({"dimension": 11}, ValueError, "^dimension must be between 2 and 10, got 11$"),
+    "d float": (
+        {"dimension": 3.0},
+        TypeError,
+        r"^dimension must be an integer, got 3.0 \(float\)$",
+    ),
+    "P < 1": ({"max_num_points": 0}, ValueError, "^max_num_points must be between 1 .*, got 0$"),
+    "P = 1": (
+        {"max_num_points": 1},
+        ValueError,
+        "^max_num_points must be at least 2 to play, got 1$",
+    ),
+    "P NaN": (
+        {"max_num_points": math.nan},
+        TypeError,
+        "^max_num_points must be an integer, got nan",
+    ),
+    "max_value < 1": ({"max_value": 0}, ValueError, "^max_value must be between 1 and .*, got 0$"),
+    "max_value huge": (
+        {"max_value": 2**40},
+        ValueError,
+        "^max_value must be between 1 and .*, got",
+    ),
+    "polytope": ({"polytope": "hull"}, ValueError, r"^polytope must be one of \[.*\], got 'hull'$"),
+    "reposition": ({"reposition": 1}, TypeError, "^reposition must be True or False, got 1$"),
+    "scale": (
+        {"scale_observation": "no"},
+        TypeError,
+        "^scale_observation must be True or False, got",
+    ),
+    "reward": ({"reward": "win"}, ValueError, r"^reward must be one of \[.*\].*, got 'win'$"),
+    "reward type": ({"reward": 1}, TypeError, "^reward must be a name or a callable, got 1$"),
+    "opponent": (
+        {"opponent": "nobody"},
+        ValueError,
+        r"^opponent .*must be one of \[.*, got 'nobody'",
+    ),
+    "opponent type": ({"opponent": 3}, TypeError, "^opponent must be a name, .*, got 3$"),
+    "opponent file": ({"opponent": "a/b.zip"}, ValueError, "^opponent: there is no saved model at"),
+    "opponents": (
+        {"opponent": ["random"]},
+        ValueError,
+        r"^opponent must be one player or 3 .*, got 1$",
+    ),
+    "limit": (
+        {"max_episode_steps": 0},
+        ValueError,
+        "^max_episode_steps must be at least 1, got 0$",
+    ),
+    "limit type": ({"max_episode_steps": 2.5}, TypeError, "^max_episode_steps must be an integer"),
+    "invalid_action": (
+        {"invalid_action": "skip"},
+        ValueError,
+        r"^invalid_action .*\], got 'skip'$",
+    ),
+    "mode": ({"autoreset_mode": "LATER"}, ValueError, r"^autoreset_mode .*\], got 'LATER'$"),
+    "output": ({"output": "jax"}, ValueError, r"^output must be one of \[.*\], got 'jax'$"),
+    "backend": (
+        {"backend": "abacus"},
+        ValueError,
+        r"^backend must be one of \[.*\], got 'abacus'$",
+    ),
+    "render_mode": ({"render_mode": "4d"}, ValueError, r"^render_mode .*\], got '4d'$"),
+    "device absent": (
+        {"device": "cuda:55"},
+        ValueError,
+        r"^device must be one of \[.*, got 'cuda:55'$",
+    ),
+    "device unknown": (
+        {"device": "toaster"},
+        ValueError,
+        r"^device must be one of .*, got 'toaster'$",
+    ),
+    "device meta": ({"device": "meta"}, ValueError, r"^device must be one of .*, got 'meta'$"),
+    "device type": ({"device": 1.5}, ValueError, r"^device must be one of .*, got '1.5'$"),
+    "num_envs": ({"num_envs": 0}, ValueError, "^num_envs must be at least 1, got 0$"),
+    "num_envs type": ({"num_envs": 2.0}, TypeError, "^num_envs must be an integer, got 2.0"),
+    "unknown keyword": ({"dimensions": 3}, TypeError, "dimensions"),
+}
+
+
+@pytest.mark.parametrize("env_id", [HOST, AGENT])
+@pytest.mark.parametrize("case", MAKING)
+def test_making(case, env_id):
+    arguments, kind, message = MAKING[case]
+    with pytest.raises(kind, match=message) as caught:
+        make_vec(env_id, **{"num_envs": 3, **arguments})
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("case", [name for name in MAKING if "opponent" not in name])
+def test_making_the_two_seat_environment(case):
+    arguments, kind, message = MAKING[case]
+    with pytest.raises(kind, match=message):
+        make_vec(BOTH, **{"num_envs": 3, **arguments})
+
+
+def test_the_wrapper_checks_what_it_wraps():
+    from resgym.envs import AlternatingPlayers, HironakaVectorEnv
+
+    with pytest.raises(TypeError, match=r"^env must be a HironakaVectorEnv, got SyncVectorEnv$"):
+        AlternatingPlayers(gymnasium.make_vec(HOST, num_envs=1, vectorization_mode="sync"))
+    with pytest.raises(ValueError, match=r"^seat must be 'host' or 'agent', got 'dealer'$"):
+        AlternatingPlayers(HironakaVectorEnv(1), seat="dealer")
+
+
+def test_states_are_checked_as_starts_are():
+    """The same door without an environment, where finished positions are allowed."""
+    spec = GameSpec(3, 6)
+    assert bool(state_from_points([(1, 1, 1)], spec).finished())
+    for case, (call, kind, field, given, allowed) in CASES.items():
+        if not case.startswith("points: ") or "finished" in case or "other rows" in case:
+            continue
+        value = call(_Door())
+        with pytest.raises(kind) as caught:
+            state_from_points(value, spec)
+        message = str(caught.value)
+        assert message.startswith(field), case
+        assert given in message
+        assert allowed in message
+        assert "\n" not in message
+
+
+class _Door:
+    """Hands back the points that a case would have given to an environment."""
+
+    def reset(self, options: dict[str, Any]) -> Any:
+        return options["points"]

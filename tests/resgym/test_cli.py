@@ -1,0 +1,145 @@
+"""The command line: results as text and JSON, errors in one line with exit code 2."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from resgym.analysis.rho import cross_play, rho
+from resgym.cli import main
+
+SMALL = ["--games", "40"]
+
+
+def run(capsys, *arguments: str) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of a command line."""
+    try:
+        code = main(arguments)
+    except SystemExit as stop:
+        code = stop.code
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_rho_as_json(capsys):
+    code, out, err = run(capsys, "rho", "zeillinger", "choose_first", *SMALL, "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out) == json.loads(
+        json.dumps(rho("zeillinger", "choose_first", games=40).to_dict())
+    )
+
+
+def test_rho_as_text_and_every_option(capsys):
+    arguments = ["--games", "30", "--seed", "7", "--dimension", "4", "--max-num-points", "9"]
+    arguments += ["--max-value", "6", "--max-moves", "11", "--device", "cpu"]
+    code, out, err = run(capsys, "rho", "random", "random", *arguments)
+    expected = rho(
+        "random", "random", games=30, seed=7, dimension=4, max_num_points=9, max_value=6,
+        max_moves=11,
+    )  # fmt: skip
+    assert (code, out, err) == (0, f"{expected}\n", "")
+
+
+def test_cross_play(capsys):
+    names = ["--hosts", "random", "zeillinger", "--agents", "choose_last"]
+    code, out, _ = run(capsys, "cross-play", *names, *SMALL, "--json")
+    expected = cross_play(["random", "zeillinger"], ["choose_last"], games=40)
+    assert code == 0
+    assert json.loads(out) == json.loads(json.dumps(expected.to_dict()))
+    code, out, _ = run(capsys, "cross-play", *names, *SMALL)
+    assert (code, out) == (0, f"{expected}\n")
+
+
+def test_check(capsys):
+    code, out, _ = run(capsys, "check", "resgym/HironakaHost-v0", "--steps", "40")
+    assert code == 0
+    assert out.splitlines() == [
+        f"resgym/HironakaHost-v0 {mode}: ok" for mode in ("SAME_STEP", "NEXT_STEP", "DISABLED")
+    ]
+    code, out, _ = run(capsys, "check", "resgym/HironakaAgent-v0", "--steps", "40", "--json")
+    assert (code, json.loads(out)["ok"]) == (0, True)
+    # Three steps end no episode in all of the modes: that is a failure, not bad input.
+    code, out, _ = run(capsys, "check", "resgym/HironakaHost-v0", "--steps", "1", "--json")
+    assert code == 1
+    assert "no episode ended" in json.loads(out)["failures"]["DISABLED"]
+
+
+def test_bench(capsys):
+    arguments = ["--batch-sizes", "1", "8", "--repeats", "1", "--seconds", "0.01", "--json"]
+    code, out, _ = run(capsys, "bench", *arguments)
+    assert code == 0
+    assert list(json.loads(out)["moves_per_second"]) == ["1", "8"]
+    assert all(rate["median"] > 0 for rate in json.loads(out)["moves_per_second"].values())
+
+
+def test_help_names_the_players(capsys):
+    code, out, _ = run(capsys, "rho", "--help")
+    assert code == 0
+    assert "zeillinger_lex" in out
+    assert "choose_first" in out
+
+
+RHO = ["rho", "random", "random"]
+BAD = [
+    (["rho", "nobody", "random"], "nobody", "zeillinger"),
+    (["rho", "random", "zeillinger"], "zeillinger", "choose_first"),
+    (["rho", "random", "zeilinger"], "zeilinger", "choose_first"),
+    (["rho", "random", "./no/such/model.zip"], "no/such/model.zip", "saved model"),
+    (["rho", "random"], "agent", "required"),
+    ([], "command", "required"),
+    (["fly"], "'fly'", "rho"),
+    ([*RHO, "--games", "0"], "games", "got 0"),
+    ([*RHO, "--games", "-5"], "games", "got -5"),
+    ([*RHO, "--games", "10000000000000"], "games", "1000000000"),
+    ([*RHO, "--games", "many"], "games", "'many'"),
+    ([*RHO, "--games", "nan"], "games", "'nan'"),
+    ([*RHO, "--games", "1.5"], "games", "'1.5'"),
+    ([*RHO, "--dimension", "1"], "dimension", "between 2 and 10, got 1"),
+    ([*RHO, "--dimension", "11"], "dimension", "between 2 and 10, got 11"),
+    ([*RHO, "--max-num-points", "0"], "max_num_points", "got 0"),
+    ([*RHO, "--max-num-points", "1"], "max_num_points", "got 1"),
+    ([*RHO, "--max-value", "0"], "max_value", "got 0"),
+    ([*RHO, "--max-moves", "0"], "max_moves", "got 0"),
+    ([*RHO, "--seed", "-1"], "seed", "got -1"),
+    ([*RHO, "--device", "cuda:55"], "device", "'cuda:55'"),
+    ([*RHO, "--device", "toaster"], "device", "'toaster'"),
+    ([*RHO, "--color", "red"], "--color", "unrecognized"),
+    (["cross-play", "--hosts", "random", "nobody"], "nobody", "zeillinger"),
+    (["cross-play", "--hosts"], "--hosts", "at least one"),
+    (["cross-play", "--agents", "random", "--games", "0"], "games", "got 0"),
+    (["check", "resgym/Nothing-v0"], "resgym/Nothing-v0", "id must be"),
+    (["check", "no_such_module:Nothing-v0"], "no_such_module", "id must be"),
+    (["check", "resgym/HironakaHost-v0", "--steps", "0"], "steps", "got 0"),
+    (["check", "resgym/HironakaHost-v0", "--seed", "-1"], "seed", "got -1"),
+    (["bench", "--batch-sizes", "0"], "batch_sizes", "got 0"),
+    (["bench", "--backend", "abacus"], "backend", "'abacus'"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "field", "detail"), BAD, ids=[" ".join(b[0]) for b in BAD])
+def test_errors_are_one_line_with_code_two(capsys, arguments, field, detail):
+    code, out, err = run(capsys, *arguments)
+    assert code == 2
+    assert out == ""
+    assert err.count("\n") == 1
+    assert err.endswith("\n")
+    assert err.startswith("resgym")
+    assert field in err
+    assert detail in err
+
+
+def test_a_process_of_its_own():
+    def resgym(*arguments: str) -> subprocess.CompletedProcess:
+        command = [sys.executable, "-m", "resgym.cli", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    done = resgym("rho", "all_coord", "random", "--games", "30", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["rho"] == rho("all_coord", "random", games=30).rho
+    done = resgym("rho", "nobody", "random")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert "Traceback" not in done.stderr

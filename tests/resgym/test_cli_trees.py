@@ -1,0 +1,113 @@
+"""The commands `tree` and `solve`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+import resgym
+from resgym.cli import main
+
+
+def run(capsys, *arguments: str) -> tuple[int, str, str]:
+    try:
+        code = main(arguments)
+    except SystemExit as stop:
+        code = stop.code
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_tree_as_text_and_json(capsys):
+    tree = resgym.resolution_tree("D4", "zeillinger")
+    code, out, err = run(capsys, "tree", "D4")
+    assert (code, err) == (0, "")
+    assert out.startswith("depth 8, 31 nodes, 16 leaves\n")
+    assert tree.to_text() in out
+    code, out, _ = run(capsys, "tree", "D4", "--json")
+    assert code == 0
+    assert json.loads(out) == json.loads(tree.to_json())
+
+
+@pytest.mark.parametrize(
+    ("suffix", "begins"),
+    [("svg", "<svg"), ("html", "<!DOCTYPE html"), ("dot", "digraph"), ("json", "{"), ("txt", "")],
+)
+def test_tree_files(capsys, tmp_path, suffix, begins):
+    path = tmp_path / f"tree.{suffix}"
+    code, _, err = run(capsys, "tree", "A3", "--host", "all_coord", "--out", str(path))
+    assert code == 0
+    assert "written to" in err
+    assert path.read_text().lstrip().lower().startswith(begins.lower())
+    assert os.listdir(tmp_path) == [path.name]
+
+
+def test_cut_branches_are_counted(capsys):
+    _, out, _ = run(capsys, "tree", "E8", "--max-depth", "3")
+    tree = resgym.resolution_tree("E8", "zeillinger", max_depth=3)
+    assert f"{tree.num_cut} branches cut" in out.splitlines()[0]
+
+
+def test_solve_proves_and_says_so(capsys):
+    code, out, _ = run(capsys, "solve", "x^2+y^3+z^5", "--objective", "nodes")
+    assert code == 0
+    assert out.startswith("nodes 54 (proved;")
+    code, out, _ = run(capsys, "solve", "E8", "--json")
+    assert json.loads(out)["value"] == 7
+    assert json.loads(out)["proved"] is True
+
+
+def test_solve_stopped_early_gives_a_bound(capsys):
+    code, out, _ = run(capsys, "solve", "E8", "--max-depth", "3", "--json")
+    result = json.loads(out)
+    assert code == 0
+    assert not result["proved"]
+    assert 4 <= result["lower_bound"] <= 7
+
+
+def test_best_responses(capsys):
+    _, out, _ = run(capsys, "solve", "E6", "--host", "zeillinger", "--json")
+    assert json.loads(out)["value"] == 10
+    _, out, _ = run(capsys, "solve", "E6", "--agent", "choose_first", "--json")
+    assert 1 <= json.loads(out)["value"] <= 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["tree", "E6", "--out", "tree.bmp"], "must end in one of"),
+        (["tree", "E6", "--out", "nowhere/tree.svg"], "folder that exists"),
+        (["tree", "E6", "--host", "nobody"], "nobody"),
+        (["tree", "E6", "--max-depth", "-1"], "max_depth must be at least 0, got -1"),
+        (["solve", "5"], "constant"),
+        (["solve", "E8", "--time-limit", "-1"], "time_limit"),
+        (["solve", "x^2"], "variable"),
+    ],
+)
+def test_bad_input(capsys, tmp_path, monkeypatch, arguments, message):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = run(capsys, *arguments)
+    assert code == 2
+    assert message in err
+    assert "Traceback" not in err
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_caret_points_at_what_does_not_parse(capsys):
+    code, _, err = run(capsys, "solve", "x^2+y^")
+    lines = err.rstrip("\n").splitlines()
+    assert code == 2
+    assert len(lines) == 3
+    assert lines[2].index("^") - lines[1].index("x") == len("x^2+y^") or lines[2].strip() == "^"
+
+
+def test_a_reader_that_leaves_is_no_error():
+    command = f"{sys.executable} -m resgym.cli tree E8 | head -n 1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.stdout.startswith("depth 13, 91 nodes")
+    assert done.stderr == ""
+    assert done.returncode == 0

@@ -1,0 +1,93 @@
+"""The public contract checks, tried on environments and players that break one clause each."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.vector import AutoresetMode
+
+import resgym.testing
+from resgym.players.checking import check_player
+from resgym.testing import ContractError, check_vector_env
+from tests.fakes import ToyVectorEnv
+from tests.resgym.fakes import BROKEN, Countdown
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_an_environment_that_keeps_the_contract_passes(mode):
+    for num_envs in (2, 5):
+        check_vector_env(lambda n: Countdown(n, mode), num_envs=num_envs, steps=40)
+
+
+@pytest.mark.parametrize("dict_obs", [False, True])
+def test_tensors_and_arrays_both_pass(dict_obs):
+    check_vector_env(lambda n: ToyVectorEnv(n, dict_obs=dict_obs), steps=40)
+
+
+@pytest.mark.parametrize("what", BROKEN)
+def test_every_clause_is_checked(what):
+    make, mode, message = BROKEN[what]
+    with pytest.raises(ContractError, match=message) as caught:
+        check_vector_env(lambda n: make(n, mode), steps=40)
+    assert "\n" not in str(caught.value)
+
+
+def test_clauses_that_tensors_can_break():
+    class Live(ToyVectorEnv):
+        """Returns the same tensor every time, written to by each step."""
+
+        def step(self, actions):
+            observation, *rest = super().step(actions)
+            if not hasattr(self, "buffer"):
+                self.buffer = observation.clone()
+            self.buffer.copy_(observation)
+            return (self.buffer, *rest)
+
+    with pytest.raises(ContractError, match="returned earlier was overwritten"):
+        check_vector_env(Live, steps=40)
+
+    class Shared(ToyVectorEnv):
+        """The final observation is the next one, not a copy of the last."""
+
+        def step(self, actions):
+            observation, *rest, info = super().step(actions)
+            if "final_obs" in info:
+                info["final_obs"] = observation
+            return (observation, *rest, info)
+
+    with pytest.raises(ContractError, match="shares memory"):
+        check_vector_env(Shared, steps=40)
+
+
+def test_the_last_step_needs_no_restart():
+    """An episode that ends with the last step of the check has no time to restart."""
+
+    class OneEnd(Countdown):
+        LIMIT = 3
+        LONGEST = 40
+
+        def start(self, rows):
+            super().start(rows)
+            self.left[rows] = 40
+
+        def observe(self):
+            return {name: array * 1 for name, array in super().observe().items()}
+
+    for mode in (AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED):
+        check_vector_env(lambda n, mode=mode: OneEnd(n, mode), steps=3)
+
+
+def test_the_check_draws_from_no_global_generator():
+    np.random.seed(0)
+    torch.manual_seed(0)
+    before = np.random.get_state()[1].copy(), torch.random.get_rng_state()
+    check_vector_env(Countdown, steps=20)
+    assert np.array_equal(before[0], np.random.get_state()[1])
+    assert torch.equal(before[1], torch.random.get_rng_state())
+
+
+def test_a_contract_error_is_an_assertion():
+    assert issubclass(ContractError, AssertionError)
+    assert resgym.testing.check_player is check_player
+    assert sorted(resgym.testing.__all__) == resgym.testing.__all__

@@ -1,0 +1,359 @@
+"""The contract of SB3's VecEnv, on the toy environment."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from gymnasium.vector import AutoresetMode, SyncVectorEnv, VectorWrapper
+from stable_baselines3.common.monitor import Monitor, get_monitor_files
+
+from sb3_ext.adapter import TensorVecEnv, reached_observation
+from sb3_ext.adapter.episodes import STEPS_BETWEEN_WRITES
+from tests.fakes import ToyEnv, ToyVectorEnv
+
+
+def rows(observation: Any, row: int) -> Any:
+    if isinstance(observation, dict):
+        return {key: value[row] for key, value in observation.items()}
+    return observation[row]
+
+
+def assert_same(left: Any, right: Any) -> None:
+    if isinstance(left, dict):
+        assert left.keys() == right.keys()
+        for key in left:
+            np.testing.assert_array_equal(left[key], right[key])
+            assert left[key].dtype == right[key].dtype
+    else:
+        np.testing.assert_array_equal(left, right)
+        assert left.dtype == right.dtype
+
+
+def read_monitor(folder: Path) -> dict[str, list[float]]:
+    """The columns of the one monitor file that SB3 finds in a folder."""
+    (path,) = get_monitor_files(str(folder))
+    first, *lines = Path(path).read_text().splitlines()
+    assert json.loads(first[1:]).keys() == {"t_start", "env_id"}
+    entries = list(csv.DictReader(lines))
+    return {name: [float(entry[name]) for entry in entries] for name in lines[0].split(",")}
+
+
+def without_statistics(step: Any) -> Any:
+    """Take `episode` out of the info, as an environment that counts nothing."""
+    *results, info = step
+    return (*results, {key: value for key, value in info.items() if "episode" not in key})
+
+
+class Uncounted(VectorWrapper):
+    def step(self, actions: Any) -> Any:
+        return without_statistics(self.env.step(actions))
+
+
+@pytest.mark.parametrize("counted", [True, False])
+@pytest.mark.parametrize("dict_obs", [False, True])
+def test_every_row_is_the_single_environment(dict_obs: bool, counted: bool) -> None:
+    """Against N environments stepped one at a time: all that SB3 reads, over many episodes."""
+    num_envs, steps = 5, 60
+    toy = ToyVectorEnv(num_envs, dict_obs, horizon=7)
+    adapted = TensorVecEnv(toy if counted else Uncounted(toy))
+    singles = [Monitor(ToyEnv(dict_obs=dict_obs, horizon=7)) for _ in range(num_envs)]
+    adapted.seed(11)
+    observation = adapted.reset()
+    seen = [single.reset(seed=11 + row)[0] for row, single in enumerate(singles)]
+    generator = np.random.default_rng(0)
+    ends = {"terminated": 0, "truncated": 0}
+    for _ in range(steps):
+        for row in range(num_envs):
+            assert_same(rows(observation, row), seen[row])
+        actions = generator.integers(4, size=num_envs)
+        observation, rewards, dones, infos = adapted.step(actions)
+        assert rewards.dtype == np.float32
+        assert dones.dtype == bool
+        for row, single in enumerate(singles):
+            seen[row], reward, terminated, truncated, info = single.step(int(actions[row]))
+            assert rewards[row] == reward
+            assert dones[row] == (terminated or truncated)
+            if not dones[row]:
+                assert infos[row] == {}
+                continue
+            ends["truncated" if truncated else "terminated"] += 1
+            assert_same(infos[row]["terminal_observation"], seen[row])
+            assert infos[row]["TimeLimit.truncated"] is (truncated and not terminated)
+            assert infos[row]["episode"]["r"] == info["episode"]["r"]
+            assert infos[row]["episode"]["l"] == info["episode"]["l"]
+            assert infos[row]["episode"]["t"] >= 0
+            seen[row], _ = single.reset()
+    assert min(ends.values()) > 5
+
+
+def test_both_doors_show_the_same_games() -> None:
+    numpy_door = TensorVecEnv(ToyVectorEnv(6, dict_obs=True))
+    tensor_door = TensorVecEnv(ToyVectorEnv(6, dict_obs=True))
+    for door in (numpy_door, tensor_door):
+        door.seed(4)
+    left, right = numpy_door.reset(), tensor_door.reset_tensors()
+    ended = 0
+    for _ in range(20):
+        assert_same(left, {key: value.numpy() for key, value in right.items()})
+        np.testing.assert_array_equal(
+            numpy_door.action_masks(), tensor_door.action_masks_tensor().numpy()
+        )
+        actions = numpy_door.action_masks().argmax(axis=1)
+        left, rewards, dones, infos = numpy_door.step(actions)
+        right, reward, terminated, truncated, info = tensor_door.step_tensors(
+            torch.from_numpy(actions)
+        )
+        np.testing.assert_array_equal(rewards, reward.numpy())
+        np.testing.assert_array_equal(dones, (terminated | truncated).numpy())
+        reached = reached_observation(right, info)
+        for row in range(6):
+            expected = infos[row].get("terminal_observation", rows(left, row))
+            assert_same(expected, {key: value[row].numpy() for key, value in reached.items()})
+        ended += int(dones.sum())
+    assert ended > 5
+
+
+def test_returned_arrays_are_the_callers_own() -> None:
+    """An environment that reuses its memory, and a caller that writes into what it was given."""
+
+    class Reusing(VectorWrapper):
+        def reset(self, **kwargs: Any) -> Any:
+            self.memory, info = self.env.reset(**kwargs)
+            return self.memory, info
+
+        def step(self, actions: Any) -> Any:
+            observation, *results = self.env.step(actions)
+            self.memory.copy_(observation)
+            return self.memory, *results
+
+    adapted = TensorVecEnv(Reusing(ToyVectorEnv(3, horizon=2)))
+    first = adapted.reset()
+    before = first.copy()
+    second, _, _, infos = adapted.step(np.zeros(3, dtype=int))
+    np.testing.assert_array_equal(first, before)
+    assert not np.array_equal(first, second)
+    second[:] = np.nan
+    infos[0]["mine"] = 1
+    assert all("mine" not in info for info in infos[1:])
+    _, _, _, infos = adapted.step(np.zeros(3, dtype=int))
+    assert all("mine" not in info for info in infos)
+    third, *_ = adapted.step(np.zeros(3, dtype=int))
+    assert not np.isnan(third).any()
+
+
+def test_seeds_and_options_count_once_at_the_next_reset() -> None:
+    toy = ToyVectorEnv(3)
+    adapted = TensorVecEnv(toy)
+    assert adapted.seed(5) == [5, 6, 7]
+    adapted.set_options({"length": 4})
+    assert toy.reset_calls == []
+    adapted.reset()
+    adapted.reset()
+    assert toy.reset_calls == [(5, {"length": 4}), (None, None)]
+    adapted._seeds = [9, 1, 4]
+    adapted.reset()
+    assert toy.reset_calls[-1] == ([9, 1, 4], None)
+
+
+def test_options_per_row_are_handed_on_as_lists() -> None:
+    seen: list[Any] = []
+
+    class Listening(VectorWrapper):
+        def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+            seen.append(options)
+            return self.env.reset(seed=seed)
+
+    adapted = TensorVecEnv(Listening(ToyVectorEnv(2)))
+    adapted.set_options([{"points": [1]}, {"points": [2]}])
+    adapted.reset()
+    adapted.set_options()
+    adapted.reset()
+    assert seen == [{"points": [[1], [2]]}, None]
+    with pytest.raises(ValueError, match=r"options: got a list of 1, need 2 dictionaries"):
+        adapted.set_options([{"points": [1]}])
+    with pytest.raises(ValueError, match="same keys"):
+        adapted.set_options([{"points": [1]}, {}])
+
+
+def test_masks_through_every_way_that_sb3_asks() -> None:
+    toy = ToyVectorEnv(4)
+    adapted = TensorVecEnv(toy)
+    adapted.reset()
+    masks = toy.action_masks().numpy()
+    assert masks.any(axis=1).all()
+    assert not masks.all()
+    np.testing.assert_array_equal(adapted.action_masks(), masks)
+    np.testing.assert_array_equal(np.stack(adapted.env_method("action_masks")), masks)
+    np.testing.assert_array_equal(
+        np.stack(adapted.env_method("action_masks", indices=[2, 0])), masks[[2, 0]]
+    )
+    assert adapted.env_method("action_masks", indices=3)[0].dtype == bool
+    assert adapted.has_attr("action_masks")
+    assert not adapted.has_attr("no_such_thing")
+
+
+def test_attributes() -> None:
+    toy = ToyVectorEnv(3, render_mode="rgb_array")
+    adapted = TensorVecEnv(VectorWrapper(toy))
+    assert adapted.get_attr("horizon") == [8, 8, 8]
+    assert adapted.get_attr("horizon", indices=1) == [8]
+    assert adapted.get_attr("action_space") == [toy.single_action_space] * 3
+    assert adapted.render_mode == "rgb_array"
+    assert adapted.metadata["render_fps"] == 7
+    assert adapted.unwrapped is adapted
+    assert adapted.device == torch.device("cpu")
+    adapted.set_attr("_step", torch.tensor([0, 1, 2]))
+    assert adapted.get_attr("_step", indices=[2, 1]) == [2, 1]
+    adapted.set_attr("illegal", "error")
+    adapted.set_attr("illegal", "error", indices=range(3))
+    with pytest.raises(ValueError, match=r"indices: got \[0\]"):
+        adapted.set_attr("illegal", "penalty", indices=[0])
+    with pytest.raises(AttributeError):
+        adapted.get_attr("no_such_thing")
+    assert adapted.env_is_wrapped(Monitor) == [True] * 3
+    assert adapted.env_is_wrapped(gymnasium.wrappers.TimeLimit, indices=0) == [False]
+    assert adapted.env_is_wrapped(VectorWrapper) == [True] * 3
+
+
+def test_pictures() -> None:
+    adapted = TensorVecEnv(ToyVectorEnv(4, render_mode="rgb_array"))
+    adapted.reset()
+    assert [image.shape for image in adapted.get_images()] == [(16, 16, 3)] * 4
+    assert adapted.render().shape == (32, 32, 3)
+    blind = TensorVecEnv(ToyVectorEnv(4))
+    assert blind.get_images() == [None] * 4
+
+
+def test_other_entries_of_the_info_reach_rows_that_ended() -> None:
+    class Talking(VectorWrapper):
+        def step(self, actions: Any) -> Any:
+            *results, info = self.env.step(actions)
+            number = torch.arange(self.num_envs)
+            extra = {"is_success": number == 1, "vector": torch.eye(self.num_envs), "who": number}
+            extra |= {"_who": number > 0, "constant": torch.tensor(3.0)}
+            return (*results, info | extra)
+
+    adapted = TensorVecEnv(Talking(ToyVectorEnv(3)))
+    adapted.set_options({"length": 1})
+    adapted.reset()
+    _, _, dones, infos = adapted.step(np.zeros(3, dtype=int))
+    assert dones.all()
+    assert [info["is_success"] for info in infos] == [False, True, False]
+    assert [info.get("who") for info in infos] == [None, 1, 2]
+    np.testing.assert_array_equal(infos[1]["vector"], [0, 1, 0])
+    assert "constant" not in infos[0]
+    assert "_final_obs" not in infos[0]
+
+
+@pytest.mark.parametrize("counted", [True, False])
+def test_monitor_file_lists_every_episode(tmp_path: Path, counted: bool) -> None:
+    toy = ToyVectorEnv(3, horizon=4)
+    adapted = TensorVecEnv(toy if counted else Uncounted(toy), monitor_dir=tmp_path)
+    adapted.seed(0)
+    adapted.reset()
+    episodes = []
+    for _ in range(2 * STEPS_BETWEEN_WRITES):
+        _, _, _, infos = adapted.step(np.zeros(3, dtype=int))
+        episodes += [info["episode"] for info in infos if info]
+    assert 0 < len(read_monitor(tmp_path)["r"]) < len(episodes)
+    adapted.flush_monitor()
+    assert len(read_monitor(tmp_path)["r"]) == len(episodes)
+    adapted.close()
+    adapted.close()
+    written = read_monitor(tmp_path)
+    assert written["r"] == [episode["r"] for episode in episodes]
+    assert written["l"] == [episode["l"] for episode in episodes]
+    assert written["t"] == sorted(written["t"])
+
+
+def test_monitor_file_through_the_tensor_door_with_more_columns(tmp_path: Path) -> None:
+    class Numbered(VectorWrapper):
+        def step(self, actions: Any) -> Any:
+            *results, info = self.env.step(actions)
+            return (*results, info | {"number": torch.arange(self.num_envs)})
+
+    path = tmp_path / "run"
+    adapted = TensorVecEnv(Numbered(ToyVectorEnv(3)), filename=str(path), info_keywords=("number",))
+    adapted.set_options({"length": 2})
+    adapted.reset_tensors()
+    for _ in range(2):
+        adapted.step_tensors(torch.zeros(3, dtype=torch.int64))
+    adapted.close()
+    written = read_monitor(tmp_path)
+    assert written["number"] == [0, 1, 2]
+    assert written["l"] == [2, 2, 2]
+    lost = TensorVecEnv(ToyVectorEnv(1), filename=str(path), info_keywords=("lost",))
+    lost.set_options({"length": 1})
+    lost.reset()
+    with pytest.raises(ValueError, match="info_keywords: 'lost' is not in the info"):
+        lost.step(np.array([0]))
+    lost.close()
+
+
+def test_no_wait_between_steps_of_the_tensor_door(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the adapter asks a tensor for its value, which would stop an accelerator."""
+    adapted = TensorVecEnv(Uncounted(ToyVectorEnv(4)))
+    adapted.reset_tensors()
+    actions = torch.zeros(4, dtype=torch.int64)
+    adapted.step_tensors(actions)
+    results = [adapted.venv.step(actions) for _ in range(8)]
+    monkeypatch.setattr(adapted, "venv", ScriptedSteps(results))
+
+    def waits(*_: Any, **__: Any) -> None:
+        raise AssertionError("the tensor door waited for the device")
+
+    for name in ("cpu", "numpy", "tolist", "item", "__bool__", "__int__", "__float__", "nonzero"):
+        monkeypatch.setattr(torch.Tensor, name, waits)
+    for _ in range(8):
+        observation, *_, info = adapted.step_tensors(actions)
+        reached_observation(observation, info)
+
+
+class ScriptedSteps:
+    def __init__(self, results: list[Any]) -> None:
+        self.results = list(results)
+
+    def step(self, actions: Any) -> Any:
+        return self.results.pop(0)
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED, None])
+def test_other_reset_modes_are_refused(mode: AutoresetMode | None) -> None:
+    toy = ToyVectorEnv(2)
+    toy.metadata["autoreset_mode"] = mode
+    with pytest.raises(ValueError, match=r"autoreset_mode: got .*needs AutoresetMode.SAME_STEP"):
+        TensorVecEnv(toy)
+
+
+def test_what_is_no_tensor_environment_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"venv: got ToyEnv, need a gymnasium.vector.VectorEnv"):
+        TensorVecEnv(ToyEnv())  # type: ignore[arg-type]
+    numpy_env = SyncVectorEnv([ToyEnv], autoreset_mode=AutoresetMode.SAME_STEP)
+    with pytest.raises(TypeError, match="observation: got ndarray"):
+        TensorVecEnv(numpy_env).reset()
+    with pytest.raises(TypeError, match=r"\['num_rows'\]: only with a list"):
+        TensorVecEnv(ToyVectorEnv(2), num_rows=3)
+    with pytest.raises(ValueError, match="filename: got a value, and one for monitor_dir"):
+        TensorVecEnv(ToyVectorEnv(2), filename="a", monitor_dir="b")
+    with pytest.raises(ValueError, match="step_wait: call step_async"):
+        TensorVecEnv(ToyVectorEnv(2)).step_wait()
+
+
+def test_a_missing_final_observation_is_named() -> None:
+    class Forgetful(VectorWrapper):
+        def step(self, actions: Any) -> Any:
+            *results, _ = self.env.step(actions)
+            return (*results, {"overflow": torch.zeros(2)})
+
+    adapted = TensorVecEnv(Forgetful(ToyVectorEnv(2)))
+    adapted.set_options({"length": 1})
+    adapted.reset()
+    with pytest.raises(ValueError, match=r"final_obs: missing .* has \['overflow'\]"):
+        adapted.step(np.zeros(2, dtype=int))

@@ -1,0 +1,59 @@
+"""What the tests of callbacks share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import KVWriter, Logger
+
+from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.ddqn import DDQN
+from tests.sb3_ext.ddqn.helpers import make_model
+
+__all__ = ["SIZES", "KeptLogs", "StepHook", "game_model", "keep_logs"]
+
+SIZES = {"dimension": 3, "max_num_points": 5, "max_value": 6}
+
+
+def game_model(seat: str = "host", num_envs: int = 8, **arguments: Any) -> DDQN:
+    """A small DDQN on the game."""
+    env = gymnasium.make_vec(
+        f"resgym/Hironaka{seat.capitalize()}-v0", num_envs=num_envs, opponent="random", **SIZES
+    )
+    return make_model(TensorVecEnv(env), policy=f"{seat.capitalize()}Policy", **arguments)
+
+
+class KeptLogs(KVWriter):
+    """Keeps everything that is logged, one dictionary a dump."""
+
+    def __init__(self) -> None:
+        self.dumps: list[dict[str, Any]] = []
+
+    def write(self, key_values: Any, key_excluded: Any, step: int = 0) -> None:
+        self.dumps.append(dict(key_values))
+
+    def close(self) -> None:
+        pass
+
+    def values(self, key: str) -> list[Any]:
+        return [dump[key] for dump in self.dumps if key in dump]
+
+
+def keep_logs(model: Any) -> KeptLogs:
+    """Makes a model log into the result."""
+    logs = KeptLogs()
+    model.set_logger(Logger(folder=None, output_formats=[logs]))
+    return logs
+
+
+class StepHook(BaseCallback):
+    """Calls a function with the callback at every step; stops where it returns False."""
+
+    def __init__(self, function: Any) -> None:
+        super().__init__()
+        self.function = function
+
+    def _on_step(self) -> bool:
+        return self.function(self) is not False

@@ -1,0 +1,175 @@
+"""When checkpoints are written, and what happens if they cannot be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from stable_baselines3.common.callbacks import BaseCallback, CallbackList
+
+from sb3_ext.callbacks import Checkpoints
+from sb3_ext.common.callback_state import callback_states, load_callback_states, walk_callbacks
+from sb3_ext.common.checkpoint import (
+    CheckpointError,
+    CheckpointWarning,
+    list_checkpoints,
+    load_checkpoint,
+)
+from sb3_ext.common.frequency import Every
+from sb3_ext.common.resume import resume
+from tests.sb3_ext.callbacks.helpers import StepHook
+from tests.sb3_ext.common.test_checkpoint import equal
+from tests.sb3_ext.ddqn.helpers import make_model, weights
+
+
+def numbers(run: Path) -> list[int]:
+    return sorted(int(path.name.removeprefix("checkpoint-")) for path in list_checkpoints(run))
+
+
+def test_rhythm_and_number_kept(tmp_path: Path) -> None:
+    model = make_model()
+    model.learn(400, Checkpoints(tmp_path, Every(transitions=100), keep_last=3))
+    assert numbers(tmp_path) == [200, 304, 400]  # the first step past 300, and the end
+
+
+def test_updates_and_no_save_at_the_end(tmp_path: Path) -> None:
+    model = make_model(learning_starts=80)
+    checkpoints = Checkpoints(tmp_path, {"updates": 15}, keep_last=9, at_end=False)
+    model.learn(400, checkpoints)
+    saved = [load_checkpoint(p)["training"]["counters"] for p in list_checkpoints(tmp_path)]
+    assert [counters["_n_updates"] for counters in saved] == [30, 15]
+    assert checkpoints.last_path == list_checkpoints(tmp_path)[0]
+
+
+def test_the_same_as_a_run_without(tmp_path: Path) -> None:
+    first, second = make_model(), make_model()
+    first.learn(320)
+    second.learn(320, Checkpoints(tmp_path, Every(transitions=8)))
+    assert equal(weights(first), weights(second))
+
+
+@pytest.mark.parametrize("train_freq", [1, 4])
+def test_every_checkpoint_of_a_run_continues_to_the_same_end(
+    train_freq: int, tmp_path: Path
+) -> None:
+    """Also those in the middle of learn(), at whatever step they were due."""
+    model = make_model(train_freq=train_freq, gradient_steps=2)
+    model.learn(320, Checkpoints(tmp_path, Every(transitions=70), keep_last=99))
+    paths = list_checkpoints(tmp_path)
+    assert len(paths) == 5
+    for path in paths:
+        other = make_model(train_freq=train_freq, gradient_steps=2)
+        resume(other, path)
+        other.learn(320 - other.num_timesteps, reset_num_timesteps=False)
+        assert equal(weights(model), weights(other)), path
+
+
+def test_full_disk_warns_and_training_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = make_model()
+    checkpoints = Checkpoints(tmp_path, Every(transitions=100))
+    model.learn(200, checkpoints)
+    before = numbers(tmp_path)
+
+    def full(*arguments: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("sb3_ext.common.durable_files.os.fsync", full)
+    with (
+        pytest.warns(CheckpointWarning, match="no checkpoint was written: .*No space left"),
+        pytest.raises(OSError, match="No space left"),  # the one at the end must not be lost
+    ):
+        model.learn(200, checkpoints, reset_num_timesteps=False)
+    assert model.num_timesteps == 400
+    assert numbers(tmp_path) == before
+
+
+def test_nan_stops_and_keeps_the_last_good_checkpoint(tmp_path: Path) -> None:
+    def spoil(callback: BaseCallback) -> None:
+        if callback.num_timesteps == 240:
+            with torch.no_grad():
+                next(iter(callback.model.q_net.parameters())).fill_(torch.nan)
+
+    model = make_model()
+    with pytest.raises(FloatingPointError, match="train/loss or its gradient became NaN"):
+        model.learn(400, [StepHook(spoil), Checkpoints(tmp_path, Every(transitions=40))])
+    assert numbers(tmp_path) == [160, 200]
+    other = make_model()
+    resume(other, tmp_path)
+    assert all(bool(value.isfinite().all()) for value in weights(other).values())
+
+
+def test_without_buffer(tmp_path: Path) -> None:
+    make_model().learn(200, Checkpoints(tmp_path, Every(transitions=100), buffer=False))
+    assert "buffer" not in load_checkpoint(tmp_path)
+
+
+@pytest.mark.parametrize("keep_last", [0, 1.5, "2"])
+def test_bad_arguments(keep_last: Any, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="keep_last must be a"):
+        Checkpoints(tmp_path, Every(updates=1), keep_last=keep_last)
+    with pytest.raises(TypeError, match=r"every must be an Every or a mapping .*, got 1000"):
+        Checkpoints(tmp_path, 1000)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="every must have updates, transitions or seconds, got"):
+        Checkpoints(tmp_path, {"steps": 1000})
+
+
+# -------------------------------------------------------------------------- states of callbacks
+
+
+class Counting(BaseCallback):
+    def __init__(self, calls: int = 0) -> None:
+        super().__init__()
+        self.calls = calls
+
+    def _on_step(self) -> bool:
+        self.calls += 1
+        return True
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"calls": self.calls}
+
+    def load_state_dict(self, state: Any) -> None:
+        self.calls = state["calls"]
+
+
+class Forgetful(BaseCallback):
+    def _on_step(self) -> bool:
+        return True
+
+
+def test_callbacks_are_found_in_lists_and_inside_others() -> None:
+    inner, outer = Counting(1), Forgetful()
+    outer.callback = inner  # type: ignore[attr-defined]
+    nested = CallbackList([Counting(2), CallbackList([outer, Counting(3)])])
+    found = list(walk_callbacks([nested, None, Counting(4)]))
+    assert [each.calls for each in found if isinstance(each, Counting)] == [2, 1, 3, 4]
+    assert callback_states(nested) == {
+        "Counting": {"calls": 2},
+        "Counting#2": {"calls": 1},
+        "Counting#3": {"calls": 3},
+    }
+
+
+def test_states_of_callbacks_go_through_a_checkpoint(tmp_path: Path) -> None:
+    model = make_model()
+    model.learn(160, [Counting(), Checkpoints(tmp_path, Every(transitions=64)), Counting(100)])
+    first, second = Counting(), Counting()
+    callbacks = [first, Checkpoints(tmp_path, Every(transitions=64)), second]
+    resume(make_model(), tmp_path, callbacks)
+    assert (first.calls, second.calls) == (20, 120)
+
+
+def test_other_callbacks_than_before_are_named() -> None:
+    states = callback_states([Counting(3), Counting(4)])
+    only = Counting()
+    with pytest.warns(CheckpointWarning, match="a state of Counting#2, which is not among"):
+        load_callback_states([only], states)
+    assert only.calls == 3
+    with pytest.warns(CheckpointWarning, match="Counting is not in the checkpoint and begins anew"):
+        load_callback_states([only], {})
+    with pytest.raises(CheckpointError, match="callbacks/Counting: 'calls'"):
+        load_callback_states([only], {"Counting": {}})

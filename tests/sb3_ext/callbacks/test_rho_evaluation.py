@@ -1,0 +1,227 @@
+"""Evaluation during training: when, of what, and without a trace in training."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from stable_baselines3.common.callbacks import BaseCallback
+
+from resgym.analysis.rho import rho
+from sb3_ext.callbacks import Checkpoints, RhoEvaluation
+from sb3_ext.callbacks.rho_evaluation import player_of, player_of_policy
+from sb3_ext.common.checkpoint import load_checkpoint
+from sb3_ext.common.frequency import Every
+from sb3_ext.common.resume import resume
+from sb3_ext.ddqn import DDQN
+from tests.sb3_ext.callbacks.helpers import SIZES, StepHook, game_model, keep_logs
+from tests.sb3_ext.common.test_checkpoint import equal
+from tests.sb3_ext.ddqn.helpers import make_model, weights
+
+
+def evaluation(every: Any = None, **arguments: Any) -> RhoEvaluation:
+    settings = {"games": 30, "max_value": 6, **arguments}
+    return RhoEvaluation(["random"], every or Every(updates=10), **settings)
+
+
+def versions(callback: RhoEvaluation) -> list[int]:
+    return [entry["updates"] for entry in callback.history]
+
+
+def test_b22_evaluates_at_the_end_too() -> None:
+    model, callback = game_model(), evaluation(Every(updates=10))
+    model.learn(64 + 8 * 24, callback)
+    assert versions(callback) == [10, 20, model._n_updates]
+
+
+def test_b22_even_if_the_interval_is_longer_than_training() -> None:
+    model, callback = game_model(), evaluation(Every(updates=10**6))
+    model.learn(160, callback)
+    assert versions(callback) == [model._n_updates]
+
+
+def test_b22_interval_goes_on_over_calls_of_learn() -> None:
+    model, callback = game_model(), evaluation(Every(updates=10))
+    for _ in range(4):
+        model.learn(64, callback, reset_num_timesteps=False)
+    due = [each for each in versions(callback) if each and each % 10 == 0]
+    assert due == [10, 20]
+
+
+def test_the_last_version_is_not_measured_twice() -> None:
+    model, callback = game_model(), evaluation(Every(transitions=160))
+    model.learn(160, callback)
+    measured = versions(callback)
+    assert len(measured) == len(set(measured))
+
+
+def test_at_start() -> None:
+    callback = evaluation(at_start=True)
+    game_model().learn(80, callback)
+    assert versions(callback)[0] == 0
+
+
+@pytest.mark.parametrize("seat", ["host", "agent"])
+def test_b23_evaluation_leaves_no_trace_in_training(seat: str) -> None:
+    first, second = game_model(seat), game_model(seat)
+    first.learn(240)
+    state = (torch.get_rng_state(), np.random.get_state()[1].tolist())
+    opponents = ["random", "choose_first" if seat == "host" else "zeillinger"]
+    second.learn(240, RhoEvaluation(opponents, Every(updates=3), games=20, max_value=6))
+    assert equal(weights(first), weights(second))
+    fresh = game_model(seat)  # which seeds the global generators as the others did
+    fresh.learn(240)
+    assert torch.equal(torch.get_rng_state(), state[0])
+    assert np.random.get_state()[1].tolist() == state[1]
+
+
+def test_b23_the_same_starts_each_time_and_for_each_version() -> None:
+    """A model that does not learn is measured the same every time."""
+    model, callback = game_model(gradient_steps=0), evaluation(Every(transitions=40))
+    model.learn(200, callback)
+    assert len(callback.history) >= 2 or len({e["score"] for e in callback.history}) == 1
+    callback.evaluate()
+    assert len({entry["score"] for entry in callback.history}) == 1
+
+
+def test_what_is_measured_is_the_model_without_exploring() -> None:
+    model, callback = game_model(), evaluation()
+    model.learn(160, callback)
+    again = rho(player_of(model), "random", games=30, seed=0, **SIZES)
+    assert callback.history[-1]["rho"] == {"random": again.rho}
+    assert callback.history[-1]["score"] == again.rho
+
+
+def test_b20_networks_are_left_in_the_mode_they_were_in() -> None:
+    modes: list[bool] = []
+
+    class Watched(RhoEvaluation):
+        def evaluate(self) -> dict[str, float]:
+            before = self.model.policy.training
+            result = super().evaluate()
+            modes.append(self.model.policy.training == before)
+            return result
+
+    model = game_model(policy_kwargs={"net_arch": [16, "b"]})
+    model.learn(160, Watched(["random"], Every(updates=4), games=20, max_value=6))
+    assert modes
+    assert all(modes)
+
+
+@pytest.mark.parametrize(
+    ("seat", "best", "scores", "expected"),
+    [
+        ("host", "worst", [0.1, 0.2], 0.1),
+        ("agent", "worst", [0.1, 0.2], 0.2),
+        ("host", "mean", [0.1, 0.3], 0.2),
+        ("agent", "second", [0.1, 0.3], 0.3),
+    ],
+)
+def test_rule_of_the_best(
+    seat: str, best: str, scores: list[float], expected: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ["random", "choose_first"] if seat == "host" else ["random", "zeillinger"]
+    best = names[1] if best == "second" else best
+    callback = RhoEvaluation(names, Every(updates=10**6), best=best)
+    model = game_model(seat)
+    model.learn(16, callback)
+    values = iter(scores)
+    monkeypatch.setattr(
+        "sb3_ext.callbacks.rho_evaluation.rho",
+        lambda *pair, **game: type("Result", (), {"rho": next(values)})(),
+    )
+    callback.evaluate()
+    assert callback.history[-1]["score"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("seat", "scores", "kept"), [("host", [1, 3, 2], 3), ("agent", [2, 1, 3], 1)]
+)
+def test_best_version_is_kept(
+    seat: str, scores: list[float], kept: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = iter(scores)
+    monkeypatch.setattr(
+        "sb3_ext.callbacks.rho_evaluation.rho",
+        lambda *pair, **game: type("Result", (), {"rho": float(next(values))})(),
+    )
+    snapshots: dict[float, Any] = {}
+
+    class Watched(RhoEvaluation):
+        def evaluate(self) -> dict[str, float]:
+            result = super().evaluate()
+            snapshots[self.history[-1]["score"]] = weights(self.model)  # type: ignore[arg-type]
+            return result
+
+    model = game_model(seat)
+    logs = keep_logs(model)
+    callback = Watched(["random"], Every(updates=10), save_path=tmp_path)
+    model.learn(64 + 8 * 24, callback)
+    assert callback.best_score == kept
+    assert logs.values("rho/best")[-1] == kept
+    best = load_checkpoint(tmp_path / "best")
+    assert equal(best["policy"], snapshots[kept])
+    assert best["evaluation"]["score"] == kept
+    loaded = DDQN.load(tmp_path / "best_model.zip", device="cpu")
+    assert equal(weights(loaded), snapshots[kept])
+    assert not list(tmp_path.glob("*.new.zip"))
+    history = json.loads((tmp_path / "rho.json").read_text())
+    assert [entry["score"] for entry in history] == scores
+
+
+def test_a_spoiled_model_does_not_become_the_best(tmp_path: Path) -> None:
+    def spoil(callback: BaseCallback) -> None:
+        callback.model.update_sums.add(torch.full((6,), torch.nan))  # type: ignore[attr-defined]
+
+    with pytest.raises(FloatingPointError):
+        game_model().learn(400, [StepHook(spoil), evaluation(save_path=tmp_path)])
+    assert not (tmp_path / "best").exists()
+    assert not (tmp_path / "best_model.zip").exists()
+
+
+def test_measurements_go_on_after_a_resume(tmp_path: Path) -> None:
+    def callbacks() -> list[Any]:
+        return [
+            evaluation(Every(updates=7), at_start=True),
+            Checkpoints(tmp_path, Every(transitions=10**9)),
+        ]
+
+    whole, expected = game_model(), evaluation(Every(updates=7), at_start=True)
+    whole.learn(320, expected)
+    first = callbacks()
+    game_model().learn(160, first)
+    model, second = game_model(), callbacks()
+    resume(model, tmp_path, second)
+    assert second[0].history == first[0].history
+    assert second[0].best_score == first[0].best_score
+    model.learn(160, second, reset_num_timesteps=False)
+    assert versions(second[0]).count(0) == 1
+    due = [each for each in versions(expected) if each % 7 == 0]
+    assert [each for each in versions(second[0]) if each % 7 == 0] == due
+    for entry in expected.history:
+        (again,) = [e for e in second[0].history if e["updates"] == entry["updates"]]
+        assert again["rho"] == entry["rho"]
+    seconds = [entry["training_seconds"] for entry in second[0].history]
+    assert seconds == sorted(seconds)
+
+
+def test_models_of_other_environments_have_no_player() -> None:
+    with pytest.raises(ValueError, match="not the points"):
+        player_of_policy(make_model().policy)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"opponents": []}, "opponents must have at least one player, got none"),
+        ({"opponents": ["random"], "best": "median"}, "best must be 'worst', 'mean' or one of"),
+        ({"opponents": ["random"], "every": {"updates": 0}}, "every.updates must lie in"),
+    ],
+)
+def test_bad_arguments(arguments: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        RhoEvaluation(**{"every": Every(updates=1), **arguments})

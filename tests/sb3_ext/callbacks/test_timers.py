@@ -1,0 +1,117 @@
+"""Timers, and PyTorch's profiler."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from stable_baselines3 import DQN
+from stable_baselines3.common.callbacks import BaseCallback
+
+from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.callbacks import Profiler, Timers
+from sb3_ext.callbacks import timers as module
+from sb3_ext.common.frequency import Every
+from tests.fakes import ToyVectorEnv
+from tests.sb3_ext.callbacks.helpers import StepHook, keep_logs
+from tests.sb3_ext.ddqn.helpers import make_model
+
+
+class Clock:
+    """Stands still unless it is moved."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        monkeypatch.setattr(module.time, "perf_counter", lambda: self.now)
+
+    def move(self, seconds: float) -> None:
+        self.now += seconds
+
+
+class Updating(BaseCallback):
+    def __init__(self, clock: Clock) -> None:
+        super().__init__()
+        self.clock = clock
+
+    def _on_step(self) -> bool:
+        return True
+
+    def after_train(self) -> None:
+        self.clock.move(0.25)
+
+
+def test_rollouts_and_what_lies_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    model = make_model(train_freq=2, learning_starts=0)
+    logs, timers = keep_logs(model), Timers(Every(transitions=64))
+    model.learn(144, [timers, StepHook(lambda _: clock.move(1.0)), Updating(clock)])
+    assert timers.totals["rollout"] == (18.0, 9)
+    assert timers.totals["update"] == (2.0, 8)
+    assert logs.values("time/rollout_ms") == [2000.0]
+    assert logs.values("time/update_ms") == [250.0]
+
+
+def test_sections_and_means_since_the_last_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    model = make_model(log_interval_updates=1, learning_starts=0)
+    logs, timers = keep_logs(model), Timers(Every(transitions=40))
+
+    def work(callback: BaseCallback) -> None:
+        with timers.section("thinking"):
+            clock.move(1.0 if callback.num_timesteps <= 40 else 3.0)
+
+    model.learn(96, [timers, StepHook(work)])
+    assert timers.totals["thinking"] == (5 * 1.0 + 7 * 3.0, 12)
+    assert logs.values("time/thinking_ms") == [1000.0, 3000.0]
+    lines = timers.table().splitlines()
+    assert lines[0].split() == ["section", "times", "total", "s", "mean", "ms"]
+    assert sorted(line.split()[0] for line in lines[1:]) == ["rollout", "thinking", "update"]
+    assert lines[1].split()[1:] == ["12", "26.000", "2166.667"]
+    assert lines[3].split()[:2] == ["update", "11"]
+
+
+def test_a_section_that_raises_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, timers = Clock(monkeypatch), Timers(Every(updates=1))
+    timers.model = make_model()
+
+    def fail() -> None:
+        with timers.section("bad"):
+            clock.move(2.0)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert timers.totals == {"bad": (2.0, 1)}
+
+
+def test_stock_algorithms_and_a_real_clock() -> None:
+    env = TensorVecEnv(ToyVectorEnv(8))
+    model = DQN("MlpPolicy", env, buffer_size=400, learning_starts=0, device="cpu")
+    timers = Timers(Every(transitions=64), synchronize=True)
+    began = time.perf_counter()
+    model.learn(160, timers)
+    total = sum(seconds for seconds, _ in timers.totals.values())
+    assert 0 < total <= time.perf_counter() - began
+    assert timers.totals["rollout"][1] == 5
+
+
+def test_profiler_writes_traces_and_stops(tmp_path: Path) -> None:
+    profiler = Profiler(tmp_path, skip_first=2, wait=1, warmup=1, active=2, repeat=2)
+    model = make_model(learning_starts=0)
+    model.learn(160, profiler)
+    names = sorted(path.name for path in (tmp_path / "profile").iterdir())
+    assert names == ["table-0.txt", "table-1.txt", "trace-0.json", "trace-1.json"]
+    for trace in profiler.traces:
+        events = json.loads(trace.read_text())["traceEvents"]
+        assert any("aten::linear" in event.get("name", "") for event in events)
+    assert "aten::" in (tmp_path / "profile" / "table-0.txt").read_text()
+    model.learn(16, profiler, reset_num_timesteps=False)  # too short: nothing, and no error
+    assert len(profiler.traces) == 2
+
+
+@pytest.mark.parametrize("name", ["skip_first", "wait", "warmup", "active", "repeat", "rows"])
+def test_profiler_arguments(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=f"{name} must be a whole number of at least"):
+        Profiler(tmp_path, **{name: -1})

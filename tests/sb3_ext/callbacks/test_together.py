@@ -1,0 +1,119 @@
+"""All callbacks at once: no trace in training, none in memory, and exact after a resume."""
+
+from __future__ import annotations
+
+import gc
+import re
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import sb3_ext.callbacks as package
+from sb3_ext.callbacks import (
+    ActionCounts,
+    Bound,
+    Checkpoints,
+    Curriculum,
+    LayerStatistics,
+    Profiler,
+    RhoEvaluation,
+    SampleGames,
+    Signals,
+    StopConditions,
+    Timers,
+)
+from sb3_ext.common.callback_state import walk_callbacks
+from sb3_ext.common.checkpoint import list_checkpoints
+from sb3_ext.common.frequency import Every
+from sb3_ext.common.resume import resume
+from tests.sb3_ext.callbacks.helpers import game_model, keep_logs
+from tests.sb3_ext.common.test_checkpoint import equal
+from tests.sb3_ext.common.test_resume import full_state
+from tests.sb3_ext.ddqn.helpers import weights
+
+
+def everything(run_dir: Path, keep_last: int = 2) -> list[Any]:
+    stages = [{"num_points": 3, "until": Bound("updates", lower=15)}, {}]
+    return [
+        RhoEvaluation(["random"], Every(updates=10), games=20, max_value=6, save_path=run_dir),
+        Curriculum(stages),
+        ActionCounts(Every(updates=6)),
+        LayerStatistics(Every(updates=5)),
+        SampleGames(run_dir, ["random"], Every(updates=20), games=1),
+        Timers(Every(updates=5)),
+        StopConditions(max_updates=10**6, max_episodes=10**6, until=Bound("rho/random", lower=9)),
+        Profiler(run_dir, skip_first=1, wait=0, warmup=1, active=1),
+        Signals(),
+        Checkpoints(run_dir, Every(transitions=64), keep_last=keep_last),
+    ]
+
+
+def test_the_list_is_complete(tmp_path: Path) -> None:
+    kinds = {type(callback).__name__ for callback in everything(tmp_path)}
+    assert kinds == set(package.__all__) - {"Bound", "Converged"}
+
+
+def test_b23_no_trace_in_training(tmp_path: Path) -> None:
+    callbacks = everything(tmp_path)
+    curriculum = next(c for c in callbacks if isinstance(c, Curriculum))
+    first, second = game_model(), game_model()
+    first.learn(240, Curriculum([{"num_points": 3, "until": Bound("updates", lower=15)}, {}]))
+    second.learn(240, callbacks)
+    assert equal(weights(first), weights(second))
+    assert curriculum.stage == 1
+
+
+def test_exact_after_a_resume(tmp_path: Path) -> None:
+    whole, first = game_model(), everything(tmp_path / "whole", keep_last=99)
+    whole.learn(320, first)
+    paths = list_checkpoints(tmp_path / "whole")
+    assert len(paths) == 5
+    for path in paths[1:4:2]:
+        model, second = game_model(), everything(tmp_path / path.name)
+        resume(model, path, second)
+        model.learn(320 - model.num_timesteps, second, reset_num_timesteps=False)
+        ours, theirs = full_state(model), full_state(whole)
+        for part in theirs:
+            assert equal(ours[part], theirs[part]), part
+        for one, other in zip(walk_callbacks(first), walk_callbacks(second), strict=True):
+            if hasattr(one, "state_dict"):
+                states = [without_seconds(each.state_dict()) for each in (one, other)]
+                assert equal(*states), type(one).__name__
+
+
+def without_seconds(state: Any) -> Any:
+    if isinstance(state, dict):
+        return {k: without_seconds(v) for k, v in state.items() if "seconds" not in k}
+    return [without_seconds(each) for each in state] if isinstance(state, list) else state
+
+
+def test_b11_nothing_piles_up(tmp_path: Path) -> None:
+    """The number of tensors alive does not depend on how long training was."""
+
+    def alive() -> int:
+        gc.collect()
+        return sum(issubclass(type(each), torch.Tensor) for each in gc.get_objects())
+
+    model, callbacks = game_model(buffer_size=160), everything(tmp_path)
+    model.learn(240, callbacks)
+    before = alive()
+    for _ in range(3):
+        model.learn(240, callbacks, reset_num_timesteps=False)
+    assert alive() <= before + 2
+
+
+def test_every_logged_key_is_documented(tmp_path: Path) -> None:
+    text = (Path(__file__).parents[3] / "docs" / "metrics.md").read_text(encoding="utf-8")
+    text = text.partition("## The two-player trainer")[0]
+    documented = {
+        re.sub(r"<[^>]+>", "[^/]+", re.escape(key).replace("\\<", "<").replace("\\>", ">"))
+        for key in re.findall(r"^\| `([^`]+)`", text, flags=re.MULTILINE)
+    }
+    model = game_model(log_interval_updates=1)
+    logs = keep_logs(model)
+    model.learn(240, everything(tmp_path))
+    keys = {key for dump in logs.dumps for key in dump}
+    assert len(keys) > 30
+    missing = {k for k in keys if not any(re.fullmatch(each, k) for each in documented)}
+    assert missing == set()

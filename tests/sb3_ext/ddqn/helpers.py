@@ -1,0 +1,71 @@
+"""Models and environments for the tests of DDQN."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from gymnasium.vector.utils import batch_space
+
+from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.ddqn import DDQN
+from tests.fakes import ToyEnv, ToyVectorEnv
+
+
+class MaskedToy(ToyVectorEnv):
+    """The toy with its legal buttons in the observation, under the name that DDQN looks for.
+
+    The environment's own `action_masks` is taken away, so that nothing else can tell.
+    """
+
+    action_masks = property()  # type: ignore[assignment]  # reading it raises AttributeError
+
+    def __init__(self, num_envs: int = 4, **kwargs: Any) -> None:
+        super().__init__(num_envs, dict_obs=True, **kwargs)
+        entries = dict(self.single_observation_space.spaces)
+        entries["action_mask"] = entries.pop("legal")
+        self.single_observation_space = spaces.Dict(entries)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+
+    def _observe(self) -> dict[str, torch.Tensor]:
+        observation = super()._observe()
+        observation["action_mask"] = observation.pop("legal")
+        return observation
+
+
+def make_model(env: Any = None, policy: str | None = None, **arguments: Any) -> DDQN:
+    """A small, quick DDQN; `env` defaults to 8 rows of the toy."""
+    env = TensorVecEnv(ToyVectorEnv(8)) if env is None else env
+    is_dict = isinstance(env.observation_space, spaces.Dict)
+    defaults: dict[str, Any] = {
+        "batch_size": 32,
+        "buffer_size": 4_000,
+        "learning_starts": 64,
+        "seed": 0,
+        "device": "cpu",
+        "log_interval_seconds": None,
+        "policy_kwargs": {"net_arch": [32]},
+    }
+    policy = policy or ("MultiInputPolicy" if is_dict else "MlpPolicy")
+    return DDQN(policy, env, **{**defaults, **arguments})
+
+
+def weights(model: DDQN) -> dict[str, torch.Tensor]:
+    """A copy of all weights, online and target."""
+    return {name: value.clone() for name, value in model.policy.state_dict().items()}
+
+
+def same(first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]) -> bool:
+    """Whether two results of `weights` are equal bit for bit."""
+    return first.keys() == second.keys() and all(
+        torch.equal(first[name], second[name]) for name in first
+    )
+
+
+class NumpyToy(ToyEnv):
+    """One row of the toy for SB3's `DummyVecEnv`."""
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        return super().step(int(np.asarray(action)))

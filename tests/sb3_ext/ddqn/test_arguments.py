@@ -1,0 +1,79 @@
+"""Bad arguments: one line that names the field, the value and what is allowed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.sb3_ext.ddqn.helpers import make_model
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("batch_size", 0, "batch_size must be a whole number of at least 1, got 0"),
+        ("batch_size", 2.5, "batch_size"),
+        ("buffer_size", -1, "buffer_size"),
+        ("exploration_final_eps", 1.5, r"exploration_final_eps must lie in \[0, 1\], got 1.5"),
+        ("exploration_rate", "exp_2.0_0.1_0.9", r"exploration_rate: .* not in \[0, 1\]"),
+        ("exploration_rate", 1.5, "exploration_rate"),
+        ("gamma", 1.01, "gamma"),
+        ("gradient_steps", -2, "gradient_steps"),
+        ("learning_rate", "1e-4", "learning_rate.*write 1.0e-4"),
+        ("learning_rate", "expo_1e-3_1e-4_0.9", "learning_rate: unknown schedule 'expo'"),
+        ("learning_rate", -0.1, "learning_rate"),
+        ("learning_starts", -1, "learning_starts"),
+        ("log_interval_seconds", -1.0, "log_interval_seconds"),
+        ("log_interval_updates", 0, "log_interval_updates"),
+        ("mask_source", "enviroment", "mask_source: got 'enviroment', allowed are auto"),
+        ("mask_source", "observation", "no MultiBinary entry named action_mask or coords"),
+        ("max_grad_norm", 0.0, "max_grad_norm"),
+        ("n_steps", 0, "n_steps"),
+        ("replay_ratio", 0.0, "replay_ratio"),
+        ("rollout_precision", "float16", "unknown rollout_precision 'float16'; did you mean"),
+        ("target_update_interval", 0, "target_update_interval"),
+        ("target_update_unit", "steps", "unknown target_update_unit 'steps'.*transitions, updates"),
+        ("tau", 0.0, "tau"),
+        ("tau", 1.5, r"tau must lie in \(0, 1\], got 1.5"),
+        ("warmup", "random", "unknown warmup 'random'"),
+    ],
+)
+def test_bad_arguments_are_named(name: str, value: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message) as caught:
+        make_model(**{name: value})
+    assert "\n" not in str(caught.value)
+
+
+def test_replay_ratio_and_gradient_steps_exclude_each_other() -> None:
+    with pytest.raises(ValueError, match=r"replay_ratio: got 1\.0 together with gradient_steps=2"):
+        make_model(replay_ratio=1.0, gradient_steps=2)
+
+
+@pytest.mark.parametrize(
+    ("policy_kwargs", "message"),
+    [
+        ({"optimizer_class": "adm"}, "unknown optimizer 'adm'; did you mean 'adam'"),
+        ({"extractor": "point_sett"}, "unknown features extractor 'point_sett'"),
+        ({"net_arch": [0]}, r"net_arch\[0\]"),
+        ({"net_arch": ["x"]}, r"net_arch\[0\]"),
+        ({"extractor": "flatten", "features_extractor_class": object}, "extractor: got 'flatten'"),
+    ],
+)
+def test_bad_policy_arguments_are_named(policy_kwargs: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make_model(policy_kwargs=policy_kwargs)
+
+
+def test_optimizer_class_of_another_type() -> None:
+    with pytest.raises(TypeError, match="optimizer_class: got 3"):
+        make_model(policy_kwargs={"optimizer_class": 3})
+
+
+def test_masks_of_another_shape_and_tuples_are_refused() -> None:
+    model = make_model()
+    with pytest.raises(ValueError, match=r"action_masks: got shape \(3,\), need \(2, 4\)"):
+        model.predict(np.zeros((2, 9), np.float32), action_masks=np.ones(3, bool))
+    with pytest.raises(ValueError, match="observation: got a tuple"):
+        model.predict((np.zeros(9, np.float32), {}))

@@ -1,0 +1,65 @@
+"""`docs/ddqn.md` lists every argument with its default, and every metric that is logged."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from pathlib import Path
+
+from stable_baselines3 import DQN
+from stable_baselines3.common.logger import KVWriter, Logger
+
+from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.ddqn import DDQN
+from tests.fakes import ToyVectorEnv
+from tests.sb3_ext.ddqn.helpers import make_model
+
+PAGE = (Path(__file__).resolve().parents[3] / "docs" / "ddqn.md").read_text(encoding="utf-8")
+OURS = inspect.signature(DDQN.__init__).parameters
+STOCK = inspect.signature(DQN.__init__).parameters
+
+
+def rows(columns: int) -> dict[str, list[str]]:
+    """Rows of the tables of so many columns: first cell without backticks, to the others."""
+    found = {}
+    for line in PAGE.splitlines():
+        if line.startswith("| `"):
+            cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+            if len(cells) == columns:
+                found[cells[0].strip("`")] = cells[1:]
+    return found
+
+
+def test_every_new_argument_is_listed_with_its_default() -> None:
+    listed = rows(5)
+    assert set(listed) == set(OURS) - set(STOCK)
+    for name, cells in listed.items():
+        assert cells[1] == f"`{OURS[name].default!r}`", name
+
+
+def test_every_other_default_of_sb3_is_listed() -> None:
+    changed = {
+        name: [f"`{STOCK[name].default!r}`", f"`{OURS[name].default!r}`"]
+        for name in OURS.keys() & STOCK.keys()
+        if OURS[name].default != STOCK[name].default
+    }
+    assert {name: cells[:2] for name, cells in rows(4).items()} == changed
+
+
+class Keys(KVWriter):
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+
+    def write(self, key_values: dict, key_excluded: dict, step: int = 0) -> None:
+        self.names |= key_values.keys()
+
+    def close(self) -> None:
+        pass
+
+
+def test_every_metric_is_listed() -> None:
+    model, keys = make_model(TensorVecEnv(ToyVectorEnv(8))), Keys()
+    model.set_logger(Logger(None, [keys]))
+    model.learn(256)
+    # The toy does not report successes.
+    assert set(rows(3)) == keys.names | {"rollout/success_rate"}

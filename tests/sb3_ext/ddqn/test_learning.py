@@ -1,0 +1,71 @@
+"""Learning on the toy: a threshold, the baseline it was set from, and controls that must fail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.ddqn import DDQN
+from tests.fakes import ToyVectorEnv
+from tests.sb3_ext.ddqn.helpers import MaskedToy, make_model
+
+pytestmark = pytest.mark.learning
+
+# Mean reward per step of greedy play; a perfect player has 1, random legal play 0.43. Trained for
+# 16,000 transitions as below, seeds 0 to 2 gave 1.0 in every variant, and 0.45 to 0.64 untrained.
+THRESHOLD = 0.95
+
+
+def score(model: DDQN, environment: type = ToyVectorEnv) -> float:
+    env = TensorVecEnv(environment(256, horizon=4))
+    env.seed(1234)
+    observation = env.reset()
+    total = 0.0
+    for _ in range(20):
+        masks = env.action_masks() if env.has_attr("action_masks") else None
+        actions, _ = model.predict(observation, deterministic=True, action_masks=masks)
+        observation, rewards, _, _ = env.step(actions)
+        total += float(rewards.mean())
+    return total / 20
+
+
+def trained(environment: type = ToyVectorEnv, seed: int = 0, **arguments: Any) -> DDQN:
+    settings: dict[str, Any] = {
+        "learning_rate": 2e-3,
+        "exploration_rate": "lin_1.0_0.1_200",
+        "gamma": 0.8,
+        "target_update_interval": 50,
+        "batch_size": 64,
+        "buffer_size": 20_000,
+    }
+    env = TensorVecEnv(environment(32, horizon=4))
+    return make_model(env, seed=seed, **{**settings, **arguments}).learn(16_000)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"double_q": False},
+        {"dueling": True},
+        {"n_steps": 3},
+        {"tau": 0.05, "target_update_interval": 1},
+        {"replay_ratio": 2.0},
+    ],
+    ids=str,
+)
+def test_learns_the_toy(arguments: dict[str, Any]) -> None:
+    assert score(trained(**arguments)) > THRESHOLD
+
+
+def test_learns_with_the_mask_in_the_observation() -> None:
+    assert score(trained(MaskedToy), MaskedToy) > THRESHOLD
+
+
+@pytest.mark.parametrize(
+    "broken", [{"learning_rate": 0.0}, {"learning_starts": 16_000}], ids=["rate 0", "no updates"]
+)
+def test_control_that_cannot_learn_stays_below(broken: dict[str, Any]) -> None:
+    assert score(trained(**broken)) < 0.75

@@ -1,0 +1,360 @@
+"""Collection, callbacks, logs and failures of DDQN.learn."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from stable_baselines3.common.buffers import ReplayBuffer
+from stable_baselines3.common.callbacks import (
+    BaseCallback,
+    CallbackList,
+    EvalCallback,
+    EveryNTimesteps,
+    StopTrainingOnMaxEpisodes,
+)
+from stable_baselines3.common.logger import KVWriter, Logger
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormalize
+
+from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.ddqn import DDQN
+from tests.fakes import ToyVectorEnv
+from tests.sb3_ext.ddqn.helpers import MaskedToy, NumpyToy, make_model, same, weights
+
+
+class KeptLogs(KVWriter):
+    def __init__(self) -> None:
+        self.logs: list[dict[str, Any]] = []
+
+    def write(self, key_values: dict[str, Any], *_: Any, **__: Any) -> None:
+        self.logs.append(dict(key_values))
+
+    def close(self) -> None:
+        pass
+
+
+def keep_logs(model: DDQN) -> KeptLogs:
+    kept = KeptLogs()
+    model.set_logger(Logger(None, [kept]))
+    return kept
+
+
+def numpy_rows(count: int = 4, **kwargs: Any) -> DummyVecEnv:
+    return DummyVecEnv([lambda: Monitor(NumpyToy(**kwargs)) for _ in range(count)])
+
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:The environment is already wrapped"),
+    pytest.mark.filterwarnings("ignore:Training and eval env are not of the same type"),
+    pytest.mark.filterwarnings("ignore:rich is experimental"),
+]
+
+ENVIRONMENTS = {
+    "tensors": lambda: TensorVecEnv(ToyVectorEnv(8, illegal="error")),
+    "tensors, mask observed": lambda: TensorVecEnv(MaskedToy(8, illegal="error")),
+    "wrapped": lambda: VecMonitor(TensorVecEnv(ToyVectorEnv(8, illegal="error"))),
+    "numpy": lambda: numpy_rows(8, illegal="error"),
+}
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+@pytest.mark.parametrize("warmup", ["uniform_legal", "policy"])
+def test_b1_no_illegal_action_is_ever_played(name: str, warmup: str) -> None:
+    model = make_model(ENVIRONMENTS[name](), warmup=warmup, exploration_final_eps=0.5)
+    model.learn(1200)  # the environment raises at an illegal action
+    assert model.replay_buffer.num_transitions == 1200
+
+
+def test_control_without_masks_illegal_actions_are_played() -> None:
+    env = TensorVecEnv(ToyVectorEnv(8, illegal="error"))
+    with pytest.raises(ValueError, match="illegal press"):
+        make_model(env, mask_source="none").learn(1200)
+
+
+def test_exploration_is_per_row_while_collecting() -> None:
+    """SB3 throws one coin for all rows: then all or none of the 64 explore."""
+    env = TensorVecEnv(ToyVectorEnv(64))
+    model = make_model(env, mask_source="none", exploration_rate=0.5, learning_starts=0)
+    model.learn(64)
+    greedy_action = torch.zeros(64, 4)
+    greedy_action[:, 2] = 1.0
+    model.q_net.forward = lambda _: greedy_action  # type: ignore[method-assign]
+    shares = []
+    for _ in range(30):
+        actions = model._explore(model._last_obs, None)
+        # Greedy rows take action 2, and so does a quarter of the exploring half.
+        shares.append((actions == 2).float().mean().item())
+    deviation = math.sqrt(0.625 * 0.375 / 64)
+    assert all(abs(share - 0.625) < 5 * deviation for share in shares)
+    assert np.mean(shares) == pytest.approx(0.625, abs=5 * deviation / math.sqrt(30))
+
+
+def test_predict_explores_per_row_and_only_among_legal_actions() -> None:
+    model = make_model()
+    model.learn(80)
+    model.exploration_rate = 0.5
+    observation = np.zeros((64, 9), np.float32)
+    greedy, _ = model.predict(observation, deterministic=True)
+    assert len(set(greedy.tolist())) == 1
+    mask = np.ones(4, bool)
+    mask[greedy[0]] = True
+    mask[(greedy[0] + 1) % 4] = False
+    for _ in range(20):
+        actions, _ = model.predict(observation, action_masks=np.tile(mask, (64, 1)))
+        assert mask[actions].all()
+        others = (actions != greedy).sum()  # half explore, two of three find another action
+        assert abs(others - 64 / 3) < 5 * math.sqrt(64 * 2 / 9)
+
+
+def test_tensor_and_numpy_loops_learn_the_same() -> None:
+    """The wrapper forces SB3's numpy loop upon the same rows, seed and networks."""
+    direct = make_model(TensorVecEnv(ToyVectorEnv(8)))
+    around = make_model(VecMonitor(TensorVecEnv(ToyVectorEnv(8))))
+    assert direct._uses_tensors()
+    assert not around._uses_tensors()
+    direct.learn(800)
+    around.learn(800)
+    assert direct._n_updates == around._n_updates > 50
+    assert same(weights(direct), weights(around))
+
+
+def test_bfloat16_rollouts_choose_nearly_the_same_and_updates_stay_float32() -> None:
+    model = make_model(rollout_precision="bfloat16", exploration_rate=0.0)
+    model.learn(800)
+    assert {p.dtype for p in model.q_net.parameters()} == {torch.float32}
+    observation = torch.rand(512, 9)
+    with torch.no_grad():
+        values = model.q_net(observation)
+    assert values.dtype == torch.float32
+    chosen = values.gather(1, model._explore(observation, None)[:, None])[:, 0]
+    assert (values.amax(dim=1) - chosen).max() < 0.05
+
+
+def test_same_seed_same_weights_another_seed_others() -> None:
+    models = [make_model(TensorVecEnv(ToyVectorEnv(8)), seed=seed) for seed in (3, 3, 4)]
+    for model in models:
+        torch.rand(model.seed)  # whatever happens to the global generator in between
+        model.learn(400)
+    assert same(weights(models[0]), weights(models[1]))
+    assert not same(weights(models[0]), weights(models[2]))
+
+
+def test_b23_collecting_and_updating_leave_the_global_generators_alone() -> None:
+    model = make_model()
+    model.learn(100)
+    torch_before, numpy_before = torch.get_rng_state(), np.random.get_state()[1].copy()
+    model.learn(200, reset_num_timesteps=False)
+    model.predict(np.zeros((3, 9), np.float32))
+    assert torch.equal(torch_before, torch.get_rng_state())
+    np.testing.assert_array_equal(numpy_before, np.random.get_state()[1])
+
+
+def test_predicting_in_between_changes_nothing() -> None:
+    first, second = make_model(), make_model()
+    first.learn(200)
+    second.learn(200)
+    second.predict(np.zeros((50, 9), np.float32))
+    for model in (first, second):
+        model.learn(200, reset_num_timesteps=False)
+    assert same(weights(first), weights(second))
+
+
+def test_one_learn_equals_two() -> None:
+    once, twice = make_model(exploration_rate=0.2), make_model(exploration_rate=0.2)
+    once.learn(400)
+    twice.learn(200)
+    twice.learn(200, reset_num_timesteps=False)
+    assert same(weights(once), weights(twice))
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_buffer_holds_what_was_played(name: str) -> None:
+    """Next observations of finished rows are final ones, and only terminations are `dones`."""
+    model = make_model(ENVIRONMENTS[name](), learning_starts=10_000)
+    model.learn(400)
+    batch = model.replay_buffer.sample(2000)
+    before, after = batch.observations, batch.next_observations
+    if isinstance(before, dict):
+        before, after = before["progress"][:, 0], after["progress"][:, 0]
+    else:
+        before, after = before[:, -1], after[:, -1]
+    # One step of eight is added in every row, also in one whose episode has ended.
+    assert torch.allclose(after - before, torch.tensor(0.125))
+    assert 0 < batch.dones.sum() < 2000
+
+
+class Recorder(BaseCallback):
+    def __init__(self) -> None:
+        super().__init__()
+        self.events: list[tuple[str, int]] = []
+        self.dones = 0
+        self.episodes: list[dict[str, Any]] = []
+
+    def _note(self, event: str) -> None:
+        self.events.append((event, self.model.num_timesteps))
+
+    def _on_training_start(self) -> None:
+        self._note("training start")
+
+    def _on_rollout_start(self) -> None:
+        self._note("rollout start")
+
+    def _on_step(self) -> bool:
+        self._note("step")
+        self.dones += int(np.sum(self.locals["dones"]))
+        self.episodes += [info["episode"] for info in self.locals["infos"] if "episode" in info]
+        return True
+
+    def _on_rollout_end(self) -> None:
+        self._note("rollout end")
+
+    def before_train(self) -> None:
+        self._note("before train")
+
+    def after_train(self) -> None:
+        self._note("after train")
+
+    def _on_training_end(self) -> None:
+        self._note("training end")
+
+
+def test_callbacks_are_called_in_the_order_of_sb3_with_two_more_hooks() -> None:
+    recorder = Recorder()
+    make_model(learning_starts=8).learn(24, callback=CallbackList([CallbackList([recorder])]))
+    rollout = lambda n: [("rollout start", n - 8), ("step", n), ("rollout end", n)]  # noqa: E731
+    update = lambda n: [("before train", n), ("after train", n)]  # noqa: E731
+    assert recorder.events == [
+        ("training start", 0),
+        *rollout(8),
+        *rollout(16),
+        *update(16),
+        *rollout(24),
+        *update(24),
+        ("training end", 24),
+    ]
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_callbacks_find_dones_and_episodes_in_their_locals(name: str) -> None:
+    recorder = Recorder()
+    make_model(ENVIRONMENTS[name]()).learn(400, callback=recorder)
+    assert recorder.dones == len(recorder.episodes) > 20
+    assert all(1 <= episode["l"] <= 8 for episode in recorder.episodes)
+
+
+def test_sb3_callbacks_work() -> None:
+    model = make_model()
+    stop = StopTrainingOnMaxEpisodes(5)
+    model.learn(10_000, callback=stop)
+    assert stop.n_episodes >= 5
+    assert model.num_timesteps < 500
+    evaluation = EvalCallback(numpy_rows(2), eval_freq=10, n_eval_episodes=4, verbose=0)
+    model.learn(400, callback=[evaluation, EveryNTimesteps(100, Recorder())])
+    assert math.isfinite(evaluation.last_mean_reward)
+
+
+def test_progress_bar_counts_transitions(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("tqdm")
+    pytest.importorskip("rich")
+    make_model().learn(160, progress_bar=True)
+    captured = capsys.readouterr()
+    assert "160/160" in captured.out + captured.err
+
+
+def test_logs_hold_every_documented_metric_and_the_right_episodes() -> None:
+    model = make_model(log_interval_updates=10)
+    kept = keep_logs(model)
+    recorder = Recorder()
+    model.learn(64 + 8 * 35, callback=recorder)
+    assert [log["train/n_updates"] for log in kept.logs] == [10, 20, 30, 35]
+    assert kept.logs[-1].keys() == {
+        "rollout/ep_len_mean",
+        "rollout/ep_rew_mean",
+        "rollout/episodes",
+        "rollout/exploration_rate",
+        "time/environment_share",
+        "time/fps",
+        "time/time_elapsed",
+        "time/total_timesteps",
+        "time/update_share",
+        "time/updates_per_second",
+        "train/grad_norm",
+        "train/learning_rate",
+        "train/loss",
+        "train/n_updates",
+        "train/q_mean",
+        "train/target_mean",
+        "train/target_updates",
+        "train/td_max",
+        "train/td_mean",
+    }
+    assert kept.logs[-1]["rollout/episodes"] == len(recorder.episodes)
+    counts = np.diff([0, *(log["rollout/episodes"] for log in kept.logs)])
+    for name, key in (("ep_rew_mean", "r"), ("ep_len_mean", "l")):
+        total = sum(n * log[f"rollout/{name}"] for n, log in zip(counts, kept.logs, strict=True))
+        assert total == pytest.approx(sum(episode[key] for episode in recorder.episodes), rel=1e-5)
+    assert all(math.isfinite(value) for value in kept.logs[-1].values())
+
+
+def test_logs_by_seconds_do_not_flood() -> None:
+    """SB3 counts episodes between logs: hundreds of logs a step with many rows."""
+    model = make_model(log_interval_seconds=1000.0)
+    kept = keep_logs(model)
+    model.learn(800)
+    assert len(kept.logs) == 1  # the last one, at the end
+    often = make_model(log_interval_seconds=0.0)
+    kept = keep_logs(often)
+    often.learn(80)
+    assert len(kept.logs) == 11
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_nan_stops_training_and_saving_with_the_updates_named(bad: float, tmp_path: Any) -> None:
+    model = make_model(log_interval_updates=10)
+    model.learn(64 + 8 * 20)
+    assert model._n_updates == 20
+    model.save(tmp_path / "good.zip")
+    with torch.no_grad():
+        next(model.q_net.parameters()).fill_(bad)
+    model.train(1, 32)
+    before = (tmp_path / "good.zip").read_bytes()
+    with pytest.raises(FloatingPointError, match="in updates 21 to 21"):
+        model.save(tmp_path / "good.zip")
+    assert (tmp_path / "good.zip").read_bytes() == before
+    with pytest.raises(FloatingPointError, match="NaN or infinite in updates 21 to 31"):
+        model.learn(8 * 100, reset_num_timesteps=False)
+
+
+def test_vec_normalize_still_normalises_samples() -> None:
+    env = VecNormalize(TensorVecEnv(ToyVectorEnv(8)), norm_obs=True, norm_reward=False)
+    model = make_model(env)
+    model.learn(400)
+    raw, normed = (model.replay_buffer.sample(256, env=e) for e in (None, env))
+    assert raw.observations.min() >= 0
+    assert normed.observations.min() < 0
+
+
+def test_other_buffers_and_single_environments_work() -> None:
+    model = make_model(numpy_rows(1), replay_buffer_class=ReplayBuffer, mask_source="none")
+    model.learn(150)
+    assert model._n_updates == 86
+    single = make_model(TensorVecEnv(ToyVectorEnv(1)), train_freq=(2, "episode"))
+    single.learn(100)
+    assert single._n_updates > 0
+
+
+def test_masks_of_the_environment_need_a_buffer_that_stores_them() -> None:
+    with pytest.raises(ValueError, match="ReplayBuffer, which cannot store"):
+        make_model(replay_buffer_class=ReplayBuffer)
+
+
+def test_set_env_finds_out_again_who_knows_the_legal_actions(tmp_path: Any) -> None:
+    make_model().save(tmp_path / "model.zip")
+    model = DDQN.load(tmp_path / "model.zip", device="cpu")
+    model.set_env(TensorVecEnv(ToyVectorEnv(8, illegal="error")))
+    model.learn(400)
+    assert model.legal_actions.source == "environment"

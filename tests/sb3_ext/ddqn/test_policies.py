@@ -1,0 +1,133 @@
+"""Policies by name, their networks and their optimisers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+from torch import nn
+
+import resgym  # noqa: F401  (registers the environments)
+from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.common.legality import mask_key
+from sb3_ext.ddqn import DDQN
+from sb3_ext.ddqn.policies import AgentPolicy, DuelingHead, HostPolicy
+from tests.sb3_ext.ddqn.helpers import MaskedToy, make_model
+
+
+def game(role: str, rows: int = 16, **kwargs: Any) -> TensorVecEnv:
+    kwargs.setdefault("opponent", "choose_first" if role == "Host" else "zeillinger")
+    return TensorVecEnv(
+        gymnasium.make_vec(f"resgym/Hironaka{role}-v0", num_envs=rows, reward="step", **kwargs)
+    )
+
+
+@pytest.mark.parametrize("extractor", ["flatten", "point_set"])
+@pytest.mark.parametrize("role", ["Host", "Agent"])
+@pytest.mark.parametrize("dueling", [False, True])
+def test_policies_learn_on_the_game(role: str, extractor: str, dueling: bool) -> None:
+    model = make_model(
+        game(role),
+        f"{role}Policy",
+        dueling=dueling,
+        policy_kwargs={"extractor": extractor, "net_arch": [32, "b", "r32"]},
+    )
+    assert isinstance(model.policy, HostPolicy if role == "Host" else AgentPolicy)
+    model.learn(400)
+    observation = model.env.reset()
+    actions, _ = model.predict(observation)
+    assert actions.shape == (16,)
+    one = (
+        {key: value[0] for key, value in observation.items()}
+        if isinstance(observation, dict)
+        else observation[0]
+    )
+    single, _ = model.predict(one, deterministic=True)
+    assert single.shape == ()
+    assert single == model.predict(observation, deterministic=True)[0][0]
+
+
+@pytest.mark.parametrize("warmup", ["policy", "uniform_legal"])
+def test_agent_never_chooses_an_axis_outside_the_hosts_set(warmup: str) -> None:
+    """The environment raises at an illegal axis."""
+    env = game("Agent", invalid_action="error", opponent="random")
+    model = make_model(env, "AgentPolicy", warmup=warmup, exploration_rate=0.8)
+    assert model.legal_actions.source == "observation"
+    model.learn(800)
+    observation = env.reset()
+    for deterministic in (True, False):
+        actions, _ = model.predict(observation, deterministic=deterministic)
+        assert observation["coords"][np.arange(16), actions].all()
+    assert observation["coords"][np.arange(16), model.policy.predict(observation)[0]].all()
+
+
+def test_dueling_head_by_hand() -> None:
+    head = DuelingHead(1, 3)
+    with torch.no_grad():
+        head.value.weight.fill_(0.0)
+        head.value.bias.fill_(5.0)
+        head.advantage.weight.copy_(torch.tensor([[1.0], [2.0], [6.0]]))
+        head.advantage.bias.fill_(0.0)
+    assert head(torch.tensor([[2.0]])).tolist() == [[1.0, 3.0, 11.0]]
+
+
+def test_target_and_online_networks_share_nothing() -> None:
+    model = make_model(game("Host"), "HostPolicy", policy_kwargs={"extractor": "point_set"})
+    online = {parameter.data_ptr() for parameter in model.q_net.parameters()}
+    target = {parameter.data_ptr() for parameter in model.q_net_target.parameters()}
+    assert not online & target
+    optimised = {
+        p.data_ptr() for group in model.policy.optimizer.param_groups for p in group["params"]
+    }
+    assert optimised == online
+
+
+@pytest.mark.parametrize("name", ["adam", "adamw", "rmsprop", "sgd"])
+def test_optimisers_by_name_learn(name: str) -> None:
+    model = make_model(policy_kwargs={"optimizer_class": name, "net_arch": [16]})
+    assert type(model.policy.optimizer).__name__.lower() == name
+    before = next(model.q_net.parameters()).clone()
+    model.learn(120)
+    assert not torch.equal(before, next(model.q_net.parameters()))
+
+
+def test_optimizer_arguments_reach_it() -> None:
+    model = make_model(
+        policy_kwargs={"optimizer_kwargs": {"eps": 0.25, "foreach": True}, "net_arch": [16]}
+    )
+    group = model.policy.optimizer.param_groups[0]
+    assert group["eps"] == 0.25
+    assert not group["fused"]
+
+
+def test_net_arch_language_reaches_the_network() -> None:
+    model = make_model(policy_kwargs={"net_arch": [{"repeat": 2, "net_arch": [8, "b"]}, 4]})
+    kinds = [type(layer) for layer in model.q_net.q_net.modules()]
+    assert kinds.count(nn.BatchNorm1d) == 2
+    assert [m.out_features for m in model.q_net.modules() if isinstance(m, nn.Linear)] == [
+        8,
+        8,
+        4,
+        4,
+    ]
+
+
+def test_mask_under_another_name_or_size_is_no_mask() -> None:
+    env = TensorVecEnv(MaskedToy(2))
+    entries = dict(env.observation_space.spaces)
+    assert mask_key(env.observation_space, env.action_space) == "action_mask"
+    assert mask_key(env.observation_space, spaces.Discrete(3)) is None
+    entries["mask"] = entries.pop("action_mask")
+    assert mask_key(spaces.Dict(entries), env.action_space) is None
+
+
+def test_max_grad_norm_none_never_clips() -> None:
+    model: DDQN = make_model(max_grad_norm=None)
+    model.learn(120)
+    assert model.max_grad_norm == math.inf
+    assert model.update_sums.all_finite()

@@ -1,0 +1,155 @@
+"""Saving, loading and going on."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.common.schedules import Exponential, Linear
+from sb3_ext.ddqn import DDQN
+from tests.fakes import ToyVectorEnv
+from tests.sb3_ext.ddqn.helpers import MaskedToy, make_model, same, weights
+
+ENVIRONMENTS = {"box": ToyVectorEnv, "dictionary": MaskedToy}
+
+
+def scheduled(env: Any, **arguments: Any) -> DDQN:
+    return make_model(
+        env,
+        learning_rate=Exponential(1e-2, 1e-4, 0.95),
+        exploration_rate=Linear(1.0, 0.05, steps=60),
+        dueling=True,
+        tau=0.5,
+        target_update_interval=7,
+        **arguments,
+    )
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_b15_saved_model_predicts_the_same_and_keeps_optimiser_and_target(
+    name: str, tmp_path: Path
+) -> None:
+    env = TensorVecEnv(ENVIRONMENTS[name](8))
+    model = scheduled(env)
+    model.learn(400)
+    model.save(tmp_path / "model.zip")
+    loaded = DDQN.load(tmp_path / "model.zip", device="cpu")
+    assert same(weights(model), weights(loaded))
+    assert not torch.equal(
+        *(next(iter(n.parameters())) for n in (loaded.q_net, loaded.q_net_target))
+    )
+    ours, theirs = (m.policy.optimizer.state_dict()["state"] for m in (model, loaded))
+    assert ours.keys() == theirs.keys() != set()
+    assert all(torch.equal(ours[k]["exp_avg"], theirs[k]["exp_avg"]) for k in ours)
+    assert loaded._n_updates == model._n_updates > 0
+    observation = env.reset()
+    for deterministic in (True, False):
+        first, _ = model.predict(observation, deterministic=deterministic)
+        second, _ = loaded.predict(observation, deterministic=deterministic)
+        np.testing.assert_array_equal(first, second)
+
+
+def test_schedules_and_random_numbers_go_on_after_loading(tmp_path: Path) -> None:
+    """Equal to going on without saving, given the same buffer and a fresh start of the games."""
+    model = scheduled(TensorVecEnv(ToyVectorEnv(8)))
+    model.learn(200)
+    model.save(tmp_path / "model.zip")
+    model.save_replay_buffer(tmp_path / "buffer.pkl")
+    loaded = DDQN.load(tmp_path / "model.zip", TensorVecEnv(ToyVectorEnv(8)), device="cpu")
+    loaded.load_replay_buffer(tmp_path / "buffer.pkl")
+    model.set_env(TensorVecEnv(ToyVectorEnv(8)))
+    rates = []
+    for each in (model, loaded):
+        each.env.seed(5)
+        each.learn(200, reset_num_timesteps=False)
+        rates.append((each.policy.optimizer.param_groups[0]["lr"], each.exploration_rate))
+    assert same(weights(model), weights(loaded))
+    assert rates[0] == rates[1]
+    assert rates[0][0] == pytest.approx(model.lr_schedule.schedule(model._n_updates - 1))
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+@pytest.mark.parametrize("steps", [1, 3])
+def test_training_state_resumes_bit_for_bit(name: str, steps: int) -> None:
+    env = TensorVecEnv(ENVIRONMENTS[name](8))
+    model = scheduled(env, n_steps=steps)
+    model.learn(256)
+    tensors, counters = model.training_state()
+    counters = json.loads(json.dumps(counters))
+    state = copied(
+        {
+            "policy": model.policy.state_dict(),
+            "optimizer": model.policy.optimizer.state_dict(),
+            "buffer": model.replay_buffer.state_dict(),
+            "games": env.venv.state_dict(),
+            "tensors": tensors,
+        }
+    )
+    model.learn(320, reset_num_timesteps=False)
+
+    other_env = TensorVecEnv(ENVIRONMENTS[name](8))
+    other = scheduled(other_env, n_steps=steps)
+    other.policy.load_state_dict(state["policy"])
+    other.policy.optimizer.load_state_dict(state["optimizer"])
+    other.replay_buffer.load_state_dict(*state["buffer"])
+    other_env.reset()
+    other_env.venv.load_state_dict(state["games"])
+    other.load_training_state(state["tensors"], counters)
+    other.learn(320, reset_num_timesteps=False)
+    assert other.num_timesteps == model.num_timesteps
+    assert other._n_updates == model._n_updates
+    assert other.num_target_updates == model.num_target_updates
+    assert same(weights(model), weights(other))
+
+
+def copied(state: Any) -> Any:
+    """A copy that later training does not change."""
+    if isinstance(state, dict):
+        return {key: copied(value) for key, value in state.items()}
+    if isinstance(state, (list, tuple)):
+        return type(state)(copied(value) for value in state)
+    return state.clone() if isinstance(state, torch.Tensor) else state
+
+
+def test_policy_alone_can_be_saved(tmp_path: Path) -> None:
+    model = make_model(TensorVecEnv(MaskedToy(8)), dueling=True)
+    model.learn(100)
+    model.policy.save(tmp_path / "policy.pth")
+    loaded = type(model.policy).load(tmp_path / "policy.pth", device="cpu")
+    observation = model.env.reset()
+    expected, _ = model.predict(observation, deterministic=True)
+    np.testing.assert_array_equal(loaded.predict(observation, deterministic=True)[0], expected)
+
+
+def test_nothing_in_the_zip_needs_the_device_it_was_trained_on(tmp_path: Path) -> None:
+    """Device tensors among the pickled attributes could not be loaded without that device."""
+    model = make_model()
+    model.learn(100)
+    model.save(tmp_path / "model.zip")
+    data = json.loads(zipfile.ZipFile(tmp_path / "model.zip").read("data"))
+    for name in ("_last_obs", "_last_legal", "clock", "random_streams", "update_sums"):
+        assert name not in data
+    types = [
+        entry[":type:"] for entry in data.values() if isinstance(entry, dict) and ":type:" in entry
+    ]
+    assert not any("torch" in kind for kind in types if "torch.optim" not in kind)
+
+
+@pytest.mark.parametrize("rate", [0.25, Exponential(0.25, 0.25, 0.5)])
+def test_learning_rate_given_to_load_replaces_the_saved_schedule(rate: Any, tmp_path: Path) -> None:
+    model = scheduled(TensorVecEnv(ToyVectorEnv(8)))
+    model.learn(200)
+    model.save(tmp_path / "model.zip")
+    env = TensorVecEnv(ToyVectorEnv(8))
+    loaded = DDQN.load(tmp_path / "model.zip", env, device="cpu", learning_rate=rate)
+    loaded.learn(80, reset_num_timesteps=False)
+    assert loaded.policy.optimizer.param_groups[0]["lr"] == 0.25
+    exploration = Linear(1.0, 0.05, steps=60)  # goes on; last asked before the last update
+    assert loaded.exploration_rate == pytest.approx(exploration(loaded._n_updates - 1))

@@ -1,0 +1,105 @@
+"""Hand-computed batches for the pure functions of DDQN."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from sb3_ext.ddqn import targets
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+VALUES = torch.tensor([[1.0, 5.0, 3.0], [1.0, 5.0, 3.0], [-2.0, -5.0, -3.0], [9.0, 9.0, 9.0]])
+LEGAL = torch.tensor([[1, 1, 1], [1, 0, 1], [0, 1, 1], [0, 0, 0]]).bool()
+
+
+def test_legal_argmax_by_hand() -> None:
+    assert targets.legal_argmax(VALUES, LEGAL).tolist() == [1, 2, 2, 0]
+    assert targets.legal_argmax(VALUES, None).tolist() == [1, 1, 0, 0]
+
+
+def test_b10_bootstrap_target_ignores_illegal_actions() -> None:
+    assert targets.bootstrap_value(VALUES, LEGAL).tolist() == [5.0, 3.0, -3.0, 0.0]
+
+
+def test_a_row_without_legal_action_bootstraps_zero_and_is_finite() -> None:
+    nothing = torch.zeros_like(LEGAL)
+    value = targets.bootstrap_value(VALUES, nothing)
+    assert value.tolist() == [0.0] * 4
+    target = targets.td_target(torch.ones(4), torch.zeros(4), 0.9, value)
+    assert target.tolist() == [1.0] * 4
+
+
+def test_b12_double_q_chooses_with_the_online_net_and_reads_the_target_net() -> None:
+    online = torch.tensor([[7.0, 0.0, 1.0], [0.0, 9.0, 1.0], [9.0, 0.0, -1.0], [0.0, 1.0, 2.0]])
+    assert targets.bootstrap_value(VALUES, LEGAL, online).tolist() == [1.0, 3.0, -5.0, 0.0]
+    assert targets.bootstrap_value(VALUES, None, online).tolist() == [1.0, 5.0, -2.0, 9.0]
+
+
+def test_td_target_with_ends_time_limits_and_n_step_discounts_by_hand() -> None:
+    # Rows: running, terminated, cut by the time limit (done 0), two summed rewards, three.
+    rewards = torch.tensor([1.0, 1.0, -1.0, 1.0 + 0.5, 1.0 + 0.5 + 0.25])
+    dones = torch.tensor([0.0, 1.0, 0.0, 0.0, 1.0])
+    discounts = torch.tensor([0.5, 0.5, 0.5, 0.25, 0.125])
+    value = torch.tensor([4.0, 100.0, 2.0, 8.0, 100.0])
+    assert targets.td_target(rewards, dones, discounts, value).tolist() == [
+        3.0,
+        1.0,
+        0.0,
+        3.5,
+        1.75,
+    ]
+
+
+def test_value_of_a_terminal_observation_never_reaches_the_target() -> None:
+    value = torch.tensor([math.nan, math.inf])
+    assert targets.td_target(torch.ones(2), torch.ones(2), 0.9, value).tolist() == [1.0, 1.0]
+
+
+def test_huber_is_quadratic_inside_one_and_linear_outside() -> None:
+    loss = targets.huber_loss(torch.tensor([0.0, 0.0]), torch.tensor([0.5, 3.0]))
+    assert loss.item() == pytest.approx((0.125 + 2.5) / 2)
+
+
+def test_b1_exploration_draws_only_legal_actions_and_all_of_them() -> None:
+    legal = torch.tensor([[0, 1, 0, 1]]).bool().expand(2000, 4)
+    drawn = targets.uniform_legal(legal, generator())
+    counts = np.bincount(drawn.numpy(), minlength=4)
+    assert counts[0] == counts[2] == 0
+    assert abs(counts[1] - 1000) < 5 * math.sqrt(500)
+    mixed = targets.epsilon_greedy(torch.zeros(2000, 4), legal, 0.7, generator())
+    assert legal.gather(1, mixed[:, None]).all()
+
+
+def test_exploration_coin_is_thrown_for_every_row() -> None:
+    # One coin for the whole batch gives 0 or 64 random rows of 64 instead of about 32.
+    values = torch.zeros(64, 1000)
+    values[:, 0] = 1.0
+    source = generator(3)
+    for _ in range(20):
+        greedy = (targets.epsilon_greedy(values, None, 0.5, source) == 0).sum().item()
+        assert abs(greedy - 32) < 5 * math.sqrt(16)
+
+
+def test_b35_epsilon_zero_never_explores_and_one_always_does() -> None:
+    values = torch.zeros(50_000, 2)
+    values[:, 1] = 1.0
+    assert (targets.epsilon_greedy(values, None, 0.0, generator()) == 1).all()
+    only_first = torch.tensor([[True, False]]).expand(50_000, 2)
+    assert (targets.epsilon_greedy(values, only_first, 1.0, generator()) == 0).all()
+    share = (targets.epsilon_greedy(values, None, 1.0, generator()) == 1).float().mean().item()
+    assert share == pytest.approx(0.5, abs=0.02)
+
+
+def test_exploration_uses_only_the_given_generator() -> None:
+    before = torch.get_rng_state()
+    first = targets.epsilon_greedy(VALUES, LEGAL, 0.5, generator(7))
+    second = targets.epsilon_greedy(VALUES, LEGAL, 0.5, generator(7))
+    assert torch.equal(first, second)
+    assert torch.equal(before, torch.get_rng_state())

@@ -1,0 +1,327 @@
+"""One update against an implementation written out in numpy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.common.buffers import TensorReplayBufferSamples
+from sb3_ext.common.schedules import Exponential, Linear, Warmup
+from sb3_ext.ddqn import DDQN
+from tests.fakes import ToyVectorEnv
+from tests.sb3_ext.ddqn.helpers import MaskedToy, make_model, same, weights
+
+Layers = list[np.ndarray]
+
+
+class FixedBatches:
+    """In place of a replay buffer: gives the same batches in the same order."""
+
+    def __init__(self, batches: list[TensorReplayBufferSamples]) -> None:
+        self.batches = list(batches)
+
+    def sample(self, batch_size: int, env: Any = None) -> TensorReplayBufferSamples:
+        return self.batches.pop(0)
+
+
+def random_batch(
+    seed: int, size: int = 16, inputs: int = 9, actions: int = 4, masked: bool = False
+) -> TensorReplayBufferSamples:
+    source = torch.Generator().manual_seed(seed)
+    legal = torch.rand((size, actions), generator=source) < 0.4
+    legal[0] = False
+    return TensorReplayBufferSamples(
+        observations=torch.randn((size, inputs), generator=source),
+        actions=torch.randint(actions, (size, 1), generator=source),
+        next_observations=torch.randn((size, inputs), generator=source),
+        dones=(torch.rand((size, 1), generator=source) < 0.3).float(),
+        rewards=3.0 * torch.randn((size, 1), generator=source),
+        discounts=None,
+        next_legal=legal if masked else None,
+    )
+
+
+def layers_of(network: torch.nn.Module) -> Layers:
+    return [p.detach().double().numpy().copy() for p in network.parameters()]
+
+
+def forward(layers: Layers, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Hidden layer after its ReLU and output of a network with one hidden layer."""
+    hidden = np.maximum(x @ layers[0].T + layers[1], 0.0)
+    return hidden, hidden @ layers[2].T + layers[3]
+
+
+def reference_update(
+    online: Layers,
+    target: Layers,
+    batch: TensorReplayBufferSamples,
+    gamma: float,
+    clip: float,
+    rate: float,
+    double_q: bool,
+) -> tuple[Layers, float]:
+    """One step of gradient descent on the clipped Huber loss, derivatives by hand."""
+    x, y = (value.double().numpy() for value in (batch.observations, batch.next_observations))
+    rows = np.arange(len(x))
+    _, next_target = forward(target, y)
+    _, next_online = forward(online, y)
+    chooser = (next_online if double_q else next_target).copy()
+    value = np.zeros(len(x))
+    for row in rows:
+        allowed = np.arange(chooser.shape[1])
+        if batch.next_legal is not None:
+            allowed = allowed[batch.next_legal[row].numpy()]
+        if len(allowed):
+            value[row] = next_target[row, max(allowed, key=lambda action: chooser[row, action])]
+    reward, done = batch.rewards[:, 0].double().numpy(), batch.dones[:, 0].double().numpy()
+    goal = reward + (1.0 - done) * gamma * value
+    hidden, output = forward(online, x)
+    action = batch.actions[:, 0].numpy()
+    error = output[rows, action] - goal
+    loss = np.where(np.abs(error) < 1, 0.5 * error**2, np.abs(error) - 0.5).mean()
+    slope = np.zeros_like(output)
+    slope[rows, action] = np.clip(error, -1, 1) / len(x)
+    into_hidden = slope @ online[2] * (hidden > 0)
+    gradient = [into_hidden.T @ x, into_hidden.sum(0), slope.T @ hidden, slope.sum(0)]
+    norm = np.sqrt(sum((part**2).sum() for part in gradient))
+    factor = min(1.0, clip / (norm + 1e-6))
+    updated = [w - rate * factor * part for w, part in zip(online, gradient, strict=True)]
+    return updated, float(loss)
+
+
+@pytest.mark.parametrize("double_q", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("clip", [0.05, 10.0])
+def test_updates_equal_numpy_ones(double_q: bool, masked: bool, clip: float) -> None:
+    """Targets, masks, Huber, clipping, the step and polyak, over five updates."""
+    model = make_model(
+        learning_rate=0.05,
+        gamma=0.9,
+        tau=0.9,
+        target_update_interval=2,
+        max_grad_norm=clip,
+        double_q=double_q,
+        mask_source="environment" if masked else "none",
+        policy_kwargs={"net_arch": [32], "optimizer_class": "sgd"},
+    )
+    batches = [random_batch(seed, masked=masked) for seed in range(5)]
+    online, target = layers_of(model.q_net), layers_of(model.q_net_target)
+    model.replay_buffer = FixedBatches(batches)  # type: ignore[assignment]
+    for number, batch in enumerate(batches, start=1):
+        model.train(1, 16)
+        online, loss = reference_update(online, target, batch, 0.9, clip, 0.05, double_q)
+        if number % 2 == 0:
+            target = [0.1 * old + 0.9 * new for old, new in zip(target, online, strict=True)]
+        assert model.update_sums.read()["loss"] == pytest.approx(loss, abs=1e-6)
+        model.update_sums.clear()
+        for ours, theirs in zip(layers_of(model.q_net), online, strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=1e-6)
+        for ours, theirs in zip(layers_of(model.q_net_target), target, strict=True):
+            np.testing.assert_allclose(ours, theirs, atol=1e-6)
+
+
+def test_discounts_of_the_buffer_replace_gamma() -> None:
+    model = make_model(gamma=0.9)
+    batch = random_batch(0)
+    near, far = torch.full((16, 1), 0.9), torch.full((16, 1), 0.9**3)
+    by_gamma = model._compute_target(batch)
+    assert torch.allclose(model._compute_target(batch._replace(discounts=near)), by_gamma)
+    by_three = model._compute_target(batch._replace(discounts=far))
+    going_on = batch.dones[:, 0] == 0
+    ratio = (by_three - batch.rewards[:, 0]) / (by_gamma - batch.rewards[:, 0])
+    assert torch.allclose(ratio[going_on], torch.tensor(0.81), atol=1e-4)
+    assert torch.equal(by_three[~going_on], batch.rewards[~going_on, 0])
+
+
+@pytest.mark.parametrize("environment", [ToyVectorEnv, MaskedToy])
+def test_b10_illegal_actions_stay_out_of_targets(environment: type) -> None:
+    """An illegal action with a huge value must not raise a single target."""
+    model = make_model(TensorVecEnv(environment(8)), learning_starts=10_000)
+    model.learn(400)
+    batch = model.replay_buffer.sample(256)
+    with torch.no_grad():
+        legal = batch.next_legal
+        if legal is None:
+            legal = batch.next_observations["action_mask"].bool()
+        assert not legal.all(dim=1).all()
+        values = torch.where(legal, torch.rand(legal.shape), 1e6)
+        model.q_net_target.forward = lambda _: values  # type: ignore[method-assign]
+        for double_q in (False, True):
+            model.double_q = double_q
+            if double_q:
+                model.q_net.forward = lambda _: values  # type: ignore[method-assign]
+            target = model._compute_target(batch)
+            known = ~legal.all(dim=1) | (batch.dones[:, 0] > 0)
+            assert target[known].max() < 3.0
+
+
+def test_a_row_without_legal_actions_has_a_finite_loss() -> None:
+    model = make_model(mask_source="environment")
+    batch = random_batch(0)._replace(next_legal=torch.zeros(16, 4).bool())
+    terms = model._compute_loss(batch)
+    assert torch.equal(terms.target, batch.rewards[:, 0])
+    assert terms.loss.isfinite()
+
+
+def test_b5_learning_rate_advances_at_every_update() -> None:
+    """The original froze it inside one call of train."""
+    schedule = Warmup(3, Exponential(1e-2, 1e-4, 0.5), init=0.0)
+    model = make_model(learning_rate=schedule)
+    model.learn(72)  # 8 rows: the only block of updates comes after the warm-up
+    begin = model._n_updates
+    used: list[float] = []
+    step = model.policy.optimizer.step
+    model.policy.optimizer.step = lambda *args: (  # type: ignore[method-assign]
+        used.append(model.policy.optimizer.param_groups[0]["lr"]),
+        step(),
+    )
+    model.train(10, 32)
+    assert used == [pytest.approx(schedule(begin + number)) for number in range(10)]
+    assert len(set(used)) == 10
+
+
+def test_b5_exploration_rate_follows_the_updates() -> None:
+    model = make_model(exploration_rate=Linear(1.0, 0.1, steps=10))
+    model.learn(64 + 5 * 8)
+    assert model._n_updates == 5
+    model._explore(model._last_obs, None)
+    assert model.exploration_rate == pytest.approx(0.55)
+    model.learn(80, reset_num_timesteps=False)
+    assert model.exploration_rate == pytest.approx(0.1)
+
+
+def test_schedules_go_on_in_a_second_learn() -> None:
+    """SB3's schedules of the progress jump back there."""
+    rates = Exponential(1e-2, 1e-4, 0.9)
+    once, twice = make_model(learning_rate=rates), make_model(learning_rate=rates)
+    once.learn(400)
+    twice.learn(200)
+    middle = twice.policy.optimizer.param_groups[0]["lr"]
+    twice.learn(200, reset_num_timesteps=False)
+    assert same(weights(once), weights(twice))
+    assert (
+        middle
+        > twice.policy.optimizer.param_groups[0]["lr"]
+        == pytest.approx(rates(once._n_updates - 1))
+    )
+
+
+@pytest.mark.parametrize(
+    ("unit", "interval", "expected"),
+    [("updates", 10, 4), ("updates", 40, 1), ("transitions", 100, 3), ("transitions", 1, 48)],
+)
+def test_target_updates_are_counted_in_the_unit_asked_for(
+    unit: str, interval: int, expected: int
+) -> None:
+    # 48 parallel steps of 8 rows: 384 transitions; updates after all but the first 8: 40.
+    model = make_model(target_update_unit=unit, target_update_interval=interval)
+    model.learn(384)
+    assert model._n_updates == 40
+    assert model.num_target_updates == expected
+
+
+def test_b9_batch_norm_target_and_next_observations_leave_statistics_alone() -> None:
+    """Targets use running statistics, and only sampled observations move those of the online net.
+
+    One more thing that the original got wrong at the same place: B13, rollouts in training mode.
+    """
+    model = make_model(policy_kwargs={"net_arch": [16, "b"]}, target_update_interval=10**6)
+    statistics = model.batch_norm_stats[0]
+    model.learn(64)  # the warm-up, collection only
+    assert torch.equal(statistics, torch.zeros_like(statistics))
+    batch = random_batch(0)
+    with model.training_mode(True):
+        target = model._compute_target(batch)
+        assert torch.equal(statistics, torch.zeros_like(statistics))
+        again = model._compute_target(batch._replace(next_observations=batch.next_observations[:1]))
+        assert torch.allclose(again[0], target[0])
+    model.learn(80, reset_num_timesteps=False)
+    assert not torch.equal(statistics, torch.zeros_like(statistics))
+    assert torch.equal(model.batch_norm_stats_target[0], torch.zeros_like(statistics))
+    assert not model.q_net_target.training
+
+
+def test_polyak_moves_batch_norm_statistics_with_the_same_weight() -> None:
+    model = make_model(policy_kwargs={"net_arch": [16, "b"]}, tau=0.9)
+    model.batch_norm_stats[0].fill_(10.0)
+    model.update_target()
+    assert torch.allclose(model.batch_norm_stats_target[0], torch.tensor(9.0))
+
+
+@pytest.mark.parametrize("mode", [True, False])
+def test_b20_b21_modes_are_restored_even_after_an_error(mode: bool) -> None:
+    model = make_model()
+    model.learn(100)
+    model.policy.set_training_mode(mode)
+
+    def fail(batch: Any) -> Any:
+        assert model.q_net.training
+        raise RuntimeError("in the middle of an update")
+
+    model._compute_loss = fail  # type: ignore[method-assign]
+    with pytest.raises(RuntimeError, match="in the middle"):
+        model.train(1, 8)
+    assert model.policy.training is model.q_net.training is mode
+
+    def fail_too(*_: Any) -> Any:
+        assert not model.q_net.training
+        raise RuntimeError("in the middle of a rollout")
+
+    model._explore = fail_too  # type: ignore[method-assign]
+    with pytest.raises(RuntimeError, match="rollout"):
+        model.learn(8, reset_num_timesteps=False)
+    assert model.q_net.training is mode
+    model.predict(np.zeros((1, 9), np.float32), deterministic=True)
+    assert model.q_net.training is mode
+
+
+def test_n_step_returns_reach_the_target() -> None:
+    """Three rewards are summed, discounted, and bootstrapped with gamma cubed."""
+    env = TensorVecEnv(ToyVectorEnv(8, horizon=50))
+    model = make_model(env, n_steps=3, gamma=0.5, learning_starts=10_000)
+    model.learn(800)
+    batch = model.replay_buffer.sample(512)
+    assert batch.discounts is not None
+    assert set(batch.discounts[:, 0].tolist()) >= {0.125}
+    whole = batch.rewards[batch.discounts == 0.125]
+    assert {-1.75, 0.0, 0.25, 0.5, 1.0}.intersection(whole.tolist())
+    one = make_model(n_steps=1)
+    assert one.replay_buffer.n_steps == 1
+
+
+def test_replay_ratio_counts_samples_per_transition() -> None:
+    # 40 parallel steps of 8 rows after the warm-up: 320 transitions * 1.5 / 32 = 15 updates.
+    model = make_model(replay_ratio=1.5)
+    model.learn(64 + 320)
+    assert model._n_updates == 15
+    half = make_model(replay_ratio=1.5)
+    half.learn(64 + 160)
+    half.learn(160, reset_num_timesteps=False)
+    assert half._n_updates == 15
+
+
+def test_gradient_steps_minus_one_means_one_update_per_transition() -> None:
+    model = make_model(gradient_steps=-1, train_freq=2)
+    model.learn(64 + 32)
+    assert model._n_updates == 32
+
+
+def test_b11_updates_keep_no_graph() -> None:
+    model = make_model()
+    model.learn(200)
+    assert model.update_sums._sums.grad_fn is None
+    assert not model.update_sums._sums.requires_grad
+
+
+def test_b6_two_models_do_not_share_a_schedule_state() -> None:
+    schedule = Linear(1e-2, 1e-3, steps=100)
+    first: DDQN = make_model(learning_rate=schedule)
+    second: DDQN = make_model(learning_rate=schedule)
+    first.learn(400)
+    assert second.policy.optimizer.param_groups[0]["lr"] == pytest.approx(1e-2)
+    second.learn(80)
+    assert second.policy.optimizer.param_groups[0]["lr"] == pytest.approx(schedule(1))

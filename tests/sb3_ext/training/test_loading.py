@@ -1,0 +1,245 @@
+"""Saved models as players: checkpoints without pickle, and the files of stable-baselines3."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import textwrap
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import pytest
+import torch
+from sb3_contrib import QRDQN, MaskablePPO, RecurrentPPO
+from stable_baselines3 import A2C, DQN, PPO
+
+from resgym.analysis.rho import rho
+from resgym.players import resolve_player
+from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of
+from sb3_ext.common.buffers import TensorReplayBuffer
+from sb3_ext.common.checkpoint import CheckpointError, save_checkpoint
+from sb3_ext.common.frequency import Every
+from sb3_ext.common.model_state import model_state
+from sb3_ext.common.resume import save_run
+from sb3_ext.ddqn import DDQN, HostPolicy
+from sb3_ext.training.loading import load_player, load_policy
+from tests.sb3_ext.common.test_checkpoint import equal, rewrite_manifest
+
+SIZES = {"dimension": 3, "max_num_points": 5, "max_value": 6}
+
+
+def make_env(seat: str, **keywords: Any) -> TensorVecEnv:
+    env_id = f"resgym/Hironaka{seat.capitalize()}-v0"
+    return TensorVecEnv(gymnasium.make_vec(env_id, num_envs=4, **{**SIZES, **keywords}))
+
+
+def make_model(seat: str, **keywords: Any) -> DDQN:
+    """With random weights, which play as well as any for these tests."""
+    policy = f"{seat.capitalize()}Policy"
+    arguments: dict[str, Any] = {"policy_kwargs": {"net_arch": [16, "b", "r8"]}, "seed": 1}
+    env = make_env(seat)
+    return DDQN(policy, env, buffer_size=100, device="cpu", **{**arguments, **keywords})
+
+
+def scores(seat: str, player: Any) -> float:
+    pair = (player, "random") if seat == "host" else ("zeillinger", player)
+    return rho(*pair, games=100, **SIZES).rho
+
+
+@pytest.mark.parametrize("seat", ["host", "agent"])
+@pytest.mark.parametrize(
+    "network",
+    [
+        {"net_arch": [16, "b", "r8"]},
+        {"extractor": "point_set", "net_arch": [{"repeat": 2, "net_arch": [8, "ln"]}]},
+        {"dueling": True, "activation_fn": torch.nn.Tanh},
+    ],
+)
+def test_checkpoint_plays_the_same(seat: str, network: Any, tmp_path: Path) -> None:
+    model = make_model(seat, policy_kwargs=network)
+    path = save_run(model, tmp_path / "run")
+    expected = scores(seat, player_of(model))
+    for where in (path, tmp_path / "run"):
+        assert scores(seat, load_player(where, seat)) == expected
+    policy = load_policy(path)
+    assert equal(dict(policy.state_dict()), dict(model.policy.state_dict()))
+    assert not policy.training
+
+
+def test_opponent_of_an_environment_and_of_rho(tmp_path: Path) -> None:
+    """Through the entry point, as any path that a user writes."""
+    path = str(save_run(make_model("agent"), tmp_path))
+    env = make_env("host", opponent=path)
+    env.reset_tensors()
+    env.step_tensors(torch.zeros(4, dtype=torch.int64))
+    assert rho("random", path, games=20, **SIZES).games == 20
+    assert resolve_player(path, "agent").role == "agent"
+
+
+def test_two_players_in_one_checkpoint(tmp_path: Path) -> None:
+    models = {seat: make_model(seat) for seat in ("host", "agent")}
+    state = {**model_state(models["host"], "host."), **model_state(models["agent"], "agent.")}
+    save_checkpoint(tmp_path / "run" / "checkpoints" / "checkpoint-1", state)
+    for seat, model in models.items():
+        player = load_player(tmp_path / "run", seat)
+        assert scores(seat, player) == scores(seat, player_of(model))
+
+
+def test_best_of_an_evaluation_can_be_played(tmp_path: Path) -> None:
+    model = make_model("host", learning_starts=8)
+    evaluation = RhoEvaluation(
+        ["random"], Every(updates=5), games=50, save_path=tmp_path, max_value=6
+    )
+    model.learn(80, evaluation)
+    best = rho(load_player(tmp_path / "best", "host"), "random", games=50, seed=0, **SIZES)
+    assert best.rho == pytest.approx(evaluation.best_score)
+    zipped = rho(load_player(tmp_path / "best_model.zip", "host"), "random", games=50, **SIZES)
+    assert zipped.rho == pytest.approx(evaluation.best_score)
+
+
+ALGORITHMS: dict[str, Any] = {
+    "DDQN": (DDQN, {"buffer_size": 50}),
+    "DQN": (DQN, {"buffer_size": 50, "replay_buffer_class": TensorReplayBuffer}),
+    "QRDQN": (QRDQN, {"buffer_size": 50}),
+    "PPO": (PPO, {"n_steps": 8}),
+    "A2C": (A2C, {}),
+    "MaskablePPO": (MaskablePPO, {"n_steps": 8}),
+}
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("seat", ["host", "agent"])
+def test_files_of_stable_baselines3(name: str, seat: str, tmp_path: Path) -> None:
+    algorithm, arguments = ALGORITHMS[name]
+    policy = "MlpPolicy" if seat == "host" else "MultiInputPolicy"
+    model = algorithm(policy, make_env(seat), device="cpu", seed=1, **arguments)
+    model.save(tmp_path / "model")
+    player = resolve_player(str(tmp_path / "model"), seat)  # SB3 adds .zip, and so do we
+    assert scores(seat, player) == scores(seat, player_of(model))
+
+
+# ---------------------------------------------------------------------------------- what is refused
+
+
+def test_the_other_seat_and_another_dimension(tmp_path: Path) -> None:
+    path = save_run(make_model("host"), tmp_path)
+    with pytest.raises(ValueError, match="was trained as the host, need a player for the agent"):
+        load_player(path, "agent")
+    with pytest.raises(ValueError, match="games of dimension 3, got dimension 4"):
+        rho(load_player(path, "host"), "random", games=5, dimension=4)
+    with pytest.raises(ValueError, match="of at most 5 points, got more"):
+        rho(load_player(path, "host"), "random", games=5, dimension=3, max_num_points=9)
+
+
+def test_damaged_checkpoints(tmp_path: Path) -> None:
+    path = save_run(make_model("host"), tmp_path)
+    weights = path / "policy.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(content)
+    with pytest.raises(CheckpointError, match=r"policy\.safetensors: sha256"):
+        load_player(path, "host")
+    with pytest.raises(ValueError, match=r"opponent: .*policy\.safetensors: sha256") as caught:
+        make_env("agent", opponent=str(path))
+    assert "\n" not in str(caught.value)
+
+
+def spoiled(path: Path, change: Any) -> None:
+    import json
+
+    document = json.loads((path / "state.json").read_text())
+    change(document["parts"]["network"])
+    (path / "state.json").write_text(json.dumps(document))
+    rewrite_manifest(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda n: n["policy"].update({"class": "os.system"}), "unknown policy 'os.system'"),
+        (lambda n: n["policy"].pop("arguments"), r"policy: need \['action_space', 'arguments'"),
+        (
+            lambda n: n["policy"]["arguments"].update(features_extractor_class="builtins.eval"),
+            "unknown features extractor 'builtins.eval'",
+        ),
+        (lambda n: n["policy"]["arguments"].update(activation_fn="x"), "unknown activation 'x'"),
+        (lambda n: n["policy"]["arguments"].update(surprise=1), "policy arguments: .*surprise"),
+        (lambda n: n["policy"]["arguments"].update(net_arch=[5]), "policy/.*: got .* need"),
+        (lambda n: n["policy"]["arguments"].update(net_arch=["q"]), "net_arch"),
+        (lambda n: n["policy"]["observation_space"].update(type="Text"), "unknown type 'Text'"),
+        (lambda n: n["policy"]["observation_space"].update(dtype="object"), "dtype 'object'"),
+        (lambda n: n["policy"]["observation_space"].pop("shape"), "is malformed"),
+        (lambda n: n.pop("policy"), "the policy is not described: nothing there"),
+    ],
+)
+def test_hostile_descriptions(change: Any, message: str, tmp_path: Path) -> None:
+    path = save_run(make_model("host"), tmp_path)
+    spoiled(path, change)
+    with pytest.raises(CheckpointError, match=message) as caught:
+        load_player(path, "host")
+    assert str(caught.value).startswith(f"{path}: network: ")
+    assert "\n" not in str(caught.value)
+
+
+class OwnPolicy(HostPolicy):
+    pass
+
+
+def test_policies_without_a_registered_name_resume_but_cannot_be_loaded(tmp_path: Path) -> None:
+    model = DDQN(OwnPolicy, make_env("host"), buffer_size=100, device="cpu")
+    path = save_run(model, tmp_path)
+    with pytest.raises(CheckpointError, match=r"not described: .*OwnPolicy.* is not a registered"):
+        load_player(path, "host")
+
+
+def test_other_files(tmp_path: Path) -> None:
+    text, empty = tmp_path / "notes.txt", tmp_path / "empty"
+    text.write_text("hello")
+    empty.mkdir()
+    archive, pickled = tmp_path / "archive.zip", tmp_path / "model.pkl"
+    with zipfile.ZipFile(archive, "w") as file:
+        file.writestr("data", "[]")
+    pickled.write_bytes(pickle.dumps({}))
+    for path, message in (
+        (text, "neither a checkpoint directory nor a .zip"),
+        (empty, "there is no checkpoint here"),
+        (archive, "is no model of stable-baselines3"),
+        (pickled, "neither a checkpoint directory nor a .zip"),
+        (tmp_path / "nothing", "there is no such file"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            load_player(path, "host")
+
+
+def test_algorithms_without_a_player(tmp_path: Path) -> None:
+    model = RecurrentPPO("MlpLstmPolicy", make_env("host"), n_steps=8, device="cpu")
+    model.save(tmp_path / "model.zip")
+    with pytest.raises(ValueError, match=r"its policy is of sb3_contrib\.common\.recurrent"):
+        load_player(tmp_path / "model.zip", "host")
+
+
+def test_loading_a_checkpoint_unpickles_nothing(tmp_path: Path) -> None:
+    """Seen by the interpreter's own audit events."""
+    path = save_run(make_model("host"), tmp_path)
+    script = """
+        import sys
+        from pathlib import Path
+        from sb3_ext.training.loading import load_player
+        load_player(Path(sys.argv[1]), "host")  # whatever the libraries import on first use
+        seen = []
+        sys.addaudithook(lambda name, values: seen.append(name))
+        load_player(Path(sys.argv[1]), "host")
+        assert "open" in seen
+        print(sorted({"pickle.find_class", "os.system", "subprocess.Popen"} & set(seen)))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script), str(path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "[]\n"

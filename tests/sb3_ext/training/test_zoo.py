@@ -1,0 +1,253 @@
+"""rl_zoo3's commands with this project's algorithms, environments and files."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import pytest
+import rl_zoo3
+import torch
+import yaml
+from stable_baselines3 import DQN
+
+from sb3_ext.common.schedules import Linear
+from sb3_ext.ddqn import DDQN
+from sb3_ext.train import main as train_main
+from sb3_ext.training.algorithms import ObservedMaskPPO
+from sb3_ext.training.config_files import config_folder, read_config
+from sb3_ext.training.zoo import run_zoo
+
+HOST = "resgym/HironakaHost-v0"
+AGENT = "resgym/HironakaAgent-v0"
+ALGORITHMS = ("a2c", "ddqn", "dqn", "ppo", "ppo_mask", "qrdqn")
+# Enough for one update of every algorithm, with few games.
+OFF_POLICY = ["n_envs:8", "learning_starts:64", "batch_size:16", "buffer_size:1000"]
+SMALL = {
+    "a2c": ["n_envs:8", "n_steps:4"],
+    "ddqn": [*OFF_POLICY, "policy_kwargs:{net_arch: [16]}"],
+    "dqn": OFF_POLICY,
+    "ppo": ["n_envs:8", "n_steps:8", "batch_size:32"],
+    "ppo_mask": ["n_envs:8", "n_steps:8", "batch_size:32"],
+    "qrdqn": OFF_POLICY,
+}
+
+
+def train(tmp_path: Path, algorithm: str, env_id: str, *more: str) -> int:
+    return run_zoo(
+        "train",
+        [
+            *("--algo", algorithm, "--env", env_id, "-n", "160", "-f", str(tmp_path)),
+            *("--seed", "1", "--eval-freq", "80", "--eval-episodes", "1", "--verbose", "0"),
+            *("-params", *SMALL[algorithm], *more),
+        ],
+    )
+
+
+def run_folder(tmp_path: Path, algorithm: str, env_id: str) -> Path:
+    return tmp_path / algorithm / f"{env_id.replace('/', '-')}_1"
+
+
+@pytest.mark.parametrize("env_id", [HOST, AGENT])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_every_shipped_file_trains_and_plays(
+    tmp_path: Path, algorithm: str, env_id: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train(tmp_path, algorithm, env_id) == 0
+    folder = run_folder(tmp_path, algorithm, env_id)
+    name = env_id.replace("/", "-")
+    assert (folder / f"{name}.zip").is_file()
+    assert (folder / "best_model.zip").is_file()
+    header, columns, *rows = (folder / "0.monitor.csv").read_text().splitlines()
+    assert header.startswith("#")
+    assert columns.startswith("r,l,t")
+    assert rows, "no finished episode was written"
+    for file in ("config.yml", "args.yml", "versions.yml"):
+        assert isinstance(yaml.safe_load((folder / name / file).read_text()), dict)
+    assert (folder / name / "command.txt").read_text().strip()
+    capsys.readouterr()
+    code = run_zoo(
+        "enjoy",
+        [
+            *("--algo", algorithm, "--env", env_id, "-f", str(tmp_path)),
+            *("--no-render", "-n", "220", "--exp-id", "1"),
+        ],
+    )
+    assert code == 0
+    assert "Mean episode length" in capsys.readouterr().out
+
+
+def test_names_are_put_back_afterwards(tmp_path: Path) -> None:
+    before = dict(rl_zoo3.ALGOS)
+    assert train(tmp_path, "ddqn", HOST) == 0
+    assert before == rl_zoo3.ALGOS
+    assert "ddqn" not in rl_zoo3.ALGOS
+
+
+def test_ordinary_environments_keep_ordinary_vector_environments(tmp_path: Path) -> None:
+    config = tmp_path / "dqn.yml"
+    config.write_text("default: {policy: MlpPolicy, n_timesteps: 100, learning_starts: 50}\n")
+    arguments = ["--algo", "dqn", "--env", "CartPole-v1", "-conf", str(config)]
+    assert run_zoo("train", [*arguments, "-f", str(tmp_path), "--eval-freq", "-1"]) == 0
+    assert (tmp_path / "dqn" / "CartPole-v1_1" / "CartPole-v1.zip").is_file()
+
+
+def test_schedules_of_the_file_reach_stock_algorithms(tmp_path: Path) -> None:
+    """What rl_zoo3 makes of any such text is linear in the progress, whatever the word."""
+    config = tmp_path / "dqn.yml"
+    config.write_text(
+        "default:\n"
+        "  policy: MlpPolicy\n  n_timesteps: 400\n  n_envs: 4\n  learning_starts: 40\n"
+        "  train_freq: 1\n  gradient_steps: 1\n"
+        "  learning_rate: {schedule: linear, init: 1.0e-3, final: 1.0e-4, steps: 30}\n"
+        "  exploration_rate: {schedule: linear, init: 0.9, final: 0.1, steps: 30}\n"
+    )
+    arguments = ["--algo", "dqn", "--env", HOST, "-conf", str(config), "--eval-freq", "-1"]
+    assert run_zoo("train", [*arguments, "-f", str(tmp_path), "--verbose", "0"]) == 0
+    model = DQN.load(run_folder(tmp_path, "dqn", HOST) / "resgym-HironakaHost-v0.zip")
+    assert model._n_updates > 30
+    assert model.policy.optimizer.param_groups[0]["lr"] == pytest.approx(1e-4)
+    assert model.exploration_rate == pytest.approx(0.1)
+
+
+def test_ddqn_reads_its_schedules_from_the_file(tmp_path: Path) -> None:
+    assert train(tmp_path, "ddqn", HOST) == 0
+    model = DDQN.load(run_folder(tmp_path, "ddqn", HOST) / "resgym-HironakaHost-v0.zip")
+    schedule = model.bound_schedules["learning_rate"].schedule
+    assert isinstance(schedule, Linear)
+    assert model.policy.optimizer.param_groups[0]["lr"] < schedule.init
+
+
+def test_maskable_ppo_finds_the_mask_in_the_observation(tmp_path: Path) -> None:
+    assert train(tmp_path, "ppo_mask", AGENT) == 0
+    model = ObservedMaskPPO.load(
+        run_folder(tmp_path, "ppo_mask", AGENT) / "resgym-HironakaAgent-v0.zip"
+    )
+    observation = model.observation_space.sample()
+    for axis in range(3):
+        observation["coords"] = (observation["coords"] * 0) + [i == axis for i in range(3)]
+        observation["coords"] = observation["coords"].astype("int8")
+        assert int(model.predict(observation, deterministic=False)[0]) == axis
+
+
+@pytest.mark.parametrize("algorithm", ["ddqn", "ppo_mask"])
+def test_optuna_tries_hyperparameters(
+    tmp_path: Path, algorithm: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    code = run_zoo(
+        "train",
+        [
+            *("--algo", algorithm, "--env", HOST, "-n", "200", "-f", str(tmp_path), "-optimize"),
+            *("--n-trials", "2", "--n-evaluations", "1", "--eval-episodes", "1"),
+            *("--no-optim-plots", "--seed", "0", "-params", *SMALL[algorithm]),
+        ],
+    )
+    assert code == 0
+    assert "Best trial" in capfd.readouterr().out
+    assert list((tmp_path / algorithm).glob("report_*.csv"))
+
+
+def test_shipped_files_name_both_environments_and_a_default() -> None:
+    for algorithm in ALGORITHMS:
+        sections = read_config(config_folder() / f"{algorithm}.yml")
+        assert set(sections) == {"default", HOST, AGENT}
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["batch_siz:3"], "unknown key 'batch_siz'; did you mean 'batch_size'?"),
+        (["learning_rate:expp_1"], "learning_rate"),
+        (["policy_kwargs:'dict(net_arch=[3])'"], "policy_kwargs must be a mapping"),
+        (["n_envs:0"], "n_envs must be a number of at least 1, got 0"),
+        (["batch_size:-3"], "batch_size"),
+        (["env_kwargs:{opponent: nobody}"], "nobody"),
+        (["nocolon"], "key:value"),
+    ],
+)
+def test_bad_values_are_one_line(
+    tmp_path: Path, more: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train(tmp_path, "ddqn", HOST, *more) == 2
+    error = capsys.readouterr().err.strip()
+    assert message in error
+    assert "\n" not in error
+
+
+def test_text_numbers_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = tmp_path / "bad.yml"
+    config.write_text("default: {policy: HostPolicy, n_timesteps: 10, learning_rate: 1e-4}\n")
+    arguments = ["--algo", "ddqn", "--env", HOST, "-conf", str(config), "-f", str(tmp_path)]
+    assert run_zoo("train", arguments) == 2
+    assert "write 1.0e-4" in capsys.readouterr().err
+
+
+def test_nothing_on_the_command_line_is_evaluated(tmp_path: Path) -> None:
+    mark = tmp_path / "executed"
+    code = f"__import__('pathlib').Path({str(mark)!r}).touch()"
+    with contextlib.suppress(SystemExit):
+        train(tmp_path, "ddqn", HOST, f"gamma:{code}")
+    assert not mark.exists()
+
+
+def test_files_of_a_run_cannot_run_code(tmp_path: Path) -> None:
+    assert train(tmp_path, "ddqn", HOST) == 0
+    folder = run_folder(tmp_path, "ddqn", HOST) / "resgym-HironakaHost-v0"
+    mark = tmp_path / "executed"
+    (folder / "args.yml").write_text(f"env_kwargs: !!python/object/apply:os.mkdir ['{mark}']\n")
+    with contextlib.suppress(Exception):
+        run_zoo(
+            "enjoy",
+            ["--algo", "ddqn", "--env", HOST, "-f", str(tmp_path), "--no-render", "-n", "5"],
+        )
+    assert not mark.exists()
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    return DDQN.load(folder / "resgym-HironakaHost-v0.zip").policy.state_dict()
+
+
+def train_cli(tmp_path: Path, timesteps: int, *more: str) -> int:
+    return train_main(
+        [
+            *("--algo", "ddqn", "--env", HOST, "-n", str(timesteps), "-f", str(tmp_path)),
+            *("--seed", "3", "--eval-freq", "-1", "--verbose", "0", *more),
+            *("-params", *SMALL["ddqn"]),
+        ]
+    )
+
+
+def test_a_resumed_run_equals_one_that_was_not_interrupted(tmp_path: Path) -> None:
+    assert train_cli(tmp_path / "whole", 640) == 0
+    assert train_cli(tmp_path / "parts", 320) == 0
+    run = run_folder(tmp_path / "parts", "ddqn", HOST)
+    before = weights(run)
+    rows_before = len((run / "0.monitor.csv").read_text().splitlines())
+    assert train_main(["--resume", str(run), "-n", "640"]) == 0
+    after, whole = weights(run), weights(run_folder(tmp_path / "whole", "ddqn", HOST))
+    assert all(torch.equal(after[name], whole[name]) for name in whole)
+    assert any(not torch.equal(after[name], before[name]) for name in before)
+    assert len((run / "0.monitor.csv").read_text().splitlines()) > rows_before
+    assert len(list((tmp_path / "parts" / "ddqn").iterdir())) == 1, "the same run goes on"
+
+
+def test_a_run_can_start_from_the_networks_of_another(tmp_path: Path) -> None:
+    assert train_cli(tmp_path / "first", 320) == 0
+    run = run_folder(tmp_path / "first", "ddqn", HOST)
+    # Fewer transitions than the warm-up: no update changes what was taken over.
+    assert train_cli(tmp_path / "second", 32, "--init-from", str(run)) == 0
+    first, second = weights(run), weights(run_folder(tmp_path / "second", "ddqn", HOST))
+    assert all(torch.equal(first[name], second[name]) for name in first if "target" not in name)
+
+
+@pytest.mark.parametrize("option", ["--resume", "--init-from"])
+def test_runs_that_are_not_there_are_one_line(
+    tmp_path: Path, option: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train_cli(tmp_path, 32, option, str(tmp_path / "nowhere")) == 2
+    error = capsys.readouterr().err.strip()
+    assert "no such folder" in error
+    assert "\n" not in error
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    assert train_cli(tmp_path, 32, option, str(empty)) == 2

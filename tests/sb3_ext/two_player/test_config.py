@@ -1,0 +1,254 @@
+"""Configurations say everything, and errors are one line that names the field."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import yaml
+
+from sb3_ext.common.schedules import Linear
+from sb3_ext.two_player import ConfigError, read_config, shipped_configs
+from sb3_ext.two_player.reading import apply_settings, smoke_version
+from tests.sb3_ext.two_player.helpers import plain, tiny
+
+
+def leaves(data, path=()):
+    """Every key of a configuration that the trainer itself reads, as a path."""
+    free = ("arguments", "algorithm_arguments", "policy_arguments", "updates", "opponents")
+    for key, value in data.items():
+        yield (*path, key)
+        inner = isinstance(value, dict) and "schedule" not in value
+        if inner and key not in free:
+            yield from leaves(value, (*path, key))
+
+
+ALL = sorted(leaves(plain("self_play")))
+
+
+def without(data, path):
+    data = copy.deepcopy(data)
+    section = data
+    for key in path[:-1]:
+        section = section[key]
+    del section[path[-1]]
+    return data
+
+
+def message(data):
+    with pytest.raises(ConfigError) as caught:
+        read_config(data)
+    text = str(caught.value)
+    assert "\n" not in text
+    return text
+
+
+@pytest.mark.parametrize("name", shipped_configs())
+def test_shipped_configurations_are_valid(name):
+    config = read_config(name)
+    assert config.name == name
+    assert read_config(smoke_version(config).to_dict()) == smoke_version(config)
+
+
+def test_there_are_the_three_promised_configurations():
+    assert {"host_vs_choose_first", "published", "small"} <= set(shipped_configs())
+
+
+def test_published_settings():
+    roles = plain("published")["roles"]
+    for role in roles.values():
+        assert role["net_arch"] == [128, "b", {"repeat": 20, "net_arch": [256, "b"]}, 128, "b"]
+        assert (role["batch_size"], role["gamma"], role["max_grad_norm"]) == (256, 0.99, 10.0)
+        assert role["target_update"] == {"every_updates": 100, "tau": 0.9}
+        rollout = role["rollout"]
+        assert (rollout["initial_rollout_size"], rollout["rollout_size"]) == (100, 20)
+        assert (rollout["every_updates"], rollout["max_rollout_steps"]) == (10, 10)
+        assert role["learning_rate"]["init"] == 1e-3
+        assert role["learning_rate"]["final"] == 1e-8
+        assert role["exploration_rate"]["final"] == 0.2
+
+
+@pytest.mark.parametrize("path", ALL, ids=".".join)
+def test_every_key_must_be_present(path):
+    text = message(without(plain("self_play"), path))
+    dotted = ".".join(path)
+    assert f"{dotted} is missing" in text or f"{path[0]} must be a mapping with the key" in text
+
+
+@pytest.mark.parametrize(
+    ("path", "nearest"),
+    [
+        (("traning",), "training"),
+        (("game", "dimensions"), "dimension"),
+        (("roles", "host", "batchsize"), "batch_size"),
+        (("roles", "host", "rollout", "rollout_sizes"), "rollout_size"),
+        (("self_play", "windows"), "window"),
+        (("evaluation", "game"), "games"),
+    ],
+)
+def test_an_unknown_key_names_the_nearest(path, nearest):
+    data = plain("self_play")
+    section = data
+    for key in path[:-1]:
+        section = section[key]
+    section[path[-1]] = 1
+    text = message(data)
+    assert repr(path[-1]) in text
+    assert f"did you mean {nearest!r}?" in text
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [
+        ("config_version=2", "config_version"),
+        ("name=a/b", "name"),
+        ("seed=-1", "seed must be a whole number of at least 0, got -1"),
+        ("game.dimension=0", "game.dimension must be a whole number of at least 1"),
+        ("game.polytope=square", "game.polytope must be 'dominance' or 'newton', got 'square'"),
+        ("game.name=chess", "game.name: unknown game 'chess'"),
+        ("game.reposition=1", "game.reposition"),
+        ("training.steps=1.5", "training.steps must be a whole number"),
+        ("training.players=[host, hosts]", "unknown trained role 'hosts'"),
+        ("training.players=[host, host]", "training.players must name each role once"),
+        ("training.updates={mode: turns}", "training.updates: unknown mode 'turns'"),
+        ("roles.host.learning_rate=1e-4", "YAML 1.1 reads 1e-4 as a string; write 1.0e-4"),
+        ("roles.host.batch_size='256'", "a number in quotes"),
+        ("roles.host.gamma=1.5", "roles.host.gamma must lie in [0, 1], got 1.5"),
+        ("roles.host.gamma=true", "roles.host.gamma must be a number, got True"),
+        ("roles.host.learning_rate=expo_1_2", "roles.host.learning_rate: unknown schedule 'expo'"),
+        ("roles.host.learning_rate=-1.0", "roles.host.learning_rate: "),
+        ("roles.host.exploration_rate=1.5", "roles.host.exploration_rate: "),
+        ("roles.host.exploration_rate=lin_1_0", "roles.host.exploration_rate: "),
+        (
+            "roles.host.exploration_rate={schedule: linear, init: 1, final: 0, unit: progress}",
+            "no end that progress could refer to",
+        ),
+        ("roles.host.algorithm=dddqn", "did you mean 'ddqn'?"),
+        ("roles.host.algorithm_arguments={tau: 1.0}", "'tau' is decided by the trainer"),
+        ("roles.host.optimizer.name=adan", "unknown optimizer 'adan'; did you mean 'adam'?"),
+        ("roles.host.replay_buffer.name=list", "unknown replay buffer 'list'"),
+        ("roles.host.net_arch=[64, x]", "roles.host.net_arch[1] must be a width"),
+        ("roles.host.target_update.tau=0.0", "roles.host.target_update.tau must lie in (0, 1]"),
+        ("roles.host.rollout.every_updates=0", "at least 1, got 0"),
+        ("roles.host.opponent=pool", "self_play is null, but a role has the opponent pool"),
+        ("roles.host=5", "roles.host must be a mapping, got 5"),
+        ("evaluation.opponents={host: []}", "evaluation.opponents.agent is missing"),
+        ("compute.torch_threads=0", "compute.torch_threads must be a whole number"),
+    ],
+)
+def test_a_wrong_value_names_the_field(setting, expected):
+    assert expected in message(apply_settings(plain("small"), [setting]))
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [
+        ("roles={host: {player: random}}", "roles.agent is missing"),
+        ("self_play.play_against_latest_model_ratio=2.0", "must lie in [0, 1]"),
+        ("self_play.initial_elo=0.0", "self_play.initial_elo"),
+    ],
+)
+def test_a_wrong_value_of_self_play_names_the_field(setting, expected):
+    assert expected in message(apply_settings(plain("self_play"), [setting]))
+
+
+def test_self_play_without_a_pooled_role_has_no_effect_and_is_refused():
+    data = apply_settings(
+        plain("self_play"), [f"roles.{r}.opponent=latest" for r in plain("small")["roles"]]
+    )
+    assert "no role has the opponent pool" in message(data)
+
+
+def test_team_change_and_phases_exclude_each_other():
+    settings = [
+        "self_play.team_change=10",
+        "training.updates={mode: phases, period: 4, first_rounds: 2, first: host}",
+    ]
+    assert "team_change" in message(apply_settings(plain("self_play"), settings))
+
+
+def test_a_role_that_the_game_does_not_have():
+    data = plain("small")
+    data["roles"]["guest"] = {"player": "random"}
+    assert "unknown role in roles 'guest'" in message(data)
+
+
+def test_the_callers_dictionary_is_not_changed_and_changing_it_later_has_no_effect():
+    data = tiny()
+    before = copy.deepcopy(data)
+    config = read_config(data)
+    config.to_dict()["roles"]["host"]["net_arch"].append(1)
+    assert data == before
+    data["roles"]["host"]["net_arch"].append(7)
+    assert config.roles["host"].net_arch == before["roles"]["host"]["net_arch"]
+
+
+@pytest.mark.parametrize("name", shipped_configs())
+def test_plain_data_comes_back_equal(name):
+    config = read_config(name)
+    assert read_config(config.to_dict()) == config
+    assert read_config(yaml.safe_load(yaml.safe_dump(config.to_dict()))) == config
+
+
+def test_a_schedule_object_becomes_plain_data():
+    data = tiny()
+    data["roles"]["host"]["learning_rate"] = Linear(1e-3, 1e-4, steps=10)
+    config = read_config(data)
+    assert config.roles["host"].learning_rate["schedule"] == "linear"
+    assert read_config(config.to_dict()) == config
+
+
+def test_settings_reach_into_sections():
+    config = read_config("small", ["roles.host.batch_size=7", "seed=3"])
+    assert (config.roles["host"].batch_size, config.seed) == (7, 3)
+    assert read_config("small").roles["host"].batch_size != 7
+
+
+def test_a_setting_of_one_role_does_not_reach_the_other_through_a_yaml_anchor():
+    """The agent's section of the file repeats the host's, nested sections included."""
+    config = read_config("small", ["roles.host.rollout.rollout_size=7"])
+    assert config.roles["host"].rollout.rollout_size == 7
+    assert config.roles["agent"].rollout.rollout_size == 40
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [
+        ("seed", "dotted.key=value"),
+        ("=1", "dotted.key=value"),
+        ("sed=1", "unknown key 'sed'; did you mean 'seed'?"),
+        ("roles.host.batch=1", "unknown key of roles.host 'batch'"),
+        ("seed.x=1", "seed has no keys"),
+        ("seed=[1", "no YAML value"),
+    ],
+)
+def test_wrong_settings(setting, expected):
+    with pytest.raises(ConfigError, match="--set") as caught:
+        read_config("small", [setting])
+    assert expected in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("- 1\n", "must hold a mapping, got list"),
+        ("a: [1\n", "bad.yml"),
+        ("!!python/object/apply:os.system [echo]\n", "could not determine a constructor"),
+        ("config_version: 1\n", "is missing"),
+    ],
+)
+def test_a_bad_file_is_named(tmp_path, text, expected):
+    path = tmp_path / "bad.yml"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        read_config(path)
+    assert "bad.yml" in str(caught.value)
+    assert expected in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_file_lists_the_names_that_there_are():
+    with pytest.raises(ConfigError, match="small"):
+        read_config("smal")
+    with pytest.raises(ConfigError, match="config must be"):
+        read_config(3)

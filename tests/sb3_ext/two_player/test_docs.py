@@ -1,0 +1,49 @@
+"""The documentation lists every key, with the words of the code, and its commands exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from sb3_ext.two_player.cli import _parser
+from sb3_ext.two_player.config import TrainedRole, TrainerConfig
+from sb3_ext.two_player.hironaka import HironakaSettings
+from sb3_ext.two_player.sections import Section
+
+PAGE = Path(__file__).parents[3] / "docs" / "two_player.md"
+
+
+def section_of(annotation):
+    for each in (annotation, *getattr(annotation, "__args__", ())):
+        if isinstance(each, type) and issubclass(each, Section):
+            return each
+    return None
+
+
+def rows(model, prefix=""):
+    """Every key and its meaning, nested ones too."""
+    for name, field in model.model_fields.items():
+        inner = section_of(field.annotation)
+        if prefix == "" and name in ("game", "roles"):
+            inner = HironakaSettings if name == "game" else TrainedRole
+        label = f"{prefix}{name}"
+        if inner is None:
+            yield f"| `{label}` | {field.description} |"
+        else:
+            yield from rows(inner, "roles.<role>." if label == "roles" else f"{label}.")
+
+
+def test_every_key_is_listed_with_its_meaning():
+    listed = [
+        line for line in PAGE.read_text().splitlines() if re.match(r"\| `[a-z_.<>]+` \|", line)
+    ]
+    keys = list(rows(TrainerConfig))
+    assert len(keys) > 50
+    assert [line for line in keys if line not in listed] == []
+
+
+def test_commands_are_understood():
+    commands = re.findall(r"^python -m sb3_ext\.two_player (.+)$", PAGE.read_text(), re.MULTILINE)
+    assert len(commands) >= 5
+    for command in commands:
+        _parser().parse_args(command.split())

@@ -1,0 +1,199 @@
+"""The opponent pool: snapshots, draws, who plays whom, ratings."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from sb3_ext.two_player import HostAgentTrainer
+from sb3_ext.two_player.pool import ELO_K, expected_score
+from tests.sb3_ext.two_player.helpers import tiny
+
+POOL = (
+    "self_play.save_steps=2",
+    "self_play.swap_steps=1",
+    "self_play.window=3",
+    "self_play.rating_games=10",
+)
+
+
+def pooled(*settings):
+    return HostAgentTrainer(tiny(*POOL, *settings, name="self_play"))
+
+
+def opponents(players, role):
+    return players.roles[role].env.venv.unwrapped.opponents
+
+
+def test_snapshots_are_named_by_version_and_only_the_window_is_kept():
+    players = pooled()
+    players.train(9)
+    for role in ("host", "agent"):
+        assert [each.version for each in players.pool.snapshots[role]] == [4, 6, 8]
+        weights = players.pool.snapshots[role][0].weights
+        assert not any("_target." in name for name in weights)
+        live = players.roles[role].policy.state_dict()
+        assert not any(value is live[name] for name, value in weights.items())
+
+
+def test_a_snapshot_is_the_policy_as_it_was():
+    players = pooled()
+    players.train(2)
+    then = {n: v.clone() for n, v in players.roles["host"].policy.state_dict().items()}
+    players.train(2)  # saves version 2 before its first update
+    snapshot = players.pool.snapshots["host"][1]
+    assert snapshot.version == 2
+    assert all(torch.equal(value, then[name]) for name, value in snapshot.weights.items())
+    now = players.roles["host"].policy.state_dict()
+    assert not all(torch.equal(value, now[name]) for name, value in snapshot.weights.items())
+
+
+@pytest.mark.parametrize(("ratio", "newest", "drawn"), [(0.0, 0, 4), (0.5, 2, 2), (1.0, 4, 0)])
+def test_rows_are_split_by_the_ratio(ratio, newest, drawn):
+    players = pooled(f"self_play.play_against_latest_model_ratio={ratio}")
+    players.train(3)
+    env = players.roles["host"].env.venv.unwrapped
+    live = players.players["agent"]
+    rows = [env.opponents[int(number)] for number in _assignment(env)]
+    assert sum(each is live for each in rows) == newest
+    assert sum(each is not live for each in rows) == drawn
+
+
+def _assignment(env):
+    return [0] * env.num_envs if env._assignment is None else env._assignment
+
+
+def test_opponents_are_drawn_uniformly_from_the_window():
+    players = pooled("self_play.swap_steps=1000")
+    players.train(7)
+    pool = players.pool
+    assert len(pool.snapshots["agent"]) == 3
+    counts = {}
+    pool._rate = lambda role, drawn: None
+    for _ in range(300):
+        pool.swap()
+        version = pool.in_play["agent"].version
+        counts[version] = counts.get(version, 0) + 1
+    assert set(counts) == {2, 4, 6}
+    assert min(counts.values()) > 70
+
+
+def test_an_earlier_opponent_plays_its_own_weights():
+    players = pooled("self_play.play_against_latest_model_ratio=0.0")
+    players.train(1)
+    snapshot = players.pool.snapshots["host"][0]
+    with torch.no_grad():  # a version that always names the last set
+        for name in snapshot.weights:
+            snapshot.weights[name] = torch.zeros_like(snapshot.weights[name])
+        last = max(name for name in snapshot.weights if name.endswith("bias"))
+        snapshot.weights[last][3] = 1.0
+    players.pool.swap()
+    players.roles["agent"].restart_games()
+    coords = players.roles["agent"].model._last_obs["coords"]
+    assert coords.bool().all()
+
+
+def test_the_seed_decides_the_draws():
+    def drawn(seed):
+        players = pooled(f"seed={seed}")
+        seen = []
+        players.train(6, callback=lambda each: seen.append(each.pool.in_play["host"].version))
+        return seen
+
+    assert drawn(1) == drawn(1)
+    assert any(drawn(1) != drawn(seed) for seed in (2, 3, 4))
+
+
+def test_only_pooled_roles_meet_earlier_opponents():
+    players = pooled("roles.agent.opponent=latest")
+    players.train(4)
+    assert opponents(players, "agent") == [players.players["host"]]
+    assert len(opponents(players, "host")) == 2
+
+
+def test_expected_score_is_that_of_elo():
+    assert expected_score(1200, 1200) == 0.5
+    assert expected_score(1600, 1200) == pytest.approx(10 / 11)
+    assert expected_score(1200, 1600) == pytest.approx(1 / 11)
+
+
+def test_ratings_move_towards_the_results():
+    """A host that wins at once must rise against agents, and they must fall."""
+    players = pooled("self_play.swap_steps=1000", "self_play.save_steps=1000")
+    pool = players.pool
+    pool.game.match = lambda pair, games, seed, moves: 1.0
+    pool.save()
+    assert pool.ratings["host"] == pytest.approx(1200 + ELO_K / 2)
+    assert sum(pool.ratings.values()) == pytest.approx(2400)
+    for _ in range(200):
+        pool.save()
+    assert pool.ratings["host"] - pool.ratings["agent"] > 400
+
+
+def test_ratings_settle_where_the_expected_score_is_the_result():
+    players = pooled()
+    pool = players.pool
+    pool.game.match = lambda pair, games, seed, moves: 0.75
+    for _ in range(500):
+        pool.save()
+    difference = pool.ratings["host"] - pool.ratings["agent"]
+    assert expected_score(difference, 0.0) == pytest.approx(0.75, abs=1e-3)
+
+
+def test_a_drawn_opponent_keeps_its_own_rating():
+    players = pooled("self_play.save_steps=1000")
+    players.train(1)
+    pool = players.pool
+    snapshot = pool.snapshots["agent"][0]
+    live, own = pool.ratings["agent"], snapshot.rating
+    pool.game.match = lambda pair, games, seed, moves: 0.0
+    pool._rate("agent", snapshot)
+    assert pool.ratings["agent"] == live
+    assert snapshot.rating > own
+    assert pool.ratings["host"] < 1200 + ELO_K
+
+
+def test_match_score_of_the_resolution_game():
+    """The mean of E / (E + L): one half for chance, more for a faster host."""
+    game = pooled().game
+    chance = {role: game.named_player(role, "random") for role in ("host", "agent")}
+    assert game.match(chance, 200, 3, 200) == pytest.approx(0.5)
+    strong = {**chance, "host": game.named_player("host", "zeillinger")}
+    weak = {**chance, "host": game.named_player("host", "all_coord")}
+    stubborn = {**chance, "agent": game.named_player("agent", "choose_first")}
+    assert game.match(strong, 200, 3, 200) > 0.5
+    assert game.match(stubborn, 200, 3, 200) < 0.5
+    assert 0 < game.match(weak, 200, 3, 1) < 1
+
+
+def test_replaced_networks_empty_the_pool_of_their_role():
+    from tests.sb3_ext.two_player.test_trainer import HostNet
+
+    players = pooled()
+    players.train(3)
+    players.replace_nets(host=HostNet())
+    assert len(players.pool.snapshots["host"]) == 0
+    assert opponents(players, "agent") == [players.players["host"]]
+    players.train(4)
+    assert "q_net.q_net.layers.1.weight" in players.pool.snapshots["host"][-1].weights
+
+
+def test_ratings_are_measured_and_logged():
+    players = pooled()
+    evaluation = players.train(2)
+    assert set(evaluation.ratings) == {"host", "agent"}
+    assert players.log_metrics()["elo/host"] == evaluation.ratings["host"]
+
+
+def test_a_frozen_role_leaves_no_second_snapshot_of_one_version():
+    players = pooled()
+    players.freeze("agent")
+    players.train(6)
+    assert [each.version for each in players.pool.snapshots["agent"]] == [0]
+    assert [each.version for each in players.pool.snapshots["host"]] == [0, 2, 4]
+
+
+def test_team_change_lets_one_role_learn_at_a_time():
+    players = pooled("self_play.team_change=2")
+    players.train(3)
+    assert (players.roles["host"].updates, players.roles["agent"].updates) == (2, 1)

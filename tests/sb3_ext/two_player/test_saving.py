@@ -1,0 +1,206 @@
+"""Going on after a save is going on as if nothing had happened."""
+
+from __future__ import annotations
+
+import copy
+import os
+import random
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+import torch
+
+from sb3_ext.common.checkpoint import CheckpointError
+from sb3_ext.common.plain_state import split_state
+from sb3_ext.two_player import HostAgentTrainer
+from tests.sb3_ext.two_player.helpers import tiny, trainer
+from tests.sb3_ext.two_player.test_pool import POOL
+from tests.sb3_ext.two_player.test_trainer import HostNet
+
+SCHEDULED = (
+    "roles.host.learning_rate={schedule: exponential, init: 1.0e-2, final: 1.0e-4, rate: 0.9}",
+    "roles.agent.exploration_rate={schedule: linear, init: 1.0, final: 0.0, steps: 60,"
+    " unit: transitions}",
+    "roles.host.net_arch=[16, b]",
+    "roles.host.algorithm_arguments={n_steps: 2}",
+    "evaluation.every_steps=4",
+)
+VARIANTS = {
+    "interleaved": lambda: tiny(*SCHEDULED),
+    "fresh games": lambda: tiny(*SCHEDULED, "roles.host.rollout.reset_each_rollout=true"),
+    "phases": lambda: tiny(
+        *SCHEDULED, "training.updates={mode: phases, period: 6, first_rounds: 4, first: agent}"
+    ),
+    "one role": lambda: tiny(
+        *SCHEDULED[:1], *SCHEDULED[2:], "training.players=[host]", agent={"player": "random"}
+    ),
+    "self-play": lambda: tiny(*SCHEDULED, *POOL, name="self_play"),
+    "stock algorithms": lambda: tiny(
+        "game.invalid_action=noop",
+        "roles.host.algorithm=dqn",
+        "roles.host.policy=MlpPolicy",
+        "roles.host.policy_arguments={}",
+        "roles.host.algorithm_arguments={}",
+        "roles.agent.algorithm=qrdqn",
+        "roles.agent.policy=MultiInputPolicy",
+        "roles.agent.policy_arguments={}",
+        "roles.agent.algorithm_arguments={}",
+    ),
+}
+
+
+def difference(first, second):
+    """What two states differ in, without times and what says in how many calls they were made."""
+    names = []
+    halves = []
+    for state in (first, second):
+        state = {key: copy.deepcopy(value) for key, value in state.items() if key != "trainer"}
+        for key, part in state.items():
+            if key.endswith(".training"):
+                for name in ("_num_timesteps_at_start", "_total_timesteps"):
+                    part["counters"].pop(name, None)
+        halves.append(split_state(state, "state"))
+    (plain, tensors), (other, others) = halves
+    names += sorted(tensors.keys() ^ others.keys())
+    for name in tensors.keys() & others.keys():
+        if tensors[name].shape != others[name].shape or not torch.equal(
+            tensors[name], others[name]
+        ):
+            names.append(name)
+    names += [key for key in plain if plain[key] != other[key]]
+    return names
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_training_goes_on_bit_for_bit(name, tmp_path):
+    data = VARIANTS[name]()
+    whole = HostAgentTrainer(data)
+    whole.train(12)
+    first = HostAgentTrainer(data)
+    first.train(5)
+    first.save(tmp_path / "checkpoint-000000000005")
+    first.train(3)  # what happens after the save must not matter
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # nothing may be missing
+        second = HostAgentTrainer.load(tmp_path / "checkpoint-000000000005")
+    assert second.total_steps == 5
+    second.train(7)
+    assert difference(whole.state_dict(), second.state_dict()) == []
+    assert whole.history[-1].values == second.history[-1].values
+    assert whole.history[-1].actions == second.history[-1].actions
+
+
+def test_the_control_two_different_runs_differ():
+    first, second = trainer("seed=1"), trainer("seed=2")
+    first.train(3)
+    second.train(3)
+    assert difference(first.state_dict(), first.state_dict()) == []
+    assert len(difference(first.state_dict(), second.state_dict())) > 10
+
+
+def test_frozen_roles_history_and_best_scores_come_back(tmp_path):
+    players = trainer()
+    players.train(2)
+    players.freeze("agent")
+    players.save(tmp_path / "one")
+    loaded = HostAgentTrainer.load(tmp_path / "one")
+    assert loaded.roles["agent"].frozen
+    assert not loaded.roles["host"].frozen
+    assert loaded.history == players.history
+    assert loaded.measures.best_scores == players.measures.best_scores
+    assert loaded.config == players.config
+
+
+def test_init_from_takes_networks_only(tmp_path):
+    players = trainer()
+    players.train(5)
+    players.save(tmp_path / "one")
+    fresh = trainer("seed=7", "roles.host.batch_size=4")
+    fresh.init_from(tmp_path / "one")
+    assert fresh.evaluate_rho() == players.evaluate_rho()
+    assert fresh.total_steps == 0
+    assert fresh.roles["host"].updates == 0
+    assert fresh.roles["host"].policy.optimizer.state_dict()["state"] == {}
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        (("roles.host.net_arch=[8]",), r"host\.policy"),
+        (("game.dimension=4", "game.max_num_points=6"), r"host\.model/"),
+        (("roles.agent.rollout.rollout_size=3",), r"agent\.model/n_envs"),
+        (("roles.agent.algorithm=dqn", "roles.agent.policy=MultiInputPolicy",
+          "roles.agent.policy_arguments={}", "roles.agent.algorithm_arguments={}"),
+         r"agent\.model/algorithm"),
+    ],
+)  # fmt: skip
+def test_a_state_of_another_configuration_is_refused(settings, expected):
+    players = trainer()
+    players.train(1)
+    state = players.state_dict()
+    with pytest.raises(CheckpointError, match=expected) as caught:
+        trainer(*settings).load_state_dict(state)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_state_without_a_role_is_refused():
+    state = HostAgentTrainer(
+        tiny("training.players=[host]", agent={"player": "random"})
+    ).state_dict()
+    with pytest.raises(CheckpointError, match=r"agent\.model"):
+        trainer().load_state_dict(state)
+
+
+def test_given_networks_have_to_be_given_again(tmp_path):
+    players = trainer(nets={"host": HostNet()})
+    players.train(2)
+    players.save(tmp_path / "one")
+    with pytest.raises(CheckpointError, match=r"host\.policy"):
+        HostAgentTrainer.load(tmp_path / "one")
+    loaded = HostAgentTrainer.load(tmp_path / "one", nets={"host": HostNet()})
+    assert loaded.evaluate_rho() == players.evaluate_rho()
+
+
+def test_b15_nothing_is_saved_of_a_spoiled_model(tmp_path):
+    players = trainer()
+    players.train(1)
+    with torch.no_grad():
+        next(players.roles["agent"].policy.q_net.parameters())[0] = torch.inf
+    with pytest.raises(FloatingPointError, match="agent"):
+        players.save(tmp_path / "one")
+    assert not (tmp_path / "one").exists()
+
+
+def check_killed_runs(folder, plans):
+    root = Path(__file__).parents[3]
+    finished = subprocess.run(
+        [sys.executable, "-m", "tests.sb3_ext.two_player.killed_runs", str(folder), "", *plans],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert finished.returncode == 0, finished.stderr
+    (_, whole, _), *found = (line.split() for line in finished.stdout.splitlines())
+    assert len(found) == len(plans)
+    for plan, digest, kills in found:
+        assert int(kills) == len(plan.split(",")), plan
+        assert digest == whole, plan
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_killed_run_ends_as_if_it_had_not_been(tmp_path):
+    check_killed_runs(tmp_path, ["step:6,write:9"])
+
+
+@pytest.mark.long
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_twenty_random_kill_points(tmp_path):
+    generator = random.Random(5)
+    steps = [f"step:{generator.randrange(1, 13)}" for _ in range(8)]
+    writes = [f"write:{generator.randrange(1, 130)}" for _ in range(12)]
+    check_killed_runs(tmp_path, steps + writes)

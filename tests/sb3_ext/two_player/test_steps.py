@@ -1,0 +1,320 @@
+"""The order of operations in a step, its rhythms, phases and frozen roles."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from sb3_ext.two_player import HostAgentTrainer
+from tests.sb3_ext.two_player.helpers import tiny, trainer
+
+OPERATIONS = ("set_learning_rate", "update_target", "gradient_step", "collect_rollout")
+
+
+def recorded(players, monkeypatch):
+    """A list that every operation of the roles, and every evaluation, is written into."""
+    calls = []
+
+    def spy(owner, method, label):
+        original = getattr(owner, method)
+
+        def call(*arguments, **named):
+            calls.append(label)
+            return original(*arguments, **named)
+
+        monkeypatch.setattr(owner, method, call)
+
+    for role, learner in players.roles.items():
+        for operation in OPERATIONS:
+            spy(learner, operation, f"{role} {operation}")
+    spy(players, "evaluate_rho", "evaluate")
+    return calls
+
+
+def weights(learner):
+    return {name: value.clone() for name, value in learner.policy.state_dict().items()}
+
+
+def same(first, second):
+    return all(torch.equal(first[name], second[name]) for name in first)
+
+
+def test_order_of_operations_is_that_of_the_original(monkeypatch):
+    """Learning rate, target (before the first fit too), fit, rollout: role by role, then rho."""
+    players = trainer(
+        "roles.host.target_update.every_updates=2",
+        "roles.agent.target_update.every_updates=3",
+        "roles.host.rollout.every_updates=3",
+        "roles.agent.rollout.every_updates=2",
+    )
+    calls = recorded(players, monkeypatch)
+    players.train(4, evaluation_interval=3)
+
+    def step(role, target, rollout):
+        middle = ["update_target"] if target else []
+        last = ["collect_rollout"] if rollout else []
+        return [f"{role} {name}" for name in ["set_learning_rate", *middle, "gradient_step", *last]]
+
+    assert calls == [
+        "host collect_rollout",  # the first experience
+        "agent collect_rollout",
+        *step("host", target=True, rollout=True),
+        *step("agent", target=True, rollout=True),
+        *step("host", target=False, rollout=False),
+        *step("agent", target=False, rollout=False),
+        *step("host", target=True, rollout=False),
+        *step("agent", target=False, rollout=True),
+        "evaluate",
+        *step("host", target=False, rollout=True),
+        *step("agent", target=True, rollout=False),
+        "evaluate",  # at the end
+    ]
+
+
+def test_order_of_roles_is_the_order_asked_for(monkeypatch):
+    players = trainer()
+    players.train(1)
+    calls = recorded(players, monkeypatch)
+    players.train(1, players=["agent", "host"])
+    fits = [call for call in calls if call.endswith("gradient_step")]
+    assert fits == ["agent gradient_step", "host gradient_step"]
+
+
+def test_rhythms_go_on_over_calls_of_train(monkeypatch):
+    """The original's evaluation counted from 0 in every call, the rest over all of them."""
+    one, many = trainer(), trainer()
+    calls = {name: recorded(each, monkeypatch) for name, each in (("one", one), ("many", many))}
+    one.train(6, evaluation_interval=4)
+    for _ in range(6):
+        many.train(1, evaluation_interval=4)
+    assert many.total_steps == one.total_steps == 6
+    without = [[call for call in each if call != "evaluate"] for each in calls.values()]
+    assert without[0] == without[1]
+    assert same(weights(one.roles["host"]), weights(many.roles["host"]))
+
+
+def test_b5_schedules_advance_at_every_update_of_one_call():
+    rate = "{schedule: exponential, init: 1.0e-3, final: 0.0, rate: 0.5}"
+    players = trainer(f"roles.host.learning_rate={rate}", f"roles.host.exploration_rate={rate}")
+    learner = players.roles["host"]
+    seen = []
+    original = learner.gradient_step
+
+    def spy():
+        original()
+        seen.append(learner.policy.optimizer.param_groups[0]["lr"])
+
+    learner.gradient_step = spy
+    players.train(4)
+    assert seen == pytest.approx([1e-3, 5e-4, 2.5e-4, 1.25e-4])
+    assert learner.model.exploration_rate < 1e-3
+
+
+def test_b6_a_role_without_schedule_does_not_stop_the_other():
+    players = trainer(
+        "roles.host.learning_rate=1.0e-3",
+        "roles.agent.learning_rate={schedule: exponential, init: 1.0e-3, final: 0.0, rate: 0.5}",
+    )
+    players.train(3)
+    rates = {n: each.policy.optimizer.param_groups[0]["lr"] for n, each in players.roles.items()}
+    assert rates == pytest.approx({"host": 1e-3, "agent": 2.5e-4})
+
+
+def test_b13_rollouts_are_played_in_evaluation_mode_the_first_ones_too():
+    players = trainer(
+        "roles.host.net_arch=[16, b]",
+        "roles.agent.net_arch=[16, b]",
+        "roles.host.rollout.rollout_size=1",  # BatchNorm in training mode refuses a single row
+        "roles.host.rollout.initial_rollout_size=1",
+    )
+    host = players.roles["host"]
+    before = host.policy.q_net.q_net[0][1].running_mean.clone()
+    players.collect_rollout("host")
+    players.count_actions("agent")
+    players.evaluate_rho()
+    assert torch.equal(before, host.policy.q_net.q_net[0][1].running_mean)
+    players.train(1)
+    assert not torch.equal(before, host.policy.q_net.q_net[0][1].running_mean)
+
+
+def test_b20_b21_networks_are_in_evaluation_mode_outside_an_update_and_after_an_error(monkeypatch):
+    players = trainer("roles.host.net_arch=[16, b]", "roles.agent.net_arch=[16, b]")
+    learner = players.roles["host"]
+    modes = []
+    loss = learner.model._compute_loss
+
+    def spy(batch):
+        modes.append(learner.policy.q_net.training)
+        return loss(batch)
+
+    monkeypatch.setattr(learner.model, "_compute_loss", spy)
+    players.train(2)
+    assert modes == [True, True]
+
+    def broken(batch):
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(learner.model, "_compute_loss", broken)
+    with pytest.raises(RuntimeError, match="broken"):
+        players.train(1)
+    for each in players.roles.values():
+        assert not any(module.training for module in each.policy.q_net.modules())
+
+
+def test_b22_there_is_a_measurement_at_the_end_also_of_short_calls():
+    players = trainer()
+    assert players.train(2, evaluation_interval=1000).step == 2
+    assert [each.step for each in players.history] == [2]
+    players.train(2, evaluation_interval=4)
+    assert [each.step for each in players.history] == [2, 4]  # not twice at 4
+
+
+def test_target_follows_by_tau_before_the_fit():
+    players = trainer("roles.host.target_update={every_updates: 2, tau: 0.25}")
+    model = players.roles["host"].model
+    players.train(2, players=["host"])
+    online = [each.detach().clone() for each in model.q_net.parameters()]
+    target = [each.detach().clone() for each in model.q_net_target.parameters()]
+    players.train(1, players=["host"])  # the update with index 2
+    for now, old, new in zip(model.q_net_target.parameters(), target, online, strict=True):
+        torch.testing.assert_close(now, 0.75 * old + 0.25 * new)
+
+
+def test_a_frozen_role_does_not_move_but_plays():
+    players = trainer()
+    players.train(2)
+    players.freeze("agent")
+    before = {role: weights(learner) for role, learner in players.roles.items()}
+    transitions = players.roles["agent"].transitions
+    players.train(4)
+    assert same(before["agent"], weights(players.roles["agent"]))
+    assert not same(before["host"], weights(players.roles["host"]))
+    assert players.roles["agent"].updates == 2
+    assert players.roles["agent"].transitions == transitions
+    players.unfreeze("agent")
+    players.train(1)
+    assert not same(before["agent"], weights(players.roles["agent"]))
+
+
+def test_one_role_can_be_trained_alone():
+    players = trainer()
+    before = weights(players.roles["host"])
+    players.train(3, players="agent")
+    assert same(before, weights(players.roles["host"]))
+    assert players.roles["agent"].updates == 3
+    assert not players.roles["host"].has_experience
+
+
+@pytest.mark.parametrize(
+    ("players", "expected"),
+    [
+        (["guest"], "unknown role that learns 'guest'"),
+        (["agent"], "'agent' is frozen"),
+        ([], "must name each role once"),
+        (["host", "host"], "must name each role once"),
+    ],
+)
+def test_roles_that_cannot_be_trained_are_refused(players, expected):
+    two = trainer()
+    two.freeze("agent")
+    with pytest.raises(ValueError, match=expected):
+        two.train(1, players=players)
+    assert two.total_steps == 0
+    two.freeze("host")
+    with pytest.raises(ValueError, match="frozen"):
+        two.train(1)
+
+
+def test_phases_train_one_role_and_then_the_other():
+    players = trainer("training.updates={mode: phases, period: 5, first_rounds: 3, first: agent}")
+    updates = []
+
+    def note(each):
+        updates.append(tuple(learner.updates for learner in each.roles.values()))
+
+    players.train(7, callback=note)
+    assert updates == [(0, 1), (0, 2), (0, 3), (1, 3), (2, 3), (2, 4), (2, 5)]
+
+
+def test_custom_updates_may_leave_a_step_empty():
+    window = "{schedule: contiguous_periodic, period: 3, start: 1, stop: 2}"
+    players = trainer(f"training.updates={{mode: custom, host: {window}, agent: {window}}}")
+    players.train(6)
+    assert [each.updates for each in players.roles.values()] == [2, 2]
+    assert players.total_steps == 6
+
+
+def test_a_callback_can_stop_training():
+    players = trainer()
+    players.train(10, callback=lambda each: each.total_steps < 3)
+    assert players.total_steps == 3
+
+    def ask(each):
+        if each.total_steps == 5:
+            each.request_stop()
+
+    players.train(10, callback=ask)
+    assert players.total_steps == 5
+    assert players.history[-1].step == 5
+
+
+def test_rollouts_are_fresh_games_or_go_on():
+    """The original starts new games in every rollout and cuts them without a done flag."""
+    for reset in ("true", "false"):
+        players = trainer(
+            f"roles.host.rollout.reset_each_rollout={reset}", "roles.host.rollout.rollout_size=64"
+        )
+        env = players.roles["host"].env.venv.unwrapped
+        players.collect_rollout("host", max_steps=1)
+        episodes, moves = env.table.episode.clone(), env.table.half_moves.clone()
+        players.collect_rollout("host", max_steps=1)
+        going_on = moves > 0
+        started = env.table.episode[going_on] > episodes[going_on]
+        ended = env.table.half_moves[going_on] == 0
+        if reset == "true":
+            assert started.all()
+        else:
+            assert torch.equal(started, ended)
+            assert not started.all()
+        buffer = players.roles["host"].model.replay_buffer
+        cut = ~buffer._store.fields["terminated"][:2]
+        assert cut.any()
+
+
+def test_collect_rollout_plays_whole_groups_of_games():
+    players = trainer()
+    assert players.collect_rollout("host") == 4 * 3
+    assert players.collect_rollout("host", games=5, max_steps=2) == 2 * 4 * 2
+    assert players.roles["host"].transitions == 12 + 16
+    assert players.roles["agent"].transitions == 0
+
+
+def test_b26_the_first_update_finds_experience_whatever_the_sizes():
+    players = trainer(
+        "game.max_num_points=2",
+        "game.max_value=1",
+        "roles.host.batch_size=64",
+        "roles.host.rollout={initial_rollout_size: 1, rollout_size: 1, every_updates: 5,"
+        " max_rollout_steps: 1, reset_each_rollout: true}",
+    )
+    players.train(2)
+    assert players.roles["host"].updates == 2
+
+
+def test_same_seed_same_run_another_seed_another():
+    runs = [HostAgentTrainer(tiny(f"seed={seed}")) for seed in (1, 1, 2)]
+    for each in runs:
+        each.train(3)
+    first, second, other = (weights(each.roles["agent"]) for each in runs)
+    assert same(first, second)
+    assert not same(first, other)
+    assert runs[0].history[-1].values == runs[1].history[-1].values
+
+
+def test_threads_are_as_before_after_training():
+    before = torch.get_num_threads()
+    players = trainer("compute.torch_threads=3")
+    seen = []
+    players.train(1, callback=lambda each: seen.append(torch.get_num_threads()))
+    assert seen == [3]
+    assert torch.get_num_threads() == before

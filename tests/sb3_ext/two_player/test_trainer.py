@@ -1,0 +1,344 @@
+"""Opponents, networks, rewards, measurements and copies."""
+
+from __future__ import annotations
+
+import gc
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from resgym.players import make_agent
+from sb3_ext.ddqn import DDQN
+from sb3_ext.two_player import ConfigError, HostAgentTrainer
+from sb3_ext.two_player.measures import action_entropy
+from tests.sb3_ext.two_player.helpers import tiny, trainer
+from tests.sb3_ext.two_player.test_steps import same, weights
+
+
+class HostNet(nn.Module):
+    """From points [N, 5, 3] to four values."""
+
+    def __init__(self, outputs=4):
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Flatten(), nn.Linear(15, 8), nn.ReLU(), nn.Linear(8, outputs)
+        )
+
+    def forward(self, points):
+        return self.layers(points)
+
+
+class AgentNet(nn.Module):
+    """From points and coords to three values."""
+
+    def __init__(self):
+        super().__init__()
+        self.last = nn.Linear(18, 3)
+
+    def forward(self, observation):
+        parts = [observation["points"].flatten(1), observation["coords"].float()]
+        return self.last(torch.cat(parts, 1))
+
+
+def env_of(players, role):
+    return players.roles[role].env.venv.unwrapped
+
+
+def test_each_role_meets_the_other_as_it_is_now():
+    players = trainer()
+    assert env_of(players, "host").opponents == [players.players["agent"]]
+    assert env_of(players, "agent").opponents == [players.players["host"]]
+    host = players.roles["host"]
+    with torch.no_grad():  # a host that always names the last set, from the next move on
+        for value in host.policy.q_net.parameters():
+            value.zero_()
+        host.policy.q_net.q_net[-1].bias[3] = 1.0
+    players.collect_rollout("agent")
+    coords = players.roles["agent"].model.replay_buffer._store.fields["observations.coords"][1:3]
+    assert coords.bool().all()
+
+
+def test_opponents_never_explore():
+    players = trainer("roles.host.exploration_rate=1.0")
+    host = players.roles["host"]
+    with torch.no_grad():
+        for value in host.policy.q_net.parameters():
+            value.zero_()
+        host.policy.q_net.q_net[-1].bias[0] = 1.0
+    players.collect_rollout("agent")
+    coords = players.roles["agent"].model.replay_buffer._store.fields["observations.coords"][1:3]
+    assert torch.equal(coords, torch.tensor([1, 1, 0], dtype=torch.int8).expand_as(coords))
+    players.collect_rollout("host", games=40)
+    actions = host.model.replay_buffer._store.fields["actions"][:30]
+    assert len(actions.unique()) == 4
+
+
+def test_scripted_player_in_either_seat():
+    for role, name in (("agent", "choose_first"), ("host", "zeillinger")):
+        other = "host" if role == "agent" else "agent"
+        data = tiny(f"training.players=[{other}]", **{role: {"player": name}})
+        players = HostAgentTrainer(data)
+        assert list(players.roles) == [other]
+        evaluation = players.train(2)
+        assert players.roles[other].updates == 2
+        assert next(iter(evaluation.values)) == "host-agent"
+        with pytest.raises(ValueError, match="unknown role that learns"):
+            players.train(1, players=[role])
+        with pytest.raises(ValueError, match="unknown role that learns"):
+            players.replace_nets(**{role: HostNet()})
+
+
+def test_b17_two_scripted_players_are_refused_in_one_line():
+    data = tiny(host={"player": "random"}, agent={"player": "random"})
+    with pytest.raises(ConfigError, match="unknown trained role 'host'"):
+        HostAgentTrainer(data)
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [
+        ("roles.host.opponent=choose_frist", r"roles\.host\.opponent: .*choose_first"),
+        ("roles.host.reward=gold", r"roles\.host: reward must be one of"),
+        ("roles.host.policy=HostPolicies", r"roles\.host: .*HostPolicies"),
+        ("roles.host.algorithm_arguments={double: 1}", r"roles\.host: .*double"),
+        ("roles.host.policy_arguments={extractor: tree}", r"roles\.host: .*tree"),
+        ("roles.host.replay_buffer.arguments={speed: 1}", r"roles\.host: .*speed"),
+        ("roles.host.optimizer.arguments={momentum: 1}", r"roles\.host: .*momentum"),
+        ("evaluation.opponents.host=[randm]", r"evaluation\.opponents: .*random"),
+        ("game.dimension=11", r"game: dimension must be"),
+        ("compute.device=cuda:99", r"compute\.device: 'cuda:99' is not available"),
+    ],
+)
+def test_what_only_shows_when_it_is_built_names_the_field_too(setting, expected):
+    with pytest.raises(ConfigError, match=expected) as caught:
+        trainer(setting)
+    assert "\n" not in str(caught.value)
+
+
+def test_opponents_that_are_objects_and_saved_models(tmp_path):
+    first = make_agent("choose_first")
+    players = trainer(opponents={"host": first})
+    assert env_of(players, "host").opponents == [first]
+    players.set_opponent("host", "choose_last")
+    assert env_of(players, "host").opponents[0].role == "agent"
+    players.set_opponent("host", "latest")
+    assert env_of(players, "host").opponents == [players.players["agent"]]
+    with pytest.raises(ValueError, match="pool"):
+        players.set_opponent("host", "pool")
+    with pytest.raises((TypeError, ValueError), match="opponent"):
+        players.set_opponent("host", 3)
+
+
+def test_b16_replaced_networks_get_a_target_and_an_optimiser_of_their_own():
+    players = trainer()
+    players.train(2)
+    network = HostNet()
+    players.replace_nets(host=network)
+    learner = players.roles["host"]
+    model = learner.model
+    assert model.q_net.q_net is network
+    assert same(dict(model.q_net.state_dict()), dict(model.q_net_target.state_dict()))
+    assert model.q_net is not model.q_net_target
+    owned = {
+        id(each) for group in learner.policy.optimizer.param_groups for each in group["params"]
+    }
+    assert owned == {id(each) for each in network.parameters()}
+    assert learner.policy.optimizer.state_dict()["state"] == {}
+    before = weights(learner)
+    players.train(4)
+    after = weights(learner)
+    assert not torch.equal(
+        before["q_net.q_net.layers.1.weight"], after["q_net.q_net.layers.1.weight"]
+    )
+    target = "q_net_target.q_net.layers.1.weight"
+    assert not torch.equal(before[target], after[target])
+    assert learner.updates == 6
+
+
+def test_b16_the_schedule_goes_on_with_the_new_optimiser():
+    rate = "{schedule: exponential, init: 1.0e-3, final: 0.0, rate: 0.5}"
+    players = trainer(f"roles.host.learning_rate={rate}")
+    players.train(2)
+    players.replace_nets(host=HostNet(), agent=AgentNet())
+    players.train(1)
+    assert players.roles["host"].policy.optimizer.param_groups[0]["lr"] == pytest.approx(2.5e-4)
+
+
+def test_networks_with_batch_norm_can_be_given():
+    network = HostNet()
+    network.layers.insert(2, nn.BatchNorm1d(8))
+    players = trainer(nets={"host": network})
+    players.train(5)
+    target = players.roles["host"].model.q_net_target.q_net.layers[2].running_mean
+    assert target.abs().sum() > 0
+
+
+@pytest.mark.parametrize(
+    ("network", "error", "expected"),
+    [
+        (HostNet(5), ValueError, r"host: a network must return \[N, 4\] values, got \(2, 5\)"),
+        (nn.Linear(99, 4), RuntimeError, "replace_nets: host"),
+        (nn.Flatten(), ValueError, "needs parameters"),
+        ("net", TypeError, "torch.nn.Module"),
+    ],
+)
+def test_networks_that_do_not_fit_change_nothing(network, error, expected):
+    players = trainer()
+    before = players.roles["host"].policy.q_net
+    with pytest.raises(error, match=expected):
+        players.replace_nets(host=network)
+    assert players.roles["host"].policy.q_net is before
+    players.train(1)
+
+
+def test_replaced_reward_is_paid_and_old_experience_is_dropped():
+    players = trainer()
+    players.collect_rollout("host", games=8)
+
+    def two(transition):
+        return torch.full_like(transition.finished, 2.0, dtype=torch.float32)
+
+    players.replace_reward("host", two)
+    learner = players.roles["host"]
+    assert not learner.has_experience
+    players.train(1)
+    rewards = learner.model.replay_buffer._store.fields["rewards"]
+    assert torch.equal(rewards[: learner.model.replay_buffer.size()].unique(), torch.tensor([2.0]))
+    with pytest.raises(ValueError, match="reward must be one of"):
+        players.replace_reward("host", "gold")
+    by_name = trainer(rewards={"agent": "survival"})
+    assert env_of(by_name, "agent").reward == "survival"
+
+
+def test_b23_measurements_repeat_and_do_not_touch_training():
+    quiet, busy = trainer(), trainer()
+    assert quiet.evaluate_rho() == busy.evaluate_rho()
+
+    def measure(each):
+        each.evaluate_rho()
+        each.count_actions("host")
+
+    quiet.train(4)
+    busy.train(4, callback=measure)
+    assert same(weights(quiet.roles["host"]), weights(busy.roles["host"]))
+    state = torch.get_rng_state()
+    assert busy.evaluate_rho() == busy.evaluate_rho()
+    assert busy.evaluate_rho(seed=9) != busy.evaluate_rho()
+    assert torch.equal(state, torch.get_rng_state())
+
+
+def test_b24_unfinished_games_do_not_count_as_finished():
+    players = trainer("evaluation.max_moves=1", "evaluation.games=200", "game.max_num_points=10")
+    values = players.evaluate_rho()
+    # One move each: rho is the share of games that it finished.
+    assert 0 < values["host-random"] < 0.5
+
+
+def test_b25_actions_are_counted_and_their_entropy_told():
+    players = trainer()
+    counts = players.count_actions("host", games=30)
+    assert len(counts) == 4
+    assert sum(counts) >= 30
+    assert len(players.count_actions("agent")) == 3
+    with pytest.raises(ValueError, match="unknown role 'guest'"):
+        players.count_actions("guest")
+    assert action_entropy([5, 5]) == pytest.approx(1.0)
+    assert action_entropy([5, 0, 0]) == 0.0
+    assert action_entropy([0, 0]) == 0.0
+    assert action_entropy([1, 3]) == pytest.approx(
+        -(0.25 * math.log(0.25) + 0.75 * math.log(0.75)) / math.log(2)
+    )
+
+
+def test_b25_a_limit_of_no_finished_game_is_no_error():
+    players = trainer("evaluation.max_moves=1", "evaluation.games=1", "evaluation.action_games=1")
+    assert sum(players.count_actions("agent")) == 1
+
+
+def test_an_evaluation_measures_pairs_actions_and_the_best_version():
+    players = trainer("evaluation.opponents={host: [random, choose_first], agent: [all_coord]}")
+    first = players.evaluate()
+    names = ["host-agent", "host-random", "host-choose_first", "all_coord-agent"]
+    assert list(first.values) == names
+    assert first.scores["host"] == min(
+        first.values["host-random"], first.values["host-choose_first"]
+    )
+    assert first.scores["agent"] == first.values["all_coord-agent"]
+    assert first.improved == ["host", "agent"]
+    assert players.evaluate().improved == []  # the same players are not better
+    players.measures.best_scores = {"host": 0.0, "agent": 0.0}  # for the agent, less is better
+    assert players.evaluate().improved == ["host"]
+
+
+def test_a_model_is_one_of_sb3(tmp_path):
+    players = trainer()
+    players.train(2)
+    model = players.roles["host"].model
+    model.save(tmp_path / "host.zip")
+    loaded = DDQN.load(tmp_path / "host.zip", device="cpu")
+    observation = model.observation_space.sample()
+    first, _ = model.predict(observation, deterministic=True)
+    assert loaded.predict(observation, deterministic=True)[0] == first
+
+
+def test_copies_play_the_same_and_learn_apart():
+    players = trainer(nets={"host": HostNet()})
+    players.train(3)
+    duplicate = players.copy()
+    assert duplicate.evaluate_rho() == players.evaluate_rho()
+    assert duplicate.total_steps == 0
+    assert not duplicate.roles["host"].has_experience
+    before = weights(players.roles["host"])
+    duplicate.train(2)
+    assert same(before, weights(players.roles["host"]))
+    assert not same(before, weights(duplicate.roles["host"]))
+
+
+@pytest.mark.parametrize("role", ["host", "agent"])
+def test_nan_stops_training_and_names_the_role(role):
+    players = trainer("logging.every_steps=2")
+    players.train(2)
+    with torch.no_grad():
+        next(players.roles[role].policy.q_net.parameters())[0, 0] = torch.nan
+    with pytest.raises(FloatingPointError, match=rf"roles\.{role}: .*NaN"):
+        players.train(10)
+    assert players.total_steps < 6
+    with pytest.raises(FloatingPointError):
+        players.state_dict()
+
+
+def test_metrics_of_both_roles_and_of_their_layers():
+    players = trainer("logging.layers=true", "logging.every_steps=2")
+    players.train(3)
+    metrics = players.log_metrics()
+    for role in ("host", "agent"):
+        assert metrics[f"{role}/updates"] == 3
+        assert metrics[f"{role}/loss"] >= 0
+        assert metrics[f"{role}/exploration_rate"] == 0.5
+        layers = [key for key in metrics if key.startswith(f"{role}/layers/")]
+        assert len(layers) == 16  # two layers, weight and bias, value and gradient, mean and std
+        assert not any("_target" in key for key in layers)
+    assert metrics["time/update_seconds"] > 0
+
+
+def test_b39_nothing_is_written_without_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    players = trainer("logging.every_steps=1", "logging.tensorboard=true")
+    players.train(3)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_memory_does_not_grow_with_updates():
+    """Only the buffer fills: losses of the original kept their graphs for ever."""
+
+    def count():
+        gc.collect()
+        return sum(type(each) in (torch.Tensor, nn.Parameter) for each in gc.get_objects())
+
+    players = trainer()
+    players.train(30)
+    before = count()
+    players.train(60)
+    assert count() < before + 30  # the last step may have left a few, a graph a step would be more

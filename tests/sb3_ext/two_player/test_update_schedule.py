@@ -1,0 +1,84 @@
+"""Which role is updated when."""
+
+from __future__ import annotations
+
+import pytest
+
+from sb3_ext.two_player import AlternatingPeriodic, Constant, ContiguousPeriodic, read_config
+from sb3_ext.two_player.update_schedule import parse_updates
+from tests.sb3_ext.two_player.helpers import tiny
+
+ROLES = ("host", "agent")
+
+
+def steps(schedule, role, count=8):
+    return [step for step in range(count) if schedule.is_due(role, step)]
+
+
+def test_constant_is_always_due():
+    assert steps(Constant(), "host") == list(range(8))
+
+
+def test_contiguous_periodic_starts_and_stops_within_each_period():
+    assert steps(ContiguousPeriodic(4, 1, 3), "host") == [1, 2, 5, 6]
+    assert steps(ContiguousPeriodic(1, 0, 1), "host") == list(range(8))
+
+
+def test_alternating_periodic_gives_every_step_to_exactly_one_role():
+    schedule = AlternatingPeriodic(period=4, first_rounds=3, first="agent")
+    assert steps(schedule, "agent") == [0, 1, 2, 4, 5, 6]
+    assert steps(schedule, "host") == [3, 7]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"mode": "interleaved"},
+        {"mode": "phases", "period": 4.0, "first_rounds": 1, "first": "host"},
+        {
+            "mode": "custom",
+            "host": {"schedule": "constant"},
+            "agent": {"schedule": "contiguous_periodic", "period": 4, "start": 0, "stop": 2},
+        },
+    ],
+)
+def test_forms_of_the_configuration(data):
+    schedules = parse_updates(data, ROLES)
+    assert list(schedules) == list(ROLES)
+    for schedule in schedules.values():
+        plain = schedule.to_dict()
+        assert type(schedule)(**{k: v for k, v in plain.items() if k != "schedule"}) == schedule
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        ({}, "mode is missing"),
+        ("interleaved", "must be a mapping"),
+        ({"mode": "interleaved", "period": 2}, "unknown key 'period'"),
+        ({"mode": "phases", "period": 4, "first_rounds": 4, "first": "host"}, "below period"),
+        ({"mode": "phases", "period": 4, "first_rounds": 1, "first": "hosts"}, "mean 'host'"),
+        ({"mode": "phases", "period": 4, "first": "host"}, "first_rounds is missing"),
+        ({"mode": "custom", "host": {"schedule": "constant"}}, "agent is missing"),
+        ({"mode": "custom", "host": 1, "agent": 1}, "host must be a mapping"),
+        (
+            {"mode": "custom", "host": {"schedule": "weekly"}, "agent": {"schedule": "constant"}},
+            "unknown update schedule 'weekly'",
+        ),
+    ],
+)
+def test_wrong_forms(data, expected):
+    with pytest.raises((TypeError, ValueError), match=expected):
+        parse_updates(data, ROLES)
+
+
+@pytest.mark.parametrize("numbers", [(0, 0, 1), (4, 3, 3), (4, 0, 5), (4, -1, 2), (4, 0.5, 2)])
+def test_contiguous_periodic_refuses_numbers_that_make_no_window(numbers):
+    with pytest.raises(ValueError, match=r"period|start|stop"):
+        ContiguousPeriodic(*numbers)
+
+
+def test_team_change_of_self_play_is_a_schedule_of_phases():
+    config = read_config(tiny("self_play.team_change=3", name="self_play"))
+    schedule = config.update_schedules()["host"]
+    assert schedule == AlternatingPeriodic(period=6, first_rounds=3, first="host")

@@ -1,0 +1,141 @@
+"""What docs/resolution.md shows is run, in its order, and its figures are compared."""
+
+from __future__ import annotations
+
+import io
+import re
+import shlex
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+
+import resgym
+from resgym.cli import main
+from sb3_ext import ade_table
+from sb3_ext.quickstart import make_model
+
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+PAGE = (DOCS / "resolution.md").read_text(encoding="utf-8")
+BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```(?:\n\n```text\n(.*?)^```)?", re.M | re.S)
+BLOCKS = BLOCK.findall(PAGE)
+TABLE = [
+    [cell.strip() for cell in line.strip("|").split("|")]
+    for line in PAGE.splitlines()
+    if re.match(r"\| [ADE]\d \|", line)
+]
+START = "x^2+y^3+z^5"
+
+
+def without_times(text: str) -> list[str]:
+    """Lines, without what depends on the machine."""
+    return re.sub(r"\d+ positions, \d+\.\d+ s", "_", text).splitlines()
+
+
+def assert_in_order(expected: str, printed: str) -> None:
+    """Every expected line was printed, in this order; "..." stands for any lines."""
+    lines = iter(without_times(printed))
+    for line in without_times(expected):
+        if line != "...":
+            assert any(line == other for other in lines), line
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Where the page's commands run, with the host that its training command would save."""
+    folder = tmp_path_factory.mktemp("page")
+    (folder / "runs" / "ade").mkdir(parents=True)
+    make_model(updates=3, seed=0, opponent="random").save(folder / "runs" / "ade" / "host.zip")
+    return folder
+
+
+def run_ade_table(arguments: list[str], monkeypatch) -> int:
+    if "--model" not in arguments:
+
+        def small(updates, seed, opponent):
+            model = make_model(updates, seed, opponent)
+            model.learning_starts, model.batch_size = 256, 32
+            return model
+
+        monkeypatch.setattr(ade_table, "make_model", small)
+        arguments = [*arguments, "--updates", "2"]
+    return ade_table.main([*arguments, "--names", "A1", "D4", "--max-depth", "4"])
+
+
+@pytest.mark.parametrize(("language", "source", "shown"), BLOCKS, ids=[b[1][:60] for b in BLOCKS])
+def test_block_runs(language, source, shown, folder, monkeypatch, capsys):
+    monkeypatch.chdir(folder)
+    # What a person types in a game is what stands after "choose:" on the page.
+    answers = re.findall(r"^choose: (.*)$", shown, flags=re.M)
+    monkeypatch.setattr("sys.stdin", io.StringIO("".join(f"{answer}\n" for answer in answers)))
+    if language == "python":
+        less = source.replace("max_nodes=2000", "max_nodes=50")
+        exec(compile(less, "resolution.md", "exec"), {"__name__": "__main__"})
+    else:
+        (line,) = source.splitlines()
+        command = shlex.split(line)
+        if command[0] == "resgym":
+            # The host is untrained here: of a repeated option the last one counts.
+            less = ["--max-nodes", "50"] if "--max-nodes" in command else []
+            assert main([*command[1:], *less]) == 0
+        else:
+            assert command[:3] == ["python", "-m", "sb3_ext.ade_table"]
+            assert run_ade_table(command[3:], monkeypatch) == 0
+    printed = capsys.readouterr().out
+    assert printed.strip()
+    assert_in_order(shown, printed)
+
+
+def test_page_has_its_parts():
+    commands = [shlex.split(source)[:2] for language, source, _ in BLOCKS if language == "sh"]
+    assert {command[1] for command in commands if command[0] == "resgym"} == {
+        "play",
+        "solve",
+        "tree",
+    }
+    assert any(language == "python" for language, _, _ in BLOCKS)
+    assert sum(bool(shown) for _, _, shown in BLOCKS) >= 6
+
+
+def test_lines_out_of_order_are_noticed():
+    assert_in_order("a\n...\nb 3 positions, 0.10 s", "a\nx\nb 3 positions, 9.99 s")
+    with pytest.raises(AssertionError):
+        assert_in_order("b\na", "a\nb")
+
+
+def test_table_of_the_page():
+    assert [row[0] for row in TABLE] == list(resgym.singularity_names())
+    for row in TABLE:
+        name, least_depth, fewest_nodes, depth, nodes, trained_depth, trained_nodes = row
+        (found,) = ade_table.table("zeillinger", [name])
+        assert found.cells()[:5] == (name, least_depth, fewest_nodes, depth, nodes)
+        # No host can do better than what is proved.
+        assert int(trained_depth) >= int(least_depth)
+        assert int(trained_nodes) >= int(fewest_nodes)
+
+
+def test_pictures_are_those_of_the_commands():
+    names = re.findall(r"\]\(images/(\w+)\.svg\)", PAGE)
+    assert sorted(names) == sorted(path.stem for path in (DOCS / "images").glob("*.svg"))
+    trees = {
+        "fewest_nodes": resgym.solve(START, "nodes").tree,
+        "zeillinger": resgym.resolution_tree(START),
+    }
+    for name in names:
+        assert f"--out {name}.svg" in PAGE
+        picture = ElementTree.parse(DOCS / "images" / f"{name}.svg").getroot()
+        text = "".join(picture.itertext())
+        title = picture.findtext("{http://www.w3.org/2000/svg}title")
+        if name in trees:
+            assert title == ElementTree.fromstring(trees[name].to_svg())[0].text
+            assert text == "".join(ElementTree.fromstring(trees[name].to_svg()).itertext())
+        else:
+            depth, nodes = TABLE[-1][-2:]
+            assert f"{depth} moves deep, {nodes} charts" in title
+
+
+def test_linked_files_exist():
+    for page in DOCS.glob("*.md"):
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page.name}: {target}"

@@ -39,9 +39,16 @@ class NoStep(torch.optim.SGD):
         return None
 
 
-ALGORITHMS.register("cautious", CautiousDDQN)
-BUFFERS.register("counting", CountingBuffer)
-OPTIMIZERS.register("nostep", NoStep)
+@pytest.fixture(autouse=True)
+def _registered(monkeypatch):
+    """Registers what this file brings along, for the length of a test."""
+    for registry, name, entry in (
+        (ALGORITHMS, "cautious", CautiousDDQN),
+        (BUFFERS, "counting", CountingBuffer),
+        (OPTIMIZERS, "nostep", NoStep),
+    ):
+        monkeypatch.setattr(registry, "_entries", dict(registry._entries))
+        registry.register(name, entry)
 
 
 def race(*settings):

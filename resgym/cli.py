@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -62,8 +62,17 @@ def _rho(args: argparse.Namespace) -> None:
 
 def _cross_play(args: argparse.Namespace) -> None:
     from resgym.analysis.rho import cross_play
+    from resgym.envs.shapes import require_matplotlib
 
-    _print(cross_play(args.hosts, args.agents, **_game_arguments(args)), args.json)
+    if args.plot is not None:
+        require_matplotlib("--plot")
+    table = cross_play(args.hosts, args.agents, **_game_arguments(args))
+    _print(table, args.json)
+    if args.plot is not None:
+        from resgym.analysis.plots import plot_rho_table
+
+        plot_rho_table(table, args.plot)
+        print(f"written to {args.plot}", file=sys.stderr)
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -113,6 +122,7 @@ def _parse_start(args: argparse.Namespace) -> Any:
     return points
 
 
+_GAME_FILES = (".gif", ".html", ".json")
 _TREE_FILES: dict[str, Callable[[Any], str]] = {
     ".dot": lambda tree: tree.to_dot(),
     ".html": lambda tree: tree.to_html(),
@@ -122,15 +132,18 @@ _TREE_FILES: dict[str, Callable[[Any], str]] = {
 }
 
 
-def _tree_file(name: str) -> Path:
-    path = Path(name)
-    if path.suffix.lower() not in _TREE_FILES:
-        raise argparse.ArgumentTypeError(
-            f"must end in one of {', '.join(_TREE_FILES)}, got {path.name!r}"
-        )
-    if not path.parent.is_dir():
-        raise argparse.ArgumentTypeError(f"must be in a folder that exists, got {name!r}")
-    return path
+def _file_type(endings: Collection[str]) -> Callable[[str], Path]:
+    """The type of an argument that names a file to write; argparse tells its error in one line."""
+
+    def file(name: str) -> Path:
+        from resgym.analysis.files import output_file
+
+        try:
+            return output_file(name, endings, "the file")
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return file
 
 
 def _show_tree(tree: Any, args: argparse.Namespace, heading: str) -> None:
@@ -143,9 +156,9 @@ def _show_tree(tree: Any, args: argparse.Namespace, heading: str) -> None:
         return
     if tree is None:
         raise ValueError(f"out: there is no tree to write to {args.out}")
-    aside = args.out.with_name(args.out.name + ".tmp")
-    aside.write_text(_TREE_FILES[args.out.suffix.lower()](tree))
-    aside.replace(args.out)
+    from resgym.analysis.files import write_file
+
+    write_file(args.out, _TREE_FILES[args.out.suffix.lower()](tree))
     print(f"written to {args.out}", file=sys.stderr)
 
 
@@ -172,32 +185,73 @@ def _tree(args: argparse.Namespace) -> None:
 
 
 def _solve(args: argparse.Namespace) -> None:
-    from resgym.analysis.solver import solve
+    from resgym.analysis.solver import Progress, Solution, progress_report, solve
 
-    solution = solve(
-        _parse_start(args),
-        args.objective,
-        max_depth=args.max_depth,
-        time_limit=args.time_limit,
-        progress=sys.stderr.isatty(),
-        agent=args.agent,
-        host=args.host,
-    )
+    show = progress_report(sys.stderr.isatty())
+    latest = Progress(0, 0, 0.0)
+
+    def note(now: Progress) -> None:
+        nonlocal latest
+        latest = now
+        if show is not None:
+            show(now)
+
+    start = _parse_start(args)
+    interrupted = False
+    try:
+        solution = solve(
+            start,
+            args.objective,
+            max_depth=args.max_depth,
+            time_limit=args.time_limit,
+            progress=note,
+            agent=args.agent,
+            host=args.host,
+        )
+    except KeyboardInterrupt:
+        # What is proved by now holds, whoever stops the search.
+        interrupted = True
+        bound, positions, seconds = latest.lower_bound, latest.positions_searched, latest.seconds
+        solution = Solution(
+            None, bound, None, False, args.objective, None, seconds, positions, "interrupt"
+        )
     if args.json:
         print(json.dumps(solution.to_dict(), indent=2))
+    elif interrupted:
+        print(solution)
+    if interrupted:
+        raise KeyboardInterrupt
     _show_tree(solution.tree, args, str(solution))
 
 
 def _play(args: argparse.Namespace) -> None:
+    from resgym.analysis.files import write_file
+    from resgym.analysis.monomials import variable_pretty
     from resgym.analysis.play import play, random_position
+    from resgym.envs.picture import PICTURE_DIMENSIONS
+    from resgym.envs.shapes import require_matplotlib
 
     # With --json the conversation must not mix with the result.
     target = sys.stderr if args.json else sys.stdout
+    sizes = {
+        name: getattr(args, name)
+        for name in ("dimension", "max_num_points", "max_value")
+        if getattr(args, name) is not None
+    }
     if args.start is None:
-        sizes = (args.dimension, args.max_num_points, args.max_value)
-        points = random_position(*sizes, seed=args.seed)
+        points = random_position(**sizes, seed=args.seed)
+    elif sizes:
+        raise ValueError(f"{next(iter(sizes))} is for random starts, got the start {args.start!r}")
     else:
         points = _parse_start(args)
+    if args.out is not None and args.out.suffix.lower() != ".json":
+        if points.dimension not in PICTURE_DIMENSIONS:
+            raise ValueError(
+                f"out must end in .json for {points.dimension} axes (pictures need 2 or 3), got "
+                f"{args.out.name!r}"
+            )
+        if args.out.suffix.lower() == ".gif":
+            require_matplotlib("--out with .gif")
     record = play(
         points,
         args.seat,
@@ -206,9 +260,20 @@ def _play(args: argparse.Namespace) -> None:
         max_moves=args.max_moves,
         target=target,
     )
+    result = {"variables": list(points.variables), "seat": args.seat, **record.to_dict()}
+    text = json.dumps(result, indent=2)
     if args.json:
-        result = {"variables": list(points.variables), "seat": args.seat, **record.to_dict()}
-        print(json.dumps(result, indent=2))
+        print(text)
+    if args.out is None:
+        return
+    names = [variable_pretty(name) for name in points.variables]
+    if args.out.suffix.lower() == ".gif":
+        record.to_gif(args.out, names=names)
+    elif args.out.suffix.lower() == ".html":
+        write_file(args.out, record.to_html(names=names))
+    else:
+        write_file(args.out, text + "\n")
+    print(f"written to {args.out}", file=sys.stderr)
 
 
 def _bench(args: argparse.Namespace) -> None:
@@ -254,6 +319,12 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--agents", nargs="+", default=["random", "choose_first", "choose_last"], help=agents
     )
+    command.add_argument(
+        "--plot",
+        type=_file_type((".png", ".svg", ".pdf")),
+        metavar="FILE",
+        help="draw the table into this file: .png, .svg or .pdf",
+    )
     _add_play(command)
     _add_json(command)
     command.set_defaults(run=_cross_play)
@@ -279,7 +350,7 @@ def _parser() -> argparse.ArgumentParser:
         "--reposition", action="store_true", help="follow the strict transform (see the docs)"
     )
     command.add_argument("--seed", type=int, default=0, help="for hosts that draw (default 0)")
-    command.add_argument("--out", type=_tree_file, metavar="FILE", help=out)
+    command.add_argument("--out", type=_file_type(_TREE_FILES), metavar="FILE", help=out)
     _add_json(command)
     command.set_defaults(run=_tree)
 
@@ -295,7 +366,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--time-limit", type=float, metavar="SECONDS", help="stop after these")
     command.add_argument("--agent", help="the shortest game against this agent instead")
     command.add_argument("--host", help="the longest game that this host can be forced to instead")
-    command.add_argument("--out", type=_tree_file, metavar="FILE", help=out)
+    command.add_argument("--out", type=_file_type(_TREE_FILES), metavar="FILE", help=out)
     _add_json(command)
     command.set_defaults(run=_solve)
 
@@ -314,9 +385,16 @@ def _parser() -> argparse.ArgumentParser:
         "agent)",
     )
     command.add_argument("--seed", type=int, default=0, help="fixes start and opponent (default 0)")
+    command.add_argument(
+        "--out",
+        type=_file_type(_GAME_FILES),
+        metavar="FILE",
+        help="write the game to this file: .gif or .html (2 or 3 axes), or .json",
+    )
     _add_game(command)
     _add_json(command)
-    command.set_defaults(run=_play)
+    # None tells that they were not given: with a start they would do nothing.
+    command.set_defaults(run=_play, dimension=None, max_num_points=None, max_value=None)
 
     command = commands.add_parser("bench", help="moves per second of the vector environment")
     command.add_argument(
@@ -354,6 +432,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"resgym {args.command}: {' '.join(str(error).split())}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
+        sys.stdout.flush()
         return 130
     return 0
 

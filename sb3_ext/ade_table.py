@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import resgym
+from resgym.analysis.files import output_file, write_file
 from resgym.players import Player, resolve_player
 from sb3_ext.callbacks.rho_evaluation import player_of
+from sb3_ext.common.durable_files import rename_durably
 from sb3_ext.quickstart import NUM_ENVS, QUICKSTART_UPDATES, make_model
 
 __all__ = ["Row", "Size", "main", "table", "train_host"]
@@ -185,12 +187,6 @@ def _markdown(rows: Sequence[tuple[str, ...]]) -> str:
     return "\n".join(lines)
 
 
-def _write(path: Path, text: str) -> None:
-    aside = path.with_name(path.name + ".tmp")
-    aside.write_text(text)
-    aside.replace(path)
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m sb3_ext.ade_table", description=(__doc__ or "").splitlines()[0]
@@ -231,13 +227,16 @@ def _host(args: argparse.Namespace) -> Player:
         raise ValueError(f"updates must be at least 1, got {args.updates}")
     if args.seed < 0:
         raise ValueError(f"seed must be at least 0, got {args.seed}")
-    args.save.parent.mkdir(parents=True, exist_ok=True)
+    saved: Path = args.save if args.save.suffix else args.save.with_suffix(".zip")
+    saved.parent.mkdir(parents=True, exist_ok=True)
     print(f"training a host against {OPPONENT}: {args.updates} updates", file=sys.stderr)
     begin = time.perf_counter()
     model = train_host(args.updates, args.seed, progress=sys.stderr.isatty())
-    model.save(args.save)
+    aside = saved.with_name(f"{saved.stem}.new.zip")
+    model.save(aside)
+    rename_durably(aside, saved)
     seconds = time.perf_counter() - begin
-    print(f"trained for {seconds:.0f} s, saved as {args.save}", file=sys.stderr)
+    print(f"trained for {seconds:.0f} s, saved as {saved}", file=sys.stderr)
     return player_of(model)
 
 
@@ -247,11 +246,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         for name in args.names or ():
             resgym.singularity(name)
+        if args.json is not None:
+            output_file(args.json, (".json",), "json")
         rows = table(_host(args), args.names, args.max_depth, args.max_nodes)
         cells = [HEADINGS, *(row.cells() for row in rows)]
         print(_markdown(cells) if args.markdown else _plain(cells))
         if args.json is not None:
-            _write(args.json, json.dumps([row.to_dict() for row in rows], indent=2) + "\n")
+            write_file(args.json, json.dumps([row.to_dict() for row in rows], indent=2) + "\n")
+    except KeyboardInterrupt:
+        return 130
     except (ValueError, OSError) as error:
         print(f"ade_table: {' '.join(str(error).split())}", file=sys.stderr)
         return 2

@@ -19,13 +19,16 @@ import torch
 
 import resgym
 from resgym.analysis.games import record_game
+from resgym.analysis.plots import Curve, plot_curves
 from resgym.analysis.rho import CrossPlay, cross_play
 from resgym.game import GameSpec, random_starts
 from resgym.game.rng import RowRandom, Stream
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of
+from sb3_ext.common.durable_files import rename_durably, write_text_durably
 from sb3_ext.common.frequency import Every
 from sb3_ext.common.schedules import Linear
+from sb3_ext.curves import history_curves
 from sb3_ext.ddqn import DDQN
 
 __all__ = ["NUM_ENVS", "QUICKSTART_UPDATES", "main", "make_model"]
@@ -68,34 +71,14 @@ def make_model(updates: int, seed: int, opponent: str = OPPONENT) -> DDQN:
 
 
 def _curve(history: list[dict[str, Any]], table: CrossPlay, path: Path) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(figsize=(7, 4.2), constrained_layout=True)
-    updates = [entry["updates"] for entry in history]
-    axes.plot(updates, [entry["rho"][OPPONENT] for entry in history], "o-", label="trained host")
-    for name, style in (("zeillinger", "--"), ("random_pair", ":")):
-        value = table.results[name][OPPONENT].rho
-        axes.axhline(value, linestyle=style, color="grey")
-        axes.annotate(
-            f"{name} {value:.3f}",
-            (updates[-1], value),
-            xytext=(0, 4),
-            textcoords="offset points",
-            ha="right",
-            color="grey",
-        )
-    axes.set(
-        xlabel="gradient updates",
+    (curve,) = history_curves(history)
+    plot_curves(
+        [Curve("trained host", curve.x, curve.y)],
+        path,
+        levels={name: table.results[name][OPPONENT].rho for name in ("zeillinger", "random_pair")},
         ylabel=f"rho against {OPPONENT}",
         title="Games finished per move while the host learns",
     )
-    axes.set_ylim(bottom=0)
-    axes.legend(loc="lower right")
-    figure.savefig(path, dpi=130)
-    pyplot.close(figure)
 
 
 def _sample_game(model: DDQN, seed: int) -> str:
@@ -104,12 +87,6 @@ def _sample_game(model: DDQN, seed: int) -> str:
     starts = random_starts(spec, RowRandom.for_episode(row, row * 0).at(0, Stream.START))
     game = record_game(player_of(model), OPPONENT, starts, spec, seed=seed)
     return f"trained host against {OPPONENT}\n\n{game}\n"
-
-
-def _write(path: Path, text: str) -> None:
-    aside = path.with_name(path.name + ".tmp")
-    aside.write_text(text)
-    aside.replace(path)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -170,7 +147,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     begin = time.perf_counter()
     model.learn(timesteps, callback=evaluation, progress_bar=not args.no_progress)
     wall = time.perf_counter() - begin
-    model.save(out / "host.zip")
+    model.save(out / "host.new.zip")
+    rename_durably(out / "host.new.zip", out / "host.zip")
 
     print(f"\nrho (games finished per move), {args.games} games each, cut at 200 moves:\n")
     hosts = {"trained": player_of(model), **{name: name for name in SCRIPTED_HOSTS}}
@@ -197,10 +175,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "python": platform.python_version(),
         },
     }
-    _write(out / "summary.json", json.dumps(summary, indent=2) + "\n")
-    _curve(evaluation.history, table, out / "curve.png")
-    _write(out / "game.txt", _sample_game(model, args.seed))
-    print(f"model, summary.json, curve.png and game.txt are in {out}")
+    write_text_durably(out / "summary.json", json.dumps(summary, indent=2) + "\n")
+    written = ["model", "summary.json"]
+    try:
+        _curve(evaluation.history, table, out / "curve.png")
+        written.append("curve.png")
+    except ValueError as error:  # without matplotlib
+        print(f"no curve.png: {error}", file=sys.stderr)
+    write_text_durably(out / "game.txt", _sample_game(model, args.seed))
+    print(f"{', '.join(written)} and game.txt are in {out}")
     return 0
 
 

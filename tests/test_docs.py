@@ -12,6 +12,8 @@ import pytest
 
 import resgym
 from resgym.cli import main
+from resgym.envs.render import picture_of
+from resgym.envs.shapes import picture_to_svg
 from sb3_ext import ade_table
 from sb3_ext.quickstart import make_model
 
@@ -121,6 +123,9 @@ def test_pictures_are_those_of_the_commands():
         "fewest_nodes": resgym.solve(START, "nodes").tree,
         "zeillinger": resgym.resolution_tree(START),
     }
+    names.remove("position")
+    position = picture_to_svg(picture_of([(2, 2, 0), (0, 3, 0), (0, 0, 5)], (0, 1), 1))
+    assert (DOCS / "images" / "position.svg").read_text(encoding="utf-8") == position
     for name in names:
         assert f"--out {name}.svg" in PAGE
         picture = ElementTree.parse(DOCS / "images" / f"{name}.svg").getroot()

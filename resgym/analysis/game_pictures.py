@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 from collections.abc import Sequence
 from html import escape
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from resgym.analysis.files import output_file, write_file
 from resgym.analysis.games import GameRecord
 from resgym.envs.render import AXIS_NAMES, format_axes, picture_of
 from resgym.envs.shapes import Picture, picture_to_rgb, picture_to_svg, require_matplotlib
@@ -65,8 +67,8 @@ def game_to_gif(
         The path written.
 
     Raises:
-        ValueError: another number of axes, seconds that are not positive, another ending, or
-            matplotlib is not installed.
+        ValueError: another number of axes, seconds that are not positive, another ending, a folder
+            that does not exist, or matplotlib is not installed.
     """
     require_matplotlib("an animation")
     from PIL import Image
@@ -74,8 +76,7 @@ def game_to_gif(
     if not 0 < seconds < float("inf"):
         raise ValueError(f"seconds must be a positive number, got {seconds}")
     target = Path(path) if Path(path).suffix else Path(f"{os.fspath(path)}.gif")
-    if target.suffix.lower() != ".gif":
-        raise ValueError(f"path must end in .gif, got {target.name!r}")
+    output_file(target, (".gif",))
     drawn = game_pictures(record, names)
     frames: list[np.ndarray] = []
     times: list[int] = []
@@ -88,7 +89,9 @@ def game_to_gif(
         frames.append(picture_to_rgb(picture))
         times.append(int((3000 if last else 600) * seconds))
     images = [Image.fromarray(frame).quantize(256, dither=Image.Dither.NONE) for frame in frames]
-    images[0].save(target, save_all=True, append_images=images[1:], duration=times, loop=0)
+    content = io.BytesIO()
+    images[0].save(content, "GIF", save_all=True, append_images=images[1:], duration=times, loop=0)
+    write_file(target, content.getvalue())
     return target
 
 

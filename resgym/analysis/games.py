@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from resgym.envs.render import format_axes, format_position
+from resgym.envs.render import AXIS_NAMES, format_axes, format_position
 from resgym.envs.table import resolve_device
 from resgym.game import devices
 from resgym.game.actions import action_axes, host_action_table
@@ -117,9 +120,25 @@ class GameRecord:
             "agent": list(self.axis),
         }
 
-    def __str__(self) -> str:
-        from resgym.envs.render import AXIS_NAMES
+    def to_gif(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        seconds: float = 1.5,
+        names: Sequence[str] = AXIS_NAMES,
+    ) -> Path:
+        """Writes the game as an animated GIF (2 or 3 axes); see `game_to_gif`."""
+        from resgym.analysis.game_pictures import game_to_gif
 
+        return game_to_gif(self, path, seconds=seconds, names=names)
+
+    def to_html(self, *, title: str = "", names: Sequence[str] = AXIS_NAMES) -> str:
+        """A page with a picture of every position (2 or 3 axes); see `game_to_html`."""
+        from resgym.analysis.game_pictures import game_to_html
+
+        return game_to_html(self, title=title, names=names)
+
+    def __str__(self) -> str:
         parts = ["start", format_position(self.positions[0], None)]
         for number, (axes, axis) in enumerate(zip(self.axes, self.axis, strict=True), 1):
             parts.append(

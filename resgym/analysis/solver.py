@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 from resgym.analysis.growth import grow_tree, resolution_tree
@@ -18,7 +18,7 @@ from resgym.analysis.seats import OrderedRule
 from resgym.analysis.tree import Chart, ResolutionTree
 from resgym.game.spec import check_integer
 
-__all__ = ["Objective", "Progress", "Solution", "solve"]
+__all__ = ["Objective", "Progress", "Solution", "progress_report", "solve"]
 
 Objective = Literal["depth", "nodes"]
 
@@ -47,8 +47,8 @@ class Solution:
             record of one best game.
         seconds: time taken.
         positions_searched: positions whose moves were generated.
-        stopped_by: ``max_depth``, ``time_limit``, ``max_positions`` or ``overflow``; None if
-            proved.
+        stopped_by: ``max_depth``, ``time_limit``, ``max_positions`` or ``overflow``, on the command
+            line also ``interrupt`` (Ctrl-C); None if proved.
     """
 
     value: int | float | None
@@ -113,7 +113,8 @@ def solve(
         objective: ``depth`` (moves on the longest branch) or ``nodes`` (charts, root counted).
         max_depth: look at branches of at most so many moves.
         time_limit: seconds after which the search stops, checked every few hundredths of a second
-            (less often in many axes).
+            (less often in many axes). Zeillinger's tree, which then gives an upper bound, takes
+            up to a second or so more.
         progress: called with a `Progress` again and again; True prints to stderr.
         agent: a name, a `Player`, a function or a saved model.
         host: the same for the other seat.
@@ -138,7 +139,7 @@ def solve(
     check_integer("max_positions", max_positions, 1)
     if agent is not None and host is not None:
         raise ValueError("agent and host must not both be given: nothing is left to optimise")
-    limits = Limits(time_limit, max_positions, _report(progress))
+    limits = Limits(time_limit, max_positions, progress_report(progress))
     if agent is not None:
         from resgym.analysis.responses import shortest_game
 
@@ -152,9 +153,10 @@ def solve(
     return _least_nodes(position, max_depth, limits)
 
 
-def _report(
+def progress_report(
     progress: bool | Callable[[Progress], None] | None,
 ) -> Callable[[Progress], None] | None:
+    """A function for a running search to call, from the argument of `solve`; None for none."""
     if progress is None or progress is False:
         return None
     if progress is not True:
@@ -198,7 +200,7 @@ def _least_nodes(position: Exponents, max_depth: int | None, limits: Limits) -> 
     # Charging 3 nodes for whatever hangs below the limit bounds all trees from below; forbidding it
     # gives the best tree within the limit. Where both agree, nothing deeper can be smaller.
     below = prove(root, "nodes", limits, remaining=max_depth, cut_cost=3)
-    within = prove(root, "nodes", limits, remaining=max_depth)
+    within = prove(root, "nodes", _reporting(limits, below), remaining=max_depth)
     expanded = below.search.expanded + within.search.expanded
     lower = below.lower
     if within.settled and within.lower >= NO_TREE:
@@ -214,6 +216,21 @@ def _least_nodes(position: Exponents, max_depth: int | None, limits: Limits) -> 
         )
     stopped = below.stopped or within.stopped or "max_depth"
     return _unproved(position, "nodes", lower, stopped, limits, expanded)
+
+
+def _reporting(limits: Limits, below: Proof) -> Limits:
+    """The same limits for a second search, whose bound holds for trees within the depth only."""
+    progress = limits.progress
+    if progress is None:
+        return limits
+
+    def report(now: Progress) -> None:
+        searched = below.search.expanded + now.positions_searched
+        progress(Progress(below.lower, searched, now.seconds))
+
+    second = replace(limits, progress=report)
+    second.started = limits.started
+    return second
 
 
 def _proved(

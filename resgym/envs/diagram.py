@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import dist
 from typing import NamedTuple
 
+from resgym.envs.facets import facets_in_box
 from resgym.envs.shapes import Circle, Line, Polygon, Shape, Text, text_width
+from resgym.game.newton_exact import is_vertex
 
 __all__ = ["CHOSEN", "INK", "MUTED", "Box", "Diagram", "plane_diagram", "short", "space_diagram"]
 
@@ -16,6 +18,7 @@ INK = "#1d2733"
 MUTED = "#66727f"
 FAINT = "#d5dbe1"
 AREA = "#dfeaf6"
+FLOOR = "#f4f6f8"
 BORDER = "#7ba3cc"
 POINT = "#1f5fa8"
 # The host's axes: told apart by width and bold names too, not only by colour.
@@ -180,6 +183,9 @@ def space_diagram(
 ) -> Diagram:
     """Three axes seen from above a corner, each point with a line down to the floor.
 
+    The faces of the Newton polyhedron are shaded as far as the axes go, seen through what lies
+    above them: bounded faces darker, their edges thick. Vertices are filled, other points hollow.
+
     Arguments as in `plane_diagram`.
     """
     diagram = Diagram()
@@ -195,7 +201,7 @@ def space_diagram(
             origin[1] + (0.5 * x + 0.18 * y - 0.9 * z) * unit,
         )
 
-    shapes.append(Polygon((place(0, 0, 0), place(1, 0, 0), place(1, 1, 0), place(0, 1, 0)), AREA))
+    shapes.append(Polygon((place(0, 0, 0), place(1, 0, 0), place(1, 1, 0), place(0, 1, 0)), FLOOR))
     # Ticks stand on the outline, where no point can hide them, and lines lead to the axes.
     for share, label in scales[0].ticks(5):
         x, y = place(share, 1, 0)
@@ -216,6 +222,8 @@ def space_diagram(
             diagram.write(Text((x - 6, y + 4), label, MUTED, TICK_SIZE, "end"))
     for x, y in ((1, 0), (0, 1)):
         shapes.append(Line(place(x, y, 0), place(x, y, 1), FAINT, 0.6))
+    vertices = _space_vertices(points)
+    _draw_polyhedron(diagram, [_shares(scales, vertex) for vertex in vertices], place)
     ends = [place(1, 0, 0), place(0, 1, 0), place(0, 0, 1)]
     for axis, end in enumerate(ends):
         _axis(diagram, place(0, 0, 0), end, axis in chosen)
@@ -227,7 +235,7 @@ def space_diagram(
         position = (ends[axis][0] + right, ends[axis][1] + down)
         _name(diagram, position, scales[axis].name(names[axis]), axis in chosen, anchor)
     for point in points:
-        shares = [scale.at(value) for scale, value in zip(scales, point, strict=True)]
+        shares = _shares(scales, point)
         top, floor = place(*shares), place(shares[0], shares[1], 0)
         if top[1] < floor[1] - 1:
             shapes.append(Line(top, floor, BORDER, 1.2, dashed=True))
@@ -235,8 +243,76 @@ def space_diagram(
             shapes.append(Circle(floor, 2, BORDER, BORDER))
         diagram.places.append(top)
     # Afterwards, so that no line crosses a point.
-    shapes.extend(Circle(centre, 5, POINT, "#ffffff") for centre in diagram.places)
+    for point, centre in zip(points, diagram.places, strict=True):
+        vertex = point in vertices
+        shapes.append(Circle(centre, 5, *((POINT, "#ffffff") if vertex else ("#ffffff", POINT))))
     return diagram
+
+
+def _shares(scales: Sequence[_Scale], point: tuple[int, ...]) -> tuple[float, float, float]:
+    x, y, z = (scale.at(value) for scale, value in zip(scales, point, strict=True))
+    return x, y, z
+
+
+def _space_vertices(points: Sequence[tuple[int, ...]]) -> set[tuple[int, ...]]:
+    """Vertices of conv(S) + the positive octant."""
+    every = set(points)
+    return {
+        point
+        for point in every
+        if is_vertex(
+            [
+                [a - b for a, b in zip(other, point, strict=True)]
+                for other in every
+                if other != point
+            ]
+        )
+    }
+
+
+def _draw_polyhedron(
+    diagram: Diagram,
+    vertices: Sequence[tuple[float, float, float]],
+    place: Callable[[float, float, float], tuple[float, float]],
+) -> None:
+    """The faces, the unbounded ones first, and then their edges."""
+    outlines = []
+    for facet in sorted(facets_in_box(vertices), key=lambda facet: facet.compact):
+        hull = _hull({place(*corner): corner for corner in facet.corners})
+        if len(hull) < 3:
+            continue  # seen from its edge
+        outlines.append(hull)
+        colour, opacity = (BORDER, 0.4) if facet.compact else (AREA, 0.55)
+        diagram.shapes.append(Polygon(tuple(spot for spot, _ in hull), colour, opacity))
+    ends = set(vertices)
+    drawn = set()
+    for hull in outlines:
+        for (start, one), (end, other) in itertools.pairwise([*hull, hull[0]]):
+            if frozenset((start, end)) not in drawn:
+                drawn.add(frozenset((start, end)))
+                bounded = one in ends and other in ends
+                diagram.shapes.append(Line(start, end, BORDER, 2.0 if bounded else 0.8))
+
+
+def _hull(
+    corners: dict[tuple[float, float], tuple[float, float, float]],
+) -> list[tuple[tuple[float, float], tuple[float, float, float]]]:
+    """The corners of a flat convex face in order around it (Andrew's monotone chain)."""
+
+    def half(spots: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+        chain: list[tuple[float, float]] = []
+        for x, y in spots:
+            while len(chain) > 1:
+                (ax, ay), (bx, by) = chain[-2], chain[-1]
+                if (bx - ax) * (y - ay) - (by - ay) * (x - ax) > 1e-6:
+                    break
+                chain.pop()
+            chain.append((x, y))
+        return chain[:-1]
+
+    spots = sorted(corners)
+    around = half(spots) + half(spots[::-1])
+    return [(spot, corners[spot]) for spot in around]
 
 
 def _axis(

@@ -43,10 +43,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Polygon:
-    """A filled area without outline."""
+    """A filled area without outline; with an ``opacity`` below 1 one sees what lies behind it."""
 
     corners: tuple[Point, ...]
     fill: str
+    opacity: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,8 @@ def _svg_shape(shape: Shape) -> str:
         )
     if isinstance(shape, Polygon):
         corners = " ".join(f"{_number(x)},{_number(y)}" for x, y in shape.corners)
-        return f'<polygon points="{corners}" fill="{shape.fill}"/>'
+        opacity = "" if shape.opacity == 1 else f' fill-opacity="{shape.opacity:g}"'
+        return f'<polygon points="{corners}" fill="{shape.fill}"{opacity}/>'
     if isinstance(shape, Circle):
         x, y = shape.centre
         return (
@@ -181,11 +183,11 @@ def _path(renderer: Any, corners: list[Point], closed: bool) -> tuple[Any, Any]:
     return Path(np.array(corners, dtype=float), closed=closed), flip
 
 
-def _fill(renderer: Any, corners: list[Point], fill: str) -> None:
-    from matplotlib.colors import to_rgb
+def _fill(renderer: Any, corners: list[Point], fill: str, opacity: float = 1.0) -> None:
+    from matplotlib.colors import to_rgba
 
     path, flip = _path(renderer, corners, closed=True)
-    renderer.draw_path(_context(renderer, fill, 0.0), path, flip, to_rgb(fill))
+    renderer.draw_path(_context(renderer, fill, 0.0), path, flip, to_rgba(fill, opacity))
 
 
 def _draw(renderer: Any, shape: Shape) -> None:
@@ -200,7 +202,7 @@ def _draw(renderer: Any, shape: Shape) -> None:
         path, flip = _path(renderer, [shape.start, shape.end], closed=False)
         renderer.draw_path(context, path, flip)
     elif isinstance(shape, Polygon):
-        _fill(renderer, list(shape.corners), shape.fill)
+        _fill(renderer, list(shape.corners), shape.fill, shape.opacity)
     elif isinstance(shape, Circle):
         x, y = shape.centre
         place = Affine2D().scale(shape.radius).translate(x, renderer.height - y)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -103,6 +104,57 @@ def test_a_caret_points_at_what_does_not_parse(capsys):
     assert code == 2
     assert len(lines) == 3
     assert lines[2].index("^") - lines[1].index("x") == len("x^2+y^") or lines[2].strip() == "^"
+
+
+@pytest.mark.parametrize("arguments", [["tree", "A2"], ["solve", "A2"]])
+def test_a_file_that_cannot_be_written_is_refused_before_the_work(
+    capsys, tmp_path, monkeypatch, arguments
+):
+    monkeypatch.setattr("resgym.analysis.parse.parse", lambda _: pytest.fail("began to work"))
+    (tmp_path / "folder.svg").mkdir()
+    code, _, err = run(capsys, *arguments, "--out", str(tmp_path / "folder.svg"))
+    assert (code, err.count("\n")) == (2, 1)
+    assert "must be a file" in err
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    code, _, err = run(capsys, *arguments, "--out", str(tmp_path / "tree.svg"))
+    assert (code, err.count("\n")) == (2, 1)
+    assert "must be in a folder that is writable" in err
+
+
+@pytest.mark.parametrize("extra", [[], ["--json"], ["--out", "tree.svg"]])
+def test_an_interrupted_solver_says_what_it_has_proved(capsys, tmp_path, monkeypatch, extra):
+    monkeypatch.chdir(tmp_path)
+    reports = []
+
+    def interrupt(self, positions):
+        # Ctrl-C after a few stretches of the search.
+        reports.append(positions)
+        if len(reports) == 4:
+            raise KeyboardInterrupt
+        return None
+
+    monkeypatch.setattr("resgym.analysis.proof.Limits.reached", interrupt)
+    hard = "random(points=12,max=60,dim=4)"
+    code, out, err = run(capsys, "solve", hard, *extra)
+    assert (code, err) == (130, "")
+    if extra == ["--json"]:
+        result = json.loads(out)
+        assert (result["value"], result["proved"]) == (None, False)
+        assert result["stopped_by"] == "interrupt"
+        assert result["lower_bound"] >= 2
+    else:
+        assert re.fullmatch(r"depth: at least \d+ moves \(stopped by interrupt; .*\)\n", out)
+        assert "at least 0 " not in out
+    assert os.listdir(tmp_path) == []
+
+
+def test_an_interrupted_tree_leaves_no_file(capsys, tmp_path, monkeypatch):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("resgym.analysis.growth.grow_tree", interrupt)
+    assert run(capsys, "tree", "A2", "--out", str(tmp_path / "t.svg")) == (130, "", "")
+    assert os.listdir(tmp_path) == []
 
 
 def test_a_reader_that_leaves_is_no_error():

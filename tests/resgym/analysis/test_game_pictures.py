@@ -52,6 +52,31 @@ def test_an_animation_has_every_frame_and_time(tmp_path):
         assert not np.array_equal(one, other)
 
 
+def test_a_record_writes_itself(tmp_path):
+    record = game()
+    path = record.to_gif(tmp_path / "own.gif", seconds=1.0, names="abc")
+    assert (
+        path.read_bytes()
+        == game_to_gif(record, tmp_path / "b", seconds=1.0, names="abc").read_bytes()
+    )
+    assert record.to_html(title="a") == game_to_html(record, title="a")
+
+
+def test_an_animation_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "game.gif"
+    path.write_bytes(b"old")
+
+    def fail(*_, **__):
+        raise OSError("no space")
+
+    monkeypatch.setattr(Image.Image, "save", fail)
+    with pytest.raises(OSError, match="no space"):
+        game().to_gif(path)
+    assert path.read_bytes() == b"old"
+    with pytest.raises(ValueError, match=r"^path must be in a folder that exists"):
+        game().to_gif(tmp_path / "nowhere" / "game.gif")
+
+
 def test_a_page_holds_all_pictures():
     record = game(((2, 0), (0, 3)))
     page = game_to_html(record, title="x² < y³")
@@ -71,7 +96,10 @@ def test_games_of_four_axes_have_no_pictures(write, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "seconds", "message"),
-    [("game.png", 1.0, "^path must end in .gif, got 'game.png'"), ("g", 0.0, "^seconds must be")],
+    [
+        ("game.png", 1.0, r"^path must end in one of \.gif, got 'game\.png'"),
+        ("g", 0.0, "^seconds must be"),
+    ],
 )
 def test_bad_arguments(name, seconds, message, tmp_path):
     with pytest.raises(ValueError, match=message):

@@ -186,7 +186,15 @@ def test_command_line_draws_a_start(monkeypatch, capsys):
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(("x^2+",), "resgym play: "), (("E8", "--opponent", "nobody"), "nobody")],
+    [
+        (("x^2+",), "resgym play: "),
+        (("E8", "--opponent", "nobody"), "nobody"),
+        (("E8", "--dimension", "3"), "dimension is for random starts, got the start 'E8'"),
+        (("E8", "--max-value", "7"), "max_value is for random starts"),
+        (("--dimension", "11"), "dimension must be between 2 and 10, got 11"),
+        (("x^2+y^3+z^5+w^2", "--out", "game.gif"), "out must end in .json for 4 axes"),
+        (("--dimension", "4", "--out", "game.html"), "out must end in .json for 4 axes"),
+    ],
 )
 def test_command_line_refuses_in_one_line(monkeypatch, capsys, arguments, message):
     code, out, err = command(monkeypatch, capsys, "", *arguments)
@@ -198,3 +206,20 @@ def test_command_line_says_that_coefficients_do_not_matter(monkeypatch, capsys):
     code, _, err = command(monkeypatch, capsys, "", "3*x^2+y^3+z^5")
     assert code == 0
     assert "coefficients are ignored" in err
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"), [("g.gif", b"GIF8"), ("g.html", b"<!DOCTYPE html"), ("g.json", b"{")]
+)
+def test_command_line_writes_the_game(monkeypatch, capsys, tmp_path, name, begins):
+    path = tmp_path / name
+    code, out, err = command(monkeypatch, capsys, "x\nx\n", "E8", "--out", str(path))
+    assert (code, err) == (0, f"written to {path}\n")
+    assert out.endswith("the game is over\n")
+    assert path.read_bytes().startswith(begins)
+    assert [each.name for each in tmp_path.iterdir()] == [name]
+    if name == "g.json":
+        _, out, _ = command(monkeypatch, capsys, "x\nx\n", "E8", "--json")
+        assert json.loads(path.read_text()) == json.loads(out)
+    if name == "g.html":
+        assert path.read_text().count("<svg") == 3

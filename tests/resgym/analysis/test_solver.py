@@ -187,6 +187,18 @@ def test_progress_reports_rising_bounds():
     assert seen[-1].positions_searched == solution.positions_searched
 
 
+@pytest.mark.parametrize("limit", [4, 6, 7])
+def test_progress_within_a_depth_never_claims_more_than_all_trees_need(limit):
+    # Deeper trees can have fewer nodes than those within the limit, whose bound is larger.
+    seen: list[Progress] = []
+    optimum = solve("D5", "nodes").value
+    solve("D5", "nodes", max_depth=limit, progress=seen.append)
+    assert seen
+    assert max(now.lower_bound for now in seen) <= optimum
+    searched = [now.positions_searched for now in seen]
+    assert searched == sorted(searched)
+
+
 def test_progress_on_request_is_printed(capsys):
     solve("E8", progress=True)
     assert "at least" in capsys.readouterr().err

@@ -14,6 +14,7 @@ from resgym.envs.picture import HEIGHT, LABEL_SIZE, WIDTH, draw_position
 from resgym.envs.shapes import (
     Circle,
     Line,
+    Picture,
     Polygon,
     Text,
     picture_to_rgb,
@@ -98,10 +99,12 @@ def test_few_points_carry_their_exact_coordinates():
             assert str(tuple(point)) in texts
 
 
+@pytest.mark.parametrize("dimension", [2, 3])
 @pytest.mark.parametrize("seed", range(30))
-def test_filled_points_of_the_plane_are_the_vertices(seed):
-    points = random_points(2, 8, 6, seed)
-    marks = [s for s in draw_position(points, title="").shapes if isinstance(s, Circle)]
+def test_filled_points_are_the_vertices(seed, dimension):
+    points = random_points(dimension, 8, 6, seed)
+    shapes = draw_position(points, title="").shapes
+    marks = [s for s in shapes if isinstance(s, Circle) and s.radius == 5]
     filled = {point for point, mark in zip(points, marks, strict=True) if mark.fill != "#ffffff"}
     assert filled == set(newton_vertices(points))
 
@@ -112,6 +115,30 @@ def test_the_polyhedron_is_shaded_above_its_compact_edges():
     marks = {s.centre for s in picture.shapes if isinstance(s, Circle)}
     assert marks < set(area.corners)
     assert len(area.corners) == 6
+
+
+def test_the_polyhedron_in_space_is_shaded():
+    points = [(2, 0, 0), (0, 3, 0), (0, 0, 5), (3, 3, 3)]
+    shapes = draw_position(points, title="").shapes
+    marks = [s.centre for s in shapes if isinstance(s, Circle) and s.radius == 5]
+    areas = [s for s in shapes if isinstance(s, Polygon) and s.opacity < 1]
+    # The triangle of x^2, y^3, z^5, and what is left of the three walls.
+    assert len(areas) == 4
+    (triangle,) = (area for area in areas if len(area.corners) == 3)
+    assert set(triangle.corners) == set(marks[:3])
+    assert len({area.fill for area in areas}) == 2
+    edges = {frozenset((s.start, s.end)) for s in shapes if isinstance(s, Line) and s.width == 2.0}
+    assert edges == {frozenset(pair) for pair in combinations(marks[:3], 2)}
+
+
+def test_shading_lets_through_what_lies_behind():
+    square = ((10, 10), (40, 10), (40, 40), (10, 40))
+    half = Picture(50, 50, (Polygon(square, "#000000", 0.5),), "")
+    assert tuple(picture_to_rgb(half)[25, 25]) == (127, 127, 127)
+    assert 'fill-opacity="0.5"' in picture_to_svg(half)
+    full = Picture(50, 50, (Polygon(square, "#000000"),), "")
+    assert tuple(picture_to_rgb(full)[25, 25]) == (0, 0, 0)
+    assert "fill-opacity" not in picture_to_svg(full)
 
 
 @pytest.mark.parametrize("points", [[(2, 0), (0, 3)], [(2, 0, 0), (0, 3, 0), (0, 0, 5)]])

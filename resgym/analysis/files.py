@@ -1,0 +1,55 @@
+"""Files that are asked for by name: checked before the work, and never half written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+
+__all__ = ["output_file", "write_file"]
+
+
+def output_file(path: str | os.PathLike[str], endings: Collection[str], name: str = "path") -> Path:
+    """The path of a file that can be written, so that a long computation is not lost at its end.
+
+    Args:
+        path: as given.
+        endings: allowed ones, such as ``.svg``; they say the form of the file.
+        name: what to call the argument in messages.
+
+    Raises:
+        ValueError: another ending, a folder that does not exist or cannot be written to, or the
+            name of a folder.
+    """
+    target = Path(path)
+    if target.suffix.lower() not in endings:
+        raise ValueError(f"{name} must end in one of {', '.join(endings)}, got {target.name!r}")
+    if not target.parent.is_dir():
+        raise ValueError(f"{name} must be in a folder that exists, got {os.fspath(path)!r}")
+    if target.is_dir():
+        raise ValueError(f"{name} must be a file, got the folder {os.fspath(path)!r}")
+    if not os.access(target.parent, os.W_OK):
+        raise ValueError(f"{name} must be in a folder that is writable, got {os.fspath(path)!r}")
+    return target
+
+
+def write_file(path: Path, content: str | bytes) -> None:
+    """Replaces a file as a whole: whatever happens, it holds the old or the new content.
+
+    Raises:
+        OSError: it could not be written; the old content is still there.
+    """
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    # The process's number keeps two that write the same file apart.
+    aside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    try:
+        with aside.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            aside.unlink(missing_ok=True)
+        raise

@@ -45,6 +45,21 @@ def _add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
+def _add_out(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--out",
+        type=_file_type(_TREE_FILES),
+        metavar="FILE",
+        help="write the tree to this file: .svg, .html, .dot, .json or .txt",
+    )
+    parser.add_argument(
+        "--layout",
+        choices=("tree", "outline"),
+        default="tree",
+        help="of .svg: from left to right, or a line a chart for deep trees (default tree)",
+    )
+
+
 def _game_arguments(args: argparse.Namespace) -> dict[str, Any]:
     names = ("games", "seed", "device", "dimension", "max_num_points", "max_value", "max_moves")
     return {name: getattr(args, name) for name in names}
@@ -158,7 +173,10 @@ def _show_tree(tree: Any, args: argparse.Namespace, heading: str) -> None:
         raise ValueError(f"out: there is no tree to write to {args.out}")
     from resgym.analysis.files import write_file
 
-    write_file(args.out, _TREE_FILES[args.out.suffix.lower()](tree))
+    if args.out.suffix.lower() == ".svg":
+        write_file(args.out, tree.to_svg(layout=args.layout))
+    else:
+        write_file(args.out, _TREE_FILES[args.out.suffix.lower()](tree))
     print(f"written to {args.out}", file=sys.stderr)
 
 
@@ -337,7 +355,6 @@ def _parser() -> argparse.ArgumentParser:
     command.set_defaults(run=_check)
 
     start = "E8, a polynomial like x^2+y^3+z^5, exponent lists or a file"
-    out = "write the tree to this file: .svg, .html, .dot, .json or .txt"
     command = commands.add_parser("tree", help="the resolution tree of a host")
     command.add_argument("start", help=start)
     command.add_argument("--host", default="zeillinger", help=f"{hosts} (default zeillinger)")
@@ -350,7 +367,7 @@ def _parser() -> argparse.ArgumentParser:
         "--reposition", action="store_true", help="follow the strict transform (see the docs)"
     )
     command.add_argument("--seed", type=int, default=0, help="for hosts that draw (default 0)")
-    command.add_argument("--out", type=_file_type(_TREE_FILES), metavar="FILE", help=out)
+    _add_out(command)
     _add_json(command)
     command.set_defaults(run=_tree)
 
@@ -366,7 +383,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--time-limit", type=float, metavar="SECONDS", help="stop after these")
     command.add_argument("--agent", help="the shortest game against this agent instead")
     command.add_argument("--host", help="the longest game that this host can be forced to instead")
-    command.add_argument("--out", type=_file_type(_TREE_FILES), metavar="FILE", help=out)
+    _add_out(command)
     _add_json(command)
     command.set_defaults(run=_solve)
 

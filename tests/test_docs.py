@@ -127,13 +127,15 @@ def test_pictures_are_those_of_the_commands():
     position = picture_to_svg(picture_of([(2, 2, 0), (0, 3, 0), (0, 0, 5)], (0, 1), 1))
     assert (DOCS / "images" / "position.svg").read_text(encoding="utf-8") == position
     for name in names:
-        assert f"--out {name}.svg" in PAGE
+        assert f"--out {name}.svg --layout outline" in PAGE
         picture = ElementTree.parse(DOCS / "images" / f"{name}.svg").getroot()
         text = "".join(picture.itertext())
         title = picture.findtext("{http://www.w3.org/2000/svg}title")
         if name in trees:
-            assert title == ElementTree.fromstring(trees[name].to_svg())[0].text
-            assert text == "".join(ElementTree.fromstring(trees[name].to_svg()).itertext())
+            assert title == ElementTree.fromstring(trees[name].to_svg(layout="outline"))[0].text
+            assert text == "".join(
+                ElementTree.fromstring(trees[name].to_svg(layout="outline")).itertext()
+            )
         else:
             depth, nodes = TABLE[-1][-2:]
             assert f"{depth} moves deep, {nodes} charts" in title

@@ -15,6 +15,9 @@ Ending = Literal["resolved", "smooth", "depth", "size", "overflow"]
 """Why a branch ends: one monomial is left; a monomial of degree one with ``smooth_stop``; cut by
 ``max_depth``; cut by ``max_nodes``; a coordinate would pass 2^59."""
 
+Layout = Literal["tree", "outline"]
+"""How a picture of a tree is laid out."""
+
 _CUT = ("depth", "size", "overflow")
 
 
@@ -150,8 +153,23 @@ class ResolutionTree:
 
         return tree_to_dot(self)
 
-    def to_svg(self, max_charts: int = 100) -> str:
-        """A picture; subtrees beyond ``max_charts`` charts are folded into one box each."""
+    def to_svg(self, max_charts: int = 100, layout: Layout = "tree") -> str:
+        """A picture; subtrees beyond ``max_charts`` charts are folded into one box each.
+
+        Args:
+            max_charts: at most so many are shown.
+            layout: ``tree`` grows from left to right; ``outline`` has a line a chart, indented by
+                depth, which keeps deep trees narrow.
+
+        Raises:
+            ValueError: ``max_charts`` is below 1, or another layout.
+        """
+        if layout == "outline":
+            from resgym.analysis.tree_outline import tree_to_outline_svg
+
+            return tree_to_outline_svg(self, max_charts)
+        if layout != "tree":
+            raise ValueError(f"layout must be 'tree' or 'outline', got {layout!r}")
         from resgym.analysis.tree_svg import tree_to_svg
 
         return tree_to_svg(self, max_charts)

@@ -10,7 +10,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from resgym.analysis.monomials import monomial_pretty, script_runs, variable_pretty
+from resgym.analysis.monomials import (
+    monomial_pretty,
+    position_pretty,
+    script_runs,
+    variable_pretty,
+)
 from resgym.analysis.tree import Chart, ResolutionTree
 
 __all__ = [
@@ -20,6 +25,8 @@ __all__ = [
     "SCRIPT_SIZE",
     "Box",
     "Layout",
+    "chart_note",
+    "chart_text",
     "ending_text",
     "folded_charts",
     "layout_tree",
@@ -133,6 +140,16 @@ def ending_text(chart: Chart) -> str:
     }.get(chart.ending or "", "")
 
 
+def chart_text(tree: ResolutionTree, chart: Chart) -> str:
+    """Number and monomials in one line: ``2: x² + z⁵``."""
+    return f"{chart.number}: {position_pretty(chart.points, tree.variables)}"
+
+
+def chart_note(chart: Chart, hidden: int) -> str:
+    """How a branch ends, or how many charts below are folded; may be empty."""
+    return f"+ {hidden} charts folded" if hidden else ending_text(chart)
+
+
 def _label_lines(tree: ResolutionTree, chart: Chart) -> list[str]:
     """Number and monomials, broken into lines."""
     lines = [f"{chart.number}: "]
@@ -168,7 +185,7 @@ def layout_tree(tree: ResolutionTree, max_charts: int) -> Layout:
         if chart.parent is not None and (parent is None or chart.parent in folded):
             continue
         hidden = sizes[chart.number - 1] - 1 if chart.number in folded else 0
-        note = f"+ {hidden} charts folded" if hidden else ending_text(chart)
+        note = chart_note(chart, hidden)
         lines = _label_lines(tree, chart)
         box = Box(chart, lines, note, move_text(tree, chart), hidden, [])
         texts = [*lines, note] if note else lines

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from html import escape
 
 from resgym.analysis.monomials import position_pretty, script_runs
-from resgym.analysis.tree import ResolutionTree
+from resgym.analysis.tree import Chart, ResolutionTree
 from resgym.analysis.tree_layout import (
     FONT_SIZE,
     LINE,
@@ -17,7 +18,7 @@ from resgym.analysis.tree_layout import (
 )
 from resgym.game.spec import check_integer
 
-__all__ = ["totals_text", "tree_to_svg"]
+__all__ = ["HEADER", "chart_box", "svg_frame", "svg_text", "totals_text", "tree_to_svg"]
 
 HEADER = 52
 TITLE_SIZE = 14
@@ -59,32 +60,46 @@ def tree_to_svg(tree: ResolutionTree, max_charts: int = 100) -> str:
     """
     check_integer("max_charts", max_charts, 1)
     layout = layout_tree(tree, max_charts)
-    totals = totals_text(tree)
+    edges_left = _edge_starts(layout.boxes)
+    parts = [line for box in layout.boxes for line in _edges(box, edges_left)]
+    parts.extend(_box(box, tree) for box in layout.boxes)
     hidden = sum(box.hidden for box in layout.boxes)
+    return svg_frame(tree, parts, layout.width, layout.height + HEADER, hidden)
+
+
+def svg_frame(
+    tree: ResolutionTree, parts: list[str], width: float, height: float, hidden: int
+) -> str:
+    """SVG text with title and totals above what is drawn.
+
+    Args:
+        tree: what is shown.
+        parts: elements, whose origin is below the heading.
+        width: of the parts, in pixels; the picture is as wide as its heading at least.
+        height: of the picture, in pixels.
+        hidden: number of charts that are folded.
+    """
+    totals = totals_text(tree)
     if hidden:
         totals += f"; {hidden} charts folded"
-    width = max(layout.width, text_width(totals) + 2 * MARGIN, MIN_WIDTH)
+    width = max(width, text_width(totals) + 2 * MARGIN, MIN_WIDTH)
     title = tree.title
     while text_width(title, TITLE_SIZE) > width - 2 * MARGIN:
         title = title[:-2] + "…"
-    height = layout.height + HEADER
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="{escape(FONT)}" '
-        f'font-size="{FONT_SIZE}" role="img">',
-        f"<title>{escape(tree.title)}: {totals}</title>",
-        f'<rect width="{width:.0f}" height="{height:.0f}" fill="#ffffff"/>',
-        _text(title, MARGIN, 24, "#1c2733", TITLE_SIZE),
-        _text(totals, MARGIN, 42, "#44505c"),
-        f'<g transform="translate(0 {HEADER - 6})">',
-    ]
-    edges_left = _edge_starts(layout.boxes)
-    for box in layout.boxes:
-        parts.extend(_edges(box, edges_left))
-    for box in layout.boxes:
-        parts.append(_box(box, tree))
-    parts.append("</g></svg>")
-    return "\n".join(parts)
+    return "\n".join(
+        [
+            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
+            f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="{escape(FONT)}" '
+            f'font-size="{FONT_SIZE}" role="img">',
+            f"<title>{escape(tree.title)}: {totals}</title>",
+            f'<rect width="{width:.0f}" height="{height:.0f}" fill="#ffffff"/>',
+            svg_text(title, MARGIN, 24, "#1c2733", TITLE_SIZE),
+            svg_text(totals, MARGIN, 42, "#44505c"),
+            f'<g transform="translate(0 {HEADER - 6})">',
+            *parts,
+            "</g></svg>",
+        ]
+    )
 
 
 def _edge_starts(boxes: list[Box]) -> dict[int, float]:
@@ -105,11 +120,11 @@ def _edges(box: Box, starts: dict[int, float]) -> list[str]:
             f'<path d="M{box.x + box.width:.1f} {box.y:.1f}H{bend:.1f}V{child.y:.1f}'
             f'H{child.x:.1f}" fill="none" stroke="#9aa7b3" stroke-width="1.2"/>'
         )
-        parts.append(_text(child.move, bend + 6, child.y - 5, "#33518a"))
+        parts.append(svg_text(child.move, bend + 6, child.y - 5, "#33518a"))
     return parts
 
 
-def _text(text: str, x: float, y: float, colour: str, size: float = FONT_SIZE) -> str:
+def svg_text(text: str, x: float, y: float, colour: str, size: float = FONT_SIZE) -> str:
     """A line of text; raised and lowered digits are set small, which reads better than theirs."""
     script = size * SCRIPT_SIZE / FONT_SIZE
     shift, runs = 0.0, []
@@ -125,22 +140,44 @@ def _text(text: str, x: float, y: float, colour: str, size: float = FONT_SIZE) -
     )
 
 
+def chart_box(
+    tree: ResolutionTree,
+    chart: Chart,
+    place: tuple[float, float, float, float],
+    hidden: int,
+    texts: Sequence[str],
+) -> str:
+    """A chart in a frame of its state's colour; all monomials show when the mouse rests on it.
+
+    Args:
+        tree: of the chart.
+        chart: what stands in the frame.
+        place: left, top, width and height, in pixels.
+        hidden: number of charts folded into it.
+        texts: elements in the frame.
+    """
+    left, top, width, height = place
+    fill, line = _COLOURS[_state(chart, hidden)]
+    dashes = ' stroke-dasharray="5 3"' if hidden or chart.is_cut else ""
+    monomials = escape(position_pretty(chart.points, tree.variables))
+    return (
+        f"<g><title>chart {chart.number}: {monomials}</title>"
+        f'<rect x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}" rx="4" '
+        f'fill="{fill}" stroke="{line}" stroke-width="1.2"{dashes}/>{"".join(texts)}</g>'
+    )
+
+
+def _state(chart: Chart, hidden: int) -> str:
+    return "folded" if hidden else "cut" if chart.is_cut else chart.ending or "open"
+
+
 def _box(box: Box, tree: ResolutionTree) -> str:
-    chart = box.chart
-    state = "folded" if box.hidden else "cut" if chart.is_cut else chart.ending or "open"
-    fill, line = _COLOURS[state]
-    dashes = ' stroke-dasharray="5 3"' if state in ("cut", "folded") else ""
     top = box.y - box.height / 2
-    parts = [
-        "<g>",
-        f"<title>chart {chart.number}: "
-        f"{escape(position_pretty(chart.points, tree.variables))}</title>",
-        f'<rect x="{box.x:.1f}" y="{top:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" '
-        f'rx="4" fill="{fill}" stroke="{line}" stroke-width="1.2"{dashes}/>',
+    texts = [
+        svg_text(text, box.x + 7, top + 15 + row * LINE, "#1c2733")
+        for row, text in enumerate(box.lines)
     ]
-    for row, text in enumerate(box.lines):
-        parts.append(_text(text, box.x + 7, top + 15 + row * LINE, "#1c2733"))
     if box.note:
-        parts.append(_text(box.note, box.x + 7, top + 15 + len(box.lines) * LINE, line))
-    parts.append("</g>")
-    return "\n".join(parts)
+        line = _COLOURS[_state(box.chart, box.hidden)][1]
+        texts.append(svg_text(box.note, box.x + 7, top + 15 + len(box.lines) * LINE, line))
+    return chart_box(tree, box.chart, (box.x, top, box.width, box.height), box.hidden, texts)

@@ -47,6 +47,15 @@ def test_tree_files(capsys, tmp_path, suffix, begins):
     assert os.listdir(tmp_path) == [path.name]
 
 
+@pytest.mark.parametrize("command", ["tree", "solve"])
+def test_layouts_of_pictures(capsys, tmp_path, command):
+    path = tmp_path / "tree.svg"
+    tree = resgym.solve("D4").tree if command == "solve" else resgym.resolution_tree("D4")
+    for layout in ("tree", "outline"):
+        assert run(capsys, command, "D4", "--out", str(path), "--layout", layout)[0] == 0
+        assert path.read_text() == tree.to_svg(layout=layout)
+
+
 def test_cut_branches_are_counted(capsys):
     _, out, _ = run(capsys, "tree", "E8", "--max-depth", "3")
     tree = resgym.resolution_tree("E8", "zeillinger", max_depth=3)

@@ -61,9 +61,10 @@ def overlap(one, other) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
+@pytest.mark.parametrize("layout", ["tree", "outline"])
 @pytest.mark.parametrize("tree", TREES, ids=lambda tree: tree.title[:40])
-def test_nothing_overlaps_and_all_is_inside(tree):
-    root, boxes, labels = boxes_and_labels(tree.to_svg(max_charts=100))
+def test_nothing_overlaps_and_all_is_inside(tree, layout):
+    root, boxes, labels = boxes_and_labels(tree.to_svg(max_charts=100, layout=layout))
     assert len(labels) == len(boxes) - 1
     everything = boxes + labels
     for place, one in enumerate(everything):
@@ -81,9 +82,10 @@ def test_nothing_overlaps_and_all_is_inside(tree):
         assert float(text.get("x")) + drawn_width(text) <= width
 
 
+@pytest.mark.parametrize("layout", ["tree", "outline"])
 @pytest.mark.parametrize("tree", TREES, ids=lambda tree: tree.title[:40])
-def test_text_stays_inside_its_box(tree):
-    root = ElementTree.fromstring(tree.to_svg())
+def test_text_stays_inside_its_box(tree, layout):
+    root = ElementTree.fromstring(tree.to_svg(layout=layout))
     for group in root.find(f"{SVG}g").findall(f"{SVG}g"):
         rect = group.find(f"{SVG}rect")
         right = float(rect.get("x")) + float(rect.get("width"))
@@ -110,6 +112,46 @@ def test_edges_do_not_cross_boxes_or_each_other(tree):
             if box.children:
                 middle = (box.children[0].y + box.children[-1].y) / 2
                 assert abs(box.y - middle) < 1e-6
+
+
+@pytest.mark.parametrize("tree", TREES, ids=lambda tree: tree.title[:40])
+def test_an_outline_shows_the_charts_of_the_tree(tree):
+    """The same charts and totals, parents above their children and to the left of them."""
+    pictures = {
+        layout: ElementTree.fromstring(tree.to_svg(60, layout)) for layout in ("tree", "outline")
+    }
+    titles, tops = {}, {}
+    for layout, root in pictures.items():
+        groups = root.find(f"{SVG}g").findall(f"{SVG}g")
+        titles[layout] = {group.findtext(f"{SVG}title") for group in groups}
+        tops[layout] = [
+            (float(group.find(f"{SVG}rect").get("x")), float(group.find(f"{SVG}rect").get("y")))
+            for group in groups
+        ]
+    assert titles["outline"] == titles["tree"]
+    assert pictures["outline"].findtext(f"{SVG}title") == pictures["tree"].findtext(f"{SVG}title")
+    rows = [y for _, y in tops["outline"]]
+    assert rows == sorted(rows)
+    numbers = [
+        int(re.match(r"chart (\d+)", group.findtext(f"{SVG}title"))[1])
+        for group in pictures["outline"].find(f"{SVG}g").findall(f"{SVG}g")
+    ]
+    place = dict(zip(numbers, tops["outline"], strict=True))
+    for number in numbers[1:]:
+        parent = place[tree[number].parent]
+        assert parent[0] < place[number][0]
+        assert parent[1] < place[number][1]
+
+
+def test_an_outline_of_a_deep_tree_is_narrow():
+    tree = resolution_tree("E8")
+    widths = {
+        layout: float(ElementTree.fromstring(tree.to_svg(layout=layout)).get("width"))
+        for layout in ("tree", "outline")
+    }
+    assert widths["outline"] < 700 < 2000 < widths["tree"]
+    with pytest.raises(ValueError, match=r"^layout must be 'tree' or 'outline', got 'round'$"):
+        tree.to_svg(layout="round")
 
 
 def test_subtrees_are_packed():

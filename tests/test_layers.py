@@ -33,6 +33,7 @@ LEVELS = {
     "sb3_ext.two_player": 6,
     "sb3_ext": 7,  # sb3_ext/__init__.py
     "sb3_ext.ade_table": 7,
+    "sb3_ext.attack": 7,
     "sb3_ext.curves": 7,
     "sb3_ext.enjoy": 7,
     "sb3_ext.plot_train": 7,

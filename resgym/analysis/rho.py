@@ -14,10 +14,18 @@ from resgym.envs.table import resolve_device
 from resgym.game.positions import random_starts
 from resgym.game.rng import RowRandom, Stream, derive_seed
 from resgym.game.spec import GameSpec, Polytope, check_integer
-from resgym.game.state import state_from_points
+from resgym.game.state import GameState, state_from_points
 from resgym.players import resolve_player, rows_of
 
-__all__ = ["CrossPlay", "RhoResult", "cross_play", "player_name", "rho"]
+__all__ = [
+    "CrossPlay",
+    "RhoResult",
+    "cross_play",
+    "player_name",
+    "rho",
+    "rho_of_games",
+    "rho_starts",
+]
 
 _BATCH = 8192
 _MAX_GAMES = 10**9
@@ -120,12 +128,11 @@ def rho(
     host_player = resolve_player(host, "host", spec)
     agent_player = resolve_player(agent, "agent", spec)
     given = None if points is None else state_from_points(points, spec, resolved)
-    base = derive_seed(seed, _SEED_WORD) >> 1
     moves, finished, overflow = [], [], []
     batch = max(1, min(_BATCH, _BATCH_PAIRS // spec.max_num_points**2))
     for first in range(0, games, batch):
         row = torch.arange(first, min(first + batch, games), device=resolved)
-        rng = RowRandom.for_episode(row + base, torch.zeros_like(row))
+        rng = _random_of_games(row, seed)
         if given is None:
             starts = random_starts(spec, rng.at(0, Stream.START))
         else:
@@ -135,10 +142,39 @@ def rho(
         moves.append(lengths.moves)
         finished.append(lengths.finished)
         overflow.append(lengths.overflow)
-    return _summary(torch.cat(moves), torch.cat(finished), torch.cat(overflow))
+    return rho_of_games(torch.cat(moves), torch.cat(finished), torch.cat(overflow))
 
 
-def _summary(moves: torch.Tensor, finished: torch.Tensor, overflow: torch.Tensor) -> RhoResult:
+def _random_of_games(row: torch.Tensor, seed: int) -> RowRandom:
+    base = derive_seed(seed, _SEED_WORD) >> 1
+    return RowRandom.for_episode(row + base, torch.zeros_like(row))
+
+
+def rho_starts(spec: GameSpec, games: int, seed: int = 0) -> GameState:
+    """The random starts of `rho` with the same game and seed, game by game.
+
+    Args:
+        spec: the game.
+        games: how many.
+        seed: as of `rho`.
+
+    Raises:
+        ValueError, TypeError: an argument is out of range.
+    """
+    check_integer("games", games, 1, _MAX_GAMES)
+    check_integer("seed", seed, 0)
+    rng = _random_of_games(torch.arange(games), seed)
+    return random_starts(spec, rng.at(0, Stream.START))
+
+
+def rho_of_games(moves: torch.Tensor, finished: torch.Tensor, overflow: torch.Tensor) -> RhoResult:
+    """The measure of games that were played already.
+
+    Args:
+        moves: int64 [N], moves played, of unfinished games too.
+        finished: bool [N], the host got to a single point.
+        overflow: bool [N], stopped before a coordinate passed 2^59.
+    """
     games, total = len(moves), int(moves.sum())
     # A given start that is finished already is no success of the host.
     won = finished & (moves > 0)

@@ -1,7 +1,8 @@
 """Networks: the ``net_arch`` language, features extractors, and their names.
 
 ``build_mlp`` and ``ACTIVATIONS`` are in ``mlp.py``, ``FlattenExtractor`` and ``EXTRACTORS`` in
-``extractors.py``, ``PointSetExtractor`` in ``point_set.py``, ``OPTIMIZERS`` in ``optimizers.py``.
+``extractors.py``, ``PointSetExtractor`` in ``point_set.py``, ``OrderedPointsExtractor`` in
+``ordered_points.py``, ``OPTIMIZERS`` in ``optimizers.py``.
 Importing this module fills the registries.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 from sb3_ext.common.extractors import EXTRACTORS, FlattenExtractor
 from sb3_ext.common.mlp import ACTIVATIONS, Mlp, ResidualBlock, build_mlp, expand_net_arch
 from sb3_ext.common.optimizers import OPTIMIZERS
+from sb3_ext.common.ordered_points import OrderedPointsExtractor
 from sb3_ext.common.point_set import PointSetExtractor
 
 __all__ = [
@@ -18,6 +20,7 @@ __all__ = [
     "OPTIMIZERS",
     "FlattenExtractor",
     "Mlp",
+    "OrderedPointsExtractor",
     "PointSetExtractor",
     "ResidualBlock",
     "build_mlp",

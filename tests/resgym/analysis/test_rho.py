@@ -206,7 +206,7 @@ def test_the_interval_shrinks_with_the_square_root():
 
 def test_the_interval_by_hand():
     """Two games of one move and one of three, all won: rho = 3/5, residuals 2/5, 2/5, -4/5."""
-    result = rho_module._summary(
+    result = rho_module.rho_of_games(
         torch.tensor([1, 1, 3]), torch.tensor([True] * 3), torch.tensor([False] * 3)
     )
     half = 1.96 * math.sqrt(0.16 + 0.16 + 0.64) / 5

@@ -1,0 +1,274 @@
+"""What an attack may spend: the game, the responder's network and training, the starts.
+
+The same budget is given to every player that is to be compared. As in the host/agent trainer no key
+has a default, so a file shows all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import Field, model_validator
+
+from resgym.game.spec import GameSpec
+from resgym.players import agent_names, host_names
+from sb3_ext.common.checks import check_count, check_number
+from sb3_ext.common.networks import expand_net_arch
+from sb3_ext.common.registry import unknown_word
+from sb3_ext.common.schedules import parse_schedule
+from sb3_ext.two_player.reading import apply_settings
+from sb3_ext.two_player.sections import (
+    ConfigError,
+    Count,
+    ExplorationRate,
+    Fraction,
+    LearningRate,
+    PositiveCount,
+    PositiveNumber,
+    Section,
+    checked,
+    read_section,
+)
+
+__all__ = [
+    "AttackBudget",
+    "ExactSection",
+    "GameSection",
+    "ResponderSection",
+    "ScriptedSection",
+    "StartSection",
+    "ValidationSection",
+    "find_budget",
+    "read_budget",
+    "shipped_budgets",
+]
+
+# An installed package has its configurations beside its code, a checkout at the top.
+_FOLDERS = (
+    Path(__file__).parents[1] / "configs" / "attack",
+    Path(__file__).parents[2] / "configs" / "attack",
+)
+
+
+def _net_arch(value: Any) -> Any:
+    try:
+        expand_net_arch(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(str(error).removeprefix("net_arch")) from None
+    return value
+
+
+def _seeds(value: Any) -> Any:
+    if not isinstance(value, list) or not value:
+        raise ValueError(f" must be a list of at least one seed, got {value!r}")
+    seeds = [check_count("", seed, low=0) for seed in value]
+    if len(set(seeds)) < len(seeds):
+        raise ValueError(f" must be different from each other, got {value!r}")
+    return seeds
+
+
+def _names(known: Any) -> Any:
+    def check(value: Any) -> Any:
+        if not isinstance(value, list):
+            raise ValueError(f" must be a list of names, got {value!r}")
+        for name in value:
+            if name not in known():
+                raise ValueError(f": {unknown_word('player', name, known())}")
+        return value
+
+    return checked(check)
+
+
+class GameSection(Section):
+    """The game, its starts included."""
+
+    dimension: PositiveCount = Field(description="number of axes")
+    max_num_points: PositiveCount = Field(description="points of a random start, at least 2")
+    max_value: Count = Field(description="starts are uniform on 0..max_value")
+    polytope: Literal["dominance", "newton"] = Field(description="which points a move keeps")
+    reposition: bool = Field(description="subtract the least coordinate of each axis after a move")
+    max_moves: PositiveCount = Field(
+        description="games are cut after so many moves, in training and in every measure"
+    )
+
+    @model_validator(mode="after")
+    def _is_a_game(self) -> GameSection:
+        try:
+            self.spec()
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"game.{error}") from None
+        if self.max_num_points < 2:
+            raise ConfigError(f"game.max_num_points must be at least 2, got {self.max_num_points}")
+        return self
+
+    def spec(self) -> GameSpec:
+        """The game as `resgym` knows it."""
+        return GameSpec(
+            self.dimension, self.max_num_points, self.max_value, self.polytope, self.reposition
+        )
+
+
+class ResponderSection(Section):
+    """The learner that looks for a best response: network, training, repetitions."""
+
+    seeds: Annotated[list[int], checked(_seeds)] = Field(
+        description="one training for each, from nothing"
+    )
+    updates: Count = Field(description="gradient updates of each training; 0 leaves it untrained")
+    num_envs: PositiveCount = Field(description="games played at once")
+    updates_per_step: PositiveCount = Field(description="updates after each parallel step")
+    learning_starts: PositiveCount = Field(description="transitions collected before any update")
+    buffer_size: PositiveCount = Field(description="transitions kept")
+    batch_size: PositiveCount = Field(description="transitions of an update")
+    learning_rate: LearningRate = Field(description="number or schedule of updates")
+    exploration_rate: ExplorationRate = Field(description="number or schedule of updates")
+    gamma: Fraction = Field(description="discount of one move")
+    n_steps: PositiveCount = Field(description="rewards summed before the value is bootstrapped")
+    target_update_interval: PositiveCount = Field(description="updates between target updates")
+    tau: Annotated[float, checked(lambda value: check_number("", value, 0, 1, above=True))] = Field(
+        description="weight of the online network in a target update, in (0, 1]"
+    )
+    max_grad_norm: PositiveNumber = Field(description="the gradient is clipped to this norm")
+    reward: Literal["step", "survival", "terminal", "points"] = Field(
+        description="what it learns from; step is the length of the game"
+    )
+    dueling: bool = Field(description="value and advantage heads")
+    net_arch: Annotated[list[Any], checked(_net_arch)] = Field(
+        description="layers after the features extractor, in the net_arch language"
+    )
+    policy_arguments: dict[str, Any] = Field(
+        description="arguments of the policy beside net_arch, such as extractor"
+    )
+
+
+class ValidationSection(Section):
+    """The starts on which the best version of a responder is chosen; never those of the test."""
+
+    every_updates: PositiveCount = Field(description="updates between two looks")
+    games: PositiveCount = Field(description="games of a look, from the same starts each time")
+    seed: Count = Field(description="fixes these starts; another one than that of the test")
+
+
+class StartSection(Section):
+    """The starts on which everything that is reported is measured."""
+
+    games: PositiveCount = Field(description="games against each responder")
+    seed: Count = Field(description="fixes the starts")
+
+
+class ScriptedSection(Section):
+    """Responders that cost nothing; the worst of all responders counts."""
+
+    agents: Annotated[list[str], _names(agent_names)] = Field(
+        description="scripted agents that attack a host"
+    )
+    hosts: Annotated[list[str], _names(host_names)] = Field(
+        description="scripted hosts that attack an agent"
+    )
+
+
+class ExactSection(Section):
+    """The truth by search, for small positions."""
+
+    starts: PositiveCount = Field(
+        description="how many of the test's starts, the first ones, are searched"
+    )
+    max_positions: PositiveCount = Field(
+        description="positions after which a search is given up; its start gives bounds then"
+    )
+
+
+class AttackBudget(Section):
+    """A whole budget."""
+
+    config_version: Literal[1] = Field(description="version of this format")
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")] = Field(
+        description="name of the setting, shown in tables"
+    )
+    game: GameSection = Field(description="the game and its starts")
+    responder: ResponderSection = Field(description="the learner and its training")
+    validation: ValidationSection = Field(description="the choice of the best version")
+    test: StartSection = Field(description="what is reported")
+    scripted: ScriptedSection = Field(description="responders that need no training")
+    exact: ExactSection | None = Field(description="search for the truth too, or null")
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> AttackBudget:
+        if self.validation.seed == self.test.seed:
+            raise ConfigError(
+                "validation.seed must differ from test.seed, or the version would be chosen on the "
+                f"starts that it is judged by; both are {self.test.seed}"
+            )
+        if self.exact is not None and self.exact.starts > self.test.games:
+            raise ConfigError(
+                f"exact.starts must be at most test.games ({self.test.games}), "
+                f"got {self.exact.starts}"
+            )
+        for name in ("learning_rate", "exploration_rate"):
+            parse_schedule(getattr(self.responder, name), name, "updates")
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data that `read_budget` reads back to an equal budget."""
+        return self.model_dump()
+
+
+def shipped_budgets() -> list[str]:
+    """Names of the budgets that come with the package, sorted."""
+    return sorted({path.stem for folder in _FOLDERS for path in folder.glob("*.yml")})
+
+
+def find_budget(name: str | Path) -> Path:
+    """The file of a path, or of the name of a budget that comes with the package.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    path = Path(name)
+    if path.is_file():
+        return path
+    for folder in _FOLDERS:
+        if (folder / f"{name}.yml").is_file():
+            return folder / f"{name}.yml"
+    raise ConfigError(
+        f"budget: there is no file {str(name)!r}, and no budget of this name among "
+        f"{', '.join(shipped_budgets())}"
+    )
+
+
+def read_budget(
+    source: AttackBudget | Mapping[str, Any] | str | Path, settings: Sequence[str] = ()
+) -> AttackBudget:
+    """Reads and checks a budget.
+
+    Args:
+        source: the path of a YAML file, the name of a budget of this package, a dictionary (which
+            is not modified) or a budget.
+        settings: changes in the form ``dotted.key=value``.
+
+    Raises:
+        ConfigError: one line that names file and field, what was given and what is allowed.
+    """
+    if isinstance(source, AttackBudget):
+        return read_budget(source.to_dict(), settings) if settings else source
+    if isinstance(source, Mapping):
+        return read_section(AttackBudget, apply_settings(source, settings))
+    if not isinstance(source, (str, Path)):
+        raise ConfigError(f"budget must be a path, a name, a dictionary or one, got {source!r}")
+    path = find_budget(source)
+    try:
+        # The safe loader knows plain data only: nothing in a file is evaluated.
+        data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}") from None
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{path}: {' '.join(str(error).split())}") from None
+    if not isinstance(data, Mapping):
+        raise ConfigError(f"{path}: must hold a mapping, got {type(data).__name__}")
+    try:
+        return read_section(AttackBudget, apply_settings(data, settings))
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from None

@@ -43,6 +43,10 @@ _SCRIPT = """
 function fold(open) {
   for (const part of document.querySelectorAll('.outline details')) part.open = open;
 }
+// A tall picture begins at its first chart, not at its upper corner.
+const picture = document.querySelector('.picture');
+const first = picture.querySelector('g g rect').getBoundingClientRect();
+picture.scrollTop = first.top - picture.getBoundingClientRect().top - picture.clientHeight / 2;
 """
 
 

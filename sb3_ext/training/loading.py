@@ -45,8 +45,8 @@ def load_player(path: Path, role: str) -> ScoringPlayer:
         A player on the CPU. It raises ValueError when it is asked to play another dimension.
 
     Raises:
-        ValueError: there is no such file here, it is damaged or of another kind, or it plays the
-            other seat.
+        ValueError: there is no such file here, it is damaged or of another kind, its network holds
+            NaN or infinite weights, or it plays the other seat.
     """
     path = Path(path)
     player = player_of_policy(load_policy(path, role), str(path))
@@ -70,12 +70,20 @@ def load_policy(
     """
     path = Path(path)
     if path.is_dir():
-        return _policy_of_checkpoint(path, role, device)
+        return _with_numbers(_policy_of_checkpoint(path, role, device), path)
     if zipfile.is_zipfile(path):
-        return _policy_of_zip(path, device)
+        return _with_numbers(_policy_of_zip(path, device), path)
     if not path.exists():
         raise ValueError(f"{path}: there is no such file")
     raise ValueError(f"{path}: is neither a checkpoint directory nor a .zip of stable-baselines3")
+
+
+def _with_numbers(policy: BasePolicy, path: Path) -> BasePolicy:
+    """The policy, unless it would play its first legal action whatever it sees."""
+    for name, values in policy.state_dict().items():
+        if values.is_floating_point() and not bool(values.isfinite().all()):
+            raise ValueError(f"{path}: its network holds NaN or infinite weights, in {name}")
+    return policy
 
 
 # ------------------------------------------------------------------------------------ checkpoints

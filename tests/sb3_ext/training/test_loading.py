@@ -215,6 +215,17 @@ def test_other_files(tmp_path: Path) -> None:
             load_player(path, "host")
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_networks_without_numbers(value: float, tmp_path: Path) -> None:
+    # Checkpoints refuse them when they are written.
+    model = make_model("host")
+    with torch.no_grad():
+        next(model.policy.parameters()).view(-1)[0] = value
+    model.save(tmp_path / "model.zip")
+    with pytest.raises(ValueError, match=r"model\.zip: its network holds NaN or infinite weights"):
+        load_player(tmp_path / "model.zip", "host")
+
+
 def test_algorithms_without_a_player(tmp_path: Path) -> None:
     model = RecurrentPPO("MlpLstmPolicy", make_env("host"), n_steps=8, device="cpu")
     model.save(tmp_path / "model.zip")

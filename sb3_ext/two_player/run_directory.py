@@ -15,11 +15,7 @@ tensorboard/        if logging.tensorboard
 
 from __future__ import annotations
 
-import importlib.metadata
 import json
-import platform
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -30,13 +26,12 @@ import yaml
 from sb3_ext.common.checkpoint import checkpoint_name, prune_checkpoints, save_checkpoint
 from sb3_ext.common.durable_files import rename_durably, write_text_durably
 from sb3_ext.common.model_state import network_description
+from sb3_ext.common.provenance import provenance
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.measures import Evaluation, action_entropy
 from sb3_ext.two_player.sections import ConfigError
 
 __all__ = ["RunDirectory"]
-
-_PACKAGES = ("gymnasium", "numpy", "resgym", "sb3-contrib", "stable-baselines3", "torch")
 
 
 class RunDirectory:
@@ -73,9 +68,11 @@ class RunDirectory:
                 self.path / "config.yml", yaml.safe_dump(config.to_dict(), sort_keys=False)
             )
             if resumed_at is None:
-                self._write_json("run.json", _provenance(config, command))
+                self._write_json("run.json", provenance(config.seed, command))
             else:
-                self._append("resumed.jsonl", {"step": resumed_at, **_provenance(config, command)})
+                self._append(
+                    "resumed.jsonl", {"step": resumed_at, **provenance(config.seed, command)}
+                )
                 for name in ("metrics.jsonl", "evaluations.jsonl"):
                     self._keep_until(name, resumed_at)
         except OSError as error:
@@ -167,32 +164,3 @@ class RunDirectory:
 
     def _write_json(self, name: str, data: Mapping[str, Any]) -> None:
         write_text_durably(self.path / name, json.dumps(data, indent=2) + "\n")
-
-
-def _provenance(config: TrainerConfig, command: Sequence[str]) -> dict[str, Any]:
-    versions = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        with suppress(importlib.metadata.PackageNotFoundError):
-            versions[package] = importlib.metadata.version(package)
-    return {
-        "command": list(command) or sys.argv,
-        "commit": _commit(),
-        "seed": config.seed,
-        "versions": versions,
-    }
-
-
-def _commit() -> str | None:
-    """The commit of the checkout that this file is in; None without git or outside of one."""
-    try:
-        result = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=40"],
-            cwd=Path(__file__).parent,
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=True,
-        )
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return result.stdout.strip() or None

@@ -1,0 +1,51 @@
+"""Where results come from: command line, versions of the packages, commit."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import subprocess
+import sys
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+__all__ = ["commit", "provenance"]
+
+_PACKAGES = ("gymnasium", "numba", "numpy", "resgym", "sb3-contrib", "stable-baselines3", "torch")
+
+
+def provenance(seed: int, command: Sequence[str] = ()) -> dict[str, Any]:
+    """Plain data to be saved beside results.
+
+    Args:
+        seed: of the run.
+        command: the command line; by default this process's.
+    """
+    versions = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        with suppress(importlib.metadata.PackageNotFoundError):
+            versions[package] = importlib.metadata.version(package)
+    return {
+        "command": list(command) or sys.argv,
+        "commit": commit(),
+        "seed": seed,
+        "versions": versions,
+    }
+
+
+def commit() -> str | None:
+    """The commit of the checkout that this file is in; None without git or outside of one."""
+    try:
+        result = subprocess.run(
+            ["git", "describe", "--always", "--dirty", "--abbrev=40"],
+            cwd=Path(__file__).parent,
+            capture_output=True,
+            text=True,
+            timeout=10,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return result.stdout.strip() or None

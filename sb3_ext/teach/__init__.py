@@ -1,0 +1,8 @@
+"""Learning from the solver: positions labelled with all optimal moves, and what is taught by them.
+
+``python -m sb3_ext.teach --help`` lists the commands.
+"""
+
+from sb3_ext.teach.dataset import Dataset, Split, load_dataset
+
+__all__ = ["Dataset", "Split", "load_dataset"]

@@ -23,8 +23,9 @@ __all__ = ["Limits", "OptimalPlay", "Progress", "Proof", "prove"]
 SWITCH_READY = 1500
 SWITCH_COLD = 8000
 """Expansions in three axes (fewer in more, by the number of moves) after which the compiled search
-starts over. Loading it takes a second in every new process, and compiling it ten more the first
-time: a search of a second must not wait for that, nor one that has less than `PATIENCE` left."""
+starts over. Loading it takes a few seconds in every new process, and compiling it ten more the
+first time: a search of a second must not wait for that, nor one that has less than `PATIENCE` left.
+"""
 
 PATIENCE = 15.0
 """Seconds."""

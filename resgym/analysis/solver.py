@@ -108,6 +108,9 @@ def solve(
     host can have against this agent, with ``host`` the longest game that an agent can force on this
     host (``nodes``: the size of that host's tree). Both must be deterministic.
 
+    Small positions take hundredths of a second. The first search of a process that needs some
+    thousand positions waits a few seconds for numba, which later ones then have at once.
+
     Args:
         points: anything that `resgym.parse` reads.
         objective: ``depth`` (moves on the longest branch) or ``nodes`` (charts, root counted).

@@ -21,7 +21,8 @@ class SeedResult:
     Attributes:
         seed: of its training.
         test: it against the player, on the test's starts.
-        on_exact: the same on the starts that were searched; None without a search.
+        lookahead: the same when it plays games in its head before every move; None without.
+        on_exact: the worse of the two on the starts that were searched; None without a search.
         best: its best version: updates, transitions, seconds, rho on the validation starts.
         history: all looks at it.
         updates: gradient updates made.
@@ -32,6 +33,7 @@ class SeedResult:
 
     seed: int
     test: RhoResult
+    lookahead: RhoResult | None
     on_exact: RhoResult | None
     best: dict[str, Any]
     history: list[dict[str, Any]]
@@ -45,6 +47,7 @@ class SeedResult:
         return {
             **vars(self),
             "test": self.test.to_dict(),
+            "lookahead": None if self.lookahead is None else self.lookahead.to_dict(),
             "on_exact": None if self.on_exact is None else self.on_exact.to_dict(),
         }
 
@@ -57,8 +60,9 @@ class SeedResult:
         """
         found = dict(data)
         found["test"] = rho_from_dict(found["test"])
-        if found["on_exact"] is not None:
-            found["on_exact"] = rho_from_dict(found["on_exact"])
+        for key in ("lookahead", "on_exact"):
+            if found[key] is not None:
+                found[key] = rho_from_dict(found[key])
         return cls(**found)
 
 
@@ -93,9 +97,17 @@ class AttackResult:
 
     @property
     def responders(self) -> dict[str, RhoResult]:
-        """Every responder's rho, the trained ones as ``seed 0``."""
-        trained = {f"seed {each.seed}": each.test for each in self.trained}
-        return {**trained, **self.scripted}
+        """Every responder's rho, the trained ones as ``seed 0`` and ``seed 0 with lookahead``."""
+        return {**self._trained, **self.scripted}
+
+    @property
+    def _trained(self) -> dict[str, RhoResult]:
+        found = {}
+        for each in self.trained:
+            found[f"seed {each.seed}"] = each.test
+            if each.lookahead is not None:
+                found[f"seed {each.seed} with lookahead"] = each.lookahead
+        return found
 
     @property
     def worst_responder(self) -> str:
@@ -110,7 +122,7 @@ class AttackResult:
     @property
     def worst_trained(self) -> RhoResult | None:
         """The worst over the trained responders; None if there are none."""
-        found = {str(each.seed): each.test for each in self.trained}
+        found = self._trained
         return found[self._worst_of(found)] if found else None
 
     @property
@@ -165,6 +177,8 @@ class AttackResult:
                     f"{each.best['updates']} of {each.updates}",
                 )
             )
+            if each.lookahead is not None:
+                rows.append(_row("  the same with lookahead", each.lookahead, "-", "-"))
         rows += [_row(name, found, "-", "-") for name, found in self.scripted.items()]
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         table = "\n".join(

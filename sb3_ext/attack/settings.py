@@ -139,6 +139,10 @@ class ResponderSection(Section):
     net_arch: Annotated[list[Any], checked(_net_arch)] = Field(
         description="layers after the features extractor, in the net_arch language"
     )
+    lookahead_moves: Count = Field(
+        description="the finished responders also play with games in the head before every move, "
+        "cut after so many moves; 0: not"
+    )
     policy_arguments: dict[str, Any] = Field(
         description="arguments of the policy beside net_arch, such as extractor"
     )

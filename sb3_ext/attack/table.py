@@ -90,7 +90,8 @@ def _row(result: AttackResult) -> dict[str, Any]:
     for each in row["trained"]:
         del each["history"]
     found = [row["worst"], *row["scripted"].values()]
-    found += [each[key] for each in row["trained"] for key in ("test", "on_exact") if each[key]]
+    keys = ("test", "lookahead", "on_exact")
+    found += [each[key] for each in row["trained"] for key in keys if each[key]]
     found += [row["exact"][key] for key in ("lowest", "highest") if row["exact"]]
     for each in found:
         each.pop("histogram", None)
@@ -181,7 +182,10 @@ def _cells(row: dict[str, Any]) -> list[str]:
         f"{row['worst']['rho']:.4f}",
         f"{low:.4f} to {high:.4f}",
         row["worst_responder"],
-        " ".join(f"{each['test']['rho']:.4f}" for each in row["trained"]),
+        " ".join(
+            f"{pick(each[key]['rho'] for key in ('test', 'lookahead') if each[key]):.4f}"
+            for each in row["trained"]
+        ),
         "-" if scripted is None else f"{row['scripted'][scripted]['rho']:.4f} {scripted}",
         exact,
         f"{pick(there):.4f}" if there and row["exact"] else "-",

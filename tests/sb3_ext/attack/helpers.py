@@ -21,6 +21,7 @@ SMALL = [
     "responder.batch_size=16",
     "responder.buffer_size=2000",
     "responder.net_arch=[16]",
+    "responder.lookahead_moves=0",
     "validation.every_updates=2",
     "validation.games=40",
     "test.games=100",

@@ -54,9 +54,9 @@ def _nth_pair(number, dimension):
 
 
 @inlined
-def _zeillinger_set(points, count, least_axes):
+def _zeillinger_set(dims, points, count, least_axes):
     """Zeillinger's pair of axes; see `resgym.players.zeillinger`."""
-    dimension = points.shape[1]
+    dimension = len(dims)
     best_spread, best_key, best_low, best_high = -1, 0, 0, 0
     for one in range(count - 1):
         for other in range(one + 1, count):
@@ -89,21 +89,22 @@ def _zeillinger_set(points, count, least_axes):
 
 
 @inlined
-def name_set(host, points, count, sets, key):
+def name_set(dims, host, points, count, sets, key):
     """The set that a host names, bit j for axis j.
 
     Args:
+        dims: as long as there are axes, see `resgym.kernels.compiled_rules`.
         host: index in `HOSTS`.
         points: the position, int64 [P, D].
         count: its points.
         sets: int64 [A], the sets of all actions.
         key: uint64, the row's random numbers.
     """
-    dimension = points.shape[1]
+    dimension = len(dims)
     if host == _RANDOM:
         return sets[integer(key, sets.shape[0])]
     if host == _RANDOM_PAIR:
         return _nth_pair(integer(key, dimension * (dimension - 1) // 2), dimension)
     if host == _ALL_COORD:
         return sets[-1] if count > 1 else sets[0]
-    return _zeillinger_set(points, count, host == _ZEILLINGER_LEX)
+    return _zeillinger_set(dims, points, count, host == _ZEILLINGER_LEX)

@@ -39,15 +39,15 @@ def _is_legal(action, seat, axes, num_sets, dimension):
 
 
 @compiled
-def any_refused(actions, coords, ended, seat, on_illegal, mode, num_sets):
+def any_refused(dims, actions, coords, ended, seat, on_illegal, mode, num_sets):
     """Whether the reference would raise an error: for an illegal action or an ended row."""
     for row in range(actions.shape[0]):
         if ended[row]:
             if mode == _DISABLED:
                 return True
         elif on_illegal == _ERROR:
-            axes = set_of_row(coords[row])
-            if not _is_legal(actions[row], seat, axes, num_sets, coords.shape[1]):
+            axes = set_of_row(dims, coords[row])
+            if not _is_legal(actions[row], seat, axes, num_sets, len(dims)):
                 return True
     return False
 
@@ -64,9 +64,9 @@ def _host_reward(kind, finished, before, after):
 
 
 @inlined
-def _write_set(axes, coords, seen_coords):
+def _write_set(dims, axes, coords, seen_coords):
     """Writes a set as flags, once as bool [D] and once as int8 [D]."""
-    for axis in range(coords.shape[0]):
+    for axis in range(len(dims)):
         coords[axis] = (axes >> axis) & 1 == 1
         seen_coords[axis] = (axes >> axis) & 1
 
@@ -90,23 +90,23 @@ def _copy(source, target, begin, end):
 
 @inlined
 def _start_row(
-    row, seed, episode, seat, opponent, sets, scale, values, attempts, reposition, room, numbers,
-    points, count, coords, half_moves, episodes, keys, returns, lengths, seen, seen_coords,
+    dims, row, seed, episode, seat, opponent, sets, scale, values, attempts, reposition, room,
+    numbers, points, count, coords, half_moves, episodes, keys, returns, lengths, seen, seen_coords,
 ):  # fmt: skip
     """Starts an episode in a row: overwrites its fields and what is seen of it."""
     position = points[row]
     key = episode_key(seed, episode)
     draws = absorb(absorb(key, 0), _START)
-    num_points = draw_start(position, draws, values, attempts, reposition, room, numbers)
+    num_points = draw_start(dims, position, draws, values, attempts, reposition, room, numbers)
     axes = 0
     if seat == _AGENT_SEAT:
-        axes = name_set(opponent, position, num_points, sets, absorb(absorb(key, 0), _HOST))
+        axes = name_set(dims, opponent, position, num_points, sets, absorb(absorb(key, 0), _HOST))
     for p in range(num_points, position.shape[0]):
-        for axis in range(position.shape[1]):
+        for axis in range(len(dims)):
             position[p, axis] = -1
             seen[row, p, axis] = np.float32(-1.0)
-    observe_position(position, num_points, scale, seen[row])
-    _write_set(axes, coords[row], seen_coords[row])
+    observe_position(dims, position, num_points, scale, seen[row])
+    _write_set(dims, axes, coords[row], seen_coords[row])
     count[row] = num_points
     half_moves[row] = np.int64(axes != 0)
     episodes[row] = episode
@@ -117,7 +117,7 @@ def _start_row(
 
 @compiled
 def step_rows(
-    begin, end, sets, seat, opponent, reward_kind, on_illegal, mode, limit, scale, num_drawn,
+    begin, end, dims, sets, seat, opponent, reward_kind, on_illegal, mode, limit, scale, num_drawn,
     values, attempts, reposition, actions,
     old_points, old_count, old_coords, old_half_moves, seeds, old_episode, old_key, old_returns,
     old_lengths, old_ended,
@@ -131,8 +131,8 @@ def step_rows(
     Reads the old fields and writes every entry of the new ones and of the results; see
     `resgym.kernels.step` for what they are. No action may be one that `any_refused` finds.
     """
-    num_points, dimension = old_points.shape[1], old_points.shape[2]
-    room = np.empty(num_points, np.int64)
+    num_points, dimension = old_points.shape[1], len(dims)
+    room = np.empty(2 * num_points, np.int64)
     numbers = np.empty(num_drawn * dimension, np.int64)
     num_ended = 0
     for first in range(begin, end, _BLOCK):
@@ -146,7 +146,7 @@ def step_rows(
                 for axis in range(dimension):
                     position[p, axis] = old_points[row, p, axis]
             count = before
-            axes = set_of_row(old_coords[row])
+            axes = set_of_row(dims, old_coords[row])
             half_moves = old_half_moves[row]
             key = np.uint64(old_key[row])
             active = not old_ended[row]
@@ -169,7 +169,7 @@ def step_rows(
                         moved = True
             if moved:
                 if before > 1:
-                    count = play_move(position, before, axes, axis, reposition, room, numbers)
+                    count = play_move(dims, position, before, axes, axis, reposition, room, numbers)
                     if count < 0:
                         count, overflow = before, True
                     for p in range(count, before):
@@ -181,7 +181,7 @@ def step_rows(
                 reward = host_reward if seat == _HOST_SEAT else -host_reward
                 if seat == _AGENT_SEAT and not finished:
                     draws = absorb(absorb(key, half_moves), _HOST)
-                    axes = name_set(opponent, position, count, sets, draws)
+                    axes = name_set(dims, opponent, position, count, sets, draws)
                     half_moves += 1
             if seat == _BOTH_SEATS:
                 both_rewards[row, 0] = host_reward
@@ -205,8 +205,8 @@ def step_rows(
             final_lengths[row] = new_lengths[row] = length
 
             # What is kept, and what is seen.
-            observe_position(position, count, scale, seen[row])
-            _write_set(axes, new_coords[row], seen_coords[row])
+            observe_position(dims, position, count, scale, seen[row])
+            _write_set(dims, axes, new_coords[row], seen_coords[row])
             new_count[row] = count
             new_half_moves[row] = half_moves
             new_episode[row] = old_episode[row]
@@ -223,8 +223,8 @@ def step_rows(
         for row in range(first, last):
             if ended[row] if mode == _SAME_STEP else old_ended[row]:
                 _start_row(
-                    row, seeds[row], old_episode[row] + 1, seat, opponent, sets, scale, values,
-                    attempts, reposition, room, numbers, new_points, new_count, new_coords,
+                    dims, row, seeds[row], old_episode[row] + 1, seat, opponent, sets, scale,
+                    values, attempts, reposition, room, numbers, new_points, new_count, new_coords,
                     new_half_moves, new_episode, new_key, new_returns, new_lengths, seen,
                     seen_coords,
                 )  # fmt: skip
@@ -233,7 +233,7 @@ def step_rows(
 
 @compiled
 def start_rows(
-    begin, end, sets, seat, opponent, scale, num_drawn, values, attempts, reposition, mask,
+    begin, end, dims, sets, seat, opponent, scale, num_drawn, values, attempts, reposition, mask,
     old_points, old_count, old_coords, old_half_moves, seeds, old_episode, old_key, old_returns,
     old_lengths, old_ended,
     new_points, new_count, new_coords, new_half_moves, new_episode, new_key, new_returns,
@@ -244,8 +244,8 @@ def start_rows(
 
     Reads the old fields and writes every entry of the new ones and of what is seen.
     """
-    num_points, dimension = old_points.shape[1], old_points.shape[2]
-    room = np.empty(num_points, np.int64)
+    num_points, dimension = old_points.shape[1], len(dims)
+    room = np.empty(2 * num_points, np.int64)
     numbers = np.empty(num_drawn * dimension, np.int64)
     _fill(seen, begin, end, np.float32(-1.0))
     _copy(old_points, new_points, begin, end)
@@ -253,13 +253,13 @@ def start_rows(
         new_ended[row] = old_ended[row] and not mask[row]
         if mask[row]:
             _start_row(
-                row, seeds[row], old_episode[row] + 1, seat, opponent, sets, scale, values,
+                dims, row, seeds[row], old_episode[row] + 1, seat, opponent, sets, scale, values,
                 attempts, reposition, room, numbers, new_points, new_count, new_coords,
                 new_half_moves, new_episode, new_key, new_returns, new_lengths, seen, seen_coords,
             )  # fmt: skip
             continue
-        observe_position(new_points[row], old_count[row], scale, seen[row])
-        _write_set(set_of_row(old_coords[row]), new_coords[row], seen_coords[row])
+        observe_position(dims, new_points[row], old_count[row], scale, seen[row])
+        _write_set(dims, set_of_row(dims, old_coords[row]), new_coords[row], seen_coords[row])
         new_count[row] = old_count[row]
         new_half_moves[row] = old_half_moves[row]
         new_episode[row] = old_episode[row]

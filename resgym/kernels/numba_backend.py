@@ -32,19 +32,20 @@ def _array(tensor: Tensor) -> np.ndarray:
 def _move_rows(points, count, coords, axis, reposition, overflow, moved):
     """Plays in place; returns the first row whose axis is none, or -1."""
     num_games, num_points, dimension = points.shape
-    room = np.empty(num_points, np.int64)
+    room = np.empty(2 * num_points, np.int64)
     numbers = np.empty(num_points * dimension, np.int64)
+    dims = np.empty(dimension, np.int64)
     for game in range(num_games):
         overflow[game] = moved[game] = False
         chosen = axis[game]
         if chosen < 0 or chosen >= dimension:
             return game
-        axes = set_of_row(coords[game])
+        axes = set_of_row(dims, coords[game])
         before = count[game]
         # A set of one axis has no bit left without its lowest one.
         if before <= 1 or not (axes >> chosen) & 1 or axes & (axes - 1) == 0:
             continue
-        after = play_move(points[game], before, axes, chosen, reposition, room, numbers)
+        after = play_move(dims, points[game], before, axes, chosen, reposition, room, numbers)
         if after < 0:
             overflow[game] = True
             continue
@@ -95,11 +96,12 @@ def _vertices(state: GameState, spec: GameSpec) -> GameState:
 @compiled
 def _draw_rows(points, count, keys, values, attempts, reposition):
     num_games, num_points, dimension = points.shape
-    room = np.empty(num_points, np.int64)
+    room = np.empty(2 * num_points, np.int64)
     numbers = np.empty(num_points * dimension, np.int64)
+    dims = np.empty(dimension, np.int64)
     for game in range(num_games):
         key = np.uint64(keys[game])
-        drawn = draw_start(points[game], key, values, attempts, reposition, room, numbers)
+        drawn = draw_start(dims, points[game], key, values, attempts, reposition, room, numbers)
         count[game] = drawn
         for row in range(drawn, num_points):
             for axis in range(dimension):
@@ -129,8 +131,9 @@ def random_starts(spec: GameSpec, rng: RowRandom) -> GameState:
 
 @compiled
 def _observe_rows(points, count, scale, seen):
+    dims = np.empty(points.shape[2], np.int64)
     for game in range(points.shape[0]):
-        observe_position(points[game], count[game], scale, seen[game])
+        observe_position(dims, points[game], count[game], scale, seen[game])
 
 
 def observe_points(state: GameState, scale: bool = True) -> Tensor:
@@ -148,8 +151,9 @@ def set_numbers(dimension: int) -> np.ndarray:
 
 @compiled
 def _choose_rows(host, points, count, sets, keys, actions):
+    dims = np.empty(points.shape[2], np.int64)
     for game in range(count.shape[0]):
-        axes = name_set(host, points[game], count[game], sets, np.uint64(keys[game]))
+        axes = name_set(dims, host, points[game], count[game], sets, np.uint64(keys[game]))
         actions[game] = np.searchsorted(sets, axes)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -26,6 +27,46 @@ from resgym.kernels.threads import share_rows
 __all__ = ["play_start", "play_step"]
 
 _NO_LIMIT = 2**62
+_FLOAT = np.dtype(np.float32)
+
+_UNROLLED = (3,)
+"""Numbers of axes with machine code of their own: a third faster, seconds of compiling each."""
+
+
+class _Room:
+    """Large arrays that are used again once nobody else holds them.
+
+    The system hands out fresh memory page by page at its first use, which takes as long as a third
+    of a step. An array that the caller still holds, or a tensor or view of it, is never reused: the
+    count of its references says so.
+    """
+
+    _LEAST_BYTES = 1 << 17  # smaller ones come from memory that the process has already
+    _MOST_KEPT = 6  # of one shape, so that a caller who keeps everything costs no time
+
+    def __init__(self) -> None:
+        self._kept: dict[Any, list[np.ndarray]] = {}
+
+    def take(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+        """An array with any content that nothing else refers to."""
+        kept = self._kept.setdefault((shape, dtype), [])
+        for index in range(len(kept)):
+            if sys.getrefcount(kept[index]) == _REFERENCES_WHEN_FREE:
+                return kept[index]
+        array = np.empty(shape, dtype)
+        if array.nbytes >= self._LEAST_BYTES:
+            kept.append(array)
+            if len(kept) > self._MOST_KEPT:
+                del kept[0]
+        return array
+
+
+def _references_of_a_listed_array() -> int:
+    kept = [np.empty(1)]
+    return sys.getrefcount(kept[0])
+
+
+_REFERENCES_WHEN_FREE = _references_of_a_listed_array()
 
 
 class _Settings(NamedTuple):
@@ -33,7 +74,8 @@ class _Settings(NamedTuple):
 
     step: tuple[Any, ...]
     start: tuple[Any, ...]
-    refusal: tuple[int, ...] | None
+    dims: Any
+    refusal: tuple[Any, ...] | None
     same_step: bool
     both: bool
 
@@ -51,6 +93,7 @@ def _settings(plan: StepPlan) -> _Settings | None:
     ):
         return None
     sets = set_numbers(spec.dimension)
+    dims = (0,) * spec.dimension if spec.dimension in _UNROLLED else np.zeros(spec.dimension, int)
     seat, opponent = SEATS.index(plan.seat), opponents.index(plan.opponent)
     on_illegal, mode = ON_ILLEGAL.index(plan.invalid_action), MODES.index(plan.autoreset_mode)
     limit = _NO_LIMIT if plan.max_episode_steps is None else plan.max_episode_steps
@@ -64,23 +107,31 @@ def _settings(plan: StepPlan) -> _Settings | None:
     reward = REWARDS.index(plan.reward)
     refuses = plan.invalid_action == "error" or plan.autoreset_mode == "DISABLED"
     return _Settings(
-        step=(sets, seat, opponent, reward, on_illegal, mode, limit, *shown),
-        start=(sets, seat, opponent, *shown),
+        step=(dims, sets, seat, opponent, reward, on_illegal, mode, limit, *shown),
+        start=(dims, sets, seat, opponent, *shown),
+        dims=dims,
         refusal=(seat, on_illegal, mode, len(sets)) if refuses else None,
         same_step=plan.autoreset_mode == "SAME_STEP",
         both=plan.seat == "both",
     )
 
 
-def _arrays(fields: Fields, memory: Any) -> Fields:
+class _Memory(NamedTuple):
+    """What one step hands to the next: fields and room."""
+
+    fields: Fields
+    arrays: Fields
+    room: _Room
+
+
+def _arrays(fields: Fields, memory: _Memory | None) -> Fields:
     """The memory of the fields as arrays.
 
     Making a view of a tensor costs as much as the whole step of a row, so the arrays of the last
-    step are handed back to it as ``memory``; the fields they belong to are never written to again.
+    step are handed back to it; the fields they belong to are never written to again.
     """
-    if memory is not None and all(map(_is, fields, memory[0])):
-        arrays: Fields = memory[1]
-        return arrays
+    if memory is not None and all(map(_is, fields, memory.fields)):
+        return memory.arrays
     return Fields(*(field.contiguous().numpy() for field in fields))
 
 
@@ -88,16 +139,18 @@ def _is(one: object, other: object) -> bool:
     return one is other
 
 
-def _new(old: Fields) -> list[np.ndarray]:
+def _new(old: Fields, room: _Room) -> list[np.ndarray]:
     """Room for all fields but the seeds, which never change here."""
-    return [np.empty_like(field) for field in old if field is not old.seed]
+    return [room.take(field.shape, field.dtype) for field in old if field is not old.seed]
 
 
-def _result(fields: Fields, old: Fields, new: list[np.ndarray]) -> tuple[Fields, Any]:
+def _result(
+    fields: Fields, old: Fields, new: list[np.ndarray], room: _Room
+) -> tuple[Fields, _Memory]:
     """The new fields as tensors, and the memory to hand back."""
     tensors = [torch.from_numpy(field) for field in new]
     after = Fields(*[*tensors[:4], fields.seed, *tensors[4:]])
-    return after, (after, Fields(*[*new[:4], old.seed, *new[4:]]))
+    return after, _Memory(after, Fields(*[*new[:4], old.seed, *new[4:]]), room)
 
 
 def play_step(plan: StepPlan, fields: Fields, actions: Tensor, memory: Any = None) -> Played | None:
@@ -119,17 +172,18 @@ def play_step(plan: StepPlan, fields: Fields, actions: Tensor, memory: Any = Non
     old = _arrays(fields, memory)
     chosen = actions.contiguous().numpy()
     if settings.refusal is not None and any_refused(
-        chosen, old.coords, old.ended, *settings.refusal
+        settings.dims, chosen, old.coords, old.ended, *settings.refusal
     ):
         return None
     num_games, num_points, dimension = shape = old.points.shape
     num_final = num_games if settings.same_step else 0
-    new = _new(old)
-    seen, seen_coords = np.empty(shape, np.float32), np.empty((num_games, dimension), np.int8)
+    room = _Room() if memory is None else memory.room
+    new = _new(old, room)
+    seen, seen_coords = room.take(shape, _FLOAT), np.empty((num_games, dimension), np.int8)
     reward = np.empty(num_games, np.float32)
     rewards = np.empty((num_games if settings.both else 0, 2), np.float32)
     terminated, truncated, overflow, ended = np.empty((4, num_games), np.bool_)
-    final_seen = np.empty((num_final, num_points, dimension), np.float32)
+    final_seen = room.take((num_final, num_points, dimension), _FLOAT)
     final_coords = np.empty((num_final, dimension), np.int8)
     final_returns, final_lengths = np.empty(num_games, np.float32), np.empty(num_games, np.int64)
     num_ended = share_rows(
@@ -137,7 +191,7 @@ def play_step(plan: StepPlan, fields: Fields, actions: Tensor, memory: Any = Non
         reward, rewards, terminated, truncated, overflow, ended, final_seen, final_coords,
         final_returns, final_lengths,
     )  # fmt: skip
-    after, memory = _result(fields, old, new)
+    after, memory = _result(fields, old, new, room)
     any_final = num_ended > 0 and settings.same_step
     return Played(
         fields=after,
@@ -169,12 +223,13 @@ def play_start(plan: StepPlan, fields: Fields, mask: Tensor) -> Started | None:
         return None
     old = _arrays(fields, None)
     num_games, _, dimension = old.points.shape
-    new = _new(old)
-    seen = np.empty(old.points.shape, np.float32)
+    room = _Room()
+    new = _new(old, room)
+    seen = room.take(old.points.shape, _FLOAT)
     seen_coords = np.empty((num_games, dimension), np.int8)
     share_rows(
         start_rows, num_games, dimension, *settings.start, mask.contiguous().numpy(), *old, *new,
         seen, seen_coords,
     )  # fmt: skip
-    after, memory = _result(fields, old, new)
+    after, memory = _result(fields, old, new, room)
     return Started(fields=after, memory=memory, points=seen, coords=seen_coords)

@@ -18,7 +18,7 @@ __all__ = ["share_rows"]
 _LEAST_WORK = 3 * 1024
 """Rows times axes for which one more thread is worth its waking up."""
 
-_BLOCKS_PER_THREAD = 2
+_BLOCKS_PER_THREAD = 4
 
 _pool: ThreadPoolExecutor | None = None
 

@@ -305,3 +305,26 @@ def test_opponents_and_settings_may_change() -> None:
                 changes[step // 10](env.unwrapped)
         actions = actions_for(envs[0], step, illegal=False)
         assert_same(as_dict(envs[0].step(actions)), as_dict(envs[1].step(actions)), f"{step} ")
+
+
+def test_large_results_that_are_still_held_are_never_written_again():
+    env = make(IDS[1], "numba", 3000, opponent="random")
+    first, _ = env.reset(seed=0)
+    actions = torch.zeros(3000, dtype=torch.int64)
+    held, copies = [first, env.table.state.points], [first.clone(), env.table.state.points.clone()]
+    for _ in range(12):
+        observation, _, _, _, info = env.step(actions)
+        row = observation[1]  # a view keeps the whole alive
+        kept = [row, info["final_obs"].numpy(), env.table.state.points]
+        held += kept
+        copies += [torch.as_tensor(value).clone() for value in kept]
+    for value, copy in zip(held, copies, strict=True):
+        assert torch.equal(torch.as_tensor(value), copy)
+
+
+def test_memory_that_nobody_holds_is_used_again():
+    env = make(IDS[1], "numba", 3000, opponent="random")
+    env.reset(seed=0)
+    actions = torch.zeros(3000, dtype=torch.int64)
+    places = {env.step(actions)[0].data_ptr() for _ in range(12)}
+    assert len(places) <= 3

@@ -17,7 +17,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -57,7 +57,8 @@ class DatasetError(ValueError):
     """A dataset is missing, damaged, half written or of another kind; one line."""
 
 
-class Split(NamedTuple):
+@dataclass(frozen=True)
+class Split:
     """One part of a dataset, M labelled positions.
 
     Attributes:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -274,7 +275,8 @@ def excluded_forms(exclude: Exclude, dimension: int) -> set[Position]:
     return forms
 
 
-class Drawn(NamedTuple):
+@dataclass(frozen=True)
+class Drawn:
     """Positions as they were drawn.
 
     Attributes:

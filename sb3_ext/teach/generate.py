@@ -20,6 +20,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
 from functools import lru_cache
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait as wait_for
@@ -102,7 +103,8 @@ class Plan(NamedTuple):
         }
 
 
-class _Positions(NamedTuple):
+@dataclass(frozen=True)
+class _Positions:
     """Distinct positions, N rows of numpy arrays; see `dataset.Split`."""
 
     points: np.ndarray
@@ -110,6 +112,10 @@ class _Positions(NamedTuple):
     family: np.ndarray
     held_out: np.ndarray
     coords: np.ndarray
+
+    def rows(self, rows: slice) -> _Positions:
+        """Some of them."""
+        return _Positions(**{name: array[rows] for name, array in vars(self).items()})
 
 
 class _Job(NamedTuple):
@@ -203,7 +209,7 @@ def generate(
             out / shard_name(number),
             content,
             digest,
-            _Positions(*(field[first : first + SHARD_ROWS] for field in positions)),
+            positions.rows(slice(first, first + SHARD_ROWS)),
         )
         for number, first in enumerate(range(0, len(positions.count), SHARD_ROWS))
     ]
@@ -373,7 +379,7 @@ def _labeller(dimension: int, max_num_points: int, objective: Any, budget: int) 
 
 
 def _job_digest(job: _Job) -> str:
-    return digest_of(job.digest, job.file.name, *job.positions)
+    return digest_of(job.digest, job.file.name, *vars(job.positions).values())
 
 
 def _label(job: _Job) -> dict[str, Any]:
@@ -389,7 +395,7 @@ def _label(job: _Job) -> dict[str, Any]:
     else:
         labels = labeller.agent(positions.points, positions.count, positions.coords)
     good = labels.status == SOLVED
-    arrays = {name: field[good] for name, field in positions._asdict().items()}
+    arrays = {name: field[good] for name, field in vars(positions).items()}
     if plan["seat"] == "host":
         del arrays["coords"]
     arrays |= {"optimal": labels.optimal[good], "value": labels.value[good]}

@@ -58,7 +58,7 @@ format: $(STAMP) ## rewrite the files in the project's format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(STAMP) ## moves per second for several numbers of parallel games
+bench: $(STAMP) ## moves per second beside those of peers (BENCH_ARGS=--quick for a first look)
 	$(BIN)/python -m benchmarks.run $(BENCH_ARGS)
 
 clean: ## remove the environments and everything that can be made again, except runs/

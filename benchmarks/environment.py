@@ -1,179 +1,176 @@
-"""Moves per second of the environments: every backend, and Gymnasium's SyncVectorEnv.
+"""Moves per second of environments alone: every backend, and what else plays the same game.
 
-A move is a host's and an agent's choice together, of random players through ``VectorEnv.step``;
-ends, restarts from freshly drawn positions and observations are part of it. The backends take turns
-after every repeat, so that whatever else the machine does falls on all of them.
+A move is a host's and an agent's choice together, of uniformly random players, through
+``VectorEnv.step``; ends, restarts from freshly drawn positions and observations are part of it. The
+learner's actions are drawn beforehand.
 """
 
 from __future__ import annotations
 
-import statistics
-import time
+import importlib.util
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium
+import numpy as np
 import torch
+from gymnasium.vector import AutoresetMode
+from stable_baselines3.common.env_util import make_vec_env
 
 from resgym.kernels import BACKENDS
 
 ENV_ID = "resgym/HironakaHost-v0"
-BATCH_SIZES = (1, 64, 1024, 4096, 16384)
-SHAPES = ((3, 20), (5, 20), (10, 20), (3, 50), (10, 50))  # dimension and points, at 4,096 games
-GAMES = 4096
-ORIGINAL = 46_000  # the original's fused torch game at 4,096 games, d = 3, on two cores
-WARM_UP = 16
-
-Spread = dict[str, float]
+ACTIONS = 64  # batches of actions drawn beforehand
 
 
-def spread(rates: list[float]) -> Spread:
-    return {"median": statistics.median(rates), "min": min(rates), "max": max(rates)}
+def sizes(dimension: int, points: int) -> dict[str, Any]:
+    return {"dimension": dimension, "max_num_points": points, "opponent": "random"}
 
 
-class Played:
-    """A vector environment with actions drawn beforehand: the rate is the environment's alone."""
+def wait_for(device: str) -> None:
+    if device != "cpu":
+        torch.cuda.synchronize(device)
 
-    def __init__(self, num_envs: int, **options: Any) -> None:
-        self.env: Any = gymnasium.make_vec(ENV_ID, num_envs=num_envs, opponent="random", **options)
+
+class Vector:
+    """A vector environment made by ``gymnasium.make_vec``."""
+
+    def __init__(
+        self, games: int, device: str, threads: int | None, options: dict[str, Any]
+    ) -> None:
+        self.games, self.device, self.threads = games, device, threads
+        self.env: Any = gymnasium.make_vec(ENV_ID, num_envs=games, **options)
         self.env.reset(seed=0)
         number = int(self.env.single_action_space.n)
         generator = torch.Generator().manual_seed(0)
-        drawn = [torch.randint(number, (num_envs,), generator=generator) for _ in range(64)]
-        is_tensor = getattr(self.env.unwrapped, "output", "numpy") == "torch"
-        self.actions = drawn if is_tensor else [actions.numpy() for actions in drawn]
-        self.steps = 0
-        for _ in range(WARM_UP):
-            self.step()
+        drawn = [torch.randint(number, (games,), generator=generator) for _ in range(ACTIONS)]
+        as_tensors = getattr(self.env.unwrapped, "output", "numpy") == "torch"
+        self.actions = [each.to(device) if as_tensors else each.numpy() for each in drawn]
+        self.played = 0
 
-    def step(self) -> None:
-        self.env.step(self.actions[self.steps % len(self.actions)])
-        self.steps += 1
+    def steps(self, number: int) -> None:
+        step, actions, played = self.env.step, self.actions, self.played
+        for index in range(played, played + number):
+            step(actions[index % ACTIONS])
+        self.played += number
 
-    def rate(self, seconds: float) -> float:
-        """Moves per second, over at least so many seconds."""
-        before, begin = self.steps, time.perf_counter()
-        while (elapsed := time.perf_counter() - begin) < seconds:
-            self.step()
-        return (self.steps - before) * self.env.num_envs / elapsed
+    def wait(self) -> None:
+        wait_for(self.device)
 
+    @property
+    def alive_points(self) -> float | None:
+        table = getattr(self.env.unwrapped, "table", None)
+        return None if table is None else float(table.state.count.float().mean())
 
-def side_by_side(players: dict[str, Played], repeats: int, seconds: float) -> dict[str, Spread]:
-    """The rates of several environments that take turns."""
-    rates: dict[str, list[float]] = {name: [] for name in players}
-    for _ in range(repeats):
-        for name, played in players.items():
-            rates[name].append(played.rate(seconds))
-    for played in players.values():
-        played.env.close()
-    return {name: spread(found) for name, found in rates.items()}
-
-
-def backends() -> list[str]:
-    """Names of the backends that work on this CPU."""
-    found = []
-    for name in BACKENDS:
-        try:
-            if name != "auto":
-                Played(1, backend=name).env.close()
-                found.append(name)
-        except ValueError:
-            continue
-    return found
+    def close(self) -> None:
+        self.env.close()
 
 
 class Single:
-    """`gymnasium.make`: one game at a time, resets included."""
+    """``gymnasium.make``: one game, resets included, its wrappers too."""
 
-    def __init__(self) -> None:
-        self.env = gymnasium.make(ENV_ID, opponent="random")
+    games, device, threads, alive_points = 1, "cpu", 1, None
+
+    def __init__(self, options: dict[str, Any]) -> None:
+        self.env = gymnasium.make(ENV_ID, **options)
         self.env.reset(seed=0)
-        self.rate(0.1)
+        drawn = np.random.default_rng(0).integers(self.env.action_space.n, size=1024)  # type: ignore[attr-defined]
+        self.actions = drawn.tolist()
+        self.played = 0
 
-    def rate(self, seconds: float) -> float:
-        steps, begin = 0, time.perf_counter()
-        while (elapsed := time.perf_counter() - begin) < seconds:
-            _, _, terminated, truncated, _ = self.env.step(steps % 4)
-            steps += 1
+    def steps(self, number: int) -> None:
+        for index in range(self.played, self.played + number):
+            _, _, terminated, truncated, _ = self.env.step(self.actions[index % 1024])
             if terminated or truncated:
                 self.env.reset()
-        return steps / elapsed
+        self.played += number
+
+    def wait(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self.env.close()
 
 
-def by_games(repeats: int, seconds: float) -> dict[int, dict[str, Spread]]:
-    """Rates of all backends for several numbers of parallel games."""
-    return {
-        size: side_by_side(
-            {name: Played(size, backend=name) for name in backends()}, repeats, seconds
-        )
-        for size in BATCH_SIZES
-    }
+class Dummy:
+    """Stable-baselines3's ``DummyVecEnv`` of single environments."""
+
+    device, threads, alive_points = "cpu", 1, None
+
+    def __init__(self, games: int, options: dict[str, Any]) -> None:
+        self.games = games
+        self.env = make_vec_env(ENV_ID, n_envs=games, seed=0, env_kwargs=options)
+        self.env.reset()
+        number = self.env.action_space.n  # type: ignore[attr-defined]
+        self.actions = np.random.default_rng(0).integers(number, size=(ACTIONS, games))
+        self.played = 0
+
+    def steps(self, number: int) -> None:
+        for index in range(self.played, self.played + number):
+            self.env.step(self.actions[index % ACTIONS])
+        self.played += number
+
+    def wait(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self.env.close()
 
 
-def by_shape(repeats: int, seconds: float) -> dict[str, dict[str, Spread]]:
-    """Rates of all backends for several dimensions and numbers of points."""
-    return {
-        f"d = {dimension}, P = {points}": side_by_side(
-            {
-                name: Played(GAMES, backend=name, dimension=dimension, max_num_points=points)
-                for name in backends()
-            },
-            repeats,
-            seconds,
-        )
-        for dimension, points in SHAPES
-    }
+def backends(device: str) -> list[str]:
+    """Names of the backends that work on a device."""
+    found = []
+    for name in BACKENDS:
+        # On a CPU Triton can only be interpreted, which is for tests.
+        if name == "auto" or (name == "triton" and device == "cpu"):
+            continue
+        try:
+            gymnasium.make_vec(ENV_ID, num_envs=1, backend=name, device=device).close()
+        except ValueError:
+            continue
+        found.append(name)
+    return found
 
 
-def one_at_a_time(repeats: int, seconds: float) -> dict[str, Spread]:
-    """The same game as single environments, alone and under Gymnasium's SyncVectorEnv."""
-    single = Single()
-    rates = [single.rate(seconds) for _ in range(repeats)]
-    sync = {
-        f"SyncVectorEnv, {size} games": Played(size, vectorization_mode="sync")
-        for size in (64, 1024)
-    }
-    return {"gymnasium.make": spread(rates), **side_by_side(sync, repeats, seconds)}
+def largest_eager(dimension: int, points: int) -> int:
+    """Games up to which eager torch on a CPU is waited for: it compares all pairs of points."""
+    return 65_536 if dimension * points <= 60 else 16_384 if dimension * points <= 200 else 4_096
 
 
-def table(repeats: int = 5, seconds: float = 1.0) -> dict[str, Any]:
-    return {
-        "moves_per_second": by_games(repeats, seconds),
-        "by_shape": by_shape(repeats, seconds),
-        "one_at_a_time": one_at_a_time(repeats, seconds),
-        "threads": torch.get_num_threads(),
-    }
+def jax_subject(dimension: int, points: int, games: int) -> Any:
+    if importlib.util.find_spec("jax") is None:
+        raise ImportError("JAX is not installed (pip install 'jax[cpu]')")
+    from benchmarks.jax_step import Played
+
+    return Played(dimension, points, games)
 
 
-def formatted(result: dict[str, Any]) -> str:
-    lines = [
-        "environment, d = 3, 20 points, random players, restarts included, "
-        f"{result['threads']} threads: moves per second"
-    ]
-
-    def row(name: str, rates: Spread, ratio: float | None = None) -> str:
-        figures = "  ".join(f"{rates[key]:>12,.0f}" for key in ("median", "min", "max"))
-        return f"{name:32}  {figures}" + (f"  {ratio:>6.1f}x" if ratio is not None else "")
-
-    def block(title: str, rates: dict[str, Spread]) -> None:
-        torch_rate = rates["torch"]["median"]
-        for name, found in rates.items():
-            lines.append(row(f"{title}, {name}", found, found["median"] / torch_rate))
-
-    lines.append(f"{'':32}  {'median':>12}  {'min':>12}  {'max':>12}  {'torch':>7}")
-    for size, rates in result["moves_per_second"].items():
-        block(f"{int(size):,} games", rates)
-    lines.append(f"at {GAMES:,} games, by dimension and points")
-    for shape, rates in result["by_shape"].items():
-        block(shape, rates)
-    lines.append("one game at a time")
-    lines += [row(name, rates) for name, rates in result["one_at_a_time"].items()]
-    best = max(rates["median"] for rates in result["moves_per_second"][GAMES].values())
-    lines.append(
-        f"the best at {GAMES:,} games is {best / ORIGINAL:.0f} times the {ORIGINAL:,} of the "
-        "original's fused game"
-    )
-    return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    print(formatted(table()))
+def makers(
+    dimension: int, points: int, games: int, device: str, threads: tuple[int, ...]
+) -> list[tuple[str, Callable[[], Any]]]:
+    """What is measured for one size on one device, by name; threads follow a comma."""
+    options = sizes(dimension, points)
+    found: list[tuple[str, Callable[[], Any]]] = []
+    for name in backends(device):
+        if device == "cpu" and name == "torch" and games > largest_eager(dimension, points):
+            continue
+        for number in threads if device == "cpu" else threads[:1]:
+            given = {**options, "backend": name, "device": device}
+            found.append(
+                (
+                    f"resgym {name}, {number}",
+                    lambda given=given, number=number: Vector(games, device, number, given),
+                )
+            )
+    if device != "cpu":
+        return found
+    if games == 1:
+        found.append(("gymnasium.make, 1", lambda: Single(options)))
+    if games <= 1024:
+        same_step = {"autoreset_mode": AutoresetMode.SAME_STEP}
+        sync = {**options, "vectorization_mode": "sync", "vector_kwargs": same_step}
+        found.append(("SyncVectorEnv, 1", lambda: Vector(games, "cpu", 1, sync)))
+        found.append(("SB3 DummyVecEnv, 1", lambda: Dummy(games, options)))
+    if games >= 256:
+        found.append(("plain JAX", lambda: jax_subject(dimension, points, games)))
+    return found

@@ -1,103 +1,182 @@
-"""Transitions per second of learning: DDQN on tensors beside SB3's DQN on single environments."""
+"""Rates with a policy of [256, 256], and with learning on top: DDQN beside SB3's DQN.
+
+With a policy: every action comes out of a forward pass and is then replaced by a uniformly random
+one, so that the positions are those of the environment's own rate. With training: a transition is
+also stored and one update of 256 transitions is made per parallel step; exploration stays at 0.1.
+"""
 
 from __future__ import annotations
 
-import statistics
-import time
 from collections.abc import Callable
 from typing import Any
 
 import gymnasium
+import numpy as np
 import torch
 from stable_baselines3 import DQN
 from stable_baselines3.common.env_util import make_vec_env
 
 import resgym  # noqa: F401  registers the environments
+from benchmarks.environment import ENV_ID, backends, largest_eager, sizes, wait_for
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.ddqn import DDQN
 
-GAMES, BATCH, NET_ARCH = 1024, 256, [256, 256]
-OPTIONS: dict[str, Any] = {"opponent": "choose_first", "reward": "step"}
-SHARED: dict[str, Any] = {
-    "batch_size": BATCH,
-    "buffer_size": 200_000,
-    "gradient_steps": 1,
-    "learning_starts": GAMES,
-    "policy_kwargs": {"net_arch": NET_ARCH},
-    "seed": 0,
-    "train_freq": 1,
-}
+BATCH, NET_ARCH, EXPLORATION = 256, [256, 256], 0.1
+LARGEST_STOCK = 1024  # games that SB3's DummyVecEnv is measured with
 
 
-def ddqn(rollout_precision: str = "float32") -> DDQN:
-    games = gymnasium.make_vec("resgym/HironakaHost-v0", num_envs=GAMES, **OPTIONS)
+def shared(games: int, device: str) -> dict[str, Any]:
+    return {
+        "batch_size": BATCH,
+        "buffer_size": max(100_000, 4 * games),
+        "device": device,
+        "gradient_steps": 1,
+        "learning_starts": games,
+        "policy_kwargs": {"net_arch": NET_ARCH},
+        "seed": 0,
+        "train_freq": 1,
+    }
+
+
+def ddqn(games: int, device: str, options: dict[str, Any], **arguments: Any) -> DDQN:
+    env = gymnasium.make_vec(ENV_ID, num_envs=games, device=device, **options)
     return DDQN(
         "HostPolicy",
-        TensorVecEnv(games),
-        rollout_precision=rollout_precision,
-        device="cpu",
-        **SHARED,
+        TensorVecEnv(env),
+        exploration_rate=EXPLORATION,
+        **{**shared(games, device), **arguments},
     )
 
 
-def stock_dqn(num_envs: int) -> DQN:
-    games = make_vec_env("resgym/HironakaHost-v0", n_envs=num_envs, env_kwargs=OPTIONS)
-    return DQN("MlpPolicy", games, target_update_interval=10_000, device="cpu", **SHARED)
+def stock_dqn(games: int, options: dict[str, Any]) -> DQN:
+    env = make_vec_env(ENV_ID, n_envs=games, seed=0, env_kwargs=options)
+    return DQN(
+        "MlpPolicy",
+        env,
+        target_update_interval=10_000,
+        exploration_initial_eps=EXPLORATION,
+        exploration_final_eps=EXPLORATION,
+        **shared(games, "cpu"),
+    )
 
 
-def learning_rates(
-    make: Callable[[], Any], repeats: int = 5, seconds: float = 3.0
-) -> dict[str, float]:
-    """Median, least and greatest transitions per second of `learn`, after a warm-up.
+class WithPolicy:
+    """A vector environment whose actions pass through DDQN's network."""
 
-    One update of `BATCH` transitions per parallel step, in every algorithm.
-    """
-    model = make()
-    model.learn(4 * GAMES, log_interval=10**9)
-    rates = []
-    for _ in range(repeats):
-        transitions, begin = 0, time.perf_counter()
-        while (elapsed := time.perf_counter() - begin) < seconds:
-            before = model.num_timesteps
-            model.learn(8 * GAMES, log_interval=10**9, reset_num_timesteps=False)
-            transitions += model.num_timesteps - before
-        rates.append(transitions / elapsed)
-    model.env.close()
-    return {"median": statistics.median(rates), "min": min(rates), "max": max(rates)}
+    alive_points = None
 
+    def __init__(self, games: int, device: str, threads: int, options: dict[str, Any]) -> None:
+        self.games, self.device, self.threads = games, device, threads
+        self.model = ddqn(games, device, options)
+        self.env: Any = self.model.env
+        self.env.seed(0)
+        self.observation = self.env.reset_tensors()
+        self.generator = torch.Generator(device=device).manual_seed(0)
 
-def table(repeats: int = 5, seconds: float = 3.0) -> dict[str, Any]:
-    """Rates of all learners from one run, and the ratio to stock DQN."""
-    rows = {
-        "DDQN": learning_rates(ddqn, repeats, seconds),
-        "DDQN, rollouts in bfloat16": learning_rates(lambda: ddqn("bfloat16"), repeats, seconds),
-        "SB3 DQN, DummyVecEnv": learning_rates(lambda: stock_dqn(GAMES), repeats, seconds),
-    }
-    stock = rows["SB3 DQN, DummyVecEnv"]["median"]
-    for row in rows.values():
-        row["times_stock"] = row["median"] / stock
-    return {
-        "games": GAMES,
-        "batch_size": BATCH,
-        "net_arch": NET_ARCH,
-        "threads": torch.get_num_threads(),
-        "transitions_per_second": rows,
-    }
+    def steps(self, number: int) -> None:
+        with torch.no_grad():
+            for _ in range(number):
+                greedy = self.model.q_net(self.observation).argmax(dim=1)
+                actions = greedy.random_(self.model.num_actions, generator=self.generator)
+                self.observation = self.env.step_tensors(actions)[0]
+
+    def wait(self) -> None:
+        wait_for(self.device)
+
+    def close(self) -> None:
+        self.env.close()
 
 
-def formatted(result: dict[str, Any]) -> str:
-    lines = [
-        f"learning, {result['games']} games, one update of {result['batch_size']} per parallel "
-        f"move, {result['net_arch']}, {result['threads']} threads: transitions per second",
-        f"{'':28}  {'median':>10}  {'min':>10}  {'max':>10}  {'ratio':>7}",
-    ]
-    for name, row in result["transitions_per_second"].items():
-        lines.append(
-            f"{name:28}  {row['median']:>10,.0f}  {row['min']:>10,.0f}  {row['max']:>10,.0f}  "
-            f"{row['times_stock']:>6.1f}x"
-        )
-    return "\n".join(lines)
+class StockWithPolicy:
+    """``DummyVecEnv`` and the forward pass of SB3's DQN."""
+
+    device, threads, alive_points = "cpu", 1, None
+
+    def __init__(self, games: int, options: dict[str, Any]) -> None:
+        self.games = games
+        self.model = stock_dqn(games, options)
+        self.env: Any = self.model.env
+        self.observation = self.env.reset()
+        self.generator = np.random.default_rng(0)
+
+    def steps(self, number: int) -> None:
+        for _ in range(number):
+            greedy, _ = self.model.predict(self.observation, deterministic=True)
+            actions = self.generator.integers(self.env.action_space.n, size=greedy.shape)
+            self.observation = self.env.step(actions)[0]
+
+    def wait(self) -> None:
+        pass
+
+    def close(self) -> None:
+        self.env.close()
 
 
-if __name__ == "__main__":
-    print(formatted(table()))
+class Learning:
+    """`learn` of an algorithm; one call per repeat, so its small overhead counts."""
+
+    alive_points = None
+
+    def __init__(self, model: Any, device: str, threads: int) -> None:
+        self.model, self.device, self.threads = model, device, threads
+        self.games = model.n_envs
+
+    def steps(self, number: int) -> None:
+        self.model.learn(number * self.games, log_interval=1 << 40, reset_num_timesteps=False)
+
+    def wait(self) -> None:
+        wait_for(self.device)
+
+    def close(self) -> None:
+        self.model.env.close()
+
+
+def policy_makers(
+    dimension: int, points: int, games: int, device: str, threads: tuple[int, ...]
+) -> list[tuple[str, Callable[[], Any]]]:
+    options = sizes(dimension, points)
+    found: list[tuple[str, Callable[[], Any]]] = []
+    for name in backends(device):
+        if device == "cpu" and name == "torch" and games > largest_eager(dimension, points):
+            continue
+        for number in threads if device == "cpu" else threads[:1]:
+            given = {**options, "backend": name}
+            found.append(
+                (
+                    f"resgym {name}, {number}",
+                    lambda given=given, number=number: WithPolicy(games, device, number, given),
+                )
+            )
+    if device == "cpu" and games <= LARGEST_STOCK:
+        found.append(("SB3 DQN, DummyVecEnv, 1", lambda: StockWithPolicy(games, options)))
+    return found
+
+
+def training_makers(
+    dimension: int, points: int, games: int, device: str, threads: tuple[int, ...]
+) -> list[tuple[str, Callable[[], Any]]]:
+    options = sizes(dimension, points)
+    found: list[tuple[str, Callable[[], Any]]] = []
+
+    def learning(name: str, number: int, **arguments: Any) -> Callable[[], Any]:
+        given = {**options, "backend": name}
+        return lambda: Learning(ddqn(games, device, given, **arguments), device, number)
+
+    names = backends(device)
+    for name in names:
+        if device == "cpu" and name == "torch" and games > largest_eager(dimension, points):
+            continue
+        for number in threads if device == "cpu" else threads[:1]:
+            found.append((f"DDQN {name}, {number}", learning(name, number)))
+    best = "numba" if "numba" in names else names[-1]
+    if device == "cpu":
+        half = learning(best, 1, rollout_precision="bfloat16")
+        found.append((f"DDQN {best} bfloat16 rollouts, 1", half))
+        if games <= LARGEST_STOCK:
+            found.append(
+                (
+                    "SB3 DQN, DummyVecEnv, 1",
+                    lambda: Learning(stock_dqn(games, options), device, 1),
+                )
+            )
+    return found

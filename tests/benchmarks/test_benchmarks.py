@@ -1,0 +1,294 @@
+"""The benchmark programs: what they measure, keep, refuse and show. No figure is judged here."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+from benchmarks import environment, measure, report, results, run, training
+
+ROOT = Path(__file__).resolve().parents[2]
+SHORT = ["--repeats", "2", "--seconds", "0.001", "--threads", "1", "--devices", "cpu"]
+
+
+class Clock:
+    """A subject whose every parallel step takes a second of a clock that the test owns."""
+
+    games, device, threads, alive_points = 10, "cpu", 1, None
+
+    def __init__(self, clock, seconds=1.0, games=10):
+        self.clock, self.seconds, self.games, self.closed = clock, seconds, games, False
+        self.calls = []
+
+    def steps(self, number):
+        self.calls.append(number)
+        self.clock[0] += number * self.seconds
+
+    def wait(self):
+        pass
+
+    def close(self):
+        self.closed = True
+
+
+def test_a_rate_is_moves_over_seconds(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(measure.time, "perf_counter", lambda: clock[0])
+    slow, quick = Clock(clock), Clock(clock, seconds=0.125, games=3)
+    makers = [("slow", lambda: slow), ("quick", lambda: quick)]
+    said = []
+    found, absent, about = measure.side_by_side(makers, 3, 4.0, said.append)
+    assert found["slow"].rates == [10.0] * 3
+    assert found["quick"].rates == [24.0] * 3
+    assert found["slow"].warm_up_seconds == 1.0
+    assert slow.calls[-3:] == [4] * 3
+    assert quick.calls[-3:] == [32] * 3
+    assert not absent
+    assert about["slow"] == {"device": "cpu", "threads": 1}
+    assert slow.closed
+    assert quick.closed
+    # They take turns: neither is measured twice in a row.
+    repeats = [text.split(":")[0] for text in said if "repeat" in text]
+    assert repeats == ["slow", "quick"] * 3
+
+
+def test_what_cannot_be_made_is_named_and_the_rest_is_measured():
+    def missing():
+        raise ImportError("JAX is not installed\nmore")
+
+    clock = [0.0]
+    there = Clock(clock)
+    found, absent, _ = measure.side_by_side(
+        [("peer", missing), ("there", lambda: there)], 1, 1e-6, lambda _: None
+    )
+    assert [*found] == ["there"]
+    assert absent == {"peer": "JAX is not installed"}
+
+
+def test_subjects_are_closed_after_an_error():
+    clock = [0.0]
+    there = Clock(clock)
+
+    def broken():
+        raise RuntimeError("out of memory")
+
+    with pytest.raises(RuntimeError, match="out of memory"):
+        measure.side_by_side([("a", lambda: there), ("b", broken)], 1, 1e-6, lambda _: None)
+    assert there.closed
+
+
+def test_every_environment_makes_the_moves_that_are_counted():
+    threads = torch.get_num_threads()
+    makers = dict(environment.makers(3, 6, 1, "cpu", (threads,)))
+    names = {name.partition(",")[0] for name in makers}
+    assert names >= {"resgym torch", "gymnasium.make", "SyncVectorEnv", "SB3 DummyVecEnv"}
+    for name, make in makers.items():
+        if name == "plain JAX":
+            continue
+        subject = make()
+        calls = []
+        step = subject.env.step
+        subject.env.step = lambda actions, step=step, calls=calls: calls.append(1) or step(actions)
+        subject.steps(7)
+        assert len(calls) == 7, name
+        subject.close()
+
+
+def test_sync_vector_env_resets_within_its_steps():
+    """Otherwise some of its steps would be resets, and no moves."""
+    makers = dict(environment.makers(3, 6, 2, "cpu", (1,)))
+    subject = makers["SyncVectorEnv, 1"]()
+    assert "same" in str(subject.env.metadata["autoreset_mode"]).lower()
+    subject.close()
+
+
+def test_learning_makes_an_update_per_parallel_step():
+    options = environment.sizes(3, 6)
+    for model in (training.ddqn(4, "cpu", options), training.stock_dqn(4, options)):
+        subject = training.Learning(model, "cpu", torch.get_num_threads())
+        subject.steps(5)
+        before = model.num_timesteps, model._n_updates
+        subject.steps(6)
+        assert model.num_timesteps - before[0] == 6 * 4
+        assert model._n_updates - before[1] == 6
+        assert model.exploration_rate == training.EXPLORATION
+        subject.close()
+
+
+def test_a_policy_is_asked_for_every_move():
+    subject = training.WithPolicy(4, "cpu", torch.get_num_threads(), environment.sizes(3, 6))
+    calls = []
+    subject.model.q_net.register_forward_hook(lambda *_: calls.append(1))
+    subject.steps(5)
+    assert len(calls) == 5
+    subject.close()
+
+
+def small(*more):
+    return ["--dimensions", "3", "--points", "5", "--games", "2", *SHORT, *more]
+
+
+def test_a_run_a_second_one_and_the_page(tmp_path, capsys):
+    file = tmp_path / "results.json"
+    first = small("--rates", "environment", "--subjects", "torch", "sync", "--json", str(file))
+    assert run.main(first) == 0
+    assert "resgym torch" in capsys.readouterr().out
+    content = results.read(file)
+    (case,) = [each for each in content["cases"] if each["subject"] == "resgym torch"]
+    assert case["median"] > 0
+    assert case["min"] <= case["median"] <= case["max"]
+    assert len(case["repeats"]) == 2
+    assert (case["dimension"], case["points"], case["games"], case["threads"]) == (3, 5, 2, 1)
+    assert 1 <= case["alive_points"] <= 5
+    assert {"cores", "processor"} <= content["machine"].keys()
+    assert {"numpy", "python", "torch"} <= content["versions"].keys()
+    assert content["sittings"][0]["seconds"] >= 0
+    # A second run adds other cases and replaces equal ones.
+    more = small("--rates", "environment", "training", "--subjects", "torch", "--json", str(file))
+    assert run.main(more) == 0
+    both = results.read(file)
+    assert len(both["sittings"]) == 2
+    subjects = [(each["rate"], each["subject"]) for each in both["cases"]]
+    assert sorted(subjects) == [
+        ("environment", "SyncVectorEnv"),
+        ("environment", "resgym torch"),
+        ("training", "DDQN torch"),
+    ]
+    new = next(each for each in both["cases"] if each["subject"] == "resgym torch")
+    assert new["repeats"] != case["repeats"]
+    # What is printed is on the page, and the page is then up to date.
+    page, picture = tmp_path / "page.md", tmp_path / "picture.svg"
+    page.write_text(f"before\n{report.BEGIN}\nold\n{report.END}\nafter\n")
+    shown = [str(file), "--page", str(page), "--picture", str(picture)]
+    assert report.main([*shown, "--check"]) == 1
+    assert not picture.exists()
+    assert report.main(shown) == 0
+    assert picture.stat().st_size > 1_000
+    text = page.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("after\n")
+    assert "old" not in text
+    assert results.machine()["processor"] in text
+    assert report.short(new["median"]) in text
+    assert report.main([*shown, "--check"]) == 0
+
+
+def test_results_of_another_commit_are_not_mixed_in(tmp_path, capsys):
+    file = tmp_path / "results.json"
+    arguments = small("--rates", "environment", "--subjects", "torch", "--json", str(file))
+    assert run.main(arguments) == 0
+    content = json.loads(file.read_text())
+    for name, other in (("commit", "0" * 40), ("machine", {"cores": 96}), ("settings", {})):
+        file.write_text(json.dumps({**content, name: other}))
+        before = file.read_bytes()
+        capsys.readouterr()
+        assert run.main(arguments) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert f"was measured with {name}" in line
+        assert file.read_bytes() == before
+
+
+def test_an_interrupted_run_keeps_what_it_has(tmp_path):
+    file = tmp_path / "results.json"
+    arguments = ["--rates", "environment", "--subjects", "torch", "--json", str(file)]
+    command = [sys.executable, "-m", "benchmarks.run", *small(*arguments)]
+    command[command.index("--games") + 1 : command.index("--games") + 2] = ["2", "3", "4"]
+    # Long enough for every size that the signal finds one of them at work.
+    command[command.index("--repeats") + 1] = "100"
+    command[command.index("--seconds") + 1] = "0.01"
+    process = subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    try:
+        limit = time.monotonic() + 60
+        while not file.exists() and process.poll() is None and time.monotonic() < limit:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert "stopped: " in errors
+    assert "Traceback" not in errors
+    assert results.read(file)["cases"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "field", "given"),
+    [
+        (["--games", "0"], "--games", "'0'"),
+        (["--games", "many"], "--games", "'many'"),
+        (["--dimensions", "11"], "--dimensions", "'11'"),
+        (["--points", "1"], "--points", "'1'"),
+        (["--seconds", "0"], "--seconds", "'0'"),
+        (["--seconds", "nan"], "--seconds", "'nan'"),
+        (["--repeats", "-1"], "--repeats", "'-1'"),
+        (["--threads", "0"], "--threads", "'0'"),
+        (["--rates", "everything"], "--rates", "'everything'"),
+        (["--devices", "abacus"], "--devices", "'abacus'"),
+        (["--subjects", "abacus"], "--subjects", "abacus"),
+        (["--json", "."], "results", "."),
+    ],
+)
+def test_bad_arguments(arguments, field, given, capsys):
+    try:
+        code = run.main(arguments)
+    except SystemExit as stop:
+        code = stop.code
+    assert code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert field in line
+    assert given in line
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [(None, "cannot be read"), ("{", "no JSON"), ("{}", "schema 1"), ('{"schema": 1}', "lacks")],
+)
+def test_bad_results(text, message, tmp_path, capsys):
+    file = tmp_path / "results.json"
+    if text is not None:
+        file.write_text(text)
+    assert report.main([str(file), "--print"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
+
+
+def test_a_list_measures_nothing(capsys):
+    assert run.main(["--list", "--devices", "cpu"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any("d = 10, P = 50, 65,536 games" in line for line in lines)
+    assert any(line.startswith("training") and "SB3 DQN" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("rate", "text"),
+    [
+        (0.5, "0.5"),
+        (7.0, "7.00"),
+        (999.4, "999"),
+        (1_234.0, "1.23 k"),
+        (99_960.0, "100 k"),
+        (999_700.0, "1.00 M"),
+        (45_600_000.0, "45.6 M"),
+        (3.2e9, "3.20 G"),
+    ],
+)
+def test_three_digits(rate, text):
+    assert report.short(rate) == text
+
+
+def test_the_page_shows_the_results_that_are_kept():
+    kept = ROOT / "docs" / "benchmarks.json"
+    if not kept.exists():
+        pytest.skip("no results are kept")
+    assert report.main([str(kept), "--check"]) == 0

@@ -19,7 +19,9 @@ from stable_baselines3.common.vec_env import VecNormalize
 from torch import Tensor
 
 from sb3_ext.common.checks import check_count, check_number
+from sb3_ext.common.memory import available_bytes, format_bytes
 from sb3_ext.common.n_step import n_step_return
+from sb3_ext.common.shared_observations import SharedObservationStore
 from sb3_ext.common.tensor_normalize import normalize_observation, normalize_reward
 from sb3_ext.common.transition_store import TransitionStore, transition_layout
 
@@ -81,12 +83,17 @@ class TensorReplayBuffer(ReplayBuffer):
         action_space: Space of one row's action.
         device: Where samples are returned.
         n_envs: Rows N that are added at a time.
-        optimize_memory_usage: Must be False: both observations of a transition are stored.
+        optimize_memory_usage: Store every observation once, see
+            `sb3_ext.common.shared_observations`: about half the memory, the same samples. SB3's
+            buffer loses final observations then, this one does not.
         handle_timeout_termination: True: a truncation is no termination. False: it is one.
         n_steps: Longest window of the n-step return, >= 1.
         gamma: Discount of one step, in [0, 1]. Required for n_steps > 1; without it `discounts`
             of the samples is None and SB3's algorithms use their own gamma.
         storage_device: Where transitions are kept; None: where the samples go.
+        final_share: With `optimize_memory_usage`: room for final observations in parts of the
+            capacity, in (0, 1]. One over the mean length of an episode is needed; the room grows
+            if it is too little.
         store_next_legal: Keep a `[T, N, A]` mask of the actions legal at the next observation.
         seed: Seed of the sampling, see `set_seed`.
 
@@ -109,17 +116,16 @@ class TensorReplayBuffer(ReplayBuffer):
         n_steps: int = 1,
         gamma: float | None = None,
         storage_device: torch.device | str | None = None,
+        final_share: float = 0.25,
         store_next_legal: bool = False,
         seed: int = 0,
     ) -> None:
         buffer_size = check_count("buffer_size", buffer_size)
         n_envs = check_count("n_envs", n_envs)
         n_steps = check_count("n_steps", n_steps)
-        if optimize_memory_usage:
-            raise ValueError(
-                "optimize_memory_usage: got True, TensorReplayBuffer stores both observations of a"
-                " transition and allows only False"
-            )
+        final_share = check_number("final_share", final_share, 0.0, 1.0)
+        if final_share == 0:
+            raise ValueError("final_share must lie in (0, 1], got 0.0")
         if gamma is None and n_steps > 1:
             raise ValueError(f"gamma: got None, n_steps={n_steps} needs a number in [0, 1]")
         if gamma is not None:
@@ -136,7 +142,8 @@ class TensorReplayBuffer(ReplayBuffer):
             buffer_size, observation_space, action_space, device, n_envs=n_envs
         )
         self.buffer_size = max(buffer_size // n_envs, 1)
-        self.optimize_memory_usage = False
+        self.optimize_memory_usage = bool(optimize_memory_usage)
+        self.final_share = final_share
         self.handle_timeout_termination = handle_timeout_termination
         self.n_steps = n_steps
         self.gamma = gamma
@@ -178,7 +185,26 @@ class TensorReplayBuffer(ReplayBuffer):
 
     def memory_bytes(self) -> int:
         """Memory of the full buffer, whether allocated yet or not."""
-        return self._store.capacity * self._store.bytes_per_transition
+        return self._store.total_bytes
+
+    @property
+    def is_allocated(self) -> bool:
+        """Whether the memory was reserved already."""
+        return bool(self._store.fields)
+
+    def memory_estimate(self) -> str:
+        """One line: how much memory the full buffer takes, and how much there is."""
+        available = available_bytes(self.storage_device)
+        there = "" if available is None else f", {format_bytes(available)} available"
+        return (
+            f"Replay buffer: {self._store.capacity:,} transitions of {self.bytes_per_transition:,}"
+            f" bytes, {format_bytes(self.memory_bytes())} on {self.storage_device}{there}"
+        )
+
+    def reset(self) -> None:
+        """Forget all transitions; the memory stays reserved."""
+        super().reset()
+        self._store.clear()
 
     def allocate(self) -> None:
         """Reserve the memory now rather than at the first transition; again is harmless.
@@ -236,8 +262,13 @@ class TensorReplayBuffer(ReplayBuffer):
         if next_legal is not None:
             entries["next_legal"] = next_legal
         entries = self._store.checked(entries)
-        if self.n_steps > 1 and self.num_transitions > 0:
-            self._store.fields["ended"][self.pos - 1].logical_or_(self._not_following(entries))
+        if (self.n_steps > 1 or self.optimize_memory_usage) and self.num_transitions > 0:
+            newest = (self.pos - 1) % self.buffer_size
+            differs = self._store.not_following(newest, entries)
+            self._store.make_room()
+            self._store.keep_reached(newest, differs)
+            if self.n_steps > 1:
+                self._store.fields["ended"][newest].logical_or_(differs)
         self._store.put(self.pos, entries)
         self.pos = (self.pos + 1) % self.buffer_size
         self.full = self.full or self.pos == 0
@@ -342,7 +373,8 @@ class TensorReplayBuffer(ReplayBuffer):
 
         Returns:
             Tensors `[slots in use, N, ...]` by field, views of the buffer (write them out before
-            adding more); and plain numbers that fit into JSON.
+            adding more); and plain numbers that fit into JSON. With `optimize_memory_usage` there
+            are `final_observations` `[M, ...]` and `newest_observations` `[N, ...]` too.
         """
         counters = {
             "num_slots": self.buffer_size,
@@ -351,6 +383,7 @@ class TensorReplayBuffer(ReplayBuffer):
             "full": self.full,
             "seed": self.seed,
             "num_batches_drawn": self.num_batches_drawn,
+            "optimize_memory_usage": self.optimize_memory_usage,
         }
         return self._store.filled(self.size()), counters
 
@@ -368,13 +401,20 @@ class TensorReplayBuffer(ReplayBuffer):
         for name, own in (("num_slots", self.buffer_size), ("n_envs", self.n_envs)):
             if counters[name] != own:
                 raise ValueError(f"replay buffer {name}: got {counters[name]}, need {own}")
+        shared = bool(counters.get("optimize_memory_usage", False))
+        if shared != self.optimize_memory_usage:
+            raise ValueError(
+                f"replay buffer optimize_memory_usage: got {shared}, need"
+                f" {self.optimize_memory_usage}"
+            )
         pos, full = int(counters["pos"]), bool(counters["full"])
         if not 0 <= pos < self.buffer_size:
             raise ValueError(
                 f"replay buffer pos: got {pos}, allowed are 0 to {self.buffer_size - 1}"
             )
         seed = _check_seed(int(counters["seed"]))
-        self._store.fill(tensors, self.buffer_size if full else pos)
+        newest = (pos - 1) % self.buffer_size
+        self._store.fill(tensors, self.buffer_size if full else pos, newest)
         self.pos, self.full = pos, full
         self.set_seed(seed)
         self.num_batches_drawn = int(counters["num_batches_drawn"])
@@ -397,28 +437,21 @@ class TensorReplayBuffer(ReplayBuffer):
             self._storage_device = get_device(self._storage_device)
         self._store = self._new_store()
         tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
-        self._store.fill(tensors, self.size())
+        self._store.fill(tensors, self.size(), (self.pos - 1) % self.buffer_size)
 
     # ------------------------------------------------------------------- internals
 
     def _new_store(self) -> TransitionStore:
         layout = transition_layout(self.observation_space, self.action_space, self.store_next_legal)
-        return TransitionStore(layout, self.buffer_size, self.n_envs, self.storage_device)
+        arguments = (layout, self.buffer_size, self.n_envs, self.storage_device)
+        if self.optimize_memory_usage:
+            return SharedObservationStore(*arguments, self.final_share)
+        return TransitionStore(*arguments)
 
     def _observation(self, name: str, index: Tensor) -> Observation:
         if isinstance(self.observation_space, spaces.Dict):
             return {key: self._store.take(f"{name}.{key}", index) for key in self.observation_space}
         return self._store.take(name, index)
-
-    def _not_following(self, entries: dict[str, Tensor]) -> Tensor:
-        """Rows `[N]` whose observation is not the one that the newest transition reached."""
-        differs = torch.zeros(self.n_envs, dtype=torch.bool, device=self.storage_device)
-        for name, value in entries.items():
-            if name.startswith("observations"):
-                reached = self._store.fields["next_" + name][self.pos - 1]
-                seen = value.to(reached.device, reached.dtype)
-                differs |= (seen != reached).flatten(1).any(dim=1)
-        return differs
 
     def _next_generator(self) -> torch.Generator:
         if self._generator is None:

@@ -3,7 +3,8 @@
 Every method of SB3 that `TensorOffPolicy` replaces, and why:
 
     OffPolicyAlgorithm._setup_model       a TensorReplayBuffer by default, with legal masks
-    OffPolicyAlgorithm._setup_learn       keeps the observation on the device, starts the clock
+    OffPolicyAlgorithm._setup_learn       keeps the observation on the device, starts the clock,
+                                          says how much memory the replay buffer will take
     OffPolicyAlgorithm.learn              number of updates, hooks, logs by time
     OffPolicyAlgorithm.collect_rollouts   a loop of tensors without a look at a single row
     OffPolicyAlgorithm._sample_action     one exploration rule for both loops

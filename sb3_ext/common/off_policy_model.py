@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.type_aliases import GymEnv, TrainFreq, TrainFrequencyUnit
 from stable_baselines3.common.utils import safe_mean
@@ -84,6 +85,12 @@ class OffPolicyModel(OffPolicyAlgorithm):
         if self._saved_random_state is not None:
             self._load_random_state(self._saved_random_state)
             self._saved_random_state = None
+
+    def _setup_learn(self, *args: Any, **kwargs: Any) -> tuple[int, BaseCallback]:
+        buffer = self.replay_buffer
+        if self.verbose >= 1 and isinstance(buffer, TensorReplayBuffer) and not buffer.is_allocated:
+            print(buffer.memory_estimate())
+        return super()._setup_learn(*args, **kwargs)
 
     def _find_legal_actions(self) -> None:
         """Settle who knows the legal actions, and make the replay buffer to match."""

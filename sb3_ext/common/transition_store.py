@@ -13,7 +13,7 @@ from torch import Tensor
 
 from sb3_ext.common.memory import available_bytes, format_bytes
 
-__all__ = ["Layout", "TransitionStore", "transition_layout"]
+__all__ = ["Layout", "TransitionStore", "layout_bytes", "transition_layout"]
 
 Layout = dict[str, tuple[tuple[int, ...], torch.dtype]]
 
@@ -30,6 +30,7 @@ class TransitionStore:
 
     def __init__(self, layout: Layout, num_slots: int, num_rows: int, device: torch.device) -> None:
         self.layout = layout
+        self.stored = layout
         self.num_slots = num_slots
         self.num_rows = num_rows
         self.device = device
@@ -38,7 +39,12 @@ class TransitionStore:
     @property
     def bytes_per_transition(self) -> int:
         """Memory of one transition."""
-        return sum(int(np.prod(shape)) * dtype.itemsize for shape, dtype in self.layout.values())
+        return layout_bytes(self.stored)
+
+    @property
+    def total_bytes(self) -> int:
+        """Memory of the full store."""
+        return self.capacity * self.bytes_per_transition
 
     @property
     def capacity(self) -> int:
@@ -53,7 +59,7 @@ class TransitionStore:
         """
         if self.fields:
             return
-        needed = self.capacity * self.bytes_per_transition
+        needed = self.total_bytes
         available = available_bytes(self.device)
         if available is not None and needed > available:
             raise ValueError(
@@ -64,10 +70,13 @@ class TransitionStore:
         # Not zeros: pages that were never written cost nothing, so a long buffer fills gradually.
         self.fields = {
             name: torch.empty(
-                (self.num_slots, self.num_rows, *shape), dtype=dtype, device=self.device
+                (self._slots(name), self.num_rows, *shape), dtype=dtype, device=self.device
             )
-            for name, (shape, dtype) in self.layout.items()
+            for name, (shape, dtype) in self.stored.items()
         }
+
+    def clear(self) -> None:
+        """Forget everything."""
 
     def move(self, device: torch.device) -> None:
         """Keep the tensors on another device."""
@@ -83,6 +92,26 @@ class TransitionStore:
         if entries.keys() != self.layout.keys():
             raise ValueError(f"transition: got {sorted(entries)}, need {sorted(self.layout)}")
         return {name: self._shaped(name, value) for name, value in entries.items()}
+
+    def reached(self, name: str, slot: int) -> Tensor:
+        """What the transitions of a slot led to, `[N, *shape]`, of an observation field."""
+        return self.fields["next_" + name][slot]
+
+    def not_following(self, slot: int, checked: Mapping[str, Tensor]) -> Tensor:
+        """Rows `[N]` bool whose observation is not the one that a slot's transition reached."""
+        differs = torch.zeros(self.num_rows, dtype=torch.bool, device=self.device)
+        for name, value in checked.items():
+            if name.startswith("observations"):
+                reached = self.reached(name, slot)
+                seen = value.to(reached.device, reached.dtype)
+                differs |= (_bits(seen) != _bits(reached)).flatten(1).any(dim=1)
+        return differs
+
+    def make_room(self) -> None:
+        """Called before `keep_reached`; there is room here."""
+
+    def keep_reached(self, slot: int, differs: Tensor) -> None:
+        """Called with `not_following` before the next transition is put; all is kept here."""
 
     def put(self, slot: int, checked: Mapping[str, Tensor]) -> None:
         """Copy what `checked` returned into a slot, cast to the fields' dtypes."""
@@ -102,8 +131,13 @@ class TransitionStore:
         """Views of the first slots of every field; empty before `allocate`."""
         return {name: value[:num_slots] for name, value in self.fields.items()}
 
-    def fill(self, fields: Mapping[str, Tensor], num_slots: int) -> None:
+    def fill(self, fields: Mapping[str, Tensor], num_slots: int, newest: int) -> None:
         """Copy fields as `filled` gave them into the first slots.
+
+        Args:
+            fields: What `filled` returned.
+            num_slots: Slots in use.
+            newest: The slot that was put last.
 
         Raises:
             ValueError: A field is missing, unknown, or of another shape or dtype.
@@ -112,16 +146,23 @@ class TransitionStore:
             return
         if fields.keys() != self.layout.keys():
             raise ValueError(f"replay buffer: got {sorted(fields)}, need {sorted(self.layout)}")
-        for name, (shape, dtype) in self.layout.items():
+        self._check_shapes(fields, num_slots)
+        self.allocate()
+        for name, value in fields.items():
+            self.fields[name][:num_slots].copy_(value)
+
+    def _slots(self, name: str) -> int:
+        """Slots that are allocated for a field."""
+        return self.num_slots
+
+    def _check_shapes(self, fields: Mapping[str, Tensor], num_slots: int) -> None:
+        for name, (shape, dtype) in self.stored.items():
             need, value = (num_slots, self.num_rows, *shape), fields[name]
             if tuple(value.shape) != need or value.dtype != dtype:
                 raise ValueError(
                     f"replay buffer field {name}: got shape {tuple(value.shape)} {value.dtype},"
                     f" need {need} {dtype}"
                 )
-        self.allocate()
-        for name, value in fields.items():
-            self.fields[name][:num_slots].copy_(value)
 
     def _shaped(self, name: str, value: Tensor) -> Tensor:
         need = (self.num_rows, *self.layout[name][0])
@@ -160,6 +201,18 @@ def transition_layout(
     if next_legal and isinstance(action_space, spaces.Discrete):
         layout["next_legal"] = ((int(action_space.n),), torch.bool)
     return layout
+
+
+def layout_bytes(layout: Layout) -> int:
+    """Memory of one entry of every field."""
+    return sum(int(np.prod(shape)) * dtype.itemsize for shape, dtype in layout.values())
+
+
+def _bits(value: Tensor) -> Tensor:
+    """Floats as integers of the same bits: -0.0 is not 0.0 then, and a NaN is itself."""
+    if not value.is_floating_point():
+        return value
+    return value.view({8: torch.int64, 4: torch.int32, 2: torch.int16}[value.dtype.itemsize])
 
 
 def _dtype(space: spaces.Space) -> torch.dtype:

@@ -58,7 +58,8 @@ class DDQN(QLearning):
         gradient_steps: Updates in a block; -1: as many as transitions were collected for it.
         replay_buffer_class: None: `TensorReplayBuffer`.
         replay_buffer_kwargs: Arguments of it.
-        optimize_memory_usage: As in SB3; not with `TensorReplayBuffer`.
+        optimize_memory_usage: Store every observation once: about half the memory, the same
+            batches (`TensorReplayBuffer`; `final_share` is among `replay_buffer_kwargs`).
         n_steps: Rewards summed before the value is bootstrapped.
         target_update_interval: Distance of target updates, in `target_update_unit`.
         exploration_fraction: With the two below, SB3's linear fall of the exploration rate over

@@ -77,6 +77,9 @@ MODELS: dict[str, Callable[[], Any]] = {
     "monitored": lambda: make_model(VecMonitor(TensorVecEnv(ToyVectorEnv(8)))),
     "host": lambda: make_model(game("resgym/HironakaHost-v0"), policy="HostPolicy"),
     "agent": lambda: make_model(game("resgym/HironakaAgent-v0"), policy="AgentPolicy"),
+    "observations stored once": lambda: make_model(
+        TensorVecEnv(MaskedToy(8)), n_steps=3, optimize_memory_usage=True, buffer_size=200
+    ),
     "stock DQN": lambda: scheduled_stock(DQN),
     "stock QRDQN": lambda: scheduled_stock(QRDQN),
 }

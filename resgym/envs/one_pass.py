@@ -118,8 +118,14 @@ def _keep(env: TensorVectorEnv, done: Played | Started) -> None:
 
 
 def _giver(env: TensorVectorEnv) -> Callable[[Any], Any]:
-    """What makes the environment's output of an array."""
-    return (lambda array: array) if env.output == "numpy" else torch.from_numpy
+    """What makes the environment's output of an array, or of a tensor on its device."""
+    if env.output == "numpy":
+        return lambda given: given.cpu().numpy() if isinstance(given, torch.Tensor) else given
+    return lambda given: given if isinstance(given, torch.Tensor) else torch.from_numpy(given)
+
+
+def _copy(given: Any) -> Any:
+    return given.clone() if isinstance(given, torch.Tensor) else given.copy()
 
 
 def _results(env: TensorVectorEnv, played: Played) -> Result:
@@ -133,7 +139,7 @@ def _results(env: TensorVectorEnv, played: Played) -> Result:
         info["_episode"] = give(played.ended)
         if played.final_points is not None:
             final = env._observation(give(played.final_points), give(played.final_coords))
-            info["final_obs"], info["_final_obs"] = final, give(played.ended.copy())
+            info["final_obs"], info["_final_obs"] = final, give(_copy(played.ended))
     if played.rewards is not None:
         info["rewards"] = give(played.rewards)
     return (

@@ -14,13 +14,9 @@ from resgym.kernels.compiled_players import answer_set, name_set
 from resgym.kernels.compiled_random import absorb, episode_key
 from resgym.kernels.compiled_rules import draw_start, observe_position, play_move, set_of_row
 
-__all__ = ["MODES", "ON_ILLEGAL", "REWARDS", "SEATS", "any_refused", "start_rows", "step_rows"]
+__all__ = ["any_refused", "start_rows", "step_rows"]
 
-SEATS = ("host", "agent", "both")
-REWARDS = ("terminal", "step", "survival", "points")
-ON_ILLEGAL = ("error", "noop", "penalty", "terminate")
-MODES = ("SAME_STEP", "NEXT_STEP", "DISABLED")
-
+# Indices in the tuples of `resgym.kernels.step`.
 _HOST_SEAT, _AGENT_SEAT, _BOTH_SEATS = range(3)
 _TERMINAL, _STEP, _SURVIVAL, _POINTS = range(4)
 _ERROR, _NOOP, _PENALTY, _TERMINATE = range(4)

@@ -1,7 +1,8 @@
 """Chooses the implementation of the hot operations by name and device.
 
 Every backend offers the same three pure functions; ``torch`` is the reference and the others are
-tested bit-equal to it. ``numba`` (``pip install 'resgym[fast]'``) compiles them for the CPU.
+tested bit-equal to it. ``numba`` (``pip install 'resgym[fast]'``) compiles them for the CPU,
+``triton`` (``pip install 'resgym[gpu]'``) for CUDA.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from resgym.kernels.step import Fields, Played, Started, StepPlan
 
 __all__ = ["BACKENDS", "Backend", "host_actions", "resolve_backend"]
 
-BACKENDS = ("auto", "torch", "numba")
+BACKENDS = ("auto", "torch", "numba", "triton")
 
 
 @dataclass(frozen=True)
@@ -57,16 +58,8 @@ def _numba() -> Backend | str:
     """The compiled backend, or why there is none."""
     try:
         from resgym.kernels import numba_backend, numba_step
-    except ModuleNotFoundError as error:
-        return str(error)
-    except Exception as error:  # numba is there but refuses to work, say with this NumPy
-        reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        warnings.warn(
-            f"backend 'numba' cannot be used, 'auto' is 'torch' ({reason})",
-            RuntimeWarning,
-            stacklevel=3,
-        )
-        return reason
+    except Exception as error:  # not there, or it refuses to work, say with this NumPy
+        return _line(error)
     return Backend(
         "numba",
         numba_backend.move,
@@ -77,11 +70,71 @@ def _numba() -> Backend | str:
     )
 
 
+@cache
+def _triton() -> Backend | str:
+    """The backend of Triton kernels, or why there is none."""
+    try:
+        from resgym.kernels import triton_backend, triton_step
+    except Exception as error:
+        return _line(error)
+    return Backend(
+        "triton",
+        triton_backend.move,
+        triton_backend.random_starts,
+        triton_backend.observe_points,
+        triton_step.play_step,
+        triton_step.play_start,
+    )
+
+
+@cache
+def _triton_fault(device: torch.device) -> str | None:
+    """Why the kernels do not work on a device: they are tried on a small batch."""
+    from resgym.kernels import triton_backend
+
+    spec = GameSpec(2, 3)
+    try:
+        rng = RowRandom(torch.arange(9, device=device))
+        found = triton_backend.random_starts(spec, rng)
+        wanted = random_starts(spec, rng)
+        right = torch.equal(found.points, wanted.points) and torch.equal(found.count, wanted.count)
+    except Exception as error:
+        return _line(error)
+    return None if right else "its results are wrong on this device"
+
+
+def _line(error: Exception) -> str:
+    """The first line of an error."""
+    return f"{type(error).__name__}: {error}".splitlines()[0]
+
+
+@cache
+def _warn(message: str) -> None:
+    """Warns once a process about each way in which 'auto' is not what it could be."""
+    warnings.warn(message, RuntimeWarning, stacklevel=4)
+
+
+def _triton_problem(device: torch.device, spec: GameSpec) -> str | None:
+    """Why the Triton kernels cannot play a game on a device, or None."""
+    backend = _triton()
+    if not isinstance(backend, Backend):
+        return f"needs Triton (pip install 'resgym[gpu]'): {backend}"
+    from resgym.kernels.triton_launch import INTERPRETED, MAX_NUM_POINTS
+
+    if device.type != "cuda" and not (device.type == "cpu" and INTERPRETED):
+        return f"runs on cuda, got device {str(device)!r}"
+    if spec.max_num_points > MAX_NUM_POINTS:
+        return f"plays max_num_points up to {MAX_NUM_POINTS}, got {spec.max_num_points}"
+    fault = _triton_fault(device)
+    return None if fault is None else f"does not work on {str(device)!r}: {fault}"
+
+
 def resolve_backend(name: str, device: torch.device, spec: GameSpec) -> Backend:
     """The backend of a name.
 
     Args:
-        name: ``auto`` takes the fastest that works for the device and the game.
+        name: ``auto`` takes the fastest that works for the device and the game, and warns once if
+            that is the reference where a faster one could be had.
         device: where the states live.
         spec: the game.
 
@@ -91,16 +144,33 @@ def resolve_backend(name: str, device: torch.device, spec: GameSpec) -> Backend:
     """
     if name not in BACKENDS:
         raise ValueError(f"backend must be one of {list(BACKENDS)}, got {name!r}")
-    if name == "torch" or (name == "auto" and device.type != "cpu"):
-        return _TORCH
+    if name == "auto":
+        name = {"cpu": "numba", "cuda": "triton"}.get(device.type, "torch")
+        problem = _problem(name, device, spec)
+        if problem is not None:
+            _warn(f"backend 'auto' is 'torch': {name!r} {problem}")
+            name = "torch"
+    else:
+        problem = _problem(name, device, spec)
+        if problem is not None:
+            raise ValueError(f"backend {name!r} {problem}")
+    backend = {"numba": _numba, "triton": _triton}.get(name, lambda: _TORCH)()
+    assert isinstance(backend, Backend)
+    return backend
+
+
+def _problem(name: str, device: torch.device, spec: GameSpec) -> str | None:
+    """Why a backend cannot play a game on a device, or None."""
+    if name == "triton":
+        return _triton_problem(device, spec)
+    if name != "numba":
+        return None
     if device.type != "cpu":
-        raise ValueError(f"backend 'numba' runs on the cpu, got device {str(device)!r}")
+        return f"runs on the cpu, got device {str(device)!r}"
     numba = _numba()
     if isinstance(numba, Backend):
-        return numba
-    if name == "auto":
-        return _TORCH
-    raise ValueError(f"backend 'numba' needs numba (pip install 'resgym[fast]'): {numba}")
+        return None
+    return f"needs numba (pip install 'resgym[fast]'): {numba}"
 
 
 def host_actions(name: str | None, state: GameState, rng: RowRandom) -> Tensor | None:

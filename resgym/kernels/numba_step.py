@@ -11,22 +11,23 @@ import torch
 from torch import Tensor
 
 from resgym.kernels.compiled_players import AGENTS, HOSTS
-from resgym.kernels.compiled_step import (
+from resgym.kernels.compiled_step import any_refused, start_rows, step_rows
+from resgym.kernels.numba_backend import set_numbers
+from resgym.kernels.step import (
     MODES,
+    NO_LIMIT,
     ON_ILLEGAL,
     REWARDS,
     SEATS,
-    any_refused,
-    start_rows,
-    step_rows,
+    Fields,
+    Played,
+    Started,
+    StepPlan,
 )
-from resgym.kernels.numba_backend import set_numbers
-from resgym.kernels.step import Fields, Played, Started, StepPlan
 from resgym.kernels.threads import share_rows
 
 __all__ = ["play_start", "play_step"]
 
-_NO_LIMIT = 2**62
 _FLOAT = np.dtype(np.float32)
 
 _UNROLLED = (3,)
@@ -96,7 +97,7 @@ def _settings(plan: StepPlan) -> _Settings | None:
     dims = (0,) * spec.dimension if spec.dimension in _UNROLLED else np.zeros(spec.dimension, int)
     seat, opponent = SEATS.index(plan.seat), opponents.index(plan.opponent)
     on_illegal, mode = ON_ILLEGAL.index(plan.invalid_action), MODES.index(plan.autoreset_mode)
-    limit = _NO_LIMIT if plan.max_episode_steps is None else plan.max_episode_steps
+    limit = NO_LIMIT if plan.max_episode_steps is None else plan.max_episode_steps
     shown = (
         plan.scale_observation,
         starts.max_num_points,

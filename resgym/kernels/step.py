@@ -11,9 +11,29 @@ from typing import Any, Literal, NamedTuple
 
 from resgym.game.spec import GameSpec
 
-__all__ = ["Fields", "Played", "Seat", "Started", "StepPlan"]
+__all__ = [
+    "MODES",
+    "NO_LIMIT",
+    "ON_ILLEGAL",
+    "REWARDS",
+    "SEATS",
+    "Fields",
+    "Played",
+    "Seat",
+    "Started",
+    "StepPlan",
+]
 
 Seat = Literal["host", "agent", "both"]
+
+# What a fused kernel knows; it takes the index.
+SEATS = ("host", "agent", "both")
+REWARDS = ("terminal", "step", "survival", "points")
+ON_ILLEGAL = ("error", "noop", "penalty", "terminate")
+MODES = ("SAME_STEP", "NEXT_STEP", "DISABLED")
+
+NO_LIMIT = 2**62
+"""Stands for no limit of steps."""
 
 
 class StepPlan(NamedTuple):

@@ -1,7 +1,8 @@
-"""Which backend a name stands for, with and without numba."""
+"""Which backend a name stands for, with and without numba and Triton."""
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from collections.abc import Iterator
 from types import ModuleType
@@ -11,7 +12,8 @@ import pytest
 import torch
 
 from resgym.envs import HironakaVectorEnv
-from resgym.game import GameSpec
+from resgym.envs.table import Table
+from resgym.game import GameSpec, GameState, RowRandom
 from resgym.kernels import dispatch, host_actions, resolve_backend
 from resgym.players import make_host
 
@@ -40,12 +42,46 @@ def _without(monkeypatch: pytest.MonkeyPatch, instead: ModuleType | None) -> Ite
     monkeypatch.setitem(sys.modules, "numba", instead)
     for name in list(sys.modules):
         module, _, last = name.rpartition(".")
-        if module == "resgym.kernels" and last not in ("dispatch", "step"):
+        if module == "resgym.kernels" and last not in ("dispatch", "step") and "triton" not in last:
             monkeypatch.delitem(sys.modules, name)
             monkeypatch.delattr(name, raising=False)
-    dispatch._numba.cache_clear()
+    _forget()
     yield
-    dispatch._numba.cache_clear()
+    _forget()
+
+
+def _forget() -> None:
+    """What was found out about the machine, and what was warned of."""
+    for known in (dispatch._numba, dispatch._triton, dispatch._triton_fault, dispatch._warn):
+        known.cache_clear()
+
+
+@pytest.fixture
+def without_triton(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """As if Triton were not installed: its import fails."""
+    monkeypatch.setitem(sys.modules, "triton", None)
+    for name in list(sys.modules):
+        package, _, last = name.rpartition(".")
+        if package == "resgym.kernels" and last.startswith("triton_"):
+            monkeypatch.delitem(sys.modules, name)
+            monkeypatch.delattr(sys.modules[package], last, raising=False)
+    _forget()
+    yield
+    _forget()
+
+
+@pytest.fixture
+def anew() -> Iterator[None]:
+    _forget()
+    yield
+    _forget()
+
+
+needs_triton = pytest.mark.skipif(
+    importlib.util.find_spec("triton") is None, reason="triton is not installed"
+)
+no_cuda = pytest.mark.skipif(torch.cuda.is_available(), reason="the kernels work here")
+CUDA = torch.device("cuda")
 
 
 def test_an_unknown_name() -> None:
@@ -67,14 +103,17 @@ def test_an_accelerator() -> None:
 
 
 @pytest.mark.usefixtures("without_numba")
-def test_without_numba(recwarn: pytest.WarningsRecorder) -> None:
-    assert resolve_backend("auto", CPU, SPEC).name == "torch"
-    assert not recwarn.list, "auto must fall back in silence"
+def test_without_numba() -> None:
+    with pytest.warns(RuntimeWarning, match=r"'auto' is 'torch': 'numba' needs .*\[fast\]") as seen:
+        names = [resolve_backend("auto", CPU, SPEC).name for _ in range(2)]
+    assert names == ["torch", "torch"]
+    assert len(seen) == 1, "it is said once"
     with pytest.raises(ValueError, match=r"backend 'numba' needs numba .*resgym\[fast\]") as error:
         resolve_backend("numba", CPU, SPEC)
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.filterwarnings("ignore:backend 'auto' is 'torch'")
 @pytest.mark.usefixtures("without_numba")
 def test_everything_is_played_without_numba() -> None:
     env = HironakaVectorEnv(4)
@@ -87,9 +126,73 @@ def test_everything_is_played_without_numba() -> None:
 
 @pytest.mark.usefixtures("with_a_broken_numba")
 def test_a_numba_that_does_not_work() -> None:
-    with pytest.warns(RuntimeWarning, match=r"'auto' is 'torch' .*needs NumPy") as record:
+    with pytest.warns(RuntimeWarning, match=r"'auto' is 'torch': .*needs NumPy") as record:
         names = [resolve_backend("auto", CPU, SPEC).name for _ in range(2)]
     assert names == ["torch", "torch"]
     assert len(record) == 1
     with pytest.raises(ValueError, match=r"backend 'numba' needs numba .*needs NumPy"):
         resolve_backend("numba", CPU, SPEC)
+
+
+@pytest.mark.usefixtures("without_triton")
+def test_without_triton() -> None:
+    with pytest.warns(RuntimeWarning, match=r"'auto' is 'torch': 'triton' needs .*\[gpu\]") as seen:
+        names = [resolve_backend("auto", CUDA, SPEC).name for _ in range(2)]
+    assert names == ["torch", "torch"]
+    assert len(seen) == 1
+    with pytest.raises(ValueError, match=r"backend 'triton' needs Triton .*resgym\[gpu\]") as error:
+        resolve_backend("triton", CUDA, SPEC)
+    assert "\n" not in str(error.value)
+
+
+@needs_triton
+def test_triton_on_a_device_that_it_does_not_know() -> None:
+    with pytest.raises(ValueError, match="backend 'triton' runs on cuda, got device 'cpu'"):
+        resolve_backend("triton", CPU, SPEC)
+    with pytest.raises(ValueError, match="backend 'triton' runs on cuda, got device 'meta'"):
+        Table(2, SPEC, torch.device("meta"), backend="triton")
+
+
+@needs_triton
+@pytest.mark.usefixtures("anew")
+def test_more_points_than_the_kernels_can_hold() -> None:
+    spec = GameSpec(max_num_points=65)
+    message = "plays max_num_points up to 64, got 65"
+    with pytest.warns(RuntimeWarning, match=f"'auto' is 'torch': 'triton' {message}"):
+        assert resolve_backend("auto", CUDA, spec).name == "torch"
+    with pytest.raises(ValueError, match=f"backend 'triton' {message}"):
+        resolve_backend("triton", CUDA, spec)
+
+
+@needs_triton
+@no_cuda
+@pytest.mark.usefixtures("anew")
+def test_a_device_on_which_the_kernels_fail() -> None:
+    """A torch without CUDA stands for any driver, compiler or cache that does not work."""
+    with pytest.warns(RuntimeWarning, match="'auto' is 'torch': 'triton' does not work on 'cuda'"):
+        assert resolve_backend("auto", CUDA, SPEC).name == "torch"
+    with pytest.raises(ValueError, match=r"backend 'triton' does not work on 'cuda': .+") as error:
+        resolve_backend("triton", CUDA, SPEC)
+    assert "\n" not in str(error.value)
+
+
+@needs_triton
+@pytest.mark.usefixtures("anew")
+def test_kernels_that_give_wrong_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    from resgym.kernels import triton_backend, triton_launch
+
+    monkeypatch.setattr(triton_launch, "INTERPRETED", True)
+    right = dispatch.random_starts
+    monkeypatch.setattr(triton_backend, "random_starts", right)
+    assert resolve_backend("triton", CPU, SPEC).name == "triton"
+
+    def wrong(spec: GameSpec, rng: RowRandom) -> GameState:
+        state = right(spec, rng)
+        points = state.points.clone()
+        points[-1, 0, 0] += 1
+        return GameState(points, state.count)
+
+    _forget()
+    monkeypatch.setattr(triton_backend, "random_starts", wrong)
+    with pytest.raises(ValueError, match=r"backend 'triton' does not work .*results are wrong"):
+        resolve_backend("triton", CPU, SPEC)

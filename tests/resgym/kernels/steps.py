@@ -1,0 +1,102 @@
+"""Whole steps of a backend beside the same steps of the reference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from gymnasium.vector import AutoresetMode
+
+
+def array(tree: Any) -> np.ndarray:
+    return tree.cpu().numpy() if isinstance(tree, torch.Tensor) else np.asarray(tree)
+
+
+def make(env_id: str, backend: str, num_envs: int = 6, **kwargs: Any) -> Any:
+    return gymnasium.make_vec(env_id, num_envs=num_envs, backend=backend, **kwargs)
+
+
+def leaves(tree: Any, name: str = "") -> dict[str, np.ndarray]:
+    """Everything in nested dicts, floats as integers: 0 and -0 differ, NaN equals itself."""
+    if isinstance(tree, tuple):
+        tree = dict(enumerate(tree))
+    if isinstance(tree, dict):
+        return {k: v for key in tree for k, v in leaves(tree[key], f"{name}/{key}").items()}
+    values = array(tree)
+    if values.dtype == np.float32:
+        values = values.view(np.int32)
+        name = f"{name} (float32)"
+    return {name: values}
+
+
+def assert_same(expected: Any, found: Any, where: str) -> None:
+    a, b = leaves(expected), leaves(found)
+    assert list(a) == list(b), where
+    for name in a:
+        assert a[name].dtype == b[name].dtype, f"{where}{name}"
+        assert a[name].shape == b[name].shape, f"{where}{name}"
+        assert np.array_equal(a[name], b[name]), f"{where}{name}"
+
+
+def as_dict(result: tuple[Any, ...]) -> dict[str, Any]:
+    names = ("observation", "reward", "terminated", "truncated", "info")
+    return dict(zip(names, result, strict=True))
+
+
+def actions_for(env: Any, step: int, illegal: bool) -> np.ndarray:
+    """Legal actions, or in some rows others, the same for the same masks."""
+    random = np.random.default_rng(step)
+    masks = array(env.action_masks())
+    chosen = np.array([random.choice(np.flatnonzero(m)) if m.any() else 0 for m in masks])
+    if illegal:
+        wild = random.integers(-3, masks.shape[1] + 3, len(chosen))
+        chosen = np.where(random.random(len(chosen)) < 0.3, wild, chosen)
+    return chosen.astype(np.int64)
+
+
+def play_both(
+    env_id: str,
+    steps: int = 60,
+    illegal: bool = False,
+    seed: int = 5,
+    fast: str = "numba",
+    **kwargs: Any,
+) -> dict[str, int]:
+    """Steps a backend and the reference side by side; returns how often what happened."""
+    torch_env, fast_env = make(env_id, "torch", **kwargs), make(env_id, fast, **kwargs)
+    seen = {"terminated": 0, "truncated": 0, "overflow": 0}
+    assert_same(torch_env.reset(seed=seed), fast_env.reset(seed=seed), "reset")
+    for step in range(steps):
+        ended = array(torch_env.unwrapped._ended)
+        if torch_env.unwrapped.autoreset_mode == AutoresetMode.DISABLED and ended.any():
+            options = {"reset_mask": ended}
+            assert_same(
+                torch_env.reset(options=options), fast_env.reset(options=options), f"{step} "
+            )
+        actions = actions_for(torch_env, step, illegal)
+        expected, found = as_dict(torch_env.step(actions)), as_dict(fast_env.step(actions))
+        assert_same(expected, found, f"step {step}: ")
+        assert_same(
+            torch_env.unwrapped.state_dict(), fast_env.unwrapped.state_dict(), f"after {step}: "
+        )
+        for name in ("terminated", "truncated"):
+            seen[name] += int(expected[name].sum())
+        seen["overflow"] += int(expected["info"]["overflow"].sum())
+    return seen
+
+
+@pytest.fixture
+def only_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails a test in which the compiled environment takes a step in parts."""
+    from resgym.envs.autoreset import TensorVectorEnv
+
+    in_parts = TensorVectorEnv._step_in_parts
+
+    def guarded(self: Any, values: Any, actions: Any) -> Any:
+        assert self.table.backend.name == "torch", "a step was not taken in one pass"
+        return in_parts(self, values, actions)
+
+    monkeypatch.setattr(TensorVectorEnv, "_step_in_parts", guarded)

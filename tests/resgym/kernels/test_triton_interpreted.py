@@ -1,0 +1,52 @@
+"""Runs `test_triton_lockstep` in Triton's interpreter, where there is no GPU.
+
+The interpreter is chosen when Triton is first imported, so it gets a process of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("triton")
+
+FILE = Path(__file__).with_name("test_triton_lockstep.py")
+# One of each: a move, a step that is refused, steps with overflows and restarts.
+QUICK = (
+    "test_moves[2-5] or test_refused_steps_change_nothing or test_overflow[resgym/HironakaHost-v0]"
+)
+
+
+def run(*arguments: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(FILE), *arguments],
+        capture_output=True,
+        text=True,
+        env={
+            **os.environ,
+            "TRITON_INTERPRET": "1",
+            "CUDA_VISIBLE_DEVICES": "",
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        },
+    )
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
+    return done.stdout
+
+
+def passed(output: str) -> int:
+    found = re.search(r"(\d+) passed", output)
+    return int(found[1]) if found else 0
+
+
+def test_a_few_of_the_kernels_tests() -> None:
+    assert passed(run("-k", QUICK)) == 3
+
+
+@pytest.mark.long
+def test_all_of_the_kernels_tests() -> None:
+    assert passed(run()) > 60

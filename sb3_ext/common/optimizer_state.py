@@ -13,10 +13,14 @@ __all__ = ["load_optimizer_state", "optimizer_state"]
 
 
 def optimizer_state(optimizer: Optimizer) -> dict[str, Any]:
-    """An optimiser's state with strings as keys."""
+    """An optimiser's state with strings as keys; a learning rate on a device becomes a number."""
     data = optimizer.state_dict()
+    groups = [
+        {name: float(value) if isinstance(value, Tensor) else value for name, value in each.items()}
+        for each in data["param_groups"]
+    ]
     return {
-        "groups": data["param_groups"],
+        "groups": groups,
         "moments": {str(number): dict(values) for number, values in data["state"].items()},
     }
 

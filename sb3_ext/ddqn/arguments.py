@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from sb3_ext.common.checks import check_count, check_number
+from sb3_ext.common.compiling import compile_fault
+from sb3_ext.common.graphed import graph_fault
 from sb3_ext.common.registry import unknown_word
 from sb3_ext.common.schedules import Schedule, parse_schedule
 
@@ -13,6 +15,7 @@ __all__ = [
     "ROLLOUT_PRECISIONS",
     "TARGET_UPDATE_UNITS",
     "WARMUPS",
+    "check_acceleration",
     "check_arguments",
     "read_schedule",
 ]
@@ -64,6 +67,9 @@ def check_arguments(model: Any) -> None:
     _check_word("target_update_unit", model.target_update_unit, TARGET_UPDATE_UNITS)
     _check_word("rollout_precision", model.rollout_precision, ROLLOUT_PRECISIONS)
     _check_word("warmup", model.warmup, WARMUPS)
+    for name in ("cuda_graphs", "compile_networks"):
+        if not isinstance(getattr(model, name), bool):
+            raise TypeError(f"{name}: got {getattr(model, name)!r}, need True or False")
     if model.replay_ratio is not None:
         check_number("replay_ratio", model.replay_ratio, low=0, above=True)
         if model.gradient_steps != 1:
@@ -75,6 +81,22 @@ def check_arguments(model: Any) -> None:
         check_number("log_interval_seconds", model.log_interval_seconds, low=0)
     if model.log_interval_updates is not None:
         check_count("log_interval_updates", model.log_interval_updates)
+
+
+def check_acceleration(model: Any) -> None:
+    """Check that the machine and the optimiser of a new model can do what was asked for.
+
+    Raises:
+        ValueError: They cannot.
+    """
+    faults = {
+        "cuda_graphs": lambda: graph_fault(model.device, model.policy.optimizer),
+        "compile_networks": lambda: compile_fault(model.device.type),
+    }
+    for name, find in faults.items():
+        fault = find() if getattr(model, name) else None
+        if fault is not None:
+            raise ValueError(f"{name}: got True, but {fault}")
 
 
 def _check_word(name: str, value: Any, choices: tuple[str, ...]) -> None:

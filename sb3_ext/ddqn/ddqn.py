@@ -28,7 +28,7 @@ from sb3_ext.common.observations import to_arrays
 from sb3_ext.common.schedule_binding import BoundSchedule, bind_schedules, rebind_schedules
 from sb3_ext.common.schedules import Schedule
 from sb3_ext.ddqn import targets
-from sb3_ext.ddqn.arguments import check_arguments, read_schedule
+from sb3_ext.ddqn.arguments import check_acceleration, check_arguments, read_schedule
 from sb3_ext.ddqn.learning import MEASURED, QLearning
 from sb3_ext.ddqn.policies import AgentPolicy, HostPolicy, MlpPolicy, MultiInputPolicy
 
@@ -88,6 +88,11 @@ class DDQN(QLearning):
         rollout_precision: `"float32"`, or `"bfloat16"` for the networks while collecting: about
             four times as fast on processors that have it, and now and then another of two
             actions of nearly the same value. Updates and `predict` are always float32.
+        cuda_graphs: Capture the update as a CUDA graph and replay it: the same arithmetic, equal
+            within rounding, started as one piece of work. Needs `device="cuda"`, an optimiser
+            that can be captured (Adam, AdamW), and a `_compute_loss` that looks at no value.
+        compile_networks: Let `torch.compile` translate the networks that updates use, which
+            takes a minute at the first update. Needs a C++ compiler on a CPU, Triton on CUDA.
         log_interval_seconds: Log when this many seconds have passed; None: not by time.
         log_interval_updates: Log when this many updates have passed; None: not by updates.
 
@@ -140,6 +145,8 @@ class DDQN(QLearning):
         mask_source: str = "auto",
         exploration_rate: Any = None,
         rollout_precision: str = "float32",
+        cuda_graphs: bool = False,
+        compile_networks: bool = False,
         log_interval_seconds: float | None = 10.0,
         log_interval_updates: int | None = None,
     ) -> None:
@@ -149,6 +156,8 @@ class DDQN(QLearning):
         self.warmup = warmup
         self.mask_source = mask_source
         self.rollout_precision = rollout_precision
+        self.cuda_graphs = cuda_graphs
+        self.compile_networks = compile_networks
         self.log_interval_seconds = log_interval_seconds
         self.log_interval_updates = log_interval_updates
         self.num_target_updates = 0
@@ -187,6 +196,7 @@ class DDQN(QLearning):
         check_arguments(self)
         if _init_setup_model:
             self._setup_model()
+            check_acceleration(self)
 
     def _setup_model(self) -> None:
         with warnings.catch_warnings():
@@ -283,6 +293,9 @@ class DDQN(QLearning):
         array = actions.cpu().numpy()
         return (array if many else array[0]), state
 
+    def _excluded_save_params(self) -> list[str]:
+        return [*super()._excluded_save_params(), "_graphed", "_compiled"]
+
     # ------------------------------------------------------------------ logs
 
     def _counters(self) -> tuple[str, ...]:
@@ -290,7 +303,8 @@ class DDQN(QLearning):
 
     def dump_logs(self) -> None:
         """Write what happened since the last log; waits for the device once."""
-        self.logger.record("train/learning_rate", self.policy.optimizer.param_groups[0]["lr"])
+        rate = float(self.policy.optimizer.param_groups[0]["lr"])
+        self.logger.record("train/learning_rate", rate)
         self.logger.record("train/target_updates", self.num_target_updates)
         self.logger.record("rollout/exploration_rate", self.exploration_rate)
         super().dump_logs()

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
 from stable_baselines3 import DQN
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from sb3_ext.common.compiling import compile_fault, compiled_network
+from sb3_ext.common.graphed import (
+    CudaGraph,
+    GraphedUpdate,
+    addresses,
+    graph_fault,
+    prepare_optimizer,
+)
 from sb3_ext.common.off_policy import TensorOffPolicy
 from sb3_ext.ddqn import targets
 
@@ -40,11 +49,18 @@ class QLearning(TensorOffPolicy, DQN):
         double_q: Whether the online network chooses the next action of a target.
         target_update_unit: `"updates"` or `"transitions"`, of `target_update_interval`.
         num_target_updates: Target updates so far.
+        cuda_graphs: Whether updates are captured.
+        compile_networks: Whether updates use compiled networks.
     """
 
     double_q: bool
     target_update_unit: str
     num_target_updates: int
+    cuda_graphs: bool
+    compile_networks: bool
+
+    _graphed: GraphedUpdate | None = None
+    _compiled: tuple[nn.Module, nn.Module, nn.Module, nn.Module] | None = None
 
     def train(self, gradient_steps: int, batch_size: int = 256) -> None:
         """Make updates: sample, loss, gradient, clip, optimiser, target network when due.
@@ -55,28 +71,78 @@ class QLearning(TensorOffPolicy, DQN):
         """
         assert self.replay_buffer is not None
         optimizer = self.policy.optimizer
-        parameters = list(self.q_net.parameters())
+        update = self._update_function()
         with self.training_mode(True):
             for _ in range(gradient_steps):
                 batch = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)
                 self._update_learning_rate(optimizer)
-                terms = self._compute_loss(batch)
-                for parameter in parameters:
-                    parameter.grad = None
-                terms.loss.backward()
-                norm = clip_gradients(parameters, self.max_grad_norm)
-                optimizer.step()
+                measured = update(batch)
                 self._n_updates += 1
-                self._measure(terms, norm)
+                self.update_sums.add(measured)
                 by_updates = self.target_update_unit == "updates"
                 if by_updates and self._n_updates % self.target_update_interval == 0:
                     self.update_target()
+
+    def _update_function(self) -> Callable[[Any], Tensor]:
+        """What makes an update on a batch and returns what it measured: eager, or captured."""
+        optimizer = self.policy.optimizer
+        fault = graph_fault(self.device, optimizer) if self.cuda_graphs else None
+        if fault is not None:
+            # A saved model may have come from another machine.
+            warnings.warn(f"cuda_graphs: not used, {fault}", RuntimeWarning, stacklevel=2)
+        graphed = self.cuda_graphs and fault is None
+        prepare_optimizer(optimizer, self.device, graphed)
+        if graphed:
+            if self._graphed is None:
+                self._graphed = GraphedUpdate(
+                    self._update, self._update_depends_on, lambda: CudaGraph(self.device)
+                )
+            return self._graphed
+        parameters = list(self.q_net.parameters())
+        return lambda batch: self._update(batch, parameters)
+
+    def _update(self, batch: Any, parameters: Sequence[Tensor] | None = None) -> Tensor:
+        """Loss, gradient, clip and optimiser step on a batch; returns `MEASURED`.
+
+        On an accelerator nothing in here looks at a value, so that it can be captured.
+        """
+        parameters = list(self.q_net.parameters()) if parameters is None else parameters
+        terms = self._compute_loss(batch)
+        for parameter in parameters:
+            parameter.grad = None
+        terms.loss.backward()
+        norm = clip_gradients(parameters, self.max_grad_norm)
+        self.policy.optimizer.step()
+        return self._measure(terms, norm)
+
+    def _update_depends_on(self) -> tuple[Any, ...]:
+        """What a captured update has fixed: numbers, and where its tensors are."""
+        networks = (self.q_net, self.q_net_target)
+        tensors = [each for network in networks for each in network.state_dict().values()]
+        numbers = (self.gamma, self.max_grad_norm, self.double_q, self.compile_networks)
+        return (*numbers, *addresses(tensors, self.policy.optimizer))
+
+    def _networks(self) -> tuple[nn.Module, nn.Module]:
+        """The online and the target network as updates call them, compiled if asked for."""
+        online, target = self.q_net, self.q_net_target
+        if not self.compile_networks:
+            return online, target
+        held = self._compiled
+        if held is None or held[0] is not online or held[1] is not target:
+            fault = compile_fault(self.device.type)
+            if fault is not None:
+                warnings.warn(f"compile_networks: not used, {fault}", RuntimeWarning, stacklevel=2)
+                held = (online, target, online, target)
+            else:
+                held = (online, target, compiled_network(online), compiled_network(target))
+            self._compiled = held
+        return held[2], held[3]
 
     def _compute_loss(self, batch: Any) -> LossTerms:
         """The loss on a batch of the replay buffer; replace it to learn something else."""
         with torch.no_grad():
             target = self._compute_target(batch)
-        values = self.q_net(batch.observations)
+        values = self._networks()[0](batch.observations)
         predicted = values.gather(1, batch.actions)[:, 0]
         return LossTerms(targets.huber_loss(predicted, target), predicted, target)
 
@@ -86,36 +152,39 @@ class QLearning(TensorOffPolicy, DQN):
         legal = getattr(batch, "next_legal", None)
         if legal is None:
             legal = self.legal_actions.of_observation(next_obs)
+        online_net, target_net = self._networks()
         online = None
         if self.double_q:
             # In evaluation mode: the next observations must not enter BatchNorm's statistics.
             with self.training_mode(False):
-                online = self.q_net(next_obs)
-        next_value = targets.bootstrap_value(self.q_net_target(next_obs), legal, online)
+                online = online_net(next_obs)
+        next_value = targets.bootstrap_value(target_net(next_obs), legal, online)
         discounts = self.gamma if batch.discounts is None else batch.discounts[:, 0]
         return targets.td_target(batch.rewards[:, 0], batch.dones[:, 0], discounts, next_value)
 
-    def _measure(self, terms: LossTerms, norm: Tensor) -> None:
+    def _measure(self, terms: LossTerms, norm: Tensor) -> Tensor:
+        """What `MEASURED` names."""
         with torch.no_grad():
             error = (terms.predicted - terms.target).abs()
-            self.update_sums.add(
-                torch.stack(
-                    [
-                        terms.loss,
-                        norm,
-                        terms.predicted.mean(),
-                        terms.target.mean(),
-                        error.mean(),
-                        error.max(),
-                    ]
-                )
+            return torch.stack(
+                [
+                    terms.loss,
+                    norm,
+                    terms.predicted.mean(),
+                    terms.target.mean(),
+                    error.mean(),
+                    error.max(),
+                ]
             )
 
     def _update_learning_rate(self, optimizers: list[Optimizer] | Optimizer) -> None:
         rate = float(self.lr_schedule(self._current_progress_remaining))
         for optimizer in optimizers if isinstance(optimizers, list) else [optimizers]:
             for group in optimizer.param_groups:
-                group["lr"] = rate
+                if isinstance(group["lr"], Tensor):  # a captured update reads it there
+                    group["lr"].fill_(rate)
+                else:
+                    group["lr"] = rate
 
     def update_target(self) -> None:
         """Move the target network towards the online one with weight `tau`, whatever is due."""

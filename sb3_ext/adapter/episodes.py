@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -123,6 +125,27 @@ class MonitorFile:
                 self._writer.logger.writerow(entry)
         self._pending.clear()
         self._writer.file_handler.flush()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Writes what has been gathered; how long the file is then, and a digest of it."""
+        self.flush()
+        content = self._content()
+        return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Takes back the episodes written after `state_dict`, which will be played again.
+
+        Nothing happens to a file that does not begin with what was there then.
+        """
+        self._pending.clear()
+        begin = self._content()[: state["bytes"]]
+        if self._writer is None or hashlib.sha256(begin).hexdigest() != state["sha256"]:
+            return
+        self._writer.file_handler.seek(state["bytes"])
+        self._writer.file_handler.truncate()
+
+    def _content(self) -> bytes:
+        return b"" if self._writer is None else Path(self._writer.file_handler.name).read_bytes()
 
     def close(self) -> None:
         """Write what is left and close the file; again is harmless."""

@@ -238,18 +238,27 @@ class TensorVecEnv(VecEnv):
         Raises:
             AttributeError: The environment has no `state_dict`.
         """
-        return {"episodes": self._counter.state_dict(), "venv": self._find("state_dict")()}
+        monitor = None if self._monitor_file is None else self._monitor_file.state_dict()
+        return {
+            "episodes": self._counter.state_dict(),
+            "monitor": monitor,
+            "venv": self._find("state_dict")(),
+        }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on where `state_dict` was taken, without a reset.
 
+        A `monitor.csv` that goes on is cut back to the episodes that it had then.
+
         Raises:
             ValueError: The environment says that the state does not fit it.
         """
-        if set(state) != {"episodes", "venv"}:
-            raise ValueError(f"state: got {sorted(state)}, need episodes and venv")
+        if set(state) | {"monitor"} != {"episodes", "monitor", "venv"}:
+            raise ValueError(f"state: got {sorted(state)}, need episodes, monitor and venv")
         self._find("load_state_dict")(state["venv"])
         self._counter.load_state_dict(state["episodes"], self.device)
+        if self._monitor_file is not None and state.get("monitor") is not None:
+            self._monitor_file.load_state_dict(state["monitor"])
         self.reset_infos = [{} for _ in range(self.num_envs)]
 
     # ------------------------------------------------------------------- the rest of VecEnv

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
+import torch
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from sb3_contrib import QRDQN, MaskablePPO, RecurrentPPO
 from sb3_contrib.common.maskable.evaluation import evaluate_policy as evaluate_maskable
@@ -154,3 +156,49 @@ def test_stock_algorithm_learns(name: str, env_id: str) -> None:
     assert before < threshold
     model.learn(transitions)
     assert score(model) > threshold
+
+
+def test_a_resumed_monitor_file_lists_no_episode_twice(tmp_path: Path) -> None:
+    def games(override: bool = True) -> TensorVecEnv:
+        return make_vec_env(
+            "resgym/HironakaHost-v0",
+            n_envs=8,
+            monitor_dir=str(tmp_path / "run"),
+            monitor_kwargs={"override_existing": override},
+            vec_env_cls=TensorVecEnv,
+        )
+
+    def play(env: TensorVecEnv, steps: int) -> None:
+        for _ in range(steps):
+            env.step_tensors(torch.full((8,), 3))  # all axes
+        env.flush_monitor()
+
+    def lines() -> list[str]:
+        (file,) = (tmp_path / "run").iterdir()
+        _, _, *rows = file.read_text().splitlines()
+        return [row.rsplit(",", 1)[0] for row in rows]  # without the time
+
+    env = games()
+    env.seed(0)
+    env.reset_tensors()
+    play(env, 20)
+    state = env.state_dict()
+    early = lines()
+    play(env, 30)
+    whole = lines()
+    assert len(whole) > len(early) > 0
+    env.close()
+
+    again = games(override=False)
+    again.load_state_dict(state)
+    assert lines() == early
+    play(again, 30)
+    assert lines() == whole
+    again.close()
+
+    (file,) = (tmp_path / "run").iterdir()
+    file.write_text("r,l,t\n" + "1,1,1\n" * 1000)  # another file of the same name stays
+    other = games(override=False)
+    other.load_state_dict(state)
+    assert len(file.read_text().splitlines()) == 1001
+    other.close()

@@ -50,11 +50,11 @@ def test_more_than_one_thread_takes_part() -> None:
     meet = threading.Barrier(2, timeout=60)
 
     def function(begin: int, end: int) -> int:
-        if begin in (0, 25):  # two blocks that can only be passed together
+        if begin in (0, 13):  # two blocks that can only be passed together
             meet.wait()
         return 1
 
-    assert share_rows(function, 100, 3) == 4
+    assert share_rows(function, 100, 3) == 8
 
 
 def test_an_error_arrives() -> None:

@@ -2,7 +2,8 @@
 
 ``build_mlp`` and ``ACTIVATIONS`` are in ``mlp.py``, ``FlattenExtractor`` and ``EXTRACTORS`` in
 ``extractors.py``, ``PointSetExtractor`` in ``point_set.py``, ``OrderedPointsExtractor`` in
-``ordered_points.py``, ``OPTIMIZERS`` in ``optimizers.py``.
+``ordered_points.py``, ``PointPairsExtractor`` in ``point_pairs.py``, ``OPTIMIZERS`` in
+``optimizers.py``.
 Importing this module fills the registries.
 """
 
@@ -12,6 +13,7 @@ from sb3_ext.common.extractors import EXTRACTORS, FlattenExtractor
 from sb3_ext.common.mlp import ACTIVATIONS, Mlp, ResidualBlock, build_mlp, expand_net_arch
 from sb3_ext.common.optimizers import OPTIMIZERS
 from sb3_ext.common.ordered_points import OrderedPointsExtractor
+from sb3_ext.common.point_pairs import PointPairsExtractor
 from sb3_ext.common.point_set import PointSetExtractor
 
 __all__ = [
@@ -21,6 +23,7 @@ __all__ = [
     "FlattenExtractor",
     "Mlp",
     "OrderedPointsExtractor",
+    "PointPairsExtractor",
     "PointSetExtractor",
     "ResidualBlock",
     "build_mlp",

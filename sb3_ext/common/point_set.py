@@ -16,7 +16,13 @@ from torch.autograd.function import once_differentiable
 from sb3_ext.common.extractors import EXTRACTORS, flatten_entries
 from sb3_ext.common.mlp import build_mlp, expand_net_arch
 
-__all__ = ["PointSetExtractor", "point_features"]
+__all__ = [
+    "PointSetExtractor",
+    "canonical_points",
+    "point_features",
+    "refuse_batch_norm",
+    "split_point_space",
+]
 
 # Coordinates lie in [0, 1]; below this part of the largest one, logarithms are cut off.
 _SMALLEST = 1e-3
@@ -150,10 +156,10 @@ class PointSetExtractor(BaseFeaturesExtractor):
         activation: str | type[nn.Module] = "relu",
         canonical: bool = True,
     ) -> None:
-        points, others = _split_space(observation_space)
+        points, others = split_point_space("point_set", observation_space)
         dimension = points.shape[1]
-        _refuse_batch_norm("point_net", point_net)
-        _refuse_batch_norm("context_net", context_net)
+        refuse_batch_norm("point_net", point_net)
+        refuse_batch_norm("context_net", context_net)
         beside = [key for key, space in others.items() if space.shape == (dimension,)]
         beside_size = dimension * len(beside)
         encoder = build_mlp(3 * dimension + beside_size, point_net, activation=activation)
@@ -183,7 +189,7 @@ class PointSetExtractor(BaseFeaturesExtractor):
         rows = _DenseRows(present) if fixed_shapes else _PackedRows(present)
 
         if self.canonical:
-            points = _canonical(points, present)
+            points = canonical_points(points, present)
         # Absent rows become the origin, so that no logarithm of a negative number is taken.
         known = rows.take(points).clamp(min=0.0)
         inputs = [point_features(known)]
@@ -203,7 +209,7 @@ class PointSetExtractor(BaseFeaturesExtractor):
         return features
 
 
-def _canonical(points: Tensor, present: Tensor) -> Tensor:
+def canonical_points(points: Tensor, present: Tensor) -> Tensor:
     """Moves and scales each set [N, P, D] so that it touches every x_i = 0, with largest entry 1.
 
     The game is the same for a set that is translated or scaled, so nothing is lost by it.
@@ -215,7 +221,14 @@ def _canonical(points: Tensor, present: Tensor) -> Tensor:
     return shifted / torch.where(largest > 0, largest, 1.0)
 
 
-def _split_space(space: spaces.Space[Any]) -> tuple[spaces.Box, dict[str, spaces.Space[Any]]]:
+def split_point_space(
+    extractor: str, space: spaces.Space[Any]
+) -> tuple[spaces.Box, dict[str, spaces.Space[Any]]]:
+    """The space of the points, and the other entries in alphabetical order.
+
+    Raises:
+        ValueError: there are no points; the message names the extractor.
+    """
     others: dict[str, spaces.Space[Any]] = {}
     points: spaces.Space[Any] | None = space
     if isinstance(space, spaces.Dict):
@@ -223,13 +236,14 @@ def _split_space(space: spaces.Space[Any]) -> tuple[spaces.Box, dict[str, spaces
         points = space.spaces.get("points")
     if not isinstance(points, spaces.Box) or len(points.shape) != 2:
         raise ValueError(
-            "point_set needs a Box of shape (points, dimension), or a Dict with such an entry "
+            f"{extractor} needs a Box of shape (points, dimension), or a Dict with such an entry "
             f"'points', got {space}"
         )
     return points, others
 
 
-def _refuse_batch_norm(name: str, net_arch: Sequence[Any]) -> None:
+def refuse_batch_norm(name: str, net_arch: Sequence[Any]) -> None:
+    """Raises ValueError if a net for single points has BatchNorm; ``name`` is the argument's."""
     for position, item in expand_net_arch(net_arch):
         if item == "b" or (isinstance(item, str) and item.startswith("r")):
             raise ValueError(

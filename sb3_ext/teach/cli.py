@@ -13,7 +13,11 @@ from collections.abc import Sequence
 
 __all__ = ["COMMANDS", "main"]
 
-COMMANDS = {"generate": "sb3_ext.teach.generate"}
+COMMANDS = {
+    "generate": "sb3_ext.teach.generate",
+    "run": "sb3_ext.teach.everything",
+    "train": "sb3_ext.teach.train",
+}
 """Name of a command -> its module."""
 
 

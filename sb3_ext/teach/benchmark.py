@@ -1,0 +1,160 @@
+"""What a host in three axes is measured by: singularities, larger positions, rho at 20 points."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+import torch
+
+import resgym
+from resgym.analysis.labels import SOLVED, Labeller
+from resgym.players import Player
+from sb3_ext.callbacks.rho_evaluation import player_of
+from sb3_ext.teach.examples import examples_of
+from sb3_ext.teach.measures import held_out_accuracy, worst_case_depths
+
+__all__ = ["brieskorn_pham_starts", "host_results", "host_summary", "least_depths"]
+
+AGENTS = ("choose_first", "choose_last", "random")
+
+
+def brieskorn_pham_starts(highest: int) -> list[tuple[tuple[int, int, int], ...]]:
+    """The positions of x^a + y^b + z^c with 2 <= a <= b <= c <= highest."""
+    return [
+        ((a, 0, 0), (0, b, 0), (0, 0, c))
+        for a, b, c in combinations_with_replacement(range(2, highest + 1), 3)
+    ]
+
+
+def least_depths(starts: Sequence[Any], budget: int) -> list[int | None]:
+    """Proved least depths of positions in three axes; None where the budget is not enough.
+
+    Args:
+        starts: lists of minimal points.
+        budget: positions expanded for one.
+    """
+    rows = max(2, *(len(start) for start in starts))
+    points = np.full((len(starts), rows, 3), -1)
+    for number, start in enumerate(starts):
+        points[number, : len(start)] = start
+    count = np.array([len(start) for start in starts])
+    labels = Labeller(3, rows, budget=budget).host(points, count)
+    return [
+        int(value) if status == SOLVED else None
+        for value, status in zip(labels.value, labels.status, strict=True)
+    ]
+
+
+def _compared(
+    host: Player, starts: Sequence[Any], least: Sequence[int | None], max_depth: int = 40
+) -> dict[str, Any]:
+    """Depths beside the optimum; positions whose optimum is not proved are counted and left out."""
+    known = [number for number, value in enumerate(least) if value is not None]
+    depths = worst_case_depths(host, [starts[n] for n in known], max_depth=max_depth)
+    excess = [
+        None if depth is None else depth - int(least[number] or 0)
+        for number, depth in zip(known, depths, strict=True)
+    ]
+    return {
+        "positions": len(known),
+        "not_proved": len(least) - len(known),
+        "optimal": sum(value == 0 for value in excess),
+        "within_one": sum(value is not None and value <= 1 for value in excess),
+        "not_finished": sum(value is None for value in excess),
+        "worst_excess": max((value for value in excess if value is not None), default=None),
+    }
+
+
+def host_results(
+    model: Any,
+    data: Any,
+    *,
+    larger: int = 300,
+    brieskorn_pham: int = 9,
+    label_budget: int = 300_000,
+    games: int = 4000,
+    max_depth: int = 40,
+) -> dict[str, Any]:
+    """All measures of a host.
+
+    Args:
+        model: the host's model, in three axes.
+        data: the dataset; its held-out part is used, and must not have been taught.
+        larger: how many held-out positions of 6 to 8 points to grow trees from.
+        brieskorn_pham: highest exponent of x^a + y^b + z^c.
+        label_budget: positions expanded to prove the least depth of one of these.
+        games: games of each rho, from 20 points.
+        max_depth: trees with a longer branch are given up.
+
+    Returns:
+        plain data; see `host_summary`.
+    """
+    host = player_of(model, "taught")
+    names = resgym.singularity_names()
+    singularities = [[tuple(p) for p in resgym.singularity(name)] for name in names]
+    least = least_depths(singularities, label_budget)
+    depths = worst_case_depths(host, singularities, max_depth=max_depth)
+    held_out = examples_of(data.split("held_out"))
+    small = held_out.select(held_out.count <= 5)
+    large = held_out.select(held_out.count >= 6)
+    large = large.select(large.count <= 8) if len(large) else large
+    results: dict[str, Any] = {
+        "singularities": {
+            name: {"depth": depth, "least_depth": value}
+            for name, depth, value in zip(names, depths, least, strict=True)
+        },
+        "held_out_up_to_5_points": held_out_accuracy(model.policy, small),
+    }
+    if len(large) and larger:
+        chosen = large.select(torch.arange(min(larger, len(large))))
+        starts = [
+            points[:count].tolist()
+            for points, count in zip(chosen.points, chosen.count.tolist(), strict=True)
+        ]
+        results["points_6_to_8"] = _compared(host, starts, chosen.value.tolist(), max_depth)
+    if brieskorn_pham >= 2:
+        starts = brieskorn_pham_starts(brieskorn_pham)
+        results["brieskorn_pham"] = _compared(
+            host, starts, least_depths(starts, label_budget), max_depth
+        )
+    if games:
+        results["rho_20_points"] = {
+            agent: resgym.rho(host, agent, games=games, seed=0).rho for agent in AGENTS
+        }
+    return results
+
+
+def host_summary(results: Mapping[str, Any]) -> str:
+    """The measures as a few lines of text."""
+    singularities = results["singularities"]
+    least = sum(row["depth"] == row["least_depth"] for row in singularities.values())
+    deeper = [
+        f"{name} {row['depth']} (least {row['least_depth']})"
+        for name, row in singularities.items()
+        if row["depth"] != row["least_depth"]
+    ]
+    share = results["held_out_up_to_5_points"]
+    lines = [
+        f"singularities in the least depth: {least} of {len(singularities)}"
+        + (f"; others: {', '.join(deeper)}" if deeper else ""),
+        f"optimal choices, held out, up to 5 points: {100 * share['accuracy']:.2f} % of "
+        f"{share['positions']}",
+    ]
+    for key, title in (
+        ("points_6_to_8", "held-out positions of 6 to 8 points"),
+        ("brieskorn_pham", "x^a + y^b + z^c"),
+    ):
+        if key in results:
+            row = results[key]
+            total = max(row["positions"], 1)
+            lines.append(
+                f"{title}: {100 * row['optimal'] / total:.1f} % in the least depth, "
+                f"{100 * row['within_one'] / total:.1f} % within one of it ({row['positions']}, "
+                f"{row['not_proved']} without a proof, {row['not_finished']} not finished)"
+            )
+    for agent, rho in results.get("rho_20_points", {}).items():
+        lines.append(f"rho against {agent}, 20 points: {rho:.3f}")
+    return "\n".join(lines)

@@ -1,0 +1,159 @@
+"""What a taught network is measured by: pure functions of batches.
+
+The teacher knows, for every position, the set of optimal moves and the value v: how many moves the
+game takes, this one counted, if both sides play their best. An action value network learns both:
+
+    choice    -log of the probability that softmax(Q / temperature) puts on the optimal set
+    value     Q of every optimal move is the discounted return R(v) of that game; Q of every other
+              legal move is at most that of a game one move worse
+
+The first is about which move is best and the second keeps the numbers what Q-learning takes them
+for, so that reinforcement learning goes on from them instead of unlearning them first. Against an
+opponent who is not optimal the true values are higher than R(v), never lower.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+__all__ = ["RETURNS", "TeachingLoss", "choice_loss", "game_return", "teaching_loss", "value_loss"]
+
+Returns = Callable[[Tensor, float], Tensor]
+
+
+def _geometric(moves: Tensor, gamma: float) -> Tensor:
+    """1 + gamma + ... , so many terms."""
+    return moves if gamma == 1.0 else (1.0 - gamma**moves) / (1.0 - gamma)
+
+
+RETURNS: dict[str, Returns] = {
+    "step": lambda moves, gamma: -_geometric(moves, gamma),
+    "survival": lambda moves, gamma: -_geometric(moves - 1.0, gamma),
+    "terminal": lambda moves, gamma: gamma ** (moves - 1.0),
+}
+"""The host's discounted return of a game of so many moves, by the environment's reward."""
+
+
+def game_return(moves: Tensor, seat: str, reward: str, gamma: float) -> Tensor:
+    """The discounted return of a game that ends after so many moves.
+
+    Args:
+        moves: [B], at least 1.
+        seat: ``host`` or ``agent``; the agent gets the negative.
+        reward: one of `RETURNS`.
+        gamma: discount of a move, 0..1.
+
+    Returns:
+        float32 [B].
+
+    Raises:
+        ValueError: another reward.
+    """
+    if reward not in RETURNS:
+        raise ValueError(
+            f"reward: got {reward!r}; the return of a game is known for {', '.join(RETURNS)}"
+        )
+    value = RETURNS[reward](moves.to(torch.float32), gamma)
+    return value if seat == "host" else -value
+
+
+def choice_loss(
+    values: Tensor, optimal: Tensor, legal: Tensor | None, temperature: float
+) -> Tensor:
+    """Minus log of the softmax probability of the optimal set.
+
+    Args:
+        values: action values [B, A].
+        optimal: bool [B, A], at least one in every row, all of them legal.
+        legal: bool [B, A], or None if every action is.
+        temperature: values are divided by it; above 0.
+
+    Returns:
+        float [B], 0 or more.
+    """
+    logits = values / temperature
+    everything = logits if legal is None else logits.masked_fill(~legal, -torch.inf)
+    chosen = logits.masked_fill(~optimal, -torch.inf)
+    return everything.logsumexp(1) - chosen.logsumexp(1)
+
+
+def value_loss(
+    values: Tensor, optimal: Tensor, legal: Tensor | None, best: Tensor, worse: Tensor
+) -> Tensor:
+    """Huber distance of the optimal moves to ``best``, and of others above ``worse`` to it.
+
+    Args:
+        values: action values [B, A].
+        optimal: bool [B, A], at least one in every row.
+        legal: bool [B, A], or None if every action is.
+        best: [B], the return of optimal moves.
+        worse: [B], the most that another move can return.
+
+    Returns:
+        float [B]: the mean over the optimal moves, plus the mean over the others.
+    """
+    others = ~optimal if legal is None else legal & ~optimal
+    near = functional.huber_loss(values, best[:, None].expand_as(values), reduction="none")
+    excess = (values - worse[:, None]).clamp(min=0.0)
+    above = functional.huber_loss(excess, torch.zeros_like(excess), reduction="none")
+    return _row_mean(near, optimal) + _row_mean(above, others)
+
+
+def _row_mean(x: Tensor, chosen: Tensor) -> Tensor:
+    return (x * chosen).sum(1) / chosen.sum(1).clamp(min=1)
+
+
+class TeachingLoss(NamedTuple):
+    """Means over a batch, scalars.
+
+    Attributes:
+        total: the weighted sum, with gradients.
+        choice: see `choice_loss`.
+        value: see `value_loss`; 0 if its weight is 0.
+    """
+
+    total: Tensor
+    choice: Tensor
+    value: Tensor
+
+
+def teaching_loss(
+    values: Tensor,
+    optimal: Tensor,
+    legal: Tensor | None,
+    moves: Tensor,
+    *,
+    seat: str,
+    reward: str,
+    gamma: float,
+    temperature: float,
+    value_weight: float,
+) -> TeachingLoss:
+    """Choice and value together.
+
+    A host's move that is not optimal takes one move more at least, an agent's gets one less.
+
+    Args:
+        values: action values [B, A].
+        optimal: bool [B, A].
+        legal: bool [B, A] or None.
+        moves: int64 [B], the values v of the positions.
+        seat: who moves, ``host`` or ``agent``.
+        reward: the environment's, see `RETURNS`.
+        gamma: discount of a move.
+        temperature: see `choice_loss`.
+        value_weight: 0 or more; the weight of the choice is 1.
+    """
+    choice = choice_loss(values, optimal, legal, temperature).mean()
+    if value_weight == 0.0:
+        return TeachingLoss(choice, choice.detach(), torch.zeros_like(choice.detach()))
+    best = game_return(moves, seat, reward, gamma)
+    # An agent who ends the game at once has no worse game; the bound is then that of no move.
+    worse = game_return(moves + 1 if seat == "host" else (moves - 1), seat, reward, gamma)
+    value = value_loss(values, optimal, legal, best, worse).mean()
+    return TeachingLoss(choice + value_weight * value, choice.detach(), value.detach())

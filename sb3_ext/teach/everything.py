@@ -40,7 +40,7 @@ __all__ = ["HELP", "add_arguments", "run"]
 
 HELP = "generate, train and measure: from nothing to a taught player"
 
-_SECTIONS = {
+_SECTIONS: dict[str, tuple[str, ...] | None] = {
     "algorithm": ("file",),
     "data": ("config", "held_out", "objective", "positions", "seat", "seed"),
     "measure": ("brieskorn_pham", "games", "label_budget", "larger", "max_depth"),
@@ -142,7 +142,7 @@ def _read(config: str | Path) -> dict[str, Mapping[str, Any]]:
     for name, keys in _SECTIONS.items():
         if name not in found:
             raise ValueError(f"{file}: the section {name} is missing")
-        for key in found[name] if keys is not None else ():
-            if key not in keys:
+        for key in found[name]:
+            if keys is not None and key not in keys:
                 raise ValueError(f"{file}: {name}: {unknown_word('key', key, keys)}")
     return found

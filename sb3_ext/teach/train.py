@@ -179,7 +179,7 @@ def teach(
 @contextmanager
 def _signals(pretraining: Pretraining) -> Iterator[None]:
     """The first SIGINT or SIGTERM stops after a checkpoint, the next one at once."""
-    before = {}
+    before: dict[int, Any] = {}
 
     def stop(number: int, frame: FrameType | None) -> None:
         pretraining.request_stop()
@@ -187,8 +187,8 @@ def _signals(pretraining: Pretraining) -> Iterator[None]:
             signal.signal(each, handler)
 
     try:
-        for each in (signal.SIGINT, signal.SIGTERM):
-            before[each] = signal.signal(each, stop)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before[number] = signal.signal(number, stop)
     except ValueError:  # not the main thread, where signals go to nobody
         before.clear()
     try:

@@ -13,6 +13,7 @@ from resgym.envs.table import Table
 __all__ = [
     "AXIS_NAMES",
     "RENDER_MODES",
+    "RenderModeError",
     "check_render_mode",
     "format_axes",
     "format_monomial",
@@ -75,22 +76,34 @@ def format_position(
     return "\n".join(lines)
 
 
+class RenderModeError(ValueError, TypeError):
+    """A mode that cannot draw this game.
+
+    It is a TypeError too because stable-baselines3's ``make_vec_env`` asks for ``rgb_array`` by
+    itself and does without pictures where that is answered by a TypeError.
+    """
+
+
 def check_render_mode(render_mode: str | None, dimension: int) -> str | None:
     """Refuses modes that cannot draw games of so many axes, or not on this machine.
 
     Raises:
-        ValueError: pictures need 2 or 3 axes; ``rgb_array`` needs matplotlib.
+        RenderModeError: pictures need 2 or 3 axes; ``rgb_array`` needs matplotlib.
+        ValueError: there is no such mode.
     """
     if render_mode is None:
         return None
     check_choice("render_mode", render_mode, RENDER_MODES)
     if render_mode in PICTURE_MODES and dimension not in PICTURE_DIMENSIONS:
-        raise ValueError(
+        raise RenderModeError(
             f"render_mode must be 'ansi' or 'human' for dimension {dimension} (pictures need 2 or "
             f"3), got {render_mode!r}"
         )
     if render_mode == "rgb_array":
-        require_matplotlib("render_mode 'rgb_array'")
+        try:
+            require_matplotlib("render_mode 'rgb_array'")
+        except ValueError as error:
+            raise RenderModeError(str(error)) from error
     return render_mode
 
 

@@ -231,6 +231,7 @@ class PointPairsExtractor(BaseFeaturesExtractor):
         present = points[:, :, 0] >= 0
         points = canonical_points(points, present)
         fixed_shapes = points.device.type != "cpu" or torch.compiler.is_compiling()
+        fixed_shapes = fixed_shapes or len(points) == 0  # nothing to group
         rows = _Dense(points, present) if fixed_shapes else _Grouped(points, present)
 
         inputs = [point_features(rows.points)]

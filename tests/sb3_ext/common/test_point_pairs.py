@@ -110,6 +110,10 @@ def test_only_present_points_and_pairs_are_computed():
     assert rows.pairs.shape == (5 * 4 + 3 * 2 + 2 * 1, 3)
 
 
+def test_no_games_have_no_features(extractor):
+    assert extractor(games([3])[:0]).shape == (0, extractor.features_dim)
+
+
 def test_the_axes_of_the_host_reach_every_point():
     torch.manual_seed(0)
     extractor = PointPairsExtractor(AGENT, head_net=[8])

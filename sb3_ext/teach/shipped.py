@@ -1,0 +1,100 @@
+"""The taught host that comes with the package, known to `resgym` under the name ``taught``.
+
+``taught_host.safetensors`` beside this file holds the weights of the online network and, as its
+metadata, what the policy is made of. `write_shipped` makes such a file from a trained model.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from resgym.game.observation import observe_points
+from resgym.game.rng import RowRandom
+from resgym.game.spec import Role
+from resgym.game.state import GameState
+from resgym.players import ZeillingerHost
+from sb3_ext.common.durable_files import rename_durably, sync
+from sb3_ext.common.model_state import load_policy_weights
+from sb3_ext.common.policy_description import build_policy, describe_policy
+from sb3_ext.common.policy_scores import action_scores
+from sb3_ext.ddqn import policies  # noqa: F401  makes the policies known by name
+
+__all__ = ["SHIPPED", "TaughtHost", "write_shipped"]
+
+SHIPPED = Path(__file__).with_name("taught_host.safetensors")
+DIMENSION = 3
+
+
+class TaughtHost:
+    """Plays what a network thinks best that was taught the optimal moves of small positions.
+
+    It knows three axes; in any other number of them `ZeillingerHost` answers.
+    """
+
+    role: ClassVar[Role] = "host"
+    name = "taught"
+
+    def __init__(self) -> None:
+        self._fallback = ZeillingerHost()
+        _policy(torch.device("cpu"))  # a file that is missing or damaged is found now
+
+    def __repr__(self) -> str:
+        return "TaughtHost()"
+
+    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+        """See `Player.act`."""
+        if state.points.shape[2] != DIMENSION:
+            return self._fallback.act(state, coords, rng)
+        return action_scores(_policy(state.device), observe_points(state)).argmax(1)
+
+
+@lru_cache(maxsize=8)
+def _policy(device: torch.device) -> Any:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(SHIPPED, "pt") as file:
+            description = json.loads((file.metadata() or {})["policy"])
+            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (FileNotFoundError, KeyError, SafetensorError, ValueError) as error:
+        raise ValueError(f"{SHIPPED}: is missing or damaged: {error}") from error
+    policy: Any = build_policy(description)
+    load_policy_weights(policy.q_net, weights, f"{SHIPPED}: q_net")
+    policy.set_training_mode(False)
+    return policy.to(device)
+
+
+def write_shipped(
+    policy: Any, path: Path = SHIPPED, notes: Mapping[str, str] | None = None
+) -> None:
+    """Writes the online network of a host's policy in three axes as one small file.
+
+    Args:
+        policy: of `sb3_ext.ddqn`.
+        path: the file.
+        notes: text by name, kept in the file: where the network comes from.
+
+    Raises:
+        ValueError: the policy plays another seat or dimension, or has no description.
+    """
+    from safetensors.torch import save_file
+
+    shape: tuple[int, ...] = getattr(policy.observation_space, "shape", None) or ()
+    if len(shape) != 2 or shape[1] != DIMENSION:
+        raise ValueError(f"policy must be a host's in three axes, observes {shape}")
+    weights = {name: w.detach().cpu().contiguous() for name, w in policy.q_net.state_dict().items()}
+    aside = path.with_name(path.name + ".tmp")
+    try:
+        save_file(weights, aside, {**(notes or {}), "policy": json.dumps(describe_policy(policy))})
+        sync(aside)
+        rename_durably(aside, path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise

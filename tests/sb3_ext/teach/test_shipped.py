@@ -1,0 +1,65 @@
+"""The host that comes with the package."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import resgym
+from resgym.game.rng import RowRandom
+from resgym.game.state import state_from_points
+from resgym.players import check_player, make_host
+from sb3_ext.teach import shipped
+from sb3_ext.teach.measures import worst_case_depths
+from sb3_ext.teach.shipped import SHIPPED, TaughtHost, write_shipped
+from tests.sb3_ext.teach.test_pretraining import make_model
+
+LEAST = {
+    "A1": 1, "A2": 3, "A3": 2, "A4": 4, "A5": 3, "A6": 5, "A7": 4, "A8": 6,
+    "D4": 4, "D5": 5, "D6": 5, "D7": 6, "D8": 6, "E6": 6, "E7": 6, "E8": 7,
+}  # fmt: skip
+
+
+def test_it_resolves_the_sixteen_singularities_in_the_least_depth():
+    """The optima are those that `resgym.solve` proves; Zeillinger's host is the control."""
+    starts = [[tuple(p) for p in resgym.singularity(name)] for name in LEAST]
+    assert tuple(LEAST) == resgym.singularity_names()
+    assert worst_case_depths(make_host("taught"), starts) == list(LEAST.values())
+    assert worst_case_depths(make_host("zeillinger_lex"), starts) != list(LEAST.values())
+
+
+def test_it_keeps_the_contract():
+    check_player(make_host("taught"), num_games=24)
+
+
+def test_in_other_dimensions_zeillinger_answers():
+    state = state_from_points([[(3, 0, 1, 0), (0, 2, 0, 4)]], resgym.GameSpec(dimension=4))
+    rng = RowRandom(torch.zeros(1, dtype=torch.int64))
+    expected = make_host("zeillinger").act(state, None, rng)
+    assert torch.equal(TaughtHost().act(state, None, rng), expected)
+
+
+def test_more_points_than_it_was_made_for():
+    points = [(40 - p, p, (7 * p) % 41) for p in range(41)]
+    state = state_from_points([points], resgym.GameSpec(max_num_points=64))
+    answer = TaughtHost().act(state, None, RowRandom(torch.zeros(1, dtype=torch.int64)))
+    assert 0 <= int(answer) < 4
+
+
+def test_the_file_is_small():
+    assert SHIPPED.stat().st_size < 300_000
+
+
+def test_a_model_is_written_and_read_back(tmp_path, monkeypatch):
+    model = make_model()
+    write_shipped(model.policy, tmp_path / "host.safetensors", {"from": "a test"})
+    monkeypatch.setattr(shipped, "SHIPPED", tmp_path / "host.safetensors")
+    policy = shipped._policy.__wrapped__(torch.device("cpu"))
+    observation = torch.rand(5, 20, 3)
+    assert torch.equal(policy.q_net(observation), model.q_net(observation))
+    (tmp_path / "host.safetensors").write_bytes(b"damaged")
+    with pytest.raises(ValueError, match="missing or damaged"):
+        shipped._policy.__wrapped__(torch.device("cpu"))
+    with pytest.raises(ValueError, match="a host's in three axes"):
+        write_shipped(make_model("agent").policy, tmp_path / "agent.safetensors")
+    assert [p.name for p in tmp_path.iterdir()] == ["host.safetensors"]

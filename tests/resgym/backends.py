@@ -16,8 +16,6 @@ NAMES = tuple(name for name in BACKENDS if name != "auto")
 _NEEDS = {"numba": "numba"}
 _NO_CPU = {"triton"}
 
-every_backend = pytest.mark.parametrize("backend", NAMES)
-
 
 def available() -> list[str]:
     """The backends that this machine can run on the CPU, the reference first."""
@@ -30,6 +28,14 @@ def _missing(name: str) -> str | None:
     if name in _NEEDS and importlib.util.find_spec(_NEEDS[name]) is None:
         return f"{_NEEDS[name]} is not installed"
     return None
+
+
+def _parameter(name: str) -> object:
+    reason = _missing(name)
+    return pytest.param(name, marks=[] if reason is None else pytest.mark.skip(reason))
+
+
+every_backend = pytest.mark.parametrize("backend", [_parameter(name) for name in NAMES])
 
 
 def get(name: str, spec: GameSpec) -> Backend:

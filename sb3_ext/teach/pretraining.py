@@ -96,7 +96,7 @@ class Pretraining:
     """Teaches the networks of a `DDQN` model, from the training part of a dataset.
 
     A part of the training positions is kept back; the update that chooses best on them is the
-    result. The optimiser is the policy's; its state is fresh again afterwards.
+    result. The optimiser is of the policy's kind, but another one.
 
     Args:
         model: the learner, with the environment that it will play in (for its sizes). Its
@@ -123,6 +123,12 @@ class Pretraining:
         self.settings, self.reward = settings, reward
         self.seat = role_of(model.observation_space)
         self._rows, self._scale = _observation_form(self.policy)
+        # One of its own: the model's may follow the learning rate of its reinforcement learning.
+        self.optimizer = self.policy.optimizer_class(  # type: ignore[call-arg]
+            self.policy.q_net.parameters(),
+            lr=settings.rate(0),
+            **self.policy.optimizer_kwargs,
+        )
         self._check(data)
         examples = examples_of(data.split("train"))
         self._digest = digest(examples)
@@ -232,7 +238,7 @@ class Pretraining:
     def _one_update(self) -> None:
         settings, policy = self.settings, self.policy
         batch = self._batch()
-        optimizer = policy.optimizer
+        optimizer = self.optimizer
         for group in optimizer.param_groups:
             group["lr"] = settings.rate(self.update)
         policy.set_training_mode(True)
@@ -302,10 +308,9 @@ class Pretraining:
         return measured
 
     def _finish(self) -> None:
-        """The best networks into the model, and an optimiser that remembers nothing."""
+        """The best networks into the model."""
         self.policy.q_net.load_state_dict(self._best_weights)
         self.policy.q_net_target.load_state_dict(self._best_weights)
-        self.policy.optimizer.state.clear()
         self.policy.set_training_mode(False)
 
     # ------------------------------------------------------------------ checkpoints
@@ -322,7 +327,7 @@ class Pretraining:
         state = {
             "network": network_description(self.policy),
             "policy": online | target,
-            "optimizer": optimizer_state(self.policy.optimizer),
+            "optimizer": optimizer_state(self.optimizer),
             "teaching": {
                 "best": self.best,
                 "data": self._digest,
@@ -368,7 +373,7 @@ class Pretraining:
                 raise CheckpointError(f"{path}: teaching/{name}: {_difference(saved[name], value)}")
         load_policy_weights(self.policy.q_net, saved["weights"], f"{path}: teaching/weights")
         try:
-            load_optimizer_state(self.policy.optimizer, state["optimizer"])
+            load_optimizer_state(self.optimizer, state["optimizer"])
         except ValueError as error:
             raise CheckpointError(f"{path}: optimizer: {error}") from error
         if saved["best"] is not None:

@@ -178,6 +178,23 @@ def test_the_result_plays_loads_and_goes_on_learning(tmp_path):
     assert model._n_updates > 0
 
 
+def test_the_models_own_learning_rate_plays_no_part():
+    """A schedule of the model sets the rate of the model's optimiser before every step of it."""
+
+    def taught(**arguments):
+        env = gymnasium.make_vec(IDS["host"], num_envs=1, reward="step")
+        model = DDQN(
+            "HostPolicy", TensorVecEnv(env), seed=0, policy_kwargs=SMALL, buffer_size=100,
+            device="cpu", **arguments,
+        )  # fmt: skip
+        pretraining = make(model=model, updates=20)
+        pretraining.run()
+        return weights(pretraining)
+
+    schedule = {"schedule": "linear", "init": 1e-9, "final": 1e-9, "steps": 10}
+    assert equal(taught(), taught(learning_rate=schedule))
+
+
 def test_the_best_networks_are_kept(tmp_path):
     """Training on after the best measurement, here with an absurd rate, loses nothing."""
     rate = {

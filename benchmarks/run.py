@@ -236,7 +236,7 @@ def run(args: argparse.Namespace) -> int:
     content = results.content
     print(", ".join(f"{k} {v}" for k, v in content["machine"].items() if v is not None))
     print(f"commit {content['commit']}, load average {content['sittings'][-1]['load_before']}")
-    signal.signal(signal.SIGTERM, stop)
+    before = signal.signal(signal.SIGTERM, stop)
     begun = time.monotonic()
     try:
         for index, (size, device) in enumerate(todo):
@@ -255,6 +255,8 @@ def run(args: argparse.Namespace) -> int:
         kept = f"{len(results.cases)} cases are kept in {path}" if results.cases else "no results"
         print(f"stopped: {kept}", file=sys.stderr)
         return 130
+    finally:
+        signal.signal(signal.SIGTERM, before)
     print(f"{len(results.cases)} cases in {path}; python -m benchmarks.report {path} shows them")
     return 0
 

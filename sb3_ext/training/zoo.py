@@ -10,13 +10,15 @@ puts them back:
     ExperimentManager.default_vec_env_cls   one batched environment instead of many single ones
 
 Replaced methods of ExperimentManager: __init__, read_hyperparameters, _preprocess_schedules,
-_preprocess_hyperparams, setup_experiment, learn, _save_config.
+_preprocess_hyperparams, setup_experiment, create_log_folder, learn, _save_config.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import itertools
+import os
 import platform
 import subprocess
 import sys
@@ -203,6 +205,26 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
             self.callbacks += self.options.callbacks(model, Path(self.save_path))
             self.options.apply(model, self.callbacks)
         return result
+
+    def create_log_folder(self) -> None:
+        """Makes the run's folder, one that no other run has.
+
+        rl_zoo3 counts the folders when it starts and shares one that has come up since, so that
+        two runs started together would write over each other.
+        """
+        if self.options.resume is None:
+            stem = os.path.join(self.log_path, f"{self.env_name}_")
+            number, *uuid = self.save_path[len(stem) :].split("_", 1)
+            Path(stem).parent.mkdir(parents=True, exist_ok=True)
+            for free in itertools.count(int(number)):
+                self.save_path = "_".join([f"{stem}{free}", *uuid])
+                try:
+                    os.mkdir(self.save_path)
+                except FileExistsError:
+                    continue
+                break
+            self.params_path = f"{self.save_path}/{self.env_name}"
+        super().create_log_folder()
 
     def learn(self, model: Any) -> None:
         """Trains; after a resume the part that is left."""

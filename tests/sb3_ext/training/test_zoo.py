@@ -77,6 +77,19 @@ def test_every_shipped_file_trains_and_plays(
     assert "Mean episode length" in capsys.readouterr().out
 
 
+def test_runs_that_start_together_get_folders_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Both look before either has made its folder.
+    monkeypatch.setattr(rl_zoo3.exp_manager, "get_latest_run_id", lambda *_: 0)
+    assert train(tmp_path, "ddqn", HOST) == 0
+    first = run_folder(tmp_path, "ddqn", HOST)
+    before = {path: path.read_bytes() for path in first.rglob("*") if path.is_file()}
+    assert train(tmp_path, "ddqn", HOST, "--seed", "5") == 0
+    assert {path: path.read_bytes() for path in first.rglob("*") if path.is_file()} == before
+    assert sorted(path.name[-2:] for path in first.parent.iterdir()) == ["_1", "_2"]
+
+
 def test_names_are_put_back_afterwards(tmp_path: Path) -> None:
     before = dict(rl_zoo3.ALGOS)
     assert train(tmp_path, "ddqn", HOST) == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -34,6 +35,9 @@ _UNROLLED = (3,)
 """Numbers of axes with machine code of their own: a third faster, seconds of compiling each."""
 
 
+Maker = Callable[[tuple[int, ...], Any], np.ndarray]
+
+
 class _Room:
     """Large arrays that are used again once nobody else holds them.
 
@@ -47,6 +51,10 @@ class _Room:
 
     def __init__(self) -> None:
         self._kept: dict[Any, list[np.ndarray]] = {}
+
+    def maker(self, points: np.ndarray) -> Maker:
+        """What makes the arrays of a step: for few games, whose points are small, the plain one."""
+        return np.empty if points.nbytes < self._LEAST_BYTES else self.take
 
     def take(self, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
         """An array with any content that nothing else refers to."""
@@ -140,9 +148,9 @@ def _is(one: object, other: object) -> bool:
     return one is other
 
 
-def _new(old: Fields, room: _Room) -> list[np.ndarray]:
+def _new(old: Fields, make: Maker) -> list[np.ndarray]:
     """Room for all fields but the seeds, which never change here."""
-    return [room.take(field.shape, field.dtype) for field in old if field is not old.seed]
+    return [make(field.shape, field.dtype) for field in old if field is not old.seed]
 
 
 def _result(
@@ -179,12 +187,13 @@ def play_step(plan: StepPlan, fields: Fields, actions: Tensor, memory: Any = Non
     num_games, num_points, dimension = shape = old.points.shape
     num_final = num_games if settings.same_step else 0
     room = _Room() if memory is None else memory.room
-    new = _new(old, room)
-    seen, seen_coords = room.take(shape, _FLOAT), np.empty((num_games, dimension), np.int8)
+    make = room.maker(old.points)
+    new = _new(old, make)
+    seen, seen_coords = make(shape, _FLOAT), np.empty((num_games, dimension), np.int8)
     reward = np.empty(num_games, np.float32)
     rewards = np.empty((num_games if settings.both else 0, 2), np.float32)
     terminated, truncated, overflow, ended = np.empty((4, num_games), np.bool_)
-    final_seen = room.take((num_final, num_points, dimension), _FLOAT)
+    final_seen = make((num_final, num_points, dimension), _FLOAT)
     final_coords = np.empty((num_final, dimension), np.int8)
     final_returns, final_lengths = np.empty(num_games, np.float32), np.empty(num_games, np.int64)
     num_ended = share_rows(
@@ -225,8 +234,9 @@ def play_start(plan: StepPlan, fields: Fields, mask: Tensor) -> Started | None:
     old = _arrays(fields, None)
     num_games, _, dimension = old.points.shape
     room = _Room()
-    new = _new(old, room)
-    seen = room.take(old.points.shape, _FLOAT)
+    make = room.maker(old.points)
+    new = _new(old, make)
+    seen = make(old.points.shape, _FLOAT)
     seen_coords = np.empty((num_games, dimension), np.int8)
     share_rows(
         start_rows, num_games, dimension, *settings.start, mask.contiguous().numpy(), *old, *new,

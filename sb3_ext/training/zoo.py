@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import importlib.util
 import itertools
 import os
 import platform
@@ -344,6 +345,13 @@ def _replaced_names(module: Any, options: RunOptions | None) -> Iterator[None]:
             each.stop()
 
 
+def _require_wandb() -> None:
+    """Weights & Biases, which rl_zoo3 tracks runs with, is not among our requirements."""
+    found = importlib.util.find_spec("wandb")
+    if found is None or found.origin is None:  # its own folder of runs looks like a package
+        raise ValueError("track: needs wandb, which is not installed: pip install wandb")
+
+
 def run_zoo(command: str, arguments: Sequence[str], options: RunOptions | None = None) -> int:
     """Runs a command of rl_zoo3 with our algorithms, environments and files.
 
@@ -359,6 +367,8 @@ def run_zoo(command: str, arguments: Sequence[str], options: RunOptions | None =
     name = f"python -m sb3_ext.{command}"
     with _replaced_names(module, options), patch.object(sys, "argv", [name, *arguments]):
         try:
+            if "--track" in arguments:
+                _require_wandb()
             getattr(module, command)()
         except (ValueError, TypeError, FileNotFoundError) as error:
             print(f"{command}: {error}", file=sys.stderr)

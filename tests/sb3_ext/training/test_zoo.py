@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
+import sys
 from pathlib import Path
 
 import pytest
@@ -88,6 +90,18 @@ def test_runs_that_start_together_get_folders_of_their_own(
     assert train(tmp_path, "ddqn", HOST, "--seed", "5") == 0
     assert {path: path.read_bytes() for path in first.rglob("*") if path.is_file()} == before
     assert sorted(path.name[-2:] for path in first.parent.iterdir()) == ["_1", "_2"]
+
+
+def test_tracking_without_its_library_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *_: None)
+    assert train(tmp_path, "ddqn", HOST, "--track") == 2
+    assert capsys.readouterr().err == (
+        "train: track: needs wandb, which is not installed: pip install wandb\n"
+    )
+    assert not list(tmp_path.iterdir())
 
 
 def test_names_are_put_back_afterwards(tmp_path: Path) -> None:

@@ -186,6 +186,9 @@ def manifest_text(content: Mapping[str, Any]) -> str:
 def write_shard(file: Path, arrays: Mapping[str, np.ndarray], notes: Mapping[str, Any]) -> None:
     """Writes a shard aside and renames it; the same content gives the same bytes.
 
+    The digest of the arrays stands beside the notes, so that damage is seen before there is a
+    manifest.
+
     Raises:
         OSError: it could not be written.
     """
@@ -193,7 +196,9 @@ def write_shard(file: Path, arrays: Mapping[str, np.ndarray], notes: Mapping[str
     from safetensors.torch import save_file
 
     aside = file.with_name(f"{file.name}.{os.getpid()}.tmp")
-    tensors = {name: torch.from_numpy(_narrow(array)) for name, array in arrays.items()}
+    narrow = {name: _narrow(array) for name, array in arrays.items()}
+    tensors = {name: torch.from_numpy(array) for name, array in narrow.items()}
+    notes = {**notes, "arrays": _arrays_digest(narrow)}
     try:
         # One entry of metadata only: the library writes several in any order.
         save_file(tensors, aside, {_NOTES: json.dumps(notes, sort_keys=True)})
@@ -217,17 +222,22 @@ def _narrow(array: np.ndarray) -> np.ndarray:
 
 
 def read_shard_notes(file: Path) -> dict[str, Any] | None:
-    """What a shard says about itself; None if there is no readable one."""
+    """What a shard says about itself; None if there is none, or it is damaged."""
     from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(file, framework="pt") as opened:
-            for name in opened.keys():  # noqa: SIM118 - not a dictionary, it has no iterator
-                opened.get_slice(name).get_shape()
+            arrays = {name: opened.get_tensor(name).numpy() for name in opened.keys()}  # noqa: SIM118
             notes = json.loads((opened.metadata() or {}).get(_NOTES, "null"))
     except (SafetensorError, OSError, ValueError):
         return None
-    return notes if isinstance(notes, dict) else None
+    if not isinstance(notes, dict) or notes.pop("arrays", None) != _arrays_digest(arrays):
+        return None
+    return notes
+
+
+def _arrays_digest(arrays: Mapping[str, np.ndarray]) -> str:
+    return digest_of(*(part for name in sorted(arrays) for part in (name, arrays[name])))
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,15 +35,51 @@ from sb3_ext.teach.train import (
     teach,
 )
 from sb3_ext.training.config_files import read_config
+from sb3_ext.two_player.sections import (
+    ConfigError,
+    Count,
+    Fraction,
+    PositiveCount,
+    Section,
+    read_section,
+)
 
 __all__ = ["HELP", "add_arguments", "run"]
 
 HELP = "generate, train and measure: from nothing to a taught player"
 
-_SECTIONS: dict[str, tuple[str, ...] | None] = {
-    "algorithm": ("file",),
-    "data": ("config", "held_out", "objective", "positions", "seat", "seed"),
-    "measure": ("brieskorn_pham", "games", "label_budget", "larger", "max_depth"),
+
+class _Algorithm(Section):
+    """The section ``algorithm``: a file in rl_zoo3's form."""
+
+    file: str
+
+
+class _Data(Section):
+    """The section ``data``: see `Plan`, which checks the ranges."""
+
+    config: str
+    positions: PositiveCount = 100_000
+    seat: str = "host"
+    objective: str = "depth"
+    held_out: Fraction = 0.05
+    seed: Count = 0
+
+
+class _Measure(Section):
+    """The section ``measure``: see `host_results`."""
+
+    larger: Count = 300
+    brieskorn_pham: Count = 9
+    label_budget: PositiveCount = 300_000
+    games: Count = 4000
+    max_depth: PositiveCount = 40
+
+
+_SECTIONS: dict[str, type[Section] | None] = {
+    "algorithm": _Algorithm,
+    "data": _Data,
+    "measure": _Measure,
     "train": None,  # checked by the settings themselves
 }
 
@@ -76,15 +112,12 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     """Runs the command; see `sb3_ext.teach.cli.main`."""
     sections = _read(args.config)
     settings = read_settings(args.config, args.changes, args.seed)
-    wanted = dict(sections["data"])
+    wanted = sections["data"].model_dump()
     for key, value in (("positions", args.positions), ("seed", args.seed)):
         if value is not None:
             wanted[key] = value
-    try:
-        plan = Plan(read_teach_config(wanted.pop("config")), **wanted)
-    except TypeError as error:
-        raise ValueError(f"{args.config}: data: {error}") from error
-    hyperparameters = read_hyperparameters(sections["algorithm"]["file"], ENVIRONMENTS[plan.seat])
+    plan = Plan(read_teach_config(wanted.pop("config")), **wanted)
+    hyperparameters = read_hyperparameters(sections["algorithm"].file, ENVIRONMENTS[plan.seat])
     if args.threads < 1:
         raise ValueError(f"threads must be at least 1, got {args.threads}")
     torch.set_num_threads(args.threads)
@@ -119,7 +152,7 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     results: dict[str, Any] = {"held_out": held_out}
     if plan.seat == "host" and plan.objective == "depth" and plan.config.dimension == 3:
         begin = time.perf_counter()
-        results |= host_results(model, data, **sections["measure"])
+        results |= host_results(model, data, **sections["measure"].model_dump())
         seconds["measure"] = time.perf_counter() - begin
         print(host_summary(results))
     results["seconds"] = {name: round(value, 1) for name, value in seconds.items()}
@@ -128,8 +161,8 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     return 0
 
 
-def _read(config: str | Path) -> dict[str, Mapping[str, Any]]:
-    """The sections of a file, with known keys only.
+def _read(config: str | Path) -> dict[str, Any]:
+    """The sections of a file, read and checked before anything long begins.
 
     Raises:
         ValueError: one line.
@@ -139,10 +172,14 @@ def _read(config: str | Path) -> dict[str, Mapping[str, Any]]:
     for name in found:
         if name not in _SECTIONS:
             raise ValueError(f"{file}: {unknown_word('section', name, _SECTIONS)}")
-    for name, keys in _SECTIONS.items():
+    for name in _SECTIONS:
         if name not in found:
             raise ValueError(f"{file}: the section {name} is missing")
-        for key in found[name]:
-            if keys is not None and key not in keys:
-                raise ValueError(f"{file}: {name}: {unknown_word('key', key, keys)}")
-    return found
+    try:
+        return {
+            name: read_section(model, found[name], name)
+            for name, model in _SECTIONS.items()
+            if model is not None
+        }
+    except ConfigError as error:
+        raise ValueError(f"{file}: {error}") from None

@@ -216,7 +216,7 @@ def generate(
     notes: dict[Path, dict[str, Any]] = {}
     for job in jobs:
         found = read_shard_notes(job.file)
-        if found is not None and found["job"] == _job_digest(job):
+        if found is not None and found.get("job") == _job_digest(job):
             notes[job.file] = found
     open_jobs = [job for job in jobs if job.file not in notes]
     kept = len(positions.count) - sum(len(job.positions.count) for job in open_jobs)
@@ -285,8 +285,8 @@ def _draw(plan: Plan) -> tuple[_Positions, list[dict[str, Any]]]:
 
     config = plan.config
     labeller = _labeller(config.dimension, config.max_num_points, "depth", 1)
-    slots = np.zeros((1 << (4 * plan.positions + 4096).bit_length(), 2), np.int64)
     barred = _barred_digests(config)
+    slots = _with_room(np.zeros((1024, 2), np.int64), len(barred))
     new_members(slots, barred, np.empty(len(barred), np.bool_))
     points, counts, family_of, digests, families = [], [], [], [], []
     for place, target in enumerate(_shares(plan)):
@@ -309,6 +309,8 @@ def _draw(plan: Plan) -> tuple[_Positions, list[dict[str, Any]]]:
             some, rows = np.asarray(draws.points)[order], rows[order]
             codes = labeller.canonical(some, rows).digests
             new = np.empty(len(rows), np.bool_)
+            # A whole batch is put in, however few of it are wanted.
+            slots = _with_room(slots, len(codes))
             new_members(slots, codes, new)
             index = np.flatnonzero(new)
             drawn += len(rows)
@@ -339,6 +341,19 @@ def _draw(plan: Plan) -> tuple[_Positions, list[dict[str, Any]]]:
         share < plan.held_out,
         _sets(plan, number),
     ), families
+
+
+def _with_room(slots: np.ndarray, more: int) -> np.ndarray:
+    """The set of `new_members`, or a larger copy if it would be more than half full."""
+    from resgym.analysis.label_kernels import new_members
+
+    held = slots[slots.any(1)]
+    size = 1 << (2 * (len(held) + more)).bit_length()
+    if size <= len(slots):
+        return slots
+    larger = np.zeros((2 * size, 2), np.int64)
+    new_members(larger, held, np.empty(len(held), np.bool_))
+    return larger
 
 
 def _shares(plan: Plan) -> list[int]:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+from resgym.analysis.label_kernels import new_members
 from resgym.analysis.labels import Labeller
 from resgym.analysis.positions import canonical, prune
 from resgym.analysis.singularities import singularity, singularity_names
@@ -151,6 +152,7 @@ def test_goes_on_after_a_stop(tmp_path, monkeypatch):
     (tmp_path / "data" / "shard-00004.safetensors.99.tmp").write_bytes(b"half")
     first = tmp_path / "data" / "shard-00000.safetensors"
     first.write_bytes(first.read_bytes()[:-10])
+    flip_last_bit(tmp_path / "data" / "shard-00001.safetensors")
     labelled.clear()
 
     def counting(job):
@@ -159,9 +161,20 @@ def test_goes_on_after_a_stop(tmp_path, monkeypatch):
 
     monkeypatch.setattr(module, "_label", counting)
     generate(plan(), tmp_path / "data")
-    assert "shard-00001.safetensors" not in labelled
-    assert "shard-00000.safetensors" in labelled
+    assert {"shard-00000.safetensors", "shard-00001.safetensors"} <= set(labelled)
     assert content(tmp_path / "data") == content(tmp_path / "whole")
+    # Nor does a damaged shard of a whole dataset pass into a new manifest.
+    flip_last_bit(tmp_path / "data" / "shard-00002.safetensors")
+    labelled.clear()
+    generate(plan(), tmp_path / "data")
+    assert labelled == ["shard-00002.safetensors"]
+    assert content(tmp_path / "data") == content(tmp_path / "whole")
+
+
+def flip_last_bit(file):
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
 
 
 @pytest.mark.long
@@ -307,6 +320,22 @@ def test_command_line(tmp_path, capsys):
         line = capsys.readouterr().err
         assert line.startswith("teach generate: ")
         assert line.count("\n") == 1
+
+
+def test_few_positions_of_a_family_with_many():
+    # Each draw brings thousands of distinct positions, and all of them are remembered.
+    many = {"name": "many", "kind": "uniform", "points": [4, 4], "max_value": [1000]}
+    config = {"dimension": 3, "budget": 1, "families": [many, {**many, "name": "more"}]}
+    assert len(module._draw(plan(config=config, positions=4))[0].count) == 4
+    slots = module._with_room(np.zeros((4, 2), np.int64), 3)
+    codes = np.arange(1, 7).reshape(3, 2)
+    assert len(slots) >= 6
+    new_members(slots, codes, new := np.empty(3, np.bool_))
+    assert new.all()
+    larger = module._with_room(slots, 100)
+    assert len(larger) >= 206
+    new_members(larger, codes, new)
+    assert not new.any()
 
 
 def test_weights_are_shares(tmp_path):

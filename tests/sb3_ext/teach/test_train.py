@@ -13,7 +13,13 @@ from sb3_ext.ddqn import DDQN
 from sb3_ext.teach import train
 from sb3_ext.teach.benchmark import brieskorn_pham_starts, host_results, host_summary
 from sb3_ext.teach.cli import main
-from sb3_ext.teach.train import ENVIRONMENTS, build_model, read_hyperparameters, read_settings
+from sb3_ext.teach.train import (
+    ENVIRONMENTS,
+    build_model,
+    find_config,
+    read_hyperparameters,
+    read_settings,
+)
 from sb3_ext.training.loading import load_player
 from tests.sb3_ext.teach.labelled import SmallData
 from tests.sb3_ext.teach.test_pretraining import QUICK, SMALL
@@ -153,3 +159,33 @@ def test_from_nothing_to_a_taught_host(tmp_path, capsys):
     config.write_text(yaml.safe_dump({**sections, "tran": {}}))
     assert main(command) == 2
     assert "unknown section 'tran'; did you mean 'train'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value", "message"),
+    [
+        ("data", "config", None, "data.config must be a valid string, got None"),
+        ("data", "seed", "abc", "data.seed must be a number, got 'abc'"),
+        ("data", "held_out", "1e-1", "data.held_out must be a number, got the string '1e-1'"),
+        ("data", "bogus", 1, "unknown key of data 'bogus'"),
+        ("algorithm", "file", ..., "algorithm.file is missing"),
+        ("measure", "games", "many", "measure.games must be a number, got 'many'"),
+        ("measure", "max_depth", 0, "max_depth must be a whole number of at least 1, got 0"),
+    ],
+)
+def test_a_bad_section_is_one_line_before_anything_is_made(
+    tmp_path, capsys, section, key, value, message
+):
+    sections = yaml.safe_load(find_config("taught/host.yml").read_text())
+    if value is ...:
+        del sections[section][key]
+    else:
+        sections[section][key] = value
+    config = tmp_path / "config.yml"
+    config.write_text(yaml.safe_dump(sections))
+    assert main(["run", "--out", str(tmp_path / "out"), "--config", str(config)]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert str(config) in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "out").exists()

@@ -256,6 +256,8 @@ def _check(plan: Plan, workers: int) -> None:
 
 def _open_folder(out: Path, content: Mapping[str, Any]) -> None:
     """Writes the plan, or makes sure that it is the one that is there."""
+    if out.exists() and not out.is_dir():
+        raise ConfigError(f"out: must be a folder, {out} is a file")
     file = out / PLAN
     if file.is_file():
         try:

@@ -139,6 +139,8 @@ def teach(
         RuntimeError: the loss became NaN or infinite.
         ValueError: something does not fit; one line.
     """
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"out: must be a folder, {out} is a file")
     if not resume and list_checkpoints(out):
         raise ValueError(f"out: {out} holds a run already; --resume goes on with it")
     model, reward = build_model(

@@ -189,3 +189,12 @@ def test_a_bad_section_is_one_line_before_anything_is_made(
     assert str(config) in error
     assert error.count("\n") == 1
     assert not (tmp_path / "out").exists()
+
+
+def test_a_file_in_the_place_of_the_folder_is_one_line(small, tmp_path, capsys):
+    file = tmp_path / "run"
+    file.write_text("kept")
+    for command in (small, ["generate", "--config", "small", "--out", str(file)]):
+        assert main(command) == 2
+        assert f"out: must be a folder, {file} is a file\n" in capsys.readouterr().err
+    assert file.read_text() == "kept"

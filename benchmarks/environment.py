@@ -99,9 +99,7 @@ class Dummy:
 
     def __init__(self, games: int, options: dict[str, Any]) -> None:
         self.games = games
-        # By itself it asks for pictures, which games of more than three axes do not have.
-        given = {**options, "render_mode": None}
-        self.env = make_vec_env(ENV_ID, n_envs=games, seed=0, env_kwargs=given)
+        self.env = make_vec_env(ENV_ID, n_envs=games, seed=0, env_kwargs=options)
         self.env.reset()
         number = self.env.action_space.n  # type: ignore[attr-defined]
         self.actions = np.random.default_rng(0).integers(number, size=(ACTIONS, games))

@@ -49,8 +49,7 @@ def ddqn(games: int, device: str, options: dict[str, Any], **arguments: Any) -> 
 
 
 def stock_dqn(games: int, options: dict[str, Any]) -> DQN:
-    given = {**options, "render_mode": None}  # pictures are for three axes at most
-    env = make_vec_env(ENV_ID, n_envs=games, seed=0, env_kwargs=given)
+    env = make_vec_env(ENV_ID, n_envs=games, seed=0, env_kwargs=options)
     return DQN(
         "MlpPolicy",
         env,

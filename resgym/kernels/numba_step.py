@@ -24,6 +24,7 @@ from resgym.kernels.step import (
     Played,
     Started,
     StepPlan,
+    opponent_number,
 )
 from resgym.kernels.threads import share_rows
 
@@ -93,17 +94,12 @@ class _Settings(NamedTuple):
 def _settings(plan: StepPlan) -> _Settings | None:
     """The plan as numbers, or None for what is not compiled."""
     spec, starts = plan.spec, plan.start_spec
-    opponents: tuple[str | None, ...] = {"host": AGENTS, "agent": HOSTS, "both": (None,)}[plan.seat]
-    if (
-        spec.polytope != "dominance"
-        or starts.max_num_points < 2
-        or plan.opponent not in opponents
-        or plan.reward not in REWARDS
-    ):
+    opponent = opponent_number(plan, AGENTS, HOSTS)
+    if opponent is None:
         return None
     sets = set_numbers(spec.dimension)
     dims = (0,) * spec.dimension if spec.dimension in _UNROLLED else np.zeros(spec.dimension, int)
-    seat, opponent = SEATS.index(plan.seat), opponents.index(plan.opponent)
+    seat = SEATS.index(plan.seat)
     on_illegal, mode = ON_ILLEGAL.index(plan.invalid_action), MODES.index(plan.autoreset_mode)
     limit = NO_LIMIT if plan.max_episode_steps is None else plan.max_episode_steps
     shown = (

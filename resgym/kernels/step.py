@@ -22,6 +22,7 @@ __all__ = [
     "Seat",
     "Started",
     "StepPlan",
+    "opponent_number",
 ]
 
 Seat = Literal["host", "agent", "both"]
@@ -60,6 +61,28 @@ class StepPlan(NamedTuple):
     autoreset_mode: str
     max_episode_steps: int | None
     scale_observation: bool
+
+
+def opponent_number(plan: StepPlan, agents: tuple[str, ...], hosts: tuple[str, ...]) -> int | None:
+    """Which of the players that a backend has compiled answers; None if it cannot play the plan.
+
+    Args:
+        plan: the plan.
+        agents: the agents that it has.
+        hosts: the hosts that it has.
+
+    Returns:
+        The index in ``agents`` or ``hosts``, whichever is the other seat; 0 for both seats.
+    """
+    others: tuple[str | None, ...] = {"host": agents, "agent": hosts, "both": (None,)}[plan.seat]
+    if (
+        plan.spec.polytope != "dominance"
+        or plan.start_spec.max_num_points < 2
+        or plan.opponent not in others
+        or plan.reward not in REWARDS
+    ):
+        return None
+    return others.index(plan.opponent)
 
 
 class Fields(NamedTuple):

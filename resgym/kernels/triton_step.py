@@ -20,6 +20,7 @@ from resgym.kernels.step import (
     Played,
     Started,
     StepPlan,
+    opponent_number,
 )
 from resgym.kernels.triton_kernels import start_games, step_games
 from resgym.kernels.triton_launch import cut, drawn_axes, flags_of, launch
@@ -48,17 +49,12 @@ class _Settings(NamedTuple):
 def _settings(plan: StepPlan) -> _Settings | None:
     """The plan as numbers, or None for what no kernel plays."""
     spec, starts = plan.spec, plan.start_spec
-    opponents: tuple[str | None, ...] = {"host": AGENTS, "agent": HOSTS, "both": (None,)}[plan.seat]
-    if (
-        spec.polytope != "dominance"
-        or starts.max_num_points < 2
-        or plan.opponent not in opponents
-        or plan.reward not in REWARDS
-    ):
+    opponent = opponent_number(plan, AGENTS, HOSTS)
+    if opponent is None:
         return None
     shared = {
         "SEAT": SEATS.index(plan.seat),
-        "OPPONENT": opponents.index(plan.opponent),
+        "OPPONENT": opponent,
         "SCALE": plan.scale_observation,
         "REPOSITION": spec.reposition,
         # Of the game, not of the starts: a curriculum shall not compile anew.

@@ -6,11 +6,8 @@ has a default, so a file shows all of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import Field, model_validator
 
 from resgym.game.spec import GameSpec
@@ -19,7 +16,7 @@ from sb3_ext.common.checks import check_count, check_number
 from sb3_ext.common.networks import expand_net_arch
 from sb3_ext.common.registry import unknown_word
 from sb3_ext.common.schedules import parse_schedule
-from sb3_ext.two_player.reading import apply_settings
+from sb3_ext.two_player.reading import SectionFiles
 from sb3_ext.two_player.sections import (
     ConfigError,
     Count,
@@ -30,7 +27,6 @@ from sb3_ext.two_player.sections import (
     PositiveNumber,
     Section,
     checked,
-    read_section,
 )
 
 __all__ = [
@@ -41,16 +37,9 @@ __all__ = [
     "ScriptedSection",
     "StartSection",
     "ValidationSection",
-    "find_budget",
     "read_budget",
     "shipped_budgets",
 ]
-
-# An installed package has its configurations beside its code, a checkout at the top.
-_FOLDERS = (
-    Path(__file__).parents[1] / "configs" / "attack",
-    Path(__file__).parents[2] / "configs" / "attack",
-)
 
 
 def _net_arch(value: Any) -> Any:
@@ -215,64 +204,8 @@ class AttackBudget(Section):
             parse_schedule(getattr(self.responder, name), name, "updates")
         return self
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data that `read_budget` reads back to an equal budget."""
-        return self.model_dump()
 
+_FILES = SectionFiles(AttackBudget, "attack", "budget", "budget")
 
-def shipped_budgets() -> list[str]:
-    """Names of the budgets that come with the package, sorted."""
-    return sorted({path.stem for folder in _FOLDERS for path in folder.glob("*.yml")})
-
-
-def find_budget(name: str | Path) -> Path:
-    """The file of a path, or of the name of a budget that comes with the package.
-
-    Raises:
-        ConfigError: there is none.
-    """
-    path = Path(name)
-    if path.is_file():
-        return path
-    for folder in _FOLDERS:
-        if (folder / f"{name}.yml").is_file():
-            return folder / f"{name}.yml"
-    raise ConfigError(
-        f"budget: there is no file {str(name)!r}, and no budget of this name among "
-        f"{', '.join(shipped_budgets())}"
-    )
-
-
-def read_budget(
-    source: AttackBudget | Mapping[str, Any] | str | Path, settings: Sequence[str] = ()
-) -> AttackBudget:
-    """Reads and checks a budget.
-
-    Args:
-        source: the path of a YAML file, the name of a budget of this package, a dictionary (which
-            is not modified) or a budget.
-        settings: changes in the form ``dotted.key=value``.
-
-    Raises:
-        ConfigError: one line that names file and field, what was given and what is allowed.
-    """
-    if isinstance(source, AttackBudget):
-        return read_budget(source.to_dict(), settings) if settings else source
-    if isinstance(source, Mapping):
-        return read_section(AttackBudget, apply_settings(source, settings))
-    if not isinstance(source, (str, Path)):
-        raise ConfigError(f"budget must be a path, a name, a dictionary or one, got {source!r}")
-    path = find_budget(source)
-    try:
-        # The safe loader knows plain data only: nothing in a file is evaluated.
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from None
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: {' '.join(str(error).split())}") from None
-    if not isinstance(data, Mapping):
-        raise ConfigError(f"{path}: must hold a mapping, got {type(data).__name__}")
-    try:
-        return read_section(AttackBudget, apply_settings(data, settings))
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from None
+shipped_budgets = _FILES.names
+read_budget = _FILES.read

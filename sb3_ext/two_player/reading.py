@@ -4,80 +4,110 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import yaml
 
 from sb3_ext.common.registry import unknown_word
 from sb3_ext.two_player.config import TrainerConfig
-from sb3_ext.two_player.sections import ConfigError, read_section
+from sb3_ext.two_player.sections import ConfigError, Section, read_section
 
-__all__ = ["apply_settings", "find_config", "read_config", "shipped_configs", "smoke_version"]
+__all__ = [
+    "SectionFiles",
+    "apply_settings",
+    "find_config",
+    "read_config",
+    "shipped_configs",
+    "smoke_version",
+]
 
-# An installed package has its configurations beside its code, a checkout at the top.
-_FOLDERS = (
-    Path(__file__).parents[1] / "configs" / "two_player",
-    Path(__file__).parents[2] / "configs" / "two_player",
-)
+_CONFIGS = (Path(__file__).parents[1] / "configs", Path(__file__).parents[2] / "configs")
+"""An installed package has its configurations beside its code, a checkout at the top."""
+
+Model = TypeVar("Model", bound=Section)
 
 
-def shipped_configs() -> list[str]:
-    """Names of the configurations that come with the package, sorted."""
-    return sorted({path.stem for folder in _FOLDERS for path in folder.glob("*.yml")})
+@dataclass(frozen=True)
+class SectionFiles(Generic[Model]):
+    """YAML files of one kind of configuration.
 
-
-def find_config(name: str | Path) -> Path:
-    """The file of a path, or of the name of a configuration that comes with the package.
-
-    Raises:
-        ConfigError: there is none.
+    Attributes:
+        model: what a file is read to.
+        folder: where those of the package lie, below ``configs``.
+        field: what messages call the argument.
+        kind: what messages call a file.
     """
-    path = Path(name)
-    if path.is_file():
-        return path
-    for folder in _FOLDERS:
-        if (folder / f"{name}.yml").is_file():
-            return folder / f"{name}.yml"
-    raise ConfigError(
-        f"config: there is no file {str(name)!r}, and no configuration of this name among "
-        f"{', '.join(shipped_configs())}"
-    )
+
+    model: type[Model]
+    folder: str
+    field: str
+    kind: str
+
+    def names(self) -> list[str]:
+        """Names of the files that come with the package, sorted."""
+        return sorted(
+            {path.stem for root in _CONFIGS for path in (root / self.folder).glob("*.yml")}
+        )
+
+    def find(self, name: str | Path) -> Path:
+        """The file of a path, or of the name of one that comes with the package.
+
+        Raises:
+            ConfigError: there is none.
+        """
+        for path in (Path(name), *(root / self.folder / f"{name}.yml" for root in _CONFIGS)):
+            if path.is_file():
+                return path
+        raise ConfigError(
+            f"{self.field}: there is no file {str(name)!r}, and no {self.kind} of this name among "
+            f"{', '.join(self.names())}"
+        )
+
+    def read(
+        self, source: Model | Mapping[str, Any] | str | Path, settings: Sequence[str] = ()
+    ) -> Model:
+        """Reads and checks a configuration.
+
+        Args:
+            source: the path of a YAML file, the name of one of this package, a dictionary (which
+                is not modified) or a configuration.
+            settings: changes in the form ``dotted.key=value``, see `apply_settings`.
+
+        Raises:
+            ConfigError: one line that names file and field, what was given and what is allowed.
+        """
+        if isinstance(source, self.model):
+            return self.read(source.to_dict(), settings) if settings else source
+        if isinstance(source, Mapping):
+            return read_section(self.model, apply_settings(source, settings))
+        if not isinstance(source, (str, Path)):
+            raise ConfigError(
+                f"{self.field} must be a path, a name, a dictionary or of {self.model.__name__}, "
+                f"got {source!r}"
+            )
+        path = self.find(source)
+        try:
+            # The safe loader knows plain data only: nothing in a file is evaluated.
+            data = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{path}: cannot be read: {error}") from None
+        except yaml.YAMLError as error:
+            raise ConfigError(f"{path}: {' '.join(str(error).split())}") from None
+        if not isinstance(data, Mapping):
+            raise ConfigError(f"{path}: must hold a mapping, got {type(data).__name__}")
+        try:
+            return self.read(data, settings)
+        except ConfigError as error:
+            raise ConfigError(f"{path}: {error}") from None
 
 
-def read_config(
-    source: TrainerConfig | Mapping[str, Any] | str | Path, settings: Sequence[str] = ()
-) -> TrainerConfig:
-    """Reads and checks a configuration.
+_FILES = SectionFiles(TrainerConfig, "two_player", "config", "configuration")
 
-    Args:
-        source: the path of a YAML file, the name of a configuration of this package, a dictionary
-            (which is not modified) or a configuration.
-        settings: changes in the form ``dotted.key=value``, see `apply_settings`.
-
-    Raises:
-        ConfigError: one line that names file and field, what was given and what is allowed.
-    """
-    if isinstance(source, TrainerConfig):
-        return read_config(source.to_dict(), settings) if settings else source
-    if isinstance(source, Mapping):
-        return read_section(TrainerConfig, apply_settings(source, settings))
-    if not isinstance(source, (str, Path)):
-        raise ConfigError(f"config must be a path, a dictionary or a TrainerConfig, got {source!r}")
-    path = find_config(source)
-    try:
-        # The safe loader knows plain data only: nothing in a file is evaluated.
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}") from None
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{path}: {' '.join(str(error).split())}") from None
-    if not isinstance(data, Mapping):
-        raise ConfigError(f"{path}: must hold a mapping, got {type(data).__name__}")
-    try:
-        return read_section(TrainerConfig, apply_settings(data, settings))
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from None
+shipped_configs = _FILES.names
+find_config = _FILES.find
+read_config = _FILES.read
 
 
 def apply_settings(data: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:

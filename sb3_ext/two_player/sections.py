@@ -37,6 +37,10 @@ class Section(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data that reads back to an equal section."""
+        return self.model_dump()
+
 
 def checked(check: Callable[[Any], Any]) -> BeforeValidator:
     """A validator from a function that returns the value to keep or raises.

@@ -109,7 +109,7 @@ def parse_integers(name: str, values: Any, length: int, device: torch.device) ->
         whole = not (values.is_floating_point() or values.is_complex())
         whole = whole and values.dtype != torch.bool
     else:
-        whole = np.issubdtype(values.dtype, np.integer)
+        whole = values.dtype.kind in "iu"
     if not whole:
         raise TypeError(f"{name} must be integers, got dtype {values.dtype}")
     if isinstance(values, np.ndarray):

@@ -37,6 +37,7 @@ from resgym.envs.arguments import (
     parse_seeds,
     shorten,
 )
+from resgym.envs.held import HeldField, Holder, as_tensor
 from resgym.envs.one_pass import start_in_one_pass, step_in_one_pass
 from resgym.envs.render import RENDER_MODES, check_render_mode, render_modes, render_row
 from resgym.envs.saving import check_fields, load_table_state, table_state
@@ -69,7 +70,7 @@ def map_tensors(tree: Any, function: Callable[[Tensor], Any]) -> Any:
     return function(tree)
 
 
-class TensorVectorEnv(VectorEnv):
+class TensorVectorEnv(Holder, VectorEnv):
     """Base of the vector environments: actions in, masks, autoreset, statistics, results out.
 
     Subclasses set the spaces and implement `_legal`, `_play`, `_begin` and `_observe`.
@@ -85,6 +86,10 @@ class TensorVectorEnv(VectorEnv):
         "render_modes": list(RENDER_MODES),
         "render_fps": 2,
     }
+
+    _return = HeldField(lambda held: as_tensor(held.returns))
+    _length = HeldField(lambda held: as_tensor(held.lengths))
+    _ended = HeldField(lambda held: as_tensor(held.ended))
 
     def __init__(
         self,
@@ -392,11 +397,11 @@ class TensorVectorEnv(VectorEnv):
         Tensors are replaced, never written to, so that putting the fields back undoes whatever an
         opponent or a reward function has interrupted.
         """
-        return dict(vars(self)), dict(vars(self.table))
+        return self.snapshot(), self.table.snapshot()
 
     def _restore(self, kept: tuple[dict[str, Any], dict[str, Any]]) -> None:
-        vars(self).update(kept[0])
-        vars(self.table).update(kept[1])
+        self.restore(kept[0])
+        self.table.restore(kept[1])
 
     def _require_open(self) -> None:
         if self.closed:

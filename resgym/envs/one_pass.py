@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from resgym.game.rng import RowRandom
-from resgym.game.state import GameState
+from resgym.envs.held import as_tensor
 from resgym.kernels.step import Fields, Played, Seat, Started, StepPlan
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ def start_in_one_pass(env: TensorVectorEnv, mask: torch.Tensor) -> Any:
     plan = None if start is None else env._plan()
     if start is None or plan is None:
         return None
-    started = start(plan, _fields(env), mask)
+    started = start(plan, _fields(env), mask, env._memory)
     if started is None:
         return None
     _keep(env, started)
@@ -89,7 +88,10 @@ def start_in_one_pass(env: TensorVectorEnv, mask: torch.Tensor) -> Any:
 
 
 def _fields(env: TensorVectorEnv) -> Fields:
-    table = env.table
+    """The fields as tensors, or those of the last step as it left them if nobody looked at them."""
+    table, held = env.table, env._held
+    if held is not None and env.holds(held) and table.holds(held):
+        return held
     return Fields(
         points=table.state.points,
         counts=table.state.count,
@@ -105,23 +107,16 @@ def _fields(env: TensorVectorEnv) -> Fields:
 
 
 def _keep(env: TensorVectorEnv, done: Played | Started) -> None:
-    table, fields = env.table, done.fields
-    table.state = GameState(fields.points, fields.counts)
-    table.coords = fields.coords
-    table.half_moves = fields.half_moves
-    table.episode = fields.episode
-    table._episode_rng = RowRandom(fields.key)
-    env._return = fields.returns
-    env._length = fields.lengths
-    env._ended = fields.ended
+    env.table.hold(done.fields)
+    env.hold(done.fields)
     env._memory = done.memory
 
 
 def _giver(env: TensorVectorEnv) -> Callable[[Any], Any]:
     """What makes the environment's output of an array, or of a tensor on its device."""
-    if env.output == "numpy":
-        return lambda given: given.cpu().numpy() if isinstance(given, torch.Tensor) else given
-    return lambda given: given if isinstance(given, torch.Tensor) else torch.from_numpy(given)
+    if env.output == "torch":
+        return as_tensor
+    return lambda given: given.cpu().numpy() if isinstance(given, torch.Tensor) else given
 
 
 def _copy(given: Any) -> Any:

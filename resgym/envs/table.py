@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
+from resgym.envs.held import HeldField, Holder, as_tensor
 from resgym.game import devices
 from resgym.game.rng import RowRandom, Stream
 from resgym.game.spec import GameSpec, check_integer
@@ -36,7 +37,7 @@ def resolve_device(device: torch.device | str) -> torch.device:
     return resolved
 
 
-class Table:
+class Table(Holder):
     """The mutable fields of N games. Tensors are replaced, never written to in place.
 
     Attributes:
@@ -48,6 +49,12 @@ class Table:
         episode: int64 [N], episodes started since the row was seeded, from 0.
         start_spec: sizes of random starts; those of ``spec`` unless `set_starts` made them smaller.
     """
+
+    state = HeldField(lambda held: GameState(as_tensor(held.points), as_tensor(held.counts)))
+    coords = HeldField(lambda held: as_tensor(held.coords))
+    half_moves = HeldField(lambda held: as_tensor(held.half_moves))
+    episode = HeldField(lambda held: as_tensor(held.episode))
+    _episode_rng = HeldField(lambda held: RowRandom(as_tensor(held.key)))
 
     def __init__(
         self, num_games: int, spec: GameSpec, device: torch.device, backend: str = "auto"

@@ -47,7 +47,7 @@ class Backend:
     random_starts: Callable[[GameSpec, RowRandom], GameState]
     observe_points: Callable[[GameState, bool], Tensor]
     play_step: Callable[[StepPlan, Fields, Tensor, Any], Played | None] | None = None
-    play_start: Callable[[StepPlan, Fields, Tensor], Started | None] | None = None
+    play_start: Callable[[StepPlan, Fields, Tensor, Any], Started | None] | None = None
 
 
 _TORCH = Backend("torch", move, random_starts, observe_points)

@@ -8,7 +8,6 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from torch import Tensor
 
 from resgym.kernels.compiled_players import AGENTS, HOSTS
@@ -122,26 +121,38 @@ def _settings(plan: StepPlan) -> _Settings | None:
 
 
 class _Memory(NamedTuple):
-    """What one step hands to the next: fields and room."""
+    """What a step hands to the next: the fields that it returned, others to write to, room."""
 
     fields: Fields
-    arrays: Fields
+    spare: list[np.ndarray] | None
     room: _Room
 
 
-def _arrays(fields: Fields, memory: _Memory | None) -> Fields:
-    """The memory of the fields as arrays.
+def _arrays(fields: Fields, memory: _Memory | None) -> tuple[Fields, list[np.ndarray], _Room]:
+    """The memory of given fields, arrays to write the new ones to, and room for the rest.
 
-    Making a view of a tensor costs as much as the whole step of a row, so the arrays of the last
-    step are handed back to it; the fields they belong to are never written to again.
+    Fields that come back as they were returned were seen by nobody, nor were those before them:
+    these are written to again. For few games making arrays and tensors takes longer than the step.
     """
-    if memory is not None and all(map(_is, fields, memory.fields)):
-        return memory.arrays
-    return Fields(*(field.contiguous().numpy() for field in fields))
+    if memory is not None and fields is memory.fields:
+        new = memory.spare or _new(fields, memory.room.maker(fields.points))
+        return fields, new, memory.room
+    old = Fields._make(map(_array, fields))
+    room = _Room() if memory is None else memory.room
+    return old, _new(old, room.maker(old.points)), room
 
 
-def _is(one: object, other: object) -> bool:
-    return one is other
+_NO_REWARDS = np.empty((0, 2), np.float32)
+
+
+@lru_cache(maxsize=64)
+def _no_rows(num_points: int, dimension: int) -> tuple[np.ndarray, np.ndarray]:
+    """What stands for observations that a step does not make."""
+    return np.empty((0, num_points, dimension), np.float32), np.empty((0, dimension), np.int8)
+
+
+def _array(field: Any) -> np.ndarray:
+    return field.contiguous().numpy() if isinstance(field, Tensor) else field
 
 
 def _new(old: Fields, make: Maker) -> list[np.ndarray]:
@@ -149,13 +160,10 @@ def _new(old: Fields, make: Maker) -> list[np.ndarray]:
     return [make(field.shape, field.dtype) for field in old if field is not old.seed]
 
 
-def _result(
-    fields: Fields, old: Fields, new: list[np.ndarray], room: _Room
-) -> tuple[Fields, _Memory]:
-    """The new fields as tensors, and the memory to hand back."""
-    tensors = [torch.from_numpy(field) for field in new]
-    after = Fields(*[*tensors[:4], fields.seed, *tensors[4:]])
-    return after, _Memory(after, Fields(*[*new[:4], old.seed, *new[4:]]), room)
+def _result(fields: Fields, old: Fields, new: list[np.ndarray], room: _Room) -> _Memory:
+    """The memory to hand back, with the new fields."""
+    spare = [field for field in old if field is not old.seed] if fields is old else None
+    return _Memory(Fields._make([*new[:4], old.seed, *new[4:]]), spare, room)
 
 
 def play_step(plan: StepPlan, fields: Fields, actions: Tensor, memory: Any = None) -> Played | None:
@@ -163,44 +171,42 @@ def play_step(plan: StepPlan, fields: Fields, actions: Tensor, memory: Any = Non
 
     Args:
         plan: what kind of step.
-        fields: CPU tensors; only read.
+        fields: CPU tensors, only read; or what the step or start before returned.
         actions: int64 [N].
-        memory: ``Played.memory`` or ``Started.memory`` of what led to these fields, if at hand.
+        memory: ``Played.memory`` or ``Started.memory`` of what was last played, if at hand.
 
     Returns:
-        The results as arrays and the fields after the step as tensors. None, with nothing done,
+        The results and the fields after the step as arrays. None, with nothing done,
         for a plan that is not compiled, and where the reference would raise an error.
     """
     settings = _settings(plan)
     if settings is None:
         return None
-    old = _arrays(fields, memory)
+    old, new, room = _arrays(fields, memory)
     chosen = actions.contiguous().numpy()
     if settings.refusal is not None and any_refused(
         settings.dims, chosen, old.coords, old.ended, *settings.refusal
     ):
         return None
     num_games, num_points, dimension = shape = old.points.shape
-    num_final = num_games if settings.same_step else 0
-    room = _Room() if memory is None else memory.room
     make = room.maker(old.points)
-    new = _new(old, make)
     seen, seen_coords = make(shape, _FLOAT), np.empty((num_games, dimension), np.int8)
     reward = np.empty(num_games, np.float32)
-    rewards = np.empty((num_games if settings.both else 0, 2), np.float32)
+    rewards = np.empty((num_games, 2), np.float32) if settings.both else _NO_REWARDS
     terminated, truncated, overflow, ended = np.empty((4, num_games), np.bool_)
-    final_seen = make((num_final, num_points, dimension), _FLOAT)
-    final_coords = np.empty((num_final, dimension), np.int8)
+    final_seen, final_coords = _no_rows(num_points, dimension)
+    if settings.same_step:
+        final_seen, final_coords = make(shape, _FLOAT), np.empty((num_games, dimension), np.int8)
     final_returns, final_lengths = np.empty(num_games, np.float32), np.empty(num_games, np.int64)
     num_ended = share_rows(
         step_rows, num_games, dimension, *settings.step, chosen, *old, *new, seen, seen_coords,
         reward, rewards, terminated, truncated, overflow, ended, final_seen, final_coords,
         final_returns, final_lengths,
     )  # fmt: skip
-    after, memory = _result(fields, old, new, room)
+    memory = _result(fields, old, new, room)
     any_final = num_ended > 0 and settings.same_step
     return Played(
-        fields=after,
+        fields=memory.fields,
         memory=memory,
         points=seen,
         coords=seen_coords,
@@ -217,26 +223,23 @@ def play_step(plan: StepPlan, fields: Fields, actions: Tensor, memory: Any = Non
     )
 
 
-def play_start(plan: StepPlan, fields: Fields, mask: Tensor) -> Started | None:
+def play_start(plan: StepPlan, fields: Fields, mask: Tensor, memory: Any = None) -> Started | None:
     """Starts episodes from random positions in the rows of ``mask``, bool [N].
 
     Returns:
-        The observation of all rows as arrays and the fields as tensors; None, with nothing done,
-        for a plan that is not compiled.
+        The observation of all rows and the fields as arrays; None, with nothing done, for a plan
+        that is not compiled. The other arguments are those of `play_step`.
     """
     settings = _settings(plan)
     if settings is None:
         return None
-    old = _arrays(fields, None)
+    old, new, room = _arrays(fields, memory)
     num_games, _, dimension = old.points.shape
-    room = _Room()
-    make = room.maker(old.points)
-    new = _new(old, make)
-    seen = make(old.points.shape, _FLOAT)
+    seen = room.maker(old.points)(old.points.shape, _FLOAT)
     seen_coords = np.empty((num_games, dimension), np.int8)
     share_rows(
         start_rows, num_games, dimension, *settings.start, mask.contiguous().numpy(), *old, *new,
         seen, seen_coords,
     )  # fmt: skip
-    after, memory = _result(fields, old, new, room)
-    return Started(fields=after, memory=memory, points=seen, coords=seen_coords)
+    memory = _result(fields, old, new, room)
+    return Started(fields=memory.fields, memory=memory, points=seen, coords=seen_coords)

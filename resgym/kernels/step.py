@@ -86,7 +86,9 @@ def opponent_number(plan: StepPlan, agents: tuple[str, ...], hosts: tuple[str, .
 
 
 class Fields(NamedTuple):
-    """What N rows of an environment remember from one step to the next, as tensors.
+    """What N rows of an environment remember from one step to the next.
+
+    A backend takes tensors, or the fields as a step of its own returned them.
 
     Attributes:
         points: int64 [N, P, D] of the positions.
@@ -117,7 +119,8 @@ class Played(NamedTuple):
     """What a step led to; new arrays, which the caller owns.
 
     Attributes:
-        fields: the fields after the step; the given ones are unchanged.
+        fields: the fields after the step, tensors or arrays. Given tensors are unchanged; fields
+            handed back as they were returned belong to the backend again.
         memory: to be handed to the next step from these fields, which it makes faster.
         points: float32 [N, P, D], the observed points.
         coords: int8 [N, D], the observed sets.
@@ -153,7 +156,7 @@ class Started(NamedTuple):
     """What the start of episodes led to; new arrays, which the caller owns.
 
     Attributes:
-        fields: the fields afterwards; the given ones are unchanged.
+        fields: the fields afterwards, as for `Played`.
         memory: to be handed to the next step from these fields, which it makes faster.
         points: float32 [N, P, D], the observed points of all rows.
         coords: int8 [N, D], the observed sets.

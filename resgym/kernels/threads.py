@@ -53,7 +53,9 @@ def share_rows(function: Callable[..., int], num_rows: int, dimension: int, *arg
         The sum of the results. As many threads take part as torch uses (`torch.set_num_threads`)
         and the work is worth.
     """
-    parts = min(torch.get_num_threads(), num_rows * dimension // _LEAST_WORK)
+    parts = num_rows * dimension // _LEAST_WORK
+    if parts > 1:
+        parts = min(parts, torch.get_num_threads())
     if parts <= 1:
         return function(0, num_rows, *arguments)
     size = -(-num_rows // (parts * _BLOCKS_PER_THREAD))

@@ -162,7 +162,7 @@ def play_step(plan: StepPlan, fields: Fields, actions: Tensor, memory: Any = Non
     )
 
 
-def play_start(plan: StepPlan, fields: Fields, mask: Tensor) -> Started | None:
+def play_start(plan: StepPlan, fields: Fields, mask: Tensor, memory: Any = None) -> Started | None:
     """Starts episodes from random positions in the rows of ``mask``, bool [N].
 
     Returns:

@@ -15,6 +15,13 @@ from torch import Tensor, nn
 
 from sb3_ext.common.extractors import EXTRACTORS, flatten_entries
 from sb3_ext.common.mlp import build_mlp
+from sb3_ext.common.point_moves import (
+    MAX_MOVE_DIMENSION,
+    after_moves,
+    axis_sums,
+    covered_after,
+    moves,
+)
 from sb3_ext.common.point_set import (
     canonical_points,
     point_features,
@@ -22,29 +29,14 @@ from sb3_ext.common.point_set import (
     split_point_space,
 )
 
-__all__ = ["PointPairsExtractor", "axis_sums", "pair_features"]
+__all__ = ["PointPairsExtractor", "pair_features"]
 
 # Differences of coordinates in 0..1 that are smaller are rounding; logarithms are cut off above it.
 _EQUAL = 1e-6
 _SMALLEST = 1e-3
 
 
-@cache
-def _sets(dimension: int, device: torch.device, dtype: torch.dtype) -> Tensor:
-    """[D, S]: column s marks the axes of the number s + 1, read as bits; S = 2^D - 1."""
-    numbers = torch.arange(1, 2**dimension)
-    return (numbers >> torch.arange(dimension)[:, None] & 1).to(device, dtype)
-
-
-def axis_sums(x: Tensor) -> Tensor:
-    """The sums of [..., D] over all S = 2^D - 1 non-empty sets of axes, [..., S].
-
-    Set s holds axis j where bit j of s + 1 is set.
-    """
-    return x @ _sets(x.shape[-1], x.device, x.dtype)
-
-
-def pair_features(difference: Tensor) -> Tensor:
+def pair_features(sums: Tensor) -> Tensor:
     """What a network is told about two points: on which sets of axes is one ahead, and how far?
 
     A move replaces a coordinate by its sum over a set of axes, and which points are dropped after
@@ -53,12 +45,11 @@ def pair_features(difference: Tensor) -> Tensor:
     about -1..1.
 
     Args:
-        difference: float [..., D], one point minus another, of coordinates in 0..1.
+        sums: float [..., S], `axis_sums` of one point minus another, of coordinates in 0..1.
 
     Returns:
-        float [..., 3 (2^D - 1)]; odd in ``difference``. Sums below 1e-6 count as 0.
+        float [..., 3 S]; odd in ``sums``. Sums below 1e-6 count as 0.
     """
-    sums = axis_sums(difference)
     sums = sums.masked_fill(sums.abs() < _EQUAL, 0.0)
     sign = sums.sign()
     size = (sums.abs() + _SMALLEST).log() / -math.log(_SMALLEST) + 1.0
@@ -95,6 +86,16 @@ class _Grouped:
     def spread(self, x: Tensor) -> Tensor:
         """[N, F], one per game, to rows of points [R, F]."""
         return x.index_select(0, self.game)
+
+    def highest(self, x: Tensor) -> Tensor:
+        """Rows of points [R, F] to the maximum over a game's points, [N, F]; 0 without any."""
+        width = x.shape[1]
+        parts = x.split([n * c for c, n in self.sizes])
+        pooled = [
+            part.view(n, c, width).amax(1) if c else x.new_zeros(n, width)
+            for part, (c, n) in zip(parts, self.sizes, strict=True)
+        ]
+        return torch.cat(pooled).index_select(0, self.back)
 
     def pool_pairs(self, x: Tensor) -> Tensor:
         """Rows of pairs [Q, F] to the maximum over a point's pairs, [R, F]."""
@@ -143,6 +144,9 @@ class _Dense:
         games, size = self.present.shape
         return x[:, None].expand(games, size, x.shape[1]).flatten(0, 1)
 
+    def highest(self, x: Tensor) -> Tensor:
+        return _highest(x.view(*self.present.shape, x.shape[1]), self.present)
+
     def pool_pairs(self, x: Tensor) -> Tensor:
         return _highest(x.view(*self.together.shape, x.shape[1]), self.together)
 
@@ -170,6 +174,11 @@ class PointPairsExtractor(BaseFeaturesExtractor):
     logarithm of their number go through ``head_net``. The order of the rows has no influence, nor
     have absent rows (negative first entry).
 
+    With ``move_net`` the network also looks one move ahead: for every move (a set of axes and one
+    of them) the points that are not covered after it, brought into canonical position again, are
+    encoded and pooled, and the result joins before ``head_net``; the encoding of a point is told
+    which moves it survives.
+
     The cost grows with the square of the number of points. On a CPU only points that are present
     pass through the networks; elsewhere, and under a compiler, all rows do and absent ones are
     masked, which keeps every shape fixed. Both give the same features up to rounding.
@@ -182,11 +191,13 @@ class PointPairsExtractor(BaseFeaturesExtractor):
         pair_net: layers for each pair.
         context_net: layers for each point with its pairs.
         head_net: layers after the pooling; with none the pooled points are the features.
+        move_net: layers for each point after each move, in at most 6 axes; none by default.
         activation: name or class of the activation everywhere.
 
     Raises:
-        ValueError: the space has no points, a net is malformed, or one before the head contains
-            BatchNorm, whose statistics would depend on the padding.
+        ValueError: the space has no points, a net is malformed, one before the head contains
+            BatchNorm, whose statistics would depend on the padding, or ``move_net`` is given for
+            more than 6 axes.
     """
 
     def __init__(
@@ -196,6 +207,7 @@ class PointPairsExtractor(BaseFeaturesExtractor):
         pair_net: Sequence[Any] = (64, 64),
         context_net: Sequence[Any] = (128, 128),
         head_net: Sequence[Any] = (128,),
+        move_net: Sequence[Any] = (),
         activation: str | type[nn.Module] = "relu",
     ) -> None:
         points, others = split_point_space("point_pairs", observation_space)
@@ -204,23 +216,36 @@ class PointPairsExtractor(BaseFeaturesExtractor):
             ("point_net", point_net),
             ("pair_net", pair_net),
             ("context_net", context_net),
+            ("move_net", move_net),
         ):
             refuse_batch_norm(name, net)
+        if move_net and dimension > MAX_MOVE_DIMENSION:
+            raise ValueError(
+                f"point_pairs: move_net is for at most {MAX_MOVE_DIMENSION} axes, got {dimension}"
+            )
         beside = [key for key, space in others.items() if space.shape == (dimension,)]
         other_size = sum(get_flattened_obs_dim(space) for space in others.values())
         encoder = build_mlp(
             3 * dimension + dimension * len(beside), point_net, activation=activation
         )
         pair_encoder = build_mlp(3 * (2**dimension - 1), pair_net, activation=activation)
+        num_moves = len(moves(dimension, torch.device("cpu")).axes) if move_net else 0
+        after = build_mlp(3 * dimension, move_net, activation=activation) if move_net else None
         context = build_mlp(
-            encoder.output_dim + pair_encoder.output_dim, context_net, activation=activation
+            encoder.output_dim + pair_encoder.output_dim + num_moves,
+            context_net,
+            activation=activation,
         )
-        head = build_mlp(2 * context.output_dim + 1 + other_size, head_net, activation=activation)
+        ahead = num_moves * after.output_dim if after is not None else 0
+        head = build_mlp(
+            2 * context.output_dim + 1 + ahead + other_size, head_net, activation=activation
+        )
         super().__init__(observation_space, head.output_dim)
         self.other_keys = tuple(others)
         self.beside_keys = tuple(beside)
         self.encoder = encoder
         self.pair_encoder = pair_encoder
+        self.after = after
         self.context = context
         self.head = head
 
@@ -238,11 +263,38 @@ class PointPairsExtractor(BaseFeaturesExtractor):
         if self.beside_keys:
             inputs.append(rows.spread(flatten_entries(observations, self.beside_keys)))
         encoded = self.encoder(torch.cat(inputs, 1) if len(inputs) > 1 else inputs[0])
-        compared = self.pair_encoder(pair_features(rows.pairs))
-        around = self.context(torch.cat([encoded, rows.pool_pairs(compared)], 1))
+        sums = axis_sums(rows.pairs)
+        around = [encoded, rows.pool_pairs(self.pair_encoder(pair_features(sums)))]
+        if self.after is not None:
+            covered = rows.pool_pairs(covered_after(sums, points.shape[2], _EQUAL))
+            around.append(covered)
         # The mean hides how many points there are.
-        pooled = [rows.pool_points(around), rows.count[:, None].to(points.dtype).log1p()]
+        pooled = [
+            rows.pool_points(self.context(torch.cat(around, 1))),
+            rows.count[:, None].to(points.dtype).log1p(),
+        ]
+        if self.after is not None:
+            pooled.append(self._look_ahead(self.after, rows, covered))
         if self.other_keys:
             pooled.append(flatten_entries(observations, self.other_keys))
         features: Tensor = self.head(torch.cat(pooled, 1))
         return features
+
+    def _look_ahead(self, net: nn.Module, rows: _Grouped | _Dense, covered: Tensor) -> Tensor:
+        """The positions after all moves, [N, M F].
+
+        Args:
+            net: from `point_features` to F numbers.
+            rows: the points, R of them.
+            covered: float [R, M], 1 where a point is covered after a move.
+        """
+        points = after_moves(rows.points)
+        # Covered points are nowhere least, so the shift is that of the others.
+        points = points + rows.spread(rows.highest(-points.flatten(1))).view_as(points)
+        alive = 1.0 - covered
+        largest = rows.highest(points.amax(2) * alive)
+        points = points / rows.spread(largest).clamp(min=_EQUAL)[:, :, None]
+        points = points.masked_fill(points < _EQUAL, 0.0)
+        encoded = net(point_features(points.flatten(0, 1))).unflatten(0, covered.shape)
+        encoded = encoded.masked_fill(covered[:, :, None] > 0, torch.finfo(points.dtype).min)
+        return rows.highest(encoded.flatten(1))

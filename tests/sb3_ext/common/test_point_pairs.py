@@ -8,11 +8,11 @@ import pytest
 import torch
 from gymnasium import spaces
 
+from sb3_ext.common.point_moves import axis_sums
 from sb3_ext.common.point_pairs import (
     PointPairsExtractor,
     _Dense,
     _Grouped,
-    axis_sums,
     pair_features,
 )
 
@@ -27,25 +27,20 @@ def games(counts, rows=7, seed=0):
     return points.masked_fill(absent[:, :, None], -1.0)
 
 
-@pytest.fixture
-def extractor():
+@pytest.fixture(params=[(), (16, 8)], ids=["position", "one move ahead"])
+def extractor(request):
     torch.manual_seed(0)
-    return PointPairsExtractor(BOX)
-
-
-def test_sums_over_all_sets_of_axes():
-    sums = axis_sums(torch.tensor([1.0, 10.0, 100.0]))
-    assert sums.tolist() == [1.0, 10.0, 11.0, 100.0, 101.0, 110.0, 111.0]
+    return PointPairsExtractor(BOX, move_net=request.param)
 
 
 def test_features_of_a_pair_by_hand():
-    sums, sign, size = pair_features(torch.tensor([[0.5, -0.5]])).view(3, 3)
+    sums, sign, size = pair_features(axis_sums(torch.tensor([[0.5, -0.5]]))).view(3, 3)
     assert sums.tolist() == [0.5, -0.5, 0.0]
     assert sign.tolist() == [1.0, -1.0, 0.0]
     expected = math.log(0.501) / math.log(1000.0) + 1.0
     assert size.tolist() == pytest.approx([expected, -expected, 0.0])
     # Rounding is no difference.
-    assert pair_features(torch.tensor([[1e-7, 0.0]])).tolist() == [[0.0] * 9]
+    assert pair_features(axis_sums(torch.tensor([[1e-7, 0.0]]))).tolist() == [[0.0] * 9]
 
 
 def test_order_padding_and_gaps_have_no_influence(extractor):
@@ -128,7 +123,9 @@ def test_the_axes_of_the_host_reach_every_point():
 def test_other_spaces_and_batch_norm_are_refused():
     with pytest.raises(ValueError, match="point_pairs needs a Box of shape"):
         PointPairsExtractor(spaces.Discrete(3))
-    for name in ("point_net", "pair_net", "context_net"):
+    for name in ("point_net", "pair_net", "context_net", "move_net"):
         with pytest.raises(ValueError, match=f"{name}.*BatchNorm"):
             PointPairsExtractor(BOX, **{name: [8, "b"]})
     PointPairsExtractor(BOX, head_net=[8, "b"])
+    with pytest.raises(ValueError, match="move_net is for at most 6 axes, got 7"):
+        PointPairsExtractor(spaces.Box(-1.0, 1.0, (4, 7)), move_net=[8])

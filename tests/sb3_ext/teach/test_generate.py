@@ -21,7 +21,7 @@ from sb3_ext.common.durable_files import file_digest
 from sb3_ext.teach import generate as module
 from sb3_ext.teach.cli import main
 from sb3_ext.teach.dataset import MANIFEST, load_dataset, manifest_text
-from sb3_ext.teach.families import excluded_forms, read_teach_config
+from sb3_ext.teach.families import draw_batch, excluded_forms, read_teach_config
 from sb3_ext.teach.generate import Plan, generate
 
 CONFIG = {
@@ -342,3 +342,30 @@ def test_weights_are_shares(tmp_path):
     manifest = generate(plan(positions=250), tmp_path / "data")
     assert [family["positions"] for family in manifest["families"]] == [100, 100, 50]
     assert np.isclose(sum(module._shares(plan(positions=7))), 7)
+
+
+def test_the_largest_coordinate_is_that_of_the_canonical_form():
+    family = {
+        "name": "one",
+        "kind": "uniform",
+        "points": [3, 6],
+        "max_value": [30],
+        "sparsity": [0.5],
+        "play": {"hosts": ["random"], "agents": ["random"], "moves": [0, 3]},
+    }
+
+    def drawn(**changes):
+        config = read_teach_config({**CONFIG, "families": [{**family, **changes}]})
+        draws = draw_batch(config, 0, 0, 5)
+        positions = [
+            tuple(map(tuple, rows[:count].tolist()))
+            for rows, count in zip(draws.points, draws.count.tolist(), strict=True)
+        ]
+        return positions, [max(map(max, canonical(prune(each)))) for each in positions]
+
+    positions, largest = drawn()
+    kept, kept_largest = drawn(largest=7)
+    assert max(largest) > 7 >= max(kept_largest)
+    assert kept == [each for each, top in zip(positions, largest, strict=True) if top <= 7]
+    # Not the same as small coordinates: shifted and multiplied positions stay.
+    assert max(max(map(max, each)) for each in kept) > 7

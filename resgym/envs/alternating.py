@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -18,7 +18,14 @@ from resgym.game.rewards import Transition, role_reward
 from resgym.game.rng import Stream
 from resgym.game.spec import Role
 from resgym.kernels.step import StepPlan
-from resgym.players import Player, compiled_name, resolve_player, rows_of
+from resgym.players import (
+    Mixture,
+    Player,
+    compiled_name,
+    make_mixture,
+    resolve_player,
+    rows_of,
+)
 
 __all__ = ["AlternatingPlayers"]
 
@@ -48,8 +55,8 @@ class AlternatingPlayers(TensorVectorEnv):
         Args:
             env: the two-seat environment. Its reward, limits and modes carry over.
             seat: the learner's role.
-            opponent: who answers: a player's name, a `Player`, a callable, a saved model's path,
-                or a sequence of N of these, one per row. The default is ``random``.
+            opponent: who answers: a player's name, a `Player`, a callable, a saved model's path;
+                or several, see `set_opponent`. The default is ``random``.
 
         Raises:
             ValueError, TypeError: the seat or an opponent is none.
@@ -88,45 +95,49 @@ class AlternatingPlayers(TensorVectorEnv):
         """Replaces the opponent, from the next move on.
 
         Args:
-            opponent: one opponent, or a sequence of them.
-            assignment: int [N], which of a sequence plays each row; needed unless there are N.
+            opponent: one opponent; or a sequence of them, to whom the games are dealt out in turn
+                (N of them: one per row); or a mapping of opponents to weights. See `Mixture`.
+            assignment: int [N], which of a sequence plays each row, whatever the episode.
 
         Raises:
             ValueError, TypeError: an opponent is none, or the assignment does not fit.
         """
-        if isinstance(opponent, Sequence) and not isinstance(opponent, str):
-            players = [
-                resolve_player(each, self.opponent_role, self.spec_of_game) for each in opponent
-            ]
-            if assignment is None:
-                if len(players) != self.num_envs:
-                    raise ValueError(
-                        f"opponent must be one player or {self.num_envs} (num_envs) of them, "
-                        f"got {len(players)}"
-                    )
-                assignment = range(self.num_envs)
-            if not players:
-                raise ValueError("opponent must be at least one player, got none")
-            cpu = torch.device("cpu")
-            rows = parse_integers("assignment", assignment, self.num_envs, cpu)
-            if int(rows.min()) < 0 or int(rows.max()) >= len(players):
+        several = isinstance(opponent, Mapping) or (
+            isinstance(opponent, Sequence) and not isinstance(opponent, str)
+        )
+        if assignment is not None and (not several or isinstance(opponent, Mapping)):
+            raise ValueError("assignment needs a sequence of opponents")
+        if not several:
+            self._players = [resolve_player(opponent, self.opponent_role, self.spec_of_game)]
+            self._mixture: Mixture | None = None
+            self._fixed: Tensor | None = None
+            return
+        mixture = make_mixture(opponent, self.opponent_role, self.spec_of_game)
+        fixed = None
+        if assignment is not None:
+            rows = parse_integers("assignment", assignment, self.num_envs, torch.device("cpu"))
+            if int(rows.min()) < 0 or int(rows.max()) >= len(mixture.players):
                 raise ValueError(
-                    f"assignment must be in 0..{len(players) - 1} (opponents), "
+                    f"assignment must be in 0..{len(mixture.players) - 1} (opponents), "
                     f"got {int(rows.min())}..{int(rows.max())}"
                 )
-            # Rows that share a player are answered in one call.
-            distinct: list[Player] = []
-            for player in players:
-                if not any(player is known for known in distinct):
-                    distinct.append(player)
-            number = [next(i for i, d in enumerate(distinct) if d is p) for p in players]
-            self._players = distinct
-            self._assignment: Tensor | None = torch.tensor(number)[rows].to(self.device)
-        else:
-            if assignment is not None:
-                raise ValueError("assignment needs a sequence of opponents, got one opponent")
-            self._players = [resolve_player(opponent, self.opponent_role, self.spec_of_game)]
-            self._assignment = None
+            fixed = rows.to(self.device)
+        # Rows that share a player are answered in one call.
+        distinct: list[Player] = []
+        for player in mixture.players:
+            if not any(player is known for known in distinct):
+                distinct.append(player)
+        number = [next(i for i, d in enumerate(distinct) if d is p) for p in mixture.players]
+        self._players = distinct
+        self._number = torch.tensor(number, device=self.device)
+        self._mixture, self._fixed = mixture, fixed
+
+    def _assignment(self) -> Tensor | None:
+        """Int64 [N], who of the distinct players answers each row now; None: the only one."""
+        if self._mixture is None:
+            return None
+        seats = self._mixture.seats(self.table.episode) if self._fixed is None else self._fixed
+        return self._number[seats]
 
     @property
     def opponents(self) -> list[Player]:
@@ -144,7 +155,7 @@ class AlternatingPlayers(TensorVectorEnv):
             # is never asked to choose from nothing.
             named = table.coords.any(1, keepdim=True)
             coords = torch.where(named, table.coords, self._sets[:1])
-        assignment = self._assignment
+        assignment = self._assignment()
         if rows is not None:
             state, rng = state.select(rows), rng.select(rows)
             coords = None if coords is None else coords[rows]
@@ -228,7 +239,7 @@ class AlternatingPlayers(TensorVectorEnv):
         return points if self.seat == "host" else {"coords": coords, "points": points}
 
     def _plan(self) -> StepPlan | None:
-        opponent = compiled_name(self._players[0]) if self._assignment is None else None
+        opponent = compiled_name(self._players[0]) if self._mixture is None else None
         return None if opponent is None else step_plan(self, self.seat, opponent)
 
     def close_extras(self, **kwargs: Any) -> None:

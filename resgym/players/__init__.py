@@ -11,6 +11,7 @@ from resgym.players.agents import (
 from resgym.players.base import CallablePlayer, MixedPlayer, Player, compiled_name, rows_of
 from resgym.players.checking import check_player
 from resgym.players.hosts import AllCoordHost, RandomHost, RandomPairHost
+from resgym.players.mixture import Mixture, make_mixture
 from resgym.players.registry import (
     agent_names,
     host_names,
@@ -31,6 +32,7 @@ __all__ = [
     "ChooseLastAgent",
     "GreedyPointsAgent",
     "MixedPlayer",
+    "Mixture",
     "Player",
     "RandomAgent",
     "RandomHost",
@@ -46,6 +48,7 @@ __all__ = [
     "host_names",
     "make_agent",
     "make_host",
+    "make_mixture",
     "register_agent",
     "register_host",
     "resolve_player",

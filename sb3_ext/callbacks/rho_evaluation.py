@@ -163,6 +163,7 @@ class RhoEvaluation(BaseCallback):
             "training_seconds": begin - self._begin - self._evaluation_seconds,
             "rho": results,
             "score": score,
+            **self._details(),
         }
         self.history.append(entry)
         better = self.best_score is None or (
@@ -190,6 +191,10 @@ class RhoEvaluation(BaseCallback):
         if self.best == "worst":
             return min(values) if self._role == "host" else max(values)
         return results[self.best]
+
+    def _details(self) -> dict[str, Any]:
+        """What else an entry of the history says, as plain data; called after `_score`."""
+        return {}
 
     def _save_best(self, folder: Path, entry: dict[str, Any]) -> None:
         policy = self.model.policy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sb3_ext.ddqn.ddqn import DDQN
+from sb3_ext.ddqn.extensions import UpdateExtension
 from sb3_ext.ddqn.learning import LossTerms
 from sb3_ext.ddqn.policies import AgentPolicy, HostPolicy, MlpPolicy, MultiInputPolicy, QPolicy
 
@@ -14,4 +15,5 @@ __all__ = [
     "MlpPolicy",
     "MultiInputPolicy",
     "QPolicy",
+    "UpdateExtension",
 ]

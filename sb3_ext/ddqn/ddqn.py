@@ -161,6 +161,7 @@ class DDQN(QLearning):
         self.log_interval_seconds = log_interval_seconds
         self.log_interval_updates = log_interval_updates
         self.num_target_updates = 0
+        self.extensions = []
         self.exploration = read_schedule("exploration_rate", exploration_rate, highest=1.0)
         policy_kwargs = dict(policy_kwargs or {})
         if dueling:
@@ -294,7 +295,7 @@ class DDQN(QLearning):
         return (array if many else array[0]), state
 
     def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "_graphed", "_compiled"]
+        return [*super()._excluded_save_params(), "_graphed", "_compiled", "extensions"]
 
     # ------------------------------------------------------------------ logs
 

@@ -21,6 +21,7 @@ from sb3_ext.common.graphed import (
 )
 from sb3_ext.common.off_policy import TensorOffPolicy
 from sb3_ext.ddqn import targets
+from sb3_ext.ddqn.extensions import UpdateExtension
 
 __all__ = ["LossTerms", "QLearning", "clip_gradients"]
 
@@ -51,6 +52,7 @@ class QLearning(TensorOffPolicy, DQN):
         num_target_updates: Target updates so far.
         cuda_graphs: Whether updates are captured.
         compile_networks: Whether updates use compiled networks.
+        extensions: What takes part in every update beside the loss; not saved.
     """
 
     double_q: bool
@@ -58,6 +60,7 @@ class QLearning(TensorOffPolicy, DQN):
     num_target_updates: int
     cuda_graphs: bool
     compile_networks: bool
+    extensions: list[UpdateExtension]
 
     _graphed: GraphedUpdate | None = None
     _compiled: tuple[nn.Module, nn.Module, nn.Module, nn.Module] | None = None
@@ -74,7 +77,9 @@ class QLearning(TensorOffPolicy, DQN):
         update = self._update_function()
         with self.training_mode(True):
             for _ in range(gradient_steps):
-                batch = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)
+                batch: Any = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)
+                for extension in self.extensions:
+                    batch = extension.change_batch(self, batch)
                 self._update_learning_rate(optimizer)
                 measured = update(batch)
                 self._n_updates += 1
@@ -91,6 +96,9 @@ class QLearning(TensorOffPolicy, DQN):
             # A saved model may have come from another machine.
             warnings.warn(f"cuda_graphs: not used, {fault}", RuntimeWarning, stacklevel=2)
         graphed = self.cuda_graphs and fault is None
+        if graphed and self.extensions:
+            names = ", ".join(type(each).__name__ for each in self.extensions)
+            raise ValueError(f"cuda_graphs: must be False with extensions of the update ({names})")
         prepare_optimizer(optimizer, self.device, graphed)
         if graphed:
             if self._graphed is None:
@@ -108,6 +116,10 @@ class QLearning(TensorOffPolicy, DQN):
         """
         parameters = list(self.q_net.parameters()) if parameters is None else parameters
         terms = self._compute_loss(batch)
+        for extension in self.extensions:
+            extra = extension.extra_loss(self)
+            if extra is not None:
+                terms = terms._replace(loss=terms.loss + extra)
         for parameter in parameters:
             parameter.grad = None
         terms.loss.backward()

@@ -6,6 +6,7 @@ Letters: M labelled positions, B rows of a batch, P points, D axes, A actions of
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import permutations
@@ -27,6 +28,7 @@ __all__ = [
     "examples_of",
     "observe",
     "permute_axes",
+    "permute_observation",
 ]
 
 
@@ -147,6 +149,21 @@ def permute_axes(examples: Examples, order: Tensor) -> Examples:
     return Examples(
         _sorted(points), examples.count, coords, examples.optimal.gather(1, moves), examples.value
     )
+
+
+def permute_observation(observation: Any, axes: Tensor) -> Any:
+    """What the environment would show if the axes were renamed.
+
+    Args:
+        observation: float [B, P, D], or a dict of these ``points`` and ``coords`` [B, D].
+        axes: int64 [D], the new axis j is the old axis ``axes[j]``.
+    """
+    if isinstance(observation, Mapping):
+        return {
+            "coords": observation["coords"][:, axes],
+            "points": permute_observation(observation["points"], axes),
+        }
+    return _sorted(observation[:, :, axes])
 
 
 def _sorted(points: Tensor) -> Tensor:

@@ -51,7 +51,13 @@ from sb3_ext.teach.examples import (
 from sb3_ext.teach.losses import RETURNS, TeachingLoss, teaching_loss
 from sb3_ext.teach.settings import TeachingSettings
 
-__all__ = ["Pretraining", "chosen_moves", "optimal_choices"]
+__all__ = [
+    "Pretraining",
+    "check_data",
+    "chosen_moves",
+    "observation_form",
+    "optimal_choices",
+]
 
 # Purposes of random numbers, mixed into the seed.
 _SPLIT, _ORDER, _AXES = 0, 1, 2
@@ -67,7 +73,7 @@ def _generator(seed: int, purpose: int, number: int) -> torch.Generator:
 
 def chosen_moves(policy: Any, examples: Examples) -> Tensor:
     """The policy's greedy legal moves, int64 [M]."""
-    rows, scale = _observation_form(policy)
+    rows, scale = observation_form(policy)
     result = []
     for begin in range(0, len(examples), _EVALUATION_ROWS):
         batch = examples.select(torch.arange(begin, min(begin + _EVALUATION_ROWS, len(examples))))
@@ -81,7 +87,7 @@ def optimal_choices(policy: Any, examples: Examples) -> Tensor:
     return examples.optimal.gather(1, chosen_moves(policy, examples)[:, None])[:, 0]
 
 
-def _observation_form(policy: Any) -> tuple[int, bool]:
+def observation_form(policy: Any) -> tuple[int, bool]:
     """Rows of the points a policy observes, and whether they are scaled."""
     points = _points_space(policy)
     return points.shape[0], float(points.high.max()) <= 1.0
@@ -90,6 +96,36 @@ def _observation_form(policy: Any) -> tuple[int, bool]:
 def _points_space(policy: Any) -> Any:
     space = policy.observation_space
     return space["points"] if role_of(space) == "agent" else space
+
+
+def check_data(data: Any, policy: Any, value_weight: float) -> None:
+    """Whether a policy can be taught by a dataset.
+
+    Args:
+        data: what `load_dataset` gives.
+        policy: the learner's.
+        value_weight: of the teaching loss.
+
+    Raises:
+        ValueError: the data are for the other seat or other sizes, or their values are no numbers
+            of moves and ``value_weight`` is not 0.
+    """
+    seat = role_of(policy.observation_space)
+    if data.seat != seat:
+        raise ValueError(f"data: is labelled for the {data.seat}, the policy is a {seat}")
+    rows, dimension = _points_space(policy).shape
+    if data.dimension != dimension:
+        raise ValueError(f"data: has dimension {data.dimension}, the policy plays {dimension}")
+    if data.max_num_points > rows:
+        raise ValueError(
+            f"data: has positions of up to {data.max_num_points} points, the policy observes "
+            f"{rows} (max_num_points)"
+        )
+    if value_weight and data.objective != "depth":
+        raise ValueError(
+            f"value_weight: must be 0 for values in {data.objective}, which are no numbers of "
+            f"moves, got {value_weight}"
+        )
 
 
 class Pretraining:
@@ -122,7 +158,7 @@ class Pretraining:
         self.model, self.policy = model, model.policy
         self.settings, self.reward = settings, reward
         self.seat = role_of(model.observation_space)
-        self._rows, self._scale = _observation_form(self.policy)
+        self._rows, self._scale = observation_form(self.policy)
         # One of its own: the model's may follow the learning rate of its reinforcement learning.
         self.optimizer = self.policy.optimizer_class(  # type: ignore[call-arg]
             self.policy.q_net.parameters(),
@@ -157,24 +193,8 @@ class Pretraining:
         return self.update >= self.settings.updates or self._out_of_patience()
 
     def _check(self, data: Any) -> None:
-        if data.seat != self.seat:
-            raise ValueError(f"data: is labelled for the {data.seat}, the policy is a {self.seat}")
-        dimension = _points_space(self.policy).shape[1]
-        if data.dimension != dimension:
-            raise ValueError(f"data: has dimension {data.dimension}, the policy plays {dimension}")
-        if data.max_num_points > self._rows:
-            raise ValueError(
-                f"data: has positions of up to {data.max_num_points} points, the policy observes "
-                f"{self._rows} (max_num_points)"
-            )
-        if self.settings.value_weight == 0.0:
-            return
-        if data.objective != "depth":
-            raise ValueError(
-                f"value_weight: must be 0 for values in {data.objective}, which are no numbers of "
-                f"moves, got {self.settings.value_weight}"
-            )
-        if self.reward not in RETURNS:
+        check_data(data, self.policy, self.settings.value_weight)
+        if self.settings.value_weight and self.reward not in RETURNS:
             raise ValueError(
                 f"value_weight: must be 0 for the reward {self.reward!r}; the return of a game is "
                 f"known for {', '.join(RETURNS)}"

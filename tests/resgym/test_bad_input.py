@@ -304,9 +304,9 @@ MAKING: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "opponent type": ({"opponent": 3}, TypeError, "^opponent must be a name, .*, got 3$"),
     "opponent file": ({"opponent": "a/b.zip"}, ValueError, "^opponent: there is no saved model at"),
     "opponents": (
-        {"opponent": ["random"]},
+        {"opponent": []},
         ValueError,
-        r"^opponent must be one player or 3 .*, got 1$",
+        "^opponent must be at least one player, got none$",
     ),
     "limit": (
         {"max_episode_steps": 0},

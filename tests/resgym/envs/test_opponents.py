@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from resgym.game.rng import RowRandom, Stream
 from resgym.players import MixedPlayer, make_agent, make_host, register_host
 from tests.resgym.envs.helpers import (
     AGENT,
@@ -86,6 +87,70 @@ def test_a_mixed_player_is_the_same_as_a_sequence(env_id):
     assert both == [alone[row] if row in (2, 4) else expected[row] for row in range(5)]
 
 
+@pytest.mark.parametrize("mode", ["SAME_STEP", "NEXT_STEP"])
+@pytest.mark.parametrize("env_id", [HOST, AGENT])
+def test_games_are_dealt_out_in_turn(env_id, mode):
+    """Row i of N in its episode e is game i + N e, and meets number i + N e modulo 3."""
+    names = MANY[env_id][:2] + MANY[env_id][3:4]
+    make = make_agent if env_id == HOST else make_host
+    asked = []
+
+    def recording(name):
+        player = make(name)
+
+        def act(state, coords, rng):
+            asked.append((name, rng.key.tolist()))
+            return player.act(state, coords, rng)
+
+        return act
+
+    options = {"autoreset_mode": mode, **SHORT}
+    env = make_vec(env_id, 4, opponent=[recording(name) for name in names], **options)
+    env.reset(seed=[50, 51, 52, 53])
+    for time in range(40):
+        env.step(act_random(env, time))
+    # The random numbers that a player was given tell which game it was asked in.
+    stream = Stream.AGENT if env_id == HOST else Stream.HOST
+    games = {
+        int(RowRandom.for_step(*map(torch.tensor, ([50 + row], [episode], [step])), stream).key): (
+            row,
+            episode,
+        )
+        for row in range(4)
+        for episode in range(45)
+        for step in range(16)
+    }
+    met = set()
+    for name, keys in asked:
+        for row, episode in map(games.__getitem__, keys):
+            assert name == names[(row + 4 * episode) % 3]
+            met.add((row, episode))
+    # Several games of every row were seen, so its opponents changed.
+    assert all((row, 2) in met for row in range(4))
+
+
+def test_one_row_meets_all_of_a_mixture():
+    """What single environments and evaluations with few rows need."""
+    asked = []
+
+    def numbered(number):
+        def act(state, coords, rng):
+            asked.append(number)
+            return coords.to(torch.uint8).argmax(1)
+
+        return act
+
+    env = make_vec(HOST, 1, opponent=[numbered(number) for number in range(3)], **SHORT)
+    env.reset(seed=3)
+    order = []
+    for _ in range(60):
+        before = int(env.table.episode[0])
+        env.step([3])
+        order.append((before, asked[-1]))
+    assert {number for _, number in order} == {0, 1, 2}
+    assert all(number == episode % 3 for episode, number in order)
+
+
 def test_players_that_are_equal_are_asked_once():
     calls = []
 
@@ -130,8 +195,16 @@ def test_a_refused_opponent_leaves_the_old_one():
         ("nobody", None, ValueError, "opponent"),
         (7, None, TypeError, "opponent must be a name"),
         (make_host("random"), None, ValueError, "opponent must play the agent"),
-        (["random"], None, ValueError, r"opponent must be one player or 3 \(num_envs\)"),
+        ([], None, ValueError, "opponent must be at least one player, got none"),
+        ({}, None, ValueError, "opponent must be at least one player, got none"),
         ([], [0, 0, 0], ValueError, "opponent must be at least one player, got none"),
+        (["random", "nobody"], None, ValueError, "opponent .*'nobody'"),
+        ({"random": 1, "nobody": 1}, None, ValueError, "opponent .*'nobody'"),
+        ({"random": 0}, None, ValueError, "the weight of 'random' must be above 0"),
+        ({"random": float("nan")}, None, ValueError, "the weight of 'random' must be above 0"),
+        ({"random": "1"}, None, TypeError, "the weight of 'random' must be a number, got '1'"),
+        ({"random": True}, None, TypeError, "the weight of 'random' must be a number"),
+        ({"random": 1}, [0, 0, 0], ValueError, "assignment needs a sequence of opponents"),
         (["random", 5, "random"], None, TypeError, "opponent must be a name"),
         (["random"], [0, 0], ValueError, r"assignment must have shape \(3,\), got \(2,\)"),
         (["random"], [0, 1, 0], ValueError, r"assignment must be in 0\.\.0 .*, got 0\.\.1"),

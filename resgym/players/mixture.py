@@ -1,0 +1,91 @@
+"""Several opponents at once: which of them a game is played against."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from resgym.game.spec import GameSpec, Role
+from resgym.players.base import Player
+from resgym.players.registry import resolve_player
+
+__all__ = ["Mixture", "make_mixture"]
+
+# 2^64 divided by the golden ratio, odd, as a signed number: its multiples are spread evenly.
+_GOLDEN = 0x9E3779B97F4A7C15 - 2**64
+_UNIT = 2.0**-53
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Opponents and the rule by which games are dealt out to them.
+
+    Games are numbered row by row and then episode by episode: row i of N plays in its episode e,
+    both counted from 0, game k = i + N e. Without shares game k meets player k mod L, where L is
+    the number of players: with L = N each row has its own. With shares it meets the player in
+    whose part of 0..1 the number k/phi mod 1 lies, phi the golden ratio; of any run of
+    games every player gets its share up to a few games (Weyl's sequence, with the least
+    discrepancy of its kind). Nothing is drawn and nothing has to be saved.
+
+    Attributes:
+        players: L of one role.
+        shares: part of the games of each player, above 0, sum 1; None: in turn.
+    """
+
+    players: tuple[Player, ...]
+    shares: tuple[float, ...] | None = None
+
+    def seats(self, episode: Tensor) -> Tensor:
+        """Who plays which row.
+
+        Args:
+            episode: int64 [N], the episode that each row is in, from 0.
+
+        Returns:
+            int64 [N], positions in ``players``.
+        """
+        rows = len(episode)
+        game = torch.arange(rows, device=episode.device) + rows * episode.clamp(min=0)
+        if self.shares is None:
+            return game % len(self.players)
+        # The product wraps around at 2^64, which is the remainder that is wanted.
+        place = ((game * _GOLDEN) >> 11 & (2**53 - 1)).to(torch.float64) * _UNIT
+        ends = torch.tensor(self.shares, dtype=torch.float64, device=episode.device).cumsum(0)
+        return torch.searchsorted(ends[:-1].contiguous(), place, right=True)
+
+
+def make_mixture(
+    opponents: Sequence[Any] | Mapping[Any, Any], role: Role, spec: GameSpec | None = None
+) -> Mixture:
+    """The mixture that a caller means.
+
+    Args:
+        opponents: a sequence of players, each as for `resolve_player`, or a mapping of them to
+            weights above 0.
+        role: their seat.
+        spec: the game.
+
+    Raises:
+        TypeError, ValueError: there are none, one is no player, or a weight is no number above 0.
+    """
+    if not opponents:
+        raise ValueError("opponent must be at least one player, got none")
+    shares = None
+    if isinstance(opponents, Mapping):
+        for name, weight in opponents.items():
+            if isinstance(weight, bool) or not isinstance(weight, (int, float)):
+                raise TypeError(
+                    f"opponent: the weight of {name!r} must be a number, got {weight!r}"
+                )
+            if not (weight > 0 and math.isfinite(weight)):
+                raise ValueError(
+                    f"opponent: the weight of {name!r} must be above 0 and finite, got {weight!r}"
+                )
+        total = math.fsum(opponents.values())
+        shares = tuple(weight / total for weight in opponents.values())
+    return Mixture(tuple(resolve_player(each, role, spec) for each in opponents), shares)

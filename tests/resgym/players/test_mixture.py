@@ -1,0 +1,57 @@
+"""Which games of a mixture meet whom."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from resgym.players import Mixture, RandomAgent, make_mixture
+
+A, B, C = RandomAgent(), RandomAgent(), RandomAgent()
+
+
+def dealt(mixture: Mixture, rows: int, episodes: int) -> list[int]:
+    """Who meets the games 0, 1, 2, ..., in this order."""
+    seats = [mixture.seats(torch.full((rows,), episode)) for episode in range(episodes)]
+    return torch.cat(seats).tolist()
+
+
+def test_without_weights_in_turn() -> None:
+    mixture = Mixture((A, B, C))
+    assert dealt(mixture, 4, 3) == [0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2]
+    assert dealt(mixture, 3, 2) == [0, 1, 2, 0, 1, 2]  # as many rows as players: one each
+    assert mixture.seats(torch.tensor([2, 0, 1])).tolist() == [0, 1, 2]
+    # Before the first reset there is no episode yet.
+    assert mixture.seats(torch.tensor([-1, -1, -1, -1])).tolist() == [0, 1, 2, 0]
+
+
+@pytest.mark.parametrize("rows", [1, 3, 16, 256])
+def test_every_run_of_games_has_the_shares(rows: int) -> None:
+    weights = {"random": 3, "choose_first": 2.0, "choose_last": 1}
+    mixture = make_mixture(weights, "agent")
+    assert mixture.shares == pytest.approx([1 / 2, 1 / 3, 1 / 6])
+    games = torch.tensor(dealt(mixture, rows, -(-1024 // rows)))
+    for length in (64, 256):
+        for begin in range(0, 700, 50):
+            part = games[begin : begin + length]
+            for number, share in enumerate([1 / 2, 1 / 3, 1 / 6]):
+                assert abs(int((part == number).sum()) - share * length) < 4
+
+
+@pytest.mark.parametrize("rows", [1, 2, 256])
+def test_every_row_meets_everybody(rows: int) -> None:
+    mixture = make_mixture({"random": 1, "choose_first": 1, "choose_last": 1}, "agent")
+    met = torch.stack([mixture.seats(torch.full((rows,), e)) for e in range(60)])
+    for number in range(3):
+        assert bool(((met == number).sum(0) > 5).all())
+
+
+def test_the_sequence_is_that_of_the_golden_ratio() -> None:
+    """Against plain arithmetic with fractions of k / phi, for small k."""
+    golden = (5**0.5 - 1) / 2
+    mixture = make_mixture({"random": 0.25, "choose_first": 0.5, "choose_last": 0.25}, "agent")
+    expected = [int((k * golden) % 1 >= 0.25) + int((k * golden) % 1 >= 0.75) for k in range(500)]
+    assert dealt(mixture, 5, 100) == expected
+    # Far out too the shares hold: the product passes 2^63 many times.
+    late = mixture.seats(torch.full((4000,), 10**9))
+    assert abs(float((late == 1).double().mean()) - 0.5) < 0.01

@@ -24,6 +24,7 @@ from sb3_ext.common.point_moves import (
 )
 from sb3_ext.common.point_set import (
     canonical_points,
+    group_maximum,
     point_features,
     refuse_batch_norm,
     split_point_space,
@@ -97,6 +98,24 @@ class _Grouped:
         ]
         return torch.cat(pooled).index_select(0, self.back)
 
+    def pool_moves(self, net: nn.Module, points: Tensor, counts: Tensor) -> Tensor:
+        """The maximum over a game's points of what a network says of them after each move.
+
+        Args:
+            net: from `point_features` to F numbers.
+            points: [R, M, D], after the moves.
+            counts: bool [R, M], which ones are encoded.
+
+        Returns:
+            [N, M, F]; 0 where none counts.
+        """
+        num_moves = counts.shape[1]
+        row, number = counts.nonzero(as_tuple=True)
+        encoded = net(point_features(points[row, number]))
+        groups = len(self.count) * num_moves
+        pooled = group_maximum(encoded, self.game[row] * num_moves + number, groups)
+        return pooled.unflatten(0, (len(self.count), num_moves))
+
     def pool_pairs(self, x: Tensor) -> Tensor:
         """Rows of pairs [Q, F] to the maximum over a point's pairs, [R, F]."""
         width = x.shape[1]
@@ -146,6 +165,14 @@ class _Dense:
 
     def highest(self, x: Tensor) -> Tensor:
         return _highest(x.view(*self.present.shape, x.shape[1]), self.present)
+
+    def pool_moves(self, net: nn.Module, points: Tensor, counts: Tensor) -> Tensor:
+        encoded = net(point_features(points.flatten(0, 1)))
+        size = self.present.shape
+        encoded = encoded.view(*size, counts.shape[1], encoded.shape[1])
+        absent = ~(counts.view(*size, counts.shape[1]) & self.present[:, :, None])
+        pooled = encoded.masked_fill(absent[..., None], torch.finfo(encoded.dtype).min).amax(1)
+        return pooled.masked_fill(absent.all(1)[..., None], 0.0)
 
     def pool_pairs(self, x: Tensor) -> Tensor:
         return _highest(x.view(*self.together.shape, x.shape[1]), self.together)
@@ -236,7 +263,7 @@ class PointPairsExtractor(BaseFeaturesExtractor):
             context_net,
             activation=activation,
         )
-        ahead = num_moves * after.output_dim if after is not None else 0
+        ahead = num_moves * (after.output_dim + 1) if after is not None else 0
         head = build_mlp(
             2 * context.output_dim + 1 + ahead + other_size, head_net, activation=activation
         )
@@ -281,7 +308,7 @@ class PointPairsExtractor(BaseFeaturesExtractor):
         return features
 
     def _look_ahead(self, net: nn.Module, rows: _Grouped | _Dense, covered: Tensor) -> Tensor:
-        """The positions after all moves, [N, M F].
+        """The positions after all moves, [N, M (F + 1)]: encoded, and 1 where the game is over.
 
         Args:
             net: from `point_features` to F numbers.
@@ -291,10 +318,10 @@ class PointPairsExtractor(BaseFeaturesExtractor):
         points = after_moves(rows.points)
         # Covered points are nowhere least, so the shift is that of the others.
         points = points + rows.spread(rows.highest(-points.flatten(1))).view_as(points)
-        alive = 1.0 - covered
-        largest = rows.highest(points.amax(2) * alive)
-        points = points / rows.spread(largest).clamp(min=_EQUAL)[:, :, None]
+        largest = rows.highest(points.amax(2) * (1.0 - covered))
+        over = largest < _EQUAL  # the points that are left coincide
+        points = points / rows.spread(largest.clamp(min=_EQUAL))[:, :, None]
         points = points.masked_fill(points < _EQUAL, 0.0)
-        encoded = net(point_features(points.flatten(0, 1))).unflatten(0, covered.shape)
-        encoded = encoded.masked_fill(covered[:, :, None] > 0, torch.finfo(points.dtype).min)
-        return rows.highest(encoded.flatten(1))
+        counts = (covered == 0) & ~rows.spread(over)
+        pooled = rows.pool_moves(net, points, counts)
+        return torch.cat([pooled.flatten(1), over.to(points.dtype)], 1)

@@ -16,7 +16,13 @@ from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.teach.examples import examples_of
 from sb3_ext.teach.measures import held_out_accuracy, worst_case_depths
 
-__all__ = ["brieskorn_pham_starts", "host_results", "host_summary", "least_depths"]
+__all__ = [
+    "brieskorn_pham_starts",
+    "compared_depths",
+    "host_results",
+    "host_summary",
+    "least_depths",
+]
 
 AGENTS = ("choose_first", "choose_last", "random")
 
@@ -48,7 +54,7 @@ def least_depths(starts: Sequence[Any], budget: int) -> list[int | None]:
     ]
 
 
-def _compared(
+def compared_depths(
     host: Player, starts: Sequence[Any], least: Sequence[int | None], max_depth: int = 40
 ) -> dict[str, Any]:
     """Depths beside the optimum; positions whose optimum is not proved are counted and left out."""
@@ -114,10 +120,10 @@ def host_results(
             points[:count].tolist()
             for points, count in zip(chosen.points, chosen.count.tolist(), strict=True)
         ]
-        results["points_6_to_8"] = _compared(host, starts, chosen.value.tolist(), max_depth)
+        results["points_6_to_8"] = compared_depths(host, starts, chosen.value.tolist(), max_depth)
     if brieskorn_pham >= 2:
         starts = brieskorn_pham_starts(brieskorn_pham)
-        results["brieskorn_pham"] = _compared(
+        results["brieskorn_pham"] = compared_depths(
             host, starts, least_depths(starts, label_budget), max_depth
         )
     if games:

@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-__all__ = ["HAS_ONEDNN", "MIN_PRODUCTS", "Linear", "linear"]
+__all__ = ["HAS_ONEDNN", "MIN_PRODUCTS", "Linear", "linear", "linear_into"]
 
 MIN_PRODUCTS = 2**20
 """Multiplications from which on oneDNN is used; below, its call costs more than it saves."""
@@ -104,6 +104,25 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         return result
     assert _OPERATOR is not None
     return _OPERATOR(x, weight, bias, "none", [], "")
+
+
+def linear_into(x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor) -> Tensor:
+    """As `linear` without gradients, for a caller who has memory for the result.
+
+    Args:
+        x: [N, I].
+        weight: [O, I].
+        bias: [O], or None.
+        out: [N, O]. It may be overwritten.
+
+    Returns:
+        [N, O]: `out`, or new memory where the operator insists on it.
+    """
+    if _suits(x, weight):
+        return linear(x, weight, bias)
+    if bias is None:
+        return torch.mm(x, weight.t(), out=out)
+    return torch.addmm(bias, x, weight.t(), out=out)
 
 
 class Linear(nn.Linear):

@@ -295,7 +295,8 @@ class DDQN(QLearning):
         return (array if many else array[0]), state
 
     def _excluded_save_params(self) -> list[str]:
-        return [*super()._excluded_save_params(), "_graphed", "_compiled", "extensions"]
+        mine = ("_graphed", "_compiled", "_stacks", "_stacked", "extensions")
+        return [*super()._excluded_save_params(), *mine]
 
     # ------------------------------------------------------------------ logs
 

@@ -22,6 +22,7 @@ from sb3_ext.common.graphed import (
 from sb3_ext.common.off_policy import TensorOffPolicy
 from sb3_ext.ddqn import targets
 from sb3_ext.ddqn.extensions import UpdateExtension
+from sb3_ext.ddqn.stacked import StackedNetwork, stacked_network
 
 __all__ = ["LossTerms", "QLearning", "clip_gradients"]
 
@@ -64,6 +65,8 @@ class QLearning(TensorOffPolicy, DQN):
 
     _graphed: GraphedUpdate | None = None
     _compiled: tuple[nn.Module, nn.Module, nn.Module, nn.Module] | None = None
+    _stacks: tuple[StackedNetwork | None, StackedNetwork | None] = (None, None)
+    _stacked: tuple[StackedNetwork, StackedNetwork] | None = None  # while updates use them
 
     def train(self, gradient_steps: int, batch_size: int = 256) -> None:
         """Make updates: sample, loss, gradient, clip, optimiser, target network when due.
@@ -75,18 +78,23 @@ class QLearning(TensorOffPolicy, DQN):
         assert self.replay_buffer is not None
         optimizer = self.policy.optimizer
         update = self._update_function()
-        with self.training_mode(True):
-            for _ in range(gradient_steps):
-                batch: Any = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)
-                for extension in self.extensions:
-                    batch = extension.change_batch(self, batch)
-                self._update_learning_rate(optimizer)
-                measured = update(batch)
-                self._n_updates += 1
-                self.update_sums.add(measured)
-                by_updates = self.target_update_unit == "updates"
-                if by_updates and self._n_updates % self.target_update_interval == 0:
-                    self.update_target()
+        self._stacked = self._stacked_networks()
+        try:
+            # The mode means nothing to plain layers, and to set it takes as long as a small one.
+            with self.training_mode(self._stacked is None):
+                for _ in range(gradient_steps):
+                    batch: Any = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)
+                    for extension in self.extensions:
+                        batch = extension.change_batch(self, batch)
+                    self._update_learning_rate(optimizer)
+                    measured = update(batch)
+                    self._n_updates += 1
+                    self.update_sums.add(measured)
+                    by_updates = self.target_update_unit == "updates"
+                    if by_updates and self._n_updates % self.target_update_interval == 0:
+                        self.update_target()
+        finally:
+            self._stacked = None
 
     def _update_function(self) -> Callable[[Any], Tensor]:
         """What makes an update on a batch and returns what it measured: eager, or captured."""
@@ -115,6 +123,8 @@ class QLearning(TensorOffPolicy, DQN):
         On an accelerator nothing in here looks at a value, so that it can be captured.
         """
         parameters = list(self.q_net.parameters()) if parameters is None else parameters
+        if self._stacked is not None:
+            return self._update_stacked(batch, self._stacked[0])
         terms = self._compute_loss(batch)
         for extension in self.extensions:
             extra = extension.extra_loss(self)
@@ -134,8 +144,45 @@ class QLearning(TensorOffPolicy, DQN):
         numbers = (self.gamma, self.max_grad_norm, self.double_q, self.compile_networks)
         return (*numbers, *addresses(tensors, self.policy.optimizer))
 
-    def _networks(self) -> tuple[nn.Module, nn.Module]:
+    def _stacked_networks(self) -> tuple[StackedNetwork, StackedNetwork] | None:
+        """The networks as an update needs them that does without autograd; None if it cannot."""
+        own: Any = (self._compute_loss, self._measure)
+        if (
+            [getattr(each, "__func__", None) for each in own] != _REPLACEABLE
+            or self.extensions  # they may add a loss of their own
+            or self.compile_networks
+            or self.device.type != "cpu"
+        ):
+            return None
+        online = stacked_network(self.q_net, self._stacks[0])
+        target = stacked_network(self.q_net_target, self._stacks[1])
+        self._stacks = online, target
+        return None if online is None or target is None else (online, target)
+
+    def _update_stacked(self, batch: Any, online: StackedNetwork) -> Tensor:
+        """As `_update`, with the same results within rounding."""
+        with torch.no_grad():
+            target = self._compute_target(batch)
+            values = online(batch.observations, keep=True)
+            predicted = values.gather(1, batch.actions)[:, 0]
+            error = predicted - target
+            losses, slope = targets.huber(error)
+            slope /= len(slope)
+            gradient = online.backward(
+                torch.zeros_like(values).scatter_(1, batch.actions, slope[:, None])
+            )
+            norm = float(torch.linalg.vector_norm(gradient))
+            if norm + 1e-6 > self.max_grad_norm:
+                gradient *= self.max_grad_norm / (norm + 1e-6)
+            self.policy.optimizer.step()
+            error.abs_()
+            means = torch.stack((losses, predicted, target, error)).mean(1).tolist()
+            return torch.tensor([means[0], norm, *means[1:], float(error.max())])
+
+    def _networks(self) -> tuple[Callable[[Any], Tensor], Callable[[Any], Tensor]]:
         """The online and the target network as updates call them, compiled if asked for."""
+        if self._stacked is not None:
+            return self._stacked
         online, target = self.q_net, self.q_net_target
         if not self.compile_networks:
             return online, target
@@ -212,6 +259,10 @@ class QLearning(TensorOffPolicy, DQN):
             before = self.num_timesteps - self.n_envs
             if self.num_timesteps // interval > before // interval:
                 self.update_target()
+
+
+# An update without autograd stands for these together.
+_REPLACEABLE = [QLearning._compute_loss, QLearning._measure]
 
 
 def clip_gradients(parameters: Sequence[Tensor], max_norm: float) -> Tensor:

@@ -14,6 +14,7 @@ from torch.nn import functional
 __all__ = [
     "bootstrap_value",
     "epsilon_greedy",
+    "huber",
     "huber_loss",
     "legal_argmax",
     "td_target",
@@ -123,3 +124,16 @@ def td_target(
 def huber_loss(predicted: Tensor, target: Tensor) -> Tensor:
     """Mean Huber loss with threshold 1: half the square within 1, linear beyond."""
     return functional.smooth_l1_loss(predicted, target, beta=1.0)
+
+
+def huber(error: Tensor) -> tuple[Tensor, Tensor]:
+    """Every row's part of `huber_loss`, before the mean, and its derivative.
+
+    Args:
+        error: Predicted minus target, `[B]`.
+
+    Returns:
+        The losses `[B]` and their derivatives `[B]` with respect to the predicted value, both new.
+    """
+    slope = error.clamp(-1.0, 1.0)
+    return error.sub(slope, alpha=0.5).mul_(slope), slope

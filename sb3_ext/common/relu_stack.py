@@ -1,0 +1,169 @@
+"""Stacks of linear layers and ReLU, run and differentiated without autograd.
+
+For networks of a few layers and batches of a few hundred rows on a CPU, autograd's bookkeeping, the
+calls of modules and a copy of every activation take about as long as the matrix products. Here is
+the same arithmetic written out; what the networks give and their gradients are those of autograd
+within rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from sb3_ext.common.linear import Linear, linear, linear_into
+
+__all__ = ["ReluStack", "has_hooks", "stacked_layers"]
+
+_MOST_ROOMS = 8  # of different numbers of rows and uses
+
+
+class ReluStack:
+    """Linear layers with ReLU between them, in the memory of modules that hold them.
+
+    Hidden layers and gradients are written to the same memory at every call. Fresh memory of their
+    size comes from the system page by page, which takes as long as the layer's product.
+
+    Args:
+        layers: from `stacked_layers`; their weights are read anew at every call.
+    """
+
+    def __init__(self, layers: list[nn.Linear]) -> None:
+        self.layers = layers
+        self._room: dict[tuple[bool, int], list[Tensor]] = {}
+        self._gradient: Tensor | None = None
+        self._parts: list[tuple[Tensor, Tensor]] = []
+        self._inputs: list[Tensor] = []
+
+    def __call__(self, x: Tensor, keep: bool = False) -> Tensor:
+        """What the layers give, without gradients.
+
+        Args:
+            x: `[B, I]` float32.
+            keep: Remember what `backward` needs, until it is called.
+
+        Returns:
+            `[B, O]`, new.
+        """
+        *hidden, head = self.layers
+        inputs = [x]
+        with torch.no_grad():
+            room = self._hidden(keep, len(x))
+            for layer, out in zip(hidden, room, strict=True):
+                x = linear_into(x, layer.weight, layer.bias, out).relu_()
+                inputs.append(x)
+            if keep:
+                self._inputs = inputs
+            return linear(x, head.weight, head.bias)
+
+    def backward(self, gradient: Tensor) -> Tensor:
+        """Sets the gradients of all weights, for the last call with `keep`.
+
+        Args:
+            gradient: Of the loss with respect to the result, `[B, O]`.
+
+        Returns:
+            The gradients of all weights as one vector: the memory that they have.
+        """
+        inputs, self._inputs = self._inputs, []
+        if self._gradient is None:
+            self._gradient, self._parts = _vector_of(self.layers)
+        with torch.no_grad():
+            room = self._hidden(False, len(gradient))
+            for number in reversed(range(len(self.layers))):
+                layer, x = self.layers[number], inputs[number]
+                of_weight, of_bias = self._parts[number]
+                product = linear_into(gradient.t(), x.t(), None, of_weight)
+                if product is not of_weight:
+                    of_weight.copy_(product)
+                torch.sum(gradient, 0, out=of_bias)
+                layer.weight.grad, layer.bias.grad = of_weight, of_bias
+                if number > 0:
+                    gradient = linear_into(gradient, layer.weight.t(), None, room[number - 1])
+                    # x is what a ReLU gave: it lets the gradient through where it is positive.
+                    torch.ops.aten.threshold_backward.grad_input(
+                        gradient, x, 0, grad_input=gradient
+                    )
+        return self._gradient
+
+    def _hidden(self, keep: bool, rows: int) -> list[Tensor]:
+        """Memory `[rows, width]` for every hidden layer: what is kept, or is used and forgotten."""
+        key = (keep, rows)
+        if key not in self._room:
+            if len(self._room) >= _MOST_ROOMS:
+                self._room.clear()
+            self._room[key] = [
+                layer.weight.new_empty((rows, layer.out_features)) for layer in self.layers[:-1]
+            ]
+        return self._room[key]
+
+
+def _vector_of(layers: list[nn.Linear]) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
+    """Memory for gradients as one vector, and the parts of weight and bias of every layer."""
+    sizes = [each.numel() for layer in layers for each in (layer.weight, layer.bias)]
+    vector = layers[0].weight.new_empty(sum(sizes))
+    parts = iter(vector.split(sizes))
+    return vector, [(next(parts).view_as(layer.weight), next(parts)) for layer in layers]
+
+
+def stacked_layers(network: nn.Module) -> list[nn.Linear] | None:
+    """The linear layers of a network that is nothing but such layers with ReLU between them.
+
+    Args:
+        network: a module, with sequences in sequences.
+
+    Returns:
+        The layers, or None: there is another module, a hook, a weight that is frozen or not
+        float32 on the CPU, or a layer without a bias.
+    """
+    layers: list[nn.Linear] = []
+    expect_linear = True
+    for module in _leaves(network):
+        if expect_linear and isinstance(module, nn.Linear) and _is_plain(module):
+            layers.append(module)
+        elif expect_linear or type(module) is not nn.ReLU:
+            return None
+        expect_linear = not expect_linear
+    return layers if layers and not expect_linear else None
+
+
+def _leaves(module: nn.Module | None) -> Iterator[nn.Module | None]:
+    """Modules in the order of their calls; None for one that cannot be seen through."""
+    if module is None or has_hooks(module):
+        yield None
+    elif isinstance(module, nn.Sequential) and type(module).forward is nn.Sequential.forward:
+        for part in module._modules.values():
+            yield from _leaves(part)
+    else:
+        yield module
+
+
+def has_hooks(module: Any) -> bool:
+    """Whether somebody listens to the module's calls, or has replaced them."""
+    own = vars(module)
+    return bool(
+        "forward" in own
+        or own["_forward_hooks"]
+        or own["_forward_pre_hooks"]
+        or own["_backward_hooks"]
+        or own["_backward_pre_hooks"]
+    )
+
+
+def _is_plain(layer: nn.Linear) -> bool:
+    if type(layer) is not Linear and type(layer) is not nn.Linear:
+        return False
+    for weight in layer._parameters.values():
+        if (
+            weight is None
+            or not weight.requires_grad
+            or weight.dtype is not torch.float32
+            or not weight.is_cpu
+            or weight._backward_hooks
+            or weight._post_accumulate_grad_hooks
+        ):
+            return False
+    return True

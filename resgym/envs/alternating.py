@@ -11,12 +11,13 @@ from torch import Tensor
 
 from resgym.envs.arguments import parse_integers
 from resgym.envs.autoreset import Observation, Outcome, TensorVectorEnv
-from resgym.envs.one_pass import step_plan
+from resgym.envs.one_pass import step_around_players, step_plan
 from resgym.envs.two_player import HironakaVectorEnv, points_space
 from resgym.game import devices
 from resgym.game.rewards import Transition, role_reward
-from resgym.game.rng import Stream
+from resgym.game.rng import RowRandom, Stream
 from resgym.game.spec import Role
+from resgym.game.state import GameState
 from resgym.kernels.step import StepPlan
 from resgym.players import (
     Mixture,
@@ -144,17 +145,34 @@ class AlternatingPlayers(TensorVectorEnv):
         """The distinct players that answer."""
         return list(self._players)
 
+    def _answers(self, actions: Tensor, playing: Tensor) -> Tensor:
+        """The opposing agents' choices int64 [N] if these actions were played, which are not yet.
+
+        Args:
+            actions: int64 [N], in range.
+            playing: bool [N], the rows that are played.
+        """
+        table = self.table
+        coords = torch.where(playing[:, None], self._sets[actions], self._sets[:1])
+        rng = table._episode_rng.at_later(table.half_moves + playing, Stream.AGENT)
+        return self._ask(table.state, coords, rng)
+
     def _respond(self, rows: Tensor | None = None) -> Tensor:
         """The opponents' choices int64 [N], or [M] for an index ``rows``."""
         table = self.table
         stream = Stream.AGENT if self.seat == "host" else Stream.HOST
-        state, rng = table.state, table.rng(stream)
         coords = None
         if self.seat == "host":
             # Rows in which no set was named (an illegal action, a restart) get any set: a player
             # is never asked to choose from nothing.
             named = table.coords.any(1, keepdim=True)
             coords = torch.where(named, table.coords, self._sets[:1])
+        return self._ask(table.state, coords, table.rng(stream), rows)
+
+    def _ask(
+        self, state: GameState, coords: Tensor | None, rng: RowRandom, rows: Tensor | None = None
+    ) -> Tensor:
+        """The opponents' choices in these positions of all rows, for all or for an index."""
         assignment = self._assignment()
         if rows is not None:
             state, rng = state.select(rows), rng.select(rows)
@@ -241,6 +259,9 @@ class AlternatingPlayers(TensorVectorEnv):
     def _plan(self) -> StepPlan | None:
         opponent = compiled_name(self._players[0]) if self._mixture is None else None
         return None if opponent is None else step_plan(self, self.seat, opponent)
+
+    def _step_in_passes(self, values: Tensor) -> Any:
+        return step_around_players(self, values)
 
     def close_extras(self, **kwargs: Any) -> None:
         """Closes the wrapped environment too."""

@@ -152,6 +152,9 @@ class TensorVectorEnv(Holder, VectorEnv):
         """What a backend must know to play a step as one operation; None if it cannot."""
         return None
 
+    def _step_in_passes(self, values: Tensor) -> Any:
+        """What `step` returns, by passes of the backend around opponents; None if it cannot."""
+
     def _begin(self, mask: Tensor) -> None:
         """Called after the rows of ``mask`` (bool [N]) have got a new starting position."""
 
@@ -224,7 +227,11 @@ class TensorVectorEnv(Holder, VectorEnv):
         self._require_open()
         self._require_started("step")
         values = parse_actions(actions, self.num_envs, self.device)
-        result = step_in_one_pass(self, values) or self._step_in_parts(values, actions)
+        result = (
+            step_in_one_pass(self, values)
+            or self._step_in_passes(values)
+            or self._step_in_parts(values, actions)
+        )
         self._show()
         return result
 

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from resgym.envs.held import as_tensor
-from resgym.kernels.step import Fields, Played, Seat, Started, StepPlan
+from resgym.kernels.step import GIVEN, Fields, Played, Seat, Started, StepPlan
 
 if TYPE_CHECKING:
     from resgym.envs.alternating import AlternatingPlayers
     from resgym.envs.autoreset import TensorVectorEnv
     from resgym.envs.two_player import HironakaVectorEnv
 
-__all__ = ["start_in_one_pass", "step_in_one_pass", "step_plan"]
+__all__ = ["start_in_one_pass", "step_around_players", "step_in_one_pass", "step_plan"]
 
 
 def step_plan(
@@ -66,6 +66,95 @@ def step_in_one_pass(env: TensorVectorEnv, actions: torch.Tensor) -> Result | No
         return None
     _keep(env, played)
     return _results(env, played)
+
+
+def step_around_players(env: AlternatingPlayers, actions: torch.Tensor) -> Result | None:
+    """Steps an environment whose opponents have to be asked, by passes around their answer.
+
+    Args:
+        env: the environment, not closed and started.
+        actions: int64 [N], not checked otherwise.
+
+    Returns:
+        As `step_in_one_pass`.
+    """
+    backend = env.table.backend
+    plan = None if backend.takes_answers is None else step_plan(env, env.seat, GIVEN)
+    if plan is None or backend.takes_answers is None or not backend.takes_answers(plan):
+        return None
+    if env.seat == "host":
+        return _step_before_agents(env, plan, actions)
+    # In NEXT_STEP a row may be played or started in one step: that is left to the way in parts.
+    return None if plan.autoreset_mode == "NEXT_STEP" else _step_before_hosts(env, plan, actions)
+
+
+def _step_before_agents(
+    env: AlternatingPlayers, plan: StepPlan, actions: torch.Tensor
+) -> Result | None:
+    """The agents answer the sets that are about to be named, then the whole step is played."""
+    assert env.table.backend.play_step is not None
+    last = plan.spec.num_host_actions - 1
+    in_range = (actions >= 0) & (actions <= last)
+    if plan.invalid_action == "error" and not bool(in_range.all()):
+        return None
+    answers = env._answers(actions.clamp(0, last), in_range & ~env._ended)
+    played = env.table.backend.play_step(plan, _fields(env), actions, env._memory, answers)
+    if played is None:
+        return None
+    _keep(env, played)
+    return _results(env, played)
+
+
+def _step_before_hosts(
+    env: AlternatingPlayers, plan: StepPlan, actions: torch.Tensor
+) -> Result | None:
+    """The agents' moves are played, ended rows started again, then the hosts name their sets."""
+    table = env.table
+    assert table.backend.play_step is not None
+    assert table.backend.play_start is not None
+    kept = env._snapshot()
+    without_restarts = plan._replace(autoreset_mode="DISABLED")
+    played = table.backend.play_step(without_restarts, _fields(env), actions, env._memory)
+    if played is None:
+        return None
+    try:
+        _keep(env, played)
+        finished = as_tensor(played.terminated)
+        if played.ended is None or plan.autoreset_mode == "DISABLED":
+            env._host_names(~(table.coords.any(1) | finished))
+            coords = _numbers(table.coords)
+            return _results(env, played._replace(coords=coords))
+        cut = as_tensor(played.truncated)
+        if bool(cut.any()):
+            # The last observation of a game that was cut shows the set that would be played.
+            env._host_names(cut & ~table.coords.any(1))
+        last, ended = _numbers(table.coords), as_tensor(played.ended)
+        started = table.backend.play_start(_started_bare(env), _fields(env), ended, env._memory)
+        assert started is not None
+        _keep(env, started)
+        env._host_names(~table.coords.any(1))
+        coords = _numbers(table.coords)
+        played = played._replace(
+            points=started.points,
+            coords=coords,
+            final_points=played.points,
+            final_coords=torch.where(ended[:, None], last, coords),
+        )
+        return _results(env, played)
+    except BaseException:
+        env._restore(kept)
+        raise
+
+
+def _started_bare(env: AlternatingPlayers) -> StepPlan:
+    """The plan of starts in which no set is named."""
+    plan = step_plan(env, "both", None)
+    assert plan is not None
+    return plan
+
+
+def _numbers(coords: torch.Tensor) -> torch.Tensor:
+    return coords.to(torch.int8)
 
 
 def start_in_one_pass(env: TensorVectorEnv, mask: torch.Tensor) -> Any:

@@ -170,7 +170,7 @@ class Table(Holder):
 
     def rng(self, stream: int) -> RowRandom:
         """The rows' random numbers at their half-move, for one `Stream`."""
-        return self._episode_rng.at(self.half_moves, stream)
+        return self._episode_rng.at_later(self.half_moves, stream)
 
     def name_set(self, coords: Tensor, mask: Tensor) -> None:
         """The host's half-move in the rows of ``mask``: ``coords`` bool [N, D] await an answer."""

@@ -89,6 +89,10 @@ class RowRandom:
         """The rows' numbers at a step ([N] or one int) of their episode, for one `Stream`."""
         return RowRandom(_absorb(_absorb(self.key, step), stream))
 
+    def at_later(self, step: Tensor, stream: int) -> RowRandom:
+        """As `at`, worked out when the numbers are first asked for: many players want none."""
+        return _LaterRandom(self.key, step, stream)
+
     def split(self, stream: int) -> RowRandom:
         """Unrelated numbers for the same rows."""
         return RowRandom(_absorb(self.key, stream))
@@ -122,3 +126,25 @@ class RowRandom:
     def uniform(self, n: int | None = None) -> Tensor:
         """Uniform float32 in [0, 1) with 24 random bits, [N] or [N, n]."""
         return _shift_right(self.words(n), 40).to(torch.float32) * 2.0**-24
+
+
+class _LaterRandom(RowRandom):
+    """The numbers of a step whose key is worked out at the first use."""
+
+    def __init__(self, episode_key: Tensor, step: Tensor, stream: int) -> None:
+        # Past the frozen dataclass, whose field is the property below.
+        vars(self).update(_of=(episode_key, step, stream))
+
+    @property
+    def key(self) -> Tensor:  # type: ignore[override]
+        """Int64 [N]."""
+        if "_key" not in vars(self):
+            episode_key, step, stream = vars(self)["_of"]
+            vars(self)["_key"] = RowRandom(episode_key).at(step, stream).key
+        key: Tensor = vars(self)["_key"]
+        return key
+
+    def select(self, index: Tensor) -> RowRandom:
+        """The rows of ``index`` (int64 or bool)."""
+        episode_key, step, stream = vars(self)["_of"]
+        return _LaterRandom(episode_key[index], step[index], stream)

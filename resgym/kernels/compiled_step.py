@@ -23,6 +23,7 @@ _ERROR, _NOOP, _PENALTY, _TERMINATE = range(4)
 _SAME_STEP, _NEXT_STEP, _DISABLED = range(3)
 _START, _HOST, _AGENT = Stream.START, Stream.HOST, Stream.AGENT
 _ILLEGAL_REWARD = np.float32(-1.0)
+_GIVEN = -1
 _BLOCK = 256  # rows whose results stay in a core's cache
 
 
@@ -114,7 +115,7 @@ def _start_row(
 @compiled
 def step_rows(
     begin, end, dims, sets, seat, opponent, reward_kind, on_illegal, mode, limit, scale, num_drawn,
-    values, attempts, reposition, actions,
+    values, attempts, reposition, actions, answers,
     old_points, old_count, old_coords, old_half_moves, seeds, old_episode, old_key, old_returns,
     old_lengths, old_ended,
     new_points, new_count, new_coords, new_half_moves, new_episode, new_key, new_returns,
@@ -125,7 +126,8 @@ def step_rows(
     """Plays the rows begin..end-1; returns how many of them ended.
 
     Reads the old fields and writes every entry of the new ones and of the results; see
-    `resgym.kernels.step` for what they are. No action may be one that `any_refused` finds.
+    `resgym.kernels.step` for what they are. No action may be one that `any_refused` finds. With
+    the opponent -1 an agent's choices are ``answers``, and a host names no sets.
     """
     num_points, dimension = old_points.shape[1], len(dims)
     room = np.empty(2 * num_points, np.int64)
@@ -158,9 +160,12 @@ def step_rows(
                 moved = seat == _AGENT_SEAT or (seat == _BOTH_SEATS and axes != 0)
                 if not moved:
                     axes = sets[action]
-                    if seat == _HOST_SEAT:
+                    if seat == _HOST_SEAT and opponent == _GIVEN:
+                        axis = answers[row]
+                    elif seat == _HOST_SEAT:
                         draws = absorb(absorb(key, half_moves), _AGENT)
                         axis = answer_set(opponent, axes, dimension, draws)
+                    if seat == _HOST_SEAT:
                         half_moves += 1
                         moved = True
             if moved:
@@ -175,7 +180,7 @@ def step_rows(
                 finished = count <= 1
                 host_reward = _host_reward(reward_kind, finished, before, count)
                 reward = host_reward if seat == _HOST_SEAT else -host_reward
-                if seat == _AGENT_SEAT and not finished:
+                if seat == _AGENT_SEAT and not finished and opponent != _GIVEN:
                     draws = absorb(absorb(key, half_moves), _HOST)
                     axes = name_set(dims, opponent, position, count, sets, draws)
                     half_moves += 1

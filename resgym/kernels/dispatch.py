@@ -40,14 +40,16 @@ class Backend:
         observe_points: as `resgym.game.observation.observe_points`.
         play_step: a whole step of an environment (`resgym.kernels.step`), if there is one.
         play_start: the start of episodes, likewise.
+        takes_answers: whether ``play_step`` plays a plan whose opponent is `GIVEN`; None: never.
     """
 
     name: str
     move: Callable[[GameState, Tensor, Tensor, GameSpec], tuple[GameState, Tensor]]
     random_starts: Callable[[GameSpec, RowRandom], GameState]
     observe_points: Callable[[GameState, bool], Tensor]
-    play_step: Callable[[StepPlan, Fields, Tensor, Any], Played | None] | None = None
+    play_step: Callable[..., Played | None] | None = None
     play_start: Callable[[StepPlan, Fields, Tensor, Any], Started | None] | None = None
+    takes_answers: Callable[[StepPlan], bool] | None = None
 
 
 _TORCH = Backend("torch", move, random_starts, observe_points)
@@ -67,6 +69,7 @@ def _numba() -> Backend | str:
         numba_backend.observe_points,
         numba_step.play_step,
         numba_step.play_start,
+        numba_step.takes_answers,
     )
 
 

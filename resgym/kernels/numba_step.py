@@ -14,6 +14,7 @@ from resgym.kernels.compiled_players import AGENTS, HOSTS
 from resgym.kernels.compiled_step import any_refused, start_rows, step_rows
 from resgym.kernels.numba_backend import set_numbers
 from resgym.kernels.step import (
+    GIVEN,
     MODES,
     NO_LIMIT,
     ON_ILLEGAL,
@@ -27,7 +28,7 @@ from resgym.kernels.step import (
 )
 from resgym.kernels.threads import share_rows
 
-__all__ = ["play_start", "play_step"]
+__all__ = ["play_start", "play_step", "takes_answers"]
 
 _FLOAT = np.dtype(np.float32)
 
@@ -93,9 +94,14 @@ class _Settings(NamedTuple):
 def _settings(plan: StepPlan) -> _Settings | None:
     """The plan as numbers, or None for what is not compiled."""
     spec, starts = plan.spec, plan.start_spec
+    given = plan.opponent == GIVEN
+    if given:
+        plan = plan._replace(opponent=AGENTS[0] if plan.seat == "host" else HOSTS[0])
     opponent = opponent_number(plan, AGENTS, HOSTS)
     if opponent is None:
         return None
+    if given:
+        opponent = -1
     sets = set_numbers(spec.dimension)
     dims = (0,) * spec.dimension if spec.dimension in _UNROLLED else np.zeros(spec.dimension, int)
     seat = SEATS.index(plan.seat)
@@ -166,7 +172,18 @@ def _result(fields: Fields, old: Fields, new: list[np.ndarray], room: _Room) -> 
     return _Memory(Fields._make([*new[:4], old.seed, *new[4:]]), spare, room)
 
 
-def play_step(plan: StepPlan, fields: Fields, actions: Tensor, memory: Any = None) -> Played | None:
+def takes_answers(plan: StepPlan) -> bool:
+    """Whether `play_step` plays a plan whose opponent is `GIVEN`."""
+    return _settings(plan) is not None
+
+
+def play_step(
+    plan: StepPlan,
+    fields: Fields,
+    actions: Tensor,
+    memory: Any = None,
+    answers: Tensor | None = None,
+) -> Played | None:
     """Plays one step of all rows.
 
     Args:
@@ -174,6 +191,8 @@ def play_step(plan: StepPlan, fields: Fields, actions: Tensor, memory: Any = Non
         fields: CPU tensors, only read; or what the step or start before returned.
         actions: int64 [N].
         memory: ``Played.memory`` or ``Started.memory`` of what was last played, if at hand.
+        answers: int64 [N], the agents' choices where a `GIVEN` agent answers. A `GIVEN` host is
+            asked afterwards: the step ends with sets named in no row that was played.
 
     Returns:
         The results and the fields after the step as arrays. None, with nothing done,
@@ -199,7 +218,8 @@ def play_step(plan: StepPlan, fields: Fields, actions: Tensor, memory: Any = Non
         final_seen, final_coords = make(shape, _FLOAT), np.empty((num_games, dimension), np.int8)
     final_returns, final_lengths = np.empty(num_games, np.float32), np.empty(num_games, np.int64)
     num_ended = share_rows(
-        step_rows, num_games, dimension, *settings.step, chosen, *old, *new, seen, seen_coords,
+        step_rows, num_games, dimension, *settings.step, chosen,
+        chosen if answers is None else answers.contiguous().numpy(), *old, *new, seen, seen_coords,
         reward, rewards, terminated, truncated, overflow, ended, final_seen, final_coords,
         final_returns, final_lengths,
     )  # fmt: skip

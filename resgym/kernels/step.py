@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 from resgym.game.spec import GameSpec
 
 __all__ = [
+    "GIVEN",
     "MODES",
     "NO_LIMIT",
     "ON_ILLEGAL",
@@ -33,6 +34,9 @@ REWARDS = ("terminal", "step", "survival", "points")
 ON_ILLEGAL = ("error", "noop", "penalty", "terminate")
 MODES = ("SAME_STEP", "NEXT_STEP", "DISABLED")
 
+GIVEN = "given"
+"""Name of an opponent whose choices are handed in, where a backend takes them."""
+
 NO_LIMIT = 2**62
 """Stands for no limit of steps."""
 
@@ -44,7 +48,7 @@ class StepPlan(NamedTuple):
         spec: the game.
         start_spec: sizes of random starts, which may be smaller.
         seat: whose actions are given; ``both`` takes the half-move of whoever is to play.
-        opponent: name of the scripted player in the other seat; None for ``both``.
+        opponent: name of the scripted player in the other seat, or `GIVEN`; None for ``both``.
         reward: name of the reward.
         invalid_action: ``error``, ``noop``, ``penalty`` or ``terminate``.
         autoreset_mode: ``SAME_STEP``, ``NEXT_STEP`` or ``DISABLED``.

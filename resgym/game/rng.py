@@ -136,7 +136,7 @@ class _LaterRandom(RowRandom):
         vars(self).update(_of=(episode_key, step, stream))
 
     @property
-    def key(self) -> Tensor:  # type: ignore[override]
+    def key(self) -> Tensor:
         """Int64 [N]."""
         if "_key" not in vars(self):
             episode_key, step, stream = vars(self)["_of"]

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from sb3_ext.common.linear import Linear, linear, linear_into
 
-__all__ = ["ReluStack", "has_hooks", "stacked_layers"]
+__all__ = ["ReluStack", "has_hooks", "run_layers", "stacked_layers"]
 
 _MOST_ROOMS = 8  # of different numbers of rows and uses
 
@@ -99,6 +99,15 @@ class ReluStack:
                 layer.weight.new_empty((rows, layer.out_features)) for layer in self.layers[:-1]
             ]
         return self._room[key]
+
+
+def run_layers(layers: list[nn.Linear], x: Tensor) -> Tensor:
+    """What layers with ReLU between them give in new memory, `[B, I]` to `[B, O]`; no gradients."""
+    *hidden, head = layers
+    with torch.no_grad():
+        for layer in hidden:
+            x = linear(x, layer.weight, layer.bias).relu_()
+        return linear(x, head.weight, head.bias)
 
 
 def _vector_of(layers: list[nn.Linear]) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:

@@ -18,15 +18,19 @@ from __future__ import annotations
 import inspect
 from typing import Any, ClassVar
 
+import numpy as np
+import torch
 from gymnasium import spaces
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, CombinedExtractor
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from sb3_ext.common.extractors import flatten_entries
 from sb3_ext.common.legality import mask_key
 from sb3_ext.common.networks import EXTRACTORS, OPTIMIZERS, FlattenExtractor, build_mlp
 from sb3_ext.common.policy_description import POLICIES
+from sb3_ext.common.relu_stack import has_hooks, run_layers, stacked_layers
 from sb3_ext.ddqn.targets import legal_argmax
 
 __all__ = [
@@ -91,6 +95,30 @@ class LegalQNetwork(QNetwork):
         body = build_mlp(features_dim, self.net_arch, activation=activation_fn)
         head = DuelingHead if dueling else nn.Linear
         self.q_net = nn.Sequential(body, head(body.output_dim, int(action_space.n)))
+
+        self._only_flat = _only_flattened(observation_space)
+
+    def plain_layers(self) -> list[nn.Linear] | None:
+        """The linear layers if all else is flattening and ReLU between them, otherwise None."""
+        extractor = self.features_extractor
+        if (
+            not self._only_flat
+            or type(self) is not LegalQNetwork
+            or type(extractor) is not FlattenExtractor
+            or len(extractor.network)
+            or has_hooks(extractor)
+            or has_hooks(self)
+        ):
+            return None
+        return stacked_layers(self.q_net)
+
+    def forward(self, obs: Any) -> Tensor:
+        """Action values `[B, A]`; without gradients plain layers are run without their modules."""
+        if not torch.is_grad_enabled() and not torch.compiler.is_compiling():
+            layers = self.plain_layers()
+            if layers is not None:
+                return run_layers(layers, flatten_entries(obs, self.features_extractor.keys))
+        return super().forward(obs)
 
     def _predict(self, observation: Any, deterministic: bool = True) -> Tensor:
         legal = None if self.mask_key is None else observation[self.mask_key].bool()
@@ -203,3 +231,15 @@ def _optimizer(
     if can_fuse and not arguments.keys() & {"foreach", "fused"}:
         arguments["fused"] = True
     return optimizer, arguments
+
+
+def _only_flattened(space: spaces.Space[Any]) -> bool:
+    """Whether SB3 hands observations of this space to the extractor as they are, but for the type.
+
+    It divides pictures by 255 and writes discrete entries as one-hot vectors.
+    """
+    if isinstance(space, spaces.Dict):
+        return all(_only_flattened(part) for part in space.values())
+    if isinstance(space, spaces.Box):
+        return space.dtype == np.float32
+    return isinstance(space, spaces.MultiBinary)

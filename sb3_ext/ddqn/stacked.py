@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-from gymnasium import spaces
 from torch import Tensor, nn
 
 from sb3_ext.common.extractors import FlattenExtractor, flatten_entries
-from sb3_ext.common.relu_stack import ReluStack, has_hooks, stacked_layers
+from sb3_ext.common.relu_stack import ReluStack
 from sb3_ext.ddqn.policies import LegalQNetwork
 
 __all__ = ["StackedNetwork", "stacked_network"]
@@ -60,28 +58,9 @@ def stacked_network(
         network: an action-value network.
         before: what this function returned last; its memory is used again if nothing changed.
     """
-    if type(network) is not LegalQNetwork or has_hooks(network):
-        return None
-    extractor = network.features_extractor
-    if type(extractor) is not FlattenExtractor or len(extractor.network) or has_hooks(extractor):
-        return None
-    if before is None and not _only_flattened(network.observation_space):
-        return None
-    layers = stacked_layers(network.q_net)
+    layers = network.plain_layers() if isinstance(network, LegalQNetwork) else None
     if layers is None:
         return None
     if before is not None and before.is_of(network, layers):
         return before
     return StackedNetwork(network, layers)
-
-
-def _only_flattened(space: spaces.Space[Any]) -> bool:
-    """Whether SB3 hands observations of this space to the extractor as they are, but for the type.
-
-    It divides pictures by 255 and writes discrete entries as one-hot vectors.
-    """
-    if isinstance(space, spaces.Dict):
-        return all(_only_flattened(part) for part in space.values())
-    if isinstance(space, spaces.Box):
-        return space.dtype == np.float32
-    return isinstance(space, spaces.MultiBinary)

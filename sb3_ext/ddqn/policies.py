@@ -117,7 +117,8 @@ class LegalQNetwork(QNetwork):
         if not torch.is_grad_enabled() and not torch.compiler.is_compiling():
             layers = self.plain_layers()
             if layers is not None:
-                return run_layers(layers, flatten_entries(obs, self.features_extractor.keys))
+                extractor: Any = self.features_extractor
+                return run_layers(layers, flatten_entries(obs, extractor.keys))
         return super().forward(obs)
 
     def _predict(self, observation: Any, deterministic: bool = True) -> Tensor:

@@ -58,7 +58,9 @@ def stacked_network(
         network: an action-value network.
         before: what this function returned last; its memory is used again if nothing changed.
     """
-    layers = network.plain_layers() if isinstance(network, LegalQNetwork) else None
+    if not isinstance(network, LegalQNetwork):
+        return None
+    layers = network.plain_layers()
     if layers is None:
         return None
     if before is not None and before.is_of(network, layers):

@@ -7,6 +7,8 @@
     features_extractor_class, features_extractor_kwargs   as in SB3, instead of or with `extractor`
     activation_fn       class of the activation
     dueling             value and advantage heads instead of one
+    mirror              {axes, actions}: games that are each other's mirror image are one to the
+                        network, see `sb3_ext.common.mirror`; boxes of points only
     optimizer_class     a name in `sb3_ext.common.networks.OPTIMIZERS`, or a class
     optimizer_kwargs    its arguments without the learning rate
 
@@ -16,6 +18,7 @@ The online and the target network are separate in all their parts, extractor inc
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -28,6 +31,7 @@ from torch.optim import Optimizer
 
 from sb3_ext.common.extractors import flatten_entries
 from sb3_ext.common.legality import mask_key
+from sb3_ext.common.mirror import Mirror, parse_mirror
 from sb3_ext.common.networks import EXTRACTORS, OPTIMIZERS, FlattenExtractor, build_mlp
 from sb3_ext.common.policy_description import POLICIES
 from sb3_ext.common.relu_stack import has_hooks, run_layers, stacked_layers
@@ -66,7 +70,10 @@ class DuelingHead(nn.Module):
 class LegalQNetwork(QNetwork):
     """Extractor, layers of `net_arch`, and a plain or dueling head.
 
-    Arguments as in SB3's `QNetwork`; `net_arch` in our language, and `dueling`.
+    Arguments as in SB3's `QNetwork`; `net_arch` in our language, `dueling` and `mirror`.
+
+    With a mirror the values of a game and of its mirror image are the same numbers for actions that
+    correspond, exactly. That is right only if the opponents do not tell them apart either.
     """
 
     def __init__(
@@ -79,6 +86,7 @@ class LegalQNetwork(QNetwork):
         activation_fn: type[nn.Module] = nn.ReLU,
         normalize_images: bool = True,
         dueling: bool = False,
+        mirror: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(
             observation_space,
@@ -95,7 +103,13 @@ class LegalQNetwork(QNetwork):
         body = build_mlp(features_dim, self.net_arch, activation=activation_fn)
         head = DuelingHead if dueling else nn.Linear
         self.q_net = nn.Sequential(body, head(body.output_dim, int(action_space.n)))
-
+        self.mirror = mirror
+        self._mirror: Mirror | None = None
+        if mirror is not None:
+            shape: tuple[int, ...] = getattr(observation_space, "shape", None) or ()
+            if len(shape) != 2:
+                raise ValueError(f"mirror: needs a box of points [P, D], got {observation_space}")
+            self._mirror = parse_mirror(mirror, shape[1], int(action_space.n))
         self._only_flat = _only_flattened(observation_space)
 
     def plain_layers(self) -> list[nn.Linear] | None:
@@ -103,6 +117,7 @@ class LegalQNetwork(QNetwork):
         extractor = self.features_extractor
         if (
             not self._only_flat
+            or self._mirror is not None  # it does more than its layers
             or type(self) is not LegalQNetwork
             or type(extractor) is not FlattenExtractor
             or len(extractor.network)
@@ -119,14 +134,20 @@ class LegalQNetwork(QNetwork):
             if layers is not None:
                 extractor: Any = self.features_extractor
                 return run_layers(layers, flatten_entries(obs, extractor.keys))
-        return super().forward(obs)
+        if self._mirror is None:
+            values: Tensor = super().forward(obs)
+            return values
+        obs = obs if obs.is_floating_point() else obs.float()
+        turned = self._mirror.turned(obs)
+        return self._mirror.values(super().forward(self._mirror.images(obs, turned)), turned)
 
     def _predict(self, observation: Any, deterministic: bool = True) -> Tensor:
         legal = None if self.mask_key is None else observation[self.mask_key].bool()
         return legal_argmax(self(observation), legal)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        return {**super()._get_constructor_parameters(), "dueling": self.dueling}
+        own = {"dueling": self.dueling, "mirror": self.mirror}
+        return {**super()._get_constructor_parameters(), **own}
 
     def set_training_mode(self, mode: bool) -> None:
         """As in SB3, but faster: PyTorch's own way takes as long as a small forward pass."""
@@ -161,6 +182,7 @@ class QPolicy(DQNPolicy):
         optimizer_kwargs: dict[str, Any] | None = None,
         extractor: str | None = None,
         dueling: bool = False,
+        mirror: Mapping[str, Any] | None = None,
     ) -> None:
         if extractor is not None and features_extractor_class is not None:
             raise ValueError(
@@ -171,6 +193,7 @@ class QPolicy(DQNPolicy):
             features_extractor_class = EXTRACTORS.resolve(extractor)
         optimizer, arguments = _optimizer(optimizer_class, optimizer_kwargs)
         self.dueling = dueling
+        self.mirror = None if mirror is None else {name: list(mirror[name]) for name in mirror}
         super().__init__(
             observation_space,
             action_space,
@@ -187,10 +210,13 @@ class QPolicy(DQNPolicy):
     def make_q_net(self) -> LegalQNetwork:
         """A new network with its own extractor."""
         arguments = self._update_features_extractor(self.net_args, features_extractor=None)
-        return LegalQNetwork(**arguments, dueling=self.dueling).to(self.device)
+        return LegalQNetwork(**arguments, dueling=self.dueling, mirror=self.mirror).to(self.device)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        return {**super()._get_constructor_parameters(), "dueling": self.dueling}
+        own: dict[str, Any] = {"dueling": self.dueling}
+        if self.mirror is not None:  # descriptions without one are those of before
+            own["mirror"] = self.mirror
+        return {**super()._get_constructor_parameters(), **own}
 
 
 @POLICIES.register("HostPolicy")

@@ -4,5 +4,6 @@
 """
 
 from sb3_ext.teach.dataset import Dataset, Split, load_dataset
+from sb3_ext.teach.reinforcement import MirroredGames, Teacher
 
-__all__ = ["Dataset", "Split", "load_dataset"]
+__all__ = ["Dataset", "MirroredGames", "Split", "Teacher", "load_dataset"]

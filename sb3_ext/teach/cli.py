@@ -14,7 +14,9 @@ from collections.abc import Sequence
 __all__ = ["COMMANDS", "main"]
 
 COMMANDS = {
+    "compare": "sb3_ext.teach.compare",
     "generate": "sb3_ext.teach.generate",
+    "robust": "sb3_ext.teach.robust",
     "run": "sb3_ext.teach.everything",
     "train": "sb3_ext.teach.train",
 }

@@ -18,6 +18,7 @@ from torch import Tensor
 from resgym.game.actions import coords_to_action, host_action_table
 from resgym.game.observation import observe_points
 from resgym.game.state import GameState
+from sb3_ext.common.mirror import rows_in_order
 
 __all__ = [
     "AxisOrders",
@@ -147,7 +148,11 @@ def permute_axes(examples: Examples, order: Tensor) -> Examples:
     else:
         coords, moves = examples.coords.gather(1, axes), axes
     return Examples(
-        _sorted(points), examples.count, coords, examples.optimal.gather(1, moves), examples.value
+        rows_in_order(points),
+        examples.count,
+        coords,
+        examples.optimal.gather(1, moves),
+        examples.value,
     )
 
 
@@ -163,15 +168,7 @@ def permute_observation(observation: Any, axes: Tensor) -> Any:
             "coords": observation["coords"][:, axes],
             "points": permute_observation(observation["points"], axes),
         }
-    return _sorted(observation[:, :, axes])
-
-
-def _sorted(points: Tensor) -> Tensor:
-    """Rows in descending lexicographic order, as states have them; absent ones stay last."""
-    for axis in reversed(range(points.shape[2])):
-        order = points[:, :, axis].argsort(dim=1, descending=True, stable=True)
-        points = points.gather(1, order[:, :, None].expand_as(points))
-    return points
+    return rows_in_order(observation[:, :, axes])
 
 
 # ------------------------------------------------------------------------------------ observations

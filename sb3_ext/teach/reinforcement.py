@@ -23,6 +23,7 @@ from torch import Tensor
 from sb3_ext.callbacks.rho_evaluation import role_of
 from sb3_ext.common.checks import check_count, check_number
 from sb3_ext.common.observations import to_device
+from sb3_ext.common.registry import unknown_word
 from sb3_ext.ddqn import DDQN, UpdateExtension
 from sb3_ext.teach.dataset import load_dataset
 from sb3_ext.teach.examples import (
@@ -91,6 +92,7 @@ class Teacher(_Extends):
         value_weight: float = 0.0,
         augment: bool = True,
         seed: int = 0,
+        families: Sequence[str] | None = None,
         reward: str | None = None,
     ) -> None:
         """Prepares; nothing is taught yet.
@@ -105,6 +107,8 @@ class Teacher(_Extends):
                 opponents are not those of the teacher, hence 0.
             augment: rename the axes of every position at random.
             seed: of the positions and the renaming.
+            families: those of the dataset's families that are taught, None for all. Positions as
+                they are met against known opponents are where the teacher is in the way.
             reward: the environment's, see `RETURNS`; needed only with ``value_weight``.
 
         Raises:
@@ -127,6 +131,15 @@ class Teacher(_Extends):
         self.data = load_dataset(Path(data)) if isinstance(data, (str, os.PathLike)) else data
         part: Any = self.data.split("train")
         self._examples = examples_of(part)
+        if families is not None:
+            known = list(self.data.families)
+            for name in families:
+                if name not in known:
+                    raise ValueError(f"families: {unknown_word('family', name, known)}")
+            wanted = torch.tensor([name in families for name in known])[part.family]
+            if not bool(wanted.any()):
+                raise ValueError(f"families: there is no position of {list(families)!r}")
+            self._examples = self._examples.select(wanted)
         self._digest = digest(self._examples)
 
     def _make(self, model: DDQN) -> UpdateExtension:

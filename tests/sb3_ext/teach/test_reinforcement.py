@@ -121,6 +121,29 @@ def test_another_teacher_is_refused(tmp_path: Any) -> None:
             resume(make(), tmp_path, other)
 
 
+class TwoFamilies(SmallData):
+    """Positions of less and of more than three moves."""
+
+    families = ("quick", "slow")
+
+    def split(self, name: str) -> Any:
+        part = super().split(name)
+        part.family = (part.value > 3).long()
+        return part
+
+
+def test_some_families_only() -> None:
+    every = Teacher(TwoFamilies())._examples.value
+    slow = Teacher(TwoFamilies(), families=["slow"])._examples
+    assert torch.equal(slow.value, every[every > 3])
+    assert 0 < len(slow) < len(every)
+    assert len(Teacher(TwoFamilies(), families=["slow", "quick"])._examples) == len(every)
+    with pytest.raises(ValueError, match="families: unknown family 'slaw'; did you mean 'slow'"):
+        Teacher(TwoFamilies(), families=["slaw"])
+    with pytest.raises(ValueError, match="families: there is no position of"):
+        Teacher(TwoFamilies(), families=[])
+
+
 def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ValueError, match="data: is labelled for the agent, the policy is a host"):
         make().learn(80, Teacher(SmallData("agent")))

@@ -1,0 +1,87 @@
+"""Two situations that are each other's mirror image, told to a network as one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+__all__ = ["Mirror", "parse_mirror", "rows_in_order"]
+
+
+def rows_in_order(points: Tensor) -> Tensor:
+    """Rows of [N, P, D] in descending lexicographic order, where absent ones (-1) are the last."""
+    for axis in reversed(range(points.shape[2])):
+        order = points[:, :, axis].argsort(dim=1, descending=True, stable=True)
+        points = points.gather(1, order[:, :, None].expand_as(points))
+    return points
+
+
+@dataclass(frozen=True)
+class Mirror:
+    """A renaming of the axes that undoes itself, and what it does to the actions.
+
+    Attributes:
+        axes: the new axis j is the old axis ``axes[j]``.
+        actions: the new action k is the old action ``actions[k]``.
+    """
+
+    axes: tuple[int, ...]
+    actions: tuple[int, ...]
+
+    def turned(self, points: Tensor) -> Tensor:
+        """Bool [N]: which of the games [N, P, D] are to be renamed.
+
+        Those in which the first axis that gets another name has a smaller sum over the points than
+        the axis that it changes with. Exactly one of two mirror images, if the sums differ.
+        """
+        first = next(axis for axis, old in enumerate(self.axes) if axis != old)
+        present = points[:, :, 0] >= 0
+        lead = points[:, :, first] - points[:, :, self.axes[first]]
+        return lead.masked_fill(~present, 0.0).sum(1) < 0
+
+    def images(self, points: Tensor, turned: Tensor) -> Tensor:
+        """The games, those of ``turned`` renamed, with their rows in order again."""
+        axes = list(self.axes)
+        if points.device.type == "cpu" and not torch.compiler.is_compiling():
+            rows = turned.nonzero()[:, 0]  # looking at values costs nothing here
+            if not len(rows):
+                return points
+            return points.index_copy(0, rows, rows_in_order(points[rows][:, :, axes]))
+        return torch.where(turned[:, None, None], rows_in_order(points[:, :, axes]), points)
+
+    def values(self, values: Tensor, turned: Tensor) -> Tensor:
+        """Action values [N, A] of `images`, given back to the actions of the games themselves."""
+        return torch.where(turned[:, None], values[:, list(self.actions)], values)
+
+
+def parse_mirror(value: Mapping[str, Sequence[int]], dimension: int, num_actions: int) -> Mirror:
+    """A mirror from plain data ``{axes: [...], actions: [...]}``.
+
+    Args:
+        value: the data.
+        dimension: number of axes D.
+        num_actions: number of actions A.
+
+    Raises:
+        ValueError: another form, no permutations of D axes and A actions, or ones that do not undo
+            themselves.
+    """
+    if not isinstance(value, Mapping) or set(value) != {"axes", "actions"}:
+        raise ValueError(f"mirror must be {{axes: [...], actions: [...]}}, got {value!r}")
+    orders: dict[str, Any] = {}
+    for name, size in (("axes", dimension), ("actions", num_actions)):
+        order = list(value[name])
+        if sorted(order) != list(range(size)) or any(
+            order[old] != k for k, old in enumerate(order)
+        ):
+            raise ValueError(
+                f"mirror: {name} must exchange pairs of 0..{size - 1}, got {value[name]!r}"
+            )
+        orders[name] = tuple(order)
+    if orders["axes"] == tuple(range(dimension)):
+        raise ValueError(f"mirror: axes must exchange some, got {value['axes']!r}")
+    return Mirror(**orders)

@@ -1,0 +1,98 @@
+"""Runs of the command robust beside each other: a table as Markdown and a picture of margins.
+
+python -m sb3_ext.teach compare runs/robust runs/without-teacher --out margins.svg
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from resgym.analysis.plots import Curve, plot_curves, plot_file
+from sb3_ext.teach.robust_evaluation import worst_margin
+
+__all__ = ["HELP", "add_arguments", "run", "table"]
+
+HELP = "compare runs of the command robust"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument(
+        "runs", nargs="+", type=Path, metavar="RUN", help="folder of a run that is finished"
+    )
+    parser.add_argument("--out", metavar="FILE", help="picture: .png, .svg or .pdf")
+
+
+def run(args: argparse.Namespace, command: Sequence[str]) -> int:
+    """Runs the command; see `sb3_ext.teach.cli.main`."""
+    target = None if args.out is None else plot_file(args.out, "out")
+    found = [_read(folder) for folder in args.runs]
+    print(table([results for results, _ in found]))
+    if target is not None:
+        plot_curves(
+            [_curve(results, history) for results, history in found],
+            target,
+            levels={"every goal reached": 1.0},
+            ylabel="smallest rho / goal",
+            title="Worst margin while the host learns",
+        )
+    return 0
+
+
+def table(runs: Sequence[Mapping[str, Any]]) -> str:
+    """Markdown, a row for each of the results that the command robust leaves."""
+    opponents = list(runs[0]["rho"])
+    head = ["run", *opponents, "worst margin", "in the least depth", "deepest above it"]
+    rows = [head, ["---", *["---:"] * (len(head) - 1)]]
+    for results in runs:
+        trees = results["singularities"].values()
+        excess = [None if t["depth"] is None else t["depth"] - t["least_depth"] for t in trees]
+        deepest = "not finished" if None in excess else str(max(e for e in excess if e is not None))
+        rows.append(
+            [
+                _name(results),
+                *(f"{results['rho'][name]['rho']:.4f}" for name in opponents),
+                f"{results['margin']:.3f}",
+                f"{sum(each == 0 for each in excess)} of {len(excess)}",
+                deepest,
+            ]
+        )
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _name(results: Mapping[str, Any]) -> str:
+    left_out = results["without"]
+    return f"without {' and '.join(left_out)}" if left_out else "everything"
+
+
+def _curve(results: Mapping[str, Any], history: Sequence[Mapping[str, Any]]) -> Curve:
+    updates = [float(entry["updates"]) for entry in history]
+    margins = [worst_margin(entry["rho"], results["targets"]) for entry in history]
+    return Curve(_name(results), updates, margins)
+
+
+def _read(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """``results.json`` and ``run/rho.json`` of a folder.
+
+    Raises:
+        ValueError: one of them is missing or damaged.
+    """
+    found: list[Any] = []
+    for name, keys in (
+        ("results.json", {"margin", "rho", "singularities", "targets", "without"}),
+        ("run/rho.json", {"rho", "updates"}),
+    ):
+        path = folder / name
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ValueError(f"runs: {path} cannot be read: {error}") from None
+        entries = data if isinstance(data, list) else [data]
+        if not entries or not all(isinstance(e, dict) and keys <= e.keys() for e in entries):
+            raise ValueError(f"runs: {path} is not of a finished run of the command robust")
+        found.append(data)
+    return found[0], found[1]

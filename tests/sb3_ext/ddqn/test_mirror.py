@@ -1,0 +1,124 @@
+"""Networks that take mirror images for one game."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from gymnasium import spaces
+
+from sb3_ext.common.mirror import Mirror, parse_mirror, rows_in_order
+from sb3_ext.common.policy_description import build_policy, describe_policy
+from sb3_ext.ddqn import HostPolicy
+from sb3_ext.ddqn.stacked import stacked_network
+
+MIRROR = {"axes": [2, 1, 0], "actions": [2, 1, 0, 3]}
+SPACE = spaces.Box(-1.0, 1.0, (5, 3))
+
+
+def policy(mirror: Any = MIRROR, space: Any = SPACE, actions: int = 4) -> Any:
+    torch.manual_seed(3)
+    return HostPolicy(
+        space,
+        spaces.Discrete(actions),
+        lambda _: 1e-3,
+        net_arch=[16],
+        extractor="ordered_points",
+        mirror=mirror,
+    )
+
+
+def games(number: int = 64) -> torch.Tensor:
+    """Points in descending order, some rows absent."""
+    source = torch.Generator().manual_seed(1)
+    points = torch.randint(0, 6, (number, 5, 3), generator=source) / 5.0
+    absent = torch.arange(5) >= torch.randint(2, 6, (number, 1), generator=source)
+    return rows_in_order(points.masked_fill(absent[:, :, None], -1.0))
+
+
+def image(points: torch.Tensor) -> torch.Tensor:
+    """The mirror images, with Python's own sorting."""
+    rows = [sorted(([x[2], x[1], x[0]] for x in game), reverse=True) for game in points.tolist()]
+    return torch.tensor(rows)
+
+
+def test_rows_are_ordered_as_python_orders_them() -> None:
+    points = games()
+    assert points.tolist() == [sorted(game, reverse=True) for game in points.tolist()]
+    shuffled = points[:, torch.randperm(5, generator=torch.Generator().manual_seed(0))]
+    assert torch.equal(rows_in_order(shuffled), points)
+
+
+def test_mirror_images_have_the_same_values() -> None:
+    points = games()
+    network = policy().q_net
+    values, mirrored = network(points), network(image(points))
+    lead = (points[:, :, 0] - points[:, :, 2]).sum(1)  # absent rows are equal in both
+    clear = lead.abs() > 1e-4
+    assert clear.sum() > 50
+    # {0, 1} of the one is {1, 2} of the other.
+    assert torch.equal(mirrored[clear], values[clear][:, [2, 1, 0, 3]])
+    plain = policy(mirror=None).q_net
+    assert not torch.allclose(plain(image(points))[clear], plain(points)[clear][:, [2, 1, 0, 3]])
+    # Where nothing is turned the network is the plain one.
+    assert torch.equal(values[lead > 1e-4], plain(points)[lead > 1e-4])
+    assert not torch.equal(values[lead < -1e-4], plain(points)[lead < -1e-4])
+
+
+def test_both_ways_to_turn_rows_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    points, mirror = games(), Mirror((2, 1, 0), (2, 1, 0, 3))
+    turned = mirror.turned(points)
+    looked = mirror.images(points, turned)
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    assert torch.equal(mirror.images(points, turned), looked)
+    assert torch.equal(looked[turned], image(points)[turned])
+    assert torch.equal(looked[~turned], points[~turned])
+
+
+def test_updates_use_the_network_itself() -> None:
+    """The way without autograd calls the layers alone, and a mirror is none of them."""
+
+    def flat(mirror: Any) -> Any:
+        arguments = {"net_arch": [16], "extractor": "flatten", "mirror": mirror}
+        made: Any = HostPolicy(SPACE, spaces.Discrete(4), lambda _: 1e-3, **arguments)
+        return made.q_net
+
+    assert stacked_network(flat(None)) is not None
+    assert stacked_network(flat(MIRROR)) is None
+
+
+def test_gradients_pass() -> None:
+    network = policy().q_net
+    network(games()).square().sum().backward()
+    assert all(bool(p.grad.abs().sum() > 0) for p in network.parameters())
+
+
+def test_a_description_keeps_the_mirror() -> None:
+    original = policy()
+    again: Any = build_policy(describe_policy(original))
+    again.load_state_dict(original.state_dict())
+    assert torch.equal(again.q_net(games()), original.q_net(games()))
+    assert again.mirror == MIRROR
+    assert "mirror" not in str(describe_policy(policy(mirror=None)))
+
+
+@pytest.mark.parametrize(
+    ("mirror", "message"),
+    [
+        ({"axes": [2, 1, 0]}, r"^mirror must be \{axes: "),
+        ({"axes": [1, 2, 0], "actions": [0, 1, 2, 3]}, "mirror: axes must exchange pairs of 0..2"),
+        ({"axes": [2, 1, 0], "actions": [2, 1, 0]}, "mirror: actions must exchange pairs of 0..3"),
+        ({"axes": [0, 1, 2], "actions": [0, 1, 2, 3]}, "mirror: axes must exchange some"),
+    ],
+)
+def test_what_is_no_mirror_is_refused(mirror: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        policy(mirror)
+    with pytest.raises(ValueError, match=message):
+        parse_mirror(mirror, 3, 4)
+
+
+def test_only_boxes_of_points_have_one() -> None:
+    with pytest.raises(ValueError, match=r"^mirror: needs a box of points"):
+        HostPolicy(spaces.Box(0, 1, (6,)), spaces.Discrete(4), lambda _: 1e-3, mirror=MIRROR)

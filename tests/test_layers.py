@@ -39,6 +39,7 @@ LEVELS = {
     "sb3_ext.plot_train": 7,
     "sb3_ext.quickstart": 7,
     "sb3_ext.record_video": 7,
+    "sb3_ext.results": 7,
     "sb3_ext.teach": 7,
     "sb3_ext.testing": 7,
     "sb3_ext.train": 7,

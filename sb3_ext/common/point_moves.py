@@ -6,13 +6,28 @@ then. All of it follows from the rule alone, so a network that is handed it has 
 
 from __future__ import annotations
 
+import math
 from functools import cache
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-__all__ = ["MAX_MOVE_DIMENSION", "Moves", "after_moves", "axis_sums", "covered_after", "moves"]
+__all__ = [
+    "EQUAL",
+    "MAX_MOVE_DIMENSION",
+    "Moves",
+    "after_moves",
+    "axis_sums",
+    "covered_after",
+    "moves",
+    "pair_features",
+]
+
+EQUAL = 1e-6
+"""Differences of coordinates in 0..1 that are smaller are rounding."""
+
+_SMALLEST = 1e-3
 
 MAX_MOVE_DIMENSION = 6
 """There are D 2^(D-1) - D moves: 9 in three axes, 186 in six."""
@@ -63,7 +78,27 @@ def axis_sums(x: Tensor) -> Tensor:
     return x @ _sets(x.shape[-1], x.device, x.dtype)
 
 
-def covered_after(sums: Tensor, dimension: int, tolerance: float) -> Tensor:
+def pair_features(sums: Tensor) -> Tensor:
+    """What a network is told about two points: on which sets of axes is one ahead, and how far?
+
+    A move replaces a coordinate by its sum over a set of axes, and which points are dropped after
+    it is decided by the signs of the differences of such sums, so these are handed over as they
+    are: sums over all sets of axes, their signs, and their logarithms with the sign, scaled to
+    about -1..1.
+
+    Args:
+        sums: float [..., S], `axis_sums` of one point minus another, of coordinates in 0..1.
+
+    Returns:
+        float [..., 3 S]; odd in ``sums``. Sums below 1e-6 count as 0.
+    """
+    sums = sums.masked_fill(sums.abs() < EQUAL, 0.0)
+    sign = sums.sign()
+    size = (sums.abs() + _SMALLEST).log() / -math.log(_SMALLEST) + 1.0
+    return torch.cat([sums, sign, sign * size], -1)
+
+
+def covered_after(sums: Tensor, dimension: int) -> Tensor:
     """Whether a point is covered by another one after each move, and the two do not coincide then.
 
     After the move (I, i) the difference of two points is the sum over I in coordinate i and
@@ -72,7 +107,6 @@ def covered_after(sums: Tensor, dimension: int, tolerance: float) -> Tensor:
     Args:
         sums: [Q, S], `axis_sums` of the point minus the other one.
         dimension: number of axes D.
-        tolerance: smaller differences are none.
 
     Returns:
         float [Q, M], 1 where it is covered.
@@ -85,7 +119,7 @@ def covered_after(sums: Tensor, dimension: int, tolerance: float) -> Tensor:
         which = which.to(sums.dtype)
         return which[:, single] @ table.others.to(sums.dtype) + which[:, table.sets]
 
-    below, above = coordinates(sums < -tolerance), coordinates(sums > tolerance)
+    below, above = coordinates(sums < -EQUAL), coordinates(sums > EQUAL)
     return ((below == 0) & (above > 0)).to(sums.dtype)
 
 

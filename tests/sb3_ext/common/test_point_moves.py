@@ -32,7 +32,7 @@ def test_points_and_covering_are_those_of_the_rule(dimension):
         points = torch.tensor(game, dtype=torch.float32)
         after = after_moves(points)
         sums = axis_sums((points[:, None] - points[None]).flatten(0, 1))
-        covered = covered_after(sums, dimension, 1e-6).view(6, 6, -1)
+        covered = covered_after(sums, dimension).view(6, 6, -1)
         assert after.shape == (6, len(pairs), dimension)
         for number, (axes, axis) in enumerate(pairs):
             moved = [

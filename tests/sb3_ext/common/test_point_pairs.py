@@ -8,13 +8,9 @@ import pytest
 import torch
 from gymnasium import spaces
 
-from sb3_ext.common.point_moves import axis_sums
-from sb3_ext.common.point_pairs import (
-    PointPairsExtractor,
-    _Dense,
-    _Grouped,
-    pair_features,
-)
+from sb3_ext.common.point_moves import axis_sums, pair_features
+from sb3_ext.common.point_pairs import PointPairsExtractor
+from sb3_ext.common.point_rows import DenseRows, GroupedRows
 
 BOX = spaces.Box(-1.0, 1.0, (7, 3))
 AGENT = spaces.Dict({"points": BOX, "coords": spaces.MultiBinary(3)})
@@ -88,10 +84,10 @@ def test_fixed_shapes_give_the_same_features_and_gradients(extractor, counts, mo
     made = []
 
     def dense(*arguments):
-        made.append(_Dense(*arguments))
+        made.append(DenseRows(*arguments))
         return made[-1]
 
-    monkeypatch.setattr("sb3_ext.common.point_pairs._Grouped", dense)
+    monkeypatch.setattr("sb3_ext.common.point_pairs.GroupedRows", dense)
     dense_features, dense_gradients = run()
     assert made
     torch.testing.assert_close(dense_features, features, rtol=1e-4, atol=1e-5)
@@ -100,7 +96,7 @@ def test_fixed_shapes_give_the_same_features_and_gradients(extractor, counts, mo
 
 def test_only_present_points_and_pairs_are_computed():
     points = games([5, 3, 2])
-    rows = _Grouped(points, points[:, :, 0] >= 0)
+    rows = GroupedRows(points, points[:, :, 0] >= 0)
     assert rows.points.shape == (10, 3)
     assert rows.pairs.shape == (5 * 4 + 3 * 2 + 2 * 1, 3)
 

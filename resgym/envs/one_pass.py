@@ -164,16 +164,24 @@ def start_in_one_pass(env: TensorVectorEnv, mask: torch.Tensor) -> Any:
         The observation of all rows. None, with nothing changed, if the backend has no such
         operation.
     """
-    start = env.table.backend.play_start
+    backend = env.table.backend
+    start = backend.play_start
     plan = None if start is None else env._plan()
+    asked = plan is None and backend.takes_answers is not None
+    if asked:  # players who have to be asked name their sets afterwards
+        plan = step_plan(env, "both", None)  # type: ignore[arg-type]
     if start is None or plan is None:
         return None
     started = start(plan, _fields(env), mask, env._memory)
     if started is None:
         return None
     _keep(env, started)
+    coords = started.coords
+    if asked:
+        env._begin(mask)
+        coords = _numbers(env.table.coords)
     give = _giver(env)
-    return env._observation(give(started.points), give(started.coords))
+    return env._observation(give(started.points), give(coords))
 
 
 def _fields(env: TensorVectorEnv) -> Fields:

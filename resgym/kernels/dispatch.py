@@ -24,7 +24,7 @@ from resgym.game.spec import GameSpec
 from resgym.game.state import GameState
 from resgym.kernels.step import Fields, Played, Started, StepPlan
 
-__all__ = ["BACKENDS", "Backend", "host_actions", "resolve_backend"]
+__all__ = ["BACKENDS", "Backend", "host_actions", "quickest_observe_points", "resolve_backend"]
 
 BACKENDS = ("auto", "torch", "numba", "triton")
 
@@ -104,6 +104,12 @@ def _triton_fault(device: torch.device) -> str | None:
     except Exception as error:
         return _line(error)
     return None if right else "its results are wrong on this device"
+
+
+def quickest_observe_points(device: torch.device) -> Callable[[GameState, bool], Tensor]:
+    """What observes positions on a device: compiled on the CPU where that is installed."""
+    backend = _numba() if device.type == "cpu" else None
+    return backend.observe_points if isinstance(backend, Backend) else observe_points
 
 
 def _line(error: Exception) -> str:

@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from resgym.game.observation import observe_points
 from resgym.game.rng import RowRandom
 from resgym.game.spec import Role
 from resgym.game.state import GameState
+from resgym.kernels.dispatch import quickest_observe_points
 
 __all__ = ["ScoringPlayer"]
 
@@ -67,7 +67,8 @@ class ScoringPlayer:
         Raises:
             ValueError: the positions are of another dimension or have too many points.
         """
-        points = self._fit(observe_points(state, self._scale)).to(self._device)
+        observe = quickest_observe_points(state.device)
+        points = self._fit(observe(state, self._scale)).to(self._device)
         with torch.no_grad():
             if self.role == "host":
                 return self._score(points).argmax(1).to(state.device)

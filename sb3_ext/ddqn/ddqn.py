@@ -31,6 +31,7 @@ from sb3_ext.ddqn import targets
 from sb3_ext.ddqn.arguments import check_acceleration, check_arguments, read_schedule
 from sb3_ext.ddqn.learning import MEASURED, QLearning
 from sb3_ext.ddqn.policies import AgentPolicy, HostPolicy, MlpPolicy, MultiInputPolicy
+from sb3_ext.ddqn.stacked import stacked_network
 
 __all__ = ["DDQN"]
 
@@ -239,10 +240,18 @@ class DDQN(QLearning):
                 shape = (self.n_envs, self.num_actions)
                 legal = torch.ones(shape, dtype=torch.bool, device=self.device)
             return targets.uniform_legal(legal, source)
-        half = self.rollout_precision == "bfloat16"
-        with torch.no_grad(), torch.autocast(self.device.type, torch.bfloat16, enabled=half):
-            values = self.q_net(observation).float()
+        values = self._values_to_explore(observation)
         return targets.epsilon_greedy(values, legal, self.exploration_rate, source)
+
+    def _values_to_explore(self, observation: Any) -> Tensor:
+        if self.rollout_precision == "bfloat16":
+            with torch.no_grad(), torch.autocast(self.device.type, torch.bfloat16):
+                return self.q_net(observation).float()
+        # The memory of the hidden layers is kept: for many rows that saves a part of the time.
+        stack = stacked_network(self.q_net, self._stacks[0])
+        self._stacks = stack, self._stacks[1]
+        with torch.no_grad():
+            return self.q_net(observation) if stack is None else stack(observation)
 
     def predict(  # type: ignore[override]
         self,

@@ -20,6 +20,7 @@ from sb3_ext.common.graphed import (
     prepare_optimizer,
 )
 from sb3_ext.common.off_policy import TensorOffPolicy
+from sb3_ext.common.optimizers import forget_tiny_moments
 from sb3_ext.ddqn import targets
 from sb3_ext.ddqn.extensions import UpdateExtension
 from sb3_ext.ddqn.stacked import StackedNetwork, stacked_network
@@ -90,6 +91,8 @@ class QLearning(TensorOffPolicy, DQN):
                     measured = update(batch)
                     self._n_updates += 1
                     self.update_sums.add(measured)
+                    if self._n_updates % 100 == 0 and self.device.type == "cpu":
+                        forget_tiny_moments(optimizer)
                     by_updates = self.target_update_unit == "updates"
                     if by_updates and self._n_updates % self.target_update_interval == 0:
                         self.update_target()

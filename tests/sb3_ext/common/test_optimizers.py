@@ -1,0 +1,43 @@
+"""Mean gradients that are all but zero."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from sb3_ext.common.optimizers import OPTIMIZERS, forget_tiny_moments
+
+SMALLEST_NORMAL = torch.finfo(torch.float32).tiny
+
+
+def run(forget: bool, steps: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Weights and their mean gradients: one entry has a gradient always, one only at first."""
+    weights = torch.nn.Parameter(torch.tensor([1.0, 1.0]))
+    optimizer = torch.optim.Adam([weights], lr=1e-3)
+    for step in range(1, steps + 1):
+        weights.grad = torch.tensor([0.5, 1e-3 if step < 10 else 0.0])
+        optimizer.step()
+        if forget and step % 100 == 0:
+            forget_tiny_moments(optimizer)
+    return weights.detach(), optimizer.state[weights]["exp_avg"]
+
+
+def test_no_mean_becomes_subnormal_and_no_weight_changes() -> None:
+    for steps in (700, 790, 800, 850, 900):
+        weights, mean = run(forget=True, steps=steps)
+        plain, plain_mean = run(forget=False, steps=steps)
+        assert torch.equal(weights, plain)
+        assert mean[0] == plain_mean[0]
+        assert mean[1] == 0 or mean[1] >= SMALLEST_NORMAL
+    assert 0 < plain_mean[1] < SMALLEST_NORMAL  # what would be there otherwise
+
+
+@pytest.mark.parametrize("name", ["adamw", "rmsprop", "sgd"])
+def test_every_optimizer_may_be_asked(name: str) -> None:
+    weights = torch.nn.Parameter(torch.ones(2))
+    optimizer = OPTIMIZERS.resolve(name)([weights], lr=0.1)
+    forget_tiny_moments(optimizer)
+    weights.grad = torch.ones(2)
+    optimizer.step()
+    forget_tiny_moments(optimizer)
+    assert bool((weights < 1).all())

@@ -16,8 +16,8 @@ OPTIMIZERS.register("rmsprop", optim.RMSprop)
 OPTIMIZERS.register("sgd", optim.SGD)
 
 TINY = 1e-30
-"""Mean gradients below this move no weight. After 100 updates without a gradient (beta 0.9) 3e-35 is
-left of it, still a normal float32."""
+"""Mean gradients below this move no weight. After 100 updates without a gradient (beta 0.9) 3e-35
+is left of it, still a normal float32."""
 
 
 def forget_tiny_moments(optimizer: optim.Optimizer) -> None:

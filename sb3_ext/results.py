@@ -24,49 +24,37 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
 import resgym
 from resgym.analysis.files import write_file
-from resgym.game.rng import RowRandom
-from resgym.game.state import GameState
 from resgym.players import Player, resolve_player
 from sb3_ext.attack.table import Results, markdown
 from sb3_ext.common.provenance import provenance
 from sb3_ext.teach.benchmark import (
     AGENTS,
+    as_drawn,
     brieskorn_pham_starts,
     compared_depths,
     least_depths,
+    right_choices,
 )
 from sb3_ext.teach.dataset import load_dataset
 from sb3_ext.teach.examples import Examples, examples_of
 from sb3_ext.teach.families import read_teach_config
 from sb3_ext.teach.generate import Plan, generate
 
-__all__ = ["host_row", "main", "page", "right_choices"]
+__all__ = ["host_row", "main", "page"]
 
 HOSTS = ("zeillinger", "spivakovsky", "taught")
 HELD_OUT = 0.05
 LABEL_BUDGET = 300_000
 
 
-def right_choices(host: Player, examples: Examples) -> Tensor:
-    """Bool [M]: whether a host's choice is one of the optimal ones.
-
-    Args:
-        host: any host.
-        examples: M positions labelled for the host.
-    """
-    state = GameState(examples.points, examples.count)
-    rng = RowRandom.for_episode(torch.zeros_like(state.count), torch.arange(len(examples)))
-    return examples.optimal.gather(1, host.act(state, None, rng)[:, None])[:, 0]
-
-
 def host_row(
     host: Player,
     examples: Examples,
+    plan: Plan,
     *,
     names: Sequence[str],
     larger: int,
@@ -79,6 +67,7 @@ def host_row(
     Args:
         host: a host in three axes.
         examples: held-out positions.
+        plan: of a dataset whose training part was taught, for further ones.
         names: singularities.
         larger: how many positions of 6 to 8 points to grow trees from.
         brieskorn_pham: highest exponent of x^a + y^b + z^c.
@@ -113,6 +102,7 @@ def host_row(
         },
         "held_out": {
             "up_to_5_points": share(small),
+            "as_drawn": as_drawn(host, plan),
             "by_points": {
                 number: share(examples.count == number)
                 for number in examples.count.unique().tolist()
@@ -142,9 +132,8 @@ def _optima(names: Sequence[str]) -> dict[str, dict[str, int]]:
     return found
 
 
-def _held_out(positions: int, seed: int, workers: int) -> Examples:
+def _held_out(plan: Plan, workers: int) -> Examples:
     """Labelled positions that no dataset with the same share of held-out ones has taught."""
-    plan = Plan(read_teach_config("default"), positions, seed=seed, held_out=HELD_OUT)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "data"
         generate(plan, out, workers=workers, progress=sys.stderr.isatty())
@@ -209,18 +198,14 @@ def page(found: Mapping[str, Any], attack: str) -> str:
         for h in hosts.values()
     ]
     measures = [["singularities in the least depth, of " + str(len(optima)), *least]]
-    measures.append(
-        [
-            "optimal choices, held out, up to 5 points",
-            *(
-                _percent(
-                    h["held_out"]["up_to_5_points"]["optimal"],
-                    h["held_out"]["up_to_5_points"]["positions"],
-                )
-                for h in hosts.values()
-            ),
-        ]
-    )
+    for part, text in (("up_to_5_points", "distinct ones"), ("as_drawn", "as often as drawn")):
+        shares = (host["held_out"][part] for host in hosts.values())
+        measures.append(
+            [
+                f"optimal choices, held out, up to 5 points, {text}",
+                *(_percent(share["optimal"], share["positions"]) for share in shares),
+            ]
+        )
     for key, title in (
         ("points_6_to_8", "6 to 8 points"),
         ("brieskorn_pham", "x^a + y^b + z^c"),
@@ -388,13 +373,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         attack = markdown(Results(args.attack))
         names = args.names or resgym.singularity_names()
         print("labelling held-out positions", file=sys.stderr)
-        examples = _held_out(args.positions, args.seed, args.workers)
+        plan = Plan(read_teach_config("default"), args.positions, seed=args.seed, held_out=HELD_OUT)
+        examples = _held_out(plan, args.workers)
         rows = {}
         for name, host in players.items():
             print(f"measuring {name}", file=sys.stderr)
             rows[name] = host_row(
                 host,
                 examples,
+                plan,
                 names=names,
                 larger=args.larger,
                 brieskorn_pham=args.brieskorn_pham,

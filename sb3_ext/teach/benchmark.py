@@ -8,20 +8,27 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 import resgym
 from resgym.analysis.labels import SOLVED, Labeller
+from resgym.game.rng import RowRandom
+from resgym.game.state import GameState
 from resgym.players import Player
 from sb3_ext.callbacks.rho_evaluation import player_of
-from sb3_ext.teach.examples import examples_of
+from sb3_ext.teach.draws import held_out_draws
+from sb3_ext.teach.examples import Examples, examples_of
+from sb3_ext.teach.generate import Plan
 from sb3_ext.teach.measures import held_out_accuracy, worst_case_depths
 
 __all__ = [
+    "as_drawn",
     "brieskorn_pham_starts",
     "compared_depths",
     "host_results",
     "host_summary",
     "least_depths",
+    "right_choices",
 ]
 
 AGENTS = ("choose_first", "choose_last", "random")
@@ -74,9 +81,39 @@ def compared_depths(
     }
 
 
+def right_choices(host: Player, examples: Examples) -> Tensor:
+    """Bool [M]: whether a host's choice is one of the optimal ones.
+
+    Args:
+        host: any host.
+        examples: M positions labelled for the host.
+    """
+    state = GameState(examples.points, examples.count)
+    rng = RowRandom.for_episode(torch.zeros_like(state.count), torch.arange(len(examples)))
+    return examples.optimal.gather(1, host.act(state, None, rng)[:, None])[:, 0]
+
+
+def as_drawn(host: Player, plan: Plan) -> dict[str, Any]:
+    """Optimal choices of a host in the first family's held-out positions, as often as drawn.
+
+    Args:
+        host: any host.
+        plan: of a dataset; the positions are drawn with the next seed.
+    """
+    examples, left_out = held_out_draws(plan.config, plan.seed + 1, plan.held_out)
+    right = right_choices(host, examples)
+    return {
+        "family": plan.config.families[0].name,
+        "left_out": left_out,
+        "optimal": int(right.sum()),
+        "positions": len(right),
+    }
+
+
 def host_results(
     model: Any,
     data: Any,
+    plan: Plan,
     *,
     larger: int = 300,
     brieskorn_pham: int = 9,
@@ -89,6 +126,7 @@ def host_results(
     Args:
         model: the host's model, in three axes.
         data: the dataset; its held-out part is used, and must not have been taught.
+        plan: what the dataset was made from.
         larger: how many held-out positions of 6 to 8 points to grow trees from.
         brieskorn_pham: highest exponent of x^a + y^b + z^c.
         label_budget: positions expanded to prove the least depth of one of these.
@@ -113,6 +151,7 @@ def host_results(
             for name, depth, value in zip(names, depths, least, strict=True)
         },
         "held_out_up_to_5_points": held_out_accuracy(model.policy, small),
+        "as_drawn": as_drawn(host, plan),
     }
     if len(large) and larger:
         chosen = large.select(torch.arange(min(larger, len(large))))
@@ -143,11 +182,15 @@ def host_summary(results: Mapping[str, Any]) -> str:
         if row["depth"] != row["least_depth"]
     ]
     share = results["held_out_up_to_5_points"]
+    drawn = results["as_drawn"]
     lines = [
         f"singularities in the least depth: {least} of {len(singularities)}"
         + (f"; others: {', '.join(deeper)}" if deeper else ""),
         f"optimal choices, held out, up to 5 points: {100 * share['accuracy']:.2f} % of "
         f"{share['positions']}",
+        f"the same as often as drawn ({drawn['family']}): "
+        f"{100 * drawn['optimal'] / max(drawn['positions'], 1):.2f} % of {drawn['positions']}, "
+        f"{drawn['left_out']} without a proof",
     ]
     for key, title in (
         ("points_6_to_8", "held-out positions of 6 to 8 points"),

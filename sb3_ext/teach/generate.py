@@ -57,7 +57,7 @@ from sb3_ext.teach.families import (
 )
 from sb3_ext.two_player.sections import ConfigError
 
-__all__ = ["HELP", "Plan", "add_arguments", "generate", "run"]
+__all__ = ["HELP", "Plan", "add_arguments", "generate", "held_out_shares", "run"]
 
 HELP = "draw positions, label them with the solver, write a dataset"
 
@@ -333,16 +333,24 @@ def _draw(plan: Plan) -> tuple[_Positions, list[dict[str, Any]]]:
             {"name": family.name, "wanted": target, "positions": found, "looked_at": drawn}
         )
     codes = np.concatenate(digests)
-    # Of the second half of the digest, so that the order in the hash table plays no part.
-    share = (codes[:, 1].view(np.uint64) >> np.uint64(11)) * 2.0**-53
     number = np.arange(len(codes))
     return _Positions(
         np.concatenate(points),
         np.concatenate(counts),
         np.concatenate(family_of),
-        share < plan.held_out,
+        held_out_shares(codes) < plan.held_out,
         _sets(plan, number),
     ), families
+
+
+def held_out_shares(digests: np.ndarray) -> np.ndarray:
+    """A number from 0 to 1 for each digest; positions with less than ``held_out`` are held out.
+
+    Args:
+        digests: int64 [N, 2], of canonical forms.
+    """
+    # Of the second half, so that the order in the hash table plays no part.
+    return np.asarray((digests[:, 1].copy().view(np.uint64) >> np.uint64(11)) * 2.0**-53)
 
 
 def _with_room(slots: np.ndarray, more: int) -> np.ndarray:

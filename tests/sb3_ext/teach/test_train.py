@@ -10,9 +10,11 @@ import pytest
 import yaml
 
 from sb3_ext.ddqn import DDQN
-from sb3_ext.teach import train
+from sb3_ext.teach import draws, train
 from sb3_ext.teach.benchmark import brieskorn_pham_starts, host_results, host_summary
 from sb3_ext.teach.cli import main
+from sb3_ext.teach.families import read_teach_config
+from sb3_ext.teach.generate import Plan
 from sb3_ext.teach.train import (
     ENVIRONMENTS,
     build_model,
@@ -117,13 +119,17 @@ def test_shipped_files_make_a_model(seat):
     assert sum(p.numel() for p in model.q_net.parameters()) * 4 < 500_000  # bytes
 
 
-def test_measures_of_a_host(small, tmp_path):
+def test_measures_of_a_host(small, monkeypatch):
     data = SmallData()
     hyperparameters = read_hyperparameters(small[6], ENVIRONMENTS["host"])
     model, _ = build_model(ENVIRONMENTS["host"], hyperparameters, 3, seed=0)
+    plan = Plan(read_teach_config("small"), 100)
+    monkeypatch.setattr(draws, "BATCHES", 2)
     results = host_results(
-        model, data, larger=5, brieskorn_pham=3, label_budget=1000, games=20, max_depth=5
+        model, data, plan, larger=5, brieskorn_pham=3, label_budget=1000, games=20, max_depth=5
     )
+    assert results["as_drawn"]["family"] == "uniform"
+    assert 0 <= results["as_drawn"]["optimal"] <= results["as_drawn"]["positions"] > 100
     assert len(results["singularities"]) == 16
     assert results["singularities"]["E8"]["least_depth"] == 7
     row = results["brieskorn_pham"]

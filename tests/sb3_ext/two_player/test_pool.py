@@ -60,7 +60,8 @@ def test_rows_are_split_by_the_ratio(ratio, newest, drawn):
 
 
 def _assignment(env):
-    return [0] * env.num_envs if env._assignment is None else env._assignment
+    assignment = env._assignment()
+    return [0] * env.num_envs if assignment is None else assignment
 
 
 def test_opponents_are_drawn_uniformly_from_the_window():

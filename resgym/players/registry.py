@@ -38,13 +38,15 @@ ValueError for a file that is not theirs."""
 LAZY: Mapping[Role, Mapping[str, str]] = {
     "host": {
         "optimal": "resgym.analysis.optimal:OptimalHost",
+        "robust": "sb3_ext.teach.shipped:RobustHost",
         "taught": "sb3_ext.teach.shipped:TaughtHost",
     },
     "agent": {"optimal": "resgym.analysis.optimal:OptimalAgent"},
 }
 """Players that live in a higher layer, as ``module:class``, imported when first asked for.
 
-``taught`` comes with the package that learns; without it, it is not among the names."""
+``taught`` and ``robust`` come with the package that learns; without it, they are not among the
+names."""
 
 _FACTORIES: dict[Role, dict[str, Factory]] = {"host": {}, "agent": {}}
 

@@ -25,13 +25,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "runs", nargs="+", type=Path, metavar="RUN", help="folder of a run that is finished"
     )
     parser.add_argument("--out", metavar="FILE", help="picture: .png, .svg or .pdf")
+    parser.add_argument(
+        "--updates",
+        type=int,
+        help="the table has the version that would have been kept after so many updates, on the "
+        "starts of that choice, for runs of different length (default: the results of the runs)",
+    )
 
 
 def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     """Runs the command; see `sb3_ext.teach.cli.main`."""
     target = None if args.out is None else plot_file(args.out, "out")
     found = [_read(folder) for folder in args.runs]
-    print(table([results for results, _ in found]))
+    rows = [results for results, _ in found]
+    if args.updates is not None:
+        rows = [_after(results, history, args.updates) for results, history in found]
+    print(table(rows))
     if target is not None:
         plot_curves(
             [_curve(results, history) for results, history in found],
@@ -64,6 +73,33 @@ def table(runs: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
+def _after(
+    results: Mapping[str, Any], history: Sequence[Mapping[str, Any]], updates: int
+) -> dict[str, Any]:
+    """The results of a run as they would have been after fewer updates.
+
+    Raises:
+        ValueError: nothing was measured until then.
+    """
+    measured = [entry for entry in history if entry["updates"] <= updates]
+    if not measured:
+        raise ValueError(f"updates: must be at least {history[0]['updates']}, got {updates}")
+    best = max(measured, key=lambda entry: float(entry["score"]))
+    least = {name: each["least_depth"] for name, each in results["singularities"].items()}
+    return {
+        **results,
+        "rho": {name: {"rho": value} for name, value in best["rho"].items()},
+        "margin": worst_margin(best["rho"], results["targets"]),
+        "singularities": {
+            name: {
+                "least_depth": least[name],
+                "depth": None if more is None else least[name] + more,
+            }
+            for name, more in best["deeper"].items()
+        },
+    }
+
+
 def _name(results: Mapping[str, Any]) -> str:
     left_out = results["without"]
     return f"without {' and '.join(left_out)}" if left_out else "everything"
@@ -84,7 +120,7 @@ def _read(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     found: list[Any] = []
     for name, keys in (
         ("results.json", {"margin", "rho", "singularities", "targets", "without"}),
-        ("run/rho.json", {"rho", "updates"}),
+        ("run/rho.json", {"deeper", "rho", "score", "updates"}),
     ):
         path = folder / name
         try:

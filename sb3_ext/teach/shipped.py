@@ -1,7 +1,8 @@
-"""The taught host that comes with the package, known to `resgym` under the name ``taught``.
+"""The hosts that come with the package, known to `resgym` as ``taught`` and ``robust``.
 
-``taught_host.safetensors`` beside this file holds the weights of the online network and, as its
-metadata, what the policy is made of. `write_shipped` makes such a file from a trained model.
+``taught_host.safetensors`` and ``robust_host.safetensors`` beside this file hold the weights of the
+online network and, as metadata, what the policy is made of. `write_shipped` makes such a file
+from a trained model.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ from sb3_ext.common.policy_description import build_policy, describe_policy
 from sb3_ext.common.policy_scores import action_scores
 from sb3_ext.ddqn import policies  # noqa: F401  makes the policies known by name
 
-__all__ = ["SHIPPED", "TaughtHost", "write_shipped"]
+__all__ = ["ROBUST", "SHIPPED", "RobustHost", "TaughtHost", "write_shipped"]
 
 SHIPPED = Path(__file__).with_name("taught_host.safetensors")
+ROBUST = Path(__file__).with_name("robust_host.safetensors")
 DIMENSION = 3
 
 
@@ -55,24 +57,61 @@ class TaughtHost:
         return action_scores(_policy(state.device), observe_points(state)).argmax(1)
 
 
+class RobustHost:
+    """Plays what a network thinks best that met several agents while it was taught.
+
+    See docs/robust.md. It knows three axes and at most 20 points; in any other position
+    `ZeillingerHost` answers.
+    """
+
+    role: ClassVar[Role] = "host"
+    name = "robust"
+
+    def __init__(self) -> None:
+        self._fallback = ZeillingerHost()
+        _policy(torch.device("cpu"), ROBUST)  # a file that is missing or damaged is found now
+
+    def __repr__(self) -> str:
+        return "RobustHost()"
+
+    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+        """See `Player.act`."""
+        if state.points.shape[2] != DIMENSION:
+            return self._fallback.act(state, coords, rng)
+        policy = _policy(state.device, ROBUST)
+        rows = policy.observation_space.shape[0]
+        points = observe_points(state)
+        missing = rows - points.shape[1]
+        if missing >= 0:
+            points = torch.nn.functional.pad(points, (0, 0, 0, missing), value=-1.0)
+            return action_scores(policy, points).argmax(1)
+        own = action_scores(policy, points[:, :rows]).argmax(1)
+        other = self._fallback.act(state, coords, rng)
+        return torch.where(state.count > rows, other, own)
+
+
 @lru_cache(maxsize=8)
-def _policy(device: torch.device) -> Any:
+def _policy(device: torch.device, path: Path | None = None) -> Any:
     from safetensors import SafetensorError, safe_open
 
+    path = path or SHIPPED
     try:
-        with safe_open(SHIPPED, "pt") as file:
+        with safe_open(path, "pt") as file:
             description = json.loads((file.metadata() or {})["policy"])
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            weights = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
     except (FileNotFoundError, KeyError, SafetensorError, ValueError) as error:
-        raise ValueError(f"{SHIPPED}: is missing or damaged: {error}") from error
+        raise ValueError(f"{path}: is missing or damaged: {error}") from error
     policy: Any = build_policy(description)
-    load_policy_weights(policy.q_net, weights, f"{SHIPPED}: q_net")
+    load_policy_weights(policy.q_net, weights, f"{path}: q_net")
     policy.set_training_mode(False)
     return policy.to(device)
 
 
 def write_shipped(
-    policy: Any, path: Path = SHIPPED, notes: Mapping[str, str] | None = None
+    policy: Any,
+    path: Path = SHIPPED,
+    notes: Mapping[str, str] | None = None,
+    half: bool = False,
 ) -> None:
     """Writes the online network of a host's policy in three axes as one small file.
 
@@ -80,6 +119,7 @@ def write_shipped(
         policy: of `sb3_ext.ddqn`.
         path: the file.
         notes: text by name, kept in the file: where the network comes from.
+        half: write the weights as float16, which halves the file and rounds them.
 
     Raises:
         ValueError: the policy plays another seat or dimension, or has no description.
@@ -90,6 +130,8 @@ def write_shipped(
     if len(shape) != 2 or shape[1] != DIMENSION:
         raise ValueError(f"policy must be a host's in three axes, observes {shape}")
     weights = {name: w.detach().cpu().contiguous() for name, w in policy.q_net.state_dict().items()}
+    if half:
+        weights = {name: w.half() for name, w in weights.items()}
     aside = path.with_name(path.name + ".tmp")
     try:
         save_file(weights, aside, {**(notes or {}), "policy": json.dumps(describe_policy(policy))})

@@ -195,7 +195,15 @@ def test_runs_are_compared(tmp_path: Any, capsys: pytest.CaptureFixture[str]) ->
             },
         }
         (tmp_path / name / "results.json").write_text(json.dumps(results))
-        history = [{"updates": n, "rho": {"random": 0.01 * n}} for n in (5, 10)]
+        history = [
+            {
+                "updates": n,
+                "rho": {"random": 0.01 * n},
+                "score": 0.05 * n,
+                "deeper": {"A1": 0, "E8": 12 - n},
+            }
+            for n in (5, 8, 10)
+        ]
         (run / "rho.json").write_text(json.dumps(history))
     runs = [str(tmp_path / name) for name in ("whole", "part")]
     picture = tmp_path / "margins.svg"
@@ -205,6 +213,12 @@ def test_runs_are_compared(tmp_path: Any, capsys: pytest.CaptureFixture[str]) ->
         "| without teacher | 0.1000 | 0.500 | 1 of 2 | not finished |",
     ]
     assert "without teacher" in picture.read_text()
+    assert main(["compare", runs[0], "--updates", "9"]) == 0
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        "| everything | 0.0800 | 0.400 | 1 of 2 | 4 |"
+    ]
+    assert main(["compare", runs[0], "--updates", "4"]) == 2
+    assert "updates: must be at least 5, got 4" in capsys.readouterr().err
     (tmp_path / "whole" / "results.json").write_text("{}")
     assert main(["compare", *runs]) == 2
     assert "results.json is not of a finished run" in capsys.readouterr().err
@@ -287,9 +301,10 @@ def test_more_opponents_join_the_mixture() -> None:
     assert not read_robust_config("taught/robust.yml", without=["augmentation"]).teacher.augment
 
 
-def test_the_files_that_come_with_it_fit_together() -> None:
-    config = read_robust_config("taught/robust.yml")
+@pytest.mark.parametrize("file", ["taught/robust.yml", "taught/robust_finish.yml"])
+def test_the_files_that_come_with_it_fit_together(file: str) -> None:
+    config = read_robust_config(file)
     values = read_hyperparameters(config.algorithm.file, ENVIRONMENTS["host"])
-    assert set(config.opponents) == set(values["env_kwargs"]["opponent"])
+    assert config.opponents == values["env_kwargs"]["opponent"]
     assert config.opponents["choose_first"] == config.opponents["choose_last"]
     assert values["learning_rate"]["steps"] == config.algorithm.updates

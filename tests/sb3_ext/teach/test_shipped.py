@@ -11,7 +11,7 @@ from resgym.game.state import state_from_points
 from resgym.players import check_player, make_host
 from sb3_ext.teach import shipped
 from sb3_ext.teach.measures import worst_case_depths
-from sb3_ext.teach.shipped import SHIPPED, TaughtHost, write_shipped
+from sb3_ext.teach.shipped import ROBUST, SHIPPED, RobustHost, TaughtHost, write_shipped
 from tests.sb3_ext.teach.test_pretraining import make_model
 
 LEAST = {
@@ -63,3 +63,65 @@ def test_a_model_is_written_and_read_back(tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="a host's in three axes"):
         write_shipped(make_model("agent").policy, tmp_path / "agent.safetensors")
     assert [p.name for p in tmp_path.iterdir()] == ["host.safetensors"]
+
+
+# ------------------------------------------------------------------------------------- robust
+
+
+def test_the_robust_host_keeps_the_singularities():
+    """At most one move above the least depth; Zeillinger's host is the control."""
+    starts = [[tuple(p) for p in resgym.singularity(name)] for name in LEAST]
+
+    def deepest(host):
+        depths = worst_case_depths(make_host(host), starts)
+        return max(depth - least for depth, least in zip(depths, LEAST.values(), strict=True))
+
+    assert deepest("robust") <= 1
+    assert deepest("zeillinger_lex") > 1
+
+
+def test_the_robust_host_holds_against_three_agents():
+    """Against all of them, with room for the luck of 2,000 starts; others fail somewhere."""
+    goals = {"choose_first": 0.143, "choose_last": 0.143, "random": 0.212}
+
+    def reached(host):
+        return [resgym.rho(host, agent, games=2000).rho > goal for agent, goal in goals.items()]
+
+    assert reached("robust") == [True] * 3
+    for other in ("taught", "zeillinger"):
+        assert reached(other)[:2] == [False] * 2
+
+
+def test_the_robust_host_keeps_the_contract():
+    check_player(make_host("robust"), num_games=24)
+    four = state_from_points([[(3, 0, 1, 0), (0, 2, 0, 4)]], resgym.GameSpec(dimension=4))
+    rng = RowRandom(torch.zeros(1, dtype=torch.int64))
+    expected = make_host("zeillinger").act(four, None, rng)
+    assert torch.equal(RobustHost().act(four, None, rng), expected)
+
+
+def test_the_robust_host_with_other_numbers_of_rows():
+    """Few rows and many show the same game; more points than it knows are Zeillinger's."""
+    many = [(40 - p, p, (7 * p) % 41) for p in range(41)]
+    few = [(3, 0, 1), (0, 2, 5), (1, 1, 4)]
+    rng = RowRandom(torch.zeros(2, dtype=torch.int64))
+    wide = state_from_points([many, few], resgym.GameSpec(max_num_points=64))
+    narrow = state_from_points([few, few], resgym.GameSpec(max_num_points=3))
+    answers = RobustHost().act(wide, None, rng)
+    assert int(wide.count[0]) > 20
+    assert answers[0] == make_host("zeillinger").act(wide, None, rng)[0]
+    assert answers[1] == RobustHost().act(narrow, None, rng)[0]
+
+
+def test_a_half_as_long_file(tmp_path):
+    model = make_model()
+    write_shipped(model.policy, tmp_path / "whole.safetensors")
+    write_shipped(model.policy, tmp_path / "half.safetensors", half=True)
+    sizes = [(tmp_path / f"{name}.safetensors").stat().st_size for name in ("half", "whole")]
+    assert sizes[0] < 0.7 * sizes[1]
+    policy = shipped._policy.__wrapped__(torch.device("cpu"), tmp_path / "half.safetensors")
+    observation = torch.rand(5, 20, 3)
+    torch.testing.assert_close(
+        policy.q_net(observation), model.q_net(observation), atol=2e-2, rtol=2e-2
+    )
+    assert ROBUST.stat().st_size < 500_000

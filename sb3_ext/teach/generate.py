@@ -35,6 +35,7 @@ from resgym.analysis.solver import Objective
 from resgym.game.actions import host_action_table
 from resgym.game.rng import RowRandom, derive_seed
 from sb3_ext.common.durable_files import file_digest, write_text_durably
+from sb3_ext.common.folder_lock import sole_writer
 from sb3_ext.common.provenance import provenance
 from sb3_ext.teach.dataset import (
     MANIFEST,
@@ -193,16 +194,24 @@ def generate(
         the manifest.
 
     Raises:
-        ValueError: an option is out of range, a family yields no position, or the folder holds
-            something else.
+        ValueError: an option is out of range, a family yields no position, the folder holds
+            something else, or another process is at work in it.
         OSError: it could not be written.
         RuntimeError: a process died.
     """
     out, begin = Path(out), time.perf_counter()
     _check(plan, workers)
+    _open_folder(out, plan.to_dict())
+    with sole_writer(out):
+        return _complete(plan, out, workers, progress, command, begin)
+
+
+def _complete(
+    plan: Plan, out: Path, workers: int, progress: bool, command: Sequence[str], begin: float
+) -> dict[str, Any]:
+    """Labels and writes what is missing in the folder of a plan; returns the manifest."""
     content = plan.to_dict()
     digest = digest_of(content)
-    _open_folder(out, content)
     positions, families = _draw(plan)
     jobs = [
         _Job(

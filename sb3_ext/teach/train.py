@@ -27,6 +27,7 @@ import resgym  # noqa: F401  registers the environments
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.common.checkpoint import list_checkpoints
 from sb3_ext.common.durable_files import write_text_durably
+from sb3_ext.common.folder_lock import sole_writer
 from sb3_ext.common.provenance import provenance
 from sb3_ext.ddqn import DDQN
 from sb3_ext.teach.dataset import load_dataset
@@ -147,9 +148,23 @@ def teach(
         ENVIRONMENTS[data.seat], hyperparameters, data.dimension, settings.seed
     )
     pretraining = Pretraining(model, data, settings, reward)
-    if resume:
-        pretraining.resume(out)
     out.mkdir(parents=True, exist_ok=True)
+    with sole_writer(out):
+        if resume:
+            pretraining.resume(out)
+        return _run(pretraining, data, out, hyperparameters, progress, report, command)
+
+
+def _run(
+    pretraining: Pretraining,
+    data: Any,
+    out: Path,
+    hyperparameters: Mapping[str, Any],
+    progress: bool,
+    report: Any,
+    command: Sequence[str],
+) -> tuple[DDQN, dict[str, Any]] | None:
+    model, settings = pretraining.model, pretraining.settings
     record = {"algorithm": dict(hyperparameters), "train": settings.to_dict()}
     write_text_durably(out / "config.yml", yaml.safe_dump(record, sort_keys=True))
     record = provenance(settings.seed, command)

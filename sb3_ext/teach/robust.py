@@ -31,6 +31,7 @@ from sb3_ext.callbacks.rho_evaluation import player_of_policy
 from sb3_ext.callbacks.signals import Signals
 from sb3_ext.common.checkpoint import list_checkpoints
 from sb3_ext.common.durable_files import write_text_durably
+from sb3_ext.common.folder_lock import sole_writer
 from sb3_ext.common.frequency import Every
 from sb3_ext.common.provenance import provenance
 from sb3_ext.common.registry import unknown_word
@@ -253,16 +254,29 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     out: Path = args.out
     if out.exists() and not out.is_dir():
         raise ValueError(f"out: must be a folder, {out} is a file")
-    bar = not args.no_progress and sys.stderr.isatty()
     model = _model(config, hyperparameters)
     data = None if "teacher" in args.without else _data(config, args, command)
     callbacks = _callbacks(config, data, out / "run")
+    out.mkdir(parents=True, exist_ok=True)
+    with sole_writer(out):
+        return _run(args, command, config, model, callbacks, data)
+
+
+def _run(
+    args: argparse.Namespace,
+    command: Sequence[str],
+    config: RobustConfig,
+    model: DDQN,
+    callbacks: list[BaseCallback],
+    data: Dataset | None,
+) -> int:
+    out: Path = args.out
+    bar = not args.no_progress and sys.stderr.isatty()
     if list_checkpoints(out / "run"):
         _same_settings(out / "config.yml", config)
         resume(model, out / "run", CallbackList(callbacks))
     elif args.init_from is not None:
         init_from(model, args.init_from)
-    out.mkdir(parents=True, exist_ok=True)
     write_text_durably(out / "config.yml", yaml.safe_dump(config.to_dict(), sort_keys=False))
     record = provenance(config.algorithm.seed, command)
     write_text_durably(out / "provenance.json", json.dumps(record, indent=1) + "\n")

@@ -11,6 +11,7 @@ import yaml
 
 import resgym
 from sb3_ext.common.checkpoint import read_checkpoint
+from sb3_ext.common.folder_lock import sole_writer
 from sb3_ext.ddqn import DDQN
 from sb3_ext.teach import robust, robust_evaluation
 from sb3_ext.teach.cli import main
@@ -291,6 +292,17 @@ def test_other_settings_are_refused(
     capsys.readouterr()
     assert main([*small, *out, "--set", "teacher.weight=0.5"]) == 2
     assert "out: its run has another section 'teacher'" in capsys.readouterr().err
+
+
+def test_one_process_at_a_time(
+    small: list[str], tmp_path: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    with sole_writer(out):
+        assert main([*small, "--out", str(out)]) == 2
+    assert "is being written to by another process" in capsys.readouterr().err
+    assert not (out / "run").exists()
 
 
 def test_more_opponents_join_the_mixture() -> None:

@@ -46,7 +46,7 @@ from sb3_ext.teach.generate import Plan, generate
 
 __all__ = ["host_row", "main", "page"]
 
-HOSTS = ("zeillinger", "spivakovsky", "taught")
+HOSTS = ("zeillinger", "spivakovsky", "taught", "robust")
 HELD_OUT = 0.05
 LABEL_BUDGET = 300_000
 

@@ -34,55 +34,35 @@ ROBUST = Path(__file__).with_name("robust_host.safetensors")
 DIMENSION = 3
 
 
-class TaughtHost:
-    """Plays what a network thinks best that was taught the optimal moves of small positions.
+class _ShippedHost:
+    """Plays what a network thinks best; where it cannot play, `ZeillingerHost` answers.
 
-    It knows three axes; in any other number of them `ZeillingerHost` answers.
+    Attributes:
+        file: the network.
+        any_number: whether it reads more points than it was made for.
     """
 
     role: ClassVar[Role] = "host"
-    name = "taught"
+    name: ClassVar[str]
+    file: ClassVar[Path]
+    any_number: ClassVar[bool]
 
     def __init__(self) -> None:
         self._fallback = ZeillingerHost()
-        _policy(torch.device("cpu"))  # a file that is missing or damaged is found now
+        _policy(torch.device("cpu"), self.file)  # one that is missing or damaged is found now
 
     def __repr__(self) -> str:
-        return "TaughtHost()"
+        return f"{type(self).__name__}()"
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
         if state.points.shape[2] != DIMENSION:
             return self._fallback.act(state, coords, rng)
-        return action_scores(_policy(state.device), observe_points(state)).argmax(1)
-
-
-class RobustHost:
-    """Plays what a network thinks best that met several agents while it was taught.
-
-    See docs/robust.md. It knows three axes and at most 20 points; in any other position
-    `ZeillingerHost` answers.
-    """
-
-    role: ClassVar[Role] = "host"
-    name = "robust"
-
-    def __init__(self) -> None:
-        self._fallback = ZeillingerHost()
-        _policy(torch.device("cpu"), ROBUST)  # a file that is missing or damaged is found now
-
-    def __repr__(self) -> str:
-        return "RobustHost()"
-
-    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
-        """See `Player.act`."""
-        if state.points.shape[2] != DIMENSION:
-            return self._fallback.act(state, coords, rng)
-        policy = _policy(state.device, ROBUST)
-        rows = policy.observation_space.shape[0]
+        policy = _policy(state.device, self.file)
         points = observe_points(state)
-        missing = rows - points.shape[1]
-        if missing >= 0:
+        rows = policy.observation_space.shape[0]
+        if self.any_number or points.shape[1] <= rows:
+            missing = max(rows - points.shape[1], 0)
             points = torch.nn.functional.pad(points, (0, 0, 0, missing), value=-1.0)
             return action_scores(policy, points).argmax(1)
         own = action_scores(policy, points[:, :rows]).argmax(1)
@@ -90,11 +70,29 @@ class RobustHost:
         return torch.where(state.count > rows, other, own)
 
 
+class TaughtHost(_ShippedHost):
+    """Plays what a network thinks best that was taught the optimal moves of small positions.
+
+    See docs/teaching.md. It knows three axes; in any other number of them `ZeillingerHost` answers.
+    """
+
+    name, file, any_number = "taught", SHIPPED, True
+
+
+class RobustHost(_ShippedHost):
+    """Plays what a network thinks best that met several agents while it was taught.
+
+    See docs/robust.md. It knows three axes and at most 20 points; in any other position
+    `ZeillingerHost` answers.
+    """
+
+    name, file, any_number = "robust", ROBUST, False
+
+
 @lru_cache(maxsize=8)
-def _policy(device: torch.device, path: Path | None = None) -> Any:
+def _policy(device: torch.device, path: Path) -> Any:
     from safetensors import SafetensorError, safe_open
 
-    path = path or SHIPPED
     try:
         with safe_open(path, "pt") as file:
             description = json.loads((file.metadata() or {})["policy"])
@@ -109,7 +107,7 @@ def _policy(device: torch.device, path: Path | None = None) -> Any:
 
 def write_shipped(
     policy: Any,
-    path: Path = SHIPPED,
+    path: Path,
     notes: Mapping[str, str] | None = None,
     half: bool = False,
 ) -> None:

@@ -32,7 +32,7 @@ def test_shipped_budgets():
         (["game.dimension=11"], "game.dimension must be"),
         (["validation.seed=2"], "validation.seed must differ from test.seed"),
         (["scripted.agents=[choose_frist]"], "did you mean 'choose_first'"),
-        (["exact.starts=20000"], "exact.starts must be at most test.games (2000)"),
+        (["exact.starts=20000"], "exact.starts must be at most test.games (500)"),
         (["name"], "--set must have the form dotted.key=value"),
     ],
 )

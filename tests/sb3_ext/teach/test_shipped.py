@@ -50,16 +50,16 @@ def test_the_file_is_small():
     assert SHIPPED.stat().st_size < 300_000
 
 
-def test_a_model_is_written_and_read_back(tmp_path, monkeypatch):
+def test_a_model_is_written_and_read_back(tmp_path):
     model = make_model()
-    write_shipped(model.policy, tmp_path / "host.safetensors", {"from": "a test"})
-    monkeypatch.setattr(shipped, "SHIPPED", tmp_path / "host.safetensors")
-    policy = shipped._policy.__wrapped__(torch.device("cpu"))
+    file = tmp_path / "host.safetensors"
+    write_shipped(model.policy, file, {"from": "a test"})
+    policy = shipped._policy.__wrapped__(torch.device("cpu"), file)
     observation = torch.rand(5, 20, 3)
     assert torch.equal(policy.q_net(observation), model.q_net(observation))
-    (tmp_path / "host.safetensors").write_bytes(b"damaged")
+    file.write_bytes(b"damaged")
     with pytest.raises(ValueError, match="missing or damaged"):
-        shipped._policy.__wrapped__(torch.device("cpu"))
+        shipped._policy.__wrapped__(torch.device("cpu"), file)
     with pytest.raises(ValueError, match="a host's in three axes"):
         write_shipped(make_model("agent").policy, tmp_path / "agent.safetensors")
     assert [p.name for p in tmp_path.iterdir()] == ["host.safetensors"]

@@ -17,7 +17,7 @@ from sb3_ext.two_player.sections import ConfigError
 
 __all__ = ["AGENTS", "HOSTS", "Results", "fill", "markdown", "write_page"]
 
-HOSTS = ("random", "all_coord", "random_pair", "zeillinger", "spivakovsky")
+HOSTS = ("random", "all_coord", "random_pair", "zeillinger", "spivakovsky", "taught", "robust")
 AGENTS = ("random", "choose_first", "choose_last", "greedy_points")
 
 _HEADINGS = (

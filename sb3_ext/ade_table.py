@@ -21,6 +21,7 @@ from resgym.analysis.files import output_file, write_file
 from resgym.players import Player, resolve_player
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.common.durable_files import rename_durably
+from sb3_ext.common.markdown import markdown_table
 from sb3_ext.quickstart import NUM_ENVS, QUICKSTART_UPDATES, make_model
 
 __all__ = ["Row", "Size", "main", "table", "train_host"]
@@ -181,12 +182,6 @@ def _plain(rows: Sequence[tuple[str, ...]]) -> str:
     )
 
 
-def _markdown(rows: Sequence[tuple[str, ...]]) -> str:
-    lines = [f"| {' | '.join(row)} |" for row in rows]
-    lines.insert(1, "|---" + "|---:" * (len(rows[0]) - 1) + "|")
-    return "\n".join(lines)
-
-
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m sb3_ext.ade_table", description=(__doc__ or "").splitlines()[0]
@@ -250,7 +245,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             output_file(args.json, (".json",), "json")
         rows = table(_host(args), args.names, args.max_depth, args.max_nodes)
         cells = [HEADINGS, *(row.cells() for row in rows)]
-        print(_markdown(cells) if args.markdown else _plain(cells))
+        print(markdown_table(cells[0], cells[1:]) if args.markdown else _plain(cells))
         if args.json is not None:
             write_file(args.json, json.dumps([row.to_dict() for row in rows], indent=2) + "\n")
     except KeyboardInterrupt:

@@ -30,16 +30,19 @@ import resgym
 from resgym.analysis.files import write_file
 from resgym.players import Player, resolve_player
 from sb3_ext.attack.table import Results, markdown
+from sb3_ext.common.markdown import markdown_table
 from sb3_ext.common.provenance import provenance
 from sb3_ext.teach.benchmark import (
     AGENTS,
     as_drawn,
     brieskorn_pham_starts,
     compared_depths,
+    draws_beside,
     least_depths,
     right_choices,
 )
 from sb3_ext.teach.dataset import load_dataset
+from sb3_ext.teach.draws import Draws
 from sb3_ext.teach.examples import Examples, examples_of
 from sb3_ext.teach.families import read_teach_config
 from sb3_ext.teach.generate import Plan, generate
@@ -54,11 +57,12 @@ LABEL_BUDGET = 300_000
 def host_row(
     host: Player,
     examples: Examples,
-    plan: Plan,
+    draws: Draws,
+    powers: Sequence[Any],
+    least: Sequence[int | None],
     *,
     names: Sequence[str],
     larger: int,
-    brieskorn_pham: int,
     games: int,
     max_depth: int = 40,
 ) -> dict[str, Any]:
@@ -67,10 +71,11 @@ def host_row(
     Args:
         host: a host in three axes.
         examples: held-out positions.
-        plan: of a dataset whose training part was taught, for further ones.
+        draws: held-out positions as often as they are drawn.
+        powers: the positions of x^a + y^b + z^c.
+        least: their proved least depths.
         names: singularities.
         larger: how many positions of 6 to 8 points to grow trees from.
-        brieskorn_pham: highest exponent of x^a + y^b + z^c.
         games: games of each rho.
         max_depth: branches are cut after so many moves.
     """
@@ -90,7 +95,6 @@ def host_row(
         rows[:count].tolist()
         for rows, count in zip(chosen.points, chosen.count.tolist(), strict=True)
     ]
-    powers = brieskorn_pham_starts(brieskorn_pham)
     return {
         "trees": {
             name: {
@@ -102,7 +106,7 @@ def host_row(
         },
         "held_out": {
             "up_to_5_points": share(small),
-            "as_drawn": as_drawn(host, plan),
+            "as_drawn": as_drawn(host, draws),
             "by_points": {
                 number: share(examples.count == number)
                 for number in examples.count.unique().tolist()
@@ -113,9 +117,7 @@ def host_row(
             },
         },
         "points_6_to_8": compared_depths(host, starts, chosen.value.tolist(), max_depth),
-        "brieskorn_pham": compared_depths(
-            host, powers, least_depths(powers, LABEL_BUDGET), max_depth
-        ),
+        "brieskorn_pham": compared_depths(host, powers, least, max_depth),
         "rho": {agent: resgym.rho(host, agent, games=games, seed=0).rho for agent in AGENTS},
     }
 
@@ -142,12 +144,6 @@ def _held_out(plan: Plan, workers: int) -> Examples:
 
 
 # --------------------------------------------------------------------------------------- the page
-
-
-def _table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [f"| {' | '.join(row)} |" for row in (heading, *rows)]
-    lines.insert(1, "|---" + "|---:" * (len(heading) - 1) + "|")
-    return "\n".join(lines)
 
 
 def _percent(part: int, whole: int) -> str:
@@ -235,7 +231,7 @@ def page(found: Mapping[str, Any], attack: str) -> str:
 Made by `{setup["command"]}` from the saved models, at commit {setup["commit"]}; the figures as
 data are in [results.json](results.json). What is measured is told in [teaching.md](teaching.md).
 
-{_table(["", *names], measures)}
+{markdown_table(["", *names], measures)}
 
 The {first["held_out"]["up_to_5_points"]["positions"]} held-out positions of up to 5 points, \
 {first["points_6_to_8"]["positions"]} of 6 to 8 points and {first["brieskorn_pham"]["positions"]} \
@@ -248,7 +244,7 @@ Depth and nodes of each host's tree; **bold**: the least depth that is possible.
 and the fewest nodes need not belong to one tree.
 
 {
-        _table(
+        markdown_table(
             [
                 "",
                 "least depth",
@@ -263,10 +259,10 @@ and the fewest nodes need not belong to one tree.
 
 Share of optimal choices.
 
-{_table(["points", "positions", *names], _shares(found, "by_points", numbers["by_points"]))}
+{markdown_table(["points", "positions", *names], _shares(found, "by_points", numbers["by_points"]))}
 
 {
-        _table(
+        markdown_table(
             ["least depth", "positions", *names],
             _shares(found, "by_least_depth", numbers["by_least_depth"]),
         )
@@ -375,16 +371,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("labelling held-out positions", file=sys.stderr)
         plan = Plan(read_teach_config("default"), args.positions, seed=args.seed, held_out=HELD_OUT)
         examples = _held_out(plan, args.workers)
+        draws = draws_beside(plan)
+        powers = brieskorn_pham_starts(args.brieskorn_pham)
+        least = least_depths(powers, LABEL_BUDGET)
         rows = {}
         for name, host in players.items():
             print(f"measuring {name}", file=sys.stderr)
             rows[name] = host_row(
                 host,
                 examples,
-                plan,
+                draws,
+                powers,
+                least,
                 names=names,
                 larger=args.larger,
-                brieskorn_pham=args.brieskorn_pham,
                 games=args.games,
             )
         (args.out / "images").mkdir(parents=True, exist_ok=True)

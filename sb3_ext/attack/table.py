@@ -13,6 +13,7 @@ from sb3_ext.attack.frozen import FrozenPlayer
 from sb3_ext.attack.result import AttackResult
 from sb3_ext.attack.settings import AttackBudget
 from sb3_ext.common.durable_files import write_text_durably
+from sb3_ext.common.markdown import markdown_table
 from sb3_ext.two_player.sections import ConfigError
 
 __all__ = ["AGENTS", "HOSTS", "Results", "fill", "markdown", "write_page"]
@@ -157,14 +158,11 @@ def markdown(results: Results) -> str:
 def _one_table(setting: str, role: str, rows: list[dict[str, Any]]) -> str:
     game = rows[0]["budget"]["game"]
     attackers = "agents" if role == "host" else "hosts"
-    lines = [
+    title = (
         f"**{setting}: {role}s under attack by {attackers}**, d = {game['dimension']}, "
-        f"{game['max_num_points']} points, values 0..{game['max_value']}",
-        "",
-        f"| {role} | {' | '.join(_HEADINGS)} |",
-        "|---" + "|---:" * len(_HEADINGS) + "|",
-    ]
-    return "\n".join([*lines, *(f"| {' | '.join(_cells(row))} |" for row in rows)])
+        f"{game['max_num_points']} points, values 0..{game['max_value']}"
+    )
+    return f"{title}\n\n{markdown_table((role, *_HEADINGS), map(_cells, rows))}"
 
 
 def _cells(row: dict[str, Any]) -> list[str]:

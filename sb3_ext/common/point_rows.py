@@ -6,7 +6,7 @@ stand point by point.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, cached_property
 
 import torch
 from torch import Tensor
@@ -29,8 +29,6 @@ class GroupedRows:
         points: [R, D].
         pairs: [Q, D], one point minus another of the game.
         game: int64 [R].
-        own, other: int64 [Q], the rows of a pair's points.
-        exists: bool [R].
     """
 
     def __init__(self, points: Tensor, present: Tensor) -> None:
@@ -43,20 +41,35 @@ class GroupedRows:
         self.games = order
         self.count = count
         self.sizes = [(c, n) for c, n in enumerate(count.bincount().tolist()) if n]
-        rows, pairs, others, begin, at = [], [], [], 0, 0
+        rows, pairs, begin = [], [], 0
         for c, n in self.sizes:
             x = points[order[begin : begin + n], :c]
             rows.append(x.flatten(0, 1))
             pairs.append((x[:, :, None] - x[:, other_points(c)]).flatten(0, 2))
-            index = torch.arange(at, at + n * c).view(n, c)
-            others.append(index[:, other_points(c)].flatten())
-            begin, at = begin + n, at + n * c
+            begin += n
         self.points = torch.cat(rows)
         self.pairs = torch.cat(pairs)
         self.game = order.repeat_interleave(count[order])
-        self.own = torch.arange(at).repeat_interleave(count[self.game] - 1)
-        self.other = torch.cat(others)
-        self.exists = torch.ones(at, dtype=torch.bool)
+
+    @cached_property
+    def own(self) -> Tensor:
+        """Int64 [Q], the row of a pair's first point."""
+        return torch.arange(len(self.game)).repeat_interleave(self.count[self.game] - 1)
+
+    @cached_property
+    def other(self) -> Tensor:
+        """Int64 [Q], the row of a pair's second point."""
+        rows, begin = [], 0
+        for c, n in self.sizes:
+            index = torch.arange(begin, begin + n * c).view(n, c)
+            rows.append(index[:, other_points(c)].flatten())
+            begin += n * c
+        return torch.cat(rows)
+
+    @cached_property
+    def exists(self) -> Tensor:
+        """Bool [R], all of them."""
+        return torch.ones(len(self.game), dtype=torch.bool)
 
     def spread(self, x: Tensor) -> Tensor:
         """[N, F], one per game, to rows of points [R, F]."""
@@ -118,10 +131,24 @@ class DenseRows:
         points = points.masked_fill(~present[:, :, None], 0.0)
         self.points = points.flatten(0, 1)
         self.pairs = (points[:, :, None] - points[:, None]).flatten(0, 2)
-        index = torch.arange(self.points.shape[0], device=present.device)
-        self.own = index.repeat_interleave(size)
-        self.other = index.view(-1, 1, size).expand(-1, size, size).flatten()
-        self.exists = present.flatten()
+
+    @cached_property
+    def own(self) -> Tensor:
+        """Int64 [Q], the row of a pair's first point."""
+        index = torch.arange(self.points.shape[0], device=self.points.device)
+        return index.repeat_interleave(self.present.shape[1])
+
+    @cached_property
+    def other(self) -> Tensor:
+        """Int64 [Q], the row of a pair's second point."""
+        games, size = self.present.shape
+        index = torch.arange(games * size, device=self.points.device)
+        return index.view(games, 1, size).expand(games, size, size).flatten()
+
+    @cached_property
+    def exists(self) -> Tensor:
+        """Bool [R], whether the point is there."""
+        return self.present.flatten()
 
     def spread(self, x: Tensor) -> Tensor:
         """[N, F], one per game, to rows of points [R, F]."""

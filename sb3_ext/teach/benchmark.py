@@ -16,7 +16,7 @@ from resgym.game.rng import RowRandom
 from resgym.game.state import GameState
 from resgym.players import Player
 from sb3_ext.callbacks.rho_evaluation import player_of
-from sb3_ext.teach.draws import held_out_draws
+from sb3_ext.teach.draws import Draws, held_out_draws
 from sb3_ext.teach.examples import Examples, examples_of
 from sb3_ext.teach.generate import Plan
 from sb3_ext.teach.measures import held_out_accuracy, worst_case_depths
@@ -25,10 +25,13 @@ __all__ = [
     "as_drawn",
     "brieskorn_pham_starts",
     "compared_depths",
+    "draws_beside",
     "host_results",
     "host_summary",
     "least_depths",
     "right_choices",
+    "singularity_depths",
+    "singularity_summary",
 ]
 
 AGENTS = ("choose_first", "choose_last", "random")
@@ -93,21 +96,45 @@ def right_choices(host: Player, examples: Examples) -> Tensor:
     return examples.optimal.gather(1, host.act(state, None, rng)[:, None])[:, 0]
 
 
-def as_drawn(host: Player, plan: Plan) -> dict[str, Any]:
-    """Optimal choices of a host in the first family's held-out positions, as often as drawn.
+def draws_beside(plan: Plan) -> Draws:
+    """Held-out positions of the first family of a dataset, drawn with the next seed."""
+    return held_out_draws(plan.config, plan.seed + 1, plan.held_out)
 
-    Args:
-        host: any host.
-        plan: of a dataset; the positions are drawn with the next seed.
-    """
-    examples, left_out = held_out_draws(plan.config, plan.seed + 1, plan.held_out)
-    right = right_choices(host, examples)
+
+def as_drawn(host: Player, draws: Draws) -> dict[str, Any]:
+    """Optimal choices of a host in held-out positions as often as drawn."""
+    right = right_choices(host, draws.examples)
     return {
-        "family": plan.config.families[0].name,
-        "left_out": left_out,
+        "family": draws.family,
+        "left_out": draws.left_out,
         "optimal": int(right.sum()),
         "positions": len(right),
     }
+
+
+def singularity_depths(host: Player, label_budget: int, max_depth: int) -> dict[str, Any]:
+    """Depth in the worst case and proved least depth of the sixteen singularities, by name."""
+    names = resgym.singularity_names()
+    starts = [[tuple(p) for p in resgym.singularity(name)] for name in names]
+    depths = worst_case_depths(host, starts, max_depth=max_depth)
+    return {
+        name: {"depth": depth, "least_depth": least}
+        for name, depth, least in zip(
+            names, depths, least_depths(starts, label_budget), strict=True
+        )
+    }
+
+
+def singularity_summary(singularities: Mapping[str, Any]) -> str:
+    """The result of `singularity_depths` as a line of text."""
+    deeper = [
+        f"{name} {row['depth']} (least {row['least_depth']})"
+        for name, row in singularities.items()
+        if row["depth"] != row["least_depth"]
+    ]
+    least = len(singularities) - len(deeper)
+    others = f"; others: {', '.join(deeper)}" if deeper else ""
+    return f"singularities in the least depth: {least} of {len(singularities)}{others}"
 
 
 def host_results(
@@ -137,21 +164,14 @@ def host_results(
         plain data; see `host_summary`.
     """
     host = player_of(model, "taught")
-    names = resgym.singularity_names()
-    singularities = [[tuple(p) for p in resgym.singularity(name)] for name in names]
-    least = least_depths(singularities, label_budget)
-    depths = worst_case_depths(host, singularities, max_depth=max_depth)
     held_out = examples_of(data.split("held_out"))
     small = held_out.select(held_out.count <= 5)
     large = held_out.select(held_out.count >= 6)
     large = large.select(large.count <= 8) if len(large) else large
     results: dict[str, Any] = {
-        "singularities": {
-            name: {"depth": depth, "least_depth": value}
-            for name, depth, value in zip(names, depths, least, strict=True)
-        },
+        "singularities": singularity_depths(host, label_budget, max_depth),
         "held_out_up_to_5_points": held_out_accuracy(model.policy, small),
-        "as_drawn": as_drawn(host, plan),
+        "as_drawn": as_drawn(host, draws_beside(plan)),
     }
     if len(large) and larger:
         chosen = large.select(torch.arange(min(larger, len(large))))
@@ -174,18 +194,10 @@ def host_results(
 
 def host_summary(results: Mapping[str, Any]) -> str:
     """The measures as a few lines of text."""
-    singularities = results["singularities"]
-    least = sum(row["depth"] == row["least_depth"] for row in singularities.values())
-    deeper = [
-        f"{name} {row['depth']} (least {row['least_depth']})"
-        for name, row in singularities.items()
-        if row["depth"] != row["least_depth"]
-    ]
     share = results["held_out_up_to_5_points"]
     drawn = results["as_drawn"]
     lines = [
-        f"singularities in the least depth: {least} of {len(singularities)}"
-        + (f"; others: {', '.join(deeper)}" if deeper else ""),
+        singularity_summary(results["singularities"]),
         f"optimal choices, held out, up to 5 points: {100 * share['accuracy']:.2f} % of "
         f"{share['positions']}",
         f"the same as often as drawn ({drawn['family']}): "

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from resgym.analysis.plots import Curve, plot_curves, plot_file
+from sb3_ext.common.markdown import markdown_table
 from sb3_ext.teach.robust_evaluation import worst_margin
 
 __all__ = ["HELP", "add_arguments", "run", "table"]
@@ -56,7 +57,7 @@ def table(runs: Sequence[Mapping[str, Any]]) -> str:
     """Markdown, a row for each of the results that the command robust leaves."""
     opponents = list(runs[0]["rho"])
     head = ["run", *opponents, "worst margin", "in the least depth", "deepest above it"]
-    rows = [head, ["---", *["---:"] * (len(head) - 1)]]
+    rows = []
     for results in runs:
         trees = results["singularities"].values()
         excess = [None if t["depth"] is None else t["depth"] - t["least_depth"] for t in trees]
@@ -70,7 +71,7 @@ def table(runs: Sequence[Mapping[str, Any]]) -> str:
                 deepest,
             ]
         )
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return markdown_table(head, rows)
 
 
 def _after(

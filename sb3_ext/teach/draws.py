@@ -7,6 +7,8 @@ whose canonical form no dataset with the same share of held-out ones has taught.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import torch
 
@@ -15,7 +17,7 @@ from sb3_ext.teach.examples import Examples
 from sb3_ext.teach.families import TeachConfig, draw_batch
 from sb3_ext.teach.generate import held_out_shares
 
-__all__ = ["held_out_draws"]
+__all__ = ["Draws", "held_out_draws"]
 
 BATCHES = 40
 """Times that 8192 positions are drawn."""
@@ -24,24 +26,32 @@ BUDGET = 20_000
 """Positions expanded for a label."""
 
 
-def held_out_draws(
-    config: TeachConfig, seed: int, held_out: float, *, place: int = 0
-) -> tuple[Examples, int]:
-    """Draws positions of a family and labels those that are held out, for the host, by depth.
+class Draws(NamedTuple):
+    """Held-out positions as often as they came.
+
+    Attributes:
+        family: the family's name.
+        examples: the positions, labelled for the host, by depth.
+        left_out: how many were left out because the solver's budget was not enough.
+    """
+
+    family: str
+    examples: Examples
+    left_out: int
+
+
+def held_out_draws(config: TeachConfig, seed: int, held_out: float) -> Draws:
+    """Draws positions of the first family and labels those that are held out.
 
     Args:
         config: the families.
         seed: of the draws; another one than that of the dataset gives other positions.
         held_out: the dataset's share of held-out positions.
-        place: which family.
-
-    Returns:
-        The positions, and how many were left out because the solver's budget was not enough.
     """
     labeller = Labeller(config.dimension, config.max_num_points, budget=BUDGET)
     points, counts = [], []
     for batch in range(BATCHES):
-        draws = draw_batch(config, place, batch, seed)
+        draws = draw_batch(config, 0, batch, seed)
         rows, count = np.asarray(draws.points), np.asarray(draws.count)
         chosen = held_out_shares(labeller.canonical(rows, count).digests) < held_out
         points.append(rows[chosen])
@@ -51,4 +61,5 @@ def held_out_draws(
     good = labels.status == SOLVED
     fields = (rows[good], count[good], labels.optimal[good], labels.value[good])
     found, count_of, optimal, value = map(torch.from_numpy, fields)
-    return Examples(found, count_of, None, optimal, value), int((~good).sum())
+    examples = Examples(found, count_of, None, optimal, value)
+    return Draws(config.families[0].name, examples, int((~good).sum()))

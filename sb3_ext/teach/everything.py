@@ -104,7 +104,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--positions", type=int, help="instead of data.positions")
     parser.add_argument("--seed", type=int, help="of the data and of the training")
     parser.add_argument("--workers", type=int, default=2, help="processes that label (default 2)")
-    parser.add_argument("--threads", type=int, default=2, help="threads of torch (default 2)")
+    parser.add_argument("--threads", type=int, default=1, help="threads of torch (default 1)")
     parser.add_argument("--no-progress", action="store_true", help="no progress bar")
 
 

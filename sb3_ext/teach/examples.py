@@ -12,6 +12,7 @@ from functools import cache
 from itertools import permutations
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -30,6 +31,8 @@ __all__ = [
     "observe",
     "permute_axes",
     "permute_observation",
+    "rename_axes",
+    "seeded_generator",
 ]
 
 
@@ -192,3 +195,15 @@ def observe(examples: Examples, max_num_points: int, scale: bool = True) -> Any:
     if examples.coords is None:
         return observed
     return {"coords": examples.coords.to(torch.int8), "points": observed}
+
+
+def rename_axes(examples: Examples, source: torch.Generator) -> Examples:
+    """The same positions with the axes of each in an order that is drawn; see `permute_axes`."""
+    orders = len(axis_orders(examples.points.shape[2]).axes)
+    return permute_axes(examples, torch.randint(orders, (len(examples),), generator=source))
+
+
+def seeded_generator(*numbers: int) -> torch.Generator:
+    """A generator for a purpose, an epoch or an update: equal numbers give equal draws."""
+    word = np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0]
+    return torch.Generator().manual_seed(int(word >> np.uint64(1)))

@@ -42,11 +42,11 @@ from sb3_ext.ddqn.learning import clip_gradients
 from sb3_ext.ddqn.targets import legal_argmax
 from sb3_ext.teach.examples import (
     Examples,
-    axis_orders,
     digest,
     examples_of,
     observe,
-    permute_axes,
+    rename_axes,
+    seeded_generator,
 )
 from sb3_ext.teach.losses import RETURNS, TeachingLoss, teaching_loss
 from sb3_ext.teach.settings import TeachingSettings
@@ -63,12 +63,6 @@ __all__ = [
 _SPLIT, _ORDER, _AXES = 0, 1, 2
 
 _EVALUATION_ROWS = 8192
-
-
-def _generator(seed: int, purpose: int, number: int) -> torch.Generator:
-    """A generator for one epoch or update; equal arguments give equal numbers."""
-    word = np.random.SeedSequence([seed, purpose, number]).generate_state(1, np.uint64)[0]
-    return torch.Generator().manual_seed(int(word >> np.uint64(1)))
 
 
 def chosen_moves(policy: Any, examples: Examples) -> Tensor:
@@ -168,7 +162,7 @@ class Pretraining:
         self._check(data)
         examples = examples_of(data.split("train"))
         self._digest = digest(examples)
-        order = torch.randperm(len(examples), generator=_generator(settings.seed, _SPLIT, 0))
+        order = torch.randperm(len(examples), generator=seeded_generator(settings.seed, _SPLIT, 0))
         kept = max(1, round(len(examples) * settings.validation_fraction))
         if kept >= len(examples):
             raise ValueError(f"data: {len(examples)} training positions are too few")
@@ -278,14 +272,13 @@ class Pretraining:
         per_epoch = len(self.train) // size
         epoch, number = divmod(self.update, per_epoch)
         if epoch != self._epoch:
-            source = _generator(self.settings.seed, _ORDER, epoch)
+            source = seeded_generator(self.settings.seed, _ORDER, epoch)
             self._epoch = epoch
             self._shuffled = torch.randperm(len(self.train), generator=source)
         batch = self.train.select(self._shuffled[number * size : (number + 1) * size])
         if self.settings.augment:
-            source = _generator(self.settings.seed, _AXES, self.update)
-            orders = len(axis_orders(batch.points.shape[2]).axes)
-            batch = permute_axes(batch, torch.randint(orders, (size,), generator=source))
+            source = seeded_generator(self.settings.seed, _AXES, self.update)
+            batch = rename_axes(batch, source)
         return batch
 
     def _loss(self, batch: Examples) -> TeachingLoss:

@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
 from torch import Tensor
@@ -31,8 +30,9 @@ from sb3_ext.teach.examples import (
     digest,
     examples_of,
     observe,
-    permute_axes,
     permute_observation,
+    rename_axes,
+    seeded_generator,
 )
 from sb3_ext.teach.losses import RETURNS, teaching_loss
 from sb3_ext.teach.pretraining import check_data, observation_form
@@ -184,14 +184,11 @@ class _TeachingTerm(UpdateExtension):
     def extra_loss(self, model: Any) -> Tensor:
         """The weighted teaching loss of the positions of this update."""
         teacher = self.teacher
-        word = np.random.SeedSequence([teacher.seed, model._n_updates]).generate_state(1, np.uint64)
-        source = torch.Generator().manual_seed(int(word[0] >> np.uint64(1)))
-        size = teacher.batch_size
-        rows = torch.randint(len(self.examples), (size,), generator=source)
+        source = seeded_generator(teacher.seed, model._n_updates)
+        rows = torch.randint(len(self.examples), (teacher.batch_size,), generator=source)
         batch = self.examples.select(rows)
         if teacher.augment:
-            orders = len(axis_orders(batch.points.shape[2]).axes)
-            batch = permute_axes(batch, torch.randint(orders, (size,), generator=source))
+            batch = rename_axes(batch, source)
         rows_seen, scale = observation_form(model.policy)
         device = model.device
         terms = teaching_loss(

@@ -18,14 +18,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import gymnasium
 import torch
 import yaml
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 
 import resgym
 from resgym.analysis.plots import plot_curves
-from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks.checkpoints import Checkpoints
 from sb3_ext.callbacks.rho_evaluation import player_of_policy
 from sb3_ext.callbacks.signals import Signals
@@ -34,94 +32,27 @@ from sb3_ext.common.durable_files import write_text_durably
 from sb3_ext.common.folder_lock import sole_writer
 from sb3_ext.common.frequency import Every
 from sb3_ext.common.provenance import provenance
-from sb3_ext.common.registry import unknown_word
 from sb3_ext.common.resume import init_from, resume
 from sb3_ext.curves import history_curves
 from sb3_ext.ddqn import DDQN
-from sb3_ext.teach.benchmark import least_depths
+from sb3_ext.teach.benchmark import singularity_depths, singularity_summary
 from sb3_ext.teach.dataset import MANIFEST, Dataset, load_dataset
 from sb3_ext.teach.examples import examples_of
 from sb3_ext.teach.families import read_teach_config
 from sb3_ext.teach.generate import Plan, generate
-from sb3_ext.teach.measures import held_out_accuracy, worst_case_depths
+from sb3_ext.teach.measures import held_out_accuracy
 from sb3_ext.teach.reinforcement import Teacher
 from sb3_ext.teach.robust_evaluation import MAX_DEPTH, RobustEvaluation, worst_margin
-from sb3_ext.teach.train import ENVIRONMENTS, find_config, read_hyperparameters
-from sb3_ext.training.config_files import ZOO_KEYS
+from sb3_ext.teach.robust_settings import PARTS, RobustConfig, read_robust_config
+from sb3_ext.teach.train import ENVIRONMENTS, build_model, read_hyperparameters
 from sb3_ext.training.loading import load_policy
-from sb3_ext.two_player.sections import (
-    ConfigError,
-    Count,
-    Fraction,
-    PositiveCount,
-    PositiveNumber,
-    Section,
-    read_section,
-)
 
-__all__ = ["HELP", "PARTS", "add_arguments", "measure", "read_robust_config", "run"]
+__all__ = ["HELP", "add_arguments", "measure", "run"]
 
 HELP = "train a host against several opponents at once, with the teacher beside it"
 
 CONFIG = "taught/robust.yml"
-PARTS = ("teacher", "mixture", "augmentation")
-"""What ``--without`` leaves out."""
-
-
-class _Algorithm(Section):
-    """The section ``algorithm``: a file in rl_zoo3's form, and the length of the run."""
-
-    file: str
-    updates: PositiveCount
-    checkpoint_updates: Count
-    seed: Count
-
-
-class _Data(Section):
-    """The section ``data``: see `Plan`, which checks the ranges."""
-
-    config: str
-    positions: PositiveCount
-    held_out: Fraction
-    seed: Count
-
-
-class _Teacher(Section):
-    """The section ``teacher``: see `Teacher`."""
-
-    weight: PositiveNumber
-    batch_size: PositiveCount
-    temperature: PositiveNumber
-    augment: bool
-    families: list[str] | None
-    seed: Count
-
-
-class _Evaluation(Section):
-    """The section ``evaluation``: see `RobustEvaluation`."""
-
-    targets: dict[str, PositiveNumber]
-    deeper: Count
-    average: Fraction
-    updates: PositiveCount
-    games: PositiveCount
-    seed: Count
-    test_games: PositiveCount
-    test_seed: Count
-
-
-class RobustConfig(Section):
-    """A whole file; every key must be there.
-
-    Attributes:
-        opponents: who is trained against: names or paths of saved models, and their weights.
-    """
-
-    algorithm: _Algorithm
-    data: _Data
-    teacher: _Teacher
-    opponents: dict[str, PositiveNumber]
-    evaluation: _Evaluation
+LABEL_BUDGET = 300_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -163,78 +94,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-progress", action="store_true", help="no progress bar")
 
 
-def read_robust_config(
-    path: str | Path,
-    changes: Sequence[str] = (),
-    opponents: Sequence[str] = (),
-    without: Sequence[str] = (),
-    seed: int | None = None,
-) -> RobustConfig:
-    """The settings of a file, changed.
-
-    Args:
-        path: the file.
-        changes: ``section.key=value``.
-        opponents: ``player=weight``, added to the mixture.
-        without: of `PARTS`; the network's mirror is no part of this file.
-        seed: instead of ``algorithm.seed``.
-
-    Raises:
-        ValueError: one line that names the field.
-    """
-    file = find_config(path)
-    if not file.is_file():
-        raise ValueError(f"config: no such file {file}")
-    try:
-        values = yaml.safe_load(file.read_text(encoding="utf-8"))
-        for change in changes:
-            _change(values, change)
-    except yaml.YAMLError as error:
-        raise ValueError(f"{file}: not readable as plain YAML") from error
-    if not isinstance(values, dict):
-        raise ValueError(f"{file}: must be a mapping, got {values!r:.40}")
-    if seed is not None:
-        _change(values, f"algorithm.seed={seed}")
-    for text in opponents:
-        name, _, weight = text.rpartition("=")
-        try:
-            values["opponents"] = {**values["opponents"], name: float(weight)}
-        except (KeyError, TypeError, ValueError):
-            raise ValueError(f"opponent: must be PLAYER=WEIGHT, got {text!r}") from None
-        if not name:
-            raise ValueError(f"opponent: must be PLAYER=WEIGHT, got {text!r}")
-    try:
-        config = read_section(RobustConfig, values)
-    except ConfigError as error:
-        raise ValueError(f"{file}: {error}") from None
-    for name in ("opponents", "evaluation.targets"):
-        if not (config.opponents if name == "opponents" else config.evaluation.targets):
-            raise ValueError(f"{file}: {name} must have at least one player, got none")
-    if "mixture" in without:
-        first = next(iter(config.opponents))
-        config = config.model_copy(update={"opponents": {first: 1.0}})
-    if "augmentation" in without:
-        teacher = config.teacher.model_copy(update={"augment": False})
-        config = config.model_copy(update={"teacher": teacher})
-    return config
-
-
-def _change(values: Any, change: str) -> None:
-    key, equals, text = change.partition("=")
-    *sections, last = key.split(".")
-    if not equals or not last:
-        raise ValueError(f"set: must be KEY=VALUE, got {change!r}")
-    inside = values
-    for name in sections:
-        if not isinstance(inside, dict) or name not in inside:
-            known = list(inside) if isinstance(inside, dict) else []
-            raise ValueError(f"set: {unknown_word('section', name, known)}")
-        inside = inside[name]
-    if not isinstance(inside, dict):
-        raise ValueError(f"set: {key} names no setting")
-    inside[last] = yaml.safe_load(text)
-
-
 # ------------------------------------------------------------------------------------ the run
 
 
@@ -242,9 +101,8 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     """Runs the command; see `sb3_ext.teach.cli.main`."""
     config = read_robust_config(args.config, args.changes, args.opponents, args.without, args.seed)
     hyperparameters = read_hyperparameters(config.algorithm.file, ENVIRONMENTS["host"])
-    if {"augmentation", "mixture"} & set(
-        args.without
-    ):  # one opponent alone tells mirror images apart
+    if not {"augmentation", "mixture"}.isdisjoint(args.without):
+        # One opponent alone tells mirror images apart.
         kept = dict(hyperparameters.get("policy_kwargs", {}))
         kept.pop("mirror", None)
         hyperparameters = {**hyperparameters, "policy_kwargs": kept}
@@ -311,17 +169,14 @@ def _run(
 
 def _model(config: RobustConfig, hyperparameters: Mapping[str, Any]) -> DDQN:
     keywords = {**hyperparameters.get("env_kwargs", {}), "opponent": dict(config.opponents)}
-    env = gymnasium.make_vec(
+    model, _ = build_model(
         ENVIRONMENTS["host"],
+        {**hyperparameters, "env_kwargs": keywords},
+        dimension=3,
+        seed=config.algorithm.seed,
         num_envs=int(hyperparameters.get("n_envs", 1)),
-        vectorization_mode="vector_entry_point",
-        **keywords,
     )
-    arguments = {key: value for key, value in hyperparameters.items() if key not in ZOO_KEYS}
-    if "exploration_rate" in hyperparameters:
-        arguments["exploration_rate"] = hyperparameters["exploration_rate"]
-    arguments = {"device": "cpu", **arguments, "seed": config.algorithm.seed}
-    return DDQN(hyperparameters["policy"], TensorVecEnv(env), **arguments)
+    return model
 
 
 def _data(config: RobustConfig, args: argparse.Namespace, command: Sequence[str]) -> Dataset:
@@ -404,9 +259,6 @@ def measure(run_dir: Path, config: RobustConfig, data: Dataset | None = None) ->
         name: resgym.rho(host, name, games=wanted.test_games, seed=wanted.test_seed).to_dict()
         for name in wanted.targets
     }
-    names = resgym.singularity_names()
-    starts = [[tuple(point) for point in resgym.singularity(name)] for name in names]
-    depths = worst_case_depths(host, starts, max_depth=MAX_DEPTH)
     history = json.loads((run_dir / "rho.json").read_text())
     results: dict[str, Any] = {
         "best_update": max(history, key=lambda entry: entry["score"])["updates"],
@@ -414,10 +266,7 @@ def measure(run_dir: Path, config: RobustConfig, data: Dataset | None = None) ->
         "rho": rho,
         "targets": dict(wanted.targets),
         "margin": worst_margin({name: each["rho"] for name, each in rho.items()}, wanted.targets),
-        "singularities": {
-            name: {"depth": depth, "least_depth": least}
-            for name, depth, least in zip(names, depths, least_depths(starts, 300_000), strict=True)
-        },
+        "singularities": singularity_depths(host, LABEL_BUDGET, MAX_DEPTH),
     }
     if data is not None:
         part: Any = data.split("held_out")
@@ -440,16 +289,7 @@ def summary(results: Mapping[str, Any]) -> str:
             f"goal {results['targets'][name]:g}"
         )
     lines.append(f"worst margin: {results['margin']:.3f} (1 reaches every goal)")
-    deeper = [
-        f"{name} {row['depth']} (least {row['least_depth']})"
-        for name, row in results["singularities"].items()
-        if row["depth"] != row["least_depth"]
-    ]
-    least = len(results["singularities"]) - len(deeper)
-    lines.append(
-        f"singularities in the least depth: {least} of {len(results['singularities'])}"
-        + (f"; others: {', '.join(deeper)}" if deeper else "")
-    )
+    lines.append(singularity_summary(results["singularities"]))
     share = results.get("held_out_up_to_5_points")
     if share is not None:
         lines.append(

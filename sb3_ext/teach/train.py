@@ -88,7 +88,11 @@ def read_hyperparameters(path: str | Path, env_id: str) -> dict[str, Any]:
 
 
 def build_model(
-    env_id: str, hyperparameters: Mapping[str, Any], dimension: int, seed: int
+    env_id: str,
+    hyperparameters: Mapping[str, Any],
+    dimension: int,
+    seed: int,
+    num_envs: int = 1,
 ) -> tuple[DDQN, str]:
     """A DDQN model with fresh networks, and the name of its environment's reward.
 
@@ -97,10 +101,11 @@ def build_model(
         hyperparameters: from `read_hyperparameters`.
         dimension: number of axes of the data; used where the file names none.
         seed: fixes the networks.
+        num_envs: games of the model's environment.
     """
     keywords = {"dimension": dimension, **hyperparameters.get("env_kwargs", {})}
     env = gymnasium.make_vec(
-        env_id, num_envs=1, vectorization_mode="vector_entry_point", **keywords
+        env_id, num_envs=num_envs, vectorization_mode="vector_entry_point", **keywords
     )
     arguments = {key: value for key, value in hyperparameters.items() if key not in ZOO_KEYS}
     if "exploration_rate" in hyperparameters:

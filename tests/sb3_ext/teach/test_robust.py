@@ -15,8 +15,8 @@ from sb3_ext.common.folder_lock import sole_writer
 from sb3_ext.ddqn import DDQN
 from sb3_ext.teach import robust, robust_evaluation
 from sb3_ext.teach.cli import main
-from sb3_ext.teach.robust import read_robust_config
 from sb3_ext.teach.robust_evaluation import RobustEvaluation, worst_margin
+from sb3_ext.teach.robust_settings import read_robust_config
 from sb3_ext.teach.train import ENVIRONMENTS, find_config, read_hyperparameters
 from sb3_ext.training.loading import load_player
 from tests.sb3_ext.common.test_checkpoint import equal

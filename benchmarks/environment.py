@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -58,9 +58,9 @@ class Vector:
         wait_for(self.device)
 
     @property
-    def alive_points(self) -> float | None:
+    def figures(self) -> dict[str, float]:
         table = getattr(self.env.unwrapped, "table", None)
-        return None if table is None else float(table.state.count.float().mean())
+        return {} if table is None else {"alive_points": float(table.state.count.float().mean())}
 
     def close(self) -> None:
         self.env.close()
@@ -69,7 +69,8 @@ class Vector:
 class Single:
     """``gymnasium.make``: one game, resets included, its wrappers too."""
 
-    games, device, threads, alive_points = 1, "cpu", 1, None
+    games, device, threads = 1, "cpu", 1
+    figures: ClassVar[dict[str, float]] = {}
 
     def __init__(self, options: dict[str, Any]) -> None:
         self.env = gymnasium.make(ENV_ID, **options)
@@ -95,7 +96,8 @@ class Single:
 class Dummy:
     """Stable-baselines3's ``DummyVecEnv`` of single environments."""
 
-    device, threads, alive_points = "cpu", 1, None
+    device, threads = "cpu", 1
+    figures: ClassVar[dict[str, float]] = {}
 
     def __init__(self, games: int, options: dict[str, Any]) -> None:
         self.games = games

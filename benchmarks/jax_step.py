@@ -141,8 +141,8 @@ class Played:
         jax.block_until_ready((self.state, self.results))
 
     @property
-    def alive_points(self) -> float:
-        return float(jax.vmap(count)(self.state.points).mean())
+    def figures(self) -> dict[str, float]:
+        return {"alive_points": float(jax.vmap(count)(self.state.points).mean())}
 
     def close(self) -> None:
         self.state, self.results, self.actions = None, (), []  # type: ignore[assignment]

@@ -20,13 +20,15 @@ class Subject(Protocol):
         games: moves that one parallel step makes, one per game.
         device: where it runs.
         threads: threads of torch that it is given; None if it has threads of its own.
-        alive_points: points per position as it goes on, if it can say.
+        figures: what else can be said of it after the repeats, by name.
     """
 
     games: int
     device: str
     threads: int | None
-    alive_points: float | None
+
+    @property
+    def figures(self) -> dict[str, float]: ...
 
     def steps(self, number: int) -> None: ...
 
@@ -41,7 +43,7 @@ class Found:
 
     rates: list[float]
     warm_up_seconds: float
-    alive_points: float | None
+    figures: dict[str, float]
 
 
 def set_threads(threads: int | None) -> None:
@@ -99,13 +101,15 @@ def side_by_side(
             subjects[name] = subject
             set_threads(subject.threads)
             numbers[name], first = warmed(subject, seconds)
-            found[name] = Found([], first, subject.alive_points)
+            found[name] = Found([], first, {})
         for repeat in range(repeats):
             for name, subject in subjects.items():
                 say(f"{name}: repeat {repeat + 1} of {repeats}")
                 set_threads(subject.threads)
                 taken = timed(subject, numbers[name])
                 found[name].rates.append(numbers[name] * subject.games / taken)
+        for name, subject in subjects.items():
+            found[name].figures = subject.figures
     finally:
         for subject in subjects.values():
             subject.close()

@@ -150,6 +150,26 @@ def three_rates(content: dict[str, Any]) -> list[str]:
     ]
 
 
+def collection_table(content: dict[str, Any]) -> list[str]:
+    """What training spends on neither the environment nor updates."""
+    rows = [
+        f"| {case['dimension']} | {case['points']} | {case['games']:,} | {label(case)} "
+        f"| {case['threads']} | {100 * case['collection_share']:.1f} % |"
+        for case in content["cases"]
+        if "collection_share" in case
+    ]
+    if not rows:
+        return []
+    return [
+        "### Collection: part of the training loop that is neither the environment nor updates",
+        "",
+        "| d | P | games | subject | threads | share |",
+        "|---:|---:|---:|---|---:|---:|",
+        *rows,
+        "",
+    ]
+
+
 def thread_table(content: dict[str, Any]) -> list[str]:
     """What more threads bring, for subjects that were measured with several numbers of them."""
     rows: dict[tuple[Any, ...], dict[int, Case]] = {}
@@ -219,6 +239,7 @@ def section(content: dict[str, Any]) -> str:
     lines += three_rates(content)
     for rate in TITLES:
         lines += table(content, rate)
+    lines += collection_table(content)
     lines += thread_table(content)
     return "\n".join(lines).rstrip() + "\n"
 

@@ -161,6 +161,11 @@ def progress(text: str) -> None:
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
+def collection(case: dict[str, Any]) -> str:
+    share = case.get("collection_share")
+    return "" if share is None else f"  {100 * share:.1f} % of it neither environment nor updates"
+
+
 def print_found(cases: list[dict[str, Any]], absent: dict[str, str]) -> None:
     best = max((each["median"] for each in cases), default=1.0)
     for each in cases:
@@ -170,7 +175,7 @@ def print_found(cases: list[dict[str, Any]], absent: dict[str, str]) -> None:
         print(
             f"  {each['subject']:32} {each['device']:6} {threads:12}"
             f"{each['median']:>13,.0f}/s  ({each['min']:,.0f} to {each['max']:,.0f})"
-            f"  {100 * each['median'] / best:5.1f} %"
+            f"  {100 * each['median'] / best:5.1f} %{collection(each)}"
         )
     for name, reason in absent.items():
         print(f"  {name.split(',')[0]:32} not measured: {reason}")
@@ -191,7 +196,7 @@ def measure(size: Size, device: str, args: argparse.Namespace, say: Callable[[st
                 "threads": about[name]["threads"],
             },
             each.rates,
-            alive_points=None if each.alive_points is None else round(each.alive_points, 2),
+            **{name: round(value, 3) for name, value in each.figures.items()},
             first_step_seconds=round(each.warm_up_seconds, 3),
         )
         for name, each in found.items()

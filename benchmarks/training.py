@@ -7,8 +7,9 @@ also stored and one update of 256 transitions is made per parallel step; explora
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
@@ -63,7 +64,7 @@ def stock_dqn(games: int, options: dict[str, Any]) -> DQN:
 class WithPolicy:
     """A vector environment whose actions pass through DDQN's network."""
 
-    alive_points = None
+    figures: ClassVar[dict[str, float]] = {}
 
     def __init__(self, games: int, device: str, threads: int, options: dict[str, Any]) -> None:
         self.games, self.device, self.threads = games, device, threads
@@ -90,7 +91,8 @@ class WithPolicy:
 class StockWithPolicy:
     """``DummyVecEnv`` and the forward pass of SB3's DQN."""
 
-    device, threads, alive_points = "cpu", 1, None
+    device, threads = "cpu", 1
+    figures: ClassVar[dict[str, float]] = {}
 
     def __init__(self, games: int, options: dict[str, Any]) -> None:
         self.games = games
@@ -115,14 +117,25 @@ class StockWithPolicy:
 class Learning:
     """`learn` of an algorithm; one call per repeat, so its small overhead counts."""
 
-    alive_points = None
-
     def __init__(self, model: Any, device: str, threads: int) -> None:
         self.model, self.device, self.threads = model, device, threads
         self.games = model.n_envs
+        self.shares: dict[int, list[float]] = {}
 
     def steps(self, number: int) -> None:
         self.model.learn(number * self.games, log_interval=1 << 40, reset_num_timesteps=False)
+        clock = getattr(self.model, "clock", None)
+        # On an accelerator the clock sees when work is handed over, not when it is done.
+        if clock is not None and self.device == "cpu":
+            share = 1.0 - sum(clock.seconds.values()) / clock.total_seconds
+            self.shares[number] = [*self.shares.pop(number, []), share]
+
+    @property
+    def figures(self) -> dict[str, float]:
+        """Median share of the repeats in neither the environment nor updates, where it is known."""
+        if not self.shares:
+            return {}
+        return {"collection_share": statistics.median([*self.shares.values()][-1])}
 
     def wait(self) -> None:
         wait_for(self.device)
@@ -170,8 +183,9 @@ def training_makers(
             found.append((f"DDQN {name}, {number}", learning(name, number)))
     best = "numba" if "numba" in names else names[-1]
     if device == "cpu":
-        half = learning(best, 1, rollout_precision="bfloat16")
-        found.append((f"DDQN {best} bfloat16 rollouts, 1", half))
+        for number in threads:
+            single = learning(best, number, rollout_precision="float32")
+            found.append((f"DDQN {best} float32 rollouts, {number}", single))
         if games <= LARGEST_STOCK:
             found.append(
                 (

@@ -88,6 +88,7 @@ class AlternatingPlayers(TensorVectorEnv):
             output=env.output,
             render_mode=env.render_mode,
         )
+        self.all_actions_legal = seat == "host"
         self.set_opponent("random" if opponent is None else opponent)
 
     # Opponents.

@@ -79,7 +79,14 @@ class TensorVectorEnv(Holder, VectorEnv):
         table: the games.
         num_envs: N.
         device: where results live when ``output`` is ``torch``.
+        all_actions_legal: every action is legal in every position, so that nobody needs
+            `action_masks`.
+        final_obs_of_all_rows: where a step has ``final_obs``, the rows that go on have their
+            observation in it; so it is what the actions of all rows led to.
     """
+
+    all_actions_legal: bool = False
+    final_obs_of_all_rows: bool = True
 
     # As Gymnasium declares it: each instance has its own, with its autoreset mode.
     metadata: dict[str, Any] = {  # noqa: RUF012

@@ -23,7 +23,14 @@ from torch import Tensor
 
 from sb3_ext.adapter.episodes import EpisodeCounter, MonitorFile
 from sb3_ext.adapter.from_env_fns import batched_env
-from sb3_ext.adapter.numpy_bridge import Observation, row_infos, rows_of, take_rows, to_numpy
+from sb3_ext.adapter.numpy_bridge import (
+    Observation,
+    reached_observation,
+    row_infos,
+    rows_of,
+    take_rows,
+    to_numpy,
+)
 
 __all__ = ["TensorVecEnv"]
 
@@ -145,7 +152,7 @@ class TensorVecEnv(VecEnv):
             Observations, rewards `[N]` float32, terminated `[N]` bool, truncated `[N]` bool, and
             the info of the environment, always with `episode` and `_episode` where there is
             `final_obs`. Rows that ended show the first observation of their next episode (see
-            `reached_observation`).
+            `reached`).
         """
         values = torch.as_tensor(actions, device=self.device)
         observation, rewards, terminated, truncated, info = self.venv.step(values)
@@ -153,6 +160,17 @@ class TensorVecEnv(VecEnv):
         if self._monitor_file is not None:
             self._monitor_file.add(info)
         return observation, rewards, terminated, truncated, info
+
+    def reached(self, observation: Observation, info: Mapping[str, Any]) -> Observation:
+        """What the actions of a step led to, from what `step_tensors` returned.
+
+        As `reached_observation`, at no cost where `final_obs` of the environment says it of all
+        rows (its attribute `final_obs_of_all_rows`).
+        """
+        # Not looked for inside wrappers: they may have changed the observations since.
+        if "final_obs" in info and getattr(self.venv, "final_obs_of_all_rows", False):
+            return info["final_obs"]  # type: ignore[no-any-return]
+        return reached_observation(observation, info)
 
     def action_masks_tensor(self) -> Tensor:
         """Legal actions of the current observation, `[N, A]` bool, True = legal.

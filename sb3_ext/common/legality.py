@@ -61,7 +61,8 @@ class LegalActions:
         action_space: `Discrete(A)` of one row.
         env: The environment, or None where only the observation can be asked.
         source: `"observation"`, `"environment"`, `"none"`, or `"auto"`: the first of
-            these that can tell.
+            these that can tell. An environment whose attribute `all_actions_legal` is True has
+            nothing to tell.
 
     Attributes:
         key: Entry of the observation that is the mask, or None.
@@ -92,6 +93,8 @@ class LegalActions:
             self.key = None
         if source in ("auto", "environment") and env is not None:
             can_tell = env.has_attr("action_masks")
+            if source == "auto" and env.has_attr("all_actions_legal"):
+                can_tell = can_tell and not all(env.get_attr("all_actions_legal"))
             if source == "environment" and not can_tell:
                 raise ValueError(
                     "mask_source: got 'environment', but the environment has no action_masks()"

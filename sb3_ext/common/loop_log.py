@@ -34,9 +34,8 @@ class EpisodeSums:
         """
         if "episode" not in info:
             return
-        returns, lengths = info["episode"]["r"].float(), info["episode"]["l"].float()
-        values = torch.stack([torch.ones_like(returns), returns, lengths])
-        sums = values @ info["_episode"].float()
+        ended, episode = info["_episode"].float(), info["episode"]
+        sums = torch.stack([ended, episode["r"].float(), episode["l"].float()]) @ ended
         self._sums = sums if self._sums is None else self._sums + sums
 
     def take(self) -> tuple[int, float, float]:

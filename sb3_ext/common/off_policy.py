@@ -38,7 +38,6 @@ from stable_baselines3.common.type_aliases import MaybeCallback, RolloutReturn, 
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
-from sb3_ext.adapter import reached_observation
 from sb3_ext.common.callback_locals import LazyArray, LazyInfos
 from sb3_ext.common.loop_log import LoopClock, callback_hooks
 from sb3_ext.common.observations import to_device
@@ -191,7 +190,7 @@ class TensorOffPolicy(OffPolicyModel):
             actions = self._explore(obs, self._legal_now(obs))
             with self.clock.timed("environment"):
                 new_obs, rewards, terminated, truncated, info = env.step_tensors(actions)
-            reached = reached_observation(new_obs, info)
+            reached = env.reached(new_obs, info)
             dones = terminated | truncated
             next_legal = self._legal_next(dones)
             replay_buffer.add_batch(

@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 TARGET_UPDATE_UNITS = ("updates", "transitions")
-ROLLOUT_PRECISIONS = ("float32", "bfloat16")
+ROLLOUT_PRECISIONS = ("auto", "float32", "bfloat16")
 WARMUPS = ("uniform_legal", "policy")
 
 

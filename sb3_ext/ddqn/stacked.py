@@ -31,6 +31,14 @@ class StackedNetwork:
         """Action values `[B, A]`, new; `keep` remembers what `backward` needs."""
         return self.stack(flatten_entries(observation, self._keys), keep)
 
+    def to_explore(self, observation: Any, precision: str) -> Tensor:
+        """The same for play, in one of `ROLLOUT_PRECISIONS`; float32."""
+        x = flatten_entries(observation, self._keys)
+        half = precision == "bfloat16"
+        if half or (precision == "auto" and self.stack.is_faster_in_bfloat16(len(x))):
+            return self.stack.in_bfloat16(x)
+        return self.stack(x)
+
     def backward(self, gradient: Tensor) -> Tensor:
         """Sets the gradients of all weights from that of the action values, `[B, A]`.
 

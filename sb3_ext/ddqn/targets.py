@@ -34,7 +34,7 @@ def legal_argmax(values: Tensor, legal: Tensor | None) -> Tensor:
     """
     if legal is not None:
         values = values.masked_fill(~legal, -torch.inf)
-    return values.argmax(dim=1)
+    return values.max(dim=1).indices  # for few actions about half the time of argmax
 
 
 def uniform_legal(legal: Tensor, generator: torch.Generator) -> Tensor:
@@ -74,7 +74,7 @@ def epsilon_greedy(
     coin, choice = noise[:, 0], noise[:, 1:]
     if legal is not None:
         choice = torch.where(legal, choice, -1.0)
-    return torch.where(coin < epsilon, choice.argmax(dim=1), legal_argmax(values, legal))
+    return torch.where(coin < epsilon, choice.max(dim=1).indices, legal_argmax(values, legal))
 
 
 def bootstrap_value(

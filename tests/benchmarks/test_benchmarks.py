@@ -22,7 +22,7 @@ SHORT = ["--repeats", "2", "--seconds", "0.001", "--threads", "1", "--devices", 
 class Clock:
     """A subject whose every parallel step takes a second of a clock that the test owns."""
 
-    games, device, threads, alive_points = 10, "cpu", 1, None
+    games, device, threads, figures = 10, "cpu", 1, {"played": 1.0}
 
     def __init__(self, clock, seconds=1.0, games=10):
         self.clock, self.seconds, self.games, self.closed = clock, seconds, games, False
@@ -51,6 +51,7 @@ def test_a_rate_is_moves_over_seconds(monkeypatch):
     assert found["slow"].warm_up_seconds == 1.0
     assert slow.calls[-3:] == [4] * 3
     assert quick.calls[-3:] == [32] * 3
+    assert found["slow"].figures == {"played": 1.0}
     assert not absent
     assert about["slow"] == {"device": "cpu", "threads": 1}
     assert slow.closed
@@ -129,6 +130,19 @@ def test_a_policy_is_asked_for_every_move():
     subject.model.q_net.register_forward_hook(lambda *_: calls.append(1))
     subject.steps(5)
     assert len(calls) == 5
+    subject.close()
+
+
+def test_training_says_what_is_neither_environment_nor_updates():
+    maker = dict(training.training_makers(3, 5, 64, "cpu", (1,)))["DDQN torch, 1"]
+    subject = maker()
+    assert subject.figures == {}
+    subject.steps(6)
+    for _ in range(3):
+        subject.steps(2)
+    ((_, six), (_, two)) = subject.shares.items()
+    assert (len(six), len(two)) == (1, 3)
+    assert 0 < min(two) <= subject.figures["collection_share"] == sorted(two)[1] <= max(two) < 1
     subject.close()
 
 

@@ -120,6 +120,24 @@ def test_both_doors_show_the_same_games() -> None:
     assert ended > 5
 
 
+class FinalOfAll(ToyVectorEnv):
+    final_obs_of_all_rows = True
+
+
+def test_final_observations_of_all_rows_are_taken_as_they_are() -> None:
+    """Only of the environment itself: a wrapper may have changed what is observed."""
+    plain, promised = TensorVecEnv(ToyVectorEnv(4)), TensorVecEnv(FinalOfAll(4))
+    wrapped = TensorVecEnv(VectorWrapper(FinalOfAll(4)))
+    final, now = torch.ones(4, 9), torch.zeros(4, 9)
+    ended = torch.tensor([True, False, False, True])
+    info = {"final_obs": final, "_final_obs": ended}
+    assert promised.reached(now, info) is final
+    assert promised.reached(now, {}) is now
+    for env in (plain, wrapped):
+        assert env.reached(now, info)[:, 0].tolist() == [1.0, 0.0, 0.0, 1.0]
+        assert env.reached(now, {}) is now
+
+
 def test_returned_arrays_are_the_callers_own() -> None:
     """An environment that reuses its memory, and a caller that writes into what it was given."""
 

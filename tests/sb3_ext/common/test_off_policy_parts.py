@@ -7,6 +7,7 @@ import math
 import pickle
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 import torch
@@ -14,6 +15,7 @@ from gymnasium import spaces
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList, EveryNTimesteps
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
+import resgym  # noqa: F401  registers the environments
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.common.callback_locals import LazyArray, LazyInfos
 from sb3_ext.common.legality import LegalActions, environment_masks
@@ -80,6 +82,23 @@ def test_legal_actions_prefer_the_observation_then_the_environment() -> None:
     assert seen.tolist() == [[False, True, False, True]]
     with pytest.raises(ValueError, match=r"the environment has no action_masks\(\)"):
         LegalActions(plain, action, DummyVecEnv([lambda: Unmasked()]), "environment")
+
+
+class AllLegal(ToyVectorEnv):
+    all_actions_legal = True
+
+
+def test_an_environment_whose_actions_are_all_legal_is_not_asked() -> None:
+    plain, action = toy_spaces()
+    env = TensorVecEnv(AllLegal(4))
+    assert LegalActions(plain, action, env).source == "none"
+    assert LegalActions(plain, action, env, "environment").source == "environment"
+    for env_id, source in (("HironakaHost", "none"), ("Hironaka", "environment")):
+        for made in (
+            TensorVecEnv(gymnasium.make_vec(f"resgym/{env_id}-v0", num_envs=2)),
+            DummyVecEnv([lambda env_id=env_id: gymnasium.make(f"resgym/{env_id}-v0")] * 2),
+        ):
+            assert LegalActions(plain, action, made).source == source
 
 
 class Unmasked(ToyEnv):

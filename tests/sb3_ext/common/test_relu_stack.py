@@ -9,6 +9,7 @@ import pytest
 import torch
 from torch import nn
 
+from sb3_ext.common import linear, relu_stack
 from sb3_ext.common.mlp import build_mlp
 from sb3_ext.common.relu_stack import ReluStack, stacked_layers
 
@@ -69,6 +70,44 @@ def test_new_weights_are_seen() -> None:
         module.get_parameter("1.bias").fill_(9.0)
         module.get_parameter("1.weight").fill_(0.0)
     assert stack(torch.ones(4, 5)).tolist() == [[9.0] * 3] * 4
+
+
+@pytest.mark.parametrize("widths", [[], [7], [16, 9], [256, 256]])
+def test_bfloat16_is_what_autocast_gives(widths: list[int]) -> None:
+    module = network(widths)
+    stack = stack_of(module)
+    for seed in range(3):
+        x = torch.randn((64, 5), generator=torch.Generator().manual_seed(seed))
+        with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+            expected = module(x).float()
+        found = stack.in_bfloat16(x)
+        assert found.dtype == torch.float32
+        assert torch.allclose(found, expected, rtol=1e-2, atol=1e-2)
+        assert not torch.equal(found, stack(x))  # it does round
+        with torch.no_grad():  # and sees new weights at the next call
+            for parameter in module.parameters():
+                parameter.mul_(1.5)
+
+
+def test_without_the_operator_bfloat16_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    stack = stack_of(network([256, 256]))
+    x = torch.randn((64, 5), generator=torch.Generator().manual_seed(0))
+    found = stack.in_bfloat16(x)
+    monkeypatch.setattr(linear, "_OPERATOR_OF_BFLOAT16", None)
+    assert torch.allclose(found, stack.in_bfloat16(x), rtol=1e-2, atol=1e-2)
+
+
+def test_bfloat16_is_faster_for_many_rows_where_the_processor_has_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stack = stack_of(network([256, 256]))
+    products = 5 * 256 + 256 * 256 + 256 * 3
+    least = -(-relu_stack.FASTER_FROM // products)
+    monkeypatch.setattr(relu_stack, "HAS_BFLOAT16", True)
+    assert not stack.is_faster_in_bfloat16(least - 1)
+    assert stack.is_faster_in_bfloat16(least)
+    monkeypatch.setattr(relu_stack, "HAS_BFLOAT16", False)
+    assert not stack.is_faster_in_bfloat16(least)
 
 
 def _replaced(module: nn.Module) -> nn.Module:

@@ -21,6 +21,7 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormalize
 
 from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.common import relu_stack
 from sb3_ext.ddqn import DDQN
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.ddqn.helpers import MaskedToy, NumpyToy, make_model, same, weights
@@ -132,6 +133,26 @@ def test_bfloat16_rollouts_choose_nearly_the_same_and_updates_stay_float32() -> 
     assert values.dtype == torch.float32
     chosen = values.gather(1, model._explore(observation, None)[:, None])[:, 0]
     assert (values.amax(dim=1) - chosen).max() < 0.05
+
+
+@pytest.mark.parametrize("has_it", [True, False])
+def test_rollouts_are_in_bfloat16_by_themselves_only_where_that_is_faster(
+    has_it: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = make_model(exploration_rate=0.0)
+    assert model.rollout_precision == "auto"
+    model.learn(200)
+    few, many = torch.rand(8, 9), torch.rand(512, 9)
+    weights_of_all = sum(p.numel() for p in model.q_net.parameters() if p.dim() == 2)
+    monkeypatch.setattr(relu_stack, "HAS_BFLOAT16", has_it)
+    monkeypatch.setattr(relu_stack, "FASTER_FROM", 512 * weights_of_all)
+    with torch.no_grad():
+        plain = model.q_net(few), model.q_net(many)
+    assert torch.equal(model._values_to_explore(few), plain[0])
+    found = model._values_to_explore(many)
+    assert found.dtype == torch.float32
+    assert torch.equal(found, plain[1]) is not has_it
+    assert torch.allclose(found, plain[1], atol=0.05)
 
 
 def test_same_seed_same_weights_another_seed_others() -> None:

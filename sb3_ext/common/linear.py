@@ -29,8 +29,8 @@ __all__ = [
     "MIN_PRODUCTS",
     "Linear",
     "linear",
+    "linear_in_bfloat16",
     "linear_into",
-    "relu_of_linear_bfloat16",
 ]
 
 MIN_PRODUCTS = 2**20
@@ -136,20 +136,22 @@ def linear_into(x: Tensor, weight: Tensor, bias: Tensor | None, out: Tensor) -> 
     return torch.addmm(bias, x, weight.t(), out=out)
 
 
-def relu_of_linear_bfloat16(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    """``relu(x @ weight.T + bias)`` of bfloat16 numbers on a CPU, without gradients.
+def linear_in_bfloat16(x: Tensor, weight: Tensor, bias: Tensor, relu: bool = False) -> Tensor:
+    """``x @ weight.T + bias`` of bfloat16 numbers on a CPU, without gradients.
 
     Args:
         x: [N, I].
         weight: [O, I].
         bias: [O].
+        relu: whether negative results become 0.
 
     Returns:
         [N, O].
     """
-    if _OPERATOR_OF_BFLOAT16 is None:
-        return functional.linear(x, weight, bias).relu_()
-    return _OPERATOR_OF_BFLOAT16(x, weight, bias, "relu", [], "")
+    if _OPERATOR_OF_BFLOAT16 is not None:
+        return _OPERATOR_OF_BFLOAT16(x, weight, bias, "relu" if relu else "none", [], "")
+    result = functional.linear(x, weight, bias)
+    return result.relu_() if relu else result
 
 
 class Linear(nn.Linear):

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from sb3_ext.common.linear import Linear, linear, linear_into, relu_of_linear_bfloat16
+from sb3_ext.common.linear import Linear, linear, linear_in_bfloat16, linear_into
 
 __all__ = [
     "FASTER_FROM",
@@ -103,11 +103,12 @@ class ReluStack:
                 self._rounded = [each.bfloat16() for each in weights]
             else:
                 torch._foreach_copy_(self._rounded, weights)
-            *hidden, weight, bias = self._rounded
             x = x.bfloat16()
-            for number in range(0, len(hidden), 2):
-                x = relu_of_linear_bfloat16(x, *hidden[number : number + 2])
-            return linear(x, weight, bias).float()
+            last = len(self._rounded) - 2
+            for number in range(0, last + 1, 2):
+                weight, bias = self._rounded[number : number + 2]
+                x = linear_in_bfloat16(x, weight, bias, relu=number < last)
+            return x.float()
 
     def backward(self, gradient: Tensor) -> Tensor:
         """Sets the gradients of all weights, for the last call with `keep`.

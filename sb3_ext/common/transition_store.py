@@ -35,6 +35,7 @@ class TransitionStore:
         self.num_rows = num_rows
         self.device = device
         self.fields: dict[str, Tensor] = {}
+        self._shapes = {name: (num_rows, *shape) for name, (shape, _) in layout.items()}
 
     @property
     def bytes_per_transition(self) -> int:
@@ -165,10 +166,10 @@ class TransitionStore:
                 )
 
     def _shaped(self, name: str, value: Tensor) -> Tensor:
-        need = (self.num_rows, *self.layout[name][0])
-        given = tuple(value.shape)
-        if given == need:
+        need = self._shapes[name]
+        if value.shape == need:
             return value
+        given = tuple(value.shape)
         # SB3 passes [N] where a space has the shape [N, 1], and the other way round.
         if given[:1] == need[:1] and _without_ones(given) == _without_ones(need):
             return value.reshape(need)

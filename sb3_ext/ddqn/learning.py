@@ -20,7 +20,7 @@ from sb3_ext.common.graphed import (
     prepare_optimizer,
 )
 from sb3_ext.common.off_policy import TensorOffPolicy
-from sb3_ext.common.optimizers import forget_tiny_moments
+from sb3_ext.common.optimizers import forget_tiny_moments, step_plainly
 from sb3_ext.ddqn import targets
 from sb3_ext.ddqn.extensions import UpdateExtension
 from sb3_ext.ddqn.stacked import StackedNetwork, stacked_network
@@ -78,9 +78,9 @@ class QLearning(TensorOffPolicy, DQN):
         """
         assert self.replay_buffer is not None
         optimizer = self.policy.optimizer
-        update = self._update_function()
         self._stacked = self._stacked_networks()
         try:
+            update = self._update_function()
             # The mode means nothing to plain layers, and to set it takes as long as a small one.
             with self.training_mode(self._stacked is None):
                 for _ in range(gradient_steps):
@@ -117,7 +117,7 @@ class QLearning(TensorOffPolicy, DQN):
                     self._update, self._update_depends_on, lambda: CudaGraph(self.device)
                 )
             return self._graphed
-        parameters = list(self.q_net.parameters())
+        parameters = None if self._stacked is not None else list(self.q_net.parameters())
         return lambda batch: self._update(batch, parameters)
 
     def _update(self, batch: Any, parameters: Sequence[Tensor] | None = None) -> Tensor:
@@ -125,9 +125,9 @@ class QLearning(TensorOffPolicy, DQN):
 
         On an accelerator nothing in here looks at a value, so that it can be captured.
         """
-        parameters = list(self.q_net.parameters()) if parameters is None else parameters
         if self._stacked is not None:
             return self._update_stacked(batch, self._stacked[0])
+        parameters = list(self.q_net.parameters()) if parameters is None else parameters
         terms = self._compute_loss(batch)
         for extension in self.extensions:
             extra = extension.extra_loss(self)
@@ -167,20 +167,13 @@ class QLearning(TensorOffPolicy, DQN):
         with torch.no_grad():
             target = self._compute_target(batch)
             values = online(batch.observations, keep=True)
-            predicted = values.gather(1, batch.actions)[:, 0]
-            error = predicted - target
-            losses, slope = targets.huber(error)
-            slope /= len(slope)
-            gradient = online.backward(
-                torch.zeros_like(values).scatter_(1, batch.actions, slope[:, None])
-            )
+            gradient, measured = targets.huber_step(values, batch.actions[:, 0], target)
+            gradient = online.backward(gradient)
             norm = float(torch.linalg.vector_norm(gradient))
             if norm + 1e-6 > self.max_grad_norm:
                 gradient *= self.max_grad_norm / (norm + 1e-6)
-            self.policy.optimizer.step()
-            error.abs_()
-            means = torch.stack((losses, predicted, target, error)).mean(1).tolist()
-            return torch.tensor([means[0], norm, *means[1:], float(error.max())])
+            step_plainly(self.policy.optimizer)
+            return torch.tensor([measured[0], norm, *measured[1:]])
 
     def _networks(self) -> tuple[Callable[[Any], Tensor], Callable[[Any], Tensor]]:
         """The online and the target network as updates call them, compiled if asked for."""
@@ -220,9 +213,15 @@ class QLearning(TensorOffPolicy, DQN):
             # In evaluation mode: the next observations must not enter BatchNorm's statistics.
             with self.training_mode(False):
                 online = online_net(next_obs)
-        next_value = targets.bootstrap_value(target_net(next_obs), legal, online)
         discounts = self.gamma if batch.discounts is None else batch.discounts[:, 0]
-        return targets.td_target(batch.rewards[:, 0], batch.dones[:, 0], discounts, next_value)
+        return targets.bootstrap_target(
+            batch.rewards[:, 0],
+            batch.dones[:, 0],
+            discounts,
+            target_net(next_obs),
+            legal,
+            online,
+        )
 
     def _measure(self, terms: LossTerms, norm: Tensor) -> Tensor:
         """What `MEASURED` names."""

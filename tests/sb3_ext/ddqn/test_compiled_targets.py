@@ -1,0 +1,156 @@
+"""The compiled functions of `targets` against the operations beside them, bit by bit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+
+from sb3_ext.ddqn import targets
+
+pytest.importorskip("numba")
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 2.5, math.inf, -math.inf, math.nan, 1e30, 1e-40]
+
+
+def both(call: Callable[[], Any], patch: pytest.MonkeyPatch) -> tuple[Any, Any]:
+    """What a call gives compiled, and by operations; fails if it was not compiled."""
+    used = []
+    compiled = targets._compiled()
+
+    def seen() -> Any:
+        used.append(1)
+        return compiled
+
+    with patch.context() as local:
+        local.setattr(targets, "_compiled", seen)
+        quick = call()
+        assert used
+        local.setattr(targets, "_compiled", lambda: None)
+        return quick, call()
+
+
+def bits(x: Tensor) -> list[int]:
+    """NaNs count as one."""
+    x = torch.where(x.isnan(), math.nan, x) if x.is_floating_point() else x
+    return x.flatten().view(torch.int32 if x.dtype == torch.float32 else x.dtype).tolist()
+
+
+def numbers(source: np.random.Generator, *shape: int, special: bool) -> Tensor:
+    x = source.normal(size=shape) * 2.0
+    if special:
+        x = np.where(source.random(shape) < 0.2, source.choice(SPECIAL, shape), x)
+    # Few values in one row, so that there are ties.
+    x = np.where(source.random(shape) < 0.3, np.round(x), x)
+    return torch.from_numpy(x.astype(np.float32))
+
+
+cases = given(
+    st.integers(0, 2**32 - 1), st.integers(1, 40), st.integers(1, 12), st.booleans(), st.booleans()
+)
+
+
+@cases
+@settings(deadline=None, max_examples=60)
+def test_choices(seed: int, rows: int, actions: int, masked: bool, special: bool) -> None:
+    source = np.random.default_rng(seed)
+    values = numbers(source, rows, actions, special=special)
+    legal = torch.from_numpy(source.random((rows, actions)) < 0.6) if masked else None
+    epsilon = float(source.choice([0.0, 0.1, 0.5, 1.0]))
+    with pytest.MonkeyPatch.context() as patch:
+        quick, plain = both(
+            lambda: targets.epsilon_greedy(
+                values, legal, epsilon, torch.Generator().manual_seed(seed)
+            ),
+            patch,
+        )
+    assert quick.dtype == torch.int64
+    assert quick.tolist() == plain.tolist()
+
+
+@cases
+@settings(deadline=None, max_examples=60)
+def test_targets(seed: int, rows: int, actions: int, masked: bool, special: bool) -> None:
+    source = np.random.default_rng(seed)
+    values = numbers(source, rows, actions, special=special)
+    online = numbers(source, rows, actions, special=special) if seed % 2 else None
+    legal = torch.from_numpy(source.random((rows, actions)) < 0.5) if masked else None
+    rewards = numbers(source, rows, 1, special=False)[:, 0]
+    dones = torch.from_numpy((source.random(rows) < 0.3).astype(np.float32))
+    discounts: Any = 0.97
+    if seed % 3:
+        discounts = torch.from_numpy(source.random(rows).astype(np.float32))
+    with pytest.MonkeyPatch.context() as patch:
+        quick, plain = both(
+            lambda: targets.bootstrap_target(rewards, dones, discounts, values, legal, online),
+            patch,
+        )
+    assert bits(quick) == bits(plain)
+
+
+@cases
+@settings(deadline=None, max_examples=60)
+def test_huber_steps(seed: int, rows: int, actions: int, last: bool, special: bool) -> None:
+    source = np.random.default_rng(seed)
+    values = numbers(source, rows, actions, special=special)
+    taken = torch.from_numpy(source.integers(actions, size=rows))
+    if last:
+        taken[:] = actions - 1
+    target = numbers(source, rows, 1, special=special)[:, 0]
+    with pytest.MonkeyPatch.context() as patch:
+        quick, plain = both(lambda: targets.huber_step(values, taken, target), patch)
+    assert bits(quick[0]) == bits(plain[0])
+    assert [math.isfinite(x) for x in quick[1]] == [math.isfinite(x) for x in plain[1]]
+    if all(map(math.isfinite, plain[1])):
+        assert quick[1] == pytest.approx(plain[1], rel=1e-4, abs=1e-5)
+
+
+def test_huber_step_is_the_gradient_of_the_loss() -> None:
+    values = torch.tensor([[0.0, 0.5], [3.0, 9.0], [-2.0, 1.0]], requires_grad=True)
+    actions, target = torch.tensor([1, 0, 0]), torch.tensor([0.0, 1.0, 1.0])
+    loss = targets.huber_loss(values.gather(1, actions[:, None])[:, 0], target)
+    loss.backward()
+    gradient, (mean, predicted, aimed, error, largest) = targets.huber_step(
+        values.detach(), actions, target
+    )
+    assert torch.equal(gradient, values.grad)  # type: ignore[arg-type]
+    assert mean == pytest.approx(loss.item()) == pytest.approx((0.125 + 1.5 + 2.5) / 3)
+    assert predicted == pytest.approx(0.5)
+    assert aimed == pytest.approx(2 / 3)
+    assert error == pytest.approx(5.5 / 3)
+    assert largest == 3.0
+
+
+def test_a_coin_of_exactly_epsilon_is_no_exploration(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Epsilon is rounded to float32 in both, and the comparison is strict."""
+    coins = torch.tensor([0.1, math.nextafter(0.1, 0)], dtype=torch.float64).float()
+    below = torch.nextafter(torch.tensor(0.1), torch.tensor(0.0))
+    noise = torch.stack([torch.stack([coins[0], below]), torch.tensor([0.9, 0.9])], 1)
+    noise = torch.cat([noise, torch.tensor([[0.1], [0.1]])], 1)
+    monkeypatch.setattr(targets.torch, "rand", lambda *_, **__: noise)
+    values = torch.tensor([[0.0, 1.0], [0.0, 1.0]])
+    quick, plain = both(
+        lambda: targets.epsilon_greedy(values, None, 0.1, torch.Generator()), monkeypatch
+    )
+    assert quick.tolist() == plain.tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        torch.zeros(3, 4, dtype=torch.float64),
+        torch.zeros(4, 3).t(),
+        torch.zeros(3, 8)[:, ::2],
+        torch.zeros(3, 4, device="meta"),
+    ],
+)
+def test_other_tensors_take_the_operations(given: Tensor) -> None:
+    assert targets._compiled_for(torch.zeros(3, 4)) is not None
+    assert targets._compiled_for(torch.zeros(3, 4), None, given) is None

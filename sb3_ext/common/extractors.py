@@ -67,7 +67,7 @@ class FlattenExtractor(BaseFeaturesExtractor):
             keys = ()
         if any(isinstance(part, spaces.Dict) for part in parts):
             raise ValueError(f"a Dict inside a Dict cannot be flattened: {observation_space}")
-        size = sum(get_flattened_obs_dim(part) for part in parts)
+        size = sum(int(get_flattened_obs_dim(part)) for part in parts)
         network = build_mlp(size, net_arch, activation=activation)
         super().__init__(observation_space, network.output_dim)
         self.keys = keys

@@ -18,6 +18,7 @@ COMMANDS = {
     "generate": "sb3_ext.teach.generate",
     "robust": "sb3_ext.teach.robust",
     "run": "sb3_ext.teach.everything",
+    "ship": "sb3_ext.teach.ship",
     "train": "sb3_ext.teach.train",
 }
 """Name of a command -> its module."""

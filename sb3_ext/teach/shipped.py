@@ -1,8 +1,8 @@
 """The hosts that come with the package, known to `resgym` as ``taught`` and ``robust``.
 
 ``taught_host.safetensors`` and ``robust_host.safetensors`` beside this file hold the weights of the
-online network and, as metadata, what the policy is made of. `write_shipped` makes such a file
-from a trained model.
+online network and, as metadata, what the policy is made of. `python -m sb3_ext.teach ship` makes
+such a file from a trained model.
 """
 
 from __future__ import annotations

@@ -63,6 +63,12 @@ def test_flatten_with_layers():
     assert all(parameter.grad is not None for parameter in extractor.parameters())
 
 
+def test_flatten_discrete_entries_as_one_hot_vectors():
+    assert FlattenExtractor(spaces.MultiDiscrete([3, 4])).features_dim == 7
+    both = spaces.Dict(a=spaces.Discrete(5), b=spaces.MultiDiscrete([2, 2]))
+    assert FlattenExtractor(both, net_arch=[6]).network[0].in_features == 9
+
+
 def test_flatten_refuses_dicts_inside():
     with pytest.raises(ValueError, match="Dict inside a Dict"):
         FlattenExtractor(spaces.Dict(a=spaces.Dict(b=box())))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 import torch
+from safetensors import safe_open
 
 import resgym
 from resgym.game.rng import RowRandom
 from resgym.game.state import state_from_points
 from resgym.players import check_player, make_host
 from sb3_ext.teach import shipped
+from sb3_ext.teach.cli import main
 from sb3_ext.teach.measures import worst_case_depths
 from sb3_ext.teach.shipped import ROBUST, SHIPPED, RobustHost, TaughtHost, write_shipped
 from tests.sb3_ext.teach.test_pretraining import make_model
@@ -63,6 +65,33 @@ def test_a_model_is_written_and_read_back(tmp_path):
     with pytest.raises(ValueError, match="a host's in three axes"):
         write_shipped(make_model("agent").policy, tmp_path / "agent.safetensors")
     assert [p.name for p in tmp_path.iterdir()] == ["host.safetensors"]
+
+
+def test_the_command_writes_a_saved_host(tmp_path, capsys):
+    model = make_model()
+    model.save(tmp_path / "model.zip")
+    file = tmp_path / "host.safetensors"
+    given = ["ship", str(tmp_path / "model.zip"), "--out", str(file), "--origin", "a test"]
+    assert main(given) == 0
+    assert f"{file.stat().st_size:,} bytes" in capsys.readouterr().out
+    policy = shipped._policy.__wrapped__(torch.device("cpu"), file)
+    observation = torch.rand(5, 20, 3)
+    assert torch.equal(policy.q_net(observation), model.q_net(observation))
+    with safe_open(file, "pt") as content:
+        assert content.metadata()["from"] == "a test"
+        assert content.metadata()["made by"].startswith("python -m sb3_ext.teach ship")
+    before = file.read_bytes()
+    make_model("agent").save(tmp_path / "agent.zip")
+    for model_given, out, words in (
+        ("model.zip", tmp_path / "host.pt", "out must end in .safetensors"),
+        ("model.zip", tmp_path / "none" / "host.safetensors", "there is no folder"),
+        ("agent.zip", file, "a host's in three axes"),
+        ("nothing.zip", file, "nothing.zip"),
+    ):
+        assert main(["ship", str(tmp_path / model_given), "--out", str(out)]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert words in line
+    assert file.read_bytes() == before
 
 
 # ------------------------------------------------------------------------------------- robust

@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 from pathlib import Path
 
+import numpy as np
 import pytest
 import rl_zoo3
 import torch
@@ -47,6 +48,19 @@ def train(tmp_path: Path, algorithm: str, env_id: str, *more: str) -> int:
 
 def run_folder(tmp_path: Path, algorithm: str, env_id: str) -> Path:
     return tmp_path / algorithm / f"{env_id.replace('/', '-')}_1"
+
+
+@pytest.mark.parametrize("algorithm", ["ddqn", "ppo_mask"])
+def test_the_command_evaluates_in_many_games_at_once(tmp_path: Path, algorithm: str) -> None:
+    arguments = ["--algo", algorithm, "--env", AGENT, "-n", "160", "-f", str(tmp_path)]
+    arguments += ["--eval-freq", "80", "--verbose", "0", "-params", *SMALL[algorithm]]
+    assert train_main(arguments) == 0
+    results = np.load(run_folder(tmp_path, algorithm, AGENT) / "evaluations.npz")["results"]
+    assert results.shape[1] == 200
+    assert len(np.unique(results)) > 1
+    assert train_main([*arguments, "--eval-episodes", "3", "--n-eval-envs", "1"]) == 0
+    folder = tmp_path / algorithm / f"{AGENT.replace('/', '-')}_2"
+    assert np.load(folder / "evaluations.npz")["results"].shape[1] == 3
 
 
 @pytest.mark.parametrize("env_id", [HOST, AGENT])

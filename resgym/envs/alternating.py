@@ -88,7 +88,6 @@ class AlternatingPlayers(TensorVectorEnv):
             output=env.output,
             render_mode=env.render_mode,
         )
-        self.all_actions_legal = seat == "host"
         self.set_opponent("random" if opponent is None else opponent)
 
     # Opponents.
@@ -200,6 +199,13 @@ class AlternatingPlayers(TensorVectorEnv):
         return choice
 
     # The move.
+
+    @property
+    def all_actions_legal(self) -> bool:
+        """True for the host, whose sets are all legal."""
+        own, mine = type(self), AlternatingPlayers
+        unchanged = own._legal is mine._legal and own.action_masks is mine.action_masks
+        return self.seat == "host" and unchanged
 
     def _legal(self) -> Tensor:
         if self.seat == "host":

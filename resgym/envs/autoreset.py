@@ -79,14 +79,7 @@ class TensorVectorEnv(Holder, VectorEnv):
         table: the games.
         num_envs: N.
         device: where results live when ``output`` is ``torch``.
-        all_actions_legal: every action is legal in every position, so that nobody needs
-            `action_masks`.
-        final_obs_of_all_rows: where a step has ``final_obs``, the rows that go on have their
-            observation in it; so it is what the actions of all rows led to.
     """
-
-    all_actions_legal: bool = False
-    final_obs_of_all_rows: bool = True
 
     # As Gymnasium declares it: each instance has its own, with its autoreset mode.
     metadata: dict[str, Any] = {  # noqa: RUF012
@@ -136,6 +129,21 @@ class TensorVectorEnv(Holder, VectorEnv):
         self._return = torch.zeros(self.num_envs, device=self.device)
         self._length = torch.zeros(self.num_envs, dtype=torch.int64, device=self.device)
         self._ended = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
+
+    # What learners may leave out. A subclass that does it another way takes the promise back.
+
+    @property
+    def all_actions_legal(self) -> bool:
+        """Whether every action is legal in every position: nobody needs `action_masks` then."""
+        return False
+
+    @property
+    def final_obs_of_all_rows(self) -> bool:
+        """Whether rows that go on have their observation in ``final_obs``, where a step has it.
+
+        So it is what the actions of all rows led to.
+        """
+        return type(self).step is TensorVectorEnv.step
 
     # What a subclass provides.
 

@@ -93,11 +93,6 @@ class _SingleEnv(gymnasium.Env[Any, Any]):
     def _legal_now(self) -> np.ndarray | None:
         return self.action_masks() if self.vector_env.started else None
 
-    @property
-    def all_actions_legal(self) -> bool:
-        """Whether every action is legal in every position."""
-        return self.vector_env.all_actions_legal
-
     def action_masks(self) -> np.ndarray:
         """Bool [A], True = legal."""
         return np.asarray(self.vector_env.action_masks()[0])

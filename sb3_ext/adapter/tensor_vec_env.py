@@ -167,10 +167,20 @@ class TensorVecEnv(VecEnv):
         As `reached_observation`, at no cost where `final_obs` of the environment says it of all
         rows (its attribute `final_obs_of_all_rows`).
         """
-        # Not looked for inside wrappers: they may have changed the observations since.
-        if "final_obs" in info and getattr(self.venv, "final_obs_of_all_rows", False):
+        own_step = type(self).step_tensors is TensorVecEnv.step_tensors
+        if "final_obs" in info and own_step and self._promises("final_obs_of_all_rows"):
             return info["final_obs"]  # type: ignore[no-any-return]
         return reached_observation(observation, info)
+
+    @property
+    def all_actions_legal(self) -> bool:
+        """Whether the environment says that every action is legal in every position."""
+        own_masks = type(self).action_masks_tensor is TensorVecEnv.action_masks_tensor
+        return own_masks and self._promises("all_actions_legal")
+
+    def _promises(self, name: str) -> bool:
+        """What the environment itself says: a wrapper may have changed what it is about."""
+        return hasattr(type(self.venv), name) and bool(getattr(self.venv, name))
 
     def action_masks_tensor(self) -> Tensor:
         """Legal actions of the current observation, `[N, A]` bool, True = legal.

@@ -61,8 +61,8 @@ class LegalActions:
         action_space: `Discrete(A)` of one row.
         env: The environment, or None where only the observation can be asked.
         source: `"observation"`, `"environment"`, `"none"`, or `"auto"`: the first of
-            these that can tell. An environment whose attribute `all_actions_legal` is True has
-            nothing to tell.
+            these that can tell. A `TensorVecEnv` whose `all_actions_legal` is True has nothing to
+            tell.
 
     Attributes:
         key: Entry of the observation that is the mask, or None.
@@ -93,8 +93,9 @@ class LegalActions:
             self.key = None
         if source in ("auto", "environment") and env is not None:
             can_tell = env.has_attr("action_masks")
-            if source == "auto" and env.has_attr("all_actions_legal"):
-                can_tell = can_tell and not all(env.get_attr("all_actions_legal"))
+            # Looked up on the class: a wrapper around it may have masks of its own.
+            if source == "auto" and hasattr(type(env), "all_actions_legal"):
+                can_tell = can_tell and not env.all_actions_legal  # type: ignore[attr-defined]
             if source == "environment" and not can_tell:
                 raise ValueError(
                     "mask_source: got 'environment', but the environment has no action_masks()"

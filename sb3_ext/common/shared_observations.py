@@ -182,6 +182,7 @@ class SharedObservationStore(TransitionStore):
         if num_slots == 0:
             self.clear()
             return
+        fields = self._without_needless_masks(fields)
         beside = {f"{kind}_{name}" for kind in ("final", "newest") for name in self.shared}
         if fields.keys() != self.stored.keys() | beside:
             need = sorted(self.stored.keys() | beside)

@@ -145,12 +145,20 @@ class TransitionStore:
         """
         if num_slots == 0:
             return
+        fields = self._without_needless_masks(fields)
         if fields.keys() != self.layout.keys():
             raise ValueError(f"replay buffer: got {sorted(fields)}, need {sorted(self.layout)}")
         self._check_shapes(fields, num_slots)
         self.allocate()
         for name, value in fields.items():
             self.fields[name][:num_slots].copy_(value)
+
+    def _without_needless_masks(self, fields: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        """The fields without a mask that is not kept here, if it forbids nothing."""
+        masks = fields.get("next_legal")
+        if masks is None or "next_legal" in self.layout or not bool(masks.all()):
+            return fields
+        return {name: value for name, value in fields.items() if name != "next_legal"}
 
     def _slots(self, name: str) -> int:
         """Slots that are allocated for a field."""

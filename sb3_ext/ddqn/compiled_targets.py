@@ -10,7 +10,10 @@ import numpy as np
 
 from resgym.kernels.compiled import compiled, inlined
 
-__all__ = ["bootstrap_targets", "choose", "huber_step"]
+__all__ = ["NO_SUCH_ACTION", "bootstrap_targets", "choose", "huber_step"]
+
+NO_SUCH_ACTION = -1.0
+"""What `huber_step` gives instead of a loss, which is never below 0."""
 
 _ZERO, _HALF, _ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
 
@@ -97,7 +100,8 @@ def huber_step(values, actions, targets, gradient):  # type: ignore[no-untyped-d
         gradient: float32 [B, A], written.
 
     Returns:
-        Means of loss, predicted value, target and absolute error, and the largest such error.
+        Means of loss, predicted value, target and absolute error, and the largest such error;
+        first `NO_SUCH_ACTION` where an action is none.
     """
     rows = values.shape[0]
     loss = predicted_sum = target_sum = error_sum = 0.0
@@ -105,6 +109,8 @@ def huber_step(values, actions, targets, gradient):  # type: ignore[no-untyped-d
     for row in range(rows):
         for action in range(values.shape[1]):
             gradient[row, action] = _ZERO
+        if not 0 <= actions[row] < values.shape[1]:
+            return NO_SUCH_ACTION, 0.0, 0.0, 0.0, largest
         predicted = values[row, actions[row]]
         error = predicted - targets[row]
         slope = min(max(error, -_ONE), _ONE)

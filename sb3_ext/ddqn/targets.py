@@ -36,7 +36,7 @@ def _compiled() -> Any:
     """The compiled functions, or None without numba."""
     try:
         from sb3_ext.ddqn import compiled_targets
-    except ImportError:
+    except (ImportError, OSError):  # not installed, or a part of it that cannot be loaded
         return None
     return compiled_targets
 
@@ -49,6 +49,11 @@ def _compiled_for(*given: Tensor | None) -> Any:
         ):
             return None
     return None if torch.compiler.is_compiling() else _compiled()
+
+
+def _fit(shape: torch.Size, *given: Tensor | None) -> bool:
+    """Whether all have this shape: compiled code does not look where its arrays end."""
+    return all(each is None or each.shape == shape for each in given)
 
 
 def _mask_of(legal: Tensor | None, actions: int) -> np.ndarray:
@@ -106,7 +111,7 @@ def epsilon_greedy(
     rows, actions = values.shape
     noise = torch.rand((rows, actions + 1), generator=generator, device=values.device)
     quick = _compiled_for(values, noise)
-    if quick is not None:
+    if quick is not None and _fit(values.shape, legal):
         chosen = torch.empty(rows, dtype=torch.int64)
         quick.choose(
             values.detach().numpy(),
@@ -177,7 +182,8 @@ def bootstrap_target(
     """`td_target` of `bootstrap_value`: targets `[B]`; the arguments are theirs."""
     gamma = discounts if isinstance(discounts, Tensor) else None
     quick = _compiled_for(rewards, dones, gamma, next_values, next_online)
-    if quick is None:
+    fit = _fit(next_values.shape, next_legal, next_online)
+    if quick is None or not fit or not _fit(next_values.shape[:1], rewards, dones, gamma):
         value = bootstrap_value(next_values, next_legal, next_online)
         return td_target(rewards, dones, discounts, value)
     result = torch.empty(len(rewards))
@@ -212,7 +218,7 @@ def huber_step(values: Tensor, actions: Tensor, target: Tensor) -> tuple[Tensor,
         target and absolute error, and the largest absolute error.
     """
     quick = _compiled_for(values, target)
-    if quick is not None:
+    if quick is not None and _fit(values.shape[:1], actions, target) and len(values):
         gradient = torch.empty_like(values)
         means = quick.huber_step(
             values.detach().numpy(),
@@ -220,7 +226,8 @@ def huber_step(values: Tensor, actions: Tensor, target: Tensor) -> tuple[Tensor,
             target.numpy(),
             gradient.numpy(),
         )
-        return gradient, [*means]
+        if means[0] != quick.NO_SUCH_ACTION:
+            return gradient, [*means]
     predicted = values.gather(1, actions[:, None])[:, 0]
     error = predicted - target
     slope = error.clamp(-1.0, 1.0)

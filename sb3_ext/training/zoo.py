@@ -194,6 +194,18 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
             self.eval_env_kwargs = self.env_kwargs
         return result
 
+    def _check_evaluations(self, model: Any) -> None:
+        """Finds now what would end the run at its first evaluation."""
+        legal_actions, env = getattr(model, "legal_actions", None), model.get_env()
+        if self.eval_freq <= 0 or getattr(legal_actions, "source", "") != "environment":
+            return
+        if env.has_attr("invalid_action") and env.get_attr("invalid_action")[0] == "error":
+            raise ValueError(
+                f"eval-freq: must be -1 for {self.env_name.gym_id}, or its env_kwargs"
+                " invalid_action another than 'error': only the environment knows its legal"
+                " actions, and evaluations do not ask it"
+            )
+
     def setup_experiment(self) -> Any:
         """Builds environment and model; attaches schedules and checkpoints."""
         if self.options.resume is not None:
@@ -201,6 +213,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         result = super().setup_experiment()
         if result is not None:
             model: Any = result[0]
+            self._check_evaluations(model)
             if self._schedules:
                 bind_schedules(model, total_timesteps=self.n_timesteps, **self._schedules)
             self.callbacks += self.options.callbacks(model, Path(self.save_path))

@@ -119,7 +119,10 @@ def _run(args: argparse.Namespace, command: Sequence[str]) -> int:
     finally:
         output.close()
         trainer.close()
-    print(_report(trainer, trainer.history[-1]))
+    if trainer.history:
+        print(_report(trainer, trainer.history[-1]))
+    if steps and trainer.stopped:
+        print(f"\nstopped after step {trainer.total_steps}; --resume {out} goes on from there")
     print(f"\nresults are in {out}")
     return 0
 

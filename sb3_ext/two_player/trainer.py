@@ -87,7 +87,7 @@ class HostAgentTrainer(TwoPlayers):
         *,
         callback: Callback | None = None,
         progress: bool = False,
-    ) -> Evaluation:
+    ) -> Evaluation | None:
         """Makes steps, then measures the players.
 
         Args:
@@ -100,7 +100,8 @@ class HostAgentTrainer(TwoPlayers):
             progress: show a progress bar, if tqdm is installed.
 
         Returns:
-            The measurement at the end.
+            The measurement at the end. After `request_stop`, when none is made, the last one; None
+            if there was none.
 
         Raises:
             ValueError: a role that does not learn, or that is frozen.
@@ -126,14 +127,24 @@ class HostAgentTrainer(TwoPlayers):
                 self._checkpoint_if_due()
                 if self._stop_requested or not wants_more:
                     break
-            if not self.history or self.history[-1].step != self.total_steps:
+            measured = bool(self.history) and self.history[-1].step == self.total_steps
+            if not measured and not self._stop_requested:
                 self.evaluate()
         self._save_results()
-        return self.history[-1]
+        return self.history[-1] if self.history else None
 
     def request_stop(self) -> None:
-        """Let `train` end after the step in progress; may be called from a signal handler."""
+        """Let `train` end after the step in progress; may be called from a signal handler.
+
+        The state is saved at once, and the players are not measured: a run that goes on from there
+        measures them when the run that was not interrupted does.
+        """
         self._stop_requested = True
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the last `train` was asked to stop."""
+        return self._stop_requested
 
     def request_checkpoint(self) -> None:
         """Write a checkpoint after the step in progress; may be called from a signal handler."""
@@ -232,7 +243,7 @@ class HostAgentTrainer(TwoPlayers):
         self.output.add_summary(
             {
                 "best_scores": self.measures.best_scores,
-                "last": self.history[-1].to_dict(),
+                "last": self.history[-1].to_dict() if self.history else None,
                 "measure": self.game.measure,
                 "seconds": self.seconds,
             }

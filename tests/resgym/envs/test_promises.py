@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import gymnasium
 import numpy as np
 import pytest
 import torch
-from gymnasium.vector import VectorEnv
 
-import resgym  # noqa: F401  registers the environments
+from resgym.envs.alternating import AlternatingPlayers
+from resgym.envs.two_player import HironakaVectorEnv
 from tests.resgym.backends import every_backend
 from tests.resgym.envs.helpers import (
     AGENT,
@@ -26,15 +25,10 @@ from tests.resgym.envs.helpers import (
 )
 
 
-def promised(env: VectorEnv) -> Any:
-    return env.unwrapped
-
-
 @pytest.mark.parametrize(("env_id", "expected"), [(HOST, True), (AGENT, False), (BOTH, False)])
 def test_all_actions_are_legal_where_it_is_said(env_id: str, expected: bool) -> None:
     env = make_vec(env_id, 6, **SHORT)
-    assert promised(env).all_actions_legal is expected
-    assert promised(gymnasium.make(env_id)).all_actions_legal is expected
+    assert env.unwrapped.all_actions_legal is expected
     env.reset(seed=1)
     seen = []
     for step in range(12):
@@ -55,7 +49,7 @@ def test_final_observations_are_those_of_all_rows(env_id: str, opponent: Any, ba
     """In the rows that go on they are the observation, bit by bit, and not in those that ended."""
     given = {} if opponent is None or env_id == BOTH else {"opponent": opponent}
     env = make_vec(env_id, 8, backend=backend, **SHORT, **given)
-    assert promised(env).final_obs_of_all_rows
+    assert env.unwrapped.final_obs_of_all_rows
     env.reset(seed=3)
     went_on = ended = 0
     for step in range(25):
@@ -71,3 +65,33 @@ def test_final_observations_are_those_of_all_rows(env_id: str, opponent: Any, ba
             went_on += not done
     assert ended > 10
     assert went_on > 10
+
+
+class OtherMasks(AlternatingPlayers):
+    def action_masks(self) -> Any:
+        masks = super().action_masks()
+        masks[:, -1] = False
+        return masks
+
+
+class OtherLegal(AlternatingPlayers):
+    def _legal(self) -> torch.Tensor:
+        return super()._legal() & False
+
+
+class OtherStep(AlternatingPlayers):
+    def step(self, actions: Any) -> Any:
+        observation, *rest = super().step(actions)
+        return observation * 2, *rest
+
+
+def test_a_subclass_that_does_it_another_way_promises_nothing() -> None:
+    def made(kind: type[AlternatingPlayers]) -> AlternatingPlayers:
+        return kind(HironakaVectorEnv(2), "host")
+
+    assert made(AlternatingPlayers).all_actions_legal
+    assert not made(OtherMasks).all_actions_legal
+    assert not made(OtherLegal).all_actions_legal
+    assert made(OtherMasks).final_obs_of_all_rows
+    assert not made(OtherStep).final_obs_of_all_rows
+    assert made(OtherStep).all_actions_legal

@@ -124,16 +124,28 @@ class FinalOfAll(ToyVectorEnv):
     final_obs_of_all_rows = True
 
 
+class HandsOn(VectorWrapper):
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.env, name)
+
+
+class OwnStep(TensorVecEnv):
+    def step_tensors(self, actions: Any) -> Any:
+        return super().step_tensors(actions)
+
+
 def test_final_observations_of_all_rows_are_taken_as_they_are() -> None:
     """Only of the environment itself: a wrapper may have changed what is observed."""
     plain, promised = TensorVecEnv(ToyVectorEnv(4)), TensorVecEnv(FinalOfAll(4))
     wrapped = TensorVecEnv(VectorWrapper(FinalOfAll(4)))
+    forwarding = TensorVecEnv(HandsOn(FinalOfAll(4)))
+    stepping = OwnStep(FinalOfAll(4))
     final, now = torch.ones(4, 9), torch.zeros(4, 9)
     ended = torch.tensor([True, False, False, True])
     info = {"final_obs": final, "_final_obs": ended}
     assert promised.reached(now, info) is final
     assert promised.reached(now, {}) is now
-    for env in (plain, wrapped):
+    for env in (plain, wrapped, forwarding, stepping):
         assert env.reached(now, info)[:, 0].tolist() == [1.0, 0.0, 0.0, 1.0]
         assert env.reached(now, {}) is now
 

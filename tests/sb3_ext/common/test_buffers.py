@@ -625,6 +625,20 @@ def test_loading_what_does_not_fit_is_refused_and_changes_nothing() -> None:
     assert pickle.dumps(buffer) == before
 
 
+@pytest.mark.parametrize("shared", [False, True])
+def test_masks_that_forbid_nothing_are_loaded_without(shared: bool) -> None:
+    """As were stored for environments that now say that all their actions are legal."""
+    tensors, counters = filled(steps=4, optimize_memory_usage=shared).state_dict()
+    masks = torch.ones((4, 3, 300), dtype=torch.bool)
+    buffer = filled(steps=1, optimize_memory_usage=shared)
+    buffer.load_state_dict(tensors | {"next_legal": masks}, counters)
+    expected = filled(steps=4, optimize_memory_usage=shared)
+    assert_same_samples(buffer.sample(20), expected.sample(20))
+    masks[2, 1, 7] = False
+    with pytest.raises(ValueError, match="next_legal"):
+        buffer.load_state_dict(tensors | {"next_legal": masks}, counters)
+
+
 def test_sb3_saves_and_loads_it(tmp_path: Path) -> None:
     def model() -> DQN:
         return DQN(

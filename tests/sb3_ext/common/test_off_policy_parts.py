@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 from gymnasium import spaces
+from gymnasium.vector import VectorWrapper
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList, EveryNTimesteps
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
@@ -88,17 +89,54 @@ class AllLegal(ToyVectorEnv):
     all_actions_legal = True
 
 
+class OnlySome(VectorWrapper):
+    """A wrapper with masks of its own, which hands everything else on."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.env, name)
+
+    def action_masks(self) -> torch.Tensor:
+        masks = self.env.get_wrapper_attr("action_masks")()
+        masks[:, -1] = False
+        return masks
+
+
+class OwnMasks(TensorVecEnv):
+    def action_masks_tensor(self) -> torch.Tensor:
+        return super().action_masks_tensor()
+
+
+class OnlySomeSingle(gymnasium.Wrapper):
+    def action_masks(self) -> np.ndarray:
+        return np.array([True, True, True, False])
+
+
 def test_an_environment_whose_actions_are_all_legal_is_not_asked() -> None:
     plain, action = toy_spaces()
-    env = TensorVecEnv(AllLegal(4))
-    assert LegalActions(plain, action, env).source == "none"
-    assert LegalActions(plain, action, env, "environment").source == "environment"
-    for env_id, source in (("HironakaHost", "none"), ("Hironaka", "environment")):
-        for made in (
-            TensorVecEnv(gymnasium.make_vec(f"resgym/{env_id}-v0", num_envs=2)),
-            DummyVecEnv([lambda env_id=env_id: gymnasium.make(f"resgym/{env_id}-v0")] * 2),
-        ):
-            assert LegalActions(plain, action, made).source == source
+
+    def source(env: Any, wanted: str = "auto") -> str:
+        return LegalActions(plain, action, env, wanted).source
+
+    assert source(TensorVecEnv(AllLegal(4))) == "none"
+    assert source(TensorVecEnv(AllLegal(4)), "environment") == "environment"
+    host = gymnasium.make_vec("resgym/HironakaHost-v0", num_envs=2)
+    assert source(TensorVecEnv(host)) == "none"
+    both = gymnasium.make_vec("resgym/Hironaka-v0", num_envs=2)
+    assert source(TensorVecEnv(both)) == "environment"
+
+
+def test_a_wrapper_or_subclass_with_masks_of_its_own_is_asked() -> None:
+    plain, action = toy_spaces()
+    host = gymnasium.make_vec("resgym/HironakaHost-v0", num_envs=2)
+    for env in (
+        TensorVecEnv(OnlySome(host)),
+        TensorVecEnv(OnlySome(AllLegal(2))),
+        TensorVecEnv(VectorWrapper(host)),
+        OwnMasks(host),
+        VecMonitor(TensorVecEnv(host)),
+        DummyVecEnv([lambda: OnlySomeSingle(gymnasium.make("resgym/HironakaHost-v0"))]),
+    ):
+        assert LegalActions(plain, action, env).source == "environment", env
 
 
 class Unmasked(ToyEnv):

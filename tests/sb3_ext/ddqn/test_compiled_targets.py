@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import math
 from collections.abc import Callable
 from typing import Any
@@ -154,3 +155,45 @@ def test_a_coin_of_exactly_epsilon_is_no_exploration(monkeypatch: pytest.MonkeyP
 def test_other_tensors_take_the_operations(given: Tensor) -> None:
     assert targets._compiled_for(torch.zeros(3, 4)) is not None
     assert targets._compiled_for(torch.zeros(3, 4), None, given) is None
+
+
+def test_what_does_not_fit_is_left_to_the_operations() -> None:
+    """They broadcast or raise; compiled code would read and write beside its arrays."""
+    values, source = torch.zeros(64, 3), torch.Generator()
+    only_first = torch.tensor([[True, False, False]])
+    for mask in (only_first, only_first[0]):
+        assert targets.epsilon_greedy(values, mask, 1.0, source).tolist() == [0] * 64
+    with pytest.raises(RuntimeError):
+        targets.epsilon_greedy(values, torch.ones(63, 3, dtype=torch.bool), 1.0, source)
+    for action in (3, -1, 10**6):
+        actions = torch.zeros(64, dtype=torch.int64)
+        actions[5] = action
+        with pytest.raises((RuntimeError, IndexError)):
+            targets.huber_step(values, actions, torch.zeros(64))
+    with pytest.raises(RuntimeError):
+        targets.huber_step(values, torch.zeros(64, dtype=torch.int64), torch.zeros(63))
+    ones = torch.ones(64)
+    assert (
+        targets.bootstrap_target(ones, ones * 0, ones[:1] * 0.5, values + 2).tolist() == [2.0] * 64
+    )
+    for wrong in (
+        lambda: targets.bootstrap_target(ones[:63], ones, 0.9, values),
+        lambda: targets.bootstrap_target(ones, ones, 0.9, values, torch.ones(64, 2).bool()),
+        lambda: targets.bootstrap_target(ones, ones, 0.9, values, None, values[:9]),
+    ):
+        with pytest.raises((RuntimeError, IndexError)):
+            wrong()
+
+
+@pytest.mark.parametrize("error", [ImportError, OSError])
+def test_a_numba_that_cannot_be_loaded_is_no_numba(
+    error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(name: str, *rest: Any) -> Any:
+        if name == "sb3_ext.ddqn" and "compiled_targets" in (rest[2] or ()):
+            raise error("no library")
+        return original(name, *rest)
+
+    original = builtins.__import__
+    monkeypatch.setattr(builtins, "__import__", failing)
+    assert targets._compiled.__wrapped__() is None

@@ -63,6 +63,19 @@ def test_the_command_evaluates_in_many_games_at_once(tmp_path: Path, algorithm: 
     assert np.load(folder / "evaluations.npz")["results"].shape[1] == 3
 
 
+def test_evaluations_that_would_play_illegal_actions_are_refused_at_once(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = "resgym/Hironaka-v0"
+    arguments = ["--algo", "ddqn", "--env", both, "-n", "160", "-f", str(tmp_path)]
+    arguments += ["--verbose", "0", "-params", *SMALL["ddqn"], "policy:'MultiInputPolicy'"]
+    tolerant = "env_kwargs:{invalid_action: noop}"
+    assert train_main([*arguments, "env_kwargs:{}", "--eval-freq", "80"]) == 2
+    assert "eval-freq: must be -1 for resgym/Hironaka-v0" in capsys.readouterr().err
+    assert train_main([*arguments, "env_kwargs:{}", "--eval-freq", "-1"]) == 0
+    assert train_main([*arguments, tolerant, "--eval-freq", "80", "--eval-episodes", "1"]) == 0
+
+
 @pytest.mark.parametrize("env_id", [HOST, AGENT])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_every_shipped_file_trains_and_plays(

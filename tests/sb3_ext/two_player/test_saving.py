@@ -16,6 +16,7 @@ import torch
 from sb3_ext.common.checkpoint import CheckpointError
 from sb3_ext.common.plain_state import split_state
 from sb3_ext.two_player import HostAgentTrainer
+from sb3_ext.two_player.run_directory import RunDirectory
 from tests.sb3_ext.two_player.helpers import tiny, trainer
 from tests.sb3_ext.two_player.test_pool import POOL
 from tests.sb3_ext.two_player.test_trainer import HostNet
@@ -91,6 +92,40 @@ def test_training_goes_on_bit_for_bit(name, tmp_path):
     assert difference(whole.state_dict(), second.state_dict()) == []
     assert whole.history[-1].values == second.history[-1].values
     assert whole.history[-1].actions == second.history[-1].actions
+
+
+def test_a_stop_and_a_resume_leave_no_trace_in_what_is_measured(tmp_path):
+    """The interrupted run is measured when the other one is, and keeps the same best players."""
+    folders, states = [tmp_path / "whole", tmp_path / "halves"], []
+    for folder, stops in zip(folders, ([], [3, 5]), strict=True):
+        players = trainer("evaluation.every_steps=4", "evaluation.keep_best=true")
+        for stop in (*stops, None):
+            players.output = RunDirectory(
+                folder, players.config, ["test"], resumed_at=players.total_steps or None
+            )
+            note = None if stop is None else asks_at(stop)
+            players.train(10 - players.total_steps, callback=note)
+            assert players.total_steps == (stop or 10)
+            players.output.close()
+            state = players.state_dict()
+            players = HostAgentTrainer(players.config)
+            players.load_state_dict(state)
+        states.append(state["trainer"])
+    for name in ("best_scores", "history"):
+        assert states[0][name] == states[1][name]
+    assert [entry["step"] for entry in states[0]["history"]] == [4, 8, 10]
+    best = [sorted(folder.glob("best/*/*.safetensors")) for folder in folders]
+    assert best[0]
+    for first, second in zip(*best, strict=True):
+        assert first.read_bytes() == second.read_bytes()
+
+
+def asks_at(step):
+    def ask(players):
+        if players.total_steps == step:
+            players.request_stop()
+
+    return ask
 
 
 def test_the_control_two_different_runs_differ():

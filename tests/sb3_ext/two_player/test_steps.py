@@ -253,9 +253,14 @@ def test_a_callback_can_stop_training():
         if each.total_steps == 5:
             each.request_stop()
 
-    players.train(10, callback=ask)
+    last = players.train(10, callback=ask)
     assert players.total_steps == 5
-    assert players.history[-1].step == 5
+    assert players.stopped
+    assert last is not None
+    assert last.step == players.history[-1].step == 3  # not measured: the run may go on
+    players.train(1)
+    assert not players.stopped
+    assert players.history[-1].step == 6
 
 
 def test_rollouts_are_fresh_games_or_go_on():

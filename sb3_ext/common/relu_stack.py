@@ -8,7 +8,6 @@ within rounding.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -181,24 +180,23 @@ def stacked_layers(network: nn.Module) -> list[nn.Linear] | None:
     """
     layers: list[nn.Linear] = []
     expect_linear = True
-    for module in _leaves(network):
-        if expect_linear and isinstance(module, nn.Linear) and _is_plain(module):
+    waiting: list[nn.Module | None] = [network]  # the next one last
+    while waiting:
+        module = waiting.pop()
+        if module is None or has_hooks(module):
+            return None
+        if isinstance(module, nn.Sequential) and type(module).forward is nn.Sequential.forward:
+            waiting.extend(reversed(module._modules.values()))
+            continue
+        if not expect_linear:
+            if type(module) is not nn.ReLU:
+                return None
+        elif isinstance(module, nn.Linear) and _is_plain(module):
             layers.append(module)
-        elif expect_linear or type(module) is not nn.ReLU:
+        else:
             return None
         expect_linear = not expect_linear
     return layers if layers and not expect_linear else None
-
-
-def _leaves(module: nn.Module | None) -> Iterator[nn.Module | None]:
-    """Modules in the order of their calls; None for one that cannot be seen through."""
-    if module is None or has_hooks(module):
-        yield None
-    elif isinstance(module, nn.Sequential) and type(module).forward is nn.Sequential.forward:
-        for part in module._modules.values():
-            yield from _leaves(part)
-    else:
-        yield module
 
 
 def has_hooks(module: Any) -> bool:

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 import torch
-import yaml
 from pydantic import Field
 from torch import Tensor
 
@@ -35,6 +34,7 @@ from resgym.game.spec import GameSpec
 from resgym.game.state import GameState, canonical_state
 from resgym.kernels.dispatch import resolve_backend
 from resgym.players import make_agent, make_host
+from sb3_ext.common.plain_yaml import read_yaml
 from sb3_ext.training.config_files import config_folder
 from sb3_ext.two_player.sections import (
     ConfigError,
@@ -190,9 +190,9 @@ def read_teach_config(source: Mapping[str, Any] | str | Path) -> TeachConfig:
             names = ", ".join(sorted(file.stem for file in folder.glob("*.yml")))
             raise ConfigError(f"config: there is no file {str(source)!r}, and none among {names}")
     try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise ConfigError(f"{path}: cannot be read: {' '.join(str(error).split())}") from None
+        data = read_yaml(path)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
     if not isinstance(data, Mapping):
         raise ConfigError(f"{path}: must hold a mapping, got {type(data).__name__}")
     try:

@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from sb3_ext.common.plain_yaml import read_yaml
 from sb3_ext.common.registry import unknown_word
 from sb3_ext.teach.train import find_config
 from sb3_ext.two_player.sections import (
@@ -104,12 +105,12 @@ def read_robust_config(
     file = find_config(path)
     if not file.is_file():
         raise ValueError(f"config: no such file {file}")
+    values = read_yaml(file)
     try:
-        values = yaml.safe_load(file.read_text(encoding="utf-8"))
         for change in changes:
             _change(values, change)
     except yaml.YAMLError as error:
-        raise ValueError(f"{file}: not readable as plain YAML") from error
+        raise ValueError(f"set: {change} is not readable as plain YAML") from error
     if not isinstance(values, dict):
         raise ValueError(f"{file}: must be a mapping, got {values!r:.40}")
     if seed is not None:

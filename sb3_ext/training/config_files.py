@@ -19,9 +19,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from sb3_ext.common.networks import EXTRACTORS
+from sb3_ext.common.plain_yaml import read_yaml
 from sb3_ext.common.registry import unknown_word
 
 __all__ = ["ZOO_KEYS", "check_hyperparameters", "config_folder", "read_config", "resolve_extractor"]
@@ -62,12 +61,7 @@ def read_config(path: Path) -> dict[str, Any]:
     """
     if not path.is_file():
         raise ValueError(f"conf-file: no such file {path}")
-    try:
-        data = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        where = getattr(error, "problem_mark", None)
-        line = f" at line {where.line + 1}" if where is not None else ""
-        raise ValueError(f"{path}: not readable as plain YAML{line}") from error
+    data = read_yaml(path)
     if not isinstance(data, Mapping) or not all(isinstance(v, Mapping) for v in data.values()):
         raise ValueError(f"{path}: must map environment ids (or 'default') to keys")
     return {str(name): dict(section) for name, section in data.items()}

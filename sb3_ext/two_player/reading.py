@@ -10,6 +10,7 @@ from typing import Any, Generic, TypeVar
 
 import yaml
 
+from sb3_ext.common.plain_yaml import read_yaml
 from sb3_ext.common.registry import unknown_word
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.sections import ConfigError, Section, read_section
@@ -89,12 +90,9 @@ class SectionFiles(Generic[Model]):
             )
         path = self.find(source)
         try:
-            # The safe loader knows plain data only: nothing in a file is evaluated.
-            data = yaml.safe_load(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{path}: cannot be read: {error}") from None
-        except yaml.YAMLError as error:
-            raise ConfigError(f"{path}: {' '.join(str(error).split())}") from None
+            data = read_yaml(path)
+        except ValueError as error:
+            raise ConfigError(str(error)) from None
         if not isinstance(data, Mapping):
             raise ConfigError(f"{path}: must hold a mapping, got {type(data).__name__}")
         try:

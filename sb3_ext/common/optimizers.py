@@ -21,18 +21,28 @@ TINY = 1e-30
 is left of it, still a normal float32."""
 
 
-def forget_tiny_moments(optimizer: optim.Optimizer) -> None:
-    """Sets mean gradients (`exp_avg` of Adam and its kin) that are all but zero to zero.
+TINY_SQUARE = 2e-38
+"""Mean squares below this, whose root is nothing beside Adam's epsilon. After 100 updates without a
+gradient (beta 0.999) 1.8e-38 is left of it, still a normal float32."""
 
-    Those of a unit that has died shrink by a constant factor in every update. After some 800 they
-    are subnormal numbers, with which a processor calculates so slowly that a step of Adam takes
-    several times as long. To be called every 100 updates or so, at updates that a resumed run meets
-    as well.
+
+def forget_tiny_moments(optimizer: optim.Optimizer) -> None:
+    """Sets means of gradients and of their squares that are all but zero to zero.
+
+    Those of a unit that has died (`exp_avg` and `exp_avg_sq` of Adam and its kin) shrink by a
+    constant factor in every update. After some 800 updates, the squares after some 70,000, they are
+    subnormal numbers, with which a processor calculates so slowly that a step of Adam takes several
+    times as long. To be called every 100 updates or so, at updates that a resumed run meets as
+    well.
     """
-    for state in optimizer.state.values():
-        mean = state.get("exp_avg")
-        if isinstance(mean, torch.Tensor):
-            mean.masked_fill_(mean.abs() < TINY, 0.0)
+    for group in optimizer.param_groups:
+        for parameter in group["params"]:
+            state = optimizer.state.get(parameter, {})
+            mean, square = state.get("exp_avg"), state.get("exp_avg_sq")
+            if isinstance(mean, torch.Tensor):
+                mean.masked_fill_(mean.abs() < TINY, 0.0)
+            if isinstance(square, torch.Tensor) and group.get("eps", 0.0) >= 1e-15:
+                square.masked_fill_(square < TINY_SQUARE, 0.0)
 
 
 def step_plainly(optimizer: optim.Optimizer) -> None:

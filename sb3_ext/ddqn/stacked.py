@@ -32,7 +32,12 @@ class StackedNetwork:
         return self.stack(flatten_entries(observation, self._keys), keep)
 
     def to_explore(self, observation: Any, precision: str) -> Tensor:
-        """The same for play, in one of `ROLLOUT_PRECISIONS`; float32."""
+        """Action values `[B, A]` to play with, float32, new.
+
+        Args:
+            observation: as the network takes it, B rows.
+            precision: of the products, one of `sb3_ext.ddqn.arguments.ROLLOUT_PRECISIONS`.
+        """
         x = flatten_entries(observation, self._keys)
         half = precision == "bfloat16"
         if half or (precision == "auto" and self.stack.is_faster_in_bfloat16(len(x))):

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from sb3_ext.common.durable_files import write_text_durably
+from sb3_ext.checkpoints.durable_files import write_text_durably
 
 SCHEMA = 1
 ROOT = Path(__file__).resolve().parents[1]

@@ -6,15 +6,9 @@ Importing the package registers ``resgym/Hironaka-v0``, ``resgym/HironakaHost-v0
 
 from __future__ import annotations
 
-from resgym.analysis.growth import resolution_tree
-from resgym.analysis.monomials import Exponents
-from resgym.analysis.parse import ParseError, parse
-from resgym.analysis.rho import CrossPlay, RhoResult, cross_play, rho
-from resgym.analysis.singularities import random_family, singularity, singularity_names
-from resgym.analysis.solver import Solution, solve
-from resgym.analysis.tree import ResolutionTree
 from resgym.envs import AlternatingPlayers, HironakaVectorEnv, register_envs
 from resgym.game import GameSpec, GameState, RowRandom, Stream, Transition, state_from_points
+from resgym.measure.rho import CrossPlay, RhoResult, cross_play, rho
 from resgym.players import (
     Player,
     make_agent,
@@ -22,6 +16,12 @@ from resgym.players import (
     register_agent,
     register_host,
 )
+from resgym.polynomials.monomials import Exponents
+from resgym.polynomials.parse import ParseError, parse
+from resgym.polynomials.singularities import random_family, singularity, singularity_names
+from resgym.solver.solve import Solution, solve
+from resgym.trees.data import ResolutionTree
+from resgym.trees.growth import resolution_tree
 
 __version__ = "0.1.0"
 

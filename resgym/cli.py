@@ -70,21 +70,21 @@ def _print(result: Any, as_json: bool) -> None:
 
 
 def _rho(args: argparse.Namespace) -> None:
-    from resgym.analysis.rho import rho
+    from resgym.measure.rho import rho
 
     _print(rho(args.host, args.agent, **_game_arguments(args)), args.json)
 
 
 def _cross_play(args: argparse.Namespace) -> None:
-    from resgym.analysis.rho import cross_play
-    from resgym.envs.shapes import require_matplotlib
+    from resgym.measure.rho import cross_play
+    from resgym.render.shapes import require_matplotlib
 
     if args.plot is not None:
         require_matplotlib("--plot")
     table = cross_play(args.hosts, args.agents, **_game_arguments(args))
     _print(table, args.json)
     if args.plot is not None:
-        from resgym.analysis.plots import plot_rho_table
+        from resgym.measure.plots import plot_rho_table
 
         plot_rho_table(table, args.plot)
         print(f"written to {args.plot}", file=sys.stderr)
@@ -127,7 +127,7 @@ def _parse_start(args: argparse.Namespace) -> Any:
     """The position of the argument ``start``; notices go to stderr, one line each."""
     import warnings
 
-    from resgym.analysis.parse import parse
+    from resgym.polynomials.parse import parse
 
     with warnings.catch_warnings(record=True) as notices:
         warnings.simplefilter("always")
@@ -151,7 +151,7 @@ def _file_type(endings: Collection[str]) -> Callable[[str], Path]:
     """The type of an argument that names a file to write; argparse tells its error in one line."""
 
     def file(name: str) -> Path:
-        from resgym.analysis.files import output_file
+        from resgym.files import output_file
 
         try:
             return output_file(name, endings, "the file")
@@ -171,7 +171,7 @@ def _show_tree(tree: Any, args: argparse.Namespace, heading: str) -> None:
         return
     if tree is None:
         raise ValueError(f"out: there is no tree to write to {args.out}")
-    from resgym.analysis.files import write_file
+    from resgym.files import write_file
 
     if args.out.suffix.lower() == ".svg":
         write_file(args.out, tree.to_svg(layout=args.layout))
@@ -181,7 +181,7 @@ def _show_tree(tree: Any, args: argparse.Namespace, heading: str) -> None:
 
 
 def _tree(args: argparse.Namespace) -> None:
-    from resgym.analysis.growth import resolution_tree
+    from resgym.trees.growth import resolution_tree
 
     tree = resolution_tree(
         _parse_start(args),
@@ -203,7 +203,7 @@ def _tree(args: argparse.Namespace) -> None:
 
 
 def _solve(args: argparse.Namespace) -> None:
-    from resgym.analysis.solver import Progress, Solution, progress_report, solve
+    from resgym.solver.solve import Progress, Solution, progress_report, solve
 
     show = progress_report(sys.stderr.isatty())
     latest = Progress(0, 0, 0.0)
@@ -243,11 +243,11 @@ def _solve(args: argparse.Namespace) -> None:
 
 
 def _play(args: argparse.Namespace) -> None:
-    from resgym.analysis.files import write_file
-    from resgym.analysis.monomials import variable_pretty
-    from resgym.analysis.play import play, random_position
-    from resgym.envs.picture import PICTURE_DIMENSIONS
-    from resgym.envs.shapes import require_matplotlib
+    from resgym.files import write_file
+    from resgym.polynomials.monomials import variable_pretty
+    from resgym.render.picture import PICTURE_DIMENSIONS
+    from resgym.render.shapes import require_matplotlib
+    from resgym.terminal.play import play, random_position
 
     # With --json the conversation must not mix with the result.
     target = sys.stderr if args.json else sys.stdout
@@ -295,7 +295,7 @@ def _play(args: argparse.Namespace) -> None:
 
 
 def _bench(args: argparse.Namespace) -> None:
-    from resgym.analysis.bench import bench
+    from resgym.measure.bench import bench
 
     _print(
         bench(
@@ -431,7 +431,7 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code (2 for bad input, with one line on stderr)."""
     import resgym  # noqa: F401  registers the environments
-    from resgym.analysis.parse import ParseError
+    from resgym.polynomials.parse import ParseError
 
     args = _parser().parse_args(arguments)
     try:

@@ -31,9 +31,9 @@ from stable_baselines3.common.vec_env import VecEnv
 
 import resgym  # noqa: F401  # registers the environments
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.common.checks import check_count
-from sb3_ext.common.legality import environment_masks, mask_key
-from sb3_ext.common.registry import unknown_word
+from sb3_ext.config.checks import check_count
+from sb3_ext.config.registry import unknown_word
+from sb3_ext.off_policy.legality import environment_masks, mask_key
 from sb3_ext.training.algorithms import EXTRA_ALGORITHMS
 
 __all__ = ["STAGES", "SmokeError", "SmokeReport", "smoke_pipeline"]

@@ -12,10 +12,10 @@ import pytest
 
 import resgym
 from resgym.cli import main
-from resgym.envs.render import picture_of
-from resgym.envs.shapes import picture_to_svg
-from sb3_ext import ade_table
-from sb3_ext.quickstart import make_model
+from resgym.render.positions import picture_of
+from resgym.render.shapes import picture_to_svg
+from sb3_ext.studies import ade_table
+from sb3_ext.training.quickstart import make_model
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = (DOCS / "resolution.md").read_text(encoding="utf-8")
@@ -81,7 +81,7 @@ def test_block_runs(language, source, shown, folder, monkeypatch, capsys):
             less = ["--max-nodes", "50"] if "--max-nodes" in command else []
             assert main([*command[1:], *less]) == 0
         else:
-            assert command[:3] == ["python", "-m", "sb3_ext.ade_table"]
+            assert command[:3] == ["python", "-m", "sb3_ext.studies.ade_table"]
             assert run_ade_table(command[3:], monkeypatch) == 0
     printed = capsys.readouterr().out
     assert printed.strip()

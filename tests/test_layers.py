@@ -1,8 +1,8 @@
-"""Imports go one way: a module imports only from its own level or a lower one.
+"""Imports go one way: a module imports only from its own floor or a lower one, never in a circle.
 
-The levels are a table here; a new package has to be entered. All imports count, also those inside
-functions and under TYPE_CHECKING. Within one level the packages may not import each other in a
-circle. The checker itself is tried on small trees that are wrong on purpose.
+The floors are a table here; a new package has to be entered. All imports count, also those inside
+functions and under TYPE_CHECKING. No two modules may import each other in a circle. The checker
+itself is tried on small trees that are wrong on purpose.
 """
 
 from __future__ import annotations
@@ -16,48 +16,79 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
-LEVELS = {
-    "resgym.game": 0,
-    "resgym.kernels": 0,
-    "resgym.players": 1,
-    "resgym.envs": 2,
-    "resgym.analysis": 3,
-    "resgym.testing": 3,
-    "sb3_ext.adapter": 3,
-    "resgym": 4,  # resgym/__init__.py, which gathers the public names
-    "resgym.__main__": 4,
-    "resgym.cli": 4,
-    "sb3_ext.common": 4,
-    "sb3_ext.callbacks": 5,
-    "sb3_ext.ddqn": 5,
-    "sb3_ext.two_player": 6,
-    "sb3_ext": 7,  # sb3_ext/__init__.py
-    "sb3_ext.ade_table": 7,
-    "sb3_ext.attack": 7,
-    "sb3_ext.curves": 7,
-    "sb3_ext.enjoy": 7,
-    "sb3_ext.plot_train": 7,
-    "sb3_ext.quickstart": 7,
-    "sb3_ext.record_video": 7,
-    "sb3_ext.results": 7,
-    "sb3_ext.teach": 7,
-    "sb3_ext.testing": 7,
-    "sb3_ext.train": 7,
-    "sb3_ext.training": 7,
-}
+# From the ground up. What shares a floor may import each other, though not in a circle.
+FLOORS = (
+    ("resgym.game",),
+    ("resgym.kernels", "resgym.polynomials", "resgym.files"),
+    ("resgym.players",),
+    ("resgym.render",),
+    ("resgym.envs",),
+    ("resgym.trees",),
+    ("resgym.solver",),
+    ("resgym.measure",),
+    ("resgym.terminal", "resgym.testing"),
+    ("resgym",),  # resgym/__init__.py, which gathers the public names
+    ("resgym.cli",),
+    ("sb3_ext.adapter", "sb3_ext.config"),
+    ("sb3_ext.schedules", "sb3_ext.networks"),
+    ("sb3_ext.points", "sb3_ext.replay"),
+    ("sb3_ext.checkpoints",),
+    ("sb3_ext.off_policy",),
+    ("sb3_ext.ddqn",),
+    ("sb3_ext.callbacks",),
+    ("sb3_ext.two_player",),
+    ("sb3_ext.training", "sb3_ext.testing"),
+    ("sb3_ext.studies",),
+    (  # the doors: what `python -m` and `import sb3_ext` find
+        "sb3_ext",
+        "sb3_ext.attack",
+        "sb3_ext.curves",
+        "sb3_ext.enjoy",
+        "sb3_ext.plot_train",
+        "sb3_ext.quickstart",
+        "sb3_ext.record_video",
+        "sb3_ext.teach",
+        "sb3_ext.train",
+    ),
+)
+LEVELS = {name: level for level, names in enumerate(FLOORS) for name in names}
 
-# What a package must not import whatever the level: outside packages, and the game's rules in
+# What a package must not import whatever the floor: outside packages, and the game's rules in
 # code that learns from any environment.
 FORBIDDEN = {
     "resgym": ("rl_zoo3", "sb3_contrib", "sb3_ext", "stable_baselines3"),
-    "sb3_ext.adapter": ("resgym",),
-    "sb3_ext.callbacks": ("resgym",),
-    "sb3_ext.common": ("resgym",),
-    "sb3_ext.ddqn": ("resgym",),
+} | {
+    f"sb3_ext.{name}": ("resgym",)
+    for name in (
+        *("adapter", "callbacks", "checkpoints", "config", "ddqn", "networks"),
+        *("off_policy", "points", "replay", "schedules"),
+    )
 }
 EXCEPT = {
-    "sb3_ext.callbacks": ("resgym.analysis", "resgym.players"),
-    "sb3_ext.ddqn": ("resgym.kernels.compiled",),  # how to compile; nothing of the game
+    "sb3_ext.callbacks": ("resgym.measure", "resgym.players"),
+    "sb3_ext.ddqn": ("resgym.kernels.cpu.compilation",),  # how to compile; nothing of the game
+}
+
+# Still to be untied: (module, what it imports). Nothing may be added.
+NOT_YET = {
+    ("resgym.render.positions", "resgym.envs.arguments"),
+    ("resgym.render.games", "resgym.measure.games"),
+    ("resgym.render.positions", "resgym.envs.table"),
+    ("resgym.solver.solve", "resgym.solver.responses"),
+    ("resgym.trees.data", "resgym.trees.html"),
+    ("resgym.trees.data", "resgym.trees.outline"),
+    ("resgym.trees.data", "resgym.trees.svg"),
+    ("resgym.trees.data", "resgym.trees.text"),
+    ("resgym.envs.one_pass", "resgym.envs.alternating"),
+    ("resgym.envs.one_pass", "resgym.envs.autoreset"),
+    ("resgym.envs.one_pass", "resgym.envs.two_player"),
+    ("sb3_ext.checkpoints.model_state", "sb3_ext.off_policy.model"),
+    ("sb3_ext.config.reading", "sb3_ext.two_player.config"),
+    ("sb3_ext.config.sections", "sb3_ext.schedules.schedules"),
+    ("sb3_ext.networks", "sb3_ext.points.ordered_points"),
+    ("sb3_ext.networks", "sb3_ext.points.point_pairs"),
+    ("sb3_ext.networks", "sb3_ext.points.point_set"),
+    ("sb3_ext.replay.buffers", "sb3_ext.off_policy.tensor_normalize"),
 }
 
 
@@ -96,14 +127,14 @@ def imports_of(module: str, path: Path, modules: dict[str, Path]) -> Iterator[tu
 
 
 def violations(root: Path) -> list[str]:
-    """One line for every import that breaks a rule, and for every package without a level."""
+    """One line for every import that breaks a rule, every circle and every unknown package."""
     modules = modules_of(root)
     found = []
     graph: dict[str, set[str]] = {}
     for module, path in modules.items():
         group = group_of(module)
         if group not in LEVELS:
-            found.append(f"{module}: {group} has no level in tests/test_layers.py")
+            found.append(f"{module}: {group} has no floor in tests/test_layers.py")
             continue
         for line, target in imports_of(module, path, modules):
             where = f"{path.relative_to(root).as_posix()}:{line}: {module} imports {target}"
@@ -115,20 +146,29 @@ def violations(root: Path) -> list[str]:
                         for name in names
                         if within(target, name)
                     ]
-            target_group = group_of(target)
-            if target.split(".")[0] not in ("resgym", "sb3_ext") or target_group == group:
+            if target.split(".")[0] not in ("resgym", "sb3_ext") or (module, target) in NOT_YET:
                 continue
+            target_group = group_of(target)
             if target_group not in LEVELS:
-                found.append(f"{where}, which has no level in tests/test_layers.py")
+                found.append(f"{where}, which has no floor in tests/test_layers.py")
             elif LEVELS[target_group] > LEVELS[group]:
-                found.append(f"{where}, from level {LEVELS[group]} up to {LEVELS[target_group]}")
-            else:
-                graph.setdefault(group, set()).add(target_group)
-    try:
-        graphlib.TopologicalSorter(graph).prepare()
-    except graphlib.CycleError as error:
-        found.append("circle of imports: " + " -> ".join(error.args[1]))
-    return sorted(set(found))
+                found.append(f"{where}, from floor {LEVELS[group]} up to {LEVELS[target_group]}")
+            elif target != module:
+                graph.setdefault(module, set()).add(target)
+    return sorted(set(found)) + list(circles(graph))
+
+
+def circles(graph: dict[str, set[str]]) -> Iterator[str]:
+    """A line for every circle; the last arrow of each is taken away to find the next."""
+    while True:
+        try:
+            graphlib.TopologicalSorter(graph).prepare()
+            return
+        except graphlib.CycleError as error:
+            # The sorter lists a circle so that each module is imported by the next one.
+            circle = error.args[1][::-1]
+            yield "circle of imports: " + " -> ".join(circle)
+            graph[circle[0]].discard(circle[1])
 
 
 def test_imports_go_one_way():
@@ -155,9 +195,9 @@ CORRECT = {
     "resgym/game/__init__.py": "",
     "resgym/game/rules.py": "from .state import State\nimport numpy.typing\n",
     "resgym/game/state.py": "import stable_baselines\n",
-    "sb3_ext/callbacks/rho.py": "from resgym.analysis.rho import rho\n",
-    "sb3_ext/common/schedules.py": "import stable_baselines3 as sb3\n",
-    "sb3_ext/quickstart.py": "from sb3_ext.common.schedules import Constant\nimport resgym\n",
+    "sb3_ext/callbacks/rho.py": "from resgym.measure.rho import rho\n",
+    "sb3_ext/schedules/schedules.py": "import stable_baselines3 as sb3\n",
+    "sb3_ext/training/quickstart.py": "from sb3_ext.schedules.schedules import Linear\n",
     "sb3_ext/two_player/trainer.py": "import resgym\nfrom resgym import make\n",
 }
 
@@ -170,25 +210,25 @@ def test_checker_accepts_a_correct_tree(tmp_path):
 @pytest.mark.parametrize(
     ("file", "text", "expected"),
     [
-        ("resgym/game/rules.py", "import resgym.envs.make", "from level 0 up to 2"),
-        ("resgym/game/rules.py", "from resgym import envs", "from level 0 up to 2"),
-        ("resgym/game/rules.py", "from ..envs import make", "from level 0 up to 2"),
-        ("resgym/game/__init__.py", "from ..envs import make", "from level 0 up to 2"),
-        ("resgym/game/rules.py", "from .. import envs", "from level 0 up to 2"),
-        ("resgym/game/rules.py", "from resgym import make", "from level 0 up to 4"),
+        ("resgym/game/rules.py", "import resgym.envs.make", "from floor 0 up to 4"),
+        ("resgym/game/rules.py", "from resgym import envs", "from floor 0 up to 4"),
+        ("resgym/game/rules.py", "from ..envs import make", "from floor 0 up to 4"),
+        ("resgym/game/__init__.py", "from ..envs import make", "from floor 0 up to 4"),
+        ("resgym/game/rules.py", "from .. import envs", "from floor 0 up to 4"),
+        ("resgym/game/rules.py", "from resgym import make", "from floor 0 up to 9"),
         ("resgym/game/rules.py", "def f():\n    from resgym import envs", ":2: resgym.game.rules"),
-        ("resgym/envs/__init__.py", "import resgym.cli", "from level 2 up to 4"),
+        ("resgym/envs/__init__.py", "import resgym.cli", "from floor 4 up to 10"),
         ("resgym/envs/__init__.py", "import stable_baselines3.dqn", "which resgym must not"),
         ("resgym/cli.py", "from sb3_ext.ddqn import DDQN", "which resgym must not"),
         ("resgym/cli.py", "import a, sb3_contrib", "which resgym must not"),
-        ("sb3_ext/common/schedules.py", "from resgym.game import rules", "sb3_ext.common must not"),
+        ("sb3_ext/schedules/a.py", "from resgym.game import rules", "sb3_ext.schedules must not"),
         ("sb3_ext/adapter/vec.py", "import resgym", "which sb3_ext.adapter must not"),
         ("sb3_ext/ddqn/targets.py", "import resgym", "which sb3_ext.ddqn must not"),
-        ("sb3_ext/ddqn/targets.py", "import sb3_ext.two_player", "from level 5 up to 6"),
+        ("sb3_ext/ddqn/targets.py", "import sb3_ext.two_player", "from floor 16 up to 18"),
         ("sb3_ext/callbacks/rho.py", "from resgym import rho", "which sb3_ext.callbacks must not"),
         ("sb3_ext/callbacks/rho.py", "import resgym.envs", "which sb3_ext.callbacks must not"),
-        ("resgym/extra/__init__.py", "", "resgym.extra has no level"),
-        ("resgym/cli.py", "import resgym.extra", "which has no level"),
+        ("resgym/extra/__init__.py", "", "resgym.extra has no floor"),
+        ("resgym/cli.py", "import resgym.extra", "which has no floor"),
     ],
 )
 def test_checker_finds_what_is_wrong(tmp_path, file, text, expected):
@@ -198,12 +238,22 @@ def test_checker_finds_what_is_wrong(tmp_path, file, text, expected):
     assert any(expected in line for line in found), found
 
 
-def test_checker_finds_a_circle_within_one_level(tmp_path):
-    circle = {
-        "resgym/game/rules.py": "from resgym.kernels import dispatch\n",
-        "resgym/kernels/dispatch.py": "from resgym.game import state\n",
-    }
+@pytest.mark.parametrize(
+    "circle",
+    [
+        {
+            "resgym/game/rules.py": "from resgym.game import state\n",
+            "resgym/game/state.py": "def f():\n    from resgym.game import rules\n",
+        },
+        {
+            "resgym/kernels/dispatch.py": "import resgym.polynomials.reader\n",
+            "resgym/polynomials/reader.py": "from ..kernels import step\n",
+            "resgym/kernels/step.py": "if TYPE_CHECKING:\n    from .dispatch import Backend\n",
+        },
+    ],
+)
+def test_checker_finds_a_circle_of_modules(tmp_path, circle):
     write_tree(tmp_path, CORRECT | circle)
     (line,) = violations(tmp_path)
     assert line.startswith("circle of imports: ")
-    assert "resgym.kernels" in line
+    assert all(file.removesuffix(".py").replace("/", ".") in line for file in circle)

@@ -39,12 +39,12 @@ from resgym.envs.arguments import (
 )
 from resgym.envs.held import HeldField, Holder, as_tensor
 from resgym.envs.one_pass import start_in_one_pass, step_in_one_pass
-from resgym.envs.render import RENDER_MODES, check_render_mode, render_modes, render_row
 from resgym.envs.saving import check_fields, load_table_state, table_state
 from resgym.envs.table import Table
 from resgym.game import devices
 from resgym.game.spec import check_integer
 from resgym.kernels.step import StepPlan
+from resgym.render.positions import RENDER_MODES, check_render_mode, render_modes, render_row
 
 __all__ = ["INVALID_ACTION", "OUTPUTS", "Outcome", "TensorVectorEnv", "map_tensors"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from resgym.game.polyhedron import used_rows
+from resgym.game.dominance import used_rows
 from resgym.game.state import GameState
 
 __all__ = ["observe_points"]

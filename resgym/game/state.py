@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from resgym.game.newton import newton_vertices
-from resgym.game.polyhedron import prune_dominated
+from resgym.game.dominance import prune_dominated
+from resgym.game.newton.vertices import newton_vertices
 from resgym.game.spec import MAX_COORDINATE, GameSpec
 
 __all__ = ["GameState", "canonical_state", "state_from_points", "where_state"]

@@ -17,10 +17,10 @@ import torch
 from torch import Tensor
 
 from resgym.game.observation import observe_points
-from resgym.game.positions import random_starts
 from resgym.game.rng import RowRandom
 from resgym.game.rules import move
 from resgym.game.spec import GameSpec
+from resgym.game.starts import random_starts
 from resgym.game.state import GameState
 from resgym.kernels.step import Fields, Played, Started, StepPlan
 
@@ -36,7 +36,7 @@ class Backend:
     Attributes:
         name: what `resolve_backend` was asked for, never ``auto``.
         move: as `resgym.game.rules.move`.
-        random_starts: as `resgym.game.positions.random_starts`.
+        random_starts: as `resgym.game.starts.random_starts`.
         observe_points: as `resgym.game.observation.observe_points`.
         play_step: a whole step of an environment (`resgym.kernels.step`), if there is one.
         play_start: the start of episodes, likewise.
@@ -59,7 +59,8 @@ _TORCH = Backend("torch", move, random_starts, observe_points)
 def _numba() -> Backend | str:
     """The compiled backend, or why there is none."""
     try:
-        from resgym.kernels import numba_backend, numba_step
+        from resgym.kernels.cpu import backend as numba_backend
+        from resgym.kernels.cpu import launch as numba_step
     except Exception as error:  # not there, or it refuses to work, say with this NumPy
         return _line(error)
     return Backend(
@@ -77,7 +78,8 @@ def _numba() -> Backend | str:
 def _triton() -> Backend | str:
     """The backend of Triton kernels, or why there is none."""
     try:
-        from resgym.kernels import triton_backend, triton_step
+        from resgym.kernels.cuda import backend as triton_backend
+        from resgym.kernels.cuda import launch as triton_step
     except Exception as error:
         return _line(error)
     return Backend(
@@ -93,7 +95,7 @@ def _triton() -> Backend | str:
 @cache
 def _triton_fault(device: torch.device) -> str | None:
     """Why the kernels do not work on a device: they are tried on a small batch."""
-    from resgym.kernels import triton_backend
+    from resgym.kernels.cuda import backend as triton_backend
 
     spec = GameSpec(2, 3)
     try:
@@ -128,7 +130,7 @@ def _triton_problem(device: torch.device, spec: GameSpec) -> str | None:
     backend = _triton()
     if not isinstance(backend, Backend):
         return f"needs Triton (pip install 'resgym[gpu]'): {backend}"
-    from resgym.kernels.triton_launch import INTERPRETED, MAX_NUM_POINTS
+    from resgym.kernels.cuda.grids import INTERPRETED, MAX_NUM_POINTS
 
     if device.type != "cuda" and not (device.type == "cpu" and INTERPRETED):
         return f"runs on cuda, got device {str(device)!r}"
@@ -195,6 +197,6 @@ def host_actions(name: str | None, state: GameState, rng: RowRandom) -> Tensor |
     """
     if name is None or state.device.type != "cpu" or not isinstance(_numba(), Backend):
         return None
-    from resgym.kernels import numba_backend
+    from resgym.kernels.cpu import backend as numba_backend
 
     return numba_backend.host_actions(name, state, rng)

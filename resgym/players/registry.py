@@ -37,11 +37,11 @@ ValueError for a file that is not theirs."""
 
 LAZY: Mapping[Role, Mapping[str, str]] = {
     "host": {
-        "optimal": "resgym.analysis.optimal:OptimalHost",
-        "robust": "sb3_ext.teach.shipped:RobustHost",
-        "taught": "sb3_ext.teach.shipped:TaughtHost",
+        "optimal": "resgym.solver.players:OptimalHost",
+        "robust": "sb3_ext.studies.teach.shipped:RobustHost",
+        "taught": "sb3_ext.studies.teach.shipped:TaughtHost",
     },
-    "agent": {"optimal": "resgym.analysis.optimal:OptimalAgent"},
+    "agent": {"optimal": "resgym.solver.players:OptimalAgent"},
 }
 """Players that live in a higher layer, as ``module:class``, imported when first asked for.
 

@@ -12,8 +12,8 @@ from stable_baselines3.common.callbacks import BaseCallback
 from torch import Tensor
 
 from sb3_ext.callbacks.counting import as_tensor
-from sb3_ext.common.frequency import Every, parse_every
-from sb3_ext.common.observations import to_arrays
+from sb3_ext.networks.observations import to_arrays
+from sb3_ext.schedules.frequency import Every, parse_every
 
 __all__ = ["ActionCounts", "entropy_of_counts"]
 

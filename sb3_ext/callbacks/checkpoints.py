@@ -10,16 +10,16 @@ from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback
 
-from sb3_ext.common.checkpoint import CheckpointWarning
-from sb3_ext.common.checks import check_count
-from sb3_ext.common.frequency import Every, parse_every
-from sb3_ext.common.resume import save_run
+from sb3_ext.checkpoints.checkpoint import CheckpointWarning
+from sb3_ext.checkpoints.resume import save_run
+from sb3_ext.config.checks import check_count
+from sb3_ext.schedules.frequency import Every, parse_every
 
 __all__ = ["Checkpoints"]
 
 
 class Checkpoints(BaseCallback):
-    """Saves the whole run every so often and at the end, see `sb3_ext.common.resume`.
+    """Saves the whole run every so often and at the end, see `sb3_ext.checkpoints.resume`.
 
     It saves when a rollout begins, after the updates of the one before: only there is a run in a
     state that `learn` can start from. Put it last in the list, so that the other callbacks have

@@ -11,8 +11,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sb3_ext.common.checks import check_count, check_number
-from sb3_ext.common.registry import Registry, unknown_word
+from sb3_ext.config.checks import check_count, check_number
+from sb3_ext.config.registry import Registry, unknown_word
 
 __all__ = ["CONDITIONS", "Bound", "Condition", "Converged", "parse_conditions"]
 

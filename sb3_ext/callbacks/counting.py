@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sb3_ext.common.callback_locals import LazyArray
+from sb3_ext.off_policy.callback_locals import LazyArray
 
 __all__ = ["EndedEpisodes", "as_tensor"]
 

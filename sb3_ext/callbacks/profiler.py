@@ -10,7 +10,7 @@ import torch
 from stable_baselines3.common.callbacks import BaseCallback
 from torch.profiler import ProfilerActivity, profile, schedule
 
-from sb3_ext.common.checks import check_count
+from sb3_ext.config.checks import check_count
 
 __all__ = ["Profiler"]
 

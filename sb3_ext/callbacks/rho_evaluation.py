@@ -10,13 +10,13 @@ from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback
 
-from resgym.analysis.rho import player_name, rho
+from resgym.measure.rho import player_name, rho
 from resgym.players import ScoringPlayer, resolve_player
-from sb3_ext.common.checkpoint import save_checkpoint
-from sb3_ext.common.durable_files import rename_durably, write_text_durably
-from sb3_ext.common.frequency import Every, parse_every
-from sb3_ext.common.model_state import network_description
-from sb3_ext.common.policy_scores import action_scores
+from sb3_ext.checkpoints.checkpoint import save_checkpoint
+from sb3_ext.checkpoints.durable_files import rename_durably, write_text_durably
+from sb3_ext.checkpoints.model_state import network_description
+from sb3_ext.networks.policy_scores import action_scores
+from sb3_ext.schedules.frequency import Every, parse_every
 
 __all__ = ["RhoEvaluation", "player_of", "player_of_policy", "role_of"]
 

@@ -10,12 +10,12 @@ from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback
 
-from resgym.analysis.rho import player_name
-from resgym.analysis.samples import sample_games
+from resgym.measure.rho import player_name
+from resgym.measure.samples import sample_games
 from sb3_ext.callbacks.rho_evaluation import player_of, role_of
-from sb3_ext.common.checks import check_count
-from sb3_ext.common.durable_files import write_text_durably
-from sb3_ext.common.frequency import Every, parse_every
+from sb3_ext.checkpoints.durable_files import write_text_durably
+from sb3_ext.config.checks import check_count
+from sb3_ext.schedules.frequency import Every, parse_every
 
 __all__ = ["SampleGames"]
 

@@ -12,7 +12,7 @@ from sb3_ext.callbacks.conditions import parse_conditions
 from sb3_ext.callbacks.counting import EndedEpisodes
 from sb3_ext.callbacks.metric_feed import MetricFeed
 from sb3_ext.callbacks.stopping import stop_training
-from sb3_ext.common.checks import check_count, check_number
+from sb3_ext.config.checks import check_count, check_number
 
 __all__ = ["StopConditions"]
 

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
 
-from sb3_ext.common.frequency import Every, parse_every
+from sb3_ext.schedules.frequency import Every, parse_every
 
 __all__ = ["Timers"]
 

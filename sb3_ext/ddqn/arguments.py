@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sb3_ext.common.checks import check_count, check_number
-from sb3_ext.common.compiling import compile_fault
-from sb3_ext.common.graphed import graph_fault
-from sb3_ext.common.registry import unknown_word
-from sb3_ext.common.schedules import Schedule, parse_schedule
+from sb3_ext.config.checks import check_count, check_number
+from sb3_ext.config.registry import unknown_word
+from sb3_ext.networks.compiling import compile_fault
+from sb3_ext.off_policy.graphed import graph_fault
+from sb3_ext.schedules.schedules import Schedule, parse_schedule
 
 __all__ = [
     "ROLLOUT_PRECISIONS",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from resgym.kernels.compiled import compiled, inlined
+from resgym.kernels.cpu.compilation import compiled, inlined
 
 __all__ = ["NO_SUCH_ACTION", "bootstrap_targets", "choose", "huber_step"]
 

@@ -1,6 +1,6 @@
 """Deep Q-learning, double by default, for many parallel games with legal-action masks.
 
-What is replaced of SB3's `DQN` (2.9.2), beside what `sb3_ext.common.off_policy` lists:
+What is replaced of SB3's `DQN` (2.9.2), beside what `sb3_ext.off_policy.loop` lists:
 
     __init__              the arguments below, checked
     _setup_model          schedules of updates, what is measured
@@ -23,15 +23,15 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv
 from torch import Tensor
 
-from sb3_ext.common.loop_log import UpdateSums
-from sb3_ext.common.observations import to_arrays
-from sb3_ext.common.schedule_binding import BoundSchedule, bind_schedules, rebind_schedules
-from sb3_ext.common.schedules import Schedule
 from sb3_ext.ddqn import targets
 from sb3_ext.ddqn.arguments import check_acceleration, check_arguments, read_schedule
 from sb3_ext.ddqn.learning import MEASURED, QLearning
 from sb3_ext.ddqn.policies import AgentPolicy, HostPolicy, MlpPolicy, MultiInputPolicy
 from sb3_ext.ddqn.stacked import stacked_network
+from sb3_ext.networks.observations import to_arrays
+from sb3_ext.off_policy.log import UpdateSums
+from sb3_ext.schedules.binding import BoundSchedule, bind_schedules, rebind_schedules
+from sb3_ext.schedules.schedules import Schedule
 
 __all__ = ["DDQN"]
 
@@ -47,8 +47,8 @@ class DDQN(QLearning):
     Args:
         policy: `"HostPolicy"`, `"AgentPolicy"`, `"MlpPolicy"`, `"MultiInputPolicy"` or a class.
         env: The environment, its id, or None.
-        learning_rate: A number, anything that `sb3_ext.common.schedules.parse_schedule` reads, or a
-            callable of the remaining progress as in SB3.
+        learning_rate: A number, anything that `schedules.parse_schedule` reads, or a callable
+            of the remaining progress as in SB3.
         buffer_size: Capacity in transitions.
         learning_starts: Transitions collected before the first update.
         batch_size: Transitions B of an update.

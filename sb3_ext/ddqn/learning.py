@@ -11,19 +11,19 @@ from stable_baselines3 import DQN
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from sb3_ext.common.compiling import compile_fault, compiled_network
-from sb3_ext.common.graphed import (
+from sb3_ext.ddqn import targets
+from sb3_ext.ddqn.extensions import UpdateExtension
+from sb3_ext.ddqn.stacked import StackedNetwork, stacked_network
+from sb3_ext.networks.compiling import compile_fault, compiled_network
+from sb3_ext.networks.optimizers import forget_tiny_moments, step_plainly
+from sb3_ext.off_policy.graphed import (
     CudaGraph,
     GraphedUpdate,
     addresses,
     graph_fault,
     prepare_optimizer,
 )
-from sb3_ext.common.off_policy import TensorOffPolicy
-from sb3_ext.common.optimizers import forget_tiny_moments, step_plainly
-from sb3_ext.ddqn import targets
-from sb3_ext.ddqn.extensions import UpdateExtension
-from sb3_ext.ddqn.stacked import StackedNetwork, stacked_network
+from sb3_ext.off_policy.loop import TensorOffPolicy
 
 __all__ = ["LossTerms", "QLearning", "clip_gradients"]
 

@@ -2,14 +2,14 @@
 
 `policy_kwargs` of all policies here:
 
-    net_arch            layers after the features, in the language of `sb3_ext.common.networks`
+    net_arch            layers after the features, in the language of `sb3_ext.networks`
     extractor           features extractor by name: `"flatten"` or `"point_set"`
     features_extractor_class, features_extractor_kwargs   as in SB3, instead of or with `extractor`
     activation_fn       class of the activation
     dueling             value and advantage heads instead of one
     mirror              {axes, actions}: games that are each other's mirror image are one to the
-                        network, see `sb3_ext.common.mirror`; boxes of points only
-    optimizer_class     a name in `sb3_ext.common.networks.OPTIMIZERS`, or a class
+                        network, see `sb3_ext.points.mirror`; boxes of points only
+    optimizer_class     a name in `sb3_ext.networks.OPTIMIZERS`, or a class
     optimizer_kwargs    its arguments without the learning rate
 
 The online and the target network are separate in all their parts, extractor included.
@@ -29,13 +29,13 @@ from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from sb3_ext.common.extractors import flatten_entries
-from sb3_ext.common.legality import mask_key
-from sb3_ext.common.mirror import Mirror, parse_mirror
-from sb3_ext.common.networks import EXTRACTORS, OPTIMIZERS, FlattenExtractor, build_mlp
-from sb3_ext.common.policy_description import POLICIES
-from sb3_ext.common.relu_stack import has_hooks, run_layers, stacked_layers
+from sb3_ext.checkpoints.policy_description import POLICIES
 from sb3_ext.ddqn.targets import legal_argmax
+from sb3_ext.networks import EXTRACTORS, OPTIMIZERS, FlattenExtractor, build_mlp
+from sb3_ext.networks.extractors import flatten_entries
+from sb3_ext.networks.relu_stack import has_hooks, run_layers, stacked_layers
+from sb3_ext.off_policy.legality import mask_key
+from sb3_ext.points.mirror import Mirror, parse_mirror
 
 __all__ = [
     "AgentPolicy",

@@ -6,9 +6,9 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from sb3_ext.common.extractors import FlattenExtractor, flatten_entries
-from sb3_ext.common.relu_stack import ReluStack
 from sb3_ext.ddqn.policies import LegalQNetwork
+from sb3_ext.networks.extractors import FlattenExtractor, flatten_entries
+from sb3_ext.networks.relu_stack import ReluStack
 
 __all__ = ["StackedNetwork", "stacked_network"]
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sb3_contrib import MaskablePPO
 
-from sb3_ext.common.legality import mask_key
 from sb3_ext.ddqn import DDQN
+from sb3_ext.off_policy.legality import mask_key
 
 __all__ = ["EXTRA_ALGORITHMS", "ObservedMaskPPO"]
 

@@ -9,7 +9,7 @@
       env_kwargs: {opponent: choose_first}
 
 Against rl_zoo3: nothing is evaluated as code; an unknown key is an error; schedules are those of
-`sb3_ext.common.schedules`; `policy_kwargs` may name an `extractor` for every algorithm.
+`sb3_ext.schedules.schedules`; `policy_kwargs` may name an `extractor` for every algorithm.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sb3_ext.common.networks import EXTRACTORS
-from sb3_ext.common.plain_yaml import read_yaml
-from sb3_ext.common.registry import unknown_word
+from sb3_ext.config.registry import unknown_word
+from sb3_ext.config.yaml_files import read_yaml
+from sb3_ext.networks import EXTRACTORS
 
 __all__ = ["ZOO_KEYS", "check_hyperparameters", "config_folder", "read_config", "resolve_extractor"]
 

@@ -1,7 +1,7 @@
 """Players from files: `opponent="runs/host"` in an environment, or on a command line.
 
 Two kinds of files are read. Checkpoint directories of this package are data: reading them executes
-nothing (see `sb3_ext.common.checkpoint`). Files ``.zip`` of stable-baselines3 contain pickles,
+nothing (see `sb3_ext.checkpoints.checkpoint`). Files ``.zip`` of stable-baselines3 contain pickles,
 which SB3's own `load` executes: **open such a file only if you trust where it comes from.**
 """
 
@@ -20,14 +20,14 @@ from stable_baselines3.common.policies import BasePolicy
 
 from resgym.players import ScoringPlayer
 from sb3_ext.callbacks.rho_evaluation import player_of_policy
-from sb3_ext.common.checkpoint import (
+from sb3_ext.checkpoints.checkpoint import (
     CheckpointError,
     is_checkpoint,
     list_checkpoints,
     read_checkpoint,
 )
-from sb3_ext.common.model_state import load_policy_weights
-from sb3_ext.common.policy_description import build_policy
+from sb3_ext.checkpoints.model_state import load_policy_weights
+from sb3_ext.checkpoints.policy_description import build_policy
 from sb3_ext.ddqn import DDQN
 
 __all__ = ["load_player", "load_policy"]

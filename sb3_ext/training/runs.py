@@ -10,10 +10,10 @@ from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 
 from sb3_ext.callbacks.checkpoints import Checkpoints
 from sb3_ext.callbacks.signals import Signals
-from sb3_ext.common.checks import check_count
-from sb3_ext.common.frequency import Every
-from sb3_ext.common.off_policy import TensorOffPolicy
-from sb3_ext.common.resume import init_from, resume
+from sb3_ext.checkpoints.resume import init_from, resume
+from sb3_ext.config.checks import check_count
+from sb3_ext.off_policy.loop import TensorOffPolicy
+from sb3_ext.schedules.frequency import Every
 
 __all__ = ["RunOptions"]
 

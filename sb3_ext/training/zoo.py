@@ -43,8 +43,8 @@ from stable_baselines3.common.utils import ConstantSchedule
 
 import resgym
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
-from sb3_ext.common.schedule_binding import BoundSchedule, bind_schedules
-from sb3_ext.common.schedules import Schedule, parse_schedule
+from sb3_ext.schedules.binding import BoundSchedule, bind_schedules
+from sb3_ext.schedules.schedules import Schedule, parse_schedule
 from sb3_ext.training.algorithms import EXTRA_ALGORITHMS
 from sb3_ext.training.config_files import (
     check_hyperparameters,

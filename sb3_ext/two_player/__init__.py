@@ -18,18 +18,18 @@ except ImportError as error:
         "the two-player trainer needs pydantic: pip install 'resgym[train]'"
     ) from error
 
-from sb3_ext.common.networks import OPTIMIZERS
-from sb3_ext.common.schedules import SCHEDULES
+from sb3_ext.config.reading import read_config, shipped_configs
+from sb3_ext.config.sections import ConfigError
+from sb3_ext.networks import OPTIMIZERS
+from sb3_ext.schedules.schedules import SCHEDULES
 from sb3_ext.two_player import hironaka as _hironaka  # noqa: F401
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.games import GAMES, Game, GameSettings
 from sb3_ext.two_player.measures import Evaluation
 from sb3_ext.two_player.pool import OpponentPool
-from sb3_ext.two_player.reading import read_config, shipped_configs
 from sb3_ext.two_player.registries import ALGORITHMS, BUFFERS
 from sb3_ext.two_player.roles import Learner
 from sb3_ext.two_player.run_directory import RunDirectory
-from sb3_ext.two_player.sections import ConfigError
 from sb3_ext.two_player.trainer import HostAgentTrainer
 from sb3_ext.two_player.update_schedule import (
     UPDATE_SCHEDULES,

@@ -12,12 +12,12 @@ from stable_baselines3.common.utils import get_parameters_by_name, polyak_update
 from torch import Tensor, nn
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.common.networks import OPTIMIZERS
-from sb3_ext.common.schedule_binding import bind_schedules, rebind_schedules
-from sb3_ext.common.schedules import parse_schedule
+from sb3_ext.config.sections import ConfigError
+from sb3_ext.networks import OPTIMIZERS
+from sb3_ext.schedules.binding import bind_schedules, rebind_schedules
+from sb3_ext.schedules.schedules import parse_schedule
 from sb3_ext.two_player.config import TrainedRole
 from sb3_ext.two_player.registries import ALGORITHMS, BUFFERS
-from sb3_ext.two_player.sections import ConfigError
 
 __all__ = ["build_model", "frozen_copy", "playing_weights", "replace_network", "target_updater"]
 

@@ -10,17 +10,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from sb3_ext.common.checkpoint import (
+from sb3_ext.checkpoints.checkpoint import (
     CheckpointError,
     is_checkpoint,
     list_checkpoints,
     load_checkpoint,
 )
+from sb3_ext.config.reading import read_config, shipped_configs, smoke_version
+from sb3_ext.config.sections import ConfigError
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.measures import Evaluation, action_entropy, format_pairs
-from sb3_ext.two_player.reading import read_config, shipped_configs, smoke_version
 from sb3_ext.two_player.run_directory import RunDirectory
-from sb3_ext.two_player.sections import ConfigError
 from sb3_ext.two_player.trainer import HostAgentTrainer
 
 __all__ = ["main"]

@@ -11,12 +11,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from sb3_ext.common.checks import check_count, check_number
-from sb3_ext.common.networks import OPTIMIZERS, expand_net_arch
-from sb3_ext.common.registry import unknown_word
-from sb3_ext.two_player.games import GAMES, GameSettings
-from sb3_ext.two_player.registries import ALGORITHMS, BUFFERS
-from sb3_ext.two_player.sections import (
+from sb3_ext.config.checks import check_count, check_number
+from sb3_ext.config.registry import unknown_word
+from sb3_ext.config.sections import (
     ConfigError,
     Count,
     ExplorationRate,
@@ -29,6 +26,9 @@ from sb3_ext.two_player.sections import (
     read_section,
     registered,
 )
+from sb3_ext.networks import OPTIMIZERS, expand_net_arch
+from sb3_ext.two_player.games import GAMES, GameSettings
+from sb3_ext.two_player.registries import ALGORITHMS, BUFFERS
 from sb3_ext.two_player.update_schedule import AlternatingPeriodic, UpdateSchedule, parse_updates
 
 __all__ = [

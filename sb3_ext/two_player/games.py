@@ -31,11 +31,11 @@ from gymnasium.vector import VectorEnv
 from pydantic import Field
 from torch import Tensor
 
-from sb3_ext.common.legality import mask_key
-from sb3_ext.common.policy_scores import action_scores
-from sb3_ext.common.registry import Registry, unknown_word
+from sb3_ext.config.registry import Registry, unknown_word
+from sb3_ext.config.sections import Section
 from sb3_ext.ddqn.targets import legal_argmax
-from sb3_ext.two_player.sections import Section
+from sb3_ext.networks.policy_scores import action_scores
+from sb3_ext.off_policy.legality import mask_key
 
 __all__ = ["GAMES", "Game", "GameSettings", "PolicyPlayer"]
 

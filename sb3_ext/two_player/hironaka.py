@@ -11,18 +11,18 @@ from gymnasium.vector import VectorEnv
 from pydantic import Field
 from torch import Tensor
 
-from resgym.analysis.games import Lengths, play_lengths
-from resgym.analysis.rho import rho
 from resgym.envs import AlternatingPlayers
 from resgym.game import GameSpec, random_starts
 from resgym.game.rewards import resolve_reward
 from resgym.game.rng import RowRandom, Stream, derive_seed
 from resgym.game.spec import Role
 from resgym.game.state import GameState
+from resgym.measure.games import Lengths, play_lengths
+from resgym.measure.rho import rho
 from resgym.players import Player, ScoringPlayer, resolve_player
-from sb3_ext.common.policy_scores import action_scores
+from sb3_ext.config.sections import PositiveCount
+from sb3_ext.networks.policy_scores import action_scores
 from sb3_ext.two_player.games import GAMES, Game, GameSettings
-from sb3_ext.two_player.sections import PositiveCount
 
 __all__ = ["HironakaGame", "HironakaSettings"]
 

@@ -15,14 +15,14 @@ import torch
 from stable_baselines3.common.utils import get_device
 from torch import nn
 
-from sb3_ext.common.registry import unknown_word
+from sb3_ext.config.reading import read_config
+from sb3_ext.config.registry import unknown_word
+from sb3_ext.config.sections import ConfigError
 from sb3_ext.two_player.config import TrainedRole, TrainerConfig
 from sb3_ext.two_player.games import GAMES
 from sb3_ext.two_player.measures import Measures
 from sb3_ext.two_player.pool import OpponentPool
-from sb3_ext.two_player.reading import read_config
 from sb3_ext.two_player.roles import Learner
-from sb3_ext.two_player.sections import ConfigError
 
 __all__ = ["TwoPlayers"]
 

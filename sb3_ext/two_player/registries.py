@@ -14,9 +14,9 @@ from stable_baselines3 import DQN
 from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 
-from sb3_ext.common.buffers import TensorReplayBuffer
-from sb3_ext.common.registry import Registry
+from sb3_ext.config.registry import Registry
 from sb3_ext.ddqn import DDQN
+from sb3_ext.replay.buffers import TensorReplayBuffer
 
 __all__ = ["ALGORITHMS", "BUFFERS"]
 

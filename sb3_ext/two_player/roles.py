@@ -16,7 +16,7 @@ from stable_baselines3.common.type_aliases import TrainFreq, TrainFrequencyUnit
 from torch import nn
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.common.observations import to_device
+from sb3_ext.networks.observations import to_device
 from sb3_ext.two_player.building import build_model, replace_network, target_updater
 from sb3_ext.two_player.config import TrainedRole
 from sb3_ext.two_player.games import Game

@@ -23,13 +23,13 @@ from typing import Any
 
 import yaml
 
-from sb3_ext.common.checkpoint import checkpoint_name, prune_checkpoints, save_checkpoint
-from sb3_ext.common.durable_files import rename_durably, write_text_durably
-from sb3_ext.common.model_state import network_description
-from sb3_ext.common.provenance import provenance
+from sb3_ext.checkpoints.checkpoint import checkpoint_name, prune_checkpoints, save_checkpoint
+from sb3_ext.checkpoints.durable_files import rename_durably, write_text_durably
+from sb3_ext.checkpoints.model_state import network_description
+from sb3_ext.checkpoints.provenance import provenance
+from sb3_ext.config.sections import ConfigError
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.measures import Evaluation, action_entropy
-from sb3_ext.two_player.sections import ConfigError
 
 __all__ = ["RunDirectory"]
 

@@ -19,11 +19,11 @@ from typing import Any
 
 from torch import nn
 
-from sb3_ext.common.checkpoint import CheckpointWarning, load_checkpoint, save_checkpoint
-from sb3_ext.common.checks import check_count
-from sb3_ext.common.model_state import model_state, restore_model
-from sb3_ext.common.random_state import global_random_state, load_global_random_state
-from sb3_ext.common.resume import init_from
+from sb3_ext.checkpoints.checkpoint import CheckpointWarning, load_checkpoint, save_checkpoint
+from sb3_ext.checkpoints.model_state import model_state, restore_model
+from sb3_ext.checkpoints.random_state import global_random_state, load_global_random_state
+from sb3_ext.checkpoints.resume import init_from
+from sb3_ext.config.checks import check_count
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.measures import Evaluation
 from sb3_ext.two_player.players import TwoPlayers
@@ -254,7 +254,7 @@ class HostAgentTrainer(TwoPlayers):
 
         ``trainer`` holds the configuration, counters and measurements, ``pool`` snapshots, ratings
         and who is in play, ``random`` the global generators (SB3's own algorithms draw from them),
-        and ``<role>.policy``, ``<role>.buffer`` and so on what `sb3_ext.common.model_state` lists.
+        and ``<role>.policy``, ``<role>.buffer`` and so on what `checkpoints.model_state` lists.
 
         Raises:
             FloatingPointError: a loss or a weight is NaN or infinite: that is not worth saving.

@@ -18,8 +18,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from sb3_ext.common.checks import check_count
-from sb3_ext.common.registry import Registry, unknown_word
+from sb3_ext.config.checks import check_count
+from sb3_ext.config.registry import Registry, unknown_word
 
 __all__ = [
     "UPDATE_SCHEDULES",

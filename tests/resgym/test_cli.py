@@ -8,8 +8,8 @@ import sys
 
 import pytest
 
-from resgym.analysis.rho import cross_play, rho
 from resgym.cli import main
+from resgym.measure.rho import cross_play, rho
 
 SMALL = ["--games", "40"]
 

@@ -119,7 +119,7 @@ def test_a_caret_points_at_what_does_not_parse(capsys):
 def test_a_file_that_cannot_be_written_is_refused_before_the_work(
     capsys, tmp_path, monkeypatch, arguments
 ):
-    monkeypatch.setattr("resgym.analysis.parse.parse", lambda _: pytest.fail("began to work"))
+    monkeypatch.setattr("resgym.polynomials.parse.parse", lambda _: pytest.fail("began to work"))
     (tmp_path / "folder.svg").mkdir()
     code, _, err = run(capsys, *arguments, "--out", str(tmp_path / "folder.svg"))
     assert (code, err.count("\n")) == (2, 1)
@@ -142,7 +142,7 @@ def test_an_interrupted_solver_says_what_it_has_proved(capsys, tmp_path, monkeyp
             raise KeyboardInterrupt
         return None
 
-    monkeypatch.setattr("resgym.analysis.proof.Limits.reached", interrupt)
+    monkeypatch.setattr("resgym.solver.proof.Limits.reached", interrupt)
     hard = "random(points=12,max=60,dim=4)"
     code, out, err = run(capsys, "solve", hard, *extra)
     assert (code, err) == (130, "")
@@ -161,7 +161,7 @@ def test_an_interrupted_tree_leaves_no_file(capsys, tmp_path, monkeypatch):
     def interrupt(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("resgym.analysis.growth.grow_tree", interrupt)
+    monkeypatch.setattr("resgym.trees.growth.grow_tree", interrupt)
     assert run(capsys, "tree", "A2", "--out", str(tmp_path / "t.svg")) == (130, "", "")
     assert os.listdir(tmp_path) == []
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 import torch
 
-from resgym.analysis.games import play_lengths
-from resgym.analysis.rho import rho
 from resgym.game import GameSpec, RowRandom, Stream, devices, random_starts
+from resgym.measure.games import play_lengths
+from resgym.measure.rho import rho
 from resgym.players import make_agent, make_host
 from resgym.testing import check_vector_env
 from tests.resgym.envs.helpers import (

@@ -22,7 +22,7 @@ from tests.resgym.envs.helpers import (
     row_bytes,
 )
 from tests.resgym.game.splitmix import step_key
-from tests.resgym.game.test_positions import reference_start
+from tests.resgym.game.test_starts import reference_start
 
 pytestmark = pytest.mark.usefixtures("on_every_backend")
 

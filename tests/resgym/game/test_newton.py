@@ -10,13 +10,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resgym.game import newton, newton_filter
 from resgym.game.actions import host_action_table
-from resgym.game.newton import newton_vertices
-from resgym.game.newton_exact import is_vertex
-from resgym.game.positions import random_starts
+from resgym.game.newton import filter as newton_filter
+from resgym.game.newton import vertices as newton
+from resgym.game.newton.exact import is_vertex
+from resgym.game.newton.vertices import newton_vertices
 from resgym.game.rng import RowRandom
 from resgym.game.spec import MAX_COORDINATE, GameSpec
+from resgym.game.starts import random_starts
 from resgym.game.state import GameState, state_from_points
 from resgym.players import make_agent, make_host
 from tests.reference import rule

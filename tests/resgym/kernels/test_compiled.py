@@ -17,11 +17,11 @@ import pytest
 
 numba = pytest.importorskip("numba")
 
-from resgym.kernels import compiled  # noqa: E402
+from resgym.kernels.cpu import compilation as compiled  # noqa: E402
 
 SOURCE = """
 import sys
-from resgym.kernels.compiled import compiled, inlined
+from resgym.kernels.cpu.compilation import compiled, inlined
 
 @inlined
 def helper(x):

@@ -179,7 +179,8 @@ def test_a_device_on_which_the_kernels_fail() -> None:
 @needs_triton
 @pytest.mark.usefixtures("anew")
 def test_kernels_that_give_wrong_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    from resgym.kernels import triton_backend, triton_launch
+    from resgym.kernels.cuda import backend as triton_backend
+    from resgym.kernels.cuda import grids as triton_launch
 
     monkeypatch.setattr(triton_launch, "INTERPRETED", True)
     right = dispatch.random_starts

@@ -7,8 +7,8 @@ import torch
 
 from resgym.game import GameSpec, GameState, RowRandom, Stream, host_action_table, move
 from resgym.game.observation import observe_points
-from resgym.game.positions import random_starts
 from resgym.game.spec import MAX_COORDINATE
+from resgym.game.starts import random_starts
 from resgym.game.state import state_from_points
 from resgym.kernels import host_actions, resolve_backend
 from resgym.players import make_host

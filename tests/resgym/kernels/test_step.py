@@ -130,7 +130,7 @@ def test_smaller_starts() -> None:
 def test_rows_do_not_depend_on_their_number_or_on_threads(
     env_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("resgym.kernels.threads._LEAST_WORK", 3)
+    monkeypatch.setattr("resgym.kernels.cpu.threads._LEAST_WORK", 3)
     threads = torch.get_num_threads()
     wide, narrow = make(env_id, "numba", num_envs=700), make(env_id, "numba", num_envs=3)
     try:

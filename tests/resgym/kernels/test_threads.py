@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import torch
 
-from resgym.kernels import threads
-from resgym.kernels.threads import share_rows
+from resgym.kernels.cpu import threads
+from resgym.kernels.cpu.threads import share_rows
 
 GAMES = 64
 

@@ -23,8 +23,10 @@ from triton.compiler import ASTSource  # noqa: E402
 from triton.runtime import driver  # noqa: E402
 
 from resgym.game import GameSpec  # noqa: E402
-from resgym.kernels import triton_cache, triton_kernels, triton_launch  # noqa: E402
-from resgym.kernels.triton_cache import checked_cache  # noqa: E402
+from resgym.kernels.cuda import cache as triton_cache  # noqa: E402
+from resgym.kernels.cuda import grids as triton_launch  # noqa: E402
+from resgym.kernels.cuda import kernels as triton_kernels  # noqa: E402
+from resgym.kernels.cuda.cache import checked_cache  # noqa: E402
 
 pytestmark = pytest.mark.skipif(triton_launch.INTERPRETED, reason="compiles, interprets not")
 

@@ -16,8 +16,8 @@ from gymnasium.vector import AutoresetMode
 
 from resgym.game import GameSpec, GameState, RowRandom, Stream, devices, host_action_table, move
 from resgym.game.observation import observe_points
-from resgym.game.positions import random_starts
 from resgym.game.spec import MAX_COORDINATE
+from resgym.game.starts import random_starts
 from resgym.game.state import state_from_points
 from resgym.kernels import Backend, resolve_backend
 from resgym.testing import check_vector_env
@@ -36,7 +36,7 @@ INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 if importlib.util.find_spec("triton") is None or not (CUDA or INTERPRETED):
     pytest.skip("needs Triton, and CUDA or its interpreter", allow_module_level=True)
 
-from resgym.kernels import triton_launch  # noqa: E402
+from resgym.kernels.cuda import grids as triton_launch  # noqa: E402
 
 DEVICE = "cpu" if INTERPRETED else "cuda"
 HOST, AGENT, BOTH = "resgym/HironakaHost-v0", "resgym/HironakaAgent-v0", "resgym/Hironaka-v0"

@@ -18,7 +18,7 @@ from stable_baselines3 import A2C, DQN, PPO
 from stable_baselines3.common.evaluation import evaluate_policy
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.common.buffers import TensorReplayBuffer
+from sb3_ext.replay.buffers import TensorReplayBuffer
 from tests.fakes import ToyVectorEnv
 
 pytestmark = pytest.mark.learning

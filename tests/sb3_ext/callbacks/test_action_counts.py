@@ -13,10 +13,10 @@ from stable_baselines3.common.callbacks import BaseCallback
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.callbacks import ActionCounts
 from sb3_ext.callbacks.action_counts import entropy_of_counts
-from sb3_ext.common.frequency import Every
+from sb3_ext.schedules.frequency import Every
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.callbacks.helpers import StepHook, game_model, keep_logs
-from tests.sb3_ext.common.test_checkpoint import equal
+from tests.sb3_ext.checkpoints.test_checkpoint import equal
 from tests.sb3_ext.ddqn.helpers import MaskedToy, make_model, weights
 
 

@@ -10,17 +10,17 @@ import torch
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 
 from sb3_ext.callbacks import Checkpoints
-from sb3_ext.common.callback_state import callback_states, load_callback_states, walk_callbacks
-from sb3_ext.common.checkpoint import (
+from sb3_ext.checkpoints.callback_state import callback_states, load_callback_states, walk_callbacks
+from sb3_ext.checkpoints.checkpoint import (
     CheckpointError,
     CheckpointWarning,
     list_checkpoints,
     load_checkpoint,
 )
-from sb3_ext.common.frequency import Every
-from sb3_ext.common.resume import resume
+from sb3_ext.checkpoints.resume import resume
+from sb3_ext.schedules.frequency import Every
 from tests.sb3_ext.callbacks.helpers import StepHook
-from tests.sb3_ext.common.test_checkpoint import equal
+from tests.sb3_ext.checkpoints.test_checkpoint import equal
 from tests.sb3_ext.ddqn.helpers import make_model, weights
 
 
@@ -77,7 +77,7 @@ def test_full_disk_warns_and_training_goes_on(
     def full(*arguments: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("sb3_ext.common.durable_files.os.fsync", full)
+    monkeypatch.setattr("sb3_ext.checkpoints.durable_files.os.fsync", full)
     with (
         pytest.warns(CheckpointWarning, match="no checkpoint was written: .*No space left"),
         pytest.raises(OSError, match="No space left"),  # the one at the end must not be lost

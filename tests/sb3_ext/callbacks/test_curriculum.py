@@ -11,11 +11,11 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecMonitor
 
 from sb3_ext.callbacks import Bound, Checkpoints, Curriculum, RhoEvaluation
-from sb3_ext.common.frequency import Every
-from sb3_ext.common.resume import resume
+from sb3_ext.checkpoints.resume import resume
+from sb3_ext.schedules.frequency import Every
 from tests.sb3_ext.callbacks.helpers import StepHook, game_model, keep_logs
-from tests.sb3_ext.common.test_checkpoint import equal
-from tests.sb3_ext.common.test_resume import full_state
+from tests.sb3_ext.checkpoints.test_checkpoint import equal
+from tests.sb3_ext.checkpoints.test_resume import full_state
 from tests.sb3_ext.ddqn.helpers import make_model
 
 

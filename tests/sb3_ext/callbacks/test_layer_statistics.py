@@ -10,10 +10,10 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.callbacks import LayerStatistics
-from sb3_ext.common.frequency import Every
+from sb3_ext.schedules.frequency import Every
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.callbacks.helpers import StepHook, keep_logs
-from tests.sb3_ext.common.test_checkpoint import equal
+from tests.sb3_ext.checkpoints.test_checkpoint import equal
 from tests.sb3_ext.ddqn.helpers import make_model, weights
 
 KINDS = ("weight_mean", "weight_std", "gradient_mean", "gradient_std")

@@ -11,15 +11,15 @@ import pytest
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
 
-from resgym.analysis.rho import rho
+from resgym.measure.rho import rho
 from sb3_ext.callbacks import Checkpoints, RhoEvaluation
 from sb3_ext.callbacks.rho_evaluation import player_of, player_of_policy
-from sb3_ext.common.checkpoint import load_checkpoint
-from sb3_ext.common.frequency import Every
-from sb3_ext.common.resume import resume
+from sb3_ext.checkpoints.checkpoint import load_checkpoint
+from sb3_ext.checkpoints.resume import resume
 from sb3_ext.ddqn import DDQN
+from sb3_ext.schedules.frequency import Every
 from tests.sb3_ext.callbacks.helpers import SIZES, StepHook, game_model, keep_logs
-from tests.sb3_ext.common.test_checkpoint import equal
+from tests.sb3_ext.checkpoints.test_checkpoint import equal
 from tests.sb3_ext.ddqn.helpers import make_model, weights
 
 

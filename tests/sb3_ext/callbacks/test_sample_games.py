@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from resgym.analysis.samples import sample_games
+from resgym.measure.samples import sample_games
 from sb3_ext.callbacks import SampleGames
-from sb3_ext.common.frequency import Every
+from sb3_ext.schedules.frequency import Every
 from tests.reference.rule import move
 from tests.sb3_ext.callbacks.helpers import SIZES, game_model
-from tests.sb3_ext.common.test_checkpoint import equal
+from tests.sb3_ext.checkpoints.test_checkpoint import equal
 from tests.sb3_ext.ddqn.helpers import weights
 
 

@@ -12,12 +12,12 @@ import pytest
 from stable_baselines3.common.callbacks import BaseCallback
 
 from sb3_ext.callbacks import Checkpoints, Signals
-from sb3_ext.common.checkpoint import list_checkpoints
-from sb3_ext.common.frequency import Every
-from sb3_ext.common.resume import resume
+from sb3_ext.checkpoints.checkpoint import list_checkpoints
+from sb3_ext.checkpoints.resume import resume
+from sb3_ext.schedules.frequency import Every
 from tests.sb3_ext.callbacks.helpers import StepHook
-from tests.sb3_ext.common.test_checkpoint import equal
-from tests.sb3_ext.common.test_resume import full_state, scheduled_stock
+from tests.sb3_ext.checkpoints.test_checkpoint import equal
+from tests.sb3_ext.checkpoints.test_resume import full_state, scheduled_stock
 from tests.sb3_ext.ddqn.helpers import make_model
 
 HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)

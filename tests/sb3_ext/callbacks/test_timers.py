@@ -13,7 +13,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.callbacks import Profiler, Timers
 from sb3_ext.callbacks import timers as module
-from sb3_ext.common.frequency import Every
+from sb3_ext.schedules.frequency import Every
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.callbacks.helpers import StepHook, keep_logs
 from tests.sb3_ext.ddqn.helpers import make_model

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import torch
 
-from sb3_ext.common import compiling, graphed
 from sb3_ext.ddqn import DDQN, arguments, learning
-from tests.sb3_ext.common.test_graphed import Recorder
+from sb3_ext.networks import compiling
+from sb3_ext.off_policy import graphed
 from tests.sb3_ext.ddqn.helpers import make_model, same, weights
+from tests.sb3_ext.off_policy.test_graphed import Recorder
 
 CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 

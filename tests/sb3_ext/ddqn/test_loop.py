@@ -21,8 +21,8 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormalize
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.common import relu_stack
 from sb3_ext.ddqn import DDQN
+from sb3_ext.networks import relu_stack
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.ddqn.helpers import MaskedToy, NumpyToy, make_model, same, weights
 

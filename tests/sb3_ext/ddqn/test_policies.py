@@ -14,9 +14,9 @@ from torch import nn
 
 import resgym  # noqa: F401  (registers the environments)
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.common.legality import mask_key
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.policies import AgentPolicy, DuelingHead, HostPolicy
+from sb3_ext.off_policy.legality import mask_key
 from tests.sb3_ext.ddqn.helpers import MaskedToy, make_model
 
 

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.common.schedules import Exponential, Linear
 from sb3_ext.ddqn import DDQN
+from sb3_ext.schedules.schedules import Exponential, Linear
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.ddqn.helpers import MaskedToy, make_model, same, weights
 

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.common.buffers import TensorReplayBufferSamples
-from sb3_ext.common.schedules import Exponential, Linear, Warmup
 from sb3_ext.ddqn import DDQN
+from sb3_ext.replay.buffers import TensorReplayBufferSamples
+from sb3_ext.schedules.schedules import Exponential, Linear, Warmup
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.ddqn.helpers import MaskedToy, make_model, same, weights
 

@@ -16,18 +16,18 @@ import torch
 from sb3_contrib import QRDQN, MaskablePPO, RecurrentPPO
 from stable_baselines3 import A2C, DQN, PPO
 
-from resgym.analysis.rho import rho
+from resgym.measure.rho import rho
 from resgym.players import resolve_player
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of
-from sb3_ext.common.buffers import TensorReplayBuffer
-from sb3_ext.common.checkpoint import CheckpointError, save_checkpoint
-from sb3_ext.common.frequency import Every
-from sb3_ext.common.model_state import model_state
-from sb3_ext.common.resume import save_run
+from sb3_ext.checkpoints.checkpoint import CheckpointError, save_checkpoint
+from sb3_ext.checkpoints.model_state import model_state
+from sb3_ext.checkpoints.resume import save_run
 from sb3_ext.ddqn import DDQN, HostPolicy
+from sb3_ext.replay.buffers import TensorReplayBuffer
+from sb3_ext.schedules.frequency import Every
 from sb3_ext.training.loading import load_player, load_policy
-from tests.sb3_ext.common.test_checkpoint import equal, rewrite_manifest
+from tests.sb3_ext.checkpoints.test_checkpoint import equal, rewrite_manifest
 
 SIZES = {"dimension": 3, "max_num_points": 5, "max_value": 6}
 

@@ -13,8 +13,8 @@ import torch
 import yaml
 from stable_baselines3 import DQN
 
-from sb3_ext.common.schedules import Linear
 from sb3_ext.ddqn import DDQN
+from sb3_ext.schedules.schedules import Linear
 from sb3_ext.train import main as train_main
 from sb3_ext.training.algorithms import ObservedMaskPPO
 from sb3_ext.training.config_files import config_folder, read_config

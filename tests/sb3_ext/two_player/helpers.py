@@ -12,8 +12,8 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from pydantic import Field
 
+from sb3_ext.config.reading import apply_settings, find_config
 from sb3_ext.two_player import GAMES, Game, GameSettings, HostAgentTrainer
-from sb3_ext.two_player.reading import apply_settings, find_config
 
 __all__ = ["Race", "RaceEnv", "plain", "tiny", "trainer"]
 

@@ -21,11 +21,11 @@ from pathlib import Path
 import torch
 import yaml
 
-from sb3_ext.common.checkpoint import load_checkpoint
-from sb3_ext.common.plain_state import split_state
+from sb3_ext.checkpoints.checkpoint import load_checkpoint
+from sb3_ext.checkpoints.plain_state import split_state
 from sb3_ext.two_player.cli import main as train
 from sb3_ext.two_player.steps import Steps
-from tests.sb3_ext.common.killed_runs import die_at_write
+from tests.sb3_ext.checkpoints.killed_runs import die_at_write
 from tests.sb3_ext.two_player.helpers import tiny
 
 SETTINGS = (

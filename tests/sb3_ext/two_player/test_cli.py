@@ -14,7 +14,7 @@ import torch
 import yaml
 
 import resgym
-from sb3_ext.common.checkpoint import CheckpointWarning, list_checkpoints
+from sb3_ext.checkpoints.checkpoint import CheckpointWarning, list_checkpoints
 from sb3_ext.ddqn import DDQN
 from sb3_ext.two_player import HostAgentTrainer, RunDirectory, read_config
 from sb3_ext.two_player.cli import main

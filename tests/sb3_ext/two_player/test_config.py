@@ -7,9 +7,9 @@ import copy
 import pytest
 import yaml
 
-from sb3_ext.common.schedules import Linear
+from sb3_ext.config.reading import apply_settings, smoke_version
+from sb3_ext.schedules.schedules import Linear
 from sb3_ext.two_player import ConfigError, read_config, shipped_configs
-from sb3_ext.two_player.reading import apply_settings, smoke_version
 from tests.sb3_ext.two_player.helpers import plain, tiny
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from sb3_ext.config.sections import Section
 from sb3_ext.two_player.cli import _parser
 from sb3_ext.two_player.config import TrainedRole, TrainerConfig
 from sb3_ext.two_player.hironaka import HironakaSettings
-from sb3_ext.two_player.sections import Section
 
 PAGE = Path(__file__).parents[3] / "docs" / "two_player.md"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from sb3_ext.common.buffers import TensorReplayBuffer
+from sb3_ext.config.reading import apply_settings
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.targets import huber_loss
+from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.two_player import ALGORITHMS, BUFFERS, OPTIMIZERS, HostAgentTrainer
-from sb3_ext.two_player.reading import apply_settings
 from tests.sb3_ext.two_player.helpers import plain, tiny
 from tests.sb3_ext.two_player.test_steps import weights
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from sb3_ext.common.checkpoint import CheckpointError
-from sb3_ext.common.plain_state import split_state
+from sb3_ext.checkpoints.checkpoint import CheckpointError
+from sb3_ext.checkpoints.plain_state import split_state
 from sb3_ext.two_player import HostAgentTrainer
 from sb3_ext.two_player.run_directory import RunDirectory
 from tests.sb3_ext.two_player.helpers import tiny, trainer

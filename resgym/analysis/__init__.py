@@ -1,3 +1,0 @@
-"""Measures, solver and pictures: what one does with games and players."""
-
-from __future__ import annotations

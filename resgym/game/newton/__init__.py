@@ -1,0 +1,3 @@
+"""The vertices of Newton polyhedra, exactly: the points that the option ``newton`` keeps."""
+
+from __future__ import annotations

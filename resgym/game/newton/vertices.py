@@ -1,0 +1,123 @@
+"""The vertices of Newton polyhedra, exactly: the points that the option ``newton`` keeps.
+
+A point of a set S is a vertex of conv(S) + R^D_{>=0} exactly when no mean of the other points is <=
+it on all axes. Nearly all points are decided by floating point with a proof (`newton_filter`), the
+rest, such as points on a face between points with large coordinates, in Python integers
+(`newton_exact`).
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from resgym.game.newton.exact import is_vertex
+from resgym.game.newton.filter import NO_VERTEX, UNDECIDED, VERTEX, prove
+
+__all__ = ["newton_vertices"]
+
+# Up to this many points, integers are faster than the first tensor operation.
+_FEW = 32
+
+# Numbers in a tensor of gaps: what fits in a core's cache, and what fills an accelerator.
+_CPU_CHUNK = 2**18
+_DEVICE_CHUNK = 2**24
+
+
+def newton_vertices(points: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
+    """Keeps the vertices of the Newton polyhedron of every game.
+
+    Exact for all coordinates that a state may hold. On an accelerator this waits for the device,
+    and the points that floating point cannot decide are decided on the CPU.
+
+    Args:
+        points: int64 [N, P, D], 0..2^59; the first ``count`` rows of a game are distinct, none >=
+            another one on all axes, in any order.
+        count: int64 [N].
+
+    Returns:
+        points: int64 [N, P, D], the vertices in the order they had; absent rows are -1.
+        count: int64 [N], how many there are.
+
+        These are the arguments themselves if no game has three points.
+    """
+    # One point is a vertex, and so are two that do not cover each other.
+    several = (count >= 3).nonzero()[:, 0]
+    if not len(several):
+        return points, count
+    sizes = count.index_select(0, several)
+    width = int(sizes.max())
+    row = torch.arange(width, device=points.device)
+    alive = row < sizes[:, None]
+    some = points.index_select(0, several)[:, :width]
+    game, own = alive.nonzero(as_tuple=True)
+    if points.device.type == "cpu" and len(game) <= _FEW:
+        verdict = torch.full_like(game, UNDECIDED, dtype=torch.int8)
+    else:
+        verdict = _proved(some, sizes, game, own)
+    _decide_exactly(some, sizes, game, own, verdict)
+    kept = torch.zeros_like(alive)
+    kept[game, own] = verdict == VERTEX
+    return _compact(points, count, several, some, kept)
+
+
+def _proved(points: Tensor, count: Tensor, game: Tensor, own: Tensor) -> Tensor:
+    """Verdicts int8 [M] of floating point on the points ``own`` [M] of the games ``game`` [M]."""
+    _, width, dimension = points.shape
+    on_cpu = points.device.type == "cpu"
+    size = max((_CPU_CHUNK if on_cpu else _DEVICE_CHUNK) // (width * dimension), 1)
+    columns = points.permute(2, 1, 0).contiguous()
+    row = torch.arange(width, device=points.device)
+    verdict = torch.empty_like(game, dtype=torch.int8)
+    # Games of one size together: each chunk is only as wide as it has to be.
+    order = count.index_select(0, game).argsort()
+    for start in range(0, len(order), size):
+        chunk = order[start : start + size]
+        games, owns = game.index_select(0, chunk), own.index_select(0, chunk)
+        sizes = count.index_select(0, games)
+        used = int(sizes[-1])
+        others = columns[:, :used].index_select(2, games)
+        gaps = others - others.gather(1, owns.expand(dimension, 1, len(owns)))
+        present = (row[:used, None] < sizes) & (row[:used, None] != owns)
+        verdict[chunk] = prove(gaps, present)
+    return verdict
+
+
+def _decide_exactly(
+    points: Tensor, count: Tensor, game: Tensor, own: Tensor, verdict: Tensor
+) -> None:
+    """Fills in the verdicts that are missing, on the CPU."""
+    missing = (verdict == UNDECIDED).nonzero()[:, 0]
+    if not len(missing):
+        return
+    names = game[missing].tolist()
+    games = sorted(set(names))
+    rows = torch.tensor(games, device=points.device)
+    sets = {
+        name: some[:size]
+        for name, some, size in zip(games, points[rows].tolist(), count[rows].tolist(), strict=True)
+    }
+    answers = []
+    for name, row in zip(names, own[missing].tolist(), strict=True):
+        point = sets[name][row]
+        gaps = [
+            [x - y for x, y in zip(other, point, strict=True)]
+            for other in sets[name]
+            if other is not point
+        ]
+        answers.append(VERTEX if is_vertex(gaps) else NO_VERTEX)
+    verdict[missing] = torch.tensor(answers, dtype=torch.int8, device=verdict.device)
+
+
+def _compact(
+    points: Tensor, count: Tensor, several: Tensor, some: Tensor, kept: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The points of all games with only the rows ``kept`` of the games ``several``."""
+    width = kept.shape[1]
+    # Dropped points all go to one row too many, which is cut off.
+    target = torch.where(kept, kept.cumsum(1) - 1, width)
+    packed = torch.full_like(some[:, :1], -1).repeat(1, width + 1, 1)
+    packed.scatter_(1, target[..., None].expand_as(some), some)
+    after = points.clone()
+    after[several, :width] = packed[:, :width]
+    return after, count.index_copy(0, several, kept.sum(1))

@@ -1,0 +1,3 @@
+"""The rule and the step compiled for the CPU by numba, one game at a time."""
+
+from __future__ import annotations

@@ -1,0 +1,139 @@
+"""The decorator of compiled functions, with a cache on disk that cannot give a wrong result.
+
+Numba's own cache trusts its files: a damaged one is an obscure exception or wrong machine code, one
+left by an older source of an imported function is used as it is, and a folder that cannot be
+written ends the import. Here every file is named after all that went into it, is written aside and
+renamed, and starts with a digest of the rest. Whatever is wrong with it, the function is compiled
+again, and one warning says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import os
+import pickle
+import uuid
+import warnings
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba.core.caching import FunctionCache
+from numba.core.serialize import dumps
+
+__all__ = ["compiled", "inlined"]
+
+_DIGEST_SIZE = 32
+
+
+@cache
+def _warn(problem: str) -> None:
+    """Warns once a process about each problem."""
+    warnings.warn(f"compiled kernels: {problem}", RuntimeWarning, stacklevel=2)
+
+
+def _text(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+def _digest_of_sources(function: Callable[..., Any]) -> str:
+    """A digest of all that a kernel may be made of, constants of the rule included."""
+    digest = hashlib.sha256()
+    package = Path(__file__).parents[2]
+    rule = (file for folder in ("game", "kernels") for file in (package / folder).rglob("*.py"))
+    files = {Path(inspect.getfile(function)), *rule}
+    for file in sorted(files):
+        digest.update(file.name.encode())
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+class _Files:
+    """The files of one function: a digest, then the compiled code as numba stores it.
+
+    Args:
+        folder: where they lie.
+        stem: start of their names.
+        version: whatever makes older files worthless.
+    """
+
+    def __init__(self, folder: str, stem: str, version: str) -> None:
+        self._folder = Path(folder)
+        self._stem = stem
+        self._version = version
+
+    def _path(self, key: Any) -> Path:
+        name = hashlib.sha256(f"{self._version}\n{key!r}".encode()).hexdigest()[:24]
+        return self._folder / f"{self._stem}.{name}.kernel"
+
+    def load(self, key: Any) -> Any:
+        """What was saved under a key, or None.
+
+        Raises:
+            ValueError: the file is damaged.
+        """
+        path = self._path(key)
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        payload = content[_DIGEST_SIZE:]
+        if hashlib.sha256(payload).digest() != content[:_DIGEST_SIZE]:
+            raise ValueError(f"{path} is damaged")
+        return pickle.loads(payload)
+
+    def save(self, key: Any, data: Any) -> None:
+        """Writes a file aside and renames it: readers and other writers never see a part."""
+        path = self._path(key)
+        payload = dumps(data)
+        aside = path.with_name(f"{path.name}.{uuid.uuid4().hex[:16]}")
+        try:
+            aside.write_bytes(hashlib.sha256(payload).digest() + payload)
+            os.replace(aside, path)
+        finally:
+            aside.unlink(missing_ok=True)
+
+
+class _Cache(FunctionCache):  # type: ignore[misc]
+    """Numba's cache of one function, on `_Files` instead of its own index and data files."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        version = f"{numba.__version__}\n{_digest_of_sources(function)}"
+        self._cache_file = _Files(self._cache_path, self._impl.filename_base, version)
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """The compiled code of a signature, or None."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception as error:
+            _warn(f"the cache cannot be used, compiling again ({_text(error)})")
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Stores the compiled code of a signature, if it can be stored."""
+        try:
+            super().save_overload(sig, data)
+        except Exception as error:
+            _warn(f"the cache cannot be written, compiled in memory ({_text(error)})")
+
+
+def compiled(function: Callable[..., Any]) -> Any:
+    """Compiles a function at its first call, or loads it from disk; it runs without the GIL.
+
+    Use it for what Python calls, and `inlined` for what only compiled functions call.
+    """
+    dispatcher: Any = numba.njit(nogil=True)(function)
+    try:
+        dispatcher._cache = _Cache(function)
+    except Exception as error:
+        _warn(f"there is no cache, compiling in memory ({_text(error)})")
+    return dispatcher
+
+
+def inlined(function: Callable[..., Any]) -> Any:
+    """A function that compiled functions call; it becomes part of them and is not cached itself."""
+    return numba.njit(nogil=True)(function)

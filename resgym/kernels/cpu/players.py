@@ -1,0 +1,110 @@
+"""Choices of scripted players for one game at a time, equal to those of `resgym.players`."""
+
+from __future__ import annotations
+
+from resgym.kernels.cpu.compilation import inlined
+from resgym.kernels.cpu.random_numbers import integer
+
+__all__ = ["AGENTS", "HOSTS", "answer_set", "name_set"]
+
+AGENTS = ("random", "choose_first", "choose_last")
+"""Agents that `answer_set` can play; it takes the index."""
+
+HOSTS = ("random", "random_pair", "all_coord", "zeillinger", "zeillinger_lex")
+"""Hosts that `name_set` can play; it takes the index."""
+
+_RANDOM, _FIRST, _LAST = range(3)
+_RANDOM_PAIR, _ALL_COORD, _ZEILLINGER, _ZEILLINGER_LEX = range(1, 5)
+
+
+@inlined
+def answer_set(agent, axes, dimension, key):
+    """The axis that an agent chooses.
+
+    Args:
+        agent: index in `AGENTS`.
+        axes: the host's set, bit j for axis j; not empty.
+        dimension: D.
+        key: uint64, the row's random numbers.
+    """
+    skip = 0
+    if agent == _RANDOM:
+        size = 0
+        for axis in range(dimension):
+            size += (axes >> axis) & 1
+        skip = integer(key, size)
+    chosen = 0
+    for axis in range(dimension):
+        if (axes >> axis) & 1:
+            chosen = axis
+            if skip == 0 and agent != _LAST:
+                break
+            skip -= 1
+    return chosen
+
+
+@inlined
+def _nth_pair(number, dimension):
+    """Set number ``number`` of the pairs (0, 1), (0, 2), ..., (1, 2), ..."""
+    first = 0
+    while number >= dimension - 1 - first:
+        number -= dimension - 1 - first
+        first += 1
+    return (1 << first) | (1 << (first + 1 + number))
+
+
+@inlined
+def _zeillinger_set(dims, points, count, least_axes):
+    """Zeillinger's pair of axes; see `resgym.players.zeillinger`."""
+    dimension = len(dims)
+    best_spread, best_key, best_low, best_high = -1, 0, 0, 0
+    for one in range(count - 1):
+        for other in range(one + 1, count):
+            low = high = points[one, 0] - points[other, 0]
+            first_low = first_high = 0
+            num_low = num_high = 1
+            for axis in range(1, dimension):
+                value = points[one, axis] - points[other, axis]
+                if value < low:
+                    low, first_low, num_low = value, axis, 1
+                elif value == low:
+                    num_low += 1
+                if value > high:
+                    high, first_high, num_high = value, axis, 1
+                elif value == high:
+                    num_high += 1
+            spread = high - low
+            key = num_low + num_high
+            if least_axes:
+                key = (key * dimension + first_low) * dimension + first_high
+            if (
+                best_spread < 0
+                or spread < best_spread
+                or (spread == best_spread and key < best_key)
+            ):
+                best_spread, best_key, best_low, best_high = spread, key, first_low, first_high
+    if best_low == best_high:
+        return 3
+    return (1 << best_low) | (1 << best_high)
+
+
+@inlined
+def name_set(dims, host, points, count, sets, key):
+    """The set that a host names, bit j for axis j.
+
+    Args:
+        dims: as long as there are axes, see `resgym.kernels.cpu.rules`.
+        host: index in `HOSTS`.
+        points: the position, int64 [P, D].
+        count: its points.
+        sets: int64 [A], the sets of all actions.
+        key: uint64, the row's random numbers.
+    """
+    dimension = len(dims)
+    if host == _RANDOM:
+        return sets[integer(key, sets.shape[0])]
+    if host == _RANDOM_PAIR:
+        return _nth_pair(integer(key, dimension * (dimension - 1) // 2), dimension)
+    if host == _ALL_COORD:
+        return sets[-1] if count > 1 else sets[0]
+    return _zeillinger_set(dims, points, count, host == _ZEILLINGER_LEX)

@@ -1,0 +1,294 @@
+"""The rule for one game at a time.
+
+A position is an array int64 [P, D] whose first ``count`` rows are points in descending
+lexicographic order. The functions here change it in place and leave the rows behind alone; sizes
+are small, loops leave early, and nothing is allocated.
+
+``dims`` is something of length D. A tuple makes the number of axes known to the compiler, which
+then unrolls the loops over them; an array int64 [D] gives code for any number.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from resgym.game import spec as limits
+from resgym.kernels.cpu.compilation import inlined
+from resgym.kernels.cpu.random_numbers import absorb, integers
+
+__all__ = ["draw_start", "observe_position", "play_move", "set_of_row"]
+
+_MAX_COORDINATE = limits.MAX_COORDINATE
+_WORD_BITS = 64
+_LEAST_WIDTH = 12  # bits an axis; in narrower fields few moves fit, and trying costs more
+_ONE, _NONE, _ALL = np.uint64(1), np.uint64(0), np.uint64(2**64 - 1)
+
+
+@inlined
+def _stays_behind(dims, points, row, point):
+    """Whether a point may stand behind a row in descending lexicographic order."""
+    dimension = len(dims)
+    axis = 0
+    while axis < dimension - 1 and points[row, axis] == point[axis]:
+        axis += 1
+    return points[row, axis] >= point[axis]
+
+
+@inlined
+def _sort_rows(dims, points, count, point):
+    """Insertion sort, because a move leaves the rows nearly sorted; ``point`` is room for one."""
+    dimension = len(dims)
+    for row in range(1, count):
+        for axis in range(dimension):
+            point[axis] = points[row, axis]
+        place = row
+        while place > 0 and not _stays_behind(dims, points, place - 1, point):
+            for axis in range(dimension):
+                points[place, axis] = points[place - 1, axis]
+            place -= 1
+        if place < row:
+            for axis in range(dimension):
+                points[place, axis] = point[axis]
+
+
+@inlined
+def _is_covered(dims, points, row, first, end):
+    """Whether one of the rows first..end-1 is <= another row on all axes but the first one.
+
+    Compares without branches, an axis at a time, because which point is the smaller one cannot be
+    predicted; a bit of a word stands for each row.
+    """
+    for block in range(first, end, _WORD_BITS):
+        covering = _ALL
+        for axis in range(1, len(dims)):
+            value = points[row, axis]
+            below = _NONE
+            for other in range(block, min(end, block + _WORD_BITS)):
+                below |= np.uint64(points[other, axis] <= value) << np.uint64(other - block)
+            covering &= below
+            if covering == _NONE:
+                break
+        if covering != _NONE:
+            return True
+    return False
+
+
+@inlined
+def _drop_covered(dims, points, count):
+    """Keeps the minimal ones of sorted rows, in order; returns how many there are.
+
+    Only a row further down can be <= a row, and is so on the first axis by its place. Kept rows
+    gather at the end and move to the front at last.
+    """
+    dimension = len(dims)
+    first = count - 1
+    for row in range(count - 2, -1, -1):
+        if _is_covered(dims, points, row, first, count):
+            continue
+        first -= 1
+        if first != row:
+            for axis in range(dimension):
+                points[first, axis] = points[row, axis]
+    kept = count - first
+    if first > 0:
+        for row in range(kept):
+            for axis in range(dimension):
+                points[row, axis] = points[first + row, axis]
+    return kept
+
+
+@inlined
+def _reposition(dims, points, count):
+    """Subtracts the least coordinate of every axis."""
+    for axis in range(len(dims)):
+        least = points[0, axis]
+        for row in range(1, count):
+            least = min(least, points[row, axis])
+        for row in range(count):
+            points[row, axis] -= least
+
+
+@inlined
+def _least_words(words, size, guard, target):
+    """The minimal ones of points packed into words, in ascending order; returns their number.
+
+    They are written behind ``target``, an index past the ``size`` words.
+
+    A bit of ``guard`` stands above each coordinate and is 0 in every word. Set in the larger word,
+    it survives a subtraction exactly where the coordinate below had nothing to borrow: all axes are
+    compared at once. The least word is minimal, and goes with all that it covers.
+    """
+    count = 0
+    while size > 0:
+        least = words[0]
+        for index in range(1, size):
+            least = min(least, words[index])
+        words[target + count] = least
+        count += 1
+        left = 0
+        for index in range(size):
+            word = words[index]
+            words[left] = word
+            left += np.int64(((word | guard) - least) & guard != guard)
+        size = left
+    return count
+
+
+@inlined
+def set_of_row(dims, coords):
+    """The set of a row of flags [D], as a number whose bit j is axis j."""
+    axes = 0
+    for axis in range(len(dims)):
+        axes |= np.int64(coords[axis]) << axis
+    return axes
+
+
+@inlined
+def _guard_of(dims, width):
+    """The bits above the coordinates of a packed point: the highest of each field of ``width``."""
+    guard = 0
+    for axis in range(len(dims)):
+        guard |= 1 << (axis * width + width - 1)
+    return guard
+
+
+@inlined
+def _unpack(dims, points, words, first, count, width):
+    """Writes ``count`` words in ascending order, from ``first`` on, as rows in descending order."""
+    mask = (1 << (width - 1)) - 1
+    for row in range(count):
+        word = words[first + count - 1 - row]
+        for axis in range(len(dims) - 1, -1, -1):
+            points[row, axis] = word & mask
+            word >>= width
+
+
+@inlined
+def _play_packed(dims, points, count, axes, axis, room):
+    """`play_move` with a point in one word; -1, with nothing changed, if one does not fit."""
+    dimension = len(dims)
+    width = (_WORD_BITS - 1) // dimension
+    if width < _LEAST_WIDTH:
+        return -1
+    largest = 0
+    for row in range(count):
+        total = 0
+        for other in range(dimension):
+            total += points[row, other] & -((axes >> other) & 1)
+        word = 0
+        for other in range(dimension):
+            value = total if other == axis else points[row, other]
+            largest |= value
+            word = (word << width) | value
+        room[row] = word
+    if largest >> (width - 1) != 0:
+        return -1
+    kept = _least_words(room, count, _guard_of(dims, width), points.shape[0])
+    _unpack(dims, points, room, points.shape[0], kept, width)
+    return kept
+
+
+@inlined
+def play_move(dims, points, count, axes, axis, reposition, room, numbers):
+    """One move; returns the new number of points, or -1 if it would overflow.
+
+    Args:
+        dims: as long as there are axes.
+        points: the position.
+        count: its points, two or more.
+        axes: the host's set of at least two axes, bit j for axis j.
+        axis: the agent's axis, one of the set.
+        reposition: whether to subtract the least coordinates afterwards.
+        room: int64 [2 P], overwritten.
+        numbers: int64 [D] or longer, overwritten.
+    """
+    kept = _play_packed(dims, points, count, axes, axis, room)
+    if kept < 0:
+        for row in range(count):
+            total = 0
+            for other in range(len(dims)):
+                total += points[row, other] & -((axes >> other) & 1)
+            if total > _MAX_COORDINATE:
+                return -1
+            room[row] = total
+        for row in range(count):
+            points[row, axis] = room[row]
+        _sort_rows(dims, points, count, numbers)
+        kept = _drop_covered(dims, points, count)
+    if reposition:
+        _reposition(dims, points, kept)
+    return kept
+
+
+@inlined
+def _draw_position(dims, points, key, values, room, numbers):
+    """Draws as many points as ``numbers`` has room for; keeps the minimal ones, in order."""
+    dimension = len(dims)
+    num_points = numbers.shape[0] // dimension
+    integers(key, values, numbers)
+    bits = 1
+    while values > (1 << bits):
+        bits += 1
+    width = bits + 1
+    if width * dimension >= _WORD_BITS:
+        for row in range(num_points):
+            for axis in range(dimension):
+                points[row, axis] = numbers[row * dimension + axis]
+        _sort_rows(dims, points, num_points, numbers)
+        return _drop_covered(dims, points, num_points)
+    # A point fits into one number, in which the first axis counts most.
+    for row in range(num_points):
+        word = 0
+        for axis in range(dimension):
+            word = (word << width) | numbers[row * dimension + axis]
+        room[row] = word
+    count = _least_words(room, num_points, _guard_of(dims, width), num_points)
+    _unpack(dims, points, room, num_points, count, width)
+    return count
+
+
+@inlined
+def draw_start(dims, points, key, values, attempts, reposition, room, numbers):
+    """A random unfinished position; returns its number of points.
+
+    As `resgym.game.starts.random_starts`, whose ``rng.key`` is ``key``.
+
+    Args:
+        dims: as long as there are axes.
+        points: where to; all P rows may be written to.
+        key: uint64.
+        values: coordinates are 0..values-1.
+        attempts: draws before the fixed start.
+        reposition: whether to subtract the least coordinates.
+        room: int64 [2 P], overwritten.
+        numbers: int64 [M D], overwritten; M is how many points are drawn, 2 to P.
+    """
+    for attempt in range(attempts):
+        count = _draw_position(dims, points, absorb(key, attempt), values, room, numbers)
+        if count > 1:
+            if reposition:
+                _reposition(dims, points, count)
+            return count
+    # {(1, 0, ..), (0, 1, ..)}
+    for row in range(2):
+        for axis in range(len(dims)):
+            points[row, axis] = np.int64(axis == row)
+    return 2
+
+
+@inlined
+def observe_position(dims, points, count, scale, seen):
+    """Writes what a player sees of the points into float32 [P, D]; the other rows stay."""
+    largest = 1
+    if scale:
+        for row in range(count):
+            for axis in range(len(dims)):
+                largest = max(largest, points[row, axis])
+    # Divided as float64 and rounded once more, as in the reference.
+    divisor = np.float64(largest)
+    for row in range(count):
+        for axis in range(len(dims)):
+            if scale:
+                seen[row, axis] = np.float32(np.float64(points[row, axis]) / divisor)
+            else:
+                seen[row, axis] = np.float32(points[row, axis])

@@ -1,0 +1,368 @@
+"""The Triton kernels: a whole step, the start of episodes, and the three operations of a backend.
+
+One program plays a few games from the first load to the last store, with the points in registers,
+and nothing that it writes is read again. Every line of the step has its counterpart in
+`resgym.kernels.cpu.step`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import triton
+import triton.language as tl
+
+from resgym.game.rng import Stream
+from resgym.kernels.cuda.rules import (
+    absorb,
+    choose_axis,
+    draw_starts,
+    episode_key,
+    integer,
+    largest,
+    load_points,
+    load_set,
+    played_points,
+    prune,
+    start_key,
+    store_points,
+    store_set,
+)
+
+__all__ = ["draw_games", "move_games", "observe_games", "start_games", "step_games"]
+
+_HOST = tl.constexpr(Stream.HOST)
+_AGENT = tl.constexpr(Stream.AGENT)
+
+# Indices in the tuples of `resgym.kernels.step`.
+_HOST_SEAT, _AGENT_SEAT, _BOTH_SEATS = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
+_TERMINAL, _STEP, _SURVIVAL = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
+_ERROR, _PENALTY, _TERMINATE = tl.constexpr(0), tl.constexpr(2), tl.constexpr(3)
+_SAME_STEP, _DISABLED = tl.constexpr(0), tl.constexpr(2)
+
+# The host that names all axes; the others draw a set from a table.
+_ALL_COORD = tl.constexpr(0)
+
+
+def _kernel(function: Callable[..., Any]) -> Any:
+    """Compiles one binary for each set of constants.
+
+    By default Triton makes more of them, for values that are 1 or divisible by 16 and for
+    addresses, so that a later step would compile again.
+    """
+    parameters = inspect.signature(function).parameters.values()
+    names = [each.name for each in parameters if each.annotation != "tl.constexpr"]
+    return triton.jit(function, do_not_specialize=names, do_not_specialize_on_alignment=names)
+
+
+@triton.jit
+def _name_set(table, num_sets, key, count, mask, HOST: tl.constexpr, D: tl.constexpr):
+    """The sets int64 [G] that a scripted host names."""
+    if HOST == _ALL_COORD:
+        return tl.where(count > 1, (1 << D) - 1, 3).to(tl.int64)
+    return tl.load(table + integer(key, num_sets), mask=mask, other=3)
+
+
+@_kernel
+def step_games(
+    actions, table,
+    old_points, old_count, old_coords, old_half_moves, seeds, old_episode, old_key, old_returns,
+    old_lengths, old_ended,
+    new_points, new_coords, new_numbers, new_floats, flags, rewards, seen, seen_coords, final_seen,
+    final_coords,
+    num_games: tl.int64, num_sets: tl.int64, limit: tl.int64, num_drawn: tl.int64,
+    values: tl.int64, attempts: tl.int64,
+    SEAT: tl.constexpr, OPPONENT: tl.constexpr, REWARD: tl.constexpr, ON_ILLEGAL: tl.constexpr,
+    MODE: tl.constexpr, SCALE: tl.constexpr, REPOSITION: tl.constexpr, AXES: tl.constexpr,
+    DRAWN_AXES: tl.constexpr, P: tl.constexpr, D: tl.constexpr, G: tl.constexpr, R: tl.constexpr,
+):  # fmt: skip
+    """Plays a step of ``num_games`` games, G of them in a program.
+
+    Reads ``actions`` and the old fields, and writes every entry of
+
+        new_points     int64 [N, P, D]
+        new_coords     int8 [N, D]
+        new_numbers    int64 [6, N]: count, half_moves, episode, key, lengths, final lengths
+        new_floats     float32 [3, N]: returns, reward, final returns
+        flags          int8 [6, N]: restartable end, terminated, truncated, overflow, ended, refused
+        rewards        float32 [N, 2], if both seats are played
+        seen           float32 [N, P, D]
+        seen_coords    int8 [N, D]
+        final_seen     float32 [N, P, D], in SAME_STEP
+        final_coords   int8 [N, D], in SAME_STEP
+
+    ``table`` int64 [num_sets] holds the sets of the host's actions or, if the opponent is a host,
+    the sets that it draws from.
+    """
+    games = tl.program_id(0).to(tl.int64) * G + tl.arange(0, G)
+    within = games < num_games
+    row = tl.arange(0, R)[None, :]
+    before = tl.load(old_count + games, mask=within, other=0)
+    axes = load_set(old_coords, games, within, D)
+    half_moves = tl.load(old_half_moves + games, mask=within, other=0)
+    episode = tl.load(old_episode + games, mask=within, other=0)
+    key = tl.load(old_key + games, mask=within, other=0).to(tl.uint64)
+    was_ended = tl.load(old_ended + games, mask=within, other=1) != 0
+    action = tl.load(actions + games, mask=within, other=0)
+    alive = row < before[:, None]
+    points = load_points(old_points, games, alive & within[:, None], P, D, R)
+
+    # What is legal, and whose turn it is.
+    active = was_ended == 0
+    hosts_turn = within
+    if SEAT == _AGENT_SEAT:
+        hosts_turn = within & False
+    elif SEAT == _BOTH_SEATS:
+        hosts_turn = axes == 0
+    known = tl.where(hosts_turn, action < num_sets, action < D) & (action >= 0)
+    safe = tl.where(known, action, 0)
+    legal = active & known & (hosts_turn | (((axes >> safe) & 1) == 1))
+
+    # The move, or the half-move.
+    half_moves += legal.to(tl.int64)
+    naming = legal & hosts_turn
+    if SEAT != _AGENT_SEAT:
+        axes = tl.where(naming, tl.load(table + safe, mask=naming & within, other=3), axes)
+    if SEAT == _HOST_SEAT:
+        draws = absorb(absorb(key, half_moves.to(tl.uint64)), _AGENT)
+        axis = choose_axis(axes, draws, OPPONENT, D)
+        half_moves += legal.to(tl.int64)
+        answered = legal
+    else:
+        axis = safe
+        answered = legal & (hosts_turn == 0)
+    points, overflow = played_points(points, axes, axis, answered & (before > 1), D, G, R)
+    used = tl.max(before, 0).to(tl.int32)
+    top = tl.max(tl.max(largest(points, D), 1), 0)
+    kept, rank, count = prune(points, alive, used, top, AXES, D, G, R)
+    axes = tl.where(answered, 0, axes)
+    finished = answered & (count <= 1)
+
+    # The reward.
+    if REWARD == _TERMINAL:
+        host_reward = finished.to(tl.float32)
+    elif REWARD == _STEP:
+        host_reward = tl.full((G,), -1.0, tl.float32)
+    elif REWARD == _SURVIVAL:
+        host_reward = finished.to(tl.float32) - 1.0
+    else:
+        host_reward = (before - count).to(tl.float32)
+    host_reward = tl.where(answered, host_reward, 0.0)
+    reward = host_reward
+    if SEAT != _HOST_SEAT:
+        reward = tl.where(answered, host_reward * -1.0, 0.0)  # of 0 it is -0
+    if SEAT == _BOTH_SEATS:
+        tl.store(rewards + games * 2, host_reward, mask=within)
+        tl.store(rewards + games * 2 + 1, reward, mask=within)
+    if SEAT == _AGENT_SEAT:
+        names = answered & (finished == 0)
+        draws = absorb(absorb(key, half_moves.to(tl.uint64)), _HOST)
+        named = _name_set(table, num_sets, draws, count, within, OPPONENT, D)
+        axes = tl.where(names, named, axes)
+        half_moves += names.to(tl.int64)
+
+    # The end.
+    illegal = active & (legal == 0)
+    if ON_ILLEGAL >= _PENALTY:
+        reward = tl.where(illegal, -1.0, reward)
+    if ON_ILLEGAL == _TERMINATE:
+        finished = finished | illegal
+    total = tl.load(old_returns + games, mask=within, other=0.0) + reward
+    length = tl.load(old_lengths + games, mask=within, other=0) + active.to(tl.int64)
+    cut = active & (finished == 0) & (overflow | (length >= limit))
+    done = finished | cut
+    if MODE == _SAME_STEP:
+        restart = done & within
+        waiting = done & False
+    elif MODE == _DISABLED:
+        restart = done & False
+        waiting = done
+    else:
+        restart = was_ended & within
+        waiting = done
+    stays = within & (restart == 0)
+    refused = illegal & False
+    if ON_ILLEGAL == _ERROR:
+        refused = illegal
+    if MODE == _DISABLED:
+        refused = refused | was_ended
+
+    # What is kept, and what is seen.
+    store_points(
+        new_points, seen, final_seen, points, kept, rank, count, games, stays, within,
+        SCALE, REPOSITION, True, True, MODE == _SAME_STEP, P, D, G, R,
+    )  # fmt: skip
+    tl.store(new_floats + games + num_games, reward, mask=within)
+    tl.store(new_floats + games + num_games * 2, total, mask=within)
+    tl.store(new_numbers + games + num_games * 5, length, mask=within)
+    tl.store(flags + games, waiting.to(tl.int8), mask=within)
+    tl.store(flags + games + num_games, finished.to(tl.int8), mask=within)
+    tl.store(flags + games + num_games * 2, cut.to(tl.int8), mask=within)
+    tl.store(flags + games + num_games * 3, overflow.to(tl.int8), mask=within)
+    tl.store(flags + games + num_games * 4, done.to(tl.int8), mask=within)
+    tl.store(flags + games + num_games * 5, refused.to(tl.int8), mask=within)
+    if MODE == _SAME_STEP:
+        store_set(final_coords, games, axes, within, D)
+
+    # Restarts.
+    if MODE != _DISABLED:  # noqa: SIM102 - decided when it is compiled, unlike the next one
+        if tl.max(restart.to(tl.int32), 0) > 0:
+            seed = tl.load(seeds + games, mask=within, other=0)
+            fresh_key = episode_key(seed, episode + 1)
+            drawn = draw_starts(
+                new_points, seen, games, restart, start_key(fresh_key), num_drawn, values,
+                attempts, SCALE, REPOSITION, True, DRAWN_AXES, P, D, G, R,
+            )  # fmt: skip
+            count = tl.where(restart, drawn, count)
+            axes = tl.where(restart, 0, axes)
+            half_moves = tl.where(restart, 0, half_moves)
+            if SEAT == _AGENT_SEAT:
+                draws = absorb(absorb(fresh_key, 0), _HOST)
+                named = _name_set(table, num_sets, draws, count, within, OPPONENT, D)
+                axes = tl.where(restart, named, axes)
+                half_moves = tl.where(restart, 1, half_moves)
+            episode += restart.to(tl.int64)
+            key = tl.where(restart, fresh_key, key)
+            total = tl.where(restart, 0.0, total)
+            length = tl.where(restart, 0, length)
+    store_set(new_coords, games, axes, within, D)
+    store_set(seen_coords, games, axes, within, D)
+    tl.store(new_numbers + games, count, mask=within)
+    tl.store(new_numbers + games + num_games, half_moves, mask=within)
+    tl.store(new_numbers + games + num_games * 2, episode, mask=within)
+    tl.store(new_numbers + games + num_games * 3, key.to(tl.int64), mask=within)
+    tl.store(new_numbers + games + num_games * 4, length, mask=within)
+    tl.store(new_floats + games, total, mask=within)
+
+
+@_kernel
+def start_games(
+    mask, table,
+    old_points, old_count, old_coords, old_half_moves, seeds, old_episode, old_key, old_returns,
+    old_lengths, old_ended,
+    new_points, new_coords, new_numbers, new_returns, new_ended, seen, seen_coords,
+    num_games: tl.int64, num_sets: tl.int64, num_drawn: tl.int64, values: tl.int64,
+    attempts: tl.int64,
+    SEAT: tl.constexpr, OPPONENT: tl.constexpr, SCALE: tl.constexpr, REPOSITION: tl.constexpr,
+    DRAWN_AXES: tl.constexpr, P: tl.constexpr, D: tl.constexpr, G: tl.constexpr, R: tl.constexpr,
+):  # fmt: skip
+    """Starts episodes in the games that ``mask`` int8 [N] marks, and observes all.
+
+    Reads the old fields and writes every entry of ``new_points`` int64 [N, P, D], ``new_coords``
+    int8 [N, D], ``new_numbers`` int64 [5, N] (count, half_moves, episode, key, lengths),
+    ``new_returns`` float32 [N], ``new_ended`` int8 [N], ``seen`` float32 [N, P, D] and
+    ``seen_coords`` int8 [N, D].
+    """
+    games = tl.program_id(0).to(tl.int64) * G + tl.arange(0, G)
+    within = games < num_games
+    row = tl.arange(0, R)[None, :]
+    restart = within & (tl.load(mask + games, mask=within, other=0) != 0)
+    count = tl.load(old_count + games, mask=within, other=0)
+    axes = load_set(old_coords, games, within, D)
+    half_moves = tl.load(old_half_moves + games, mask=within, other=0)
+    episode = tl.load(old_episode + games, mask=within, other=0)
+    key = tl.load(old_key + games, mask=within, other=0).to(tl.uint64)
+    total = tl.load(old_returns + games, mask=within, other=0.0)
+    length = tl.load(old_lengths + games, mask=within, other=0)
+    was_ended = tl.load(old_ended + games, mask=within, other=0) != 0
+
+    stays = within & (restart == 0)
+    alive = (row < count[:, None]) & stays[:, None]
+    points = load_points(old_points, games, alive, P, D, R)
+    store_points(
+        new_points, seen, seen, points, alive, row + tl.zeros((G, R), tl.int32), count, games,
+        stays, stays, SCALE, False, True, True, False, P, D, G, R,
+    )  # fmt: skip
+
+    seed = tl.load(seeds + games, mask=within, other=0)
+    fresh_key = episode_key(seed, episode + 1)
+    drawn = draw_starts(
+        new_points, seen, games, restart, start_key(fresh_key), num_drawn, values, attempts,
+        SCALE, REPOSITION, True, DRAWN_AXES, P, D, G, R,
+    )  # fmt: skip
+    count = tl.where(restart, drawn, count)
+    axes = tl.where(restart, 0, axes)
+    half_moves = tl.where(restart, 0, half_moves)
+    if SEAT == _AGENT_SEAT:
+        draws = absorb(absorb(fresh_key, 0), _HOST)
+        named = _name_set(table, num_sets, draws, count, within, OPPONENT, D)
+        axes = tl.where(restart, named, axes)
+        half_moves = tl.where(restart, 1, half_moves)
+    store_set(new_coords, games, axes, within, D)
+    store_set(seen_coords, games, axes, within, D)
+    tl.store(new_numbers + games, count, mask=within)
+    tl.store(new_numbers + games + num_games, half_moves, mask=within)
+    tl.store(new_numbers + games + num_games * 2, episode + restart.to(tl.int64), mask=within)
+    fresh = tl.where(restart, fresh_key, key)
+    tl.store(new_numbers + games + num_games * 3, fresh.to(tl.int64), mask=within)
+    tl.store(new_numbers + games + num_games * 4, tl.where(restart, 0, length), mask=within)
+    tl.store(new_returns + games, tl.where(restart, 0.0, total), mask=within)
+    tl.store(new_ended + games, (was_ended & (restart == 0)).to(tl.int8), mask=within)
+
+
+@_kernel
+def move_games(
+    old_points, old_count, coords, axis, new_points, new_count, moved_flags, overflow_flags,
+    num_games: tl.int64, REPOSITION: tl.constexpr, AXES: tl.constexpr, P: tl.constexpr,
+    D: tl.constexpr, G: tl.constexpr, R: tl.constexpr,
+):  # fmt: skip
+    """One move of every game, as `resgym.game.rules.move`; an axis outside is no move."""
+    games = tl.program_id(0).to(tl.int64) * G + tl.arange(0, G)
+    within = games < num_games
+    before = tl.load(old_count + games, mask=within, other=0)
+    axes = load_set(coords, games, within, D)
+    chosen = tl.load(axis + games, mask=within, other=0)
+    alive = tl.arange(0, R)[None, :] < before[:, None]
+    points = load_points(old_points, games, alive & within[:, None], P, D, R)
+    safe = tl.where((chosen >= 0) & (chosen < D), chosen, 0)
+    # A set of one axis has no bit left without its lowest one.
+    legal = (safe == chosen) & (((axes >> safe) & 1) == 1) & ((axes & (axes - 1)) != 0)
+    wanted = within & legal & (before > 1)
+    points, overflow = played_points(points, axes, chosen, wanted, D, G, R)
+    used = tl.max(before, 0).to(tl.int32)
+    top = tl.max(tl.max(largest(points, D), 1), 0)
+    kept, rank, count = prune(points, alive, used, top, AXES, D, G, R)
+    store_points(
+        new_points, new_points, new_points, points, kept, rank, count, games, within, within,
+        False, REPOSITION, True, False, False, P, D, G, R,
+    )  # fmt: skip
+    tl.store(new_count + games, count, mask=within)
+    tl.store(moved_flags + games, (wanted & (overflow == 0)).to(tl.int8), mask=within)
+    tl.store(overflow_flags + games, overflow.to(tl.int8), mask=within)
+
+
+@_kernel
+def draw_games(
+    keys, new_points, new_count, num_games: tl.int64, num_drawn: tl.int64, values: tl.int64,
+    attempts: tl.int64, REPOSITION: tl.constexpr, DRAWN_AXES: tl.constexpr, P: tl.constexpr,
+    D: tl.constexpr, G: tl.constexpr, R: tl.constexpr,
+):  # fmt: skip
+    """Starts of all games, as `resgym.game.starts.random_starts`."""
+    games = tl.program_id(0).to(tl.int64) * G + tl.arange(0, G)
+    within = games < num_games
+    key = tl.load(keys + games, mask=within, other=0).to(tl.uint64)
+    count = draw_starts(
+        new_points, new_points, games, within, key, num_drawn, values, attempts,
+        False, REPOSITION, False, DRAWN_AXES, P, D, G, R,
+    )  # fmt: skip
+    tl.store(new_count + games, count, mask=within)
+
+
+@_kernel
+def observe_games(
+    points, counts, seen, num_games: tl.int64, SCALE: tl.constexpr, P: tl.constexpr,
+    D: tl.constexpr, G: tl.constexpr, R: tl.constexpr,
+):  # fmt: skip
+    """What is seen of all games, as `resgym.game.observation.observe_points`."""
+    games = tl.program_id(0).to(tl.int64) * G + tl.arange(0, G)
+    within = games < num_games
+    count = tl.load(counts + games, mask=within, other=0)
+    row = tl.arange(0, R)[None, :]
+    alive = (row < count[:, None]) & within[:, None]
+    store_points(
+        seen, seen, seen, load_points(points, games, alive, P, D, R), alive,
+        row + tl.zeros((G, R), tl.int32), count, games, within, within,
+        SCALE, False, False, True, False, P, D, G, R,
+    )  # fmt: skip

@@ -1,0 +1,392 @@
+"""Parts of the Triton kernels: random numbers, pruning, and the writing of a position.
+
+Letters of tiles: G games of one program, R rows, a power of two that is at least P. Points are a
+tuple of D tiles int64 [G, R], one per axis; rows that hold no point are 0 there and out of the
+mask. Everything here is inlined into `resgym.kernels.cuda.kernels`.
+"""
+
+from __future__ import annotations
+
+import triton
+import triton.language as tl
+
+from resgym.game import rng, spec
+from resgym.game.rng import Stream
+
+__all__ = [
+    "absorb",
+    "choose_axis",
+    "draw_starts",
+    "episode_key",
+    "integer",
+    "largest",
+    "load_points",
+    "load_set",
+    "played_points",
+    "prune",
+    "start_key",
+    "store_points",
+    "store_set",
+]
+
+_GAMMA = tl.constexpr(rng.GAMMA & rng.MASK_64)
+_MULTIPLIER_1 = tl.constexpr(rng.MULTIPLIER_1 & rng.MASK_64)
+_MULTIPLIER_2 = tl.constexpr(rng.MULTIPLIER_2 & rng.MASK_64)
+_MAX_COORDINATE = tl.constexpr(spec.MAX_COORDINATE)
+_START = tl.constexpr(Stream.START)
+_FIRST = tl.constexpr(1)
+_LAST = tl.constexpr(2)
+
+
+# Random numbers: `resgym.game.rng` on uint64.
+
+
+@triton.jit
+def _mix(value):
+    value = (value ^ (value >> 30)) * _MULTIPLIER_1
+    value = (value ^ (value >> 27)) * _MULTIPLIER_2
+    return value ^ (value >> 31)
+
+
+@triton.jit
+def absorb(key, word):
+    """The key uint64 that a key becomes with one more word, uint64 or a small constant."""
+    return _mix((key ^ word) + _GAMMA)
+
+
+@triton.jit
+def episode_key(seed, episode):
+    """The key uint64 of ``RowRandom.for_episode``, of int64 numbers."""
+    return absorb(_mix(seed.to(tl.uint64) + _GAMMA), episode.to(tl.uint64))
+
+
+@triton.jit
+def _below(word, high):
+    return (((word >> 32) * high.to(tl.uint64)) >> 32).to(tl.int64)
+
+
+@triton.jit
+def integer(key, high):
+    """``RowRandom.integers(high)`` as int64, for keys uint64 and an int64 tile or scalar."""
+    return _below(_mix(key + _GAMMA), high)
+
+
+# Sets of axes, as numbers whose bit j is axis j.
+
+
+@triton.jit
+def load_set(coords, games, mask, D: tl.constexpr):
+    """The sets int64 [G] of rows of flags uint8 [N, D]."""
+    axes = tl.zeros(games.shape, tl.int64)
+    for axis in tl.static_range(D):
+        flag = tl.load(coords + games * D + axis, mask=mask, other=0)
+        axes |= (flag != 0).to(tl.int64) << axis
+    return axes
+
+
+@triton.jit
+def store_set(coords, games, axes, mask, D: tl.constexpr):
+    """Writes sets int64 [G] as rows of flags of one byte each, [N, D]."""
+    for axis in tl.static_range(D):
+        tl.store(coords + games * D + axis, ((axes >> axis) & 1).to(tl.int8), mask=mask)
+
+
+@triton.jit
+def choose_axis(axes, key, AGENT: tl.constexpr, D: tl.constexpr):
+    """The axis int64 [G] that a scripted agent chooses from sets int64 [G].
+
+    ``AGENT`` is 0 for a random one, 1 for the lowest, 2 for the highest axis.
+    """
+    size = tl.zeros_like(axes)
+    for axis in tl.static_range(D):
+        size += (axes >> axis) & 1
+    if AGENT == _FIRST:
+        skip = tl.zeros_like(axes)
+    elif AGENT == _LAST:
+        skip = size - 1
+    else:
+        skip = integer(key, size)
+    chosen = tl.zeros_like(axes)
+    passed = tl.zeros_like(axes)
+    for axis in tl.static_range(D):
+        bit = (axes >> axis) & 1
+        chosen = tl.where((bit == 1) & (passed == skip), axis, chosen)
+        passed += bit
+    return chosen
+
+
+# Points packed into words: AXES fields of BITS bits each, a free bit above every field.
+
+
+@triton.jit
+def _pack(points, AXES: tl.constexpr, BITS: tl.constexpr, D: tl.constexpr):
+    """Tuple of ceil(D / AXES) tiles int64 whose order is the lexicographic one."""
+    words = ()
+    for first in tl.static_range(0, D, AXES):
+        word = points[first]
+        for other in tl.static_range(1, AXES):
+            word = word << (BITS + 1)
+            if first + other < D:
+                word |= points[first + other]
+        words = words + (word,)  # noqa: RUF005 - Triton has no unpacking
+    return words
+
+
+@triton.jit
+def _ones(bits):
+    """How many bits are set, int32, for uint32 or uint64."""
+    if bits.dtype == tl.uint32:
+        bits = bits - ((bits >> 1) & 0x55555555)
+        bits = (bits & 0x33333333) + ((bits >> 2) & 0x33333333)
+        bits = (bits + (bits >> 4)) & 0x0F0F0F0F
+        total = (bits * 0x01010101) >> 24
+    else:
+        bits = bits - ((bits >> 1) & 0x5555555555555555)
+        bits = (bits & 0x3333333333333333) + ((bits >> 2) & 0x3333333333333333)
+        bits = (bits + (bits >> 4)) & 0x0F0F0F0F0F0F0F0F
+        total = (bits * 0x0101010101010101) >> 56
+    return total.to(tl.int32)
+
+
+@triton.jit
+def _prune_words(
+    words, alive, used, AXES: tl.constexpr, BITS: tl.constexpr, G: tl.constexpr, R: tl.constexpr
+):
+    """`prune` of packed points.
+
+    Set in the larger word, the free bit above a field survives a subtraction exactly where the
+    field had nothing to borrow: all fields of a word are compared at once.
+    """
+    guard: tl.constexpr = ((1 << (AXES * (BITS + 1))) - 1) // ((1 << (BITS + 1)) - 1) << BITS
+    row = tl.arange(0, R)[None, :]
+    # A bit for each row; narrow words are cheaper.
+    if R <= 32:  # noqa: SIM108
+        one = tl.full((G, R), 1, tl.uint32)
+    else:
+        one = tl.full((G, R), 1, tl.uint64)
+    above = tl.zeros_like(one)
+    covered = tl.zeros((G, R), tl.int1)
+    present = alive.to(tl.int32)
+    for other in range(0, used):
+        index = tl.zeros((G, 1), tl.int32) + other
+        there = tl.gather(present, index, 1) != 0
+        covers = alive & there
+        same = covers
+        higher = tl.zeros((G, R), tl.int1)
+        for behind in tl.static_range(len(words)):
+            word = words[len(words) - 1 - behind]
+            rival = tl.gather(word, index, 1)
+            covers = covers & ((((word | guard) - rival) & guard) == guard)
+            equal = word == rival
+            higher = (rival > word) | (equal & higher)
+            same = same & equal
+        # Of equal points the first one stays.
+        covered = covered | (covers & ((same == 0) | (row > other)))
+        above |= tl.where(there & higher, one << index.to(one.dtype), 0).to(one.dtype)
+    kept = alive & (covered == 0)
+    chosen = tl.sum(tl.where(kept, one << row.to(one.dtype), 0).to(one.dtype), 1)
+    return kept, _ones(above & chosen[:, None]), _ones(chosen).to(tl.int64)
+
+
+@triton.jit
+def prune(
+    points, alive, used, top, AXES: tl.constexpr, D: tl.constexpr, G: tl.constexpr, R: tl.constexpr
+):
+    """Finds the minimal points and their order.
+
+    Args:
+        points: the points.
+        alive: bool [G, R], which rows hold one.
+        used: int32, rows from here on hold none.
+        top: int64, no coordinate is larger.
+        AXES: axes that share a word where the coordinates are small enough.
+        D: axes.
+        G: games.
+        R: rows.
+
+    Returns:
+        kept: bool [G, R], the distinct minimal points.
+        rank: int32 [G, R], places of the kept ones in descending lexicographic order.
+        count: int64 [G], how many there are.
+    """
+    narrow: tl.constexpr = 63 // AXES - 1
+    if top < (1 << narrow):
+        words = _pack(points, AXES, narrow, D)
+        kept, rank, count = _prune_words(words, alive, used, AXES, narrow, G, R)
+    else:
+        kept, rank, count = _prune_words(points, alive, used, 1, 62, G, R)
+    return kept, rank, count
+
+
+@triton.jit
+def load_points(points, games, mask, P: tl.constexpr, D: tl.constexpr, R: tl.constexpr):
+    """The points of games int64 [G] where ``mask`` bool [G, R] holds, from int64 [N, P, D]."""
+    place = points + (games[:, None] * P + tl.arange(0, R)[None, :]) * D
+    columns = ()
+    for axis in tl.static_range(D):
+        columns = columns + (tl.load(place + axis, mask=mask, other=0),)  # noqa: RUF005
+    return columns
+
+
+@triton.jit
+def played_points(points, axes, axis, wanted, D: tl.constexpr, G: tl.constexpr, R: tl.constexpr):
+    """The points after a move, not pruned yet.
+
+    Args:
+        points: the points; rows that hold none are 0.
+        axes: int64 [G], the hosts' sets.
+        axis: int64 [G], the agents' axes.
+        wanted: bool [G], which games move; the others stay.
+        D: axes.
+        G: games.
+        R: rows.
+
+    Returns:
+        The points, and bool [G], which games stay because a coordinate would overflow.
+    """
+    total = tl.zeros((G, R), tl.int64)
+    for other in tl.static_range(D):
+        total += tl.where((((axes >> other) & 1) == 1)[:, None], points[other], 0)
+    overflow = wanted & (tl.max(total, 1) > _MAX_COORDINATE)
+    moved = wanted & (overflow == 0)
+    after = ()
+    for other in tl.static_range(D):
+        here = (moved & (axis == other))[:, None]
+        after = after + (tl.where(here, total, points[other]),)  # noqa: RUF005
+    return after, overflow
+
+
+@triton.jit
+def largest(points, D: tl.constexpr):
+    """The largest coordinate of each row, int64 [G, R], at least 1."""
+    most = points[0]
+    for axis in tl.static_range(1, D):
+        most = tl.maximum(most, points[axis])
+    return tl.maximum(most, 1)
+
+
+@triton.jit
+def store_points(
+    state, seen, final, points, kept, rank, count, games, keep, show,
+    SCALE: tl.constexpr, REPOSITION: tl.constexpr, STATE: tl.constexpr, SEEN: tl.constexpr,
+    FINAL: tl.constexpr, P: tl.constexpr, D: tl.constexpr, G: tl.constexpr, R: tl.constexpr,
+):  # fmt: skip
+    """Writes positions, as state int64 [N, P, D] and as what is seen of them, float32 [N, P, D].
+
+    Args:
+        state: where the state goes, if ``STATE``.
+        seen: where the observation goes, if ``SEEN``.
+        final: where it goes a second time, if ``FINAL``.
+        points: the points.
+        kept: bool [G, R], those that are written.
+        rank: int32 [G, R], their places.
+        count: int64 [G], how many there are.
+        games: int64 [G], rows of the tensors.
+        keep: bool [G], games that are written to ``state`` and ``seen``.
+        show: bool [G], games that are written to ``final``.
+        SCALE: whether observed points are divided by the largest coordinate.
+        REPOSITION: whether to subtract the least coordinates first.
+        STATE: whether there is ``state``.
+        SEEN: whether there is ``seen``.
+        FINAL: whether there is ``final``.
+        P: rows of the tensors.
+        D: axes.
+        G: games.
+        R: rows.
+    """
+    row = tl.arange(0, R)[None, :]
+    if REPOSITION:
+        lower = ()
+        for axis in tl.static_range(D):
+            least = tl.min(tl.where(kept, points[axis], _MAX_COORDINATE), 1)
+            lower = lower + (points[axis] - least[:, None],)  # noqa: RUF005
+        points = lower
+    place = (games[:, None] * P + rank) * D
+    absent = (row >= count[:, None]) & (row < P)
+    empty = (games[:, None] * P + row) * D
+    most = tl.max(tl.where(kept, largest(points, D), 1), 1)[:, None].to(tl.float64)
+    for axis in tl.static_range(D):
+        value = points[axis]
+        if STATE:
+            tl.store(state + place + axis, value, mask=kept & keep[:, None])
+            tl.store(
+                state + empty + axis, tl.full((G, R), -1, tl.int64), mask=absent & keep[:, None]
+            )
+        # Divided as float64 and rounded once more, as in the reference.
+        if SCALE:  # noqa: SIM108
+            sight = (value.to(tl.float64) / most).to(tl.float32)
+        else:
+            sight = value.to(tl.float32)
+        nothing = tl.full((G, R), -1.0, tl.float32)
+        if SEEN:
+            tl.store(seen + place + axis, sight, mask=kept & keep[:, None])
+            tl.store(seen + empty + axis, nothing, mask=absent & keep[:, None])
+        if FINAL:
+            tl.store(final + place + axis, sight, mask=kept & show[:, None])
+            tl.store(final + empty + axis, nothing, mask=absent & show[:, None])
+
+
+@triton.jit
+def draw_starts(
+    state, seen, games, pending, key, num_drawn, values, attempts,
+    SCALE: tl.constexpr, REPOSITION: tl.constexpr, SEEN: tl.constexpr, DRAWN_AXES: tl.constexpr,
+    P: tl.constexpr, D: tl.constexpr, G: tl.constexpr, R: tl.constexpr,
+):  # fmt: skip
+    """Draws starts as `resgym.game.starts.random_starts` and writes them.
+
+    Args:
+        state: int64 [N, P, D].
+        seen: float32 [N, P, D], if ``SEEN``.
+        games: int64 [G], rows of the tensors.
+        pending: bool [G], which games get a start.
+        key: uint64 [G], what ``rng.key`` is there.
+        num_drawn: points drawn, 2 to P.
+        values: int64, coordinates are 0..values-1.
+        attempts: draws before the fixed start.
+        SCALE: see `store_points`.
+        REPOSITION: see `store_points`.
+        SEEN: whether there is ``seen``.
+        DRAWN_AXES: axes that share a word; a drawn point fits.
+        P: rows of the tensors.
+        D: axes.
+        G: games.
+        R: rows.
+
+    Returns:
+        int64 [G], the number of points, where ``pending`` holds.
+    """
+    row = tl.arange(0, R)[None, :]
+    drawn = tl.zeros((G,), tl.int64)
+    attempt = tl.zeros((), tl.int64)
+    while tl.max(pending.to(tl.int32), 0) > 0:
+        draws = absorb(key, attempt.to(tl.uint64))[:, None]
+        # The fixed start {(1, 0, ..), (0, 1, ..)} ends the loop: it is never finished.
+        fixed = attempt >= attempts
+        rows = tl.where(fixed, 2, num_drawn).to(tl.int32)
+        alive = (row < rows) & pending[:, None]
+        points = ()
+        for axis in tl.static_range(D):
+            word = _mix(draws + (row * D + (axis + 1)).to(tl.uint64) * _GAMMA)
+            value = tl.where(fixed, (row == axis).to(tl.int64), _below(word, values))
+            points = points + (tl.where(alive, value, 0),)  # noqa: RUF005
+        if DRAWN_AXES == 1:
+            kept, rank, count = _prune_words(points, alive, rows, 1, 62, G, R)
+        else:
+            bits: tl.constexpr = 63 // DRAWN_AXES - 1
+            words = _pack(points, DRAWN_AXES, bits, D)
+            kept, rank, count = _prune_words(words, alive, rows, DRAWN_AXES, bits, G, R)
+        taken = pending & (count > 1)
+        store_points(
+            state, seen, seen, points, kept, rank, count, games, taken, taken,
+            SCALE, REPOSITION, True, SEEN, False, P, D, G, R,
+        )  # fmt: skip
+        drawn = tl.where(taken, count, drawn)
+        pending = pending & (taken == 0)
+        attempt += 1
+    return drawn
+
+
+@triton.jit
+def start_key(key):
+    """The random numbers of a start, of the episode's key."""
+    return absorb(absorb(key, 0), _START)

@@ -1,0 +1,3 @@
+"""How good players are: rho, whole games, plots, moves per second."""
+
+from __future__ import annotations

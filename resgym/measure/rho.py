@@ -1,0 +1,280 @@
+"""rho: how many games a host finishes per move played, against a given agent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import torch
+
+from resgym.envs.table import resolve_device
+from resgym.game.rng import RowRandom, Stream, derive_seed
+from resgym.game.spec import GameSpec, Polytope, check_integer
+from resgym.game.starts import random_starts
+from resgym.game.state import GameState, state_from_points
+from resgym.measure.games import play_lengths
+from resgym.players import resolve_player, rows_of
+
+__all__ = [
+    "CrossPlay",
+    "RhoResult",
+    "cross_play",
+    "player_name",
+    "rho",
+    "rho_of_games",
+    "rho_starts",
+]
+
+_BATCH = 8192
+_MAX_GAMES = 10**9
+_BATCH_PAIRS = 2**26  # games times pairs of points, which bounds the memory of pruning
+_SEED_WORD = 0x72686F  # keeps evaluation starts apart from those of environments with the same seed
+
+
+@dataclass(frozen=True)
+class RhoResult:
+    """The measure of one pairing.
+
+    Attributes:
+        rho: games finished per move played; the moves of unfinished games count too.
+        games: games played.
+        moves: moves played in all of them.
+        mean_length: moves per game.
+        unfinished: games cut at ``max_moves`` or stopped before an overflow.
+        overflowed: those of ``unfinished`` that were stopped before an overflow.
+        histogram: ``histogram[k]`` is the number of finished games of k moves.
+        interval: 95 % interval of rho over random starts (ratio estimator, normal
+            approximation with the linearised variance; Cochran, "Sampling Techniques", ch. 6).
+    """
+
+    rho: float
+    games: int
+    moves: int
+    mean_length: float
+    unfinished: int
+    overflowed: int
+    histogram: list[int] = field(repr=False)
+    interval: tuple[float, float]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "rho": self.rho,
+            "interval_95": list(self.interval),
+            "games": self.games,
+            "moves": self.moves,
+            "mean_length": self.mean_length,
+            "unfinished": self.unfinished,
+            "overflowed": self.overflowed,
+            "histogram": self.histogram,
+        }
+
+    def __str__(self) -> str:
+        low, high = self.interval
+        return (
+            f"rho {self.rho:.4f} (95 % interval {low:.4f} to {high:.4f}), {self.games} games, "
+            f"{self.moves} moves, mean length {self.mean_length:.2f}, "
+            f"{self.unfinished} unfinished"
+        )
+
+
+def rho(
+    host: Any,
+    agent: Any,
+    *,
+    games: int = 10_000,
+    dimension: int = 3,
+    max_num_points: int = 20,
+    max_value: int = 20,
+    polytope: Polytope = "dominance",
+    reposition: bool = False,
+    max_moves: int = 200,
+    points: Any = None,
+    seed: int = 0,
+    device: torch.device | str = "cpu",
+    backend: str = "auto",
+) -> RhoResult:
+    """Measures a host against an agent.
+
+    Args:
+        host: a player's name, a `Player`, a callable or a saved model's path; a `MixedPlayer` of
+            ``games`` rows plays each game by its own player.
+        agent: likewise.
+        games: number of games, each from its own random start.
+        dimension: axes.
+        max_num_points: points of a random start.
+        max_value: starts are uniform on 0..max_value inclusive; finished ones are drawn again.
+        polytope: which points a move keeps.
+        reposition: subtract the per-axis minimum after every move.
+        max_moves: games are cut after so many moves.
+        points: given starts instead of random ones, repeated in turn up to ``games``.
+        seed: fixes starts and players; game i is the same for any number of games.
+        device: where to play.
+        backend: implementation of the move.
+
+    Returns:
+        The result; rho is 0 if no move was played (all given starts were finished).
+
+    Raises:
+        ValueError, TypeError: an argument is out of range; the message names it.
+    """
+    games = check_integer("games", games, 1, _MAX_GAMES)
+    max_moves = check_integer("max_moves", max_moves, 1)
+    seed = check_integer("seed", seed, 0)
+    spec = GameSpec(dimension, max_num_points, max_value, polytope, reposition)
+    resolved = resolve_device(device)
+    host_player = resolve_player(host, "host", spec)
+    agent_player = resolve_player(agent, "agent", spec)
+    given = None if points is None else state_from_points(points, spec, resolved)
+    moves, finished, overflow = [], [], []
+    batch = max(1, min(_BATCH, _BATCH_PAIRS // spec.max_num_points**2))
+    for first in range(0, games, batch):
+        row = torch.arange(first, min(first + batch, games), device=resolved)
+        rng = _random_of_games(row, seed)
+        if given is None:
+            starts = random_starts(spec, rng.at(0, Stream.START))
+        else:
+            starts = given.select(row % given.num_games)
+        hosts, agents = rows_of(host_player, row), rows_of(agent_player, row)
+        lengths = play_lengths(hosts, agents, starts, spec, rng, max_moves, backend)
+        moves.append(lengths.moves)
+        finished.append(lengths.finished)
+        overflow.append(lengths.overflow)
+    return rho_of_games(torch.cat(moves), torch.cat(finished), torch.cat(overflow))
+
+
+def _random_of_games(row: torch.Tensor, seed: int) -> RowRandom:
+    base = derive_seed(seed, _SEED_WORD) >> 1
+    return RowRandom.for_episode(row + base, torch.zeros_like(row))
+
+
+def rho_starts(spec: GameSpec, games: int, seed: int = 0) -> GameState:
+    """The random starts of `rho` with the same game and seed, game by game.
+
+    Args:
+        spec: the game.
+        games: how many.
+        seed: as of `rho`.
+
+    Raises:
+        ValueError, TypeError: an argument is out of range.
+    """
+    check_integer("games", games, 1, _MAX_GAMES)
+    check_integer("seed", seed, 0)
+    rng = _random_of_games(torch.arange(games), seed)
+    return random_starts(spec, rng.at(0, Stream.START))
+
+
+def rho_of_games(moves: torch.Tensor, finished: torch.Tensor, overflow: torch.Tensor) -> RhoResult:
+    """The measure of games that were played already.
+
+    Args:
+        moves: int64 [N], moves played, of unfinished games too.
+        finished: bool [N], the host got to a single point.
+        overflow: bool [N], stopped before a coordinate passed 2^59.
+    """
+    games, total = len(moves), int(moves.sum())
+    # A given start that is finished already is no success of the host.
+    won = finished & (moves > 0)
+    value = int(won.sum()) / total if total else 0.0
+    residual = won.to(torch.float64) - value * moves.to(torch.float64)
+    half = 1.96 * math.sqrt(float((residual**2).sum())) / total if total else 0.0
+    done = moves[finished].cpu()
+    return RhoResult(
+        rho=value,
+        games=games,
+        moves=total,
+        mean_length=total / games,
+        unfinished=int((~finished).sum()),
+        overflowed=int(overflow.sum()),
+        histogram=torch.bincount(done).tolist() if len(done) else [],
+        interval=(max(0.0, value - half), value + half),
+    )
+
+
+@dataclass(frozen=True)
+class CrossPlay:
+    """A table of pairings.
+
+    Attributes:
+        hosts: names of the rows.
+        agents: names of the columns.
+        results: ``results[host][agent]``.
+    """
+
+    hosts: list[str]
+    agents: list[str]
+    results: dict[str, dict[str, RhoResult]]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            host: {agent: self.results[host][agent].to_dict() for agent in self.agents}
+            for host in self.hosts
+        }
+
+    def __str__(self) -> str:
+        width = max(len("host"), *(len(name) for name in self.hosts))
+        columns = [max(len(name), 6) for name in self.agents]
+        heading = "  ".join(
+            name.rjust(size) for name, size in zip(self.agents, columns, strict=True)
+        )
+        lines = [f"{'host'.ljust(width)}  {heading}"]
+        for host in self.hosts:
+            cells = "  ".join(
+                f"{self.results[host][agent].rho:.4f}".rjust(size)
+                for agent, size in zip(self.agents, columns, strict=True)
+            )
+            lines.append(f"{host.ljust(width)}  {cells}")
+        return "\n".join(lines)
+
+
+def player_name(player: Any) -> str:
+    """A short name for tables: the name itself, a file's stem, or the class."""
+    if isinstance(player, str):
+        return player.rstrip("/").rsplit("/", 1)[-1].removesuffix(".zip")
+    return str(getattr(player, "name", None) or getattr(player, "__name__", type(player).__name__))
+
+
+def _named(players: Mapping[str, Any] | Sequence[Any], field_name: str) -> dict[str, Any]:
+    if isinstance(players, (str, bytes)) or not isinstance(players, (Mapping, Sequence)):
+        raise TypeError(f"{field_name} must be a list of players or a dict, got {players!r}")
+    if not players:
+        raise ValueError(f"{field_name} must have at least one player, got none")
+    if isinstance(players, Mapping):
+        return dict(players)
+    named: dict[str, Any] = {}
+    for player in players:
+        name = player_name(player)
+        while name in named:
+            name += "'"
+        named[name] = player
+    return named
+
+
+def cross_play(
+    hosts: Mapping[str, Any] | Sequence[Any],
+    agents: Mapping[str, Any] | Sequence[Any],
+    **kwargs: Any,
+) -> CrossPlay:
+    """Measures every host against every agent, all from the same starts.
+
+    Args:
+        hosts: players, or a dict from names to players.
+        agents: likewise.
+        **kwargs: as `rho`.
+    """
+    named_hosts, named_agents = _named(hosts, "hosts"), _named(agents, "agents")
+    sizes = {field.name for field in fields(GameSpec)} & kwargs.keys()
+    spec = GameSpec(**{name: kwargs[name] for name in sizes})
+    host_players = {name: resolve_player(each, "host", spec) for name, each in named_hosts.items()}
+    agent_players = {
+        name: resolve_player(each, "agent", spec) for name, each in named_agents.items()
+    }
+    results = {
+        host: {agent: rho(hp, ap, **kwargs) for agent, ap in agent_players.items()}
+        for host, hp in host_players.items()
+    }
+    return CrossPlay(list(host_players), list(agent_players), results)

@@ -1,0 +1,149 @@
+"""Plays the game on lists of points: moves that keep the order of the points, and seated players.
+
+Positions here are tuples of points in the order in which they were typed. Pruning keeps that order,
+so a chart reads like the polynomial it comes from, and Zeillinger's host, who takes the first of
+several equally good pairs of points, is asked about the list itself. All other players get the
+sorted state of the environments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from resgym.game.actions import action_axes, host_action_table
+from resgym.game.plain import Position
+from resgym.game.rng import RowRandom
+from resgym.game.spec import MAX_COORDINATE, GameSpec, Polytope, Role
+from resgym.game.state import GameState, state_from_points
+from resgym.players import Player, ZeillingerHost, resolve_player
+from resgym.polynomials.monomials import Exponents
+
+__all__ = ["OrderedRule", "Seat"]
+
+_DEFAULT_ROWS = 20
+
+
+class OrderedRule:
+    """The rule on ordered lists of points, with Python integers.
+
+    Args:
+        dimension: number of axes.
+        polytope: ``dominance`` or ``newton``.
+        reposition: subtract the least exponent of every axis after each move.
+    """
+
+    def __init__(
+        self, dimension: int, polytope: Polytope = "dominance", reposition: bool = False
+    ) -> None:
+        self.spec = GameSpec(dimension, 2, polytope=polytope, reposition=reposition)
+
+    def start(self, points: Iterable[tuple[int, ...]]) -> Position:
+        """The points of a start that matter."""
+        kept: list[tuple[int, ...]] = []
+        for point in points:
+            if not any(_covers(other, point) for other in kept):
+                kept = [other for other in kept if not _covers(point, other)] + [point]
+        if self.spec.polytope == "newton" and len(kept) > 2:
+            spec = GameSpec(self.spec.dimension, len(kept), polytope="newton")
+            vertices = set(state_from_points([kept], spec).point_lists()[0])
+            kept = [point for point in kept if point in vertices]
+        if self.spec.reposition:
+            lowest = tuple(map(min, zip(*kept, strict=True)))
+            kept = [tuple(a - b for a, b in zip(point, lowest, strict=True)) for point in kept]
+        return tuple(kept)
+
+    def after(self, points: Position, axes: tuple[int, ...], axis: int) -> Position | None:
+        """The position after a move; None if a coordinate would pass 2^59."""
+        totals = [sum(point[k] for k in axes) for point in points]
+        if max(totals) > MAX_COORDINATE:
+            return None
+        return self.start(
+            (*point[:axis], total, *point[axis + 1 :])
+            for point, total in zip(points, totals, strict=True)
+        )
+
+
+def _covers(low: tuple[int, ...], high: tuple[int, ...]) -> bool:
+    return all(a <= b for a, b in zip(low, high, strict=True))
+
+
+class Seat:
+    """A player asked about lists of points.
+
+    Args:
+        player: a name, a `Player`, a function or a saved model.
+        role: ``host`` or ``agent``.
+        position: the start, for the number of axes and the least number of rows.
+        polytope: the game, for players that want to know.
+        max_num_points: rows of the state; by default the player's own ``max_num_points``, or that
+            of its ``spec``, or 20, at least the number of points.
+    """
+
+    def __init__(
+        self,
+        player: Any,
+        role: Role,
+        position: Exponents,
+        *,
+        polytope: Polytope = "dominance",
+        max_num_points: int | None = None,
+    ) -> None:
+        dimension = position.dimension
+        rows = max(_DEFAULT_ROWS, len(position))
+        self.player: Player = resolve_player(
+            player, role, GameSpec(dimension, rows, polytope=polytope)
+        )
+        if max_num_points is None:
+            own = getattr(self.player, "max_num_points", None)
+            own = own or getattr(getattr(self.player, "spec", None), "max_num_points", None)
+            max_num_points = max(own or _DEFAULT_ROWS, len(position))
+        # Positions arrive pruned; pruning them again by dominance changes nothing.
+        self.spec = GameSpec(dimension, max_num_points)
+        self.reads_order = type(self.player) is ZeillingerHost
+        self.name = player if isinstance(player, str) else _name(self.player)
+        self._numbers = {axes: action for action, axes in enumerate(action_axes(dimension))}
+
+    def host_sets(
+        self, positions: Sequence[Position], rng: RowRandom | None = None
+    ) -> list[tuple[int, ...]]:
+        """The host's set in every position."""
+        state = self._state(positions)
+        answer = self.player.act(state, None, _random(rng, state))
+        sets = action_axes(self.spec.dimension)
+        return [sets[action] for action in answer.tolist()]
+
+    def agent_axes(
+        self,
+        positions: Sequence[Position],
+        sets: Sequence[tuple[int, ...]],
+        rng: RowRandom | None = None,
+    ) -> list[int]:
+        """The agent's axis for a position and a host's set each."""
+        state = self._state(positions)
+        coords: Tensor = host_action_table(self.spec.dimension)[
+            torch.tensor([self._numbers[axes] for axes in sets])
+        ]
+        answer = self.player.act(state, coords, _random(rng, state))
+        return [int(axis) for axis in answer.tolist()]
+
+    def _state(self, positions: Sequence[Position]) -> GameState:
+        if not self.reads_order:
+            return state_from_points([list(position) for position in positions], self.spec)
+        width, absent = self.spec.max_num_points, [-1] * self.spec.dimension
+        rows = [[*position, *[absent] * (width - len(position))] for position in positions]
+        return GameState(
+            torch.tensor(rows, dtype=torch.int64),
+            torch.tensor([len(position) for position in positions], dtype=torch.int64),
+        )
+
+
+def _name(player: Player) -> str:
+    return getattr(player, "name", type(player).__name__)
+
+
+def _random(rng: RowRandom | None, state: GameState) -> RowRandom:
+    return RowRandom(torch.zeros_like(state.count)) if rng is None else rng

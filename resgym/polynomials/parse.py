@@ -1,0 +1,228 @@
+"""Input as a mathematician types it, turned into exponent tuples."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+from collections.abc import Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from resgym.game.spec import MAX_COORDINATE, MAX_DIMENSION
+from resgym.polynomials.monomials import Exponents, check_points
+from resgym.polynomials.reader import Monomial, ParseError, read_polynomials
+from resgym.polynomials.singularities import is_singularity_name, random_family, singularity
+
+__all__ = ["CoefficientWarning", "ParseError", "as_position", "parse"]
+
+_FILE_SUFFIXES = (".txt", ".json", ".poly", ".sing", ".m2")
+_RING = re.compile(r"ring\s+\w+\s*=[^;()]*,\s*\(([^()]*)\)\s*,\s*\w+\s*;")
+_PREFIX = re.compile(r"(?:ideal|poly)\s+\w+\s*=")
+_CALL = re.compile(r"\s*(?:monomialIdeal|ideal)\s*\((.*)\)\s*;?\s*", re.DOTALL)
+_SUFFIX = re.compile(r"(?:\s*=\s*0)?\s*;?\s*$")
+_COMMENT = re.compile(r"(?://|#)[^\n]*")
+_FAMILY = re.compile(r"\s*(?:random|bp)\s*\(", re.IGNORECASE)
+
+
+class CoefficientWarning(UserWarning):
+    """Coefficients other than 1 and -1 were given; only exponents matter to the game."""
+
+
+def parse(source: Any, variables: str | Sequence[str] | None = None) -> Exponents:
+    """Exponents of a polynomial given in any usual form.
+
+    Args:
+        source: one of
+
+            - a polynomial as text: ``x^2+y^3+z^5``, ``x**2 + y**3*z``, ``x^2y``, Singular's short
+              form ``x2+y2z+z3``, indexed variables ``x_1^2+x_2^3``; several, separated by commas,
+              give the union of their monomials (``monomialIdeal(x^13, x^6*y^4, y^9)`` too);
+            - a name (``E8``, ``D_4``) or a family (``bp(2,3,5)``, seed 0);
+            - exponent lists, as lists, arrays or JSON text;
+            - a SymPy expression or ``Poly``, or an object with an ``exponents()`` method (Sage);
+            - a file that holds one of the texts: a ``Path``, or text ending in .txt, .json, .poly,
+              .sing or .m2. ``#`` and ``//`` start comments there.
+        variables: names in the order of the axes, ``"x,y,z"`` or a list. By default those that
+            occur, in alphabetical order (``w`` after ``z``, indices by number).
+
+    Returns:
+        Exponent tuples in the order of appearance without repetitions, with ``.variables``. A
+        list of exponents is returned as it is.
+
+    Raises:
+        ParseError: the text does not parse; a caret points at the character.
+        ValueError: no term, a constant, fewer than 2 or more than 10 variables, an exponent below
+            0 or above 2^59.
+        TypeError: something else altogether.
+    """
+    names = _variable_names(variables)
+    if isinstance(source, Path):
+        return _parse_file(source, names)
+    if isinstance(source, str):
+        if "\n" not in source and source.strip().lower().endswith(_FILE_SUFFIXES):
+            return _parse_file(Path(source.strip()), names)
+        return _parse_text(source, names)
+    if hasattr(source, "free_symbols"):
+        return _parse_sympy(source, names)
+    if callable(getattr(source, "exponents", None)):
+        source = [tuple(row) for row in source.exponents()]
+    return _from_rows(source, names or getattr(source, "variables", None))
+
+
+def as_position(points: Any) -> Exponents:
+    """Whatever a caller gives as ``points``: see `parse`. The door of every function here."""
+    return points if isinstance(points, Exponents) else parse(points)
+
+
+def _variable_names(variables: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    if variables is None:
+        return None
+    given = variables.split(",") if isinstance(variables, str) else list(variables)
+    names = tuple(name.strip() for name in given)
+    for name in names:
+        if not re.fullmatch(r"[A-Za-z](_?\d+)?", name):
+            raise ValueError(f"variables must be letters like x or x_1, got {name!r}")
+    names = tuple(re.sub(r"^([A-Za-z])(\d)", r"\1_\2", name) for name in names)
+    if len(set(names)) != len(names):
+        raise ValueError(f"variables must differ, got {', '.join(names)}")
+    return names
+
+
+def _parse_file(path: Path, names: tuple[str, ...] | None) -> Exponents:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "no UTF-8 text"
+        raise ValueError(f"file {str(path)!r} cannot be read: {reason}") from None
+    return _parse_text(_blank(_COMMENT, text), names)
+
+
+def _blank(pattern: re.Pattern[str], text: str) -> str:
+    """Text with the matches overwritten by blanks, so that carets still point at the place."""
+    return pattern.sub(lambda found: " " * len(found[0]), text)
+
+
+def _parse_text(text: str, names: tuple[str, ...] | None) -> Exponents:
+    if not text.strip():
+        raise ValueError("points must be a polynomial, a name or a list of exponents, got nothing")
+    if is_singularity_name(text):
+        return singularity(text)
+    if _FAMILY.match(text):
+        return random_family(text)
+    if text.lstrip().startswith("["):
+        return _from_rows(_read_json(text), names)
+    ring = _RING.search(text)
+    if ring:
+        names = names or _variable_names(ring[1])
+        text = _blank(_RING, text)
+    text = _blank(_PREFIX, text)
+    call = _CALL.fullmatch(text)
+    if call:
+        text = " " * call.start(1) + call[1]
+    text = _SUFFIX.sub("", text)
+    if not text.strip():
+        raise ValueError("points must be a polynomial, got none")
+    terms: dict[Monomial, Fraction] = {}
+    for polynomial in read_polynomials(text):
+        for monomial, value in polynomial.items():
+            terms.setdefault(monomial, value)
+            if abs(value) != 1:
+                terms[monomial] = value
+    return _from_terms(terms, names, text)
+
+
+def _from_terms(
+    terms: dict[Monomial, Fraction], names: tuple[str, ...] | None, text: str
+) -> Exponents:
+    shown = text.strip()
+    shown = shown if len(shown) <= 60 else shown[:57] + "..."
+    if not terms:
+        raise ValueError(f"the polynomial must have a term, all terms of {shown!r} cancel")
+    used = {name for monomial in terms for name, _ in monomial}
+    if not used:
+        raise ValueError(f"the polynomial must have 2 to 10 variables, got the constant {shown!r}")
+    if names is None:
+        names = tuple(sorted(used, key=_variable_order))
+        _check_number(names, shown)
+    unknown = sorted(used - set(names))
+    if unknown:
+        letter = unknown[0][0]
+        raise ParseError(
+            f"{unknown[0]} is none of the variables {', '.join(names)}", text, text.index(letter)
+        )
+    _notice(any(abs(value) != 1 for value in terms.values()))
+    powers = [dict(monomial) for monomial in terms]
+    return _from_rows([[row.get(name, 0) for name in names] for row in powers], names)
+
+
+def _check_number(names: Sequence[str], shown: str) -> None:
+    if 2 <= len(names) <= MAX_DIMENSION:
+        return
+    hint = "; indexed variables are written x_1, x_2" if len(names) == 1 else ""
+    listed = ", ".join(names)
+    raise ValueError(
+        f"the polynomial must have 2 to {MAX_DIMENSION} variables, "
+        f"{shown!r} has {len(names)} ({listed}){hint}"
+    )
+
+
+def _variable_order(name: str) -> tuple[str, int]:
+    letter, _, index = name.partition("_")
+    return ("z~" if letter == "w" else letter), int(index or -1)
+
+
+def _from_rows(rows: Any, names: Sequence[str] | None) -> Exponents:
+    points = list(dict.fromkeys(check_points(rows)))
+    if names is not None and len(names) != len(points[0]):
+        raise ValueError(f"variables must be {len(points[0])} names, got {len(names)}")
+    return Exponents(points, names)
+
+
+def _read_json(text: str) -> Any:
+    # Python writes tuples with parentheses; the same length keeps error positions right.
+    plain = text.replace("(", "[").replace(")", "]")
+    try:
+        return json.loads(plain)
+    except json.JSONDecodeError as error:
+        position = min(error.pos, len(text.rstrip()) - 1)
+        raise ParseError(f"no list of exponents: {error.msg}", text, position) from None
+    except (RecursionError, ValueError):
+        raise ParseError("no list of exponents", text, 0) from None
+
+
+def _parse_sympy(expression: Any, names: tuple[str, ...] | None) -> Exponents:
+    import sympy
+
+    symbols = {str(symbol): symbol for symbol in expression.free_symbols}
+    if not symbols:
+        raise ValueError(f"the polynomial must have 2 to 10 variables, got {expression}")
+    order = names or tuple(sorted(symbols, key=_symbol_order))
+    unknown = sorted(set(symbols) - set(order))
+    if unknown:
+        raise ValueError(f"{unknown[0]} is none of the variables {', '.join(order)}")
+    _check_number(order, str(expression))
+    generators = [symbols.get(name, sympy.Symbol(name)) for name in order]
+    try:
+        polynomial = sympy.Poly(getattr(expression, "as_expr", lambda: expression)(), *generators)
+    except sympy.PolynomialError:
+        raise ValueError(f"points must be a polynomial, got {expression}") from None
+    if any(exponent > MAX_COORDINATE for row in polynomial.monoms() for exponent in row):
+        raise ValueError("points must hold exponents from 0 to 2^59")
+    _notice(any(abs(value) != 1 for value in polynomial.coeffs()))
+    return _from_rows(polynomial.monoms(), order)
+
+
+def _symbol_order(name: str) -> tuple[str, int]:
+    found = re.fullmatch(r"([A-Za-z])_?(\d*)", name)
+    return _variable_order(f"{found[1]}_{found[2]}" if found else name + "_")
+
+
+def _notice(given: bool) -> None:
+    if given:
+        warnings.warn(
+            "coefficients are ignored: only the exponents matter to the game",
+            CoefficientWarning,
+            stacklevel=5,
+        )

@@ -1,0 +1,130 @@
+"""Named singularities and families of positions."""
+
+from __future__ import annotations
+
+import random
+import re
+
+from resgym.game.spec import MAX_COORDINATE, MAX_DIMENSION, MAX_NUM_POINTS, check_integer
+from resgym.polynomials.monomials import Exponents
+
+__all__ = ["is_singularity_name", "random_family", "singularity", "singularity_names"]
+
+_NAME = re.compile(r"\s*([ADE])_?\{?(\d{1,18})\}?\s*", re.IGNORECASE)
+_FAMILY = re.compile(r"\s*(random|bp)\s*\(([^()]*)\)\s*", re.IGNORECASE)
+_DRAWS = 10_000
+
+
+def is_singularity_name(text: str) -> bool:
+    """Whether text has the form of a name: A, D or E with a number."""
+    return _NAME.fullmatch(text) is not None
+
+
+def singularity(name: str) -> Exponents:
+    """Exponents of a simple surface singularity in its usual normal form.
+
+    Args:
+        name: ``A1``, ``A_1``, ``d4``, ``E8``, ...; A_n for n >= 1 is x^2+y^2+z^(n+1), D_n for
+            n >= 4 is x^2+y^2*z+z^(n-1), E6 is x^2+y^3+z^4, E7 is x^2+y^3+y*z^3, E8 is x^2+y^3+z^5
+            (Arnold's list).
+
+    Raises:
+        TypeError: the name is no text.
+        ValueError: there is no such singularity.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"name must be text like 'E8', got {name!r}")
+    found = _NAME.fullmatch(name)
+    allowed = "A_n with n >= 1, D_n with n >= 4, E6, E7 or E8"
+    if found is None:
+        raise ValueError(f"name must be {allowed}, got {name!r}")
+    letter, n = found[1].upper(), int(found[2])
+    if letter == "A" and 1 <= n < MAX_COORDINATE:
+        return Exponents([(2, 0, 0), (0, 2, 0), (0, 0, n + 1)])
+    if letter == "D" and 4 <= n < MAX_COORDINATE:
+        return Exponents([(2, 0, 0), (0, 2, 1), (0, 0, n - 1)])
+    if letter == "E" and n in (6, 7, 8):
+        last = {6: (0, 0, 4), 7: (0, 1, 3), 8: (0, 0, 5)}[n]
+        return Exponents([(2, 0, 0), (0, 3, 0), last])
+    raise ValueError(f"name must be {allowed}, got {name!r}")
+
+
+def singularity_names() -> tuple[str, ...]:
+    """The sixteen that tables show: A1 to A8, D4 to D8, E6 to E8."""
+    return (
+        *(f"A{n}" for n in range(1, 9)),
+        *(f"D{n}" for n in range(4, 9)),
+        *("E6", "E7", "E8"),
+    )
+
+
+def random_family(text: str, seed: int = 0) -> Exponents:
+    """A position of a family given by its parameters.
+
+    Args:
+        text: ``random(points=5, max=5, dim=3)``: that many points, uniform on 0..max in every
+            axis, drawn again while one of them is <= all the others (a finished game); or
+            ``bp(2,3,5)``: the Brieskorn-Pham polynomial x^2+y^3+z^5; or ``bp(dim=3, max=7)``: one
+            with exponents uniform on 2..max.
+        seed: the same seed gives the same position, on every machine.
+
+    Raises:
+        ValueError: unknown family or parameter, or one out of range.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"family must be text like 'random(points=5,max=5,dim=3)', got {text!r}")
+    check_integer("seed", seed, -(2**63), 2**63)
+    found = _FAMILY.fullmatch(text)
+    if found is None:
+        raise ValueError(
+            f"family must be random(points=..,max=..,dim=..) or bp(2,3,5), got {text!r}"
+        )
+    family = found[1].lower()
+    entries = [entry.strip() for entry in found[2].split(",")] if found[2].strip() else []
+    generator = random.Random(f"{family}:{seed}")
+    if family == "bp" and entries and all(entry.isdigit() for entry in entries):
+        return _brieskorn_pham([int(entry[:30]) for entry in entries])
+    if family == "bp":
+        given = _parameters(entries, {"dim": 3, "max": 7}, family)
+        dimension = check_integer("dim", given["dim"], 2, MAX_DIMENSION)
+        top = check_integer("max", given["max"], 2, MAX_COORDINATE)
+        return _brieskorn_pham([generator.randint(2, top) for _ in range(dimension)])
+    given = _parameters(entries, {"points": 5, "max": 5, "dim": 3}, family)
+    return _random_points(given["points"], given["max"], given["dim"], generator)
+
+
+def _parameters(entries: list[str], defaults: dict[str, int], family: str) -> dict[str, int]:
+    given = dict(defaults)
+    for entry in entries:
+        key, mark, value = (part.strip() for part in entry.partition("="))
+        if not mark or key not in defaults or not value.isdigit() or len(value) > 30:
+            allowed = ", ".join(f"{name}=<number>" for name in defaults)
+            raise ValueError(f"{family}(...) takes {allowed}, got {entry!r}")
+        given[key] = int(value)
+    return given
+
+
+def _brieskorn_pham(powers: list[int]) -> Exponents:
+    check_integer("number of exponents of bp", len(powers), 2, MAX_DIMENSION)
+    for power in powers:
+        check_integer("exponents of bp", power, 1, MAX_COORDINATE)
+    dimension = len(powers)
+    return Exponents(
+        tuple(power if axis == row else 0 for axis in range(dimension))
+        for row, power in enumerate(powers)
+    )
+
+
+def _random_points(points: int, top: int, dimension: int, generator: random.Random) -> Exponents:
+    check_integer("points", points, 2, MAX_NUM_POINTS)
+    check_integer("max", top, 1, MAX_COORDINATE)
+    check_integer("dim", dimension, 2, MAX_DIMENSION)
+    for _ in range(_DRAWS):
+        rows = [tuple(generator.randint(0, top) for _ in range(dimension)) for _ in range(points)]
+        lowest = tuple(map(min, zip(*rows, strict=True)))
+        if lowest not in rows and len(set(rows)) == points:
+            return Exponents(rows)
+    raise ValueError(
+        f"no unfinished position with points={points}, max={top}, dim={dimension} in "
+        f"{_DRAWS} draws: take more values or fewer points"
+    )

@@ -1,0 +1,3 @@
+"""Positions and games as text, SVG, arrays and animations."""
+
+from __future__ import annotations

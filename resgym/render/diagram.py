@@ -1,0 +1,338 @@
+"""Where the points of a position lie in a picture: axes with ticks in the plane and in space."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from math import dist
+from typing import NamedTuple
+
+from resgym.game.newton.exact import is_vertex
+from resgym.render.facets import facets_in_box
+from resgym.render.shapes import Circle, Line, Polygon, Shape, Text, text_width
+
+__all__ = ["CHOSEN", "INK", "MUTED", "Box", "Diagram", "plane_diagram", "short", "space_diagram"]
+
+INK = "#1d2733"
+MUTED = "#66727f"
+FAINT = "#d5dbe1"
+AREA = "#dfeaf6"
+FLOOR = "#f4f6f8"
+BORDER = "#7ba3cc"
+POINT = "#1f5fa8"
+# The host's axes: told apart by width and bold names too, not only by colour.
+CHOSEN = "#d1540a"
+
+TICK_SIZE = 10.0
+NAME_SIZE = 14.0
+LARGEST_EXACT = 10**6
+
+
+class Box(NamedTuple):
+    """A rectangle in pixels."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def meets(self, other: Box) -> bool:
+        """Whether the two have an inner point in common."""
+        return (
+            self.left < other.right
+            and other.left < self.right
+            and self.top < other.bottom
+            and other.top < self.bottom
+        )
+
+
+@dataclass
+class Diagram:
+    """The drawn axes and where the points are.
+
+    Attributes:
+        shapes: in the order of drawing.
+        places: pixels of every point.
+        taken: boxes that no label may cover.
+        lines: boxes along thin lines that labels had better not cover.
+    """
+
+    shapes: list[Shape] = field(default_factory=list)
+    places: list[tuple[float, float]] = field(default_factory=list)
+    taken: list[Box] = field(default_factory=list)
+    lines: list[Box] = field(default_factory=list)
+
+    def write(self, text: Text) -> None:
+        """Adds text and the box that it takes."""
+        self.shapes.append(text)
+        width = text_width(text.text, text.size)
+        left = text.position[0] - {"start": 0.0, "middle": 0.5, "end": 1.0}[text.anchor] * width
+        base = text.position[1]
+        self.taken.append(Box(left, base - text.size, left + width, base + 0.25 * text.size))
+
+
+def short(value: int) -> str:
+    """A number as it stands up to a million, then with three digits: ``1e9``."""
+    if value <= LARGEST_EXACT:
+        return str(value)
+    mantissa, _, exponent = f"{value:.2e}".partition("e")
+    return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
+
+
+@dataclass(frozen=True)
+class _Scale:
+    """An axis that shows the values from ``base`` to ``base + span``.
+
+    It starts at 0 unless the points would then lie on one another.
+    """
+
+    base: int
+    span: int
+
+    @classmethod
+    def of(cls, values: Sequence[int]) -> _Scale:
+        low, high = min(values), max(values)
+        if high > 100 and 0 < (high - low) * 8 < high:
+            margin = max(1, (high - low) // 3)
+            return cls(low - margin, high - low + 2 * margin)
+        return cls(0, high + max(1, high // 8))
+
+    def at(self, value: int) -> float:
+        # Whole numbers first: near 2^59 neighbouring values are equal as floats.
+        return (value - self.base) / self.span
+
+    def ticks(self, most: int) -> list[tuple[float, str]]:
+        """Places in 0..1 and labels (of the value minus ``base``) of at most so many steps."""
+        step = 1
+        while self.span > step * most:
+            step = step * 5 // 2 if str(step)[0] == "2" else step * 2
+        return [(value / self.span, short(value)) for value in range(0, self.span + 1, step)]
+
+    def name(self, name: str) -> str:
+        return f"{name} − {self.base}" if self.base else name
+
+
+def _vertices(points: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """Vertices of conv(S) + the positive quadrant, from left to right (lower convex hull)."""
+    hull: list[tuple[int, ...]] = []
+    lowest: int | None = None
+    for x, y in sorted(set(points)):
+        if lowest is not None and y >= lowest:
+            continue
+        lowest = y
+        while len(hull) > 1:
+            (ax, ay), (bx, by) = hull[-2], hull[-1]
+            if (bx - ax) * (y - ay) > (by - ay) * (x - ax):
+                break
+            hull.pop()
+        hull.append((x, y))
+    return hull
+
+
+def plane_diagram(
+    points: Sequence[tuple[int, ...]], chosen: Sequence[int], names: Sequence[str], area: Box
+) -> Diagram:
+    """Two axes, the Newton polyhedron shaded, its vertices filled and other points hollow.
+
+    Args:
+        points: exponents.
+        chosen: axes to highlight.
+        names: of the axes.
+        area: where the axes go; tick labels lie outside.
+    """
+    diagram = Diagram()
+    shapes = diagram.shapes
+    across, up = (_Scale.of([point[axis] for point in points]) for axis in (0, 1))
+
+    def place(point: tuple[int, ...]) -> tuple[float, float]:
+        return (
+            area.left + across.at(point[0]) * (area.right - area.left),
+            area.bottom - up.at(point[1]) * (area.bottom - area.top),
+        )
+
+    vertices = _vertices(points)
+    border = [place(vertex) for vertex in vertices]
+    border = [(border[0][0], area.top), *border, (area.right, border[-1][1])]
+    shapes.append(Polygon((*border, (area.right, area.top)), AREA))
+    for share, label in across.ticks(5):
+        x = area.left + share * (area.right - area.left)
+        shapes.append(Line((x, area.top), (x, area.bottom), FAINT, 0.6))
+        diagram.write(Text((x, area.bottom + 17), label, MUTED, TICK_SIZE, "middle"))
+    for share, label in up.ticks(6):
+        y = area.bottom - share * (area.bottom - area.top)
+        shapes.append(Line((area.left, y), (area.right, y), FAINT, 0.6))
+        diagram.write(Text((area.left - 8, y + 4), label, MUTED, TICK_SIZE, "end"))
+    for start, end in itertools.pairwise(border):
+        shapes.append(Line(start, end, BORDER, 2.0))
+    corner = (area.left, area.bottom)
+    for axis, end in enumerate([(area.right, area.bottom), (area.left, area.top)]):
+        _axis(diagram, corner, end, axis in chosen)
+        diagram.taken.extend(_along(corner, end))
+    _name(diagram, (area.right, area.bottom + 34), across.name(names[0]), 0 in chosen, "end")
+    _name(diagram, (area.left - 8, area.top - 8), up.name(names[1]), 1 in chosen, "start")
+    diagram.places = [place(point) for point in points]
+    for point, centre in zip(points, diagram.places, strict=True):
+        fill = POINT if point in vertices else "#ffffff"
+        shapes.append(Circle(centre, 5, fill, POINT))
+    return diagram
+
+
+def space_diagram(
+    points: Sequence[tuple[int, ...]], chosen: Sequence[int], names: Sequence[str], area: Box
+) -> Diagram:
+    """Three axes seen from above a corner, each point with a line down to the floor.
+
+    The faces of the Newton polyhedron are shaded as far as the axes go, seen through what lies
+    above them: bounded faces darker, their edges thick. Vertices are filled, other points hollow.
+
+    Arguments as in `plane_diagram`.
+    """
+    diagram = Diagram()
+    shapes = diagram.shapes
+    scales = [_Scale.of([point[axis] for point in points]) for axis in range(3)]
+    unit = min((area.bottom - area.top) / 1.58, (area.right - area.left) / 1.55)
+    origin = (area.left + 0.55 * unit, area.top + 0.9 * unit)
+
+    def place(x: float, y: float, z: float) -> tuple[float, float]:
+        # Three unlike axes: in a true isometric view (1, 1, 1) would lie on the origin.
+        return (
+            origin[0] + (y - 0.55 * x) * unit,
+            origin[1] + (0.5 * x + 0.18 * y - 0.9 * z) * unit,
+        )
+
+    shapes.append(Polygon((place(0, 0, 0), place(1, 0, 0), place(1, 1, 0), place(0, 1, 0)), FLOOR))
+    # Ticks stand on the outline, where no point can hide them, and lines lead to the axes.
+    for share, label in scales[0].ticks(5):
+        x, y = place(share, 1, 0)
+        shapes.append(Line(place(share, 0, 0), (x, y), FAINT, 0.6))
+        if share:
+            diagram.write(Text((x + 7, y + 8), label, MUTED, TICK_SIZE, "start"))
+    for share, label in scales[1].ticks(5):
+        x, y = place(1, share, 0)
+        shapes.append(Line(place(0, share, 0), (x, y), FAINT, 0.6))
+        if share:
+            diagram.write(Text((x - 3, y + 15), label, MUTED, TICK_SIZE, "middle"))
+    for share, label in scales[2].ticks(6):
+        corner = place(0, 0, share)
+        for side in (place(1, 0, share), place(0, 1, share)):
+            shapes.append(Line(corner, side, FAINT, 0.6))
+        x, y = place(1, 0, share)
+        if share:
+            diagram.write(Text((x - 6, y + 4), label, MUTED, TICK_SIZE, "end"))
+    for x, y in ((1, 0), (0, 1)):
+        shapes.append(Line(place(x, y, 0), place(x, y, 1), FAINT, 0.6))
+    vertices = _space_vertices(points)
+    _draw_polyhedron(diagram, [_shares(scales, vertex) for vertex in vertices], place)
+    ends = [place(1, 0, 0), place(0, 1, 0), place(0, 0, 1)]
+    for axis, end in enumerate(ends):
+        _axis(diagram, place(0, 0, 0), end, axis in chosen)
+        # A label may cross a thin axis, not a thick one.
+        kept_clear = diagram.taken if axis in chosen else diagram.lines
+        kept_clear.extend(_along(place(0, 0, 0), end))
+    places = ((-6, 14, "end"), (8, 4, "start"), (0, -8, "middle"))
+    for axis, (right, down, anchor) in enumerate(places):
+        position = (ends[axis][0] + right, ends[axis][1] + down)
+        _name(diagram, position, scales[axis].name(names[axis]), axis in chosen, anchor)
+    for point in points:
+        shares = _shares(scales, point)
+        top, floor = place(*shares), place(shares[0], shares[1], 0)
+        if top[1] < floor[1] - 1:
+            shapes.append(Line(top, floor, BORDER, 1.2, dashed=True))
+            diagram.lines.extend(_along(top, floor))
+            shapes.append(Circle(floor, 2, BORDER, BORDER))
+        diagram.places.append(top)
+    # Afterwards, so that no line crosses a point.
+    for point, centre in zip(points, diagram.places, strict=True):
+        vertex = point in vertices
+        shapes.append(Circle(centre, 5, *((POINT, "#ffffff") if vertex else ("#ffffff", POINT))))
+    return diagram
+
+
+def _shares(scales: Sequence[_Scale], point: tuple[int, ...]) -> tuple[float, float, float]:
+    x, y, z = (scale.at(value) for scale, value in zip(scales, point, strict=True))
+    return x, y, z
+
+
+def _space_vertices(points: Sequence[tuple[int, ...]]) -> set[tuple[int, ...]]:
+    """Vertices of conv(S) + the positive octant."""
+    every = set(points)
+    return {
+        point
+        for point in every
+        if is_vertex(
+            [
+                [a - b for a, b in zip(other, point, strict=True)]
+                for other in every
+                if other != point
+            ]
+        )
+    }
+
+
+def _draw_polyhedron(
+    diagram: Diagram,
+    vertices: Sequence[tuple[float, float, float]],
+    place: Callable[[float, float, float], tuple[float, float]],
+) -> None:
+    """The faces, the unbounded ones first, and then their edges."""
+    outlines = []
+    for facet in sorted(facets_in_box(vertices), key=lambda facet: facet.compact):
+        hull = _hull({place(*corner): corner for corner in facet.corners})
+        if len(hull) < 3:
+            continue  # seen from its edge
+        outlines.append(hull)
+        colour, opacity = (BORDER, 0.4) if facet.compact else (AREA, 0.55)
+        diagram.shapes.append(Polygon(tuple(spot for spot, _ in hull), colour, opacity))
+    ends = set(vertices)
+    drawn = set()
+    for hull in outlines:
+        for (start, one), (end, other) in itertools.pairwise([*hull, hull[0]]):
+            if frozenset((start, end)) not in drawn:
+                drawn.add(frozenset((start, end)))
+                bounded = one in ends and other in ends
+                diagram.shapes.append(Line(start, end, BORDER, 2.0 if bounded else 0.8))
+
+
+def _hull(
+    corners: dict[tuple[float, float], tuple[float, float, float]],
+) -> list[tuple[tuple[float, float], tuple[float, float, float]]]:
+    """The corners of a flat convex face in order around it (Andrew's monotone chain)."""
+
+    def half(spots: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+        chain: list[tuple[float, float]] = []
+        for x, y in spots:
+            while len(chain) > 1:
+                (ax, ay), (bx, by) = chain[-2], chain[-1]
+                if (bx - ax) * (y - ay) - (by - ay) * (x - ax) > 1e-6:
+                    break
+                chain.pop()
+            chain.append((x, y))
+        return chain[:-1]
+
+    spots = sorted(corners)
+    around = half(spots) + half(spots[::-1])
+    return [(spot, corners[spot]) for spot in around]
+
+
+def _axis(
+    diagram: Diagram, start: tuple[float, float], end: tuple[float, float], chosen: bool
+) -> None:
+    diagram.shapes.append(Line(start, end, CHOSEN if chosen else INK, 4.0 if chosen else 1.3))
+
+
+def _along(start: tuple[float, float], end: tuple[float, float]) -> list[Box]:
+    """Small boxes that cover a line."""
+    steps = max(1, int(dist(start, end) / 6))
+    boxes = []
+    for step in range(steps + 1):
+        x, y = (a + (b - a) * step / steps for a, b in zip(start, end, strict=True))
+        boxes.append(Box(x - 2, y - 2, x + 2, y + 2))
+    return boxes
+
+
+def _name(
+    diagram: Diagram, position: tuple[float, float], name: str, chosen: bool, anchor: str
+) -> None:
+    colour = CHOSEN if chosen else INK
+    diagram.write(Text(position, name, colour, NAME_SIZE, anchor, bold=chosen))  # type: ignore[arg-type]

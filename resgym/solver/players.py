@@ -1,0 +1,159 @@
+"""Players of both seats that play by the solver, within a budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, get_args
+
+import torch
+from torch import Tensor
+
+from resgym.game.actions import action_axes
+from resgym.game.plain import Position, canonical, canonical_order, moved, prune
+from resgym.game.rng import RowRandom
+from resgym.game.spec import Role, check_integer
+from resgym.game.state import GameState
+from resgym.players import Player, resolve_player
+from resgym.players.base import given_sets
+from resgym.solver.proof import Limits, OptimalPlay, Proof, prove
+from resgym.solver.solve import Objective
+
+__all__ = ["OptimalAgent", "OptimalHost"]
+
+DEFAULT_BUDGET = 1000
+"""About a tenth of a second for a position in three axes that the budget does not settle, and less
+than a search expands before it turns to its compiled form."""
+
+REMEMBERED = 50_000
+"""Positions whose result is kept; a result depends on the position and the budget alone."""
+
+
+def _prove(root: Position, objective: str, budget: int) -> Proof:
+    return prove(root, objective, Limits(None, 2**62), max_expansions=budget)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _best_set(root: Position, objective: str, budget: int) -> tuple[int, ...] | None:
+    """The host's best set in a canonical position, or None if the budget does not settle it."""
+    proof = _prove(root, objective, budget)
+    if not proof.settled:
+        return None
+    play = OptimalPlay(proof)
+    return play.best_axes((root, tuple(range(len(root[0]))), -1))
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _bound(root: Position, objective: str, budget: int) -> tuple[int, bool]:
+    """The proved lower bound of a canonical position and whether it is the value."""
+    proof = _prove(root, objective, budget)
+    return proof.lower, proof.settled
+
+
+def _check(objective: str, budget: int) -> None:
+    if objective not in get_args(Objective):
+        raise ValueError(f"objective must be 'depth' or 'nodes', got {objective!r}")
+    check_integer("budget", budget, 1)
+
+
+@dataclass(frozen=True)
+class OptimalHost:
+    """Plays a set that reaches the proved optimum against the worst agent.
+
+    Every position is solved by itself, one after the other in Python, so it is slow: meant for
+    trees, comparisons and labels, not for training opponents. Results are remembered. In a
+    position that the budget does not settle, ``fallback`` answers. What it plays depends on the
+    position alone.
+
+    Attributes:
+        objective: ``depth`` or ``nodes``.
+        budget: positions expanded per decision, at least 1.
+        fallback: the host that answers otherwise: a name, a `Player` or a function.
+    """
+
+    objective: Objective = "depth"
+    budget: int = DEFAULT_BUDGET
+    fallback: Any = "zeillinger"
+    role: ClassVar[Role] = "host"
+
+    def __post_init__(self) -> None:
+        _check(self.objective, self.budget)
+        assert self._fallback.role == self.role
+
+    @cached_property
+    def _fallback(self) -> Player:
+        return resolve_player(self.fallback, self.role)
+
+    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+        """See `Player.act`."""
+        numbers = {axes: action for action, axes in enumerate(action_axes(state.points.shape[2]))}
+        answers = []
+        for points in state.point_lists():
+            if len(points) == 1:
+                answers.append(0)
+                continue
+            root, order = canonical_order(prune(points))
+            axes = _best_set(root, self.objective, self.budget)
+            # -1 asks the fallback.
+            answers.append(-1 if axes is None else numbers[tuple(sorted(order[j] for j in axes))])
+        answer = torch.tensor(answers, dtype=torch.int64, device=state.device)
+        return _filled(answer, self._fallback, state, None, rng)
+
+
+@dataclass(frozen=True)
+class OptimalAgent:
+    """Plays an axis after which the host's proved optimum is worst.
+
+    As slow as `OptimalHost`. If the budget settles too few of the answers to tell which is worst,
+    ``fallback`` answers. Among equally bad ones it takes the lowest axis.
+
+    Attributes:
+        objective: ``depth`` or ``nodes``.
+        budget: positions expanded per answer looked at, at least 1.
+        fallback: the agent that answers otherwise: a name, a `Player` or a function.
+    """
+
+    objective: Objective = "depth"
+    budget: int = DEFAULT_BUDGET
+    fallback: Any = "greedy_points"
+    role: ClassVar[Role] = "agent"
+
+    def __post_init__(self) -> None:
+        _check(self.objective, self.budget)
+        assert self._fallback.role == self.role
+
+    @cached_property
+    def _fallback(self) -> Player:
+        return resolve_player(self.fallback, self.role)
+
+    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+        """See `Player.act`."""
+        coords = given_sets(coords)
+        answers = []
+        for points, chosen in zip(state.point_lists(), coords.tolist(), strict=True):
+            axes = tuple(axis for axis, flag in enumerate(chosen) if flag)
+            answers.append(axes[0] if len(points) == 1 else self._worst_axis(tuple(points), axes))
+        answer = torch.tensor(answers, dtype=torch.int64, device=state.device)
+        return _filled(answer, self._fallback, state, coords, rng)
+
+    def _worst_axis(self, points: Position, axes: tuple[int, ...]) -> int:
+        """The axis of the largest value, or -1 if what is proved does not tell."""
+        bounds = {
+            axis: _bound(canonical(moved(points, axes, axis)), self.objective, self.budget)
+            for axis in axes
+        }
+        worst = max(axes, key=lambda axis: (bounds[axis][0], -axis))
+        told = all(bounds[axis][1] for axis in axes if axis != worst)
+        return worst if told else -1
+
+
+def _filled(
+    answer: Tensor, fallback: Player, state: GameState, coords: Tensor | None, rng: RowRandom
+) -> Tensor:
+    """The answers, with those of the fallback where they are -1."""
+    open_rows = (answer < 0).nonzero()[:, 0]
+    if not len(open_rows):
+        return answer
+    sets = None if coords is None else coords[open_rows]
+    answer[open_rows] = fallback.act(state.select(open_rows), sets, rng.select(open_rows))
+    return answer

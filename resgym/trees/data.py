@@ -1,0 +1,181 @@
+"""Resolution trees as data, with their forms for people and for other programs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from resgym.polynomials.monomials import monomial_text
+
+__all__ = ["Chart", "Ending", "ResolutionTree"]
+
+Ending = Literal["resolved", "smooth", "depth", "size", "overflow"]
+"""Why a branch ends: one monomial is left; a monomial of degree one with ``smooth_stop``; cut by
+``max_depth``; cut by ``max_nodes``; a coordinate would pass 2^59."""
+
+Layout = Literal["tree", "outline"]
+"""How a picture of a tree is laid out."""
+
+_CUT = ("depth", "size", "overflow")
+
+
+@dataclass(frozen=True)
+class Chart:
+    """One position of a tree.
+
+    Attributes:
+        number: counts from 1 (the root), level by level.
+        parent: number of the chart it comes from; None at the root.
+        axis: the agent's axis that led here; None at the root.
+        depth: moves played so far.
+        points: exponents of the monomials, in the order of the start.
+        axes: the host's set; None where the branch ends.
+        children: numbers of the charts after it, one per axis of ``axes``.
+        ending: why the branch ends here; None where it goes on.
+    """
+
+    number: int
+    parent: int | None
+    axis: int | None
+    depth: int
+    points: tuple[tuple[int, ...], ...]
+    axes: tuple[int, ...] | None = None
+    children: tuple[int, ...] = ()
+    ending: Ending | None = None
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the branch was stopped before its end."""
+        return self.ending in _CUT
+
+
+class ResolutionTree:
+    """A tree of charts. Nodes are numbered from 1 (the root), level by level.
+
+    Args:
+        charts: all charts in the order of their numbers.
+        variables: names of the axes.
+        title: shown above pictures.
+    """
+
+    def __init__(self, charts: Sequence[Chart], variables: Sequence[str], title: str = "") -> None:
+        self.charts = tuple(charts)
+        self.variables = tuple(variables)
+        self.title = title
+
+    def __repr__(self) -> str:
+        cut = "" if self.complete else f", {self.num_cut} branches cut"
+        return (
+            f"ResolutionTree(depth={self.depth}, num_nodes={self.num_nodes}, "
+            f"num_leaves={self.num_leaves}{cut})"
+        )
+
+    def __iter__(self) -> Iterator[Chart]:
+        return iter(self.charts)
+
+    def __getitem__(self, number: int) -> Chart:
+        """The chart of a number, 1 to `num_nodes`."""
+        if not 1 <= number <= len(self.charts):
+            raise IndexError(f"chart must be between 1 and {len(self.charts)}, got {number}")
+        return self.charts[number - 1]
+
+    @property
+    def root(self) -> Chart:
+        """The first chart."""
+        return self.charts[0]
+
+    @property
+    def depth(self) -> int:
+        """Moves on the longest branch (up to the cut, where one is cut)."""
+        return self.charts[-1].depth
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of charts, root counted."""
+        return len(self.charts)
+
+    @property
+    def num_leaves(self) -> int:
+        """Number of charts where a branch ends, cut ones counted."""
+        return sum(chart.ending is not None for chart in self.charts)
+
+    @property
+    def num_cut(self) -> int:
+        """Number of branches stopped before their end."""
+        return sum(chart.is_cut for chart in self.charts)
+
+    @property
+    def complete(self) -> bool:
+        """Whether no branch was cut."""
+        return self.num_cut == 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The tree as plain data: totals, and every chart with exponents and monomials."""
+        return {
+            "title": self.title,
+            "variables": list(self.variables),
+            "depth": self.depth,
+            "num_nodes": self.num_nodes,
+            "num_leaves": self.num_leaves,
+            "num_cut": self.num_cut,
+            "complete": self.complete,
+            "charts": [self._chart_dict(chart) for chart in self.charts],
+        }
+
+    def _chart_dict(self, chart: Chart) -> dict[str, Any]:
+        return {
+            "chart": chart.number,
+            "parent": chart.parent,
+            "axis": chart.axis,
+            "depth": chart.depth,
+            "points": [list(point) for point in chart.points],
+            "monomials": [monomial_text(point, self.variables) for point in chart.points],
+            "axes": None if chart.axes is None else list(chart.axes),
+            "children": list(chart.children),
+            "ending": chart.ending,
+        }
+
+    def to_json(self, indent: int | None = None) -> str:
+        """`to_dict` as JSON text."""
+        return json.dumps(self.to_dict(), indent=indent)
+
+    def to_text(self, max_charts: int = 200) -> str:
+        """An outline for the terminal; beyond ``max_charts`` lines the rest is folded."""
+        from resgym.trees.text import tree_to_text
+
+        return tree_to_text(self, max_charts)
+
+    def to_dot(self) -> str:
+        """Graphviz source: monomials in the nodes, moves at the edges."""
+        from resgym.trees.text import tree_to_dot
+
+        return tree_to_dot(self)
+
+    def to_svg(self, max_charts: int = 100, layout: Layout = "tree") -> str:
+        """A picture; subtrees beyond ``max_charts`` charts are folded into one box each.
+
+        Args:
+            max_charts: at most so many are shown.
+            layout: ``tree`` grows from left to right; ``outline`` has a line a chart, indented by
+                depth, which keeps deep trees narrow.
+
+        Raises:
+            ValueError: ``max_charts`` is below 1, or another layout.
+        """
+        if layout == "outline":
+            from resgym.trees.outline import tree_to_outline_svg
+
+            return tree_to_outline_svg(self, max_charts)
+        if layout != "tree":
+            raise ValueError(f"layout must be 'tree' or 'outline', got {layout!r}")
+        from resgym.trees.svg import tree_to_svg
+
+        return tree_to_svg(self, max_charts)
+
+    def to_html(self, max_charts: int = 100) -> str:
+        """A page that needs nothing else: totals, the picture, and an outline that folds."""
+        from resgym.trees.html import tree_to_html
+
+        return tree_to_html(self, max_charts)

@@ -1,0 +1,189 @@
+"""Grows resolution trees: all games that a host can be led into from one position."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import torch
+
+from resgym.game.rng import RowRandom, Stream
+from resgym.game.spec import Polytope, check_integer
+from resgym.players.seats import OrderedRule, Seat
+from resgym.polynomials.monomials import Exponents
+from resgym.polynomials.parse import as_position
+from resgym.trees.data import Chart, Ending, ResolutionTree
+
+__all__ = ["grow_tree", "resolution_tree"]
+
+BATCH_ROWS = 1024
+"""Charts that the host is asked about at once."""
+
+Choose = Callable[[Sequence[Chart]], Sequence[tuple[int, ...]]]
+"""The host's sets for the open charts of a level."""
+
+Respond = Callable[[Sequence[Chart], Sequence[tuple[int, ...]]], Sequence[int]]
+"""The agent's axes for the open charts of a level and the host's sets."""
+
+
+def resolution_tree(
+    points: Any,
+    host: Any = "zeillinger",
+    *,
+    max_depth: int = 100,
+    max_nodes: int = 100_000,
+    smooth_stop: bool = False,
+    reposition: bool = False,
+    polytope: Polytope = "dominance",
+    agent: Any = None,
+    max_num_points: int | None = None,
+    seed: int = 0,
+) -> ResolutionTree:
+    """The tree of all answers of the agent to a host, from one position.
+
+    Args:
+        points: anything that `resgym.parse` reads.
+        host: a name, a `Player`, a function or a saved model.
+        max_depth: branches are cut after so many moves.
+        max_nodes: once the tree has so many charts the branches that are still open are cut; the
+            last move can make it larger by D - 1.
+        smooth_stop: end also where a monomial of degree one is left. With ``reposition`` that is
+            a smooth point of the strict transform.
+        reposition: subtract the least exponent of every axis after each move (strict transform).
+        polytope: ``dominance`` or ``newton``: which points of a position are kept and shown.
+        agent: if given, only this agent's answers are followed: the record of one game.
+        max_num_points: rows of the state that the players are handed, for models trained with a
+            fixed number; see `Seat`.
+        seed: random numbers of players that draw.
+
+    Raises:
+        ValueError, TypeError: an argument is out of range or of a wrong type.
+    """
+    position = as_position(points)
+    check_integer("max_depth", max_depth, 0)
+    check_integer("max_nodes", max_nodes, 1)
+    check_integer("seed", seed, 0, 2**62)
+    rule = OrderedRule(position.dimension, polytope, reposition)
+    seat = Seat(host, "host", position, polytope=polytope, max_num_points=max_num_points)
+    respond: Respond | None = None
+    title = f"host {seat.name}"
+    if agent is not None:
+        other = Seat(agent, "agent", position, polytope=polytope, max_num_points=max_num_points)
+        title += f", agent {other.name}"
+
+        def respond(charts: Sequence[Chart], sets: Sequence[tuple[int, ...]]) -> list[int]:
+            return other.agent_axes(_points(charts), sets, _random(seed, charts, Stream.AGENT))
+
+    def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:
+        return seat.host_sets(_points(charts), _random(seed, charts, Stream.HOST))
+
+    return grow_tree(
+        position,
+        choose,
+        rule,
+        max_depth=max_depth,
+        max_nodes=max_nodes,
+        smooth_stop=smooth_stop,
+        respond=respond,
+        title=f"{title}: {position.pretty()}",
+    )
+
+
+def _points(charts: Sequence[Chart]) -> list[tuple[tuple[int, ...], ...]]:
+    return [chart.points for chart in charts]
+
+
+def _random(seed: int, charts: Sequence[Chart], stream: int) -> RowRandom:
+    """Random numbers of a chart, by its number."""
+    numbers = torch.tensor([chart.number for chart in charts], dtype=torch.int64)
+    depths = torch.tensor([chart.depth for chart in charts], dtype=torch.int64)
+    return RowRandom.for_step(torch.full_like(numbers, seed), numbers, depths, stream)
+
+
+def grow_tree(
+    points: Exponents,
+    choose: Choose,
+    rule: OrderedRule,
+    *,
+    max_depth: int,
+    max_nodes: int,
+    smooth_stop: bool = False,
+    respond: Respond | None = None,
+    title: str = "",
+) -> ResolutionTree:
+    """Grows a tree level by level; the host is asked about many charts of a level at once.
+
+    Args:
+        points: the root.
+        choose: the host.
+        rule: the game.
+        max_depth: branches are cut after so many moves.
+        max_nodes: see `resolution_tree`.
+        smooth_stop: see `resolution_tree`.
+        respond: if given, the agent, and only its axes are followed.
+        title: of the tree.
+    """
+    charts = [Chart(1, None, None, 0, rule.start(points))]
+    level = [0]
+    while level:
+        going = []
+        for index in level:
+            ending = _ending(charts[index], smooth_stop, max_depth)
+            charts[index] = replace(charts[index], ending=ending)
+            if ending is None:
+                going.append(index)
+        before = len(charts)
+        for begin in range(0, len(going), BATCH_ROWS):
+            batch = [charts[index] for index in going[begin : begin + BATCH_ROWS]]
+            if len(charts) >= max_nodes:
+                _cut(charts, batch)
+                continue
+            sets = list(choose(batch))
+            axes: Sequence[Sequence[int]] = sets
+            if respond is not None:
+                axes = [(axis,) for axis in respond(batch, sets)]
+            for chart, chosen, followed in zip(batch, sets, axes, strict=True):
+                if len(charts) >= max_nodes:
+                    _cut(charts, [chart])
+                else:
+                    _open(charts, chart, chosen, followed, rule)
+        level = list(range(before, len(charts)))
+    return ResolutionTree(charts, points.variables, title)
+
+
+def _ending(chart: Chart, smooth_stop: bool, max_depth: int) -> Ending | None:
+    if len(chart.points) == 1:
+        return "resolved"
+    if smooth_stop and any(sum(point) == 1 for point in chart.points):
+        return "smooth"
+    return "depth" if chart.depth >= max_depth else None
+
+
+def _cut(charts: list[Chart], closed: Sequence[Chart]) -> None:
+    for chart in closed:
+        charts[chart.number - 1] = replace(chart, ending="size")
+
+
+def _open(
+    charts: list[Chart],
+    chart: Chart,
+    axes: tuple[int, ...],
+    followed: Sequence[int],
+    rule: OrderedRule,
+) -> None:
+    """Adds the charts after one move of the host."""
+    after = [rule.after(chart.points, axes, axis) for axis in followed]
+    first = len(charts) + 1
+    new = [points for points in after if points is not None]
+    if len(new) < len(after):
+        # A chart one of whose answers cannot be played exactly is closed as a whole.
+        charts[chart.number - 1] = replace(chart, ending="overflow")
+        return
+    charts[chart.number - 1] = replace(
+        chart, axes=axes, children=tuple(range(first, first + len(new)))
+    )
+    charts.extend(
+        Chart(first + place, chart.number, axis, chart.depth + 1, points)
+        for place, (axis, points) in enumerate(zip(followed, new, strict=True))
+    )

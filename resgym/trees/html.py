@@ -1,0 +1,144 @@
+"""A tree as a page that needs no other file: totals, the picture and an outline that folds."""
+
+from __future__ import annotations
+
+from html import escape
+
+from resgym.game.spec import check_integer
+from resgym.polynomials.monomials import position_pretty, script_runs, variable_pretty
+from resgym.trees.data import Chart, ResolutionTree
+from resgym.trees.layout import ending_text, subtree_sizes
+from resgym.trees.svg import tree_to_svg
+
+__all__ = ["tree_to_html"]
+
+OUTLINE_CHARTS = 20_000
+"""Charts of the outline; browsers get slow beyond."""
+
+OPEN_LEVELS = 3
+
+_STYLE = """
+:root { color-scheme: light; }
+body { font-family: system-ui, sans-serif; color: #1c2733; margin: 2rem auto; max-width: 78rem;
+       padding: 0 1rem; line-height: 1.45; }
+h1 { font-size: 1.3rem; }
+h2 { font-size: 1.05rem; margin-top: 2rem; }
+table { border-collapse: collapse; }
+th, td { text-align: right; padding: 0.15rem 0.9rem; border-bottom: 1px solid #d7dde3; }
+th { font-weight: 600; }
+.picture { overflow: auto; border: 1px solid #d7dde3; max-height: 80vh; }
+.outline { font-family: 'DejaVu Sans Mono', Menlo, Consolas, monospace; font-size: 0.85rem;
+       line-height: 1.7; }
+.outline details, .outline .end { margin-left: 1.4rem; border-left: 1px solid #d7dde3;
+       padding-left: 0.5rem; }
+.outline summary { cursor: pointer; }
+.outline .end { padding-left: 1.6rem; }
+.move { color: #33518a; } .number, .below { color: #66737f; }
+.resolved { background: #e3f3e6; } .smooth { background: #ddf1f5; } .cut { background: #fbe5e1; }
+sup, sub { font-size: 0.72em; line-height: 0; }
+button { font: inherit; margin-right: 0.5rem; }
+"""
+
+_SCRIPT = """
+function fold(open) {
+  for (const part of document.querySelectorAll('.outline details')) part.open = open;
+}
+// A tall picture begins at its first chart, not at its upper corner.
+const picture = document.querySelector('.picture');
+const first = picture.querySelector('g g rect').getBoundingClientRect();
+picture.scrollTop = first.top - picture.getBoundingClientRect().top - picture.clientHeight / 2;
+"""
+
+
+def tree_to_html(tree: ResolutionTree, max_charts: int = 100) -> str:
+    """HTML text of a page.
+
+    Args:
+        tree: any tree.
+        max_charts: charts shown in the picture; the outline below it shows up to 20,000.
+
+    Raises:
+        ValueError: ``max_charts`` is below 1.
+    """
+    check_integer("max_charts", max_charts, 1)
+    title = escape(tree.title or "Resolution tree")
+    heading = _scripts(tree.title or "Resolution tree")
+    totals = "".join(
+        f"<tr><th>{name}</th><td>{number}</td></tr>"
+        for name, number in (
+            ("moves on the longest branch", tree.depth),
+            ("charts", tree.num_nodes),
+            ("leaves", tree.num_leaves),
+            ("branches cut", tree.num_cut),
+        )
+    )
+    return "\n".join(
+        [
+            "<!doctype html>",
+            '<html lang="en"><head><meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<title>{title}</title><style>{_STYLE}</style></head><body>",
+            f"<h1>{heading}</h1>",
+            f"<table>{totals}</table>",
+            "<h2>Picture</h2>",
+            f'<div class="picture">{tree_to_svg(tree, max_charts)}</div>',
+            "<h2>Charts</h2>",
+            '<p><button onclick="fold(true)">open all</button>'
+            '<button onclick="fold(false)">close all</button></p>',
+            f'<div class="outline">{_outline(tree)}</div>',
+            f"<script>{_SCRIPT}</script></body></html>",
+            "",
+        ]
+    )
+
+
+def _scripts(text: str) -> str:
+    tags = {"base": ("", ""), "super": ("<sup>", "</sup>"), "sub": ("<sub>", "</sub>")}
+    return "".join(
+        f"{tags[kind][0]}{escape(run)}{tags[kind][1]}" for kind, run in script_runs(text)
+    )
+
+
+def _outline(tree: ResolutionTree) -> str:
+    """Nested ``details``, written without recursion: trees can be deep."""
+    sizes = subtree_sizes(tree)
+    parts: list[str] = []
+    # A chart, or the text that closes one.
+    stack: list[Chart | str] = [tree.root]
+    written = 0
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            parts.append(item)
+            continue
+        written += 1
+        if not item.children:
+            state = "cut" if item.is_cut else item.ending or ""
+            parts.append(f'<div class="end"><span class="{state}">{_line(tree, item)}</span></div>')
+            continue
+        below = sizes[item.number - 1] - 1
+        opened = " open" if item.depth < OPEN_LEVELS else ""
+        names = ", ".join(_scripts(variable_pretty(tree.variables[j])) for j in item.axes or ())
+        parts.append(
+            f"<details{opened}><summary>{_line(tree, item)} "
+            f'<span class="move">blow up {{{names}}}</span> '
+            f'<span class="below">({below} below)</span></summary>'
+        )
+        stack.append("</details>")
+        if written + len(stack) > OUTLINE_CHARTS:
+            parts.append(f'<div class="end">{below} charts left out here</div>')
+        else:
+            stack.extend(tree[child] for child in reversed(item.children))
+    return "\n".join(parts)
+
+
+def _line(tree: ResolutionTree, chart: Chart) -> str:
+    move = ""
+    if chart.axis is not None:
+        move = f'<span class="move">{_scripts(variable_pretty(tree.variables[chart.axis]))}</span> '
+    note = ending_text(chart)
+    return (
+        f'{move}<span class="number">[{chart.number}]</span> '
+        f"{_scripts(position_pretty(chart.points, tree.variables))}"
+        + (f" - {escape(note)}" if note else "")
+    )

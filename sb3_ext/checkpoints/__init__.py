@@ -1,0 +1,3 @@
+"""Checkpoints that training goes on from exactly, and how they are stored."""
+
+from __future__ import annotations

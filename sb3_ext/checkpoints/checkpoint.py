@@ -1,0 +1,291 @@
+"""Checkpoints: directories that are complete or not there, and that are read without pickle.
+
+    runs/host/
+      LATEST                      the name of the newest checkpoint
+      checkpoint-000000051200/
+        manifest.json             schema version; size and SHA-256 of every other file
+        state.json                everything that is no tensor, and the versions of the packages
+        <part>.safetensors        the tensors of one part of the state, if it has any
+
+A state is a dictionary of *parts* by name (``policy``, ``buffer``, ``host.policy``); what a part
+may hold is said in `sb3_ext.checkpoints.plain_state`. Each part has a tensor file of its own, so
+that a player can be loaded without reading a replay buffer of gigabytes.
+
+The directory is written as ``<name>.tmp``, every file and then the directory synchronised, and
+renamed; then ``LATEST`` is replaced. A process killed at any moment leaves the earlier checkpoints
+as they were. A directory being replaced by one of the same name is called ``<name>.old`` meanwhile,
+and is found under that name.
+
+Reading checks every byte that is used against the manifest, and executes nothing: JSON and
+safetensors only, and no name of a class or function is imported from a file.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import warnings
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+import torch
+
+from sb3_ext.checkpoints.durable_files import rename_durably, write_text_durably
+from sb3_ext.checkpoints.format import (
+    MANIFEST,
+    NAME,
+    SCHEMA,
+    STATE,
+    CheckpointError,
+    CheckpointWarning,
+    check_file,
+    read_manifest,
+    read_part,
+    read_state,
+    split_parts,
+    write_files,
+)
+
+__all__ = [
+    "SCHEMA",
+    "CheckpointError",
+    "CheckpointWarning",
+    "checkpoint_name",
+    "is_checkpoint",
+    "latest_checkpoint",
+    "list_checkpoints",
+    "load_checkpoint",
+    "prune_checkpoints",
+    "read_checkpoint",
+    "save_checkpoint",
+    "verify_checkpoint",
+]
+
+T = TypeVar("T")
+PartNames = Collection[str] | Callable[[list[str]], Collection[str]]
+
+_LATEST = "LATEST"
+_NUMBERED = re.compile(r"checkpoint-(\d+)(\.old)?")
+
+
+def checkpoint_name(number: int) -> str:
+    """The name of a run's checkpoint after so many transitions or steps."""
+    return f"checkpoint-{number:012d}"
+
+
+# ---------------------------------------------------------------------------------------- writing
+
+
+def save_checkpoint(
+    path: str | os.PathLike[str], state: Mapping[str, Any], *, latest: bool = True
+) -> Path:
+    """Writes a state as the directory ``path``; a checkpoint of that name is replaced.
+
+    Tensors are copied to the CPU, and the calling thread waits until everything is on the disk.
+
+    Args:
+        path: the directory, in a run folder that is made if needed. `load_checkpoint` finds the
+            newest one by itself if the name is one of `checkpoint_name`.
+        state: parts by name (letters, digits, ``_``, ``-`` and ``.``), see the module.
+        latest: write the name into ``LATEST`` too; False for a copy that is kept for its quality.
+
+    Returns:
+        The directory.
+
+    Raises:
+        OSError: it could not be written, for example for lack of space. Earlier checkpoints are as
+            they were.
+        TypeError, ValueError: the state holds something that cannot be stored; nothing is written.
+    """
+    path = Path(path)
+    if path.name.endswith((".old", ".tmp")) or not NAME.fullmatch(path.name):
+        raise ValueError(f"path: {path.name!r} cannot be the name of a checkpoint")
+    text, tensors = split_parts(state)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(path.name + ".tmp")
+    _remove(aside)
+    aside.mkdir()
+    try:
+        write_files(aside, text, tensors)
+        _put_in_place(aside, path)
+    except BaseException:
+        _remove(aside)
+        raise
+    if latest:
+        write_text_durably(path.parent / _LATEST, path.name + "\n")
+    return path
+
+
+def _put_in_place(aside: Path, path: Path) -> None:
+    replaced = path.with_name(path.name + ".old")
+    if path.exists():
+        _remove(replaced)
+        rename_durably(path, replaced)
+    rename_durably(aside, path)
+    _remove(replaced)
+
+
+def _remove(folder: Path) -> None:
+    if folder.is_dir() and not folder.is_symlink():
+        shutil.rmtree(folder)
+    else:
+        folder.unlink(missing_ok=True)
+
+
+# ---------------------------------------------------------------------------------------- finding
+
+
+def is_checkpoint(path: str | os.PathLike[str]) -> bool:
+    """Whether this is the directory of a checkpoint, valid or not."""
+    return (Path(path) / MANIFEST).is_file()
+
+
+def list_checkpoints(run_dir: str | os.PathLike[str]) -> list[Path]:
+    """The numbered checkpoints of a run, newest first; the one that ``LATEST`` names leads.
+
+    Damaged ones are included.
+    """
+    run_dir = Path(run_dir)
+    found = []
+    for entry in run_dir.iterdir() if run_dir.is_dir() else ():
+        match = _NUMBERED.fullmatch(entry.name)
+        if match and entry.is_dir() and not _was_replaced(entry):
+            found.append((int(match[1]), match[2] is None, entry))
+    ordered = [entry for *_, entry in sorted(found, reverse=True)]
+    with suppress(OSError, UnicodeDecodeError):
+        named = run_dir / (run_dir / _LATEST).read_text(encoding="utf-8").strip()
+        if named in ordered:
+            ordered.remove(named)
+            ordered.insert(0, named)
+    return ordered
+
+
+def _was_replaced(path: Path) -> bool:
+    return path.suffix == ".old" and path.with_suffix("").exists()
+
+
+def latest_checkpoint(run_dir: str | os.PathLike[str]) -> Path:
+    """The newest valid checkpoint of a run folder.
+
+    Damaged ones are passed over with a `CheckpointWarning` that says what is wrong.
+
+    Raises:
+        CheckpointError: there is none.
+    """
+    return _newest(run_dir, verify_checkpoint)[0]
+
+
+def _newest(run_dir: str | os.PathLike[str], read: Callable[[Path], T]) -> tuple[Path, T]:
+    """The newest checkpoint that can be read, and what was read."""
+    reasons = []
+    for candidate in list_checkpoints(run_dir):
+        try:
+            result = read(candidate)
+        except CheckpointError as error:
+            reasons.append(str(error))
+            continue
+        for reason in reasons:
+            warnings.warn(f"{reason}; going back to {candidate}", CheckpointWarning, stacklevel=3)
+        return candidate, result
+    detail = f" ({'; '.join(reasons)})" if reasons else ""
+    raise CheckpointError(f"{run_dir}: there is no valid checkpoint in this folder{detail}")
+
+
+def prune_checkpoints(
+    run_dir: str | os.PathLike[str], keep_last: int, keep: Collection[Path] = ()
+) -> list[Path]:
+    """Removes all numbered checkpoints but the newest, and what interrupted writers left behind.
+
+    Args:
+        run_dir: the run folder. No other process may be writing into it.
+        keep_last: how many stay, at least 1; two allow going back when one is damaged.
+        keep: further ones to leave.
+
+    Returns:
+        The directories that were removed.
+    """
+    if keep_last < 1:
+        raise ValueError(f"keep_last must be at least 1, got {keep_last}")
+    run_dir = Path(run_dir)
+    kept = {Path(path) for path in keep}
+    orphans = sorted(run_dir.glob("checkpoint-*.tmp"))
+    for path in orphans:
+        _remove(path)
+    doomed = [path for path in list_checkpoints(run_dir)[keep_last:] if path not in kept]
+    doomed += [path for path in sorted(run_dir.glob("checkpoint-*.old")) if _was_replaced(path)]
+    for path in doomed:
+        # Renamed first: a removal that is interrupted must not leave half a checkpoint.
+        aside = path.with_name(path.name + ".tmp")
+        rename_durably(path, aside)
+        _remove(aside)
+    return orphans + doomed
+
+
+# ---------------------------------------------------------------------------------------- reading
+
+
+def verify_checkpoint(path: str | os.PathLike[str]) -> None:
+    """Reads every file of a checkpoint and compares it with the manifest.
+
+    Raises:
+        CheckpointError: something is missing or differs.
+    """
+    path = Path(path)
+    files = read_manifest(path)
+    for name in files:
+        check_file(path, name, files)
+
+
+def load_checkpoint(
+    path: str | os.PathLike[str],
+    parts: Collection[str] | None = None,
+    device: torch.device | str = "cpu",
+) -> dict[str, Any]:
+    """Reads what `save_checkpoint` wrote.
+
+    Args:
+        path: a checkpoint, or a run folder for its newest valid one. Damaged checkpoints of a run
+            folder are passed over with a `CheckpointWarning`.
+        parts: the parts wanted; the files of others are not opened. None reads all.
+        device: where the tensors are put.
+
+    Returns:
+        The state; tuples have become lists.
+
+    Raises:
+        CheckpointError: no checkpoint, a damaged one, one of a newer schema, or one without a part
+            that was asked for.
+    """
+    return read_checkpoint(path, parts, device)[1]
+
+
+def read_checkpoint(
+    path: str | os.PathLike[str],
+    parts: PartNames | None = None,
+    device: torch.device | str = "cpu",
+) -> tuple[Path, dict[str, Any]]:
+    """As `load_checkpoint`; also returns the directory that was read.
+
+    ``parts`` may also be a function that chooses from the names of the parts there are.
+    """
+    path = Path(path)
+    if is_checkpoint(path) or not list_checkpoints(path):
+        return path, _load(path, parts, device)
+    return _newest(path, lambda candidate: _load(candidate, parts, device))
+
+
+def _load(path: Path, parts: PartNames | None, device: torch.device | str) -> dict[str, Any]:
+    if not is_checkpoint(path):
+        raise CheckpointError(f"{path}: there is no checkpoint here ({MANIFEST} is missing)")
+    files = read_manifest(path)
+    plain = read_state(path, files)
+    if callable(parts):
+        parts = parts(list(plain))
+    wanted = list(plain) if parts is None else list(parts)
+    for part in wanted:
+        if part not in plain:
+            raise CheckpointError(f"{path / STATE}: parts: no {part!r}, it has {sorted(plain)}")
+    return {part: read_part(path, part, plain[part], files, device) for part in wanted}

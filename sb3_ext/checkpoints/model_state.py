@@ -1,0 +1,270 @@
+"""Everything that an off-policy model is made of while it learns, as the parts of a checkpoint.
+
+    model         algorithm, spaces and number of rows, to compare with
+    network       what the policy is made of (`sb3_ext.checkpoints.policy_description`), to play it
+    policy        weights, the target network's included
+    optimizer     its moments and number of steps
+    training      counters, schedules, random state, last observation
+    logs          sums for the next log
+    buffer        experience; left out on request
+    environment   the games in play, and running statistics of wrappers
+
+A model that is made from the same arguments and gets the parts back goes on bit for bit on the CPU
+if the algorithm is one of ours. SB3's own algorithms draw from the global generators, which
+`sb3_ext.checkpoints.random_state` saves. An environment without `state_dict` starts new episodes.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from torch import Tensor
+
+from sb3_ext.checkpoints.checkpoint import CheckpointError, CheckpointWarning
+from sb3_ext.checkpoints.optimizer_state import load_optimizer_state, optimizer_state
+from sb3_ext.checkpoints.policy_description import describe_policy
+from sb3_ext.checkpoints.space_description import describe_space
+from sb3_ext.checkpoints.stock_state import (
+    load_observations,
+    load_stock_training_state,
+    observation_tensors,
+    stock_training_state,
+)
+from sb3_ext.checkpoints.vec_env_state import load_vec_env_state, vec_env_state
+from sb3_ext.off_policy.model import OffPolicyModel
+from sb3_ext.replay.buffers import TensorReplayBuffer
+
+__all__ = [
+    "load_policy_weights",
+    "load_weights",
+    "model_state",
+    "network_description",
+    "restore_model",
+]
+
+
+def model_state(
+    model: OffPolicyAlgorithm, prefix: str = "", *, buffer: bool = True
+) -> dict[str, Any]:
+    """The state of a model between two blocks of updates, see the module.
+
+    Tensors are the model's own: write them out before it goes on.
+
+    Args:
+        model: DDQN, or SB3's and sb3-contrib's DQN and QRDQN, set up with an environment.
+        prefix: put before the name of every part, such as ``"host."``.
+        buffer: False leaves out the experience, the bulk of the state.
+
+    Raises:
+        FloatingPointError: a loss or a weight is NaN or infinite, so that there is nothing to keep.
+        TypeError: the model is no off-policy algorithm.
+        ValueError: its replay buffer cannot be saved.
+    """
+    _check_algorithm(model)
+    logs: dict[str, Any] = {}
+    if isinstance(model, OffPolicyModel):
+        model.check_finite()
+        logs["episodes"] = model._episode_sums.state_dict()
+        logs["updates"] = model.update_sums.state_dict()
+        tensors, counters = model.training_state()
+        # Of SB3's loop under a VecNormalize: what the buffer stores, before normalisation.
+        tensors |= observation_tensors(model, "_last_original_obs")
+    else:
+        tensors, counters = stock_training_state(model)
+    weights = dict(model.policy.state_dict())
+    _check_finite(weights)
+    parts: dict[str, Any] = {
+        "model": {
+            "action_space": describe_space(model.action_space),
+            "algorithm": type(model).__name__,
+            "n_envs": model.n_envs,
+            "observation_space": describe_space(model.observation_space),
+        },
+        "network": network_description(model.policy),
+        "policy": weights,
+        "optimizer": optimizer_state(model.policy.optimizer),
+        "training": {"counters": counters, "tensors": tensors},
+        "environment": None if model.env is None else vec_env_state(model.env),
+    }
+    if logs:
+        parts["logs"] = logs
+    if buffer:
+        parts["buffer"] = _buffer_state(model.replay_buffer)
+    return {prefix + part: value for part, value in parts.items()}
+
+
+def restore_model(model: OffPolicyAlgorithm, state: Mapping[str, Any], prefix: str = "") -> None:
+    """Puts a state back into a model that was made from the same arguments.
+
+    Continue with `learn(..., reset_num_timesteps=False)`. After an error the model is of no use.
+
+    Args:
+        model: the model, its environment included.
+        state: what `model_state` gave, as `load_checkpoint` reads it.
+        prefix: as there.
+
+    Raises:
+        CheckpointError: a part is missing, or belongs to another algorithm, network, game or
+            number of rows; names the field.
+    """
+    _check_algorithm(model)
+    parts = _parts(state, prefix, ("model", "policy", "optimizer", "training"))
+    _compare(model, parts["model"], f"{prefix}model")
+    load_policy_weights(model.policy, parts["policy"], f"{prefix}policy")
+    environment = parts.get("environment")
+    with _errors_named(f"{prefix}optimizer"):
+        load_optimizer_state(model.policy.optimizer, parts["optimizer"])
+    if "buffer" in parts:
+        with _errors_named(f"{prefix}buffer"):
+            _load_buffer_state(model.replay_buffer, parts["buffer"])
+    if environment is not None and model.env is not None:
+        with _errors_named(f"{prefix}environment"):
+            load_vec_env_state(model.env, environment)
+    if "buffer" not in parts:
+        warnings.warn(
+            f"{prefix}buffer: it was not saved; experience is collected anew, and the run differs"
+            " from one that was not interrupted",
+            CheckpointWarning,
+            stacklevel=3,
+        )
+    with _errors_named(f"{prefix}training"):
+        tensors, counters = parts["training"]["tensors"], parts["training"]["counters"]
+        if isinstance(model, OffPolicyModel):
+            model.load_training_state(tensors, counters)
+            load_observations(model, tensors, "_last_original_obs")
+        else:
+            load_stock_training_state(model, tensors, counters)
+    if isinstance(model, OffPolicyModel) and "logs" in parts:
+        with _errors_named(f"{prefix}logs"):
+            model._episode_sums.load_state_dict(parts["logs"]["episodes"], model.device)
+            model.update_sums.load_state_dict(parts["logs"]["updates"])
+    if environment is None:
+        model._last_obs = None  # makes learn() reset the environment
+        warnings.warn(
+            f"{prefix}environment: its state was not saved; new episodes begin, and the run differs"
+            " from one that was not interrupted",
+            CheckpointWarning,
+            stacklevel=3,
+        )
+
+
+def load_weights(model: OffPolicyAlgorithm, state: Mapping[str, Any], prefix: str = "") -> None:
+    """Takes over the networks only, the target network's included; nothing else changes.
+
+    Raises:
+        CheckpointError: they have other shapes.
+    """
+    parts = _parts(state, prefix, ("policy",))
+    load_policy_weights(model.policy, parts["policy"], f"{prefix}policy")
+
+
+def load_policy_weights(policy: Any, weights: Mapping[str, Any], field: str) -> None:
+    """Loads weights into a policy after their names and shapes were compared.
+
+    Raises:
+        CheckpointError: one is missing, unknown or of another shape; begins with ``field``.
+    """
+    own = policy.state_dict()
+    for name in own:
+        if name not in weights:
+            raise CheckpointError(f"{field}/{name}: is missing")
+    for name, value in weights.items():
+        if name not in own:
+            raise CheckpointError(f"{field}/{name}: the model has no such weight")
+        if not isinstance(value, Tensor) or value.shape != own[name].shape:
+            got = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
+            raise CheckpointError(f"{field}/{name}: got {got}, need {tuple(own[name].shape)}")
+    policy.load_state_dict(weights)
+
+
+def network_description(policy: Any) -> dict[str, Any]:
+    """How to build a policy, as ``policy``; or why that cannot be said, as ``not_described``."""
+    try:
+        return {"policy": describe_policy(policy)}
+    except ValueError as error:
+        return {"not_described": str(error)}
+
+
+# ------------------------------------------------------------------------------------- internals
+
+
+@contextmanager
+def _errors_named(field: str) -> Iterator[None]:
+    """Turns whatever a malformed state raises into a `CheckpointError` that begins with a field."""
+    try:
+        yield
+    except KeyError as error:
+        raise CheckpointError(f"{field}: {error} is missing") from error
+    except (AttributeError, RuntimeError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{field}: {' '.join(str(error).split())}") from error
+
+
+def _check_algorithm(model: Any) -> None:
+    if not isinstance(model, OffPolicyAlgorithm):
+        raise TypeError(f"model must be an off-policy algorithm, got {type(model).__name__}")
+
+
+def _parts(state: Mapping[str, Any], prefix: str, needed: tuple[str, ...]) -> dict[str, Any]:
+    parts = {
+        name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)
+    }
+    for name in needed:
+        if name not in parts:
+            raise CheckpointError(f"parts: {prefix + name!r} is missing, there are {sorted(state)}")
+    return parts
+
+
+def _check_finite(weights: Mapping[str, Tensor]) -> None:
+    for name, value in weights.items():
+        if value.is_floating_point() and not bool(value.isfinite().all()):
+            raise FloatingPointError(
+                f"policy/{name}: is NaN or infinite; go back to the last checkpoint and lower the"
+                " learning rate or max_grad_norm"
+            )
+
+
+def _compare(model: OffPolicyAlgorithm, saved: Mapping[str, Any], field: str) -> None:
+    own = {
+        "algorithm": type(model).__name__,
+        "n_envs": model.n_envs,
+        "observation_space": describe_space(model.observation_space),
+        "action_space": describe_space(model.action_space),
+    }
+    for name, value in own.items():
+        if saved.get(name) != value:
+            raise CheckpointError(
+                f"{field}/{name}: the checkpoint has {_short(saved.get(name))}, the model"
+                f" {_short(value)}"
+            )
+
+
+def _short(value: Any) -> str:
+    """A description of a space in the words that its users know."""
+    if isinstance(value, dict) and value.get("type") == "Dict":
+        entries = value.get("spaces", {})
+        return "Dict(" + ", ".join(f"{k}: {_short(v)}" for k, v in entries.items()) + ")"
+    if isinstance(value, dict) and "shape" in value:
+        return f"{value.get('type')}{tuple(value['shape'])}"
+    if isinstance(value, dict) and "n" in value:
+        return f"{value.get('type')}({value['n']})"
+    return repr(value)
+
+
+def _buffer_state(buffer: Any) -> dict[str, Any]:
+    if not isinstance(buffer, TensorReplayBuffer):
+        raise ValueError(
+            f"replay_buffer_class: {type(buffer).__name__} cannot be saved in a checkpoint, only"
+            " TensorReplayBuffer can"
+        )
+    tensors, counters = buffer.state_dict()
+    return {"counters": counters, "tensors": tensors}
+
+
+def _load_buffer_state(buffer: Any, state: Mapping[str, Any]) -> None:
+    if not isinstance(buffer, TensorReplayBuffer):
+        raise ValueError(f"need a TensorReplayBuffer, the model has {type(buffer).__name__}")
+    buffer.load_state_dict(state["tensors"], state["counters"])

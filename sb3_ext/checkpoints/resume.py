@@ -1,0 +1,122 @@
+"""Going on with a run, and starting a new one from the networks of another.
+
+model = DDQN("HostPolicy", env, ...)              # the same arguments as before
+callbacks = [Checkpoints("runs/host", Every(updates=1000)), Signals()]
+resume(model, "runs/host", callbacks)             # counters, buffer, games, random numbers
+model.learn(total - model.num_timesteps, callbacks, reset_num_timesteps=False)
+
+model = DDQN("HostPolicy", env, ...)
+init_from(model, "runs/host")                     # weights only, everything else fresh
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+
+from sb3_ext.checkpoints.callback_state import callback_states, load_callback_states
+from sb3_ext.checkpoints.checkpoint import (
+    CheckpointError,
+    checkpoint_name,
+    prune_checkpoints,
+    read_checkpoint,
+    save_checkpoint,
+)
+from sb3_ext.checkpoints.model_state import load_weights, model_state, restore_model
+from sb3_ext.checkpoints.random_state import global_random_state, load_global_random_state
+
+__all__ = ["init_from", "resume", "save_run"]
+
+
+def save_run(
+    model: OffPolicyAlgorithm,
+    run_dir: str | os.PathLike[str],
+    callbacks: Any = None,
+    *,
+    keep_last: int = 2,
+    buffer: bool = True,
+) -> Path:
+    """Writes a checkpoint of a run and removes old ones.
+
+    The model must be between two blocks of updates, as after `learn` or where `Checkpoints` saves.
+
+    Args:
+        model: the learner.
+        run_dir: the folder of the run; the checkpoint is named after the transitions collected.
+        callbacks: those whose memory is saved with it.
+        keep_last: how many checkpoints stay.
+        buffer: False leaves out the experience. Going on is then not exact: it is collected anew.
+
+    Returns:
+        The checkpoint's directory.
+
+    Raises:
+        FloatingPointError: a loss was NaN or infinite; nothing is written.
+        OSError: it could not be written; the earlier ones are as they were.
+    """
+    state = model_state(model, buffer=buffer)
+    state["callbacks"] = callback_states(callbacks)
+    state["random"] = global_random_state()
+    path = save_checkpoint(Path(run_dir) / checkpoint_name(model.num_timesteps), state)
+    prune_checkpoints(run_dir, keep_last)
+    return path
+
+
+def resume(
+    model: OffPolicyAlgorithm, run_dir: str | os.PathLike[str], callbacks: Any = None
+) -> Path:
+    """Puts a run's newest valid checkpoint into a model of the same arguments.
+
+    The global random generators are set too. Continue with
+    `learn(remaining, callbacks, reset_num_timesteps=False)`.
+
+    Args:
+        model: a new model, with its environment.
+        run_dir: the folder of the run, or one checkpoint.
+        callbacks: those that `learn` will be given, made as before; None begins with new ones.
+
+    Returns:
+        The checkpoint that was taken. Damaged newer ones are passed over with a
+        `CheckpointWarning`.
+
+    Raises:
+        CheckpointError: there is no valid checkpoint, or it belongs to another model.
+    """
+    path, state = read_checkpoint(run_dir)
+    try:
+        restore_model(model, state)
+        if callbacks is not None:
+            load_callback_states(callbacks, state.get("callbacks", {}))
+    except CheckpointError as error:
+        raise CheckpointError(f"{path}: {error}") from error
+    if "random" in state:
+        load_global_random_state(state["random"])
+    return path
+
+
+def init_from(
+    model: OffPolicyAlgorithm, path: str | os.PathLike[str], role: str | None = None
+) -> Path:
+    """Takes over the networks of another run and nothing else.
+
+    Args:
+        model: a new model with networks of the same shapes.
+        path: a checkpoint, or the folder of a run.
+        role: which one, for a checkpoint of two players.
+
+    Returns:
+        The checkpoint that was taken.
+
+    Raises:
+        CheckpointError: there is no valid checkpoint, or its networks have other shapes.
+    """
+    prefix = "" if role is None else f"{role}."
+    path, state = read_checkpoint(path, [f"{prefix}policy"])
+    try:
+        load_weights(model, state, prefix)
+    except CheckpointError as error:
+        raise CheckpointError(f"{path}: {error}") from error
+    return path

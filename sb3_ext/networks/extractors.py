@@ -1,0 +1,79 @@
+"""Features extractors by name, and the plain one that only flattens.
+
+They are SB3 features extractors: pass one as ``policy_kwargs=dict(features_extractor_class=...,
+features_extractor_kwargs=...)`` to DQN, QRDQN, PPO, MaskablePPO or any other SB3 algorithm.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.preprocessing import get_flattened_obs_dim
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from torch import Tensor, nn
+
+from sb3_ext.config.registry import Registry
+from sb3_ext.networks.mlp import build_mlp
+
+__all__ = ["EXTRACTORS", "FlattenExtractor", "flatten_entries"]
+
+EXTRACTORS: Registry[type[BaseFeaturesExtractor]] = Registry("features extractor")
+
+
+def flatten_entries(observation: Tensor | Mapping[str, Tensor], keys: Sequence[str]) -> Tensor:
+    """Writes entries of an observation one after another.
+
+    Args:
+        observation: one tensor [N, ...], or a mapping of such.
+        keys: the entries to take from a mapping, in this order; not used for one tensor.
+
+    Returns:
+        float32 (or the observation's own float type) [N, total size].
+    """
+    parts = [observation] if isinstance(observation, Tensor) else [observation[k] for k in keys]
+    flat = [part.flatten(1) for part in parts]
+    flat = [part if part.is_floating_point() else part.float() for part in flat]
+    return flat[0] if len(flat) == 1 else torch.cat(flat, 1)
+
+
+@EXTRACTORS.register("flatten")
+class FlattenExtractor(BaseFeaturesExtractor):
+    """The observation as one vector; the entries of a Dict space in alphabetical order.
+
+    Args:
+        observation_space: any space that SB3 flattens, or a Dict of such.
+        net_arch: layers after it in the language of ``build_mlp``, which the ``net_arch`` of stock
+            SB3 policies does not know. Empty for none.
+        activation: name or class of their activation.
+
+    Raises:
+        ValueError: the space is a Dict inside a Dict, or ``net_arch`` is malformed.
+    """
+
+    def __init__(
+        self,
+        observation_space: spaces.Space[Any],
+        net_arch: Sequence[Any] = (),
+        activation: str | type[nn.Module] = "relu",
+    ) -> None:
+        parts = [observation_space]
+        if isinstance(observation_space, spaces.Dict):
+            keys = tuple(sorted(observation_space.spaces))
+            parts = [observation_space[key] for key in keys]
+        else:
+            keys = ()
+        if any(isinstance(part, spaces.Dict) for part in parts):
+            raise ValueError(f"a Dict inside a Dict cannot be flattened: {observation_space}")
+        size = sum(int(get_flattened_obs_dim(part)) for part in parts)
+        network = build_mlp(size, net_arch, activation=activation)
+        super().__init__(observation_space, network.output_dim)
+        self.keys = keys
+        self.network = network
+
+    def forward(self, observations: Tensor | Mapping[str, Tensor]) -> Tensor:
+        """From observations [N, ...] to features [N, features_dim]."""
+        features: Tensor = self.network(flatten_entries(observations, self.keys))
+        return features

@@ -1,0 +1,168 @@
+"""The ``net_arch`` language: fully connected networks written as a list.
+
+[256, 256]                                  two layers of 256 units
+[128, b, 64, ln]                            with BatchNorm, with LayerNorm
+[256, r256, r256]                           with residual blocks of width 256
+[{repeat: 20, net_arch: [256, b]}, 128]     a part that is repeated, as deep as wanted
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from torch import Tensor, nn
+
+from sb3_ext.config.registry import Registry, unknown_word
+from sb3_ext.networks.linear import Linear
+
+__all__ = ["ACTIVATIONS", "Mlp", "ResidualBlock", "build_mlp", "expand_net_arch"]
+
+ACTIVATIONS: Registry[type[nn.Module]] = Registry("activation")
+ACTIVATIONS.register("elu", nn.ELU)
+ACTIVATIONS.register("gelu", nn.GELU)
+ACTIVATIONS.register("relu", nn.ReLU)
+ACTIVATIONS.register("silu", nn.SiLU)
+ACTIVATIONS.register("tanh", nn.Tanh)
+
+_ALLOWED = "a width (int >= 1), 'b', 'ln', 'rK' or {repeat: n, net_arch: [...]}"
+_NORMS: dict[str, type[nn.Module]] = {"b": nn.BatchNorm1d, "ln": nn.LayerNorm}
+
+
+class Mlp(nn.Sequential):
+    """Layers in a row, with the width that they end in.
+
+    Args:
+        layers: the layers.
+        output_dim: size of the last axis of the result.
+    """
+
+    def __init__(self, layers: Sequence[nn.Module], output_dim: int) -> None:
+        super().__init__(*layers)
+        self.output_dim = output_dim
+
+
+class ResidualBlock(nn.Module):
+    """activation(skip(x) + norm(linear(activation(norm(linear(x)))))), the norms being BatchNorm.
+
+    Args:
+        input_dim: width of x.
+        width: width inside and after. The skip is a linear map where it differs from the input's.
+        activation: class of the activation.
+    """
+
+    def __init__(self, input_dim: int, width: int, activation: type[nn.Module]) -> None:
+        super().__init__()
+        self.body = nn.Sequential(
+            Linear(input_dim, width),
+            nn.BatchNorm1d(width),
+            activation(),
+            Linear(width, width),
+            nn.BatchNorm1d(width),
+        )
+        self.skip = nn.Identity() if input_dim == width else Linear(input_dim, width)
+        self.activation = activation()
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Applies the block to [N, input_dim], giving [N, width]."""
+        result: Tensor = self.activation(self.skip(x) + self.body(x))
+        return result
+
+
+def build_mlp(
+    input_dim: int,
+    net_arch: Sequence[Any],
+    output_dim: int | None = None,
+    activation: str | type[nn.Module] = nn.ReLU,
+) -> Mlp:
+    """Builds a network from the ``net_arch`` language.
+
+    A width is a linear layer and the activation after it; ``b`` and ``ln`` put a BatchNorm or a
+    LayerNorm between the two; ``rK`` is a ``ResidualBlock`` of width K. Nothing is applied to the
+    input itself, so that an absent point (-1) and the origin (0) stay apart, and the output layer,
+    if there is one, follows the last activation and has none of its own.
+
+    Args:
+        input_dim: width of the input, at least 1.
+        net_arch: the list, see the module.
+        output_dim: width of a final linear layer; None ends with the last item's activation.
+        activation: name in ``ACTIVATIONS`` or class.
+
+    Returns:
+        The network, from [N, input_dim] to [N, network.output_dim].
+
+    Raises:
+        TypeError: ``net_arch`` or the activation is of another type.
+        ValueError: an item of ``net_arch`` is not of the language; its position is named.
+    """
+    width = _check_width("input_dim", input_dim)
+    act = ACTIVATIONS.resolve(activation) if isinstance(activation, str) else activation
+    if not (isinstance(act, type) and issubclass(act, nn.Module)):
+        raise TypeError(f"activation must be a name or a torch module class, got {activation!r}")
+    layers: list[nn.Module] = []
+    can_norm = False
+    for position, item in expand_net_arch(net_arch):
+        if isinstance(item, int):
+            layers += [Linear(width, item), act()]
+            width, can_norm = item, True
+        elif item in _NORMS:
+            if not can_norm:
+                raise ValueError(f"{position}: {item!r} must come directly after a width")
+            layers.insert(-1, _NORMS[item](width))
+            can_norm = False
+        else:
+            block_width = int(item[1:])
+            layers.append(ResidualBlock(width, block_width, act))
+            width, can_norm = block_width, False
+    if output_dim is not None:
+        layers.append(Linear(width, _check_width("output_dim", output_dim)))
+        width = output_dim
+    return Mlp(layers, width)
+
+
+def expand_net_arch(net_arch: Sequence[Any]) -> list[tuple[str, int | str]]:
+    """Checks a ``net_arch`` and writes its repetitions out.
+
+    Returns:
+        Pairs (position, item), the item a width, ``"b"``, ``"ln"`` or ``"rK"``.
+
+    Raises:
+        TypeError: it is no list.
+        ValueError: an item is not of the language.
+    """
+    return list(_expand(net_arch, "net_arch"))
+
+
+def _expand(net_arch: Any, where: str) -> Iterator[tuple[str, int | str]]:
+    if isinstance(net_arch, (str, Mapping)) or not isinstance(net_arch, Sequence):
+        raise TypeError(f"{where} must be a list of layers, got {net_arch!r}")
+    for index, item in enumerate(net_arch):
+        position = f"{where}[{index}]"
+        if isinstance(item, Mapping):
+            for key in item:
+                if key not in ("repeat", "net_arch"):
+                    raise ValueError(
+                        f"{position}: {unknown_word('key', key, ['repeat', 'net_arch'])}"
+                    )
+            if len(item) != 2:
+                raise ValueError(f"{position} needs the keys repeat and net_arch, got {item!r}")
+            times = _check_width(f"{position}.repeat", item["repeat"])
+            part = list(_expand(item["net_arch"], f"{position}.net_arch"))
+            yield from part * times
+        elif _is_layer(item):
+            yield position, item
+        else:
+            raise ValueError(f"{position} must be {_ALLOWED}, got {item!r}")
+
+
+def _is_layer(item: Any) -> bool:
+    if isinstance(item, str):
+        return item in _NORMS or re.fullmatch(r"r[1-9][0-9]*", item) is not None
+    return isinstance(item, int) and not isinstance(item, bool) and item >= 1
+
+
+def _check_width(name: str, value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ValueError(f"{name} must be an int of at least 1, got {value!r}")
+    return value

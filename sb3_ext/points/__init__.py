@@ -1,0 +1,3 @@
+"""Networks that know the points of the game."""
+
+from __future__ import annotations

@@ -1,0 +1,80 @@
+"""A features extractor that reads the points in their order: cheap, and nothing is thrown away."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.preprocessing import get_flattened_obs_dim
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from torch import Tensor
+
+from sb3_ext.networks.extractors import EXTRACTORS, flatten_entries
+from sb3_ext.points.point_set import point_features
+
+__all__ = ["OrderedPointsExtractor"]
+
+
+@EXTRACTORS.register("ordered_points")
+class OrderedPointsExtractor(BaseFeaturesExtractor):
+    """One long vector: every row's features, as seen and translated to the axes.
+
+    Has no weights, so the layers of ``net_arch`` come next. It costs a fraction of ``point_set``
+    and knows what that one hides: the order of the rows, by which some players break ties, and
+    where the set lies. That suits a learner that has to exploit one given player, symmetric or not.
+    It has to learn by itself what ``point_set`` knows: that rows are a set.
+
+    Each of the first ``rows`` rows gives x as observed, the `point_features` of x after the
+    translation of the set to every x_i = 0 with largest coordinate 1, and whether there is a point;
+    an absent row gives zeros. Other entries of the observation (``coords``) follow.
+
+    Args:
+        observation_space: a Box [P, D] of points, or a Dict with such an entry ``points``.
+        rows: how many rows are read; None for all. Later rows are not seen: after the first moves
+            few points are left, and a shorter vector is cheaper.
+
+    Raises:
+        ValueError: the space has no points, or ``rows`` is not in 1..P.
+    """
+
+    def __init__(self, observation_space: spaces.Space[Any], rows: int | None = None) -> None:
+        others: dict[str, spaces.Space[Any]] = {}
+        points: Any = observation_space
+        if isinstance(observation_space, spaces.Dict):
+            others = {key: observation_space[key] for key in sorted(observation_space.spaces)}
+            points = others.pop("points", None)
+        if not isinstance(points, spaces.Box) or len(points.shape) != 2:
+            raise ValueError(
+                "ordered_points needs a Box of shape (points, dimension), or a Dict with such an "
+                f"entry 'points', got {observation_space}"
+            )
+        most, dimension = points.shape
+        rows = most if rows is None else rows
+        if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= most:
+            raise ValueError(f"rows must be in 1..{most}, got {rows!r}")
+        size = rows * (4 * dimension + 1)
+        super().__init__(
+            observation_space, size + sum(get_flattened_obs_dim(each) for each in others.values())
+        )
+        self.rows = rows
+        self.other_keys = tuple(others)
+
+    def forward(self, observations: Tensor | Mapping[str, Tensor]) -> Tensor:
+        """From observations, points float [N, P, D], to features [N, features_dim]."""
+        points = observations if isinstance(observations, Tensor) else observations["points"]
+        points = points if points.is_floating_point() else points.float()
+        absent = points[:, :, :1] < 0
+        # Where the whole set lies counts, also if only some of its rows are read.
+        lowest = points.masked_fill(absent, torch.inf).amin(1, keepdim=True)
+        moved = (points - lowest).masked_fill(absent, 0.0)
+        largest = moved.amax((1, 2), keepdim=True)
+        moved = moved / torch.where(largest > 0, largest, 1.0)
+        seen, moved, absent = (each[:, : self.rows] for each in (points, moved, absent))
+        present = (~absent).to(points.dtype)
+        features = torch.cat([seen * present, point_features(moved) * present, present], 2)
+        parts = [features.flatten(1)]
+        if self.other_keys:
+            parts.append(flatten_entries(observations, self.other_keys))
+        return torch.cat(parts, 1) if len(parts) > 1 else parts[0]

@@ -1,0 +1,3 @@
+"""Replay buffers whose transitions are tensors."""
+
+from __future__ import annotations

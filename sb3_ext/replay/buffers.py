@@ -1,0 +1,493 @@
+"""A replay buffer whose transitions are tensors that stay on one device.
+
+It takes the place of stable-baselines3's `ReplayBuffer`, `DictReplayBuffer` and
+`NStepReplayBuffer` (checked with 2.9.2) in any off-policy algorithm, and adds a tensor door
+(`add_batch`) that never waits for the device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.buffers import ReplayBuffer
+from stable_baselines3.common.utils import get_device
+from stable_baselines3.common.vec_env import VecNormalize
+from torch import Tensor
+
+from sb3_ext.config.checks import check_count, check_number
+from sb3_ext.off_policy.tensor_normalize import normalize_observation, normalize_reward
+from sb3_ext.replay.memory import available_bytes, format_bytes
+from sb3_ext.replay.n_step import n_step_return
+from sb3_ext.replay.shared_observations import SharedObservationStore
+from sb3_ext.replay.transition_store import TransitionStore, transition_layout
+
+__all__ = ["TensorReplayBuffer", "TensorReplayBufferSamples"]
+
+Observation = Tensor | dict[str, Tensor]
+
+_COUNTERS = {"num_slots", "n_envs", "pos", "full", "seed", "num_batches_drawn"}
+
+
+class TensorReplayBufferSamples(NamedTuple):
+    """A batch of B transitions: the fields of SB3's `ReplayBufferSamples`, and the legal mask.
+
+    Attributes:
+        observations: `[B, ...]` in the dtype of the space, or a dictionary of such.
+        actions: `[B, action_dim]`, int64 for discrete actions.
+        next_observations: Observation after the last transition of the window; for a row that
+            ended there, the final one of its episode.
+        dones: `[B, 1]` float32, 1 where the window ended by termination (not by truncation): do
+            not bootstrap.
+        rewards: `[B, 1]` float32, the n-step return.
+        discounts: `[B, 1]` float32, gamma^(transitions in the window), for the bootstrapped value.
+            None if the buffer was given no gamma; then use the algorithm's own.
+        next_legal: `[B, A]` bool, legal actions at `next_observations`; None if not stored.
+    """
+
+    observations: Observation
+    actions: Tensor
+    next_observations: Observation
+    dones: Tensor
+    rewards: Tensor
+    discounts: Tensor | None = None
+    next_legal: Tensor | None = None
+
+
+class TensorReplayBuffer(ReplayBuffer):
+    """Ring of transitions `[T, N, ...]` on a device: T time slots for N parallel rows.
+
+    Capacity: the argument `buffer_size` counts transitions, as everywhere in SB3. They are held
+    as T = buffer_size // n_envs slots (at least one) of N = n_envs transitions, and as in SB3 the
+    *attribute* `buffer_size` and `size()` count slots; `num_transitions` counts transitions.
+
+    Nothing is allocated before the first transition arrives (or `allocate()`), so a model that is
+    loaded to play costs no memory.
+
+    Sampling is uniform with replacement. The generator is the buffer's own, reseeded for every
+    batch from (seed, number of batches drawn so far), so two integers are the whole random state;
+    the global generators are neither read nor advanced.
+
+    n-step windows stop at the end of an episode and at the newest slot. A truncated episode is
+    bootstrapped from its final observation, a terminated one not at all. If an observation does
+    not follow from the stored one before it (the environments were reset from outside), the
+    window stops there too.
+
+    Args:
+        buffer_size: Capacity in transitions, >= 1.
+        observation_space: Space of one row's observation: a box, a discrete one, or a flat
+            dictionary of them.
+        action_space: Space of one row's action.
+        device: Where samples are returned.
+        n_envs: Rows N that are added at a time.
+        optimize_memory_usage: Store every observation once, see
+            `sb3_ext.replay.shared_observations`: about half the memory, the same samples. SB3's
+            buffer loses final observations then, this one does not.
+        handle_timeout_termination: True: a truncation is no termination. False: it is one.
+        n_steps: Longest window of the n-step return, >= 1.
+        gamma: Discount of one step, in [0, 1]. Required for n_steps > 1; without it `discounts`
+            of the samples is None and SB3's algorithms use their own gamma.
+        storage_device: Where transitions are kept; None: where the samples go.
+        final_share: With `optimize_memory_usage`: room for final observations in parts of the
+            capacity, in (0, 1]. One over the mean length of an episode is needed; the room grows
+            if it is too little.
+        store_next_legal: Keep a `[T, N, A]` mask of the actions legal at the next observation.
+        seed: Seed of the sampling, see `set_seed`.
+
+    Raises:
+        ValueError: An argument is out of its range.
+    """
+
+    _store: TransitionStore
+
+    def __init__(
+        self,
+        buffer_size: int,
+        observation_space: spaces.Space,
+        action_space: spaces.Space,
+        device: torch.device | str = "auto",
+        n_envs: int = 1,
+        optimize_memory_usage: bool = False,
+        handle_timeout_termination: bool = True,
+        *,
+        n_steps: int = 1,
+        gamma: float | None = None,
+        storage_device: torch.device | str | None = None,
+        final_share: float = 0.25,
+        store_next_legal: bool = False,
+        seed: int = 0,
+    ) -> None:
+        buffer_size = check_count("buffer_size", buffer_size)
+        n_envs = check_count("n_envs", n_envs)
+        n_steps = check_count("n_steps", n_steps)
+        final_share = check_number("final_share", final_share, 0.0, 1.0)
+        if final_share == 0:
+            raise ValueError("final_share must lie in (0, 1], got 0.0")
+        if gamma is None and n_steps > 1:
+            raise ValueError(f"gamma: got None, n_steps={n_steps} needs a number in [0, 1]")
+        if gamma is not None:
+            gamma = check_number("gamma", gamma, 0.0, 1.0)
+        if store_next_legal and not isinstance(action_space, spaces.Discrete):
+            raise ValueError(
+                f"store_next_legal: got True for {action_space}, allowed only for Discrete actions"
+            )
+        self._generator: torch.Generator | None = None
+        self._storage_device = None if storage_device is None else get_device(storage_device)
+        # ReplayBuffer's own constructor allocates the numpy arrays that this class replaces, so
+        # its parent's is called instead.
+        super(ReplayBuffer, self).__init__(
+            buffer_size, observation_space, action_space, device, n_envs=n_envs
+        )
+        self.buffer_size = max(buffer_size // n_envs, 1)
+        self.optimize_memory_usage = bool(optimize_memory_usage)
+        self.final_share = final_share
+        self.handle_timeout_termination = handle_timeout_termination
+        self.n_steps = n_steps
+        self.gamma = gamma
+        self.store_next_legal = store_next_legal
+        self._store = self._new_store()
+        self.set_seed(seed)
+
+    # ------------------------------------------------------------------- size, memory, place
+
+    @property  # type: ignore[override]
+    def device(self) -> torch.device:
+        """Where samples are returned.
+
+        Assigning it moves the stored transitions along, unless `storage_device` was given.
+        """
+        return self._device
+
+    @device.setter
+    def device(self, device: torch.device | str) -> None:
+        self._device = get_device(device)
+        self._generator = None
+        if hasattr(self, "_store"):
+            self._store.move(self.storage_device)
+
+    @property
+    def storage_device(self) -> torch.device:
+        """Where the transitions are kept."""
+        return self._device if self._storage_device is None else self._storage_device
+
+    @property
+    def num_transitions(self) -> int:
+        """Transitions that can be sampled now."""
+        return int(self.size()) * self.n_envs
+
+    @property
+    def bytes_per_transition(self) -> int:
+        """Memory of one transition."""
+        return self._store.bytes_per_transition
+
+    def memory_bytes(self) -> int:
+        """Memory of the full buffer, whether allocated yet or not."""
+        return self._store.total_bytes
+
+    @property
+    def is_allocated(self) -> bool:
+        """Whether the memory was reserved already."""
+        return bool(self._store.fields)
+
+    def memory_estimate(self) -> str:
+        """One line: how much memory the full buffer takes, and how much there is."""
+        available = available_bytes(self.storage_device)
+        there = "" if available is None else f", {format_bytes(available)} available"
+        return (
+            f"Replay buffer: {self._store.capacity:,} transitions of {self.bytes_per_transition:,}"
+            f" bytes, {format_bytes(self.memory_bytes())} on {self.storage_device}{there}"
+        )
+
+    def reset(self) -> None:
+        """Forget all transitions; the memory stays reserved."""
+        super().reset()
+        self._store.clear()
+
+    def allocate(self) -> None:
+        """Reserve the memory now rather than at the first transition; again is harmless.
+
+        Raises:
+            ValueError: The device has less memory left than the buffer needs.
+        """
+        self._store.allocate()
+
+    # ------------------------------------------------------------------- adding
+
+    def add_batch(
+        self,
+        obs: Observation,
+        next_obs: Observation,
+        actions: Tensor,
+        rewards: Tensor,
+        terminated: Tensor,
+        truncated: Tensor,
+        next_legal: Tensor | None = None,
+    ) -> None:
+        """Store one transition of every row. Copies its arguments; never waits for the device.
+
+        Args:
+            obs: Observations acted on, `[N, ...]` or a dictionary of such.
+            next_obs: Observations reached. For rows that ended, the final observation of the
+                episode and not the first of the next one (see
+                `sb3_ext.adapter.reached_observation`).
+            actions: `[N]` or `[N, action_dim]`.
+            rewards: `[N]`.
+            terminated: `[N]` bool.
+            truncated: `[N]` bool.
+            next_legal: `[N, A]` bool, actions legal at `next_obs`; given exactly if the buffer
+                was made with `store_next_legal=True`.
+
+        Raises:
+            ValueError: A shape does not fit the spaces, `next_legal` is missing or not expected,
+                or the buffer does not fit into memory. Nothing is stored then.
+        """
+        if (next_legal is not None) != self.store_next_legal:
+            given = "none" if next_legal is None else "a mask"
+            raise ValueError(
+                f"next_legal: got {given}, the buffer has store_next_legal={self.store_next_legal}"
+            )
+        if not self.handle_timeout_termination:
+            terminated = terminated | truncated
+        entries = {
+            **_named("observations", obs),
+            **_named("next_observations", next_obs),
+            "actions": actions,
+            "rewards": rewards,
+            "terminated": terminated,
+            "ended": terminated | truncated,
+        }
+        if next_legal is not None:
+            entries["next_legal"] = next_legal
+        entries = self._store.checked(entries)
+        if (self.n_steps > 1 or self.optimize_memory_usage) and self.num_transitions > 0:
+            newest = (self.pos - 1) % self.buffer_size
+            differs = self._store.not_following(newest, entries)
+            self._store.make_room()
+            self._store.keep_reached(newest, differs)
+            if self.n_steps > 1:
+                self._store.fields["ended"][newest].logical_or_(differs)
+        self._store.put(self.pos, entries)
+        self.pos = (self.pos + 1) % self.buffer_size
+        self.full = self.full or self.pos == 0
+
+    def add(
+        self,
+        obs: np.ndarray | dict[str, np.ndarray],
+        next_obs: np.ndarray | dict[str, np.ndarray],
+        action: np.ndarray,
+        reward: np.ndarray,
+        done: np.ndarray,
+        infos: list[dict[str, Any]],
+        next_legal: np.ndarray | None = None,
+    ) -> None:
+        """Store one transition of every row, as SB3's algorithms do (see `ReplayBuffer.add`).
+
+        `done` is terminated or truncated, and `infos[i]["TimeLimit.truncated"]` tells which.
+        """
+        timeout = np.array([bool(info.get("TimeLimit.truncated")) for info in infos], dtype=bool)
+        ended = np.asarray(done, dtype=bool).reshape(self.n_envs)
+        self.add_batch(
+            _to_tensors(obs),
+            _to_tensors(next_obs),
+            torch.as_tensor(action),
+            torch.as_tensor(reward),
+            torch.as_tensor(ended & ~timeout),
+            torch.as_tensor(ended & timeout),
+            None if next_legal is None else torch.as_tensor(next_legal, dtype=torch.bool),
+        )
+
+    # ------------------------------------------------------------------- sampling
+
+    def set_seed(self, seed: int) -> None:
+        """Start the sampling sequence of a seed, 0 <= seed < 2**63, at its first batch."""
+        self.seed = _check_seed(seed)
+        self.num_batches_drawn = 0
+
+    def sample(  # type: ignore[override]
+        self,
+        batch_size: int,
+        env: VecNormalize | None = None,
+        generator: torch.Generator | None = None,
+    ) -> TensorReplayBufferSamples:
+        """Draw transitions uniformly with replacement, as tensors on `device`.
+
+        Args:
+            batch_size: Number B of transitions, >= 1.
+            env: Normalise observations and rewards with the statistics of this wrapper.
+            generator: Draw from this generator (on `storage_device`) and advance it, instead of
+                the buffer's own sequence.
+
+        Raises:
+            ValueError: The buffer is empty, or batch_size < 1.
+        """
+        batch_size = check_count("batch_size", batch_size)
+        if self.num_transitions == 0:
+            raise ValueError("sample: the buffer is empty, add transitions first")
+        if generator is None:
+            generator = self._next_generator()
+        index = torch.randint(
+            self.num_transitions, (batch_size,), generator=generator, device=self.storage_device
+        )
+        return self._get_samples(index, env)
+
+    def _get_samples(  # type: ignore[override]
+        self, batch_inds: Tensor, env: VecNormalize | None = None
+    ) -> TensorReplayBufferSamples:
+        """Transitions by flat index slot * N + row, `[B]` int64 on `storage_device`."""
+        last = batch_inds
+        if self.n_steps == 1:
+            returns = normalize_reward(self._store.take("rewards", batch_inds), env)
+            discounts = None if self.gamma is None else torch.full_like(returns, self.gamma)
+        else:
+            slot, row = batch_inds // self.n_envs, batch_inds % self.n_envs
+            step = torch.arange(self.n_steps, device=slot.device)
+            window = (slot[:, None] + step) % self.buffer_size * self.n_envs + row[:, None]
+            returns, discounts, length = n_step_return(
+                normalize_reward(self._store.take_windows("rewards", window), env),
+                self._store.take_windows("ended", window),
+                newer=(self.pos - 1 - slot) % self.buffer_size,
+                gamma=1.0 if self.gamma is None else self.gamma,
+            )
+            last = window.gather(1, length[:, None] - 1)[:, 0]
+        actions = self._store.take("actions", batch_inds)
+        samples = TensorReplayBufferSamples(
+            observations=normalize_observation(self._observation("observations", batch_inds), env),
+            actions=actions if actions.is_floating_point() else actions.long(),
+            next_observations=normalize_observation(
+                self._observation("next_observations", last), env
+            ),
+            dones=self._store.take("terminated", last).float()[:, None],
+            rewards=returns[:, None],
+            discounts=None if discounts is None else discounts[:, None],
+            next_legal=self._store.take("next_legal", last) if self.store_next_legal else None,
+        )
+        return TensorReplayBufferSamples(*(_move(value, self.device) for value in samples))
+
+    # ------------------------------------------------------------------- saving and loading
+
+    def state_dict(self) -> tuple[dict[str, Tensor], dict[str, int | bool]]:
+        """The stored transitions and the counters, random state included.
+
+        Returns:
+            Tensors `[slots in use, N, ...]` by field, views of the buffer (write them out before
+            adding more); and plain numbers that fit into JSON. With `optimize_memory_usage` there
+            are `final_observations` `[M, ...]` and `newest_observations` `[N, ...]` too.
+        """
+        counters = {
+            "num_slots": self.buffer_size,
+            "n_envs": self.n_envs,
+            "pos": self.pos,
+            "full": self.full,
+            "seed": self.seed,
+            "num_batches_drawn": self.num_batches_drawn,
+            "optimize_memory_usage": self.optimize_memory_usage,
+        }
+        return self._store.filled(self.size()), counters
+
+    def load_state_dict(
+        self, tensors: Mapping[str, Tensor], counters: Mapping[str, int | bool]
+    ) -> None:
+        """Continue from `state_dict()` of a buffer of the same spaces and sizes.
+
+        Raises:
+            ValueError: A size, a shape or a dtype differs. The buffer is unchanged then.
+        """
+        missing = _COUNTERS - counters.keys()
+        if missing:
+            raise ValueError(f"replay buffer counters: {sorted(missing)} missing")
+        for name, own in (("num_slots", self.buffer_size), ("n_envs", self.n_envs)):
+            if counters[name] != own:
+                raise ValueError(f"replay buffer {name}: got {counters[name]}, need {own}")
+        shared = bool(counters.get("optimize_memory_usage", False))
+        if shared != self.optimize_memory_usage:
+            raise ValueError(
+                f"replay buffer optimize_memory_usage: got {shared}, need"
+                f" {self.optimize_memory_usage}"
+            )
+        pos, full = int(counters["pos"]), bool(counters["full"])
+        if not 0 <= pos < self.buffer_size:
+            raise ValueError(
+                f"replay buffer pos: got {pos}, allowed are 0 to {self.buffer_size - 1}"
+            )
+        seed = _check_seed(int(counters["seed"]))
+        newest = (pos - 1) % self.buffer_size
+        self._store.fill(tensors, self.buffer_size if full else pos, newest)
+        self.pos, self.full = pos, full
+        self.set_seed(seed)
+        self.num_batches_drawn = int(counters["num_batches_drawn"])
+
+    def __getstate__(self) -> dict[str, Any]:
+        # As numpy arrays on the CPU, so that a machine without this device can load them, and
+        # only the slots in use.
+        state = self.__dict__ | {"_store": None, "_generator": None, "_device": "cpu"}
+        tensors = self._store.filled(self.size())
+        state["_arrays"] = {name: value.cpu().numpy() for name, value in tensors.items()}
+        if self._storage_device is not None:
+            state["_storage_device"] = str(self._storage_device)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        arrays = state.pop("_arrays")
+        self.__dict__.update(state)
+        self._device = torch.device("cpu")
+        if self._storage_device is not None:
+            self._storage_device = get_device(self._storage_device)
+        self._store = self._new_store()
+        tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
+        self._store.fill(tensors, self.size(), (self.pos - 1) % self.buffer_size)
+
+    # ------------------------------------------------------------------- internals
+
+    def _new_store(self) -> TransitionStore:
+        layout = transition_layout(self.observation_space, self.action_space, self.store_next_legal)
+        arguments = (layout, self.buffer_size, self.n_envs, self.storage_device)
+        if self.optimize_memory_usage:
+            return SharedObservationStore(*arguments, self.final_share)
+        return TransitionStore(*arguments)
+
+    def _observation(self, name: str, index: Tensor) -> Observation:
+        if isinstance(self.observation_space, spaces.Dict):
+            return {key: self._store.take(f"{name}.{key}", index) for key in self.observation_space}
+        return self._store.take(name, index)
+
+    def _next_generator(self) -> torch.Generator:
+        if self._generator is None:
+            self._generator = torch.Generator(device=self.storage_device)
+        self._generator.manual_seed(_scramble(self.seed, self.num_batches_drawn))
+        self.num_batches_drawn += 1
+        return self._generator
+
+
+def _check_seed(seed: int) -> int:
+    if not 0 <= int(seed) < 2**63:
+        raise ValueError(f"seed: got {seed}, allowed are 0 to 2**63 - 1")
+    return int(seed)
+
+
+def _named(name: str, observation: Observation) -> dict[str, Tensor]:
+    if isinstance(observation, dict):
+        return {f"{name}.{key}": value for key, value in observation.items()}
+    return {name: observation}
+
+
+def _to_tensors(observation: np.ndarray | dict[str, np.ndarray]) -> Observation:
+    if isinstance(observation, dict):
+        return {key: torch.as_tensor(value) for key, value in observation.items()}
+    return torch.as_tensor(observation)
+
+
+def _move(value: Any, device: torch.device) -> Any:
+    if isinstance(value, dict):
+        return {key: _move(entry, device) for key, entry in value.items()}
+    return value.to(device, non_blocking=True) if isinstance(value, Tensor) else value
+
+
+def _scramble(seed: int, batch: int) -> int:
+    """A 64-bit word from two numbers (finaliser of SplitMix64), so that nearby seeds share none."""
+    word = (seed * 0x9E3779B97F4A7C15 + batch) % 2**64
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        word = (word ^ (word >> shift)) * factor % 2**64
+    return word ^ (word >> 31)

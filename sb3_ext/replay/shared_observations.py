@@ -1,0 +1,257 @@
+"""Transitions whose observations are stored once: about half the memory, the same samples.
+
+The observation that a transition reaches is nearly always the one that the next transition of its
+row starts from, so it is read from the following slot. The exceptions are kept beside it in a
+queue: the final observation of an episode, and the last one before environments were reset from
+outside. What is an exception is decided by the bits of the two observations and by nothing else, so
+that samples are equal bit for bit to those of a store that keeps both. The newest transition has no
+following slot yet: what it reached lies in one more slot at the end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from sb3_ext.replay.memory import available_bytes, format_bytes
+from sb3_ext.replay.transition_store import Layout, TransitionStore, layout_bytes
+
+__all__ = ["SharedObservationStore"]
+
+# The queue is given room for at least this part of the slots before it is looked at again.
+_SLACK = 64
+
+
+class SharedObservationStore(TransitionStore):
+    """T time slots of N rows; a field `observations` serves for `next_observations` too.
+
+    The queue of exceptions is a ring of its own: transitions come and go in one order, and so do
+    their exceptions. It has room for a share of all transitions and grows if that is too little,
+    at most to one per transition. How full it is lies on the device and is read (one wait) only
+    when so many transitions came that it could be full.
+
+    Args:
+        layout: Shape and dtype of one transition, per field, as `transition_layout` gives it.
+        num_slots: T, at least 1.
+        num_rows: N, at least 1.
+        device: Where the tensors are made; nothing is made before `allocate`.
+        final_share: Room of the queue in parts of T N, in (0, 1].
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        num_slots: int,
+        num_rows: int,
+        device: torch.device,
+        final_share: float,
+    ) -> None:
+        super().__init__(layout, num_slots, num_rows, device)
+        self.shared = {k: v for k, v in layout.items() if k.startswith("observations")}
+        place = torch.int32 if self.capacity < 2**31 else torch.int64
+        kept = {k: v for k, v in layout.items() if not k.startswith("next_observations")}
+        self.stored = {**kept, "reached_at": ((), place)}
+        self.final_share = final_share
+        self.room = max(1, math.ceil(final_share * self.capacity))
+        self.queue: dict[str, Tensor] = {}
+        self._newest = 0
+        self._written = torch.zeros((), dtype=torch.int64, device=device)
+        self._at_most = 0  # entries of the queue, as far as is known without looking
+
+    @property
+    def bytes_per_transition(self) -> int:
+        """Memory of one transition, its share of the queue included."""
+        share = self.room / self.capacity
+        return layout_bytes(self.stored) + math.ceil(share * layout_bytes(self.shared))
+
+    @property
+    def total_bytes(self) -> int:
+        """Memory of the full store."""
+        beside = self.num_rows + self.room + 1
+        return self.capacity * layout_bytes(self.stored) + beside * layout_bytes(self.shared)
+
+    def allocate(self) -> None:
+        """As `TransitionStore.allocate`."""
+        if self.fields:
+            return
+        super().allocate()
+        self.queue = self._new_queue(self.room)
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._at_most = 0
+        self._written.zero_()
+        if self.fields:
+            self.fields["reached_at"].fill_(-1)
+
+    def move(self, device: torch.device) -> None:
+        """As `TransitionStore.move`."""
+        super().move(device)
+        self._written = self._written.to(device)
+        self.queue = {name: value.to(device) for name, value in self.queue.items()}
+
+    # ------------------------------------------------------------------- adding
+
+    def reached(self, name: str, slot: int) -> Tensor:
+        """What the newest transitions led to, `[N, *shape]`, of an observation field."""
+        return self.fields[name][self.num_slots]
+
+    def make_room(self) -> None:
+        """Make sure that `keep_reached` has room for one more exception of every row.
+
+        Raises:
+            ValueError: The queue has to grow, and the device has too little memory left.
+        """
+        if self.room < self.capacity and self._at_most + self.num_rows > self.room:
+            written, live = self._look()
+            slack = self.num_rows * max(1, self.num_slots // _SLACK)
+            if live + slack > self.room:
+                room = max(live + live // 4 + 2 * slack, math.ceil(1.25 * self.room))
+                self._grow(min(room, self.capacity), written, live)
+            self._at_most = live
+        self._at_most += self.num_rows
+
+    def keep_reached(self, slot: int, differs: Tensor) -> None:
+        """Keep what the newest transitions led to, where no stored observation shows it.
+
+        Args:
+            slot: Slot of the newest transitions, 0..T - 1.
+            differs: Rows `[N]` bool, from `not_following`.
+        """
+        place = (self._written + differs.cumsum(0) - 1) % self.room
+        # Rows without an exception write to a row that nobody reads, so that nothing depends on
+        # how many there are, and no device has to be waited for.
+        target = torch.where(differs, place, self.room)
+        for name, queue in self.queue.items():
+            queue.index_copy_(0, target, self.fields[name][self.num_slots])
+        self.fields["reached_at"][slot] = torch.where(differs, place, -1).to(
+            self.stored["reached_at"][1]
+        )
+        self._written += differs.sum()
+
+    def put(self, slot: int, checked: Mapping[str, Tensor]) -> None:
+        """As `TransitionStore.put`; the slot holds the newest transitions from then on."""
+        self.allocate()
+        for name, value in checked.items():
+            if name.startswith("next_observations"):
+                target = self.fields[name.removeprefix("next_")][self.num_slots]
+            else:
+                target = self.fields[name][slot]
+            target.copy_(value, non_blocking=True)
+        self.fields["reached_at"][slot].fill_(-1)
+        self._newest = slot
+
+    # ------------------------------------------------------------------- reading
+
+    def take(self, name: str, index: Tensor) -> Tensor:
+        """As `TransitionStore.take`, `next_observations` too."""
+        if not name.startswith("next_observations"):
+            return super().take(name, index)
+        source = name.removeprefix("next_")
+        slot, row = index // self.num_rows, index % self.num_rows
+        last = slot == self._newest
+        following = torch.where(last, self.num_slots, (slot + 1) % self.num_slots)
+        shown = super().take(source, following * self.num_rows + row)
+        place = super().take("reached_at", index)
+        kept = self.queue[source].index_select(0, place.clamp(min=0))
+        exception = (place >= 0).view(-1, *[1] * (shown.dim() - 1))
+        return torch.where(exception, kept, shown)
+
+    # ------------------------------------------------------------------- saving and loading
+
+    def filled(self, num_slots: int) -> dict[str, Tensor]:
+        """What `fill` takes; the queue from its oldest entry on, so a copy of it. Waits once."""
+        if not self.fields:
+            return {}
+        written, live = self._look()
+        oldest = written - live
+        order = (torch.arange(live, device=self.device) + oldest) % self.room
+        fields = super().filled(num_slots)
+        fields["reached_at"] = self._places_from(oldest)[:num_slots]
+        for name, queue in self.queue.items():
+            fields[f"final_{name}"] = queue.index_select(0, order)
+            fields[f"newest_{name}"] = self.fields[name][self.num_slots]
+        return fields
+
+    def fill(self, fields: Mapping[str, Tensor], num_slots: int, newest: int) -> None:
+        """As `TransitionStore.fill`."""
+        if num_slots == 0:
+            self.clear()
+            return
+        fields = self._without_needless_masks(fields)
+        beside = {f"{kind}_{name}" for kind in ("final", "newest") for name in self.shared}
+        if fields.keys() != self.stored.keys() | beside:
+            need = sorted(self.stored.keys() | beside)
+            raise ValueError(f"replay buffer: got {sorted(fields)}, need {need}")
+        self._check_shapes(fields, num_slots)
+        places = fields["reached_at"]
+        live = int((places >= 0).sum())
+        for name, (shape, dtype) in self.shared.items():
+            for field, rows in ((f"final_{name}", live), (f"newest_{name}", self.num_rows)):
+                value = fields[field]
+                if tuple(value.shape) != (rows, *shape) or value.dtype != dtype:
+                    raise ValueError(
+                        f"replay buffer field {field}: got shape {tuple(value.shape)}"
+                        f" {value.dtype}, need {(rows, *shape)} {dtype}"
+                    )
+        used = places[places >= 0].sort().values
+        if not torch.equal(used, torch.arange(live, dtype=used.dtype, device=used.device)):
+            raise ValueError(
+                f"replay buffer field reached_at: got other places than 0 to {live - 1}, each once"
+            )
+        if live > self.room and not self.fields:
+            self.room = live
+        self.allocate()
+        self.clear()
+        if live > self.room:
+            self._grow(live, 0, 0)
+        for name in self.stored:
+            self.fields[name][:num_slots].copy_(fields[name])
+        for name in self.shared:
+            self.queue[name][:live].copy_(fields[f"final_{name}"])
+            self.fields[name][self.num_slots].copy_(fields[f"newest_{name}"])
+        self._written.fill_(live)
+        self._at_most, self._newest = live, newest
+
+    # ------------------------------------------------------------------- internals
+
+    def _slots(self, name: str) -> int:
+        return self.num_slots + (name in self.shared)
+
+    def _new_queue(self, room: int) -> dict[str, Tensor]:
+        return {
+            name: torch.empty((room + 1, *shape), dtype=dtype, device=self.device)
+            for name, (shape, dtype) in self.shared.items()
+        }
+
+    def _look(self) -> tuple[int, int]:
+        """Entries written so far, and how many of them still belong to a transition. Waits."""
+        live = (self.fields["reached_at"] >= 0).sum()
+        written, count = torch.stack([self._written, live]).tolist()
+        return int(written), int(count)
+
+    def _places_from(self, oldest: int) -> Tensor:
+        """Places in the queue, counted from the oldest entry on."""
+        places = self.fields["reached_at"]
+        return torch.where(places >= 0, (places - oldest % self.room) % self.room, places)
+
+    def _grow(self, room: int, written: int, live: int) -> None:
+        needed, available = room * layout_bytes(self.shared), available_bytes(self.device)
+        if available is not None and needed > available:
+            raise ValueError(
+                f"final_share: {live} of {self.capacity} transitions ended an episode, the room for"
+                f" their observations has to grow to {format_bytes(needed)}, but"
+                f" {format_bytes(available)} are available on {self.device}"
+            )
+        oldest = written - live
+        order = (torch.arange(live, device=self.device) + oldest) % self.room
+        queue = self._new_queue(room)
+        for name, old in self.queue.items():
+            queue[name][:live] = old.index_select(0, order)
+        self.fields["reached_at"].copy_(self._places_from(oldest))
+        self.queue, self.room = queue, room
+        self._written.fill_(live)

@@ -1,0 +1,247 @@
+"""Named tensors `[T, N, ...]` in one place: the memory below a replay buffer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from stable_baselines3.common.preprocessing import get_action_dim, get_obs_shape
+from torch import Tensor
+
+from sb3_ext.replay.memory import available_bytes, format_bytes
+
+__all__ = ["Layout", "TransitionStore", "layout_bytes", "transition_layout"]
+
+Layout = dict[str, tuple[tuple[int, ...], torch.dtype]]
+
+
+class TransitionStore:
+    """T time slots of N rows, one tensor `[T, N, *shape]` per named field.
+
+    Args:
+        layout: Shape and dtype of one transition, per field.
+        num_slots: T, at least 1.
+        num_rows: N, at least 1.
+        device: Where the tensors are made; nothing is made before `allocate`.
+    """
+
+    def __init__(self, layout: Layout, num_slots: int, num_rows: int, device: torch.device) -> None:
+        self.layout = layout
+        self.stored = layout
+        self.num_slots = num_slots
+        self.num_rows = num_rows
+        self.device = device
+        self.fields: dict[str, Tensor] = {}
+        self._shapes = {name: (num_rows, *shape) for name, (shape, _) in layout.items()}
+
+    @property
+    def bytes_per_transition(self) -> int:
+        """Memory of one transition."""
+        return layout_bytes(self.stored)
+
+    @property
+    def total_bytes(self) -> int:
+        """Memory of the full store."""
+        return self.capacity * self.bytes_per_transition
+
+    @property
+    def capacity(self) -> int:
+        """Transitions that fit, T N."""
+        return self.num_slots * self.num_rows
+
+    def allocate(self) -> None:
+        """Make the tensors; nothing happens if they are there.
+
+        Raises:
+            ValueError: The device has less memory left than they need.
+        """
+        if self.fields:
+            return
+        needed = self.total_bytes
+        available = available_bytes(self.device)
+        if available is not None and needed > available:
+            raise ValueError(
+                f"buffer_size: {self.capacity} transitions of {self.bytes_per_transition} bytes"
+                f" need {format_bytes(needed)}, but {format_bytes(available)} are available on"
+                f" {self.device}; at most {available // self.bytes_per_transition} transitions fit"
+            )
+        # Not zeros: pages that were never written cost nothing, so a long buffer fills gradually.
+        self.fields = {
+            name: torch.empty(
+                (self._slots(name), self.num_rows, *shape), dtype=dtype, device=self.device
+            )
+            for name, (shape, dtype) in self.stored.items()
+        }
+
+    def clear(self) -> None:
+        """Forget everything."""
+
+    def move(self, device: torch.device) -> None:
+        """Keep the tensors on another device."""
+        self.device = device
+        self.fields = {name: value.to(device) for name, value in self.fields.items()}
+
+    def checked(self, entries: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        """One transition of every row with the shapes of the layout.
+
+        Raises:
+            ValueError: The fields are not those of the layout, or a shape differs.
+        """
+        if entries.keys() != self.layout.keys():
+            raise ValueError(f"transition: got {sorted(entries)}, need {sorted(self.layout)}")
+        return {name: self._shaped(name, value) for name, value in entries.items()}
+
+    def reached(self, name: str, slot: int) -> Tensor:
+        """What the transitions of a slot led to, `[N, *shape]`, of an observation field."""
+        return self.fields["next_" + name][slot]
+
+    def not_following(self, slot: int, checked: Mapping[str, Tensor]) -> Tensor:
+        """Rows `[N]` bool whose observation is not the one that a slot's transition reached."""
+        differs = torch.zeros(self.num_rows, dtype=torch.bool, device=self.device)
+        for name, value in checked.items():
+            if name.startswith("observations"):
+                reached = self.reached(name, slot)
+                seen = value.to(reached.device, reached.dtype)
+                differs |= (_bits(seen) != _bits(reached)).flatten(1).any(dim=1)
+        return differs
+
+    def make_room(self) -> None:
+        """Called before `keep_reached`; there is room here."""
+
+    def keep_reached(self, slot: int, differs: Tensor) -> None:
+        """Called with `not_following` before the next transition is put; all is kept here."""
+
+    def put(self, slot: int, checked: Mapping[str, Tensor]) -> None:
+        """Copy what `checked` returned into a slot, cast to the fields' dtypes."""
+        self.allocate()
+        for name, value in checked.items():
+            self.fields[name][slot].copy_(value, non_blocking=True)
+
+    def take(self, name: str, index: Tensor) -> Tensor:
+        """Read a field by flat index slot * N + row: `[B]` int64 gives `[B, *shape]`."""
+        return self.fields[name].flatten(0, 1).index_select(0, index)
+
+    def take_windows(self, name: str, index: Tensor) -> Tensor:
+        """Read a field of one number per transition: `[B, n]` int64 gives `[B, n]`."""
+        return self.fields[name].view(-1)[index]
+
+    def filled(self, num_slots: int) -> dict[str, Tensor]:
+        """Views of the first slots of every field; empty before `allocate`."""
+        return {name: value[:num_slots] for name, value in self.fields.items()}
+
+    def fill(self, fields: Mapping[str, Tensor], num_slots: int, newest: int) -> None:
+        """Copy fields as `filled` gave them into the first slots.
+
+        Args:
+            fields: What `filled` returned.
+            num_slots: Slots in use.
+            newest: The slot that was put last.
+
+        Raises:
+            ValueError: A field is missing, unknown, or of another shape or dtype.
+        """
+        if num_slots == 0:
+            return
+        fields = self._without_needless_masks(fields)
+        if fields.keys() != self.layout.keys():
+            raise ValueError(f"replay buffer: got {sorted(fields)}, need {sorted(self.layout)}")
+        self._check_shapes(fields, num_slots)
+        self.allocate()
+        for name, value in fields.items():
+            self.fields[name][:num_slots].copy_(value)
+
+    def _without_needless_masks(self, fields: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
+        """The fields without a mask that is not kept here, if it forbids nothing."""
+        masks = fields.get("next_legal")
+        if masks is None or "next_legal" in self.layout or not bool(masks.all()):
+            return fields
+        return {name: value for name, value in fields.items() if name != "next_legal"}
+
+    def _slots(self, name: str) -> int:
+        """Slots that are allocated for a field."""
+        return self.num_slots
+
+    def _check_shapes(self, fields: Mapping[str, Tensor], num_slots: int) -> None:
+        for name, (shape, dtype) in self.stored.items():
+            need, value = (num_slots, self.num_rows, *shape), fields[name]
+            if tuple(value.shape) != need or value.dtype != dtype:
+                raise ValueError(
+                    f"replay buffer field {name}: got shape {tuple(value.shape)} {value.dtype},"
+                    f" need {need} {dtype}"
+                )
+
+    def _shaped(self, name: str, value: Tensor) -> Tensor:
+        need = self._shapes[name]
+        if value.shape == need:
+            return value
+        given = tuple(value.shape)
+        # SB3 passes [N] where a space has the shape [N, 1], and the other way round.
+        if given[:1] == need[:1] and _without_ones(given) == _without_ones(need):
+            return value.reshape(need)
+        raise ValueError(f"{name}: got shape {given}, need {need}")
+
+
+def transition_layout(
+    observation_space: spaces.Space, action_space: spaces.Space, next_legal: bool
+) -> Layout:
+    """The fields of a transition: shapes and dtypes as the spaces have them.
+
+    Fields are `observations`, `next_observations` (for a dictionary space one field per entry,
+    `observations.key`), `actions`, `rewards`, `terminated`, `ended` and, if asked for,
+    `next_legal`. Discrete actions are kept in the smallest integers that hold them.
+
+    Raises:
+        ValueError: A dtype that PyTorch does not have.
+    """
+    entries: dict[str, spaces.Space] = {"": observation_space}
+    if isinstance(observation_space, spaces.Dict):
+        entries = {"." + key: space for key, space in observation_space.items()}
+    layout: Layout = {}
+    for name in ("observations", "next_observations"):
+        for key, space in entries.items():
+            shape: Any = get_obs_shape(space)
+            layout[name + key] = (shape, _dtype(space))
+    layout["actions"] = ((get_action_dim(action_space),), _action_dtype(action_space))
+    layout["rewards"] = ((), torch.float32)
+    layout["terminated"] = layout["ended"] = ((), torch.bool)
+    if next_legal and isinstance(action_space, spaces.Discrete):
+        layout["next_legal"] = ((int(action_space.n),), torch.bool)
+    return layout
+
+
+def layout_bytes(layout: Layout) -> int:
+    """Memory of one entry of every field."""
+    return sum(int(np.prod(shape)) * dtype.itemsize for shape, dtype in layout.values())
+
+
+def _bits(value: Tensor) -> Tensor:
+    """Floats as integers of the same bits: -0.0 is not 0.0 then, and a NaN is itself."""
+    if not value.is_floating_point():
+        return value
+    return value.view({8: torch.int64, 4: torch.int32, 2: torch.int16}[value.dtype.itemsize])
+
+
+def _dtype(space: spaces.Space) -> torch.dtype:
+    if space.dtype is None:
+        raise ValueError(f"space: got {space}, need one with a dtype (Box, Discrete, ...)")
+    try:
+        return torch.from_numpy(np.zeros(0, dtype=space.dtype)).dtype
+    except TypeError as error:
+        raise ValueError(f"space: got dtype {space.dtype}, which PyTorch does not have") from error
+
+
+def _action_dtype(space: spaces.Space) -> torch.dtype:
+    if isinstance(space, spaces.Discrete):
+        largest = int(space.start) + int(space.n) - 1
+        for dtype in (torch.int8, torch.int16, torch.int32):
+            if largest <= torch.iinfo(dtype).max:
+                return dtype
+    dtype = _dtype(space)
+    return torch.float32 if dtype == torch.float64 else dtype
+
+
+def _without_ones(shape: tuple[int, ...]) -> list[int]:
+    return [size for size in shape[1:] if size != 1]

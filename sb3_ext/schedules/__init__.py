@@ -1,0 +1,3 @@
+"""Learning rates and exploration rates as functions of how far training has come."""
+
+from __future__ import annotations

@@ -1,0 +1,341 @@
+"""Schedules attached to any SB3 off-policy algorithm.
+
+SB3 (2.9) calls its schedules with the progress that remains, which jumps back when ``learn`` is
+called again, and evaluates the learning rate once per ``train`` call, not once per update. So the
+attributes ``lr_schedule`` and ``exploration_schedule`` are replaced by a ``BoundSchedule``, which
+reads the model's own counters, and a hook sets the learning rate before every optimiser step.
+
+A ``Schedule`` given to the constructor of a stock algorithm is not enough, since SB3 would call it
+with the remaining progress as its count; attach it with ``bind_schedules`` afterwards:
+
+    model = DQN("MlpPolicy", env)
+    bind_schedules(model, learning_rate="exp_1e-3_1e-8_0.996", exploration_rate="lin_1_0.05_5000")
+    model.learn(10_000)
+    model.save("model.zip")
+    model = DQN.load("model.zip", env)
+    rebind_schedules(model)
+
+``save`` stores the schedules with their clock but not the link to the model (it would be a circle,
+and SB3 pickles attribute by attribute), and ``load`` sets up stock schedules again, so ``rebind``
+is needed before further training; without it the first update raises. A class that is meant to be
+used with schedules can do it itself, at the end of ``_setup_model``:
+
+    class ScheduledDQN(DQN):
+        def _setup_model(self):
+            super()._setup_model()
+            rebind_schedules(self)
+
+Private members of SB3 that are read here: ``_n_updates``, ``_num_timesteps_at_start`` and
+``_current_progress_remaining``.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import torch
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from torch.optim import Optimizer
+
+from sb3_ext.config.checks import check_count
+from sb3_ext.schedules.schedules import Constant, Schedule, parse_schedule
+
+__all__ = ["BoundSchedule", "ModelClock", "bind_schedules", "rebind_schedules"]
+
+ProgressSchedule = Callable[[float], float]
+
+
+class ModelClock:
+    """Transitions that a model has seen, over all its ``learn`` calls.
+
+    ``num_timesteps`` starts at 0 again in each ``learn`` that does not pass
+    ``reset_num_timesteps=False``; this clock goes on. One clock serves all schedules of a model.
+    """
+
+    def __init__(self) -> None:
+        self._earlier = 0
+        self._last = 0
+        self._learn_started: float | None = None
+
+    def transitions(self, model: OffPolicyAlgorithm) -> int:
+        """The transitions so far. Has to be read at least once in each ``learn`` call."""
+        # SB3 stamps start_time at every learn(); only then can the counter have gone back.
+        if model.start_time != self._learn_started:
+            self._earlier += max(self._last - model._num_timesteps_at_start, 0)
+            self._learn_started = model.start_time
+        self._last = model.num_timesteps
+        return self._earlier + self._last
+
+    def state_dict(self) -> dict[str, int]:
+        """The clock as plain data."""
+        return {"earlier": self._earlier, "last": self._last}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Puts back what ``state_dict`` gave.
+
+        Raises:
+            ValueError: a key is missing or unknown, or a value is no count.
+        """
+        if set(state) != {"earlier", "last"}:
+            raise ValueError(f"clock state needs the keys earlier and last, got {sorted(state)}")
+        self._earlier = check_count("earlier", state["earlier"], low=0)
+        self._last = check_count("last", state["last"], low=0)
+        self._learn_started = None
+
+
+class BoundSchedule:
+    """A schedule in the form SB3 calls, reading its count from a model.
+
+    Args:
+        schedule: a ``Schedule``, or a callable of the remaining progress as SB3 has them.
+        total_timesteps: length of training for a schedule of the progress. None takes SB3's own
+            progress, which starts a new stretch in every ``learn``.
+        clock: the model's clock; a new one by default.
+    """
+
+    def __init__(
+        self,
+        schedule: Schedule | ProgressSchedule,
+        total_timesteps: int | None = None,
+        clock: ModelClock | None = None,
+    ) -> None:
+        self.schedule = schedule
+        self.total_timesteps = total_timesteps
+        self.clock = ModelClock() if clock is None else clock
+        self.was_bound = False
+        self._forget_model()
+
+    def _forget_model(self) -> None:
+        self._model: weakref.ref[OffPolicyAlgorithm] | None = None
+        self._hooks: list[Any] = []
+        # Updates done when SB3 last asked, which it does when a train() call begins.
+        self.updates_before_train = 0
+        self.train_calls = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = ("schedule", "total_timesteps", "clock", "was_bound")
+        return {name: getattr(self, name) for name in kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self._forget_model()
+
+    def __repr__(self) -> str:
+        return f"BoundSchedule({self.schedule!r}, total_timesteps={self.total_timesteps})"
+
+    @property
+    def model(self) -> OffPolicyAlgorithm | None:
+        """The model that the count is read from."""
+        return None if self._model is None else self._model()
+
+    def bind(self, model: OffPolicyAlgorithm) -> None:
+        """Reads the count from this model from now on."""
+        self.unhook()
+        self._forget_model()
+        self._model = weakref.ref(model)
+        self.was_bound = True
+        self.updates_before_train = model._n_updates
+
+    def __call__(self, progress_remaining: float) -> float:
+        """The value now.
+
+        Args:
+            progress_remaining: SB3's progress, 1 to 0; used only where there is no model.
+
+        Raises:
+            RuntimeError: the schedule lost its model in a save or a copy, or never had one and
+                counts something else than the progress.
+        """
+        model = self.model
+        if model is not None:
+            self.updates_before_train = model._n_updates
+            self.train_calls += 1
+            return self.value(model, model._n_updates)
+        if not isinstance(self.schedule, Schedule):
+            if not self.was_bound:
+                return float(self.schedule(progress_remaining))
+        elif not self.was_bound and self.schedule.unit == "progress":
+            return self.schedule(1.0 - progress_remaining)
+        if progress_remaining == 1:
+            # SB3 builds its optimisers with this call, before a model can have been bound.
+            return float(self.schedule(0 if isinstance(self.schedule, Schedule) else 1.0))
+        raise RuntimeError(
+            f"{self!r} has no model to count by: call bind_schedules(model, ...) on a new model, "
+            "rebind_schedules(model) after load() or a copy"
+        )
+
+    def value(self, model: OffPolicyAlgorithm, updates: int) -> float:
+        """The value at the model's clock, with ``updates`` as its number of updates."""
+        transitions = self.clock.transitions(model)
+        remaining = model._current_progress_remaining
+        if not isinstance(self.schedule, Schedule):
+            return float(self.schedule(remaining))
+        if self.schedule.unit == "updates":
+            return self.schedule(updates)
+        if self.schedule.unit == "transitions":
+            return self.schedule(transitions)
+        done = transitions / self.total_timesteps if self.total_timesteps else 1.0 - remaining
+        return self.schedule(min(max(done, 0.0), 1.0))
+
+    def follow(self, optimizers: Iterator[Optimizer]) -> None:
+        """Sets the learning rate of these optimisers now and before each of their steps."""
+        self.unhook()
+        for optimizer in optimizers:
+            hook = _LearningRateHook(self)
+            hook.set_rate(optimizer)
+            self._hooks.append(optimizer.register_step_pre_hook(hook))
+
+    def unhook(self) -> None:
+        """Leaves the optimisers alone again."""
+        for handle in self._hooks:
+            handle.remove()
+        self._hooks = []
+
+    def state_dict(self) -> dict[str, Any]:
+        """Clock and schedule state as plain data, for a checkpoint."""
+        own = self.schedule.state_dict() if isinstance(self.schedule, Schedule) else {}
+        return {"clock": self.clock.state_dict(), "schedule": own}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Puts back what ``state_dict`` gave.
+
+        Raises:
+            ValueError: a key is missing or unknown, or a value is out of range.
+        """
+        if set(state) != {"clock", "schedule"}:
+            raise ValueError(f"state needs the keys clock and schedule, got {sorted(state)}")
+        self.clock.load_state_dict(state["clock"])
+        if isinstance(self.schedule, Schedule):
+            self.schedule.load_state_dict(state["schedule"])
+
+
+class _LearningRateHook:
+    """Sets the learning rate before an optimiser's step."""
+
+    def __init__(self, bound: BoundSchedule) -> None:
+        self.bound = bound
+        self.steps_in_train = 0
+        self.train_calls = bound.train_calls
+
+    def __call__(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        if self.train_calls != self.bound.train_calls:
+            self.train_calls = self.bound.train_calls
+            self.steps_in_train = 0
+        self.set_rate(optimizer)
+        self.steps_in_train += 1
+
+    def set_rate(self, optimizer: Optimizer) -> None:
+        model = self.bound.model
+        if model is None:
+            return
+        # DQN and SAC raise _n_updates after all the steps of a train() call, TD3 before each
+        # step, with an actor that skips some: whichever has come further is the update's number.
+        updates = max(
+            self.bound.updates_before_train + self.steps_in_train, model._n_updates - 1, 0
+        )
+        rate = self.bound.value(model, updates)
+        for group in optimizer.param_groups:
+            if isinstance(group["lr"], torch.Tensor):
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
+
+
+def bind_schedules(
+    model: OffPolicyAlgorithm,
+    *,
+    learning_rate: Any = None,
+    exploration_rate: Any = None,
+    total_timesteps: int | None = None,
+) -> None:
+    """Attaches schedules to a model, in place of its own.
+
+    The learning rate is then set before every gradient step of every optimiser of the model, the
+    exploration rate after every environment step; both also now. Call it again to change one of
+    them, or after an optimiser was replaced.
+
+    Args:
+        model: any SB3 off-policy algorithm.
+        learning_rate: what ``parse_schedule`` reads; None keeps the model's. A ``Schedule`` that
+            was given to the model's constructor is attached as well.
+        exploration_rate: the same, for models with an exploration rate (DQN, QRDQN).
+        total_timesteps: length of training that a schedule of the progress refers to. Without it
+            SB3's progress is used, which does not go on smoothly over several ``learn`` calls.
+
+    Raises:
+        TypeError: the model is no off-policy algorithm.
+        ValueError: nothing to attach, a malformed schedule, a negative learning rate, an
+            exploration rate outside [0, 1] or for a model that has none.
+    """
+    if not isinstance(model, OffPolicyAlgorithm):
+        raise TypeError(f"model must be an SB3 off-policy algorithm, got {type(model).__name__}")
+    if learning_rate is None and isinstance(model.learning_rate, Schedule):
+        learning_rate = model.learning_rate
+    if learning_rate is None and exploration_rate is None:
+        raise ValueError("bind_schedules needs learning_rate, exploration_rate or both")
+    if exploration_rate is not None and not hasattr(model, "exploration_schedule"):
+        raise ValueError(f"exploration_rate: {type(model).__name__} has no exploration rate")
+    if total_timesteps is not None:
+        total_timesteps = check_count("total_timesteps", total_timesteps)
+
+    bound: dict[str, BoundSchedule] = dict(getattr(model, "bound_schedules", {}))
+    clock = next(iter(bound.values())).clock if bound else ModelClock()
+    if learning_rate is not None:
+        rate = _parse_within("learning_rate", learning_rate, float("inf"))
+        bound["learning_rate"] = BoundSchedule(rate, total_timesteps, clock)
+    elif "learning_rate" not in bound:
+        # Bound although unchanged: after load() it is the learning rate that raises when the
+        # schedules were not bound again, while SB3 resets the exploration silently.
+        current = model.learning_rate
+        kept = current if callable(current) else Constant(float(current))
+        bound["learning_rate"] = BoundSchedule(kept, total_timesteps, clock)
+    if exploration_rate is not None:
+        rate = _parse_within("exploration_rate", exploration_rate, 1.0)
+        bound["exploration_rate"] = BoundSchedule(rate, total_timesteps, clock)
+
+    for old in getattr(model, "bound_schedules", {}).values():
+        old.unhook()
+    model.bound_schedules = bound  # type: ignore[attr-defined]
+    rebind_schedules(model)
+
+
+def _parse_within(name: str, value: Any, highest: float) -> Schedule:
+    schedule = parse_schedule(value, name)
+    low, high = schedule.bounds()
+    if low < 0 or high > highest:
+        closing = "]" if highest < float("inf") else ")"
+        raise ValueError(
+            f"{name}: values must lie in [0, {highest:g}{closing}, {schedule!r} takes "
+            f"{low:g} to {high:g}"
+        )
+    return schedule
+
+
+def rebind_schedules(model: OffPolicyAlgorithm) -> None:
+    """Attaches the schedules that a loaded or copied model carries; without any, does nothing.
+
+    Args:
+        model: a model that ``bind_schedules`` was called on before it was saved or copied.
+    """
+    bound: dict[str, BoundSchedule] = getattr(model, "bound_schedules", {})
+    for schedule in bound.values():
+        schedule.bind(model)
+    if "learning_rate" in bound:
+        model.learning_rate = model.lr_schedule = bound["learning_rate"]
+        bound["learning_rate"].follow(_optimizers(model))
+    if "exploration_rate" in bound:
+        exploring: Any = model
+        exploring.exploration_schedule = bound["exploration_rate"]
+        exploring.exploration_rate = bound["exploration_rate"](model._current_progress_remaining)
+
+
+def _optimizers(model: OffPolicyAlgorithm) -> Iterator[Optimizer]:
+    """Every optimiser of the model, of its policy and of the policy's networks, once each."""
+    seen: set[int] = set()
+    for holder in (model, *model.policy.modules()):
+        for value in vars(holder).values():
+            if isinstance(value, Optimizer) and id(value) not in seen:
+                seen.add(id(value))
+                yield value

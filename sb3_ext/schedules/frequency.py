@@ -1,0 +1,115 @@
+"""One rule for how often something happens, with its unit in the name."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from sb3_ext.config.checks import check_number
+
+__all__ = ["Every", "parse_every"]
+
+
+class Every:
+    """Is due each time a counter passes another multiple of its period.
+
+    Exactly one unit is given. Counters are the algorithm's own (gradient updates made, transitions
+    collected), so the rhythm goes on unbroken after a resume; seconds count from construction or
+    from the last time it was due.
+    """
+
+    def __init__(
+        self,
+        *,
+        updates: int | None = None,
+        transitions: int | None = None,
+        seconds: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Sets the period.
+
+        Args:
+            updates: gradient updates between two times, at least 1.
+            transitions: transitions between two times, at least 1.
+            seconds: seconds between two times, above 0.
+            clock: for tests.
+
+        Raises:
+            ValueError: not exactly one period, or one that is not positive.
+        """
+        given = {
+            name: value
+            for name, value in (
+                ("updates", updates),
+                ("transitions", transitions),
+                ("seconds", seconds),
+            )
+            if value is not None
+        }
+        if len(given) != 1:
+            raise ValueError(
+                f"give exactly one of updates, transitions and seconds, got {given or 'none'}"
+            )
+        (self.unit, period), *_ = given.items()
+        if not period > 0:
+            raise ValueError(f"{self.unit} must be above 0, got {period}")
+        self.period = period
+        self._clock = clock
+        self._last: float = clock() if self.unit == "seconds" else 0
+
+    def due(self, *, updates: int, transitions: int) -> bool:
+        """Whether it is time again; asking counts as having acted.
+
+        Args:
+            updates: gradient updates made so far.
+            transitions: transitions collected so far.
+        """
+        if self.unit == "seconds":
+            now = self._clock()
+            if now - self._last < self.period:
+                return False
+            self._last = now
+            return True
+        passed = (updates if self.unit == "updates" else transitions) // self.period
+        if passed <= self._last:
+            # A counter that went back belongs to a new run of the same object.
+            self._last = passed
+            return False
+        self._last = passed
+        return True
+
+    def state_dict(self) -> dict[str, Any]:
+        """What a checkpoint needs; seconds start afresh after a resume."""
+        return {} if self.unit == "seconds" else {"last": self._last}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Goes on where `state_dict` was taken."""
+        if self.unit != "seconds":
+            self._last = state["last"]
+
+    def __repr__(self) -> str:
+        return f"Every({self.unit}={self.period})"
+
+
+def parse_every(value: Every | Mapping[str, Any], name: str = "every") -> Every:
+    """An `Every`, also from the form that it has in configuration files: ``{updates: 1000}``.
+
+    Raises:
+        TypeError: the value is neither.
+        ValueError: an unknown unit, or a period that is not positive.
+    """
+    if isinstance(value, Every):
+        return value
+    if not isinstance(value, Mapping):
+        raise TypeError(
+            f"{name} must be an Every or a mapping like {{updates: 1000}}, got {value!r}"
+        )
+    unknown = set(value) - {"updates", "transitions", "seconds"}
+    if unknown:
+        raise ValueError(
+            f"{name} must have updates, transitions or seconds, got {sorted(map(str, unknown))}"
+        )
+    for unit, period in value.items():
+        check_number(f"{name}.{unit}", period, low=0, above=True)
+    return Every(**value)

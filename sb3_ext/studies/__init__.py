@@ -1,0 +1,3 @@
+"""Studies of this one game: taught players, attacks, tables and the results page."""
+
+from __future__ import annotations

@@ -1,0 +1,261 @@
+"""A table of the sixteen singularities A1-A8, D4-D8, E6-E8: how good are the resolutions?
+
+Depth and nodes of Zeillinger's tree, of a trained host's tree and of the proven optimum. Run as
+``python -m sb3_ext.studies.ade_table``: it trains a host against the random agent, saves it and
+prints the table. ``--model PATH`` takes a saved host instead. Nodes count the root; depth counts
+moves.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import resgym
+from resgym.files import output_file, write_file
+from resgym.players import Player, resolve_player
+from sb3_ext.callbacks.rho_evaluation import player_of
+from sb3_ext.checkpoints.durable_files import rename_durably
+from sb3_ext.studies.markdown import markdown_table
+from sb3_ext.training.quickstart import NUM_ENVS, QUICKSTART_UPDATES, make_model
+
+__all__ = ["Row", "Size", "main", "table", "train_host"]
+
+MAX_NUM_POINTS = 20
+OPPONENT = "random"
+HEADINGS = (
+    "singularity",
+    "least depth",
+    "fewest nodes",
+    "Zeillinger: depth",
+    "nodes",
+    "trained: depth",
+    "nodes",
+)
+
+
+@dataclass(frozen=True)
+class Size:
+    """Size of one host's tree.
+
+    Attributes:
+        depth: moves on the longest branch.
+        nodes: charts, root counted.
+        cut: why branches were cut, as text; None if the tree is complete.
+    """
+
+    depth: int
+    nodes: int
+    cut: str | None = None
+
+    def cells(self) -> tuple[str, str]:
+        """The two entries of the table; a lower bound where the tree was cut."""
+        if self.cut is None:
+            return str(self.depth), str(self.nodes)
+        return f"not finished at {self.cut}", f"> {self.nodes}"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One singularity.
+
+    Attributes:
+        name: ``A1``, ..., ``E8``.
+        polynomial: its normal form.
+        least_depth: the proven optimum of the depth.
+        fewest_nodes: the proven optimum of the number of nodes (of another tree, possibly).
+        zeillinger: Zeillinger's tree.
+        trained: the trained host's tree.
+    """
+
+    name: str
+    polynomial: str
+    least_depth: int
+    fewest_nodes: int
+    zeillinger: Size
+    trained: Size
+
+    def cells(self) -> tuple[str, ...]:
+        """The entries of the table."""
+        return (
+            self.name,
+            str(self.least_depth),
+            str(self.fewest_nodes),
+            *self.zeillinger.cells(),
+            *self.trained.cells(),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "name": self.name,
+            "polynomial": self.polynomial,
+            "least_depth": self.least_depth,
+            "fewest_nodes": self.fewest_nodes,
+            "zeillinger": vars(self.zeillinger),
+            "trained": vars(self.trained),
+        }
+
+
+def train_host(updates: int, seed: int, progress: bool = False) -> Any:
+    """The quickstart's learner after training against the random agent.
+
+    Args:
+        updates: gradient updates.
+        seed: fixes the run.
+        progress: show a progress bar.
+    """
+    model = make_model(updates, seed, OPPONENT)
+    model.learn(
+        model.learning_starts + NUM_ENVS * -(-updates // model.gradient_steps),
+        progress_bar=progress,
+    )
+    return model
+
+
+def table(
+    host: Player | str,
+    names: Sequence[str] | None = None,
+    max_depth: int = 40,
+    max_nodes: int = 100_000,
+) -> list[Row]:
+    """A row for every singularity.
+
+    Args:
+        host: the trained host.
+        names: singularities; by default the sixteen.
+        max_depth: its branches are cut after so many moves.
+        max_nodes: its open branches are cut once the tree has so many charts.
+
+    Raises:
+        ValueError: an unknown singularity, or a limit out of range.
+        RuntimeError: an optimum could not be proved.
+    """
+    return [
+        _row(name, host, max_depth, max_nodes)
+        for name in (resgym.singularity_names() if names is None else names)
+    ]
+
+
+def _row(name: str, host: Player | str, max_depth: int, max_nodes: int) -> Row:
+    points = resgym.singularity(name)
+    optimum = {}
+    for objective in ("depth", "nodes"):
+        solution = resgym.solve(points, objective)
+        if not solution.proved or not isinstance(solution.value, int):
+            raise RuntimeError(f"{name}: {solution}")
+        optimum[objective] = solution.value
+    trained = resgym.resolution_tree(
+        points, host, max_depth=max_depth, max_nodes=max_nodes, max_num_points=MAX_NUM_POINTS
+    )
+    return Row(
+        name,
+        points.pretty(),
+        optimum["depth"],
+        optimum["nodes"],
+        _size(resgym.resolution_tree(points, "zeillinger"), 100, 100_000),
+        _size(trained, max_depth, max_nodes),
+    )
+
+
+def _size(tree: resgym.ResolutionTree, max_depth: int, max_nodes: int) -> Size:
+    reasons = {
+        "depth": f"depth {max_depth}",
+        "size": f"{max_nodes} nodes",
+        "overflow": "coordinate 2^59",
+    }
+    endings = {chart.ending for chart in tree if chart.is_cut}
+    cut = " and ".join(text for ending, text in reasons.items() if ending in endings)
+    return Size(tree.depth, tree.num_nodes, cut or None)
+
+
+def _plain(rows: Sequence[tuple[str, ...]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m sb3_ext.studies.ade_table", description=(__doc__ or "").splitlines()[0]
+    )
+    parser.add_argument("--model", metavar="PATH", help="a saved host; without it one is trained")
+    parser.add_argument(
+        "--updates",
+        type=int,
+        default=QUICKSTART_UPDATES,
+        help=f"gradient updates of the training (default {QUICKSTART_UPDATES})",
+    )
+    parser.add_argument("--seed", type=int, default=0, help="fixes the training (default 0)")
+    parser.add_argument(
+        "--save",
+        type=Path,
+        default=Path("runs/ade/host.zip"),
+        help="where the trained host goes (default runs/ade/host.zip)",
+    )
+    parser.add_argument(
+        "--names", nargs="+", metavar="NAME", help="singularities (default: the sixteen)"
+    )
+    parser.add_argument(
+        "--max-depth", type=int, default=40, help="cuts the trained host's branches (default 40)"
+    )
+    parser.add_argument(
+        "--max-nodes", type=int, default=100_000, help="cuts its tree (default 100000)"
+    )
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the table to this file")
+    parser.add_argument("--markdown", action="store_true", help="print it as Markdown")
+    return parser
+
+
+def _host(args: argparse.Namespace) -> Player:
+    """The saved host, or one trained now."""
+    if args.model is not None:
+        return resolve_player(args.model, "host", resgym.GameSpec())
+    if args.updates < 1:
+        raise ValueError(f"updates must be at least 1, got {args.updates}")
+    if args.seed < 0:
+        raise ValueError(f"seed must be at least 0, got {args.seed}")
+    saved: Path = args.save if args.save.suffix else args.save.with_suffix(".zip")
+    saved.parent.mkdir(parents=True, exist_ok=True)
+    print(f"training a host against {OPPONENT}: {args.updates} updates", file=sys.stderr)
+    begin = time.perf_counter()
+    model = train_host(args.updates, args.seed, progress=sys.stderr.isatty())
+    aside = saved.with_name(f"{saved.stem}.new.zip")
+    model.save(aside)
+    rename_durably(aside, saved)
+    seconds = time.perf_counter() - begin
+    print(f"trained for {seconds:.0f} s, saved as {saved}", file=sys.stderr)
+    return player_of(model)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Prints the table; returns the exit code (2 for bad input, with one line on stderr)."""
+    args = _parser().parse_args(arguments)
+    try:
+        for name in args.names or ():
+            resgym.singularity(name)
+        if args.json is not None:
+            output_file(args.json, (".json",), "json")
+        rows = table(_host(args), args.names, args.max_depth, args.max_nodes)
+        cells = [HEADINGS, *(row.cells() for row in rows)]
+        print(markdown_table(cells[0], cells[1:]) if args.markdown else _plain(cells))
+        if args.json is not None:
+            write_file(args.json, json.dumps([row.to_dict() for row in rows], indent=2) + "\n")
+    except KeyboardInterrupt:
+        return 130
+    except (ValueError, OSError) as error:
+        print(f"ade_table: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""A responder that tries its answers in its head before it gives one."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from resgym.game.actions import host_action_table
+from resgym.game.rng import RowRandom
+from resgym.game.spec import GameSpec, Role
+from resgym.game.state import GameState
+from resgym.kernels import resolve_backend
+from resgym.measure.games import play_lengths
+from resgym.players import Player
+
+__all__ = ["RolloutPlayer"]
+
+_IMAGINED = 0x726F6C6C  # games in the head draw other numbers than the game that is played
+
+
+class RolloutPlayer:
+    """One step of policy improvement by playing to the end (Tesauro and Galperin 1996).
+
+    The opponent is known, since it is frozen. For every legal answer the game is played on in the
+    head, by the opponent itself and by a policy for the player's own later moves, and the answer
+    with the longest game (an agent) or the shortest (a host) is given; of several equally good ones
+    that of the policy, or else the first. Against an opponent that draws numbers the games
+    in the head draw their own, so nothing is known in advance.
+
+    Args:
+        policy: plays the later moves; a player of the same seat.
+        opponent: the frozen player.
+        spec: the game.
+        moves: games in the head are cut after so many.
+
+    Attributes:
+        role: the seat it plays.
+        name: for tables.
+    """
+
+    def __init__(self, policy: Player, opponent: Player, spec: GameSpec, moves: int) -> None:
+        self.role: Role = policy.role
+        self.name = f"{getattr(policy, 'name', type(policy).__name__)} with lookahead"
+        self.policy, self.opponent, self.spec, self.moves = policy, opponent, spec, moves
+
+    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+        """See `Player.act`; costs as many moves as the games in the head have."""
+        usual = self.policy.act(state, coords, rng)
+        games, options = state.num_games, self._options
+        row = torch.arange(games, device=state.device).repeat_interleave(options)
+        option = torch.arange(options, device=state.device).repeat(games)
+        legal = torch.ones_like(row, dtype=torch.bool)
+        if coords is not None:
+            legal = coords.flatten()
+        length = torch.full_like(row, self.moves + 1 if self.role == "host" else -1)
+        tried = legal.nonzero()[:, 0]
+        length[tried] = self._lengths(
+            state.select(row[tried]),
+            None if coords is None else coords[row[tried]],
+            option[tried],
+            rng.split(_IMAGINED).select(row[tried]),
+        )
+        score = (length if self.role == "agent" else -length).view(games, options)
+        # Twice, to make room for a preference among equals.
+        return (2 * score).scatter_add(1, usual[:, None], torch.ones_like(usual[:, None])).argmax(1)
+
+    @property
+    def _options(self) -> int:
+        return self.spec.dimension if self.role == "agent" else self.spec.num_host_actions
+
+    def _lengths(
+        self, state: GameState, coords: Tensor | None, option: Tensor, rng: RowRandom
+    ) -> Tensor:
+        """int64 [R]: moves of the game after each answer; an overflow counts as never ending."""
+        if coords is None:
+            coords = host_action_table(self.spec.dimension, state.device)[option]
+            axis = self.opponent.act(state, coords, rng.split(1))
+        else:
+            axis = option
+        kernels = resolve_backend("auto", state.device, self.spec)
+        after, overflow = kernels.move(state, coords, axis, self.spec)
+        pair = (self.opponent, self.policy)
+        host, agent = pair if self.role == "agent" else pair[::-1]
+        found = play_lengths(host, agent, after, self.spec, rng.split(2), self.moves)
+        return torch.where(overflow | found.overflow, self.moves, found.moves)

@@ -1,0 +1,225 @@
+"""What an attack found, as data and as text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from resgym.game.spec import Role
+from resgym.measure.rho import RhoResult
+from sb3_ext.studies.attack.exact import ExactResult, rho_from_dict
+
+__all__ = ["AttackResult", "SeedResult"]
+
+
+@dataclass(frozen=True)
+class SeedResult:
+    """One trained responder.
+
+    Attributes:
+        seed: of its training.
+        test: it against the player, on the test's starts.
+        lookahead: the same when it plays games in its head before every move; None without.
+        on_exact: the worse of the two on the starts that were searched; None without a search.
+        best: its best version: updates, transitions, seconds, rho on the validation starts.
+        history: all looks at it.
+        updates: gradient updates made.
+        transitions: moves played for training.
+        parameters: numbers in its network.
+        seconds: time taken.
+    """
+
+    seed: int
+    test: RhoResult
+    lookahead: RhoResult | None
+    on_exact: RhoResult | None
+    best: dict[str, Any]
+    history: list[dict[str, Any]]
+    updates: int
+    transitions: int
+    parameters: int
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            **vars(self),
+            "test": self.test.to_dict(),
+            "lookahead": None if self.lookahead is None else self.lookahead.to_dict(),
+            "on_exact": None if self.on_exact is None else self.on_exact.to_dict(),
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> SeedResult:
+        """What `to_dict` gave.
+
+        Raises:
+            KeyError, TypeError, ValueError: it is something else.
+        """
+        found = dict(data)
+        found["test"] = rho_from_dict(found["test"])
+        for key in ("lookahead", "on_exact"):
+            if found[key] is not None:
+                found[key] = rho_from_dict(found[key])
+        return cls(**found)
+
+
+@dataclass(frozen=True)
+class AttackResult:
+    """All responders of an attack, and the worst.
+
+    For a host the worst is the lowest rho: a bound from above of what the host keeps against every
+    agent, never a proof that it keeps so much. For an agent it is the highest, a bound from below.
+
+    Attributes:
+        player: name of the player under attack.
+        role: its seat.
+        fingerprint: what tells it apart, see `FrozenPlayer`.
+        budget: the budget as plain data.
+        trained: the responders that were trained.
+        scripted: rho against every scripted responder.
+        exact: what a perfect responder reaches, if that was searched.
+    """
+
+    player: str
+    role: Role
+    fingerprint: str
+    budget: dict[str, Any]
+    trained: list[SeedResult]
+    scripted: dict[str, RhoResult]
+    exact: ExactResult | None = None
+
+    def _worst_of(self, found: dict[str, RhoResult]) -> str:
+        pick = min if self.role == "host" else max
+        return pick(found, key=lambda name: found[name].rho)
+
+    @property
+    def responders(self) -> dict[str, RhoResult]:
+        """Every responder's rho, the trained ones as ``seed 0`` and ``seed 0 with lookahead``."""
+        return {**self._trained, **self.scripted}
+
+    @property
+    def _trained(self) -> dict[str, RhoResult]:
+        found = {}
+        for each in self.trained:
+            found[f"seed {each.seed}"] = each.test
+            if each.lookahead is not None:
+                found[f"seed {each.seed} with lookahead"] = each.lookahead
+        return found
+
+    @property
+    def worst_responder(self) -> str:
+        """The responder that did most."""
+        return self._worst_of(self.responders)
+
+    @property
+    def worst(self) -> RhoResult:
+        """The figure of the attack: the worst rho over all responders, with its interval."""
+        return self.responders[self.worst_responder]
+
+    @property
+    def worst_trained(self) -> RhoResult | None:
+        """The worst over the trained responders; None if there are none."""
+        found = self._trained
+        return found[self._worst_of(found)] if found else None
+
+    @property
+    def worst_scripted(self) -> RhoResult | None:
+        """The worst over the scripted responders; None if there are none."""
+        return self.scripted[self._worst_of(self.scripted)] if self.scripted else None
+
+    @property
+    def worst_on_exact(self) -> RhoResult | None:
+        """The worst over the trained responders on the starts that were searched."""
+        found = {str(each.seed): each.on_exact for each in self.trained if each.on_exact}
+        return found[self._worst_of(found)] if found else None
+
+    @property
+    def complete(self) -> bool:
+        """Whether every seed of the budget was trained."""
+        done = {each.seed for each in self.trained}
+        return done >= set(self.budget["responder"]["seeds"])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "player": self.player,
+            "role": self.role,
+            "fingerprint": self.fingerprint,
+            "setting": self.budget["name"],
+            "complete": self.complete,
+            "worst_responder": self.worst_responder,
+            "worst": self.worst.to_dict(),
+            "trained": [each.to_dict() for each in self.trained],
+            "scripted": {name: each.to_dict() for name, each in self.scripted.items()},
+            "exact": None if self.exact is None else self.exact.to_dict(),
+            "budget": self.budget,
+        }
+
+    def to_json(self, indent: int | None = None) -> str:
+        """The same as text."""
+        return json.dumps(self.to_dict(), indent=indent)
+
+    def report(self) -> str:
+        """A table of all responders for people."""
+        low_or_high = "lowest" if self.role == "host" else "highest"
+        low, high = self.worst.interval
+        heading = ("responder", "rho", "95 % interval", "validation", "updates", "unfinished")
+        rows: list[tuple[str, ...]] = [heading]
+        for each in self.trained:
+            rows.append(
+                _row(
+                    f"trained, seed {each.seed}",
+                    each.test,
+                    f"{each.best['rho']:.4f}",
+                    f"{each.best['updates']} of {each.updates}",
+                )
+            )
+            if each.lookahead is not None:
+                rows.append(_row("  the same with lookahead", each.lookahead, "-", "-"))
+        rows += [_row(name, found, "-", "-") for name, found in self.scripted.items()]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        table = "\n".join(
+            "  ".join(
+                cell.ljust(width) if number == 0 else cell.rjust(width)
+                for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+            )
+            for row in rows
+        )
+        test = self.budget["test"]["games"]
+        lines = [
+            f"{self.role} {self.player} under attack, {self.budget['name']}: {test} games each",
+            "",
+            table,
+            "",
+            f"worst: {self.worst.rho:.4f} ({low:.4f} to {high:.4f}) by {self.worst_responder}, "
+            f"the {low_or_high} rho found",
+        ]
+        if self.exact is not None:
+            lines.append(self._against_the_truth(self.exact))
+        if not self.complete:
+            missing = len(self.budget["responder"]["seeds"]) - len(self.trained)
+            lines.append(f"incomplete: {missing} seeds are not trained yet")
+        bound = "above" if self.role == "host" else "below"
+        lines.append(
+            f"A bound from {bound} of the {low_or_high} rho over all responders; it proves no more."
+        )
+        return "\n".join(lines)
+
+    def _against_the_truth(self, exact: ExactResult) -> str:
+        found = self.worst_on_exact
+        text = str(exact)
+        if found is None:
+            return text
+        return f"{text}; the trained responders reach {found.rho:.4f} there"
+
+    def __str__(self) -> str:
+        return self.report()
+
+
+def _row(name: str, found: RhoResult, validation: str, updates: str) -> tuple[str, ...]:
+    low, high = found.interval
+    interval = f"{low:.4f} to {high:.4f}"
+    return name, f"{found.rho:.4f}", interval, validation, updates, str(found.unfinished)

@@ -1,0 +1,211 @@
+"""What an attack may spend: the game, the responder's network and training, the starts.
+
+The same budget is given to every player that is to be compared. As in the host/agent trainer no key
+has a default, so a file shows all of it.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from resgym.game.spec import GameSpec
+from resgym.players import agent_names, host_names
+from sb3_ext.config.checks import check_count, check_number
+from sb3_ext.config.reading import SectionFiles
+from sb3_ext.config.registry import unknown_word
+from sb3_ext.config.sections import (
+    ConfigError,
+    Count,
+    ExplorationRate,
+    Fraction,
+    LearningRate,
+    PositiveCount,
+    PositiveNumber,
+    Section,
+    checked,
+)
+from sb3_ext.networks import expand_net_arch
+from sb3_ext.schedules.schedules import parse_schedule
+
+__all__ = [
+    "AttackBudget",
+    "ExactSection",
+    "GameSection",
+    "ResponderSection",
+    "ScriptedSection",
+    "StartSection",
+    "ValidationSection",
+    "read_budget",
+    "shipped_budgets",
+]
+
+
+def _net_arch(value: Any) -> Any:
+    try:
+        expand_net_arch(value)
+    except (TypeError, ValueError) as error:
+        raise ValueError(str(error).removeprefix("net_arch")) from None
+    return value
+
+
+def _seeds(value: Any) -> Any:
+    if not isinstance(value, list) or not value:
+        raise ValueError(f" must be a list of at least one seed, got {value!r}")
+    seeds = [check_count("", seed, low=0) for seed in value]
+    if len(set(seeds)) < len(seeds):
+        raise ValueError(f" must be different from each other, got {value!r}")
+    return seeds
+
+
+def _names(known: Any) -> Any:
+    def check(value: Any) -> Any:
+        if not isinstance(value, list):
+            raise ValueError(f" must be a list of names, got {value!r}")
+        for name in value:
+            if name not in known():
+                raise ValueError(f": {unknown_word('player', name, known())}")
+        return value
+
+    return checked(check)
+
+
+class GameSection(Section):
+    """The game, its starts included."""
+
+    dimension: PositiveCount = Field(description="number of axes")
+    max_num_points: PositiveCount = Field(description="points of a random start, at least 2")
+    max_value: Count = Field(description="starts are uniform on 0..max_value")
+    polytope: Literal["dominance", "newton"] = Field(description="which points a move keeps")
+    reposition: bool = Field(description="subtract the least coordinate of each axis after a move")
+    max_moves: PositiveCount = Field(
+        description="games are cut after so many moves, in training and in every measure"
+    )
+
+    @model_validator(mode="after")
+    def _is_a_game(self) -> GameSection:
+        try:
+            self.spec()
+        except (TypeError, ValueError) as error:
+            raise ConfigError(f"game.{error}") from None
+        if self.max_num_points < 2:
+            raise ConfigError(f"game.max_num_points must be at least 2, got {self.max_num_points}")
+        return self
+
+    def spec(self) -> GameSpec:
+        """The game as `resgym` knows it."""
+        return GameSpec(
+            self.dimension, self.max_num_points, self.max_value, self.polytope, self.reposition
+        )
+
+
+class ResponderSection(Section):
+    """The learner that looks for a best response: network, training, repetitions."""
+
+    seeds: Annotated[list[int], checked(_seeds)] = Field(
+        description="one training for each, from nothing"
+    )
+    updates: Count = Field(description="gradient updates of each training; 0 leaves it untrained")
+    num_envs: PositiveCount = Field(description="games played at once")
+    updates_per_step: PositiveCount = Field(description="updates after each parallel step")
+    learning_starts: PositiveCount = Field(description="transitions collected before any update")
+    buffer_size: PositiveCount = Field(description="transitions kept")
+    batch_size: PositiveCount = Field(description="transitions of an update")
+    learning_rate: LearningRate = Field(description="number or schedule of updates")
+    exploration_rate: ExplorationRate = Field(description="number or schedule of updates")
+    gamma: Fraction = Field(description="discount of one move")
+    n_steps: PositiveCount = Field(description="rewards summed before the value is bootstrapped")
+    target_update_interval: PositiveCount = Field(description="updates between target updates")
+    tau: Annotated[float, checked(lambda value: check_number("", value, 0, 1, above=True))] = Field(
+        description="weight of the online network in a target update, in (0, 1]"
+    )
+    max_grad_norm: PositiveNumber = Field(description="the gradient is clipped to this norm")
+    reward: Literal["step", "survival", "terminal", "points"] = Field(
+        description="what it learns from; step is the length of the game"
+    )
+    dueling: bool = Field(description="value and advantage heads")
+    net_arch: Annotated[list[Any], checked(_net_arch)] = Field(
+        description="layers after the features extractor, in the net_arch language"
+    )
+    lookahead_moves: Count = Field(
+        description="the finished responders also play with games in the head before every move, "
+        "cut after so many moves; 0: not"
+    )
+    policy_arguments: dict[str, Any] = Field(
+        description="arguments of the policy beside net_arch, such as extractor"
+    )
+
+
+class ValidationSection(Section):
+    """The starts on which the best version of a responder is chosen; never those of the test."""
+
+    every_updates: PositiveCount = Field(description="updates between two looks")
+    games: PositiveCount = Field(description="games of a look, from the same starts each time")
+    seed: Count = Field(description="fixes these starts; another one than that of the test")
+
+
+class StartSection(Section):
+    """The starts on which everything that is reported is measured."""
+
+    games: PositiveCount = Field(description="games against each responder")
+    seed: Count = Field(description="fixes the starts")
+
+
+class ScriptedSection(Section):
+    """Responders that cost nothing; the worst of all responders counts."""
+
+    agents: Annotated[list[str], _names(agent_names)] = Field(
+        description="scripted agents that attack a host"
+    )
+    hosts: Annotated[list[str], _names(host_names)] = Field(
+        description="scripted hosts that attack an agent"
+    )
+
+
+class ExactSection(Section):
+    """The truth by search, for small positions."""
+
+    starts: PositiveCount = Field(
+        description="how many of the test's starts, the first ones, are searched"
+    )
+    max_positions: PositiveCount = Field(
+        description="positions after which a search is given up; its start gives bounds then"
+    )
+
+
+class AttackBudget(Section):
+    """A whole budget."""
+
+    config_version: Literal[1] = Field(description="version of this format")
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")] = Field(
+        description="name of the setting, shown in tables"
+    )
+    game: GameSection = Field(description="the game and its starts")
+    responder: ResponderSection = Field(description="the learner and its training")
+    validation: ValidationSection = Field(description="the choice of the best version")
+    test: StartSection = Field(description="what is reported")
+    scripted: ScriptedSection = Field(description="responders that need no training")
+    exact: ExactSection | None = Field(description="search for the truth too, or null")
+
+    @model_validator(mode="after")
+    def _parts_fit(self) -> AttackBudget:
+        if self.validation.seed == self.test.seed:
+            raise ConfigError(
+                "validation.seed must differ from test.seed, or the version would be chosen on the "
+                f"starts that it is judged by; both are {self.test.seed}"
+            )
+        if self.exact is not None and self.exact.starts > self.test.games:
+            raise ConfigError(
+                f"exact.starts must be at most test.games ({self.test.games}), "
+                f"got {self.exact.starts}"
+            )
+        for name in ("learning_rate", "exploration_rate"):
+            parse_schedule(getattr(self.responder, name), name, "updates")
+        return self
+
+
+_FILES = SectionFiles(AttackBudget, "attack", "budget", "budget")
+
+shipped_budgets = _FILES.names
+read_budget = _FILES.read

@@ -1,0 +1,207 @@
+"""The attack on many players as a table that grows."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from resgym.game.spec import Role
+from sb3_ext.checkpoints.durable_files import write_text_durably
+from sb3_ext.config.sections import ConfigError
+from sb3_ext.studies.attack.exploitation import Report, exploit, report_to_stderr
+from sb3_ext.studies.attack.frozen import FrozenPlayer
+from sb3_ext.studies.attack.result import AttackResult
+from sb3_ext.studies.attack.settings import AttackBudget
+from sb3_ext.studies.markdown import markdown_table
+
+__all__ = ["AGENTS", "HOSTS", "Results", "fill", "markdown", "write_page"]
+
+HOSTS = ("random", "all_coord", "random_pair", "zeillinger", "spivakovsky", "taught", "robust")
+AGENTS = ("random", "choose_first", "choose_last", "greedy_points")
+
+_HEADINGS = (
+    "worst rho",
+    "95 % interval",
+    "by",
+    "trained, each seed",
+    "scripted, worst",
+    "exact",
+    "trained, there",
+)
+_BEGIN, _END = "<!-- attack tables: begin -->", "<!-- attack tables: end -->"
+
+
+class Results:
+    """What was found, one row for each player and budget, in a file that is written as a whole.
+
+    Args:
+        path: the file, made with the first row.
+
+    Attributes:
+        rows: plain data, in the order in which they were found.
+
+    Raises:
+        ConfigError: the file holds something else.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.rows: list[dict[str, Any]] = []
+        if not path.is_file():
+            return
+        try:
+            rows = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, ValueError) as error:
+            raise ConfigError(f"results: {path} is not readable: {error}") from None
+        keys = {"player", "role", "fingerprint", "budget", "worst", "trained", "scripted", "exact"}
+        if not isinstance(rows, list) or not all(
+            isinstance(row, dict) and keys <= row.keys() for row in rows
+        ):
+            raise ConfigError(f"results: {path} holds no results of attacks")
+        self.rows = rows
+
+    def has(self, frozen: FrozenPlayer, budget: AttackBudget) -> bool:
+        """Whether this player was attacked with this budget."""
+        key = (frozen.role, frozen.fingerprint, _plain(budget))
+        return any((row["role"], row["fingerprint"], row["budget"]) == key for row in self.rows)
+
+    def add(self, result: AttackResult) -> None:
+        """Adds a row; an earlier one of that name, seat and setting is replaced."""
+        row = _row(result)
+        same = ("player", "role", "setting")
+        for number, old in enumerate(self.rows):
+            if all(old[key] == row[key] for key in same):
+                self.rows[number] = row
+                break
+        else:
+            self.rows.append(row)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        write_text_durably(self.path, json.dumps(self.rows, indent=1) + "\n")
+
+
+def _plain(budget: AttackBudget) -> Any:
+    return json.loads(json.dumps(budget.to_dict()))
+
+
+def _row(result: AttackResult) -> dict[str, Any]:
+    """A result without its histograms and histories, which a table does not show."""
+    row = json.loads(result.to_json())
+    for each in row["trained"]:
+        del each["history"]
+    found = [row["worst"], *row["scripted"].values()]
+    keys = ("test", "lookahead", "on_exact")
+    found += [each[key] for each in row["trained"] for key in keys if each[key]]
+    found += [row["exact"][key] for key in ("lowest", "highest") if row["exact"]]
+    for each in found:
+        each.pop("histogram", None)
+    return row  # type: ignore[no-any-return]
+
+
+def fill(
+    results: Results,
+    players: Sequence[tuple[Any, Role | None, str | None]],
+    budgets: Sequence[AttackBudget],
+    out: Path,
+    *,
+    progress: bool | Report = False,
+) -> None:
+    """Attacks every player that is not in the results yet.
+
+    Args:
+        results: where rows are added.
+        players: player, seat (None if it is clear) and name (None for the player's own) of each.
+        budgets: the settings.
+        out: folder of the attacks, ``<out>/<budget>/<role>-<player>`` each.
+        progress: as for `exploit`.
+
+    Raises:
+        ConfigError: a player or a folder is not valid; found before any training.
+    """
+    say = report_to_stderr if progress is True else progress or (lambda line: None)
+    work = [
+        (FrozenPlayer.of(player, budget.game.spec(), role, name), budget)
+        for budget in budgets
+        for player, role, name in players
+    ]
+    for frozen, budget in work:
+        if results.has(frozen, budget):
+            say(f"{budget.name}: {frozen.role} {frozen.name} is in {results.path}")
+            continue
+        say(f"{budget.name}: {frozen.role} {frozen.name}")
+        found = exploit(
+            frozen.player,
+            budget,
+            role=frozen.role,
+            name=frozen.name,
+            out=out / budget.name / f"{frozen.role}-{frozen.name}",
+            progress=say,
+        )
+        results.add(found)
+
+
+def markdown(results: Results) -> str:
+    """The tables: one for each setting and seat, the strongest player first."""
+    parts = []
+    for setting in dict.fromkeys(row["setting"] for row in results.rows):
+        for role in ("host", "agent"):
+            rows = [
+                row for row in results.rows if row["setting"] == setting and row["role"] == role
+            ]
+            if rows:
+                rows.sort(key=lambda row: row["worst"]["rho"], reverse=role == "host")
+                parts.append(_one_table(setting, role, rows))
+    return "\n\n".join(parts)
+
+
+def _one_table(setting: str, role: str, rows: list[dict[str, Any]]) -> str:
+    game = rows[0]["budget"]["game"]
+    attackers = "agents" if role == "host" else "hosts"
+    title = (
+        f"**{setting}: {role}s under attack by {attackers}**, d = {game['dimension']}, "
+        f"{game['max_num_points']} points, values 0..{game['max_value']}"
+    )
+    return f"{title}\n\n{markdown_table((role, *_HEADINGS), map(_cells, rows))}"
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    pick = min if row["role"] == "host" else max
+    low, high = row["worst"]["interval_95"]
+    scripted = pick(row["scripted"], key=lambda name: row["scripted"][name]["rho"], default=None)
+    there = [each["on_exact"]["rho"] for each in row["trained"] if each["on_exact"]]
+    exact = "-"
+    if row["exact"]:
+        lowest, highest = (row["exact"][key]["rho"] for key in ("lowest", "highest"))
+        settled = row["exact"]["given_up"] == 0
+        exact = f"{lowest:.4f}" if settled else f"{lowest:.4f} to {highest:.4f}"
+    return [
+        row["player"] if row["complete"] else f"{row['player']} (incomplete)",
+        f"{row['worst']['rho']:.4f}",
+        f"{low:.4f} to {high:.4f}",
+        row["worst_responder"],
+        " ".join(
+            f"{pick(each[key]['rho'] for key in ('test', 'lookahead') if each[key]):.4f}"
+            for each in row["trained"]
+        ),
+        "-" if scripted is None else f"{row['scripted'][scripted]['rho']:.4f} {scripted}",
+        exact,
+        f"{pick(there):.4f}" if there and row["exact"] else "-",
+    ]
+
+
+def write_page(path: Path, results: Results) -> None:
+    """Puts the tables between the two marks of a Markdown file.
+
+    Raises:
+        ConfigError: there is no such file, or it has no marks.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+        before, rest = text.split(_BEGIN)
+        after = rest.split(_END)[1]
+    except OSError as error:
+        raise ConfigError(f"page: {path} cannot be read: {error}") from None
+    except (IndexError, ValueError):
+        raise ConfigError(f"page: {path} must hold {_BEGIN} and {_END} once") from None
+    write_text_durably(path, f"{before}{_BEGIN}\n{markdown(results)}\n{_END}{after}")

@@ -1,0 +1,135 @@
+"""Runs of the command robust beside each other: a table as Markdown and a picture of margins.
+
+python -m sb3_ext.teach compare runs/robust runs/without-teacher --out margins.svg
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from resgym.measure.plots import Curve, plot_curves, plot_file
+from sb3_ext.studies.markdown import markdown_table
+from sb3_ext.studies.teach.robust_evaluation import worst_margin
+
+__all__ = ["HELP", "add_arguments", "run", "table"]
+
+HELP = "compare runs of the command robust"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument(
+        "runs", nargs="+", type=Path, metavar="RUN", help="folder of a run that is finished"
+    )
+    parser.add_argument("--out", metavar="FILE", help="picture: .png, .svg or .pdf")
+    parser.add_argument(
+        "--updates",
+        type=int,
+        help="the table has the version that would have been kept after so many updates, on the "
+        "starts of that choice, for runs of different length (default: the results of the runs)",
+    )
+
+
+def run(args: argparse.Namespace, command: Sequence[str]) -> int:
+    """Runs the command; see `sb3_ext.studies.teach.cli.main`."""
+    target = None if args.out is None else plot_file(args.out, "out")
+    found = [_read(folder) for folder in args.runs]
+    rows = [results for results, _ in found]
+    if args.updates is not None:
+        rows = [_after(results, history, args.updates) for results, history in found]
+    print(table(rows))
+    if target is not None:
+        plot_curves(
+            [_curve(results, history) for results, history in found],
+            target,
+            levels={"every goal reached": 1.0},
+            ylabel="smallest rho / goal",
+            title="Worst margin while the host learns",
+        )
+    return 0
+
+
+def table(runs: Sequence[Mapping[str, Any]]) -> str:
+    """Markdown, a row for each of the results that the command robust leaves."""
+    opponents = list(runs[0]["rho"])
+    head = ["run", *opponents, "worst margin", "in the least depth", "deepest above it"]
+    rows = []
+    for results in runs:
+        trees = results["singularities"].values()
+        excess = [None if t["depth"] is None else t["depth"] - t["least_depth"] for t in trees]
+        deepest = "not finished" if None in excess else str(max(e for e in excess if e is not None))
+        rows.append(
+            [
+                _name(results),
+                *(f"{results['rho'][name]['rho']:.4f}" for name in opponents),
+                f"{results['margin']:.3f}",
+                f"{sum(each == 0 for each in excess)} of {len(excess)}",
+                deepest,
+            ]
+        )
+    return markdown_table(head, rows)
+
+
+def _after(
+    results: Mapping[str, Any], history: Sequence[Mapping[str, Any]], updates: int
+) -> dict[str, Any]:
+    """The results of a run as they would have been after fewer updates.
+
+    Raises:
+        ValueError: nothing was measured until then.
+    """
+    measured = [entry for entry in history if entry["updates"] <= updates]
+    if not measured:
+        raise ValueError(f"updates: must be at least {history[0]['updates']}, got {updates}")
+    best = max(measured, key=lambda entry: float(entry["score"]))
+    least = {name: each["least_depth"] for name, each in results["singularities"].items()}
+    return {
+        **results,
+        "rho": {name: {"rho": value} for name, value in best["rho"].items()},
+        "margin": worst_margin(best["rho"], results["targets"]),
+        "singularities": {
+            name: {
+                "least_depth": least[name],
+                "depth": None if more is None else least[name] + more,
+            }
+            for name, more in best["deeper"].items()
+        },
+    }
+
+
+def _name(results: Mapping[str, Any]) -> str:
+    left_out = results["without"]
+    return f"without {' and '.join(left_out)}" if left_out else "everything"
+
+
+def _curve(results: Mapping[str, Any], history: Sequence[Mapping[str, Any]]) -> Curve:
+    updates = [float(entry["updates"]) for entry in history]
+    margins = [worst_margin(entry["rho"], results["targets"]) for entry in history]
+    return Curve(_name(results), updates, margins)
+
+
+def _read(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """``results.json`` and ``run/rho.json`` of a folder.
+
+    Raises:
+        ValueError: one of them is missing or damaged.
+    """
+    found: list[Any] = []
+    for name, keys in (
+        ("results.json", {"margin", "rho", "singularities", "targets", "without"}),
+        ("run/rho.json", {"deeper", "rho", "score", "updates"}),
+    ):
+        path = folder / name
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise ValueError(f"runs: {path} cannot be read: {error}") from None
+        entries = data if isinstance(data, list) else [data]
+        if not entries or not all(isinstance(e, dict) and keys <= e.keys() for e in entries):
+            raise ValueError(f"runs: {path} is not of a finished run of the command robust")
+        found.append(data)
+    return found[0], found[1]

@@ -1,0 +1,209 @@
+"""Labelled positions as batches of observations, and the symmetry of the axes.
+
+Letters: M labelled positions, B rows of a batch, P points, D axes, A actions of the seat.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import permutations
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from resgym.game.actions import coords_to_action, host_action_table
+from resgym.game.observation import observe_points
+from resgym.game.state import GameState
+from sb3_ext.points.mirror import rows_in_order
+
+__all__ = [
+    "AxisOrders",
+    "Examples",
+    "Labelled",
+    "axis_orders",
+    "digest",
+    "examples_of",
+    "observe",
+    "permute_axes",
+    "permute_observation",
+    "rename_axes",
+    "seeded_generator",
+]
+
+
+class Labelled(Protocol):
+    """One part of a dataset, as `sb3_ext.studies.teach.dataset` gives it."""
+
+    points: Tensor
+    count: Tensor
+    coords: Tensor | None
+    optimal: Tensor
+    value: Tensor
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Labelled positions.
+
+    Attributes:
+        points: int64 [M, P, D], alive points first, absent rows -1.
+        count: int64 [M], alive points, at least 2.
+        coords: bool [M, D], the host's sets; None if the host is to move.
+        optimal: bool [M, A], the optimal moves, at least one in every row.
+        value: int64 [M], moves (or nodes) under optimal play.
+    """
+
+    points: Tensor
+    count: Tensor
+    coords: Tensor | None
+    optimal: Tensor
+    value: Tensor
+
+    def __len__(self) -> int:
+        return len(self.count)
+
+    def select(self, index: Tensor) -> Examples:
+        """The rows of an index, int64 [B] or bool [M]; the points cut to the rows in use."""
+        count = self.count[index]
+        width = int(count.max()) if len(count) else 1
+        return Examples(
+            self.points[index, :width],
+            count,
+            None if self.coords is None else self.coords[index],
+            self.optimal[index],
+            self.value[index],
+        )
+
+
+def examples_of(part: Labelled) -> Examples:
+    """The tensors of a part of a dataset, checked where a mistake would teach nonsense.
+
+    Raises:
+        ValueError: it is empty, or a row has no optimal move or an illegal one.
+    """
+    if not len(part.count):
+        raise ValueError("data: this part of the dataset has no positions")
+    if not bool(part.optimal.any(1).all()):
+        raise ValueError("data: there is a position without an optimal move")
+    if part.coords is not None and bool((part.optimal & ~part.coords).any()):
+        raise ValueError("data: there is an optimal axis outside of the host's set")
+    return Examples(part.points, part.count, part.coords, part.optimal, part.value)
+
+
+def digest(examples: Examples) -> str:
+    """SHA-256 of all tensors: equal for equal data, whatever file it came from."""
+    result = hashlib.sha256()
+    for tensor in (examples.points, examples.count, examples.optimal, examples.value):
+        result.update(str(tuple(tensor.shape)).encode())
+        result.update(tensor.contiguous().numpy().data)
+    if examples.coords is not None:
+        result.update(examples.coords.contiguous().numpy().data)
+    return result.hexdigest()
+
+
+# -------------------------------------------------------------------------------------- symmetry
+
+
+@dataclass(frozen=True)
+class AxisOrders:
+    """All orders of the axes, and what each does to the host's actions.
+
+    Attributes:
+        axes: int64 [D!, D]; under order o the new axis j is the old axis ``axes[o, j]``.
+        actions: int64 [D!, A]; the new host action k is the old action ``actions[o, k]``.
+    """
+
+    axes: Tensor
+    actions: Tensor
+
+
+@cache
+def axis_orders(dimension: int) -> AxisOrders:
+    """The D! orders, the identity first. Shared and cached: do not write to it."""
+    axes = torch.tensor(list(permutations(range(dimension))), dtype=torch.int64)
+    table = host_action_table(dimension)
+    actions = []
+    for order in axes:
+        # New axis j is in the new set where old axis order[j] is in the old one.
+        old = torch.zeros_like(table)
+        old[:, order] = table
+        actions.append(coords_to_action(old))
+    return AxisOrders(axes, torch.stack(actions))
+
+
+def permute_axes(examples: Examples, order: Tensor) -> Examples:
+    """The same positions with their axes renamed, row by row; labels are renamed along.
+
+    Args:
+        examples: B positions.
+        order: int64 [B], numbers of `axis_orders`.
+    """
+    orders = axis_orders(examples.points.shape[2])
+    axes = orders.axes[order]
+    points = examples.points.gather(2, axes[:, None].expand_as(examples.points))
+    if examples.coords is None:
+        coords, moves = None, orders.actions[order]
+    else:
+        coords, moves = examples.coords.gather(1, axes), axes
+    return Examples(
+        rows_in_order(points),
+        examples.count,
+        coords,
+        examples.optimal.gather(1, moves),
+        examples.value,
+    )
+
+
+def permute_observation(observation: Any, axes: Tensor) -> Any:
+    """What the environment would show if the axes were renamed.
+
+    Args:
+        observation: float [B, P, D], or a dict of these ``points`` and ``coords`` [B, D].
+        axes: int64 [D], the new axis j is the old axis ``axes[j]``.
+    """
+    if isinstance(observation, Mapping):
+        return {
+            "coords": observation["coords"][:, axes],
+            "points": permute_observation(observation["points"], axes),
+        }
+    return rows_in_order(observation[:, :, axes])
+
+
+# ------------------------------------------------------------------------------------ observations
+
+
+def observe(examples: Examples, max_num_points: int, scale: bool = True) -> Any:
+    """What the environment would show in these positions.
+
+    Args:
+        examples: B positions.
+        max_num_points: rows of the observation.
+        scale: the environment's ``scale_observation``.
+
+    Returns:
+        float32 [B, max_num_points, D] for the host, a dict of these ``points`` and ``coords`` int8
+        [B, D] for the agent.
+    """
+    missing = max_num_points - examples.points.shape[1]
+    points = torch.nn.functional.pad(examples.points, (0, 0, 0, missing), value=-1)
+    observed = observe_points(GameState(points, examples.count), scale)
+    if examples.coords is None:
+        return observed
+    return {"coords": examples.coords.to(torch.int8), "points": observed}
+
+
+def rename_axes(examples: Examples, source: torch.Generator) -> Examples:
+    """The same positions with the axes of each in an order that is drawn; see `permute_axes`."""
+    orders = len(axis_orders(examples.points.shape[2]).axes)
+    return permute_axes(examples, torch.randint(orders, (len(examples),), generator=source))
+
+
+def seeded_generator(*numbers: int) -> torch.Generator:
+    """A generator for a purpose, an epoch or an update: equal numbers give equal draws."""
+    word = np.random.SeedSequence(numbers).generate_state(1, np.uint64)[0]
+    return torch.Generator().manual_seed(int(word >> np.uint64(1)))

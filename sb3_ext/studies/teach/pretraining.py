@@ -1,0 +1,412 @@
+"""Supervised pretraining: a policy learns the optimal moves of labelled positions.
+
+    model = DDQN("HostPolicy", env, policy_kwargs={"extractor": "point_pairs"})
+    data = load_dataset("runs/data")
+    Pretraining(model, data, TeachingSettings(updates=20_000)).run("runs/taught")
+    model.learn(100_000)          # goes on by reinforcement, from the taught networks
+
+Everything random is a function of the seed and of the number of the epoch or update, so that a run
+that was interrupted goes on bit for bit on the CPU, from nothing but that number.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from sb3_ext.callbacks.rho_evaluation import role_of
+from sb3_ext.checkpoints.checkpoint import (
+    CheckpointError,
+    checkpoint_name,
+    list_checkpoints,
+    prune_checkpoints,
+    read_checkpoint,
+    save_checkpoint,
+)
+from sb3_ext.checkpoints.durable_files import write_text_durably
+from sb3_ext.checkpoints.model_state import load_policy_weights, network_description
+from sb3_ext.checkpoints.optimizer_state import load_optimizer_state, optimizer_state
+from sb3_ext.ddqn import DDQN
+from sb3_ext.ddqn.learning import clip_gradients
+from sb3_ext.ddqn.targets import legal_argmax
+from sb3_ext.networks.observations import to_device
+from sb3_ext.networks.policy_scores import action_scores
+from sb3_ext.studies.teach.examples import (
+    Examples,
+    digest,
+    examples_of,
+    observe,
+    rename_axes,
+    seeded_generator,
+)
+from sb3_ext.studies.teach.losses import RETURNS, TeachingLoss, teaching_loss
+from sb3_ext.studies.teach.settings import TeachingSettings
+
+__all__ = [
+    "Pretraining",
+    "check_data",
+    "chosen_moves",
+    "observation_form",
+    "optimal_choices",
+]
+
+# Purposes of random numbers, mixed into the seed.
+_SPLIT, _ORDER, _AXES = 0, 1, 2
+
+_EVALUATION_ROWS = 8192
+
+
+def chosen_moves(policy: Any, examples: Examples) -> Tensor:
+    """The policy's greedy legal moves, int64 [M]."""
+    rows, scale = observation_form(policy)
+    result = []
+    for begin in range(0, len(examples), _EVALUATION_ROWS):
+        batch = examples.select(torch.arange(begin, min(begin + _EVALUATION_ROWS, len(examples))))
+        observation = to_device(observe(batch, rows, scale), policy.device)
+        result.append(legal_argmax(action_scores(policy, observation).cpu(), batch.coords))
+    return torch.cat(result)
+
+
+def optimal_choices(policy: Any, examples: Examples) -> Tensor:
+    """Bool [M]: whether the policy's greedy move is an optimal one."""
+    return examples.optimal.gather(1, chosen_moves(policy, examples)[:, None])[:, 0]
+
+
+def observation_form(policy: Any) -> tuple[int, bool]:
+    """Rows of the points a policy observes, and whether they are scaled."""
+    points = _points_space(policy)
+    return points.shape[0], float(points.high.max()) <= 1.0
+
+
+def _points_space(policy: Any) -> Any:
+    space = policy.observation_space
+    return space["points"] if role_of(space) == "agent" else space
+
+
+def check_data(data: Any, policy: Any, value_weight: float) -> None:
+    """Whether a policy can be taught by a dataset.
+
+    Args:
+        data: what `load_dataset` gives.
+        policy: the learner's.
+        value_weight: of the teaching loss.
+
+    Raises:
+        ValueError: the data are for the other seat or other sizes, or their values are no numbers
+            of moves and ``value_weight`` is not 0.
+    """
+    seat = role_of(policy.observation_space)
+    if data.seat != seat:
+        raise ValueError(f"data: is labelled for the {data.seat}, the policy is a {seat}")
+    rows, dimension = _points_space(policy).shape
+    if data.dimension != dimension:
+        raise ValueError(f"data: has dimension {data.dimension}, the policy plays {dimension}")
+    if data.max_num_points > rows:
+        raise ValueError(
+            f"data: has positions of up to {data.max_num_points} points, the policy observes "
+            f"{rows} (max_num_points)"
+        )
+    if value_weight and data.objective != "depth":
+        raise ValueError(
+            f"value_weight: must be 0 for values in {data.objective}, which are no numbers of "
+            f"moves, got {value_weight}"
+        )
+
+
+class Pretraining:
+    """Teaches the networks of a `DDQN` model, from the training part of a dataset.
+
+    A part of the training positions is kept back; the update that chooses best on them is the
+    result. The optimiser is of the policy's kind, but another one.
+
+    Args:
+        model: the learner, with the environment that it will play in (for its sizes). Its
+            ``gamma`` decides what returns the values stand for.
+        data: what `load_dataset` gives, or anything with ``seat``, ``dimension``,
+            ``max_num_points``, ``objective`` and ``split``.
+        settings: how.
+        reward: the environment's reward, one of `RETURNS`.
+
+    Raises:
+        ValueError: the data are for the other seat or other sizes, have no optimal move in some
+            row, or their values are no numbers of moves and ``value_weight`` is not 0.
+
+    Attributes:
+        update: updates made.
+        history: one dict per measurement: update, seconds, loss, choice, value, accuracy.
+        best: update and accuracy of the best measurement, None before the first.
+    """
+
+    def __init__(
+        self, model: DDQN, data: Any, settings: TeachingSettings, reward: str = "step"
+    ) -> None:
+        self.model, self.policy = model, model.policy
+        self.settings, self.reward = settings, reward
+        self.seat = role_of(model.observation_space)
+        self._rows, self._scale = observation_form(self.policy)
+        # One of its own: the model's may follow the learning rate of its reinforcement learning.
+        self.optimizer = self.policy.optimizer_class(  # type: ignore[call-arg]
+            self.policy.q_net.parameters(),
+            lr=settings.rate(0),
+            **self.policy.optimizer_kwargs,
+        )
+        self._check(data)
+        examples = examples_of(data.split("train"))
+        self._digest = digest(examples)
+        order = torch.randperm(len(examples), generator=seeded_generator(settings.seed, _SPLIT, 0))
+        kept = max(1, round(len(examples) * settings.validation_fraction))
+        if kept >= len(examples):
+            raise ValueError(f"data: {len(examples)} training positions are too few")
+        self.validation = examples.select(order[:kept].sort().values)
+        self.train = examples.select(order[kept:].sort().values)
+        self.update = 0
+        self.seconds = 0.0
+        self.history: list[dict[str, Any]] = []
+        self.best: dict[str, Any] | None = None
+        self._best_weights: dict[str, Tensor] = {}
+        self._sums = torch.zeros(3)
+        self._epoch, self._shuffled = -1, torch.empty(0, dtype=torch.int64)
+        self._stopped = False
+
+    def request_stop(self) -> None:
+        """Makes `run` write a checkpoint and return after the update in progress."""
+        self._stopped = True
+
+    @property
+    def finished(self) -> bool:
+        """Whether all updates are made or patience has run out."""
+        return self.update >= self.settings.updates or self._out_of_patience()
+
+    def _check(self, data: Any) -> None:
+        check_data(data, self.policy, self.settings.value_weight)
+        if self.settings.value_weight and self.reward not in RETURNS:
+            raise ValueError(
+                f"value_weight: must be 0 for the reward {self.reward!r}; the return of a game is "
+                f"known for {', '.join(RETURNS)}"
+            )
+
+    # ------------------------------------------------------------------ the loop
+
+    def run(
+        self,
+        run_dir: str | os.PathLike[str] | None = None,
+        report: Callable[[dict[str, Any]], None] | None = None,
+        tick: Callable[[], None] | None = None,
+    ) -> bool:
+        """Trains until all updates are made, patience has run out, or a stop was requested.
+
+        A model that is finished holds the best networks, in the target network too; one that was
+        stopped is of no use until `run` goes on.
+
+        Args:
+            run_dir: folder for checkpoints, ``history.json`` and the finished networks; None writes
+                nothing.
+            report: called with every measurement.
+            tick: called after every update.
+
+        Returns:
+            Whether it is finished.
+
+        Raises:
+            FloatingPointError: the loss became NaN or infinite; checkpoints stay as they were.
+            OSError: something could not be written.
+        """
+        folder = None if run_dir is None else Path(run_dir)
+        began = time.perf_counter() - self.seconds
+        settings = self.settings
+        while not self.finished and not self._stopped:
+            self._one_update()
+            if tick is not None:
+                tick()
+            last = self.update == settings.updates
+            if last or self.update % settings.evaluation_updates == 0:
+                self.seconds = time.perf_counter() - began
+                measured = self._measure()
+                if report is not None:
+                    report(measured)
+            every = settings.checkpoint_updates
+            if folder is not None and every and self.update % every == 0 and not last:
+                self.seconds = time.perf_counter() - began
+                self.save(folder)
+        if folder is not None:
+            self.save(folder)
+        if self.finished:
+            self._finish()
+        return self.finished
+
+    def _out_of_patience(self) -> bool:
+        if self.settings.patience is None or self.best is None:
+            return False
+        since = sum(entry["update"] > self.best["update"] for entry in self.history)
+        return since >= self.settings.patience
+
+    def _one_update(self) -> None:
+        settings, policy = self.settings, self.policy
+        batch = self._batch()
+        optimizer = self.optimizer
+        for group in optimizer.param_groups:
+            group["lr"] = settings.rate(self.update)
+        policy.set_training_mode(True)
+        terms = self._loss(batch)
+        parameters = list(policy.q_net.parameters())
+        for parameter in parameters:
+            parameter.grad = None
+        terms.total.backward()
+        clip_gradients(parameters, settings.max_grad_norm or torch.inf)
+        optimizer.step()
+        self._sums += torch.stack([each.detach().cpu() for each in terms])
+        self.update += 1
+
+    def _batch(self) -> Examples:
+        """The positions of the next update; every epoch has an order of its own."""
+        size = min(self.settings.batch_size, len(self.train))
+        per_epoch = len(self.train) // size
+        epoch, number = divmod(self.update, per_epoch)
+        if epoch != self._epoch:
+            source = seeded_generator(self.settings.seed, _ORDER, epoch)
+            self._epoch = epoch
+            self._shuffled = torch.randperm(len(self.train), generator=source)
+        batch = self.train.select(self._shuffled[number * size : (number + 1) * size])
+        if self.settings.augment:
+            source = seeded_generator(self.settings.seed, _AXES, self.update)
+            batch = rename_axes(batch, source)
+        return batch
+
+    def _loss(self, batch: Examples) -> TeachingLoss:
+        device = self.policy.device
+        values = self.policy.q_net(to_device(observe(batch, self._rows, self._scale), device))
+        return teaching_loss(
+            values,
+            batch.optimal.to(device),
+            None if batch.coords is None else batch.coords.to(device),
+            batch.value.to(device),
+            seat=self.seat,
+            reward=self.reward,
+            gamma=self.model.gamma,
+            temperature=self.settings.temperature,
+            value_weight=self.settings.value_weight,
+        )
+
+    def _measure(self) -> dict[str, Any]:
+        updates = self.update - (self.history[-1]["update"] if self.history else 0)
+        total, choice, value = (self._sums / max(updates, 1)).tolist()
+        if not np.isfinite(total):
+            raise FloatingPointError(
+                f"loss: is {total} after {self.update} updates; lower learning_rate or "
+                "max_grad_norm"
+            )
+        self._sums.zero_()
+        accuracy = float(optimal_choices(self.policy, self.validation).double().mean())
+        measured = {
+            "update": self.update,
+            "seconds": round(self.seconds, 3),
+            "loss": total,
+            "choice": choice,
+            "value": value,
+            "accuracy": accuracy,
+        }
+        self.history.append(measured)
+        if self.best is None or accuracy > self.best["accuracy"]:
+            self.best = measured
+            self._best_weights = _copied(self.policy.q_net.state_dict())
+        return measured
+
+    def _finish(self) -> None:
+        """The best networks into the model."""
+        self.policy.q_net.load_state_dict(self._best_weights)
+        self.policy.q_net_target.load_state_dict(self._best_weights)
+        self.policy.set_training_mode(False)
+
+    # ------------------------------------------------------------------ checkpoints
+
+    def save(self, run_dir: str | os.PathLike[str]) -> Path:
+        """Writes a checkpoint named after the updates, and ``history.json``.
+
+        Its networks, which `init_from` and `load_player` read, are the best so far (before the
+        first measurement, the present ones); what training needs to go on is beside them.
+        """
+        weights = self._best_weights or self.policy.q_net.state_dict()
+        target = {f"q_net_target.{name}": value for name, value in weights.items()}
+        online = {f"q_net.{name}": value for name, value in weights.items()}
+        state = {
+            "network": network_description(self.policy),
+            "policy": online | target,
+            "optimizer": optimizer_state(self.optimizer),
+            "teaching": {
+                "best": self.best,
+                "data": self._digest,
+                "history": self.history,
+                "reward": self.reward,
+                "gamma": float(self.model.gamma),
+                "seconds": self.seconds,
+                "settings": self.settings.to_dict(),
+                "sums": self._sums,
+                "update": self.update,
+                "weights": dict(self.policy.q_net.state_dict()),
+            },
+        }
+        folder = Path(run_dir)
+        path = save_checkpoint(folder / checkpoint_name(self.update), state)
+        prune_checkpoints(folder, 2)
+        write_text_durably(folder / "history.json", json.dumps(self.history, indent=1) + "\n")
+        return path
+
+    def resume(self, run_dir: str | os.PathLike[str]) -> Path | None:
+        """Goes on from the newest valid checkpoint of a folder, if there is one.
+
+        Returns:
+            The checkpoint, or None.
+
+        Raises:
+            CheckpointError: it belongs to other data, settings or networks, or to no teaching.
+        """
+        if not list_checkpoints(run_dir):
+            return None
+        path, state = read_checkpoint(run_dir)
+        if "teaching" not in state:
+            raise CheckpointError(f"{path}: parts: 'teaching' is missing; this run was not taught")
+        saved = state["teaching"]
+        own = {
+            "data": self._digest,
+            "reward": self.reward,
+            "gamma": float(self.model.gamma),
+            "settings": json.loads(json.dumps(self.settings.to_dict())),
+        }
+        for name, value in own.items():
+            if saved[name] != value:
+                raise CheckpointError(f"{path}: teaching/{name}: {_difference(saved[name], value)}")
+        load_policy_weights(self.policy.q_net, saved["weights"], f"{path}: teaching/weights")
+        try:
+            load_optimizer_state(self.optimizer, state["optimizer"])
+        except ValueError as error:
+            raise CheckpointError(f"{path}: optimizer: {error}") from error
+        if saved["best"] is not None:
+            self._best_weights = {
+                name.removeprefix("q_net."): value
+                for name, value in state["policy"].items()
+                if name.startswith("q_net.")
+            }
+        self.update, self.seconds = saved["update"], saved["seconds"]
+        self.best, self.history, self._sums = saved["best"], saved["history"], saved["sums"]
+        return path
+
+
+def _copied(weights: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {name: value.detach().clone() for name, value in weights.items()}
+
+
+def _difference(saved: Any, own: Any) -> str:
+    if isinstance(saved, dict) and isinstance(own, dict):
+        with suppress(StopIteration):
+            key = next(k for k in own if saved.get(k) != own[k])
+            return f"{key} was {saved.get(key)!r}, now it is {own[key]!r}"
+    return f"was {saved!r:.80}, now it is {own!r:.80}"

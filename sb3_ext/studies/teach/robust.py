@@ -1,0 +1,299 @@
+"""A host that holds against several opponents at once: reinforcement with the teacher beside it.
+
+The folder --out gets data (the dataset, unless --data names one), run (checkpoints, rho.json, the
+best version so far as best and best_model.zip), results.json and curve.svg. The same command goes
+on where it was interrupted.
+
+  python -m sb3_ext.teach robust --out runs/robust
+  python -m sb3_ext.teach robust --out runs/without --data runs/robust/data --without teacher
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+import yaml
+from stable_baselines3.common.callbacks import BaseCallback, CallbackList
+
+import resgym
+from resgym.measure.plots import plot_curves
+from sb3_ext.callbacks.checkpoints import Checkpoints
+from sb3_ext.callbacks.rho_evaluation import player_of_policy
+from sb3_ext.callbacks.signals import Signals
+from sb3_ext.checkpoints.checkpoint import list_checkpoints
+from sb3_ext.checkpoints.durable_files import write_text_durably
+from sb3_ext.checkpoints.folder_lock import sole_writer
+from sb3_ext.checkpoints.provenance import provenance
+from sb3_ext.checkpoints.resume import init_from, resume
+from sb3_ext.ddqn import DDQN
+from sb3_ext.schedules.frequency import Every
+from sb3_ext.studies.teach.benchmark import singularity_depths, singularity_summary
+from sb3_ext.studies.teach.dataset import MANIFEST, Dataset, load_dataset
+from sb3_ext.studies.teach.examples import examples_of
+from sb3_ext.studies.teach.families import read_teach_config
+from sb3_ext.studies.teach.generate import Plan, generate
+from sb3_ext.studies.teach.measures import held_out_accuracy
+from sb3_ext.studies.teach.reinforcement import Teacher
+from sb3_ext.studies.teach.robust_evaluation import MAX_DEPTH, RobustEvaluation, worst_margin
+from sb3_ext.studies.teach.robust_settings import PARTS, RobustConfig, read_robust_config
+from sb3_ext.studies.teach.train import ENVIRONMENTS, build_model, read_hyperparameters
+from sb3_ext.training.curves import history_curves
+from sb3_ext.training.loading import load_policy
+
+__all__ = ["HELP", "add_arguments", "measure", "run"]
+
+HELP = "train a host against several opponents at once, with the teacher beside it"
+
+CONFIG = "taught/robust.yml"
+LABEL_BUDGET = 300_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("--out", type=Path, required=True, help="the folder of everything")
+    parser.add_argument(
+        "--config", default=CONFIG, metavar="FILE", help=f"all settings (default {CONFIG})"
+    )
+    parser.add_argument("--data", type=Path, help="a dataset's folder, instead of making one")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        dest="changes",
+        metavar="KEY=VALUE",
+        help="another value for a setting, such as algorithm.updates=5000; may be repeated",
+    )
+    parser.add_argument(
+        "--opponent",
+        action="append",
+        default=[],
+        dest="opponents",
+        metavar="PLAYER=WEIGHT",
+        help="one more opponent, such as a responder that an attack found; may be repeated",
+    )
+    parser.add_argument(
+        "--without",
+        action="append",
+        default=[],
+        choices=PARTS,
+        help="leave a part out, to see what it is good for; without the mixture the first "
+        "opponent is the only one, and there is no mirror, which needs a mixture; without "
+        "augmentation there is no mirror and the teacher renames no axes; may be repeated",
+    )
+    parser.add_argument("--init-from", type=Path, metavar="RUN", help="begin with these networks")
+    parser.add_argument("--seed", type=int, help="instead of algorithm.seed")
+    parser.add_argument("--workers", type=int, default=2, help="processes that label (default 2)")
+    parser.add_argument("--threads", type=int, default=1, help="threads of torch (default 1)")
+    parser.add_argument("--no-progress", action="store_true", help="no progress bar")
+
+
+# ------------------------------------------------------------------------------------ the run
+
+
+def run(args: argparse.Namespace, command: Sequence[str]) -> int:
+    """Runs the command; see `sb3_ext.studies.teach.cli.main`."""
+    config = read_robust_config(args.config, args.changes, args.opponents, args.without, args.seed)
+    hyperparameters = read_hyperparameters(config.algorithm.file, ENVIRONMENTS["host"])
+    if not {"augmentation", "mixture"}.isdisjoint(args.without):
+        # One opponent alone tells mirror images apart.
+        kept = dict(hyperparameters.get("policy_kwargs", {}))
+        kept.pop("mirror", None)
+        hyperparameters = {**hyperparameters, "policy_kwargs": kept}
+    if args.threads < 1:
+        raise ValueError(f"threads must be at least 1, got {args.threads}")
+    torch.set_num_threads(args.threads)
+    out: Path = args.out
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"out: must be a folder, {out} is a file")
+    model = _model(config, hyperparameters)
+    data = None if "teacher" in args.without else _data(config, args, command)
+    callbacks = _callbacks(config, data, out / "run")
+    out.mkdir(parents=True, exist_ok=True)
+    with sole_writer(out):
+        return _run(args, command, config, model, callbacks, data)
+
+
+def _run(
+    args: argparse.Namespace,
+    command: Sequence[str],
+    config: RobustConfig,
+    model: DDQN,
+    callbacks: list[BaseCallback],
+    data: Dataset | None,
+) -> int:
+    out: Path = args.out
+    bar = not args.no_progress and sys.stderr.isatty()
+    if list_checkpoints(out / "run"):
+        _same_settings(out / "config.yml", config)
+        resume(model, out / "run", CallbackList(callbacks))
+    elif args.init_from is not None:
+        init_from(model, args.init_from)
+    write_text_durably(out / "config.yml", yaml.safe_dump(config.to_dict(), sort_keys=False))
+    record = provenance(config.algorithm.seed, command)
+    write_text_durably(out / "provenance.json", json.dumps(record, indent=1) + "\n")
+
+    begin = time.perf_counter()
+    left = _transitions(model, config.algorithm.updates) - model.num_timesteps
+    if left > 0:
+        try:
+            model.learn(left, callbacks, reset_num_timesteps=False, progress_bar=bar)
+        except FloatingPointError as error:
+            raise RuntimeError(f"{error}; the last checkpoint is in {out / 'run'}") from error
+    if model._n_updates < config.algorithm.updates:
+        print("stopped; the same command goes on from here", file=sys.stderr)
+        return 0
+    results = {
+        "without": sorted(args.without),
+        "updates": int(model._n_updates),
+        "seconds": round(time.perf_counter() - begin, 1),
+        **measure(out / "run", config, data),
+    }
+    write_text_durably(out / "results.json", json.dumps(results, indent=1) + "\n")
+    history = json.loads((out / "run" / "rho.json").read_text())
+    plot_curves(
+        history_curves(history),
+        out / "curve.svg",
+        levels={f"goal, {name}": rho for name, rho in config.evaluation.targets.items()},
+        title="Games finished per move while the host learns",
+    )
+    print(summary(results))
+    return 0
+
+
+def _model(config: RobustConfig, hyperparameters: Mapping[str, Any]) -> DDQN:
+    keywords = {**hyperparameters.get("env_kwargs", {}), "opponent": dict(config.opponents)}
+    model, _ = build_model(
+        ENVIRONMENTS["host"],
+        {**hyperparameters, "env_kwargs": keywords},
+        dimension=3,
+        seed=config.algorithm.seed,
+        num_envs=int(hyperparameters.get("n_envs", 1)),
+    )
+    return model
+
+
+def _data(config: RobustConfig, args: argparse.Namespace, command: Sequence[str]) -> Dataset:
+    if args.data is not None:
+        return load_dataset(args.data, dimension=3, seat="host")
+    wanted = config.data.model_dump()
+    plan = Plan(read_teach_config(wanted.pop("config")), seat="host", objective="depth", **wanted)
+    folder = args.out / "data"
+    if not (folder / MANIFEST).is_file():
+        progress = not args.no_progress and sys.stderr.isatty()
+        generate(plan, folder, workers=args.workers, progress=progress, command=command)
+    return load_dataset(folder, dimension=plan.config.dimension, seat="host")
+
+
+def _callbacks(config: RobustConfig, data: Dataset | None, folder: Path) -> list[BaseCallback]:
+    wanted = config.evaluation
+    callbacks: list[BaseCallback] = [
+        RobustEvaluation(
+            wanted.targets,
+            Every(updates=wanted.updates),
+            deeper=wanted.deeper,
+            average=wanted.average,
+            games=wanted.games,
+            seed=wanted.seed,
+            save_path=folder,
+            verbose=1,
+        )
+    ]
+    if data is not None:
+        callbacks.append(Teacher(data, **config.teacher.model_dump()))
+    callbacks.append(Signals(verbose=1))
+    every = config.algorithm.checkpoint_updates or config.algorithm.updates
+    callbacks.append(Checkpoints(folder, Every(updates=every)))
+    return callbacks
+
+
+def _transitions(model: DDQN, updates: int) -> int:
+    """Transitions after which so many updates have been made (whole blocks of them)."""
+    frequency: Any = model.train_freq
+    rows = model.n_envs * frequency.frequency
+    if model.replay_ratio is not None or model.gradient_steps < 1:
+        raise ValueError("algorithm: gradient_steps must be at least 1, without replay_ratio")
+    # Updates begin with the rollout that brings more transitions than learning_starts.
+    return (model.learning_starts // rows - (-updates // model.gradient_steps)) * rows
+
+
+def _same_settings(path: Path, config: RobustConfig) -> None:
+    """Refuses to go on with a run under other settings; only its length may change."""
+    try:
+        before = yaml.safe_load(path.read_text(encoding="utf-8"))
+        own = config.to_dict()
+        for section in own:
+            saved, now = before[section], own[section]
+            if section == "algorithm":
+                saved, now = ({k: v for k, v in x.items() if k != "updates"} for x in (saved, now))
+            if saved != now:
+                raise ValueError(f"out: its run has another section {section!r}: {saved}")
+    except (OSError, KeyError, TypeError, AttributeError, yaml.YAMLError) as error:
+        raise ValueError(f"out: {path} is missing or damaged") from error
+
+
+# ------------------------------------------------------------------------------------ measures
+
+
+def measure(run_dir: Path, config: RobustConfig, data: Dataset | None = None) -> dict[str, Any]:
+    """The best version of a run on starts that chose nothing, and in the singularities' trees.
+
+    Args:
+        run_dir: holds ``best`` and ``rho.json``.
+        config: of the run.
+        data: its held-out part is measured, if there is one.
+
+    Returns:
+        plain data; see `summary`.
+    """
+    policy: Any = load_policy(run_dir / "best", "host")
+    host = player_of_policy(policy, "robust")
+    wanted = config.evaluation
+    rho = {
+        name: resgym.rho(host, name, games=wanted.test_games, seed=wanted.test_seed).to_dict()
+        for name in wanted.targets
+    }
+    history = json.loads((run_dir / "rho.json").read_text())
+    results: dict[str, Any] = {
+        "best_update": max(history, key=lambda entry: entry["score"])["updates"],
+        "parameters": sum(weight.numel() for weight in policy.q_net.parameters()),
+        "rho": rho,
+        "targets": dict(wanted.targets),
+        "margin": worst_margin({name: each["rho"] for name, each in rho.items()}, wanted.targets),
+        "singularities": singularity_depths(host, LABEL_BUDGET, MAX_DEPTH),
+    }
+    if data is not None:
+        part: Any = data.split("held_out")
+        held_out = examples_of(part)
+        small = held_out.select(held_out.count <= 5)
+        results["held_out_up_to_5_points"] = held_out_accuracy(policy, small)
+    return results
+
+
+def summary(results: Mapping[str, Any]) -> str:
+    """The measures as a few lines of text."""
+    lines = [
+        f"best at update {results['best_update']} of {results['updates']}, "
+        f"{results['parameters']} weights"
+    ]
+    for name, row in results["rho"].items():
+        low, high = row["interval_95"]
+        lines.append(
+            f"rho against {name}: {row['rho']:.4f} ({low:.4f} to {high:.4f}), "
+            f"goal {results['targets'][name]:g}"
+        )
+    lines.append(f"worst margin: {results['margin']:.3f} (1 reaches every goal)")
+    lines.append(singularity_summary(results["singularities"]))
+    share = results.get("held_out_up_to_5_points")
+    if share is not None:
+        lines.append(
+            f"optimal choices, held out, up to 5 points: {100 * share['accuracy']:.2f} % of "
+            f"{share['positions']}"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,148 @@
+"""Which version of a host is kept when it has to hold against several opponents at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import resgym
+from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of, role_of
+from sb3_ext.config.checks import check_count, check_number
+from sb3_ext.schedules.frequency import Every
+from sb3_ext.studies.teach.measures import worst_case_depths
+
+__all__ = ["MAX_DEPTH", "RobustEvaluation", "worst_margin"]
+
+MAX_DEPTH = 25
+"""Trees with a longer branch are given up: that is no question of a move or two."""
+
+
+def worst_margin(rho: Mapping[str, float], targets: Mapping[str, float]) -> float:
+    """The smallest of rho / target; 1 or more if every target is reached.
+
+    Args:
+        rho: by opponent, all of ``targets`` among them.
+        targets: by opponent, above 0.
+    """
+    return min(rho[name] / target for name, target in targets.items())
+
+
+class RobustEvaluation(RhoEvaluation):
+    """Scores a host by its worst margin, and by the depth of the singularities.
+
+    The score is `worst_margin`, less 1 if a singularity is deeper than allowed: a version that
+    keeps the depths wins over every version that does not, as long as margins are below 2. Entries
+    of the history have the ``margin`` besides and ``deeper``: moves above the least depth by
+    singularity, None for a tree with a branch of more than `MAX_DEPTH` moves.
+
+    Singularities have three axes; with another number of them only the margin counts.
+    """
+
+    def __init__(
+        self,
+        targets: Mapping[str, float],
+        every: Every | Mapping[str, Any],
+        *,
+        deeper: int = 1,
+        average: float = 0.0,
+        **arguments: Any,
+    ) -> None:
+        """Prepares the evaluation.
+
+        Args:
+            targets: rho to be reached, by opponent, above 0.
+            every: when to evaluate.
+            deeper: moves above the least depth that are allowed.
+            average: what is measured and kept are the online network's weights averaged over time:
+                at every parallel step this part of the average stays, 0..1 (a tenth less than all
+                of it at first, so that it does not begin with the untrained network). 0 measures
+                the network as it is. Training knows nothing of the average.
+            **arguments: of `RhoEvaluation`, without ``best``.
+
+        Raises:
+            TypeError, ValueError: a target or ``deeper`` is out of its range.
+        """
+        for name, target in targets.items():
+            check_number(f"targets: {name}", target, low=0, above=True)
+        super().__init__(list(targets), every, **arguments)
+        self.targets = dict(targets)
+        self.deeper = check_count("deeper", deeper, low=0)
+        self.average = check_number("average", average, low=0, high=1)
+        self._averaged: list[Tensor] = []
+        self._steps = 0
+        self._starts: dict[str, Any] = {}
+        self._least: dict[str, int] = {}
+        self._excess: dict[str, int | None] = {}
+        self._margin = 0.0
+
+    def _on_training_start(self) -> None:
+        if role_of(self.model.observation_space) != "host":
+            raise ValueError("targets: are those of a host, the model is an agent")
+        names = resgym.singularity_names()
+        if not self._starts and self._dimension() == 3:
+            self._starts = {name: [tuple(p) for p in resgym.singularity(name)] for name in names}
+            for name, start in self._starts.items():
+                value = resgym.solve(start, "depth").value
+                assert isinstance(value, int)
+                self._least[name] = value
+        super()._on_training_start()
+
+    def _on_step(self) -> bool:
+        if self.average:
+            online = list(self.model.policy.q_net.parameters())  # type: ignore[union-attr, operator]
+            with torch.no_grad():
+                if not self._averaged:
+                    self._averaged = [weights.clone() for weights in online]
+                self._steps += 1
+                stays = min(self.average, (1 + self._steps) / (10 + self._steps))
+                torch._foreach_lerp_(self._averaged, online, 1.0 - stays)
+        return super()._on_step()
+
+    def evaluate(self) -> dict[str, float]:
+        """Evaluates now, with the averaged weights if there are any; returns rho by opponent."""
+        if not self._averaged:
+            return super().evaluate()
+        online = list(self.model.policy.q_net.parameters())  # type: ignore[union-attr, operator]
+        with torch.no_grad():
+            kept = [weights.clone() for weights in online]
+            torch._foreach_copy_(online, self._averaged)
+        try:
+            return super().evaluate()
+        finally:
+            with torch.no_grad():
+                torch._foreach_copy_(online, kept)
+
+    def state_dict(self) -> dict[str, Any]:
+        """That of `RhoEvaluation`, and the average."""
+        averaged = {str(number): weights for number, weights in enumerate(self._averaged)}
+        return {**super().state_dict(), "averaged": averaged, "steps": self._steps}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on with what `state_dict` gave."""
+        super().load_state_dict(state)
+        saved = state["averaged"]
+        self._averaged = [saved[str(number)].clone() for number in range(len(saved))]
+        self._steps = int(state["steps"])
+
+    def _dimension(self) -> int:
+        return int((getattr(self.model.observation_space, "shape", None) or (0,))[-1])
+
+    def _score(self, results: dict[str, float]) -> float:
+        self._margin = margin = worst_margin(results, self.targets)
+        self._excess = {}
+        if self._starts:
+            depths = worst_case_depths(
+                player_of(self.model), list(self._starts.values()), max_depth=MAX_DEPTH
+            )
+            self._excess = {
+                name: None if depth is None else depth - self._least[name]
+                for name, depth in zip(self._starts, depths, strict=True)
+            }
+        kept = all(excess is not None and excess <= self.deeper for excess in self._excess.values())
+        return margin if kept else margin - 1.0
+
+    def _details(self) -> dict[str, Any]:
+        return {"deeper": dict(self._excess), "margin": self._margin}

@@ -1,0 +1,140 @@
+"""The hosts that come with the package, known to `resgym` as ``taught`` and ``robust``.
+
+``taught_host.safetensors`` and ``robust_host.safetensors`` beside this file hold the weights of the
+online network and, as metadata, what the policy is made of. `python -m sb3_ext.teach ship` makes
+such a file from a trained model.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from resgym.game.observation import observe_points
+from resgym.game.rng import RowRandom
+from resgym.game.spec import Role
+from resgym.game.state import GameState
+from resgym.players import ZeillingerHost
+from sb3_ext.checkpoints.durable_files import rename_durably, sync
+from sb3_ext.checkpoints.model_state import load_policy_weights
+from sb3_ext.checkpoints.policy_description import build_policy, describe_policy
+from sb3_ext.ddqn import policies  # noqa: F401  makes the policies known by name
+from sb3_ext.networks.policy_scores import action_scores
+
+__all__ = ["ROBUST", "SHIPPED", "RobustHost", "TaughtHost", "write_shipped"]
+
+SHIPPED = Path(__file__).with_name("taught_host.safetensors")
+ROBUST = Path(__file__).with_name("robust_host.safetensors")
+DIMENSION = 3
+
+
+class _ShippedHost:
+    """Plays what a network thinks best; where it cannot play, `ZeillingerHost` answers.
+
+    Attributes:
+        file: the network.
+        any_number: whether it reads more points than it was made for.
+    """
+
+    role: ClassVar[Role] = "host"
+    name: ClassVar[str]
+    file: ClassVar[Path]
+    any_number: ClassVar[bool]
+
+    def __init__(self) -> None:
+        self._fallback = ZeillingerHost()
+        _policy(torch.device("cpu"), self.file)  # one that is missing or damaged is found now
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+        """See `Player.act`."""
+        if state.points.shape[2] != DIMENSION:
+            return self._fallback.act(state, coords, rng)
+        policy = _policy(state.device, self.file)
+        points = observe_points(state)
+        rows = policy.observation_space.shape[0]
+        if self.any_number or points.shape[1] <= rows:
+            missing = max(rows - points.shape[1], 0)
+            points = torch.nn.functional.pad(points, (0, 0, 0, missing), value=-1.0)
+            return action_scores(policy, points).argmax(1)
+        own = action_scores(policy, points[:, :rows]).argmax(1)
+        other = self._fallback.act(state, coords, rng)
+        return torch.where(state.count > rows, other, own)
+
+
+class TaughtHost(_ShippedHost):
+    """Plays what a network thinks best that was taught the optimal moves of small positions.
+
+    See docs/teaching.md. It knows three axes; in any other number of them `ZeillingerHost` answers.
+    """
+
+    name, file, any_number = "taught", SHIPPED, True
+
+
+class RobustHost(_ShippedHost):
+    """Plays what a network thinks best that met several agents while it was taught.
+
+    See docs/robust.md. It knows three axes and at most 20 points; in any other position
+    `ZeillingerHost` answers.
+    """
+
+    name, file, any_number = "robust", ROBUST, False
+
+
+@lru_cache(maxsize=8)
+def _policy(device: torch.device, path: Path) -> Any:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, "pt") as file:
+            description = json.loads((file.metadata() or {})["policy"])
+            weights = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
+    except (FileNotFoundError, KeyError, SafetensorError, ValueError) as error:
+        raise ValueError(f"{path}: is missing or damaged: {error}") from error
+    policy: Any = build_policy(description)
+    load_policy_weights(policy.q_net, weights, f"{path}: q_net")
+    policy.set_training_mode(False)
+    return policy.to(device)
+
+
+def write_shipped(
+    policy: Any,
+    path: Path,
+    notes: Mapping[str, str] | None = None,
+    half: bool = False,
+) -> None:
+    """Writes the online network of a host's policy in three axes as one small file.
+
+    Args:
+        policy: of `sb3_ext.ddqn`.
+        path: the file.
+        notes: text by name, kept in the file: where the network comes from.
+        half: write the weights as float16, which halves the file and rounds them.
+
+    Raises:
+        ValueError: the policy plays another seat or dimension, or has no description.
+    """
+    from safetensors.torch import save_file
+
+    shape: tuple[int, ...] = getattr(policy.observation_space, "shape", None) or ()
+    if len(shape) != 2 or shape[1] != DIMENSION:
+        raise ValueError(f"policy must be a host's in three axes, observes {shape}")
+    weights = {name: w.detach().cpu().contiguous() for name, w in policy.q_net.state_dict().items()}
+    if half:
+        weights = {name: w.half() for name, w in weights.items()}
+    aside = path.with_name(path.name + ".tmp")
+    try:
+        save_file(weights, aside, {**(notes or {}), "policy": json.dumps(describe_policy(policy))})
+        sync(aside)
+        rename_durably(aside, path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,328 @@
+"""Teaches a policy the optimal moves of a dataset.
+
+The folder --out gets checkpoints, which --resume goes on from and which are players and starting
+points too (resgym tree E8 --host FOLDER, python -m sb3_ext.train --init-from FOLDER), model.zip in
+the form of stable-baselines3, history.json, held_out.json, config.yml and provenance.json.
+
+  python -m sb3_ext.teach train --data runs/teach/data --out runs/teach/host
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import gymnasium
+import torch
+import yaml
+
+import resgym  # noqa: F401  registers the environments
+from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
+from sb3_ext.checkpoints.checkpoint import list_checkpoints
+from sb3_ext.checkpoints.durable_files import write_text_durably
+from sb3_ext.checkpoints.folder_lock import sole_writer
+from sb3_ext.checkpoints.provenance import provenance
+from sb3_ext.ddqn import DDQN
+from sb3_ext.studies.teach.dataset import load_dataset
+from sb3_ext.studies.teach.examples import examples_of
+from sb3_ext.studies.teach.measures import held_out_accuracy
+from sb3_ext.studies.teach.pretraining import Pretraining
+from sb3_ext.studies.teach.settings import TeachingSettings
+from sb3_ext.training.config_files import (
+    ZOO_KEYS,
+    check_hyperparameters,
+    config_folder,
+    read_config,
+)
+from sb3_ext.two_player.progress import progress_bar
+
+__all__ = [
+    "ENVIRONMENTS",
+    "HELP",
+    "accuracy_table",
+    "add_arguments",
+    "build_model",
+    "find_config",
+    "read_hyperparameters",
+    "read_settings",
+    "run",
+    "show_measurement",
+    "teach",
+]
+
+HELP = "teach a policy the optimal moves of a dataset"
+
+ENVIRONMENTS = {"agent": "resgym/HironakaAgent-v0", "host": "resgym/HironakaHost-v0"}
+"""The environment of each seat."""
+
+ALGO_CONFIG = "taught/ddqn.yml"
+SETTINGS = "taught/host.yml"
+
+
+def find_config(path: str | Path) -> Path:
+    """A file as given, or of the shipped ``configs`` folder."""
+    path = Path(path)
+    return path if path.exists() else config_folder() / path
+
+
+def read_hyperparameters(path: str | Path, env_id: str) -> dict[str, Any]:
+    """The section of an environment in a file in rl_zoo3's form, checked for DDQN.
+
+    Raises:
+        ValueError: the file or section is missing, or a key is wrong.
+    """
+    file = find_config(path)
+    sections = read_config(file)
+    section = sections.get(env_id, sections.get("default"))
+    if section is None:
+        raise ValueError(f"algo-config: {file} has neither a section {env_id} nor 'default'")
+    check_hyperparameters(section, DDQN, f"{file}: {env_id}")
+    return section
+
+
+def build_model(
+    env_id: str,
+    hyperparameters: Mapping[str, Any],
+    dimension: int,
+    seed: int,
+    num_envs: int = 1,
+) -> tuple[DDQN, str]:
+    """A DDQN model with fresh networks, and the name of its environment's reward.
+
+    Args:
+        env_id: one of `ENVIRONMENTS`.
+        hyperparameters: from `read_hyperparameters`.
+        dimension: number of axes of the data; used where the file names none.
+        seed: fixes the networks.
+        num_envs: games of the model's environment.
+    """
+    keywords = {"dimension": dimension, **hyperparameters.get("env_kwargs", {})}
+    env = gymnasium.make_vec(
+        env_id, num_envs=num_envs, vectorization_mode="vector_entry_point", **keywords
+    )
+    arguments = {key: value for key, value in hyperparameters.items() if key not in ZOO_KEYS}
+    if "exploration_rate" in hyperparameters:
+        arguments["exploration_rate"] = hyperparameters["exploration_rate"]
+    arguments = {"device": "cpu", **arguments, "seed": seed}
+    policy = hyperparameters["policy"]
+    return DDQN(policy, TensorVecEnv(env), **arguments), keywords.get("reward", "terminal")
+
+
+def teach(
+    data: Any,
+    out: Path,
+    hyperparameters: Mapping[str, Any],
+    settings: TeachingSettings,
+    *,
+    resume: bool = False,
+    progress: bool = False,
+    report: Any = None,
+    command: Sequence[str] = (),
+) -> tuple[DDQN, dict[str, Any]] | None:
+    """Teaches a new model, writes everything into a folder, and measures it.
+
+    Args:
+        data: the dataset.
+        out: the folder.
+        hyperparameters: of the algorithm, from `read_hyperparameters`.
+        settings: of the teaching.
+        resume: go on from the folder's newest checkpoint; otherwise there must be none.
+        progress: show a bar.
+        report: called with every measurement.
+        command: for ``provenance.json``.
+
+    Returns:
+        The model and the result of `held_out_accuracy`; None if it was stopped by a signal.
+
+    Raises:
+        RuntimeError: the loss became NaN or infinite.
+        ValueError: something does not fit; one line.
+    """
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"out: must be a folder, {out} is a file")
+    if not resume and list_checkpoints(out):
+        raise ValueError(f"out: {out} holds a run already; --resume goes on with it")
+    model, reward = build_model(
+        ENVIRONMENTS[data.seat], hyperparameters, data.dimension, settings.seed
+    )
+    pretraining = Pretraining(model, data, settings, reward)
+    out.mkdir(parents=True, exist_ok=True)
+    with sole_writer(out):
+        if resume:
+            pretraining.resume(out)
+        return _run(pretraining, data, out, hyperparameters, progress, report, command)
+
+
+def _run(
+    pretraining: Pretraining,
+    data: Any,
+    out: Path,
+    hyperparameters: Mapping[str, Any],
+    progress: bool,
+    report: Any,
+    command: Sequence[str],
+) -> tuple[DDQN, dict[str, Any]] | None:
+    model, settings = pretraining.model, pretraining.settings
+    record = {"algorithm": dict(hyperparameters), "train": settings.to_dict()}
+    write_text_durably(out / "config.yml", yaml.safe_dump(record, sort_keys=True))
+    record = provenance(settings.seed, command)
+    write_text_durably(out / "provenance.json", json.dumps(record, indent=1) + "\n")
+    with (
+        progress_bar(settings.updates - pretraining.update, progress) as bar,
+        _signals(pretraining),
+    ):
+
+        def measured(entry: dict[str, Any]) -> None:
+            bar.show({"accuracy": entry["accuracy"]})
+            if report is not None:
+                report(entry)
+
+        try:
+            finished = pretraining.run(out, report=measured, tick=bar.update)
+        except FloatingPointError as error:
+            raise RuntimeError(f"{error}; the last checkpoint is in {out}") from error
+    if not finished:
+        return None
+    model.save(out / "model.zip")
+    result = held_out_accuracy(model.policy, examples_of(data.split("held_out")))
+    result["seconds"] = round(pretraining.seconds, 1)
+    result["updates"] = pretraining.update
+    write_text_durably(out / "held_out.json", json.dumps(result, indent=1) + "\n")
+    return model, result
+
+
+@contextmanager
+def _signals(pretraining: Pretraining) -> Iterator[None]:
+    """The first SIGINT or SIGTERM stops after a checkpoint, the next one at once."""
+    before: dict[int, Any] = {}
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        pretraining.request_stop()
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before[number] = signal.signal(number, stop)
+    except ValueError:  # not the main thread, where signals go to nobody
+        before.clear()
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+
+
+# ------------------------------------------------------------------------------------ command line
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("--data", type=Path, required=True, help="the dataset's folder")
+    parser.add_argument("--out", type=Path, required=True, help="the folder of the run")
+    parser.add_argument(
+        "--algo-config",
+        default=ALGO_CONFIG,
+        metavar="FILE",
+        help=f"hyperparameters in rl_zoo3's form, networks included (default {ALGO_CONFIG})",
+    )
+    parser.add_argument(
+        "--config",
+        default=SETTINGS,
+        metavar="FILE",
+        help=f"its section 'train' has the settings (default {SETTINGS})",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        dest="changes",
+        metavar="KEY=VALUE",
+        help="another value for a setting, such as updates=5000; may be repeated",
+    )
+    parser.add_argument("--seed", type=int, help="instead of the setting 'seed'")
+    parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
+    parser.add_argument("--threads", type=int, default=1, help="threads of torch (default 1)")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    parser.add_argument("--no-progress", action="store_true", help="no progress bar")
+
+
+def read_settings(
+    config: str | Path, changes: Sequence[str] = (), seed: int | None = None
+) -> TeachingSettings:
+    """The section ``train`` of a file, with changes ``key=value``.
+
+    Raises:
+        ValueError: one line.
+    """
+    values = dict(read_config(find_config(config)).get("train", {}))
+    for change in changes:
+        key, equals, text = change.partition("=")
+        if not equals:
+            raise ValueError(f"set: must be KEY=VALUE, got {change!r}")
+        try:
+            values[key] = yaml.safe_load(text)
+        except yaml.YAMLError as error:
+            raise ValueError(f"set: {key} must be YAML, got {text!r}") from error
+    if seed is not None:
+        values["seed"] = seed
+    try:
+        return TeachingSettings.of(values)
+    except TypeError as error:
+        raise ValueError(str(error)) from error
+
+
+def run(args: argparse.Namespace, command: Sequence[str]) -> int:
+    """Runs the command; see `sb3_ext.studies.teach.cli.main`."""
+    if args.threads < 1:
+        raise ValueError(f"threads must be at least 1, got {args.threads}")
+    torch.set_num_threads(args.threads)
+    settings = read_settings(args.config, args.changes, args.seed)
+    data = load_dataset(args.data)
+    hyperparameters = read_hyperparameters(args.algo_config, ENVIRONMENTS[data.seat])
+    bar = not args.no_progress and sys.stderr.isatty()
+    taught = teach(
+        data,
+        args.out,
+        hyperparameters,
+        settings,
+        resume=args.resume,
+        progress=bar,
+        report=None if bar or args.json else show_measurement,
+        command=command,
+    )
+    if taught is None:
+        print(f"stopped; --resume goes on with {args.out}", file=sys.stderr)
+        return 0
+    print(json.dumps(taught[1]) if args.json else accuracy_table(taught[1]))
+    return 0
+
+
+def show_measurement(entry: Mapping[str, Any]) -> None:
+    """One line on stderr."""
+    print(
+        f"update {entry['update']}: loss {entry['loss']:.4f}, accuracy {entry['accuracy']:.4f}, "
+        f"{entry['seconds']:.0f} s",
+        file=sys.stderr,
+        flush=True,
+    )
+
+
+def accuracy_table(result: Mapping[str, Any]) -> str:
+    """The result of `held_out_accuracy` as text."""
+    lines = [f"optimal choices on {result['positions']} held-out positions: {_percent(result)}"]
+    for title, key in (("points", "by_count"), ("value", "by_value")):
+        for number, share in result[key].items():
+            lines.append(f"  {title} {number}: {_percent(share)} of {share['positions']}")
+    return "\n".join(lines)
+
+
+def _percent(share: Mapping[str, Any]) -> str:
+    return f"{100 * share['accuracy']:.2f} %"

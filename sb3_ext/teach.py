@@ -1,0 +1,10 @@
+"""``python -m sb3_ext.teach``."""
+
+from __future__ import annotations
+
+import sys
+
+from sb3_ext.studies.teach.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,9 +1,0 @@
-"""Learning from the solver: positions labelled with all optimal moves, and what is taught by them.
-
-``python -m sb3_ext.teach --help`` lists the commands.
-"""
-
-from sb3_ext.teach.dataset import Dataset, Split, load_dataset
-from sb3_ext.teach.reinforcement import MirroredGames, Teacher
-
-__all__ = ["Dataset", "MirroredGames", "Split", "Teacher", "load_dataset"]

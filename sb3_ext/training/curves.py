@@ -1,0 +1,125 @@
+"""``python -m sb3_ext.curves``: how rho grew while players learned, of one run or of several.
+
+Example:
+    python -m sb3_ext.curves runs/quickstart --out curve.png
+    python -m sb3_ext.curves runs/first runs/second --out both.svg
+
+It reads the measurements that a run leaves in its folder: ``rho.json`` of `RhoEvaluation` (the
+quickstart's too) or ``evaluations.jsonl`` of the two-player trainer. Rewards in monitor files are
+shown by ``python -m sb3_ext.plot_train``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from resgym.measure.plots import Curve, plot_curves, plot_file
+
+__all__ = ["history_curves", "main", "read_curves"]
+
+FILES = ("rho.json", "evaluations.jsonl")
+
+
+def history_curves(history: Sequence[Mapping[str, Any]]) -> list[Curve]:
+    """One curve per opponent.
+
+    Args:
+        history: that of `RhoEvaluation`: entries with ``updates`` and ``rho`` by opponent.
+    """
+    return _by_name([(entry["updates"], entry["rho"]) for entry in history])
+
+
+def read_curves(folder: str | os.PathLike[str]) -> list[Curve]:
+    """The measurements in a run's folder, one curve per opponent or pair of players.
+
+    Args:
+        folder: holds ``rho.json`` or ``evaluations.jsonl``.
+
+    Raises:
+        ValueError: it holds neither, or one that cannot be read or holds no measurement.
+    """
+    path = next((Path(folder, name) for name in FILES if Path(folder, name).is_file()), None)
+    if path is None:
+        raise ValueError(
+            f"run must be a folder with {' or '.join(FILES)}, got {os.fspath(folder)!r} (rewards "
+            "in monitor files: python -m sb3_ext.plot_train)"
+        )
+    try:
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".json":
+            curves = history_curves(json.loads(text))
+        else:
+            lines = [json.loads(line) for line in text.splitlines() if line.strip()]
+            curves = _by_name([(line["step"], line["values"]) for line in lines])
+    except (ValueError, TypeError, KeyError, AttributeError, OSError) as error:
+        raise ValueError(
+            f"run: {path} holds no measurements that can be read: {type(error).__name__}: {error}"
+        ) from None
+    if not curves:
+        raise ValueError(f"run: {path} holds no measurement yet")
+    return curves
+
+
+def _by_name(entries: Sequence[tuple[Any, Mapping[str, Any]]]) -> list[Curve]:
+    """A curve for each name, with gaps where an entry does not have it."""
+    names = list(dict.fromkeys(name for _, values in entries for name in values))
+    places = [float(place) for place, _ in entries]
+    return [
+        Curve(name, places, [float(values.get(name, math.nan)) for _, values in entries])
+        for name in names
+    ]
+
+
+def _all_curves(runs: Sequence[Path]) -> list[Curve]:
+    if len(runs) == 1:
+        return read_curves(runs[0])
+    names = _short_names(runs)
+    return [
+        Curve(f"{name}: {curve.label}", curve.x, curve.y)
+        for name, run in zip(names, runs, strict=True)
+        for curve in read_curves(run)
+    ]
+
+
+def _short_names(runs: Sequence[Path]) -> list[str]:
+    """The last parts of the paths, as many as tell them apart."""
+    parts = [run.resolve().parts for run in runs]
+    for length in range(1, max(map(len, parts))):
+        names = ["/".join(each[-length:]) for each in parts]
+        if len(set(names)) == len(names):
+            return names
+    return [str(run) for run in runs]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m sb3_ext.curves", description="Learning curves of runs: rho over updates."
+    )
+    parser.add_argument(
+        "runs", nargs="+", type=Path, metavar="RUN", help=f"folder with {' or '.join(FILES)}"
+    )
+    parser.add_argument(
+        "--out", "-o", default="curves.png", help="file: .png, .svg or .pdf (default curves.png)"
+    )
+    parser.add_argument("--title", default="Games finished per move", help="above the plot")
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Writes the plot; returns the exit code (2 for bad input, with one line on stderr)."""
+    args = _parser().parse_args(arguments)
+    try:
+        target = plot_file(args.out, "out")
+        plot_curves(_all_curves(args.runs), target, title=args.title)
+    except (ValueError, OSError) as error:
+        print(f"curves: {' '.join(str(error).split())}", file=sys.stderr)
+        return 2
+    print(f"written to {target}")
+    return 0

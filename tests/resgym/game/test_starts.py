@@ -1,0 +1,131 @@
+"""Random starts, drawn here once more in plain Python."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+
+import pytest
+import torch
+
+from resgym.game.rng import RowRandom, Stream
+from resgym.game.spec import GameSpec
+from resgym.game.starts import random_starts
+from tests.reference import rule
+from tests.resgym.backends import every_backend, get
+from tests.resgym.game import splitmix
+
+
+def drawn(spec: GameSpec, key: int, attempt: int) -> rule.Position:
+    """The points of one attempt: words of the key split by the attempt's number."""
+    words = splitmix.words(splitmix.absorb(key, attempt))
+    values = [splitmix.integer(word, spec.max_value + 1) for word in _take(words, spec)]
+    size = spec.dimension
+    points = [tuple(values[i : i + size]) for i in range(0, len(values), size)]
+    return rule.canonical(points, reposition=spec.reposition)
+
+
+def _take(words, spec: GameSpec) -> list[int]:
+    return list(itertools.islice(words, spec.max_num_points * spec.dimension))
+
+
+def keys_of_rows(num_rows: int) -> RowRandom:
+    """Keys as environments make them. Raw keys that differ in their low bits would share draws."""
+    row = torch.arange(num_rows)
+    return RowRandom.for_step(row, row * 0, row * 0, Stream.START)
+
+
+def reference_start(spec: GameSpec, key: int) -> tuple[rule.Position, int]:
+    """The start and how many draws it took."""
+    for attempt in range(spec.start_attempts):
+        points = drawn(spec, key, attempt)
+        if not rule.is_finished(points):
+            return points, attempt + 1
+    axes = range(spec.dimension)
+    return [tuple(int(j == axis) for j in axes) for axis in (0, 1)], spec.start_attempts
+
+
+@every_backend
+@pytest.mark.parametrize(
+    "spec",
+    [
+        GameSpec(),
+        GameSpec(2, 2, 1),
+        GameSpec(2, 20, 20),
+        GameSpec(3, 3, 2, reposition=True),
+        GameSpec(7, 12, 2**31 - 2),
+        GameSpec(10, 50, 5),
+    ],
+    ids=str,
+)
+def test_starts_are_the_first_unfinished_draw(backend, spec):
+    keys = list(range(-20, 60))
+    starts = get(backend, spec).random_starts(spec, RowRandom(torch.tensor(keys)))
+    expected = [reference_start(spec, key % 2**64) for key in keys]
+    assert starts.point_lists() == [points for points, _ in expected]
+    assert not bool(starts.finished().any())
+    if spec.max_num_points <= 3:
+        assert max(draws for _, draws in expected) >= 3
+
+
+@every_backend
+def test_the_fixed_start_takes_over_when_every_draw_is_finished(backend, monkeypatch):
+    monkeypatch.setattr(GameSpec, "start_attempts", property(lambda self: 2))
+    spec = GameSpec(3, 2, 1)
+    keys = list(range(200))
+    starts = get(backend, spec).random_starts(spec, RowRandom(torch.tensor(keys)))
+    expected = [reference_start(spec, key) for key in keys]
+    assert starts.point_lists() == [points for points, _ in expected]
+    fixed = [(1, 0, 0), (0, 1, 0)]
+    assert sum(points == fixed for points in starts.point_lists()) > 20
+
+
+@every_backend
+def test_starts_are_uniform(backend):
+    """Every unfinished pair of points in {0, 1}^2 comes as often as among all draws."""
+    spec = GameSpec(2, 2, 1)
+    starts = get(backend, spec).random_starts(spec, keys_of_rows(2000))
+    assert Counter(map(tuple, starts.point_lists())) == {((1, 0), (0, 1)): 2000}
+    spec = GameSpec(2, 2, 2)
+    square = list(itertools.product(range(3), repeat=2))
+    weight = Counter(
+        tuple(rule.canonical(list(pair))) for pair in itertools.product(square, repeat=2)
+    )
+    weight = {points: n for points, n in weight.items() if len(points) > 1}
+    starts = get(backend, spec).random_starts(spec, keys_of_rows(30_000))
+    seen = Counter(map(tuple, starts.point_lists()))
+    assert seen.keys() == weight.keys()
+    total = sum(weight.values())
+    surprise = sum(
+        (seen[p] - 30_000 * n / total) ** 2 / (30_000 * n / total) for p, n in weight.items()
+    )
+    assert surprise < 2.5 * len(weight)
+
+
+@every_backend
+def test_a_start_of_one_point_is_refused(backend):
+    spec = GameSpec(3, 1)
+    with pytest.raises(ValueError, match="max_num_points must be at least 2"):
+        get(backend, spec).random_starts(spec, RowRandom(torch.arange(2)))
+
+
+def test_largest_and_smallest_values_are_drawn():
+    spec = GameSpec(3, 20, 20)
+    # Every value 0..20 occurs on every axis, max_value included.
+    points = random_starts(spec, keys_of_rows(3000)).points
+    for axis in range(3):
+        alive = points[..., axis][points[..., axis] >= 0]
+        assert alive.unique().tolist() == list(range(21))
+
+
+@every_backend
+def test_no_rows(backend):
+    spec = GameSpec()
+    play = get(backend, spec)
+    none = play.random_starts(spec, RowRandom(torch.zeros(0, dtype=torch.int64)))
+    assert none.points.shape == (0, 20, 3)
+    coords = torch.zeros(0, 3, dtype=torch.bool)
+    after, overflow = play.move(none, coords, torch.zeros(0, dtype=torch.int64), spec)
+    assert after.points.shape == (0, 20, 3)
+    assert overflow.shape == (0,)
+    assert play.observe_points(none, True).shape == (0, 20, 3)

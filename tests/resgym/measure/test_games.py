@@ -1,0 +1,137 @@
+"""Whole games between two players: lengths in batches, and one game kept move by move."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+
+from resgym.game.rng import RowRandom, Stream
+from resgym.game.spec import GameSpec
+from resgym.game.starts import random_starts
+from resgym.game.state import state_from_points
+from resgym.measure.games import play_lengths, record_game
+from resgym.players import make_agent, make_host
+from tests.reference import players, rule
+from tests.resgym.backends import every_backend
+
+SPEC = GameSpec(3, 8, 9)
+EXAMPLE = [(5, 0, 1), (1, 5, 1), (0, 25, 0), (0, 0, 4)]
+
+
+def batch(num_games: int, episode: int = 0) -> tuple:
+    row = torch.arange(num_games)
+    rng = RowRandom.for_episode(row, torch.full_like(row, episode))
+    return random_starts(SPEC, rng.at(0, Stream.START)), rng
+
+
+@every_backend
+@pytest.mark.parametrize("host", sorted(players.HOSTS))
+def test_lengths_are_those_of_plain_python(backend, host):
+    starts, rng = batch(40)
+    agent = "choose_last"
+    lengths = play_lengths(make_host(host), make_agent(agent), starts, SPEC, rng, 30, backend)
+    for row, points in enumerate(starts.point_lists()):
+        moves = 0
+        while not rule.is_finished(points) and moves < 30:
+            axes = players.HOSTS[host](points)
+            points = rule.move(points, axes, players.AGENTS[agent](points, axes))
+            moves += 1
+        assert int(lengths.moves[row]) == moves
+        assert bool(lengths.finished[row]) == rule.is_finished(points)
+    assert not bool(lengths.overflow.any())
+
+
+@pytest.mark.parametrize(("host", "agent"), [("random", "random"), ("random_pair", "choose_first")])
+def test_a_game_does_not_depend_on_the_others(host, agent):
+    starts, rng = batch(30)
+    hosts, agents = make_host(host), make_agent(agent)
+    together = play_lengths(hosts, agents, starts, SPEC, rng, 40)
+    for row in (0, 7, 29):
+        index = torch.tensor([row])
+        alone = play_lengths(hosts, agents, starts.select(index), SPEC, rng.select(index), 40)
+        assert int(alone.moves) == int(together.moves[row])
+        assert bool(alone.finished) == bool(together.finished[row])
+    order = torch.randperm(30, generator=torch.Generator().manual_seed(0))
+    mixed = play_lengths(hosts, agents, starts.select(order), SPEC, rng.select(order), 40)
+    assert torch.equal(mixed.moves, together.moves[order])
+
+
+def test_games_use_the_random_numbers_of_the_environments():
+    """Half-move h draws from step h, so that an environment plays the very same game."""
+    from resgym.envs import HironakaVectorEnv
+    from resgym.game import host_action_table
+
+    sizes = {"max_num_points": 8, "max_value": 9}
+    env = HironakaVectorEnv(12, autoreset_mode="DISABLED", max_episode_steps=None, **sizes)
+    env.reset(seed=0)
+    starts, rng = batch(12)
+    assert torch.equal(env.table.state.points, starts.points)
+    expected = play_lengths(make_host("random"), make_agent("random"), starts, SPEC, rng, 40)
+    moves = torch.zeros(12, dtype=torch.int64)
+    host, agent = make_host("random"), make_agent("random")
+    sets = host_action_table(3)
+    for _ in range(40):
+        going = ~env.table.state.finished()
+        if not bool(going.any()):
+            break
+        actions = host.act(env.table.state, None, env.table.rng(Stream.HOST))
+        env.table.name_set(sets[actions], going)
+        axis = agent.act(env.table.state, sets[actions], env.table.rng(Stream.AGENT))
+        env.table.answer(axis, going)
+        moves += going
+    assert torch.equal(moves, expected.moves)
+
+
+def test_finished_starts_and_limits():
+    starts = state_from_points([[(1, 1, 1)], EXAMPLE], SPEC)
+    rng = RowRandom(torch.arange(2))
+    lengths = play_lengths(make_host("random"), make_agent("random"), starts, SPEC, rng, 1)
+    assert lengths.moves.tolist() == [0, 1]
+    assert lengths.finished.tolist()[0] is True
+
+
+def test_a_recorded_game_is_legal_move_by_move():
+    for seed in range(15):
+        start = random_starts(SPEC, RowRandom(torch.tensor([seed])))
+        record = record_game("random", "random", start, SPEC, seed=seed)
+        assert record.positions[0] == start.point_lists()[0]
+        assert len(record.positions) == len(record.axes) + 1 == len(record.axis) + 1
+        for number, (axes, axis) in enumerate(zip(record.axes, record.axis, strict=True)):
+            assert rule.is_legal(axes, axis)
+            expected = rule.move(record.positions[number], axes, axis)
+            assert record.positions[number + 1] == expected
+        assert record.finished == rule.is_finished(record.positions[-1])
+        assert all(not rule.is_finished(points) for points in record.positions[:-1])
+
+
+def test_the_seed_decides_a_recorded_game():
+    start = state_from_points(EXAMPLE, SPEC)
+    games = [record_game("random", "random", start, SPEC, seed=seed).axes for seed in (1, 1, 2)]
+    assert games[0] == games[1] != games[2]
+
+
+def test_a_recorded_game_in_words():
+    start = state_from_points([(2, 0, 0), (0, 3, 0)], SPEC)
+    record = record_game("all_coord", "choose_last", start, SPEC)
+    text = str(record)
+    assert text.startswith("start\nx  y  z\n2  0  0   x^2\n0  3  0   y^3\n2 points;")
+    assert "move 1: host {x, y, z}, agent z  (z becomes x + y + z)" in text
+    plain = json.loads(json.dumps(record.to_dict()))
+    assert plain["host"] == [list(axes) for axes in record.axes]
+    assert plain["positions"][0] == [[2, 0, 0], [0, 3, 0]]
+    assert plain["moves"] == len(record.axes)
+    assert plain["finished"] is record.finished
+
+
+def test_a_recorded_game_stops_at_the_limit_and_before_an_overflow():
+    endless = state_from_points([(0, 1, 0), (0, 0, 1)], SPEC)
+    record = record_game("all_coord", "choose_first", endless, SPEC, max_moves=5)
+    assert (len(record.axes), record.finished) == (5, False)
+    assert str(record).endswith("stopped after 5 moves")
+    huge = state_from_points([(2**59, 1, 0), (0, 2, 1)], SPEC)
+    record = record_game("all_coord", "choose_first", huge, SPEC)
+    assert (record.axes, record.finished) == ([], False)
+    with pytest.raises(ValueError, match="max_moves must be at least 1, got 0"):
+        record_game("all_coord", "choose_first", huge, SPEC, max_moves=0)

@@ -1,0 +1,169 @@
+"""Tables of rho and learning curves as plots, and the files they go to."""
+
+from __future__ import annotations
+
+import math
+import os
+from pathlib import Path
+
+import pytest
+from matplotlib import pyplot
+from PIL import Image
+
+from resgym.cli import main
+from resgym.files import output_file, write_file
+from resgym.measure.plots import Curve, plot_curves, plot_rho_table
+from resgym.measure.rho import cross_play
+
+TABLE = {"first": {"a": 0.1, "b": 0.25}, "second": {"a": 0.0, "b": 0.05}}
+
+
+def cells(figure) -> dict[tuple[int, int], str]:
+    """The texts in the grid by row and column."""
+    texts = figure.axes[0].texts
+    return {(int(t.get_position()[1]), int(t.get_position()[0])): t.get_text() for t in texts}
+
+
+def ticks(axis) -> list[str]:
+    return [label.get_text() for label in axis.get_ticklabels()]
+
+
+def test_a_table_shows_every_number_at_its_place():
+    figure = plot_rho_table(TABLE)
+    assert cells(figure) == {(0, 0): "0.100", (0, 1): "0.250", (1, 0): "0.000", (1, 1): "0.050"}
+    axes = figure.axes[0]
+    assert (ticks(axes.yaxis), ticks(axes.xaxis)) == (["first", "second"], ["a", "b"])
+    # Dark cells have light numbers.
+    colours = {t.get_text(): t.get_color() for t in axes.texts}
+    assert colours["0.250"] == "white"
+    assert colours["0.050"] != "white"
+    assert not pyplot.get_fignums()
+
+
+def test_cut_games_are_marked():
+    table = cross_play(["random", "zeillinger"], ["choose_first"], games=30, max_moves=4)
+    found = cells(plot_rho_table(table))
+    for row, host in enumerate(table.hosts):
+        result = table.results[host]["choose_first"]
+        assert found[row, 0] == f"{result.rho:.3f}{'*' if result.unfinished else ''}"
+    assert any(text.endswith("*") for text in found.values())
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({}, "^table must have a host and an agent"),
+        ({"a": {}}, "^table must have a host and an agent"),
+        ({"a": {"x": 0.1}, "b": {"y": 0.1}}, "'b' differs in x, y$"),
+        ({"a": {"x": math.nan}}, r"^table\['a'\]\['x'\] must be from 0 to 1, got nan"),
+        ({"a": {"x": 1.5}}, "got 1.5$"),
+    ],
+)
+def test_bad_tables(table, message):
+    with pytest.raises(ValueError, match=message):
+        plot_rho_table(table)
+
+
+def test_curves_and_levels_are_drawn():
+    curves = [Curve("one", [0, 10, 20], [0.1, math.nan, 0.3]), Curve("two", [5], [0.2])]
+    figure = plot_curves(curves, levels={"zeillinger": 0.08}, ylabel="rho", title="t")
+    axes = figure.axes[0]
+    one, two, level = axes.lines
+    assert list(one.get_xdata()) == [0, 10, 20]
+    assert one.get_ydata()[2] == 0.3
+    # A single measurement can be seen only as a marker.
+    assert two.get_marker() not in ("", "None")
+    assert set(level.get_ydata()) == {0.08}
+    shown = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert shown == ["one", "two", "zeillinger 0.080"]
+    assert axes.get_ylim()[0] == 0
+    assert not pyplot.get_fignums()
+
+
+def test_a_long_legend_stands_beside_the_curves():
+    figure = plot_curves([Curve(f"run {k}", [0, 1], [0, k]) for k in range(12)])
+    (legend,) = figure.legends
+    figure.canvas.draw()
+    assert legend.get_window_extent().x0 >= figure.axes[0].get_window_extent().x1
+
+
+@pytest.mark.parametrize(
+    ("curves", "message"),
+    [
+        ([], "^curves must have at least one"),
+        ([Curve("a", [1, 2], [1])], "as many x as y, got 2 and 1"),
+        ([Curve("a", [1], [math.nan])], "^curve 'a' must have a finite value"),
+    ],
+)
+def test_bad_curves(curves, message):
+    with pytest.raises(ValueError, match=message):
+        plot_curves(curves)
+
+
+@pytest.mark.parametrize(
+    ("ending", "begins"), [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")]
+)
+def test_files_of_plots(ending, begins, tmp_path):
+    path = tmp_path / f"table.{ending}"
+    plot_rho_table(TABLE, path)
+    assert path.read_bytes().startswith(begins)
+    assert os.listdir(tmp_path) == [path.name]
+
+
+def test_the_command_draws_its_table(tmp_path, capsys):
+    path = tmp_path / "table.png"
+    arguments = ["--hosts", "random", "--agents", "random", "--games", "20", "--plot", str(path)]
+    assert main(["cross-play", *arguments]) == 0
+    captured = capsys.readouterr()
+    assert captured.out.startswith("host")
+    assert captured.err == f"written to {path}\n"
+    with Image.open(path) as picture:
+        assert picture.width > 300
+
+
+def test_a_plot_that_cannot_be_written_is_refused_before_the_games(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("resgym.measure.rho.rho", lambda *_, **__: pytest.fail("played"))
+    for name in ("table.bmp", "nowhere/table.png"):
+        with pytest.raises(SystemExit) as stop:
+            main(["cross-play", "--plot", str(tmp_path / name)])
+        assert stop.value.code == 2
+        assert capsys.readouterr().err.count("\n") == 1
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert main(["cross-play", "--plot", str(tmp_path / "table.png")]) == 2
+    assert capsys.readouterr().err == (
+        "resgym cross-play: --plot needs matplotlib, which is not installed: resgym[plots]\n"
+    )
+
+
+def test_output_files(tmp_path, monkeypatch):
+    assert output_file(tmp_path / "a.SVG", [".svg"]) == tmp_path / "a.SVG"
+    (tmp_path / "folder.svg").mkdir()
+    for name, message in [
+        ("a.txt", "^out must end in one of .svg, got 'a.txt'$"),
+        ("nowhere/a.svg", "^out must be in a folder that exists"),
+        ("folder.svg", "^out must be a file, got the folder"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            output_file(tmp_path / name, [".svg"], "out")
+    # Even of a folder that root may write to, like one of a file system without writing.
+    monkeypatch.setattr(os, "access", lambda path, mode: False)
+    with pytest.raises(ValueError, match=r"^out must be in a folder that is writable"):
+        output_file(tmp_path / "a.svg", [".svg"], "out")
+
+
+@pytest.mark.parametrize("when", ["fsync", "replace"])
+def test_a_file_is_written_as_a_whole_or_not_at_all(tmp_path, monkeypatch, when):
+    path = tmp_path / "a.txt"
+    write_file(path, "old")
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(*((os, "fsync", stop) if when == "fsync" else (Path, "replace", stop)))
+    with pytest.raises(KeyboardInterrupt):
+        write_file(path, "new" * 10_000)
+    monkeypatch.undo()
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.txt"]
+    write_file(path, "new")
+    assert path.read_text() == "new"

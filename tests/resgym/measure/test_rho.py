@@ -1,0 +1,333 @@
+"""rho against published and recomputed figures, and what its fields mean."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+import torch
+
+import resgym.measure.rho as rho_module
+from resgym.measure.rho import cross_play, player_name, rho
+from resgym.players import MixedPlayer, make_agent, make_host
+from tests.reference import players, rule
+from tests.resgym.backends import every_backend, get
+
+AGENTS = ("random", "choose_first", "choose_last")
+
+# d = 3, 20 points, values 0..20, finished starts drawn again, games cut at 200 moves. Computed
+# with exact integers over 20,000 games each, by a program of its own.
+TABLE = {
+    "random": (0.1685, 0.0405, 0.0398),
+    "random_pair": (0.1478, 0.0505, 0.0499),
+    "all_coord": (0.2120, 0.0006, 0.0006),
+    "zeillinger": (0.1916, 0.0767, 0.0838),
+    "zeillinger_lex": (0.1916, 0.0758, 0.0860),
+}
+CELLS = [
+    (host, agent, value)
+    for host, row in TABLE.items()
+    for agent, value in zip(AGENTS, row, strict=True)
+]
+
+
+@pytest.mark.parametrize(("host", "agent", "expected"), CELLS)
+def test_scripted_play(host, agent, expected):
+    result = rho(host, agent, games=20_000)
+    tolerance = 0.0002 if expected < 0.001 else 0.03 * expected
+    assert result.rho == pytest.approx(expected, abs=tolerance)
+    # The interval agrees with the table, whose own error is as large.
+    low, high = result.interval
+    assert low - (high - low) <= expected <= high + (high - low)
+
+
+def test_zeillinger_ends_nearly_every_game_and_all_coord_nearly_none():
+    assert rho("zeillinger", "choose_first", games=2000).unfinished < 20
+    assert rho("all_coord", "choose_first", games=2000).unfinished > 1600
+
+
+def recomputed(host: str, agent: str, starts: list, max_moves: int) -> dict:
+    """The same games in plain Python."""
+    lengths, unfinished, moves = [], 0, 0
+    for start in starts:
+        points, played = rule.canonical(start), 0
+        while not rule.is_finished(points) and played < max_moves:
+            axes = players.HOSTS[host](points)
+            points = rule.move(points, axes, players.AGENTS[agent](points, axes))
+            played += 1
+        moves += played
+        unfinished += not rule.is_finished(points)
+        if rule.is_finished(points):
+            lengths.append(played)
+    histogram = [lengths.count(k) for k in range(max(lengths, default=-1) + 1)]
+    return {"moves": moves, "unfinished": unfinished, "histogram": histogram, "lengths": lengths}
+
+
+@every_backend
+@pytest.mark.parametrize("max_moves", [3, 15, 200])
+def test_given_starts_against_plain_python(backend, max_moves):
+    spec = resgym_spec(4, 6, 9)
+    rng = rho_module.RowRandom(torch.arange(40))
+    starts = get(backend, spec).random_starts(spec, rng).point_lists()
+    starts += [[(3, 3, 3, 3)], [(1, 0, 0, 0), (2, 0, 0, 0)]]  # finished before the first move
+    result = rho(
+        "zeillinger", "choose_first", games=42, dimension=4, max_num_points=6, points=starts,
+        max_moves=max_moves, backend=backend,
+    )  # fmt: skip
+    expected = recomputed("zeillinger", "choose_first", starts, max_moves)
+    assert result.moves == expected["moves"]
+    assert result.unfinished == expected["unfinished"]
+    assert result.histogram == expected["histogram"]
+    assert result.histogram[0] == 2
+    # Starts that are finished already are no success of the host.
+    won = sum(expected["histogram"][1:])
+    assert result.rho == won / expected["moves"]
+    assert result.mean_length == expected["moves"] / 42
+    assert result.games == 42
+    assert result.overflowed == 0
+
+
+def resgym_spec(*sizes):
+    return rho_module.GameSpec(*sizes)
+
+
+def test_given_starts_are_repeated_in_turn():
+    starts = [[(2, 0), (0, 3)], [(5, 0), (0, 5), (2, 2)]]
+    one = rho("all_coord", "choose_last", games=1, dimension=2, points=starts)
+    two = rho("all_coord", "choose_last", games=2, dimension=2, points=starts)
+    ten = rho("all_coord", "choose_last", games=10, dimension=2, points=starts)
+    assert one.moves < two.moves
+    assert (ten.moves, ten.games) == (5 * two.moves, 10)
+    assert ten.rho == two.rho
+    # One position is one game.
+    assert rho("all_coord", "choose_last", games=3, dimension=2, points=starts[0]).moves == 6
+
+
+def test_no_move_at_all():
+    result = rho("random", "random", games=5, points=[(1, 2, 3)])
+    assert (result.rho, result.moves, result.unfinished, result.games) == (0.0, 0, 0, 5)
+    assert result.interval == (0.0, 0.0)
+    assert result.histogram == [5]
+
+
+def test_unfinished_games_count_their_moves_but_no_success():
+    # {x, y, z} answered by x for ever.
+    points = [(0, 1, 0), (0, 0, 1)]
+    result = rho("all_coord", "choose_first", games=4, points=points, max_moves=30)
+    assert (result.rho, result.moves, result.unfinished, result.overflowed) == (0.0, 120, 4, 0)
+    assert result.histogram == []
+    assert result.mean_length == 30.0
+
+
+def test_games_that_would_overflow_are_stopped():
+    # {x, y} answered by x, again and again: x grows by y until the bound.
+    top = 2**59
+    points = [(top - 25, 10, 0), (0, 11, 1)]
+    host = _constant("host", 0)
+    result = rho(host, "choose_first", games=3, points=points, max_moves=50)
+    # Two moves fit. The third would pass the bound and counts as played.
+    assert (result.overflowed, result.unfinished) == (3, 3)
+    assert result.moves == 3 * 3
+    assert result.rho == 0.0
+
+
+def _constant(role: str, answer: int):
+    class Constant:
+        def act(self, state, coords, rng):
+            return torch.full_like(state.count, answer)
+
+    Constant.role = role
+    return Constant()
+
+
+@every_backend
+def test_every_backend_measures_the_same(backend):
+    sizes = {"games": 500, "dimension": 4, "max_num_points": 7, "seed": 3}
+    assert rho("random", "random", backend=backend, **sizes) == rho(
+        "random", "random", backend="torch", **sizes
+    )
+
+
+def test_a_game_is_the_same_in_any_number_of_games_and_any_batch(monkeypatch):
+    lengths = {}
+    for batch in (8192, 7, 1):
+        monkeypatch.setattr(rho_module, "_BATCH", batch)
+        moves = [rho("random", "random", games=n).moves for n in (1, 6, 7, 8, 13, 14, 30)]
+        lengths[batch] = moves
+    assert lengths[8192] == lengths[7] == lengths[1]
+    whole = rho("random", "random", games=30)
+    monkeypatch.setattr(rho_module, "_BATCH", 4)
+    assert rho("random", "random", games=30) == whole
+
+
+def test_the_seed_decides():
+    first = rho("random", "random", games=200, seed=1)
+    assert rho("random", "random", games=200, seed=1) == first
+    assert rho("random", "random", games=200, seed=2) != first
+    assert rho("random", "random", games=200, seed=2**80) != first
+
+
+def test_starts_are_not_those_of_an_environment_with_the_same_seed():
+    seen = []
+
+    def spy(state, coords, rng):
+        seen.append(state.point_lists())
+        return torch.zeros_like(state.count)
+
+    rho(spy, "random", games=3, seed=5, max_moves=1)
+    env = resgym_env(3)
+    env.reset(seed=5)
+    assert not set(map(tuple, seen[0])) & set(map(tuple, env.table.state.point_lists()))
+
+
+def resgym_env(num_envs: int):
+    from resgym.envs import HironakaVectorEnv
+
+    return HironakaVectorEnv(num_envs)
+
+
+def test_the_interval_covers_the_truth_as_often_as_it_says():
+    truth = rho("random", "random", games=60_000, seed=99).rho
+    results = [rho("random", "random", games=150, seed=seed) for seed in range(150)]
+    inside = sum(low <= truth <= high for low, high in (r.interval for r in results))
+    # 95 % of 150 is 142.5 with a standard deviation of 2.7.
+    assert 131 <= inside <= 150
+    assert all(low < result.rho < high for result in results for low, high in [result.interval])
+
+
+def test_the_interval_shrinks_with_the_square_root():
+    def width(games: int) -> float:
+        low, high = rho("random", "choose_first", games=games).interval
+        return high - low
+
+    assert width(400) / width(6400) == pytest.approx(4.0, rel=0.25)
+
+
+def test_the_interval_by_hand():
+    """Two games of one move and one of three, all won: rho = 3/5, residuals 2/5, 2/5, -4/5."""
+    result = rho_module.rho_of_games(
+        torch.tensor([1, 1, 3]), torch.tensor([True] * 3), torch.tensor([False] * 3)
+    )
+    half = 1.96 * math.sqrt(0.16 + 0.16 + 0.64) / 5
+    assert result.rho == 0.6
+    assert result.interval == pytest.approx((0.6 - half, 0.6 + half))
+    assert result.histogram == [0, 2, 0, 1]
+
+
+@pytest.mark.parametrize("dimension", [2, 5, 10])
+def test_other_sizes(dimension):
+    result = rho(
+        "random", "random", games=60, dimension=dimension, max_num_points=5, max_value=4,
+        reposition=True,
+    )  # fmt: skip
+    assert result.games == 60
+    assert sum(result.histogram) + result.unfinished == 60
+    assert sum(k * n for k, n in enumerate(result.histogram)) <= result.moves
+
+
+def test_a_mixture_plays_each_game_by_its_own_player(monkeypatch):
+    hosts = [make_host("zeillinger"), make_host("all_coord")]
+    mixed = MixedPlayer(hosts, [0, 1] * 10)
+    starts = [[(5, 0, 1), (1, 5, 1), (0, 25, 0), (0, 0, 4)]]
+    options = {"points": starts, "max_moves": 25}
+    alone = [rho(host, "choose_first", games=10, **options) for host in hosts]
+    for batch in (8192, 3):
+        monkeypatch.setattr(rho_module, "_BATCH", batch)
+        both = rho(mixed, "choose_first", games=20, **options)
+        assert both.moves == alone[0].moves + alone[1].moves
+        assert both.unfinished == alone[0].unfinished + alone[1].unfinished
+
+
+def test_players_in_every_form():
+    expected = rho("zeillinger", "choose_first", games=100)
+    host, agent = make_host("zeillinger"), make_agent("choose_first")
+    assert rho(host, agent, games=100) == expected
+    assert rho(host.act, agent.act, games=100) == expected
+
+
+def test_cross_play_is_a_table_of_rho():
+    table = cross_play(["random", "zeillinger"], ["choose_first", "random"], games=80, seed=4)
+    assert (table.hosts, table.agents) == (["random", "zeillinger"], ["choose_first", "random"])
+    for host in table.hosts:
+        for agent in table.agents:
+            assert table.results[host][agent] == rho(host, agent, games=80, seed=4)
+    lines = str(table).splitlines()
+    assert lines[0].split() == ["host", "choose_first", "random"]
+    assert lines[2].split()[0] == "zeillinger"
+    assert float(lines[2].split()[1]) == round(table.results["zeillinger"]["choose_first"].rho, 4)
+    plain = json.loads(json.dumps(table.to_dict()))
+    assert plain["random"]["random"]["moves"] == table.results["random"]["random"].moves
+
+
+def test_cross_play_names_its_players():
+    def mine(state, coords, rng):
+        return torch.zeros_like(state.count)
+
+    hosts = ["random", "random", make_host("all_coord"), mine]
+    table = cross_play(hosts, {"first": "choose_first"}, games=4, max_moves=5)
+    assert table.hosts == ["random", "random'", "AllCoordHost", "mine"]
+    assert table.agents == ["first"]
+    assert player_name("runs/best/model.zip") == "model"
+
+
+def test_results_as_text_and_plain_data():
+    result = rho("zeillinger", "random", games=60)
+    plain = json.loads(json.dumps(result.to_dict()))
+    assert plain["rho"] == result.rho
+    assert plain["interval_95"] == list(result.interval)
+    assert plain["histogram"] == result.histogram
+    assert sorted(plain) == sorted(
+        ["rho", "interval_95", "games", "moves", "mean_length", "unfinished", "overflowed",
+         "histogram"]
+    )  # fmt: skip
+    assert str(result).startswith(f"rho {result.rho:.4f} (95 % interval ")
+    assert "60 games" in str(result)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "message"),
+    [
+        ({"games": 0}, ValueError, "^games must be between 1 and 1000000000, got 0$"),
+        ({"games": 2.5}, TypeError, "^games must be an integer, got 2.5"),
+        ({"max_moves": 0}, ValueError, "^max_moves must be at least 1, got 0$"),
+        ({"seed": -1}, ValueError, "^seed must be at least 0, got -1$"),
+        ({"dimension": 1}, ValueError, "^dimension must be between 2 and 10, got 1$"),
+        ({"max_num_points": 1}, ValueError, "^max_num_points must be at least 2"),
+        ({"max_value": 0}, ValueError, "^max_value must be between 1"),
+        ({"device": "cuda:77"}, ValueError, "^device must be one of .*, got 'cuda:77'$"),
+        ({"backend": "x"}, ValueError, "^backend must be one of"),
+        ({"points": [(1, 2)]}, ValueError, r"^points\[0\] must have 3 coordinates"),
+        (
+            {"points": [(1, 2, float("nan"))]},
+            TypeError,
+            r"^points\[0\] must hold integers, got nan",
+        ),
+        ({"host": "nobody"}, ValueError, r"\(host\) must be one of .*, got 'nobody'"),
+        ({"agent": 3}, TypeError, "^opponent must be a name"),
+        ({"agent": make_host("random")}, ValueError, "opponent must play the agent"),
+    ],
+)
+def test_bad_arguments(arguments, kind, message):
+    with pytest.raises(kind, match=message) as caught:
+        rho(**{"host": "random", "agent": "random", "games": 5, **arguments})
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "agents", "kind", "message"),
+    [
+        (
+            "random",
+            ["random"],
+            TypeError,
+            "^hosts must be a list of players or a dict, got 'random'$",
+        ),
+        (["random"], [], ValueError, "^agents must have at least one player, got none$"),
+        (["nobody"], ["random"], ValueError, "got 'nobody'"),
+        (5, ["random"], TypeError, "^hosts must be a list"),
+    ],
+)
+def test_bad_tables(hosts, agents, kind, message):
+    with pytest.raises(kind, match=message):
+        cross_play(hosts, agents, games=5)

@@ -1,0 +1,292 @@
+"""Input as it is typed, and what is said about input that is wrong."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from resgym.polynomials.monomials import Exponents, monomial_pretty, script_runs
+from resgym.polynomials.parse import CoefficientWarning, ParseError, parse
+
+E8 = [(2, 0, 0), (0, 3, 0), (0, 0, 5)]
+D4 = [(2, 0, 0), (0, 2, 1), (0, 0, 3)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("x^2+y^3+z^5", E8),
+        ("x**2 + y**3 + z**5", E8),
+        ("x2+y3+z5", E8),
+        ("x²+y³+z⁵", E8),
+        (" x ^ 2\t+ y^{3} + z^(5) ", E8),
+        ("+x^2 - y^3 − z^5;", E8),
+        ("x^2+y^3+z^5 = 0", E8),
+        ("x*x + y*y*y + z^4 z", E8),
+        ("a^2+b^3+c^5", E8),
+        ("x_1^2+x_2^3+x_3^5", E8),
+        ("x1^2+x2^3+x3^5", E8),
+        ("x_{1}^{2}+x_{2}^{3}+x_{10}^{5}", E8),
+        ("x₁²+x₂³+x₁₀⁵", E8),
+        ("x^2+y^2*z+z^3", D4),
+        ("x2+y2z+z3", D4),
+        ("x^2+zy^2+z^3", D4),
+        ("x^2+z(y^2+z^2)", D4),
+        ("x^2 + y·y·z + z×z⋅z", D4),
+        ("ideal J=x2+y2z+z3;", D4),
+        ("ring R=0,(x,y,z),dp; ideal J=x2+y2z+z3;", D4),
+        ("ring R=0,(x,y,z),dp; poly f=x2-y3;", [(2, 0, 0), (0, 3, 0)]),
+        ("monomialIdeal(x^13,x^6*y^4,y^9)", [(13, 0), (6, 4), (0, 9)]),
+        ("x^2, y^3, x^2", [(2, 0), (0, 3)]),
+        ("x^2+y+1", [(2, 0), (0, 1), (0, 0)]),
+        ("x^2+w^3+y", [(2, 0, 0), (0, 0, 3), (0, 1, 0)]),
+        ("x_10+x_2^2+x_1", [(0, 0, 1), (0, 2, 0), (1, 0, 0)]),
+        ("(x+y)(x-y)", [(2, 0), (0, 2)]),
+        ("x^2 - x^2 + x*y + y^2", [(1, 1), (0, 2)]),
+        ("x^0*y^2+z", [(2, 0), (0, 1)]),
+        ("E8", E8),
+        ("d_4", D4),
+        ("bp(2,3,5)", E8),
+        ("[[2,0,0],[0,3,0],[0,0,5]]", E8),
+        ("[(2, 0, 0), (0, 3, 0), (0, 0, 5)]", E8),
+        ("[[2,0,0],[0,3,0],[0,0,5],[2,0,0]]", E8),
+    ],
+)
+def test_text(text, expected):
+    assert parse(text) == expected
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        E8,
+        tuple(E8),
+        [list(point) for point in E8],
+        np.array(E8),
+        torch.tensor(E8),
+        [np.array(point) for point in E8],
+        Exponents(E8),
+        iter(E8),
+    ],
+)
+def test_lists(source):
+    assert parse(source) == E8
+
+
+def test_a_position_that_starts_finished_is_one():
+    assert parse([(0, 0, 0)]) == [(0, 0, 0)]
+
+
+def test_variables():
+    assert parse("x^2+y^3").variables == ("x", "y")
+    assert parse("b^2+a").variables == ("a", "b")
+    assert parse("x1^2+x_10").variables == ("x_1", "x_10")
+    ordered = parse("x^2+z^3", variables="z, x, t")
+    assert ordered == [(0, 2, 0), (3, 0, 0)]
+    assert ordered.variables == ("z", "x", "t")
+    assert parse("[[1,2,0],[0,0,1]]", variables=["a", "b", "c"]).variables == ("a", "b", "c")
+    assert parse([(1, 2, 3, 4)]).variables == ("x", "y", "z", "w")
+    assert parse([(1, 2, 3, 4, 5)]).variables == ("x_1", "x_2", "x_3", "x_4", "x_5")
+
+
+def test_coefficients_are_noticed_once_they_matter_to_the_reader():
+    for text in ("2*x^2+y^3", "3x2+y", "x^2+1/2*y", "x^2+0.5y", "(x+y)^2", "x/3+y", "x+x+y"):
+        with pytest.warns(CoefficientWarning, match="coefficients are ignored"):
+            parse(text)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert parse("-x^2-y^3") == [(2, 0), (0, 3)]
+    with pytest.warns(CoefficientWarning):
+        assert parse("(x+y)^2*z") == [(2, 0, 1), (1, 1, 1), (0, 2, 1)]
+
+
+def test_files(tmp_path):
+    plain = tmp_path / "e8.txt"
+    plain.write_text("# E8\nx^2 + y^3   // two terms\n  + z^5\n")
+    assert parse(plain) == E8
+    assert parse(str(plain)) == E8
+    listed = tmp_path / "e8.json"
+    listed.write_text(json.dumps(E8))
+    assert parse(listed) == E8
+    named = Path(tmp_path / "name.txt")
+    named.write_text("E8\n")
+    assert parse(named) == E8
+    wrong = tmp_path / "wrong.txt"
+    wrong.write_text("x^2 +\n y^? + z\n")
+    with pytest.raises(ParseError) as caught:
+        parse(wrong)
+    assert str(caught.value).splitlines()[1:] == ["   y^? + z", "     ^"]
+    with pytest.raises(ValueError, match="cannot be read: No such file"):
+        parse(tmp_path / "missing.txt")
+    (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ValueError, match="no UTF-8 text"):
+        parse(tmp_path / "bytes.txt")
+
+
+def test_sympy():
+    sympy = pytest.importorskip("sympy")
+    x, y, z = sympy.symbols("x y z")
+    assert sorted(parse(x**2 + y**3 + z**5)) == sorted(E8)
+    assert parse(sympy.Poly(x**2 + y, x, y, z)) == [(2, 0), (0, 1)]
+    assert parse(x**2 + y, variables="y,x") == [(1, 0), (0, 2)]
+    with pytest.warns(CoefficientWarning):
+        parse((x + y) ** 2)
+    for wrong, message in (
+        (1 / x + y, "must be a polynomial"),
+        (sympy.sin(x) + y, "must be a polynomial"),
+        (sympy.sqrt(x) + y, "must be a polynomial"),
+        (sympy.Integer(3), "2 to 10 variables, got 3"),
+        (x**2, "has 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            parse(wrong)
+
+
+def test_objects_with_exponents_like_those_of_sage():
+    class Polynomial:
+        def exponents(self):
+            return [(2, 0, 0), (0, 3, 0), (0, 0, 5)]
+
+    assert parse(Polynomial()) == E8
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("x^2+*y", 4),
+        ("x^-2+y", 2),
+        ("x^(-2)+y", 3),
+        ("x^2.5+y", 3),
+        ("x^(1/2)+y", 4),
+        ("x^y", 2),
+        ("x^2+", 4),
+        ("(x+y", 0),
+        ("x)+y", 1),
+        ("x^2^3+y", 3),
+        ("x$y", 1),
+        ("x+y!", 3),
+        ("sin(x)+y", 0),
+        ("x/y+y", 2),
+        ("x/0+y", 2),
+        ("x 2+y", 2),
+        ("x_y+z", 2),
+        ("é+x", 0),
+        ("x+y,", 4),
+        ("x^99999999999999999999+y", 0),
+        ("[[1,2],[3,", 9),
+        ("[[1,2],[3;4]]", 9),
+        ("__import__('os')", 0),
+    ],
+)
+def test_a_caret_points_at_the_character(text, place):
+    with pytest.raises(ParseError) as caught:
+        parse(text)
+    assert caught.value.position == place
+    message, line, caret = str(caught.value).splitlines()
+    assert message
+    assert line == f"  {text}"
+    assert caret == " " * (place + 2) + "^"
+
+
+def test_the_caret_stays_right_in_long_text():
+    text = "+".join(["x^2*y"] * 100) + "+?" + "+y" * 100
+    with pytest.raises(ParseError) as caught:
+        parse(text)
+    _, line, caret = str(caught.value).splitlines()
+    assert len(line) < 100
+    assert line[caret.index("^")] == "?"
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("5", "2 to 10 variables, got the constant '5'"),
+        ("x^0", "got the constant 'x\\^0'"),
+        ("x^2", "has 1 \\(x\\)"),
+        ("x1*x2+x3", "indexed variables are written x_1, x_2"),
+        ("a+b+c+d+e+f+g+h+i+j+k", "has 11"),
+        ("x-x", "all terms of 'x-x' cancel"),
+        ("0", "must have a term"),
+        ("", "got nothing"),
+        ("  ", "got nothing"),
+        ("[]", "got an empty list"),
+        ([], "got an empty list"),
+        ([[1, 2], [3]], r"points\[1\] must have 2 exponents like points\[0\], got 1"),
+        ([[1, 2], [3, -4]], r"points\[1\] must hold exponents from 0 to 2\^59, got -4"),
+        ([[2**59 + 1, 0]], "from 0 to 2"),
+        ([[1], [2]], "2 to 10 variables, got 1"),
+        ([[0] * 11], "2 to 10 variables, got 11"),
+        ("x^3^^3", "two exponents"),
+        ("E9", "E6, E7 or E8, got 'E9'"),
+        ("(x+y)^2000", "a sum to a power above"),
+        ("(" * 80, "parentheses inside each other"),
+        ("[" * 5000, "no list of exponents"),
+        ("(a+b+c+d+e+f)^60", "more than 10000 terms"),
+        ("9" * 200 + "x+y", "more than 100 digits"),
+    ],
+)
+def test_bad_values_get_one_clear_line(source, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        parse(source)
+    assert "\n" not in str(caught.value) or isinstance(caught.value, ParseError)
+
+
+@pytest.mark.parametrize("source", [[[1.5, 2]], [[True, 1]], 7, None, {"x": 2}, [["1", "2"]], b"x"])
+def test_bad_types_are_named(source):
+    with pytest.raises(TypeError, match="points"):
+        parse(source)
+
+
+@pytest.mark.parametrize("variables", ["x,x", "1,2", "x,,y", ["xy", "z"]])
+def test_bad_variables(variables):
+    with pytest.raises(ValueError, match="variables must"):
+        parse("x+y", variables=variables)
+
+
+def test_a_variable_that_is_not_listed():
+    with pytest.raises(ParseError, match="z is none of the variables x, y") as caught:
+        parse("x^2+z", variables="x,y")
+    assert caught.value.position == 4
+    with pytest.raises(ValueError, match="variables must be 2 names, got 3"):
+        parse([[1, 2]], variables="x,y,z")
+
+
+points_of = st.integers(2, 10).flatmap(
+    lambda d: st.lists(st.tuples(*[st.integers(0, 30)] * d), min_size=1, max_size=6, unique=True)
+)
+
+
+@given(points_of)
+def test_what_is_written_is_read_back(points):
+    written = Exponents(points)
+    if not any(map(any, points)):
+        return
+    assert parse(str(written), variables=written.variables) == points
+    assert parse(written.pretty(), variables=written.variables) == points
+    assert parse(json.dumps(points)) == points
+
+
+@given(st.text(alphabet="xyz019+-*^/()_., []=;", max_size=30))
+def test_any_text_gives_exponents_or_a_value_error(text):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            result = parse(text)
+        except (ValueError, TypeError):
+            return
+    assert all(len(point) == len(result.variables) for point in result)
+
+
+def test_readable_monomials():
+    assert monomial_pretty((2, 1, 0), ("x", "y", "z")) == "x²y"
+    assert monomial_pretty((0, 0), ("x", "y")) == "1"
+    assert monomial_pretty((12, 3), ("x_1", "x_10")) == "x₁¹²x₁₀³"
+    assert script_runs("x₁²+y") == [("base", "x"), ("sub", "1"), ("super", "2"), ("base", "+y")]
+    assert str(parse("x2y+z")) == "x^2*y + z"

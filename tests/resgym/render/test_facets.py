@@ -1,0 +1,86 @@
+"""Faces of polyhedra in space, against the definition in fractions."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+from itertools import combinations
+
+import pytest
+
+from resgym.render.facets import Facet, facets_in_box
+from tests.reference.polyhedron import newton_vertices
+
+AXES = ((1, 0, 0), (0, 1, 0), (0, 0, 1))
+
+
+def cross(a, b):
+    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+
+
+def supporting_faces(vertices) -> set[tuple[frozenset, frozenset]]:
+    """The vertices and the free axes of every face, in integers.
+
+    A face is spanned by two independent edges or axes at one of its vertices.
+    """
+    faces = set()
+    for base in vertices:
+        edges = [tuple(a - b for a, b in zip(v, base, strict=True)) for v in vertices if v != base]
+        for one, other in combinations([*edges, *AXES], 2):
+            normal = cross(one, other)
+            for sign in (1, -1):
+                n = tuple(sign * value for value in normal)
+                if any(n) and min(n) >= 0:
+                    height = {v: sum(map(lambda a, b: a * b, n, v)) for v in vertices}
+                    lowest = min(height.values())
+                    on = frozenset(v for v in vertices if height[v] == lowest)
+                    free = frozenset(axis for axis in range(3) if n[axis] == 0)
+                    if rank_is_two(on, free):
+                        faces.add((on, free))
+    return faces
+
+
+def rank_is_two(on, free) -> bool:
+    first, *rest = sorted(on)
+    spans = [tuple(a - b for a, b in zip(v, first, strict=True)) for v in rest]
+    spans += [AXES[axis] for axis in free]
+    return any(any(cross(a, b)) for a, b in combinations(spans, 2))
+
+
+def described(facet: Facet, vertices, scale: int) -> tuple[frozenset, frozenset]:
+    corners = {tuple(round(Fraction(c) * scale) for c in corner) for corner in facet.corners}
+    on = frozenset(corners & set(vertices))
+    free = {
+        axis
+        for axis in range(3)
+        for v in on
+        if (*v[:axis], scale, *v[axis + 1 :]) in corners and v[axis] < scale
+    }
+    assert facet.compact == (not free)
+    return on, frozenset(free)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_faces_are_those_of_the_definition(seed):
+    generator = random.Random(seed)
+    top, scale = generator.choice([2, 4, 9]), 16
+    points = {
+        tuple(generator.randint(0, top) for _ in range(3)) for _ in range(generator.randint(1, 9))
+    }
+    vertices = newton_vertices(sorted(points))
+    facets = facets_in_box([tuple(value / scale for value in v) for v in vertices])
+    found = [described(facet, vertices, scale) for facet in facets]
+    assert len(set(found)) == len(found)
+    assert set(found) == supporting_faces(vertices)
+
+
+def test_one_point_has_three_walls():
+    facets = facets_in_box([(0.25, 0.5, 0.75)])
+    assert sorted(len(facet.corners) for facet in facets) == [4, 4, 4]
+    assert not any(facet.compact for facet in facets)
+
+
+def test_four_points_of_one_plane_make_one_face():
+    square = [(0.0, 0.5, 0.5), (0.5, 0.0, 0.5), (0.5, 0.5, 0.0), (0.25, 0.25, 0.5)]
+    compact = [facet for facet in facets_in_box(square) if facet.compact]
+    assert [set(facet.corners) for facet in compact] == [set(square)]

@@ -1,0 +1,106 @@
+"""Recorded games as animations and pages."""
+
+from __future__ import annotations
+
+import itertools
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from resgym.game.spec import GameSpec
+from resgym.game.state import state_from_points
+from resgym.measure.games import GameRecord, record_game
+from resgym.render.games import game_pictures, game_to_gif, game_to_html
+from resgym.render.picture import HEIGHT, WIDTH
+
+
+def game(points=((2, 0, 0), (0, 3, 0), (0, 0, 5))) -> GameRecord:
+    spec = GameSpec(len(points[0]))
+    start = state_from_points([list(point) for point in points], spec)
+    return record_game("zeillinger", "choose_first", start, spec)
+
+
+def notes(record: GameRecord, **kwargs) -> list[str]:
+    return [picture.shapes[-1].text for picture in game_pictures(record, **kwargs)]
+
+
+def test_one_picture_a_position_with_its_move():
+    record = game()
+    told = notes(record)
+    assert len(told) == len(record.positions)
+    assert told[0] == "host {x, y}, agent x: x becomes x + y"
+    assert told[-1] == "one point left: the game is over"
+    assert notes(record, names="abc")[0] == "host {a, b}, agent a: a becomes a + b"
+
+
+def test_an_animation_has_every_frame_and_time(tmp_path):
+    record = game()
+    path = game_to_gif(record, tmp_path / "game", seconds=1.0)
+    assert path.name == "game.gif"
+    with Image.open(path) as film:
+        assert film.size == (WIDTH, HEIGHT)
+        assert film.n_frames == 2 * len(record.axis) + 1
+        times, frames = [], []
+        for number in range(film.n_frames):
+            film.seek(number)
+            times.append(film.info["duration"])
+            frames.append(np.asarray(film.convert("RGB")))
+    assert times == [400, 600] * len(record.axis) + [3000]
+    for one, other in itertools.pairwise(frames):
+        assert not np.array_equal(one, other)
+
+
+def test_a_record_writes_itself(tmp_path):
+    record = game()
+    path = record.to_gif(tmp_path / "own.gif", seconds=1.0, names="abc")
+    assert (
+        path.read_bytes()
+        == game_to_gif(record, tmp_path / "b", seconds=1.0, names="abc").read_bytes()
+    )
+    assert record.to_html(title="a") == game_to_html(record, title="a")
+
+
+def test_an_animation_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "game.gif"
+    path.write_bytes(b"old")
+
+    def fail(*_, **__):
+        raise OSError("no space")
+
+    monkeypatch.setattr(Image.Image, "save", fail)
+    with pytest.raises(OSError, match="no space"):
+        game().to_gif(path)
+    assert path.read_bytes() == b"old"
+    with pytest.raises(ValueError, match=r"^path must be in a folder that exists"):
+        game().to_gif(tmp_path / "nowhere" / "game.gif")
+
+
+def test_a_page_holds_all_pictures():
+    record = game(((2, 0), (0, 3)))
+    page = game_to_html(record, title="x² < y³")
+    assert page.count("<svg") == len(record.positions)
+    assert "<h1>x² &lt; y³</h1>" in page
+    for part in page.split("<li>")[1:]:
+        ElementTree.fromstring(part.split("</li>")[0])
+
+
+@pytest.mark.parametrize("write", [lambda r, p: game_to_gif(r, p), lambda r, p: game_to_html(r)])
+def test_games_of_four_axes_have_no_pictures(write, tmp_path):
+    record = game(((2, 0, 0, 0), (0, 3, 0, 0)))
+    with pytest.raises(ValueError, match=r"^points must have 2 or 3 axes to be drawn, got 4$"):
+        write(record, tmp_path / "game.gif")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds", "message"),
+    [
+        ("game.png", 1.0, r"^path must end in one of \.gif, got 'game\.png'"),
+        ("g", 0.0, "^seconds must be"),
+    ],
+)
+def test_bad_arguments(name, seconds, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        game_to_gif(game(), tmp_path / name, seconds=seconds)

@@ -1,0 +1,182 @@
+"""Pictures of positions: what is drawn where, and that it can be read."""
+
+from __future__ import annotations
+
+import random
+import xml.etree.ElementTree as ElementTree
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from resgym.render.diagram import CHOSEN, Box, short
+from resgym.render.picture import HEIGHT, LABEL_SIZE, WIDTH, draw_position
+from resgym.render.shapes import (
+    Circle,
+    Line,
+    Picture,
+    Polygon,
+    Text,
+    picture_to_rgb,
+    picture_to_svg,
+    text_width,
+)
+from tests.reference.polyhedron import newton_vertices
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def random_points(dimension: int, number: int, top: int, seed: int) -> list[tuple[int, ...]]:
+    generator = random.Random(seed)
+    points = {tuple(generator.randint(0, top) for _ in range(dimension)) for _ in range(number)}
+    return sorted(points, reverse=True)
+
+
+POSITIONS = {
+    "twenty in the plane": random_points(2, 20, 20, 0),
+    "a staircase": [(i, (19 - i) * (20 - i) // 4) for i in range(20)],
+    "twenty in space": random_points(3, 20, 20, 1),
+    "two": [(2, 0), (0, 3)],
+    "two in space": [(2, 0, 1), (0, 3, 5)],
+    "large": [(10**9, 0, 3), (5 * 10**8, 10**9 - 7, 10**9), (0, 2 * 10**9, 1)],
+    "near one another": [(10**9, 10**9 + 3), (10**9 + 5, 10**9)],
+    "the bound": [(2**59, 0), (2**59 - 1, 1)],
+    "one": [(4, 6)],
+    "the origin": [(0, 0, 0)],
+    "many": random_points(3, 60, 99, 2),
+}
+
+
+def box_of(text: Text) -> Box:
+    width = text_width(text.text, text.size) * (0.6 if "x" in text.text else 1.0)
+    left = text.position[0] - {"start": 0.0, "middle": 0.5, "end": 1.0}[text.anchor] * width
+    return Box(left, text.position[1] - 0.8 * text.size, left + width, text.position[1])
+
+
+@pytest.mark.parametrize("name", POSITIONS)
+def test_no_text_covers_another_or_leaves_the_picture(name):
+    points = POSITIONS[name]
+    picture = draw_position(points, (0, 1), title="move 12", note="the host named {x, y}")
+    texts = [shape for shape in picture.shapes if isinstance(shape, Text)]
+    boxes = [(text.text, box_of(text)) for text in texts]
+    for text, box in boxes:
+        assert box.left >= 0, text
+        assert box.right <= WIDTH, text
+        assert box.top >= 0, text
+        assert box.bottom <= HEIGHT, text
+    for (first, one), (second, other) in combinations(boxes, 2):
+        assert not one.meets(other), (first, second)
+
+
+@pytest.mark.parametrize("name", POSITIONS)
+def test_no_label_covers_a_point(name):
+    picture = draw_position(POSITIONS[name], title="")
+    labels = [s for s in picture.shapes if isinstance(s, Text) and s.size == LABEL_SIZE]
+    for circle in (s for s in picture.shapes if isinstance(s, Circle) and s.radius == 5):
+        x, y = circle.centre
+        assert not any(box_of(each).meets(Box(x - 4, y - 4, x + 4, y + 4)) for each in labels)
+
+
+@pytest.mark.parametrize("name", POSITIONS)
+def test_every_point_is_marked_and_listed(name):
+    points = POSITIONS[name]
+    picture = draw_position(points, title="")
+    marks = [s for s in picture.shapes if isinstance(s, Circle) and s.radius == 5]
+    assert len(marks) == len(points)
+    assert len({s.centre for s in marks}) == len(points)
+    listed = [s.text for s in picture.shapes if isinstance(s, Text) and s.text.startswith("and ")]
+    numbers = {s.text for s in picture.shapes if isinstance(s, Text) and s.position[0] >= 490}
+    shown = sum(f"#{number}" in numbers for number in range(1, len(points) + 1))
+    assert shown == len(points) or listed == [f"and {len(points) - shown} more"]
+
+
+def test_few_points_carry_their_exact_coordinates():
+    for name in ("two", "large", "near one another", "one", "the bound"):
+        texts = [
+            s.text for s in draw_position(POSITIONS[name], title="").shapes if hasattr(s, "text")
+        ]
+        for point in POSITIONS[name]:
+            assert str(tuple(point)) in texts
+
+
+@pytest.mark.parametrize("dimension", [2, 3])
+@pytest.mark.parametrize("seed", range(30))
+def test_filled_points_are_the_vertices(seed, dimension):
+    points = random_points(dimension, 8, 6, seed)
+    shapes = draw_position(points, title="").shapes
+    marks = [s for s in shapes if isinstance(s, Circle) and s.radius == 5]
+    filled = {point for point, mark in zip(points, marks, strict=True) if mark.fill != "#ffffff"}
+    assert filled == set(newton_vertices(points))
+
+
+def test_the_polyhedron_is_shaded_above_its_compact_edges():
+    picture = draw_position([(4, 0), (1, 1), (0, 4)], title="")
+    area = next(s for s in picture.shapes if isinstance(s, Polygon))
+    marks = {s.centre for s in picture.shapes if isinstance(s, Circle)}
+    assert marks < set(area.corners)
+    assert len(area.corners) == 6
+
+
+def test_the_polyhedron_in_space_is_shaded():
+    points = [(2, 0, 0), (0, 3, 0), (0, 0, 5), (3, 3, 3)]
+    shapes = draw_position(points, title="").shapes
+    marks = [s.centre for s in shapes if isinstance(s, Circle) and s.radius == 5]
+    areas = [s for s in shapes if isinstance(s, Polygon) and s.opacity < 1]
+    # The triangle of x^2, y^3, z^5, and what is left of the three walls.
+    assert len(areas) == 4
+    (triangle,) = (area for area in areas if len(area.corners) == 3)
+    assert set(triangle.corners) == set(marks[:3])
+    assert len({area.fill for area in areas}) == 2
+    edges = {frozenset((s.start, s.end)) for s in shapes if isinstance(s, Line) and s.width == 2.0}
+    assert edges == {frozenset(pair) for pair in combinations(marks[:3], 2)}
+
+
+def test_shading_lets_through_what_lies_behind():
+    square = ((10, 10), (40, 10), (40, 40), (10, 40))
+    half = Picture(50, 50, (Polygon(square, "#000000", 0.5),), "")
+    assert tuple(picture_to_rgb(half)[25, 25]) == (127, 127, 127)
+    assert 'fill-opacity="0.5"' in picture_to_svg(half)
+    full = Picture(50, 50, (Polygon(square, "#000000"),), "")
+    assert tuple(picture_to_rgb(full)[25, 25]) == (0, 0, 0)
+    assert "fill-opacity" not in picture_to_svg(full)
+
+
+@pytest.mark.parametrize("points", [[(2, 0), (0, 3)], [(2, 0, 0), (0, 3, 0), (0, 0, 5)]])
+def test_chosen_axes_are_thick_and_coloured(points):
+    for chosen in ((), (0, 1), tuple(range(len(points[0])))):
+        shapes = draw_position(points, chosen, title="").shapes
+        thick = [s for s in shapes if isinstance(s, Line) and s.colour == CHOSEN]
+        bold = [s.text for s in shapes if isinstance(s, Text) and s.bold and s.text]
+        assert len(thick) == len(chosen)
+        assert bold == ["xyz"[axis] for axis in chosen]
+
+
+def test_svg_is_well_formed_and_escaped():
+    text = picture_to_svg(draw_position([(2, 0), (0, 3)], title="a < b & c"))
+    root = ElementTree.fromstring(text)
+    assert root.tag == f"{SVG}svg"
+    assert root.find(f"{SVG}title").text == "a < b & c"
+    assert len(root.findall(f"{SVG}circle")) == 2
+    assert root.get("width") == str(WIDTH)
+
+
+def test_both_ways_of_drawing_put_the_points_at_the_same_pixels():
+    picture = draw_position([(2, 0, 1), (0, 3, 5)], title="")
+    frame = picture_to_rgb(picture)
+    for mark in (s for s in picture.shapes if isinstance(s, Circle) and s.radius == 5):
+        x, y = mark.centre
+        assert tuple(frame[int(y), int(x)]) == (0x1F, 0x5F, 0xA8)
+        assert f'cx="{x:.1f}"'.replace(".0", "") in picture_to_svg(picture)
+    assert np.array_equal(frame, picture_to_rgb(picture))
+
+
+def test_short_numbers():
+    expected = {0: "0", 999: "999", 10**6: "1000000", 10**9: "1e9", 1_234_567_890: "1.23e9"}
+    assert {value: short(value) for value in expected} == expected
+    assert short(2**59) == "5.76e17"
+
+
+@pytest.mark.parametrize("points", [[], [(1, 0, 0, 0)], [(1,)]])
+def test_other_numbers_of_axes_are_refused(points):
+    with pytest.raises(ValueError, match=r"^points must have 2 or 3 axes to be drawn, got [041]$"):
+        draw_position(points, title="")

@@ -1,0 +1,159 @@
+"""Readable positions: text, pictures, and what the environments show."""
+
+from __future__ import annotations
+
+import importlib.util
+import textwrap
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from resgym.render.diagram import CHOSEN
+from resgym.render.picture import HEIGHT, WIDTH
+from resgym.render.positions import format_axes, format_monomial, format_position
+from tests.resgym.envs.helpers import AGENT, BOTH, HOST, make_vec
+
+EXAMPLE = [(5, 0, 1), (1, 5, 1), (0, 25, 0), (0, 0, 4)]
+
+START = """\
+    move 0
+    x   y  z
+    5   0  1   x^5*z
+    1   5  1   x*y^5*z
+    0  25  0   y^25
+    0   0  4   z^4
+    4 points; the host is to play
+    """
+NAMED = START.replace("the host is to play", "the host named {x, z}")
+# {x, z} answered by x: (6, 0, 1), (2, 5, 1), (0, 25, 0), (4, 0, 4).
+MOVED = """\
+    move 1
+    x   y  z
+    6   0  1   x^6*z
+    4   0  4   x^4*z^4
+    2   5  1   x^2*y^5*z
+    0  25  0   y^25
+    4 points; the host is to play
+    """
+OVER = """\
+    move 1
+    x  y
+    2  0   x^2
+    one point left: the game is over
+    """
+
+
+def text(block: str) -> str:
+    return textwrap.dedent(block)
+
+
+def test_a_whole_game_in_ansi():
+    env = make_vec(BOTH, 2, render_mode="ansi")
+    env.reset(seed=0, options={"points": EXAMPLE})
+    assert env.render() == (text(START),) * 2
+    env.step([1, 0])
+    assert env.render()[0] == text(NAMED)
+    assert env.render()[1] == text(NAMED).replace("{x, z}", "{x, y}")
+    env.step([0, 1])
+    assert env.render()[0] == text(MOVED)
+
+
+def test_one_seat_and_single_environments():
+    env = make_vec(HOST, 1, render_mode="ansi", opponent="choose_first")
+    env.reset(options={"points": EXAMPLE})
+    env.step([1])
+    assert env.render() == (text(MOVED),)
+    env = make_vec(AGENT, 1, render_mode="ansi", opponent=lambda s, c, r: s.count * 0 + 1)
+    env.reset(options={"points": EXAMPLE})
+    assert env.render() == (text(NAMED),)
+    single = gymnasium.make(HOST, render_mode="ansi", dimension=2, opponent="choose_first")
+    single.reset(options={"points": [(2, 0), (0, 3)]})
+    single.step(0)
+    assert single.render() == text(OVER)
+
+
+def test_no_render_mode():
+    env = make_vec(HOST, 2)
+    env.reset(seed=0)
+    assert env.render() is None
+    with pytest.raises(ValueError, match=r"^render_mode must be one of .*'ansi'.*, got 'film'$"):
+        make_vec(HOST, 2, render_mode="film")
+
+
+def test_human_prints_the_first_game_at_every_reset_and_step(capsys):
+    env = make_vec(HOST, 2, render_mode="human", opponent="choose_first")
+    env.reset(options={"points": EXAMPLE})
+    assert capsys.readouterr().out == text(START) + "\n"
+    env.step([1, 0])
+    assert capsys.readouterr().out == text(MOVED) + "\n"
+    assert env.render() is None
+    assert capsys.readouterr().out == ""
+    with pytest.raises(ValueError, match="action of row 0"):
+        env.step([9, 0])
+    assert capsys.readouterr().out == ""
+
+
+def test_pictures_follow_the_game():
+    env = make_vec(BOTH, 2, render_mode="rgb_array")
+    env.reset(seed=0)
+    frames = [env.render()]
+    for actions in ([0, 1], env.action_masks().int().argmax(1)):
+        env.step(actions)
+        frames.append(env.render())
+    for frame in (each for row in frames for each in row):
+        assert frame.shape == (HEIGHT, WIDTH, 3)
+        assert frame.dtype == np.uint8
+        assert (frame == 255).all(2).mean() > 0.3
+    assert not np.array_equal(frames[0][0], frames[0][1])
+    # Naming a set changes the highlighted axes, not the position.
+    assert not np.array_equal(frames[0][0], frames[1][0])
+    assert not np.array_equal(frames[1][0], frames[2][0])
+
+
+def test_svg_frames_say_whose_turn_it_is():
+    env = make_vec(BOTH, 1, render_mode="svg")
+    env.reset(options={"points": EXAMPLE})
+    (before,) = env.render()
+    env.step([1])
+    (named,) = env.render()
+    assert "the host is to play" in before
+    assert "the host named {x, z}; the agent is to play" in named
+    assert named.count(CHOSEN) == before.count(CHOSEN) + 5  # two axes, two names, the note
+
+
+@pytest.mark.parametrize("env_id", [BOTH, HOST, AGENT])
+@pytest.mark.parametrize("dimension", [2, 3, 4])
+def test_gymnasium_checks_every_declared_mode(env_id, dimension, capsys):
+    env = gymnasium.make(env_id, dimension=dimension, disable_env_checker=True).unwrapped
+    expected = {"ansi", "human"} | ({"rgb_array", "svg"} if dimension < 4 else set())
+    assert set(env.metadata["render_modes"]) == expected
+    check_env(env)
+
+
+@pytest.mark.parametrize("mode", ["rgb_array", "svg"])
+def test_pictures_need_two_or_three_axes(mode):
+    message = rf"^render_mode must be 'ansi' or 'human' for dimension 4 .*, got '{mode}'$"
+    with pytest.raises(ValueError, match=message):
+        make_vec(HOST, 1, dimension=4, render_mode=mode)
+
+
+def test_missing_matplotlib_is_said_at_once(monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ValueError, match=r"^render_mode 'rgb_array' needs matplotlib.*\[plots\]$"):
+        make_vec(HOST, 1, render_mode="rgb_array")
+    make_vec(HOST, 1, render_mode="svg").close()
+
+
+def test_columns_are_as_wide_as_their_widest_number():
+    lines = format_position([(100, 0), (0, 7)]).splitlines()
+    assert lines[:3] == ["  x  y", "100  0   x^100", "  0  7   y^7"]
+
+
+def test_monomials_and_axes():
+    assert format_monomial((0, 0)) == "1"
+    assert format_monomial((1, 2, 0)) == "x*y^2"
+    assert format_monomial(tuple(range(10))) == "y*z^2*w^3*v^4*u^5*t^6*s^7*r^8*q^9"
+    assert format_axes((0, 2)) == "{x, z}"
+    assert format_axes([1]) == "{y}"

@@ -1,0 +1,239 @@
+"""Labels of the compiled search against exhaustive search and the solver, move by move."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from resgym.game.actions import action_axes
+from resgym.game.plain import canonical, moved, prune
+from resgym.polynomials.singularities import random_family, singularity, singularity_names
+from resgym.solver.labels import OUT_OF_BUDGET, SOLVED, TOO_LARGE, Labeller
+from resgym.solver.solve import solve
+from tests.reference import rule
+from tests.reference.search import least_depth, least_nodes
+
+pytest.importorskip("numba")
+
+
+def batch(positions, rows):
+    dimension = len(positions[0][0])
+    points = np.full((len(positions), rows, dimension), -1)
+    for row, position in zip(points, positions, strict=True):
+        row[: len(position)] = sorted(position, reverse=True)
+    return points, np.array([len(position) for position in positions])
+
+
+def drawn(number, seed, dimension, points, top):
+    draw = random.Random(seed)
+    positions = []
+    while len(positions) < number:
+        rows = [tuple(draw.randint(0, top) for _ in range(dimension)) for _ in range(points)]
+        position = prune(rows)
+        if len(position) > 1:
+            positions.append(tuple(position))
+    return positions
+
+
+@pytest.mark.parametrize("objective", ["depth", "nodes"])
+@pytest.mark.parametrize(("dimension", "points", "top"), [(2, 4, 4), (3, 3, 2), (4, 3, 1)])
+def test_every_move_against_exhaustive_search(objective, dimension, points, top):
+    positions = drawn(25, 1, dimension, points, top)
+    labeller = Labeller(dimension, points, objective)
+    labels = labeller.host(*batch(positions, points))
+    exhaustive = least_depth if objective == "depth" else least_nodes
+    total = max if objective == "depth" else sum
+    checked = 0
+    for position, optimal, value in zip(positions, labels.optimal, labels.value, strict=True):
+        if value > (5 if objective == "depth" else 13):
+            continue  # beyond these the exhaustive search takes long
+        checked += 1
+        costs = []
+        for axes in action_axes(dimension):
+            below = [rule.canonical(moved(position, axes, axis)) for axis in axes]
+            least = [0 if len(place) == 1 else 1 for place in below]
+            if objective == "depth" and max(least) + 1 > value:
+                costs.append(value + 1)
+                continue
+            costs.append(1 + total(bounded(exhaustive, objective, place, value) for place in below))
+        assert value == min(costs)
+        assert optimal.tolist() == [cost == value for cost in costs]
+    assert checked >= 15
+
+
+def bounded(exhaustive, objective, position, value):
+    """The exhaustive value, or anything too large where it is too large: much less work."""
+    from tests.reference.search import nodes_within, resolves_within
+
+    if objective == "depth":
+        return exhaustive(position) if resolves_within(position, value - 1) else value
+    nodes = nodes_within(position, value)
+    return value + 1 if nodes is None else nodes
+
+
+@pytest.mark.parametrize("objective", ["depth", "nodes"])
+def test_values_against_the_solver(objective):
+    positions = [tuple(prune(random_family("random(points=5,max=4,dim=3)", k))) for k in range(12)]
+    labels = Labeller(3, 5, objective).host(*batch(positions, 5))
+    assert (labels.status == SOLVED).all()
+    for position, optimal, value in zip(positions, labels.optimal, labels.value, strict=True):
+        assert value == solve(list(position), objective).value
+        costs = []
+        for axes in action_axes(3):
+            below = [solve(list(moved(position, axes, axis)), objective).value for axis in axes]
+            costs.append(1 + (max(below) if objective == "depth" else sum(below)))
+        assert optimal.tolist() == [cost == value for cost in costs]
+
+
+@pytest.mark.parametrize("objective", ["depth", "nodes"])
+def test_singularities(objective):
+    names = singularity_names()
+    positions = [tuple(prune(singularity(name))) for name in names]
+    labels = Labeller(3, 3, objective).host(*batch(positions, 3))
+    depths = [1, 3, 2, 4, 3, 5, 4, 6, 4, 5, 5, 6, 6, 6, 6, 7]
+    nodes = [4, 11, 7, 14, 10, 17, 13, 20, 19, 25, 33, 39, 47, 21, 47, 54]
+    assert labels.value.tolist() == (depths if objective == "depth" else nodes)
+
+
+@pytest.mark.parametrize("objective", ["depth", "nodes"])
+def test_agent_against_the_solver(objective):
+    positions = drawn(30, 4, 3, 4, 3)
+    draw = random.Random(0)
+    sets = [draw.choice(action_axes(3)) for _ in positions]
+    coords = np.array([[axis in axes for axis in range(3)] for axes in sets])
+    labels = Labeller(3, 4, objective).agent(*batch(positions, 4), coords)
+    assert (labels.status == SOLVED).all()
+    single = 0
+    for position, axes, optimal, value in zip(
+        positions, sets, labels.optimal, labels.value, strict=True
+    ):
+        below = {axis: solve(list(moved(position, axes, axis)), objective).value for axis in axes}
+        assert value == 1 + (max if objective == "depth" else sum)(below.values())
+        worst = {axis for axis in axes if below[axis] == max(below.values())}
+        assert set(np.flatnonzero(optimal)) == worst
+        single += len(worst) < len(axes)
+    assert single > 5
+
+
+@pytest.mark.parametrize("dimension", [2, 3, 4, 5])
+def test_canonical_forms_are_those_of_the_solver(dimension):
+    draw = random.Random(dimension)
+    # Small values, which many axes share, and values that do not fit into one word together.
+    positions = drawn(150, 2, dimension, 5, 2) + drawn(50, 3, dimension, 5, 10**12)
+    labeller = Labeller(dimension, 6)
+    forms = labeller.canonical(*batch(positions, 6))
+    for position, form in zip(positions, forms.points, strict=True):
+        expected = canonical(position)
+        assert form[: len(expected)].tolist() == [list(point) for point in expected]
+        assert (form[len(expected) :] == -1).all()
+    changed = []
+    for position in positions:
+        axes = draw.sample(range(dimension), dimension)
+        shift = [draw.randint(0, 9) for _ in axes]
+        changed.append([tuple(3 * point[j] + shift[j] for j in axes) for point in position])
+    again = labeller.canonical(*batch(changed, 6))
+    assert (again.digests == forms.digests).all()
+    assert len(np.unique(forms.digests[:, 0])) == len({canonical(p) for p in positions})
+
+
+def test_labels_do_not_depend_on_what_came_before():
+    positions = drawn(200, 5, 3, 5, 4)
+    labeller = Labeller(3, 5)
+    together = labeller.host(*batch(positions, 5))
+    for number in range(0, 200, 20):
+        labeller.clear()
+        alone = labeller.host(*batch(positions[number : number + 1], 5))
+        assert alone.value[0] == together.value[number]
+        assert (alone.optimal[0] == together.optimal[number]).all()
+    # A table so small that it is emptied all the time.
+    small = Labeller(3, 5, room=2**10)
+    often = small.host(*batch(positions, 5))
+    known = often.status == SOLVED
+    assert known.sum() > 100
+    assert (often.value[known] == together.value[known]).all()
+    assert (often.optimal[known] == together.optimal[known]).all()
+
+
+def test_equal_hashes_do_no_harm(monkeypatch):
+    """With the hash of every key the same, only the comparison of keys tells positions apart."""
+    from resgym.solver import label_kernels
+
+    source = Path(label_kernels.__file__).read_text(encoding="utf-8")
+    one_hash = source.replace("return _mix(value)", "return np.int64(7)")
+    no_keys = one_hash.replace("if table.words[at + k] != key[k]:", "if False:")
+    assert source != one_hash != no_keys
+    positions = drawn(40, 6, 2, 4, 5)
+    expected = Labeller(2, 4).host(*batch(positions, 4))
+    results = []
+    for text in (one_hash, no_keys):
+        module = uncompiled(text)
+        labeller = Labeller(2, 4)
+        monkeypatch.setattr(labeller, "_kernels", module)
+        labeller.clear()
+        results.append(labeller.host(*batch(positions, 4)))
+    assert (results[0].value == expected.value).all()
+    assert (results[0].optimal == expected.optimal).all()
+    # The control: without the comparison labels are wrong.
+    assert (results[1].value != expected.value).any()
+
+
+def uncompiled(source):
+    """The kernels as plain Python, from changed source."""
+    import types
+
+    module = types.ModuleType("changed_kernels")
+    plain = source.replace(
+        "from resgym.kernels.cpu.compilation import compiled, inlined",
+        "compiled = inlined = lambda function: function",
+    )
+    with np.errstate(over="ignore"):
+        exec(compile(plain, "changed_kernels", "exec"), module.__dict__)
+    return module
+
+
+def test_what_the_budget_is_not_enough_for_is_told():
+    positions = drawn(50, 7, 3, 5, 8)
+    points, count = batch(positions, 5)
+    labels = Labeller(3, 5, budget=20).host(points, count)
+    out = labels.status == OUT_OF_BUDGET
+    assert 0 < out.sum() < 50
+    assert not labels.optimal[out].any()
+    assert not labels.value[out].any()
+    assert labels.optimal[~out].any(1).all()
+    more = Labeller(3, 5).host(points, count)
+    assert (more.value[~out] == labels.value[~out]).all()
+
+
+def test_huge_coordinates_are_told():
+    points, count = batch([((2**57, 0), (0, 1)), ((2, 0), (0, 1))], 2)
+    labels = Labeller(2, 2).host(points, count)
+    assert labels.status.tolist() == [TOO_LARGE, SOLVED]
+    assert labels.value.tolist() == [0, 2]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"points": np.zeros((1, 3, 3))}, "points must be"),
+        ({"count": np.array([1])}, "count must be"),
+        ({"count": np.array([5])}, "count must be"),
+        ({"points": -np.ones((1, 4, 3))}, "coordinates"),
+    ],
+)
+def test_bad_input(change, message):
+    points, count = batch([((1, 0, 0), (0, 1, 0))], 4)
+    with pytest.raises(ValueError, match=message):
+        Labeller(3, 4).host(**({"points": points, "count": count} | change))
+
+
+def test_bad_arguments():
+    for arguments in ((1, 4), (6, 4), (3, 1), (3, 4, "size")):
+        with pytest.raises(ValueError, match="must be"):
+            Labeller(*arguments)
+    points, count = batch([((1, 0, 0), (0, 1, 0))], 4)
+    for coords in (np.zeros((1, 3), np.bool_), np.ones((1, 2), np.bool_), np.ones((1, 3))):
+        with pytest.raises(ValueError, match="coords must"):
+            Labeller(3, 4).agent(points, count, coords)

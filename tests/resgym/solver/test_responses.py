@@ -1,0 +1,154 @@
+"""Best responses against fixed players, found again by exhaustive search."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from resgym import make_agent, make_host, state_from_points
+from resgym.game import GameSpec
+from resgym.game.actions import action_axes
+from resgym.game.rng import RowRandom
+from resgym.polynomials.singularities import random_family, singularity
+from resgym.solver.solve import solve
+from resgym.trees.growth import resolution_tree
+from tests.reference import players, rule
+from tests.reference.search import shortest_game, tree_of
+from tests.resgym.trees.tree_check import check_tree
+
+HOSTS = ("zeillinger", "zeillinger_lex", "weak_spivakovsky", "spivakovsky")
+AGENTS = ("choose_first", "choose_last", "greedy_points")
+STARTS = (
+    *(list(singularity(name)) for name in ("A2", "A3", "D4", "E6")),
+    *(list(random_family("random(points=4,max=3,dim=3)", seed)) for seed in range(4)),
+    *(list(random_family("random(points=4,max=2,dim=4)", seed)) for seed in range(2)),
+)
+ZEILLINGER_SIX = [
+    *[(0, 1, 0, 1), (0, 2, 0, 0), (1, 0, 0, 1)],
+    *[(1, 0, 1, 0), (1, 1, 0, 0), (2, 0, 0, 0)],
+]
+
+
+def sorted_descending(points):
+    return sorted(points, reverse=True)
+
+
+def test_zeillinger_as_published():
+    first = resolution_tree([(0, 0, 4), (5, 0, 1), (1, 5, 1), (0, 25, 0)], "zeillinger")
+    assert first.root.axes == (0, 2)
+    longest = solve(ZEILLINGER_SIX, host="zeillinger")
+    assert longest.proved
+    assert longest.value == 6
+    assert longest.tree.depth == 6
+    assert longest.tree.num_nodes == 7
+    check_tree(longest.tree, ZEILLINGER_SIX, one_game=True)
+    assert resolution_tree(ZEILLINGER_SIX, "zeillinger").depth == 6
+    # Of equally good pairs he takes the first of the list: the environments, which sort, see this.
+    assert solve(sorted_descending(ZEILLINGER_SIX), host="zeillinger").value == 4
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("host", HOSTS)
+def test_longest_game_against_a_host(host, start):
+    # Typed in the order of states, so that the reference host sees the same lists; it is asked
+    # about sorted positions afterwards, which only Zeillinger's host can tell from typed ones.
+    start = sorted_descending(start)
+    longest, size = solve(start, host=host), solve(start, "nodes", host=host)
+    assert longest.proved
+    assert size.proved
+    if host != "zeillinger":
+        expected = tree_of(rule.canonical(start), players.HOSTS[host])
+        assert (longest.value, size.value) == expected
+    tree = resolution_tree(start, host)
+    assert (longest.value, size.value) == (tree.depth, tree.num_nodes)
+    assert size.tree.to_dict()["charts"] == tree.to_dict()["charts"]
+    assert longest.tree.depth == longest.value
+    assert longest.tree.num_leaves == 1
+    check_tree(longest.tree, start, one_game=True)
+    check_tree(size.tree, start)
+    # No host is better than the optimum.
+    assert solve(start).value <= longest.value
+    assert solve(start, "nodes").value <= size.value
+
+
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("agent", AGENTS)
+def test_shortest_game_against_an_agent(agent, start):
+    solution = solve(start, agent=agent)
+    assert solution.proved
+    assert solution.value == shortest_game(rule.canonical(start), players.AGENTS[agent])
+    assert solution.value <= solve(start).value
+    assert solution.tree.depth == solution.value
+    check_tree(solution.tree, start, one_game=True)
+    assert solve(start, "nodes", agent=agent).value == solution.value + 1
+
+
+def test_the_game_shown_is_the_agents():
+    agent = make_agent("greedy_points")
+    tree = solve("E6", agent="greedy_points").tree
+    for chart in tree:
+        for child in chart.children:
+            state = state_from_points([list(chart.points)], GameSpec(3))
+            coords = torch.tensor([[axis in chart.axes for axis in range(3)]])
+            answer = agent.act(state, coords, RowRandom(torch.zeros(1, dtype=torch.int64)))
+            assert tree[child].axis == int(answer)
+
+
+def test_endless_play_is_proved():
+    for name in ("D4", "E8"):
+        for objective in ("depth", "nodes"):
+            solution = solve(name, objective, host="all_coord")
+            assert solution.proved
+            assert solution.value == math.inf
+            assert solution.tree is None
+            assert solution.to_dict()["value"] == "infinite"
+
+
+def test_an_unknown_host_is_followed_on_exact_positions():
+    sets = action_axes(3)
+
+    def all_axes(state, coords, rng):
+        return torch.full_like(state.count, len(sets) - 1)
+
+    assert solve("A3", host=all_axes).value == solve("A3", host="all_coord").value
+    # Its positions grow for ever, so nothing shows that play is endless.
+    stopped = solve("D4", host=all_axes, max_depth=7)
+    assert not stopped.proved
+    assert stopped.lower_bound == 8
+    assert stopped.stopped_by == "max_depth"
+    assert resolution_tree("D4", all_axes, max_depth=8).depth == 8
+
+
+def test_stopped_responses_say_what_is_proved():
+    for limit in range(13):
+        # Positions that recur on several branches are explored at the first, so more may be known.
+        stopped = solve("E8", host="zeillinger", max_depth=limit)
+        assert limit + 1 <= stopped.lower_bound <= 13
+        assert stopped.value == (13 if stopped.proved else None)
+        nodes = solve("E8", "nodes", host="zeillinger", max_depth=limit)
+        assert 2 * limit + 3 <= nodes.lower_bound <= 91
+        assert nodes.value == (91 if nodes.proved else None)
+    assert not solve("E8", host="zeillinger", max_depth=6).proved
+    assert solve("E8", host="zeillinger", max_depth=13).value == 13
+    value = solve("E8", agent="greedy_points").value
+    stopped = solve("E8", agent="greedy_points", max_depth=value - 1)
+    assert (stopped.proved, stopped.lower_bound) == (False, value)
+    early = solve("E8", agent="greedy_points", time_limit=0.0)
+    assert (early.proved, early.stopped_by) == (False, "time_limit")
+    assert early.lower_bound <= value
+
+
+def test_players_are_taken_as_objects():
+    assert solve("E8", host=make_host("zeillinger")).value == 13
+    assert solve("E8", host=make_host("optimal")).value == solve("E8").value
+    assert solve("E8", agent=make_agent("choose_first")).value == 1
+
+
+def test_players_that_draw_are_refused():
+    for name in ("random", "random_pair"):
+        with pytest.raises(ValueError, match=f"host must be deterministic, got '{name}'"):
+            solve("E8", host=name)
+    with pytest.raises(ValueError, match="agent must be deterministic"):
+        solve("E8", agent="random")

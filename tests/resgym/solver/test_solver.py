@@ -1,0 +1,299 @@
+"""The solver against exhaustive search, and what it says when it is stopped."""
+
+from __future__ import annotations
+
+import pickle
+import random
+import time
+
+import pytest
+
+from resgym.game.plain import canonical, canonical_order, prune
+from resgym.polynomials.singularities import random_family, singularity, singularity_names
+from resgym.solver import proof as proof_module
+from resgym.solver.search_table import NO_TREE, PythonSearch
+from resgym.solver.solve import Progress, solve
+from tests.reference import rule
+from tests.reference.search import least_depth, least_nodes
+from tests.resgym.trees.tree_check import check_tree
+
+# Depth of all and nodes of most are found again by exhaustive search below.
+DEPTHS = [1, 3, 2, 4, 3, 5, 4, 6, 4, 5, 5, 6, 6, 6, 6, 7]
+NODES = [4, 11, 7, 14, 10, 17, 13, 20, 19, 25, 33, 39, 47, 21, 47, 54]
+QUICK_NODES = ("A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8", "D4", "D5", "E6")
+
+
+def small_positions(number: int, seed: int) -> list[list[tuple[int, ...]]]:
+    draw = random.Random(seed)
+    positions = []
+    for _ in range(number):
+        dimension, points = draw.choice([(2, 4), (3, 3), (3, 4), (4, 3)])
+        top = 4 if dimension == 2 else 2
+        positions.append(
+            [tuple(draw.randint(0, top) for _ in range(dimension)) for _ in range(points)]
+        )
+    return positions
+
+
+@pytest.mark.parametrize(("name", "depth"), list(zip(singularity_names(), DEPTHS, strict=True)))
+def test_least_depth_of_the_singularities(name, depth):
+    solution = solve(name)
+    assert solution.proved
+    assert solution.value == solution.lower_bound == solution.upper_bound == depth
+    assert depth == least_depth(rule.canonical(list(singularity(name))))
+    assert solution.tree.depth == depth
+    check_tree(solution.tree, list(singularity(name)))
+
+
+@pytest.mark.parametrize(("name", "nodes"), list(zip(singularity_names(), NODES, strict=True)))
+def test_fewest_nodes_of_the_singularities(name, nodes):
+    solution = solve(name, objective="nodes")
+    assert solution.proved
+    assert solution.value == nodes
+    if name in QUICK_NODES:
+        assert nodes == least_nodes(rule.canonical(list(singularity(name))))
+    assert solution.tree.num_nodes == nodes
+    assert solution.tree.complete
+    check_tree(solution.tree, list(singularity(name)))
+
+
+def test_all_singularities_take_well_under_a_minute():
+    started = time.perf_counter()
+    for name in singularity_names():
+        for objective in ("depth", "nodes"):
+            assert solve(name, objective).proved
+    assert time.perf_counter() - started < 30
+
+
+@pytest.mark.parametrize("points", small_positions(40, seed=1))
+def test_small_positions_against_exhaustive_search(points):
+    depth, nodes = solve(points), solve(points, "nodes")
+    # Beyond these limits the exhaustive search takes seconds.
+    if depth.value <= (5 if len(points[0]) < 4 else 4):
+        assert depth.value == least_depth(rule.canonical(points))
+    if nodes.value <= 17:
+        assert nodes.value == least_nodes(rule.canonical(points))
+    check_tree(depth.tree, points)
+    check_tree(nodes.tree, points)
+    assert depth.tree.depth == depth.value
+    assert nodes.tree.num_nodes == nodes.value
+    assert nodes.value <= depth.tree.num_nodes
+    assert depth.value <= nodes.tree.depth
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_five_points(seed):
+    points = random_family("random(points=5, max=5, dim=3)", seed)
+    for objective in ("depth", "nodes"):
+        solution = solve(points, objective)
+        assert solution.proved
+        reached = solution.tree.depth if objective == "depth" else solution.tree.num_nodes
+        assert reached == solution.value
+        check_tree(solution.tree, list(points))
+
+
+@pytest.mark.parametrize("objective", ["depth", "nodes"])
+def test_shifts_factors_and_orders_change_nothing(objective):
+    draw = random.Random(5)
+    points = [(0, 3, 1), (2, 0, 2), (4, 1, 0), (1, 1, 3)]
+    value = solve(points, objective).value
+    for _ in range(5):
+        shift = [draw.randint(0, 9) for _ in range(3)]
+        factor = draw.randint(1, 9)
+        axes = draw.sample(range(3), 3)
+        changed = [tuple(factor * (point[j] + shift[j]) for j in axes) for point in points]
+        draw.shuffle(changed)
+        solution = solve(changed, objective)
+        assert solution.value == value
+        check_tree(solution.tree, changed)
+
+
+@pytest.mark.parametrize("dimension", [2, 3, 4, 6])
+def test_canonical_form_is_one_for_all_equal_positions(dimension):
+    draw = random.Random(dimension)
+    for _ in range(60):
+        points = prune([tuple(draw.randint(0, 2) for _ in range(dimension)) for _ in range(4)])
+        axes = draw.sample(range(dimension), dimension)
+        shift = [draw.randint(0, 3) for _ in axes]
+        changed = prune([tuple(2 * point[j] + shift[j] for j in axes) for point in points])
+        form, order = canonical_order(points)
+        assert canonical(changed) == form
+        assert sorted(order) == list(range(dimension))
+        # A second pass changes nothing.
+        assert canonical(list(form)) == form
+
+
+def test_stopped_by_depth_it_says_what_is_proved():
+    for limit in range(7):
+        stopped = solve("E8", max_depth=limit)
+        assert not stopped.proved
+        assert stopped.value is None
+        assert stopped.lower_bound == limit + 1
+        assert stopped.stopped_by == "max_depth"
+        assert stopped.upper_bound >= 7
+        assert stopped.tree.depth == stopped.upper_bound
+    assert solve("E8", max_depth=7).value == 7
+
+
+@pytest.mark.parametrize("name", ["A2", "D4", "D5", "E6", "A8", "x+y^5"])
+def test_nodes_within_a_depth_never_claim_too_much(name):
+    best = solve(name, "nodes").value
+    last = 0
+    for limit in range(12):
+        solution = solve(name, "nodes", max_depth=limit)
+        assert last <= solution.lower_bound <= best
+        last = solution.lower_bound
+        if solution.proved:
+            assert solution.value == best
+        else:
+            assert solution.value is None
+            assert solution.stopped_by == "max_depth"
+        if solution.upper_bound is not None:
+            assert solution.upper_bound >= best
+            assert solution.tree.num_nodes == solution.upper_bound
+    assert solution.proved
+
+
+def test_stopped_by_time_it_says_what_is_proved():
+    hard = random_family("random(points=20, max=50, dim=4)", seed=3)
+    for objective in ("depth", "nodes"):
+        started = time.perf_counter()
+        solution = solve(hard, objective, time_limit=0.3)
+        assert time.perf_counter() - started < 10
+        assert not solution.proved
+        assert solution.value is None
+        assert solution.stopped_by == "time_limit"
+        assert solution.lower_bound >= 3
+        assert str(solution.lower_bound) in str(solution)
+
+
+def test_stopped_by_the_size_of_the_table():
+    solution = solve(random_family("random(points=20, max=50, dim=4)"), max_positions=500)
+    assert solution.stopped_by == "max_positions"
+    assert not solution.proved
+
+
+def test_finished_positions_need_no_move():
+    assert solve([(0, 0, 0)]).value == 0
+    assert solve([(1, 1), (2, 2)]).value == 0
+    assert solve([(1, 1), (2, 2)], "nodes").value == 1
+
+
+def test_progress_reports_rising_bounds():
+    seen: list[Progress] = []
+    solution = solve("E8", progress=seen.append)
+    assert [now.lower_bound for now in seen] == sorted(now.lower_bound for now in seen)
+    assert seen[-1].lower_bound == solution.value
+    assert seen[-1].positions_searched == solution.positions_searched
+
+
+@pytest.mark.parametrize("limit", [4, 6, 7])
+def test_progress_within_a_depth_never_claims_more_than_all_trees_need(limit):
+    # Deeper trees can have fewer nodes than those within the limit, whose bound is larger.
+    seen: list[Progress] = []
+    optimum = solve("D5", "nodes").value
+    solve("D5", "nodes", max_depth=limit, progress=seen.append)
+    assert seen
+    assert max(now.lower_bound for now in seen) <= optimum
+    searched = [now.positions_searched for now in seen]
+    assert searched == sorted(searched)
+
+
+def test_progress_on_request_is_printed(capsys):
+    solve("E8", progress=True)
+    assert "at least" in capsys.readouterr().err
+
+
+def both_engines(points, objective, cut_cost, remaining):
+    compiled = pytest.importorskip("resgym.solver.compiled_search")
+    root = canonical(prune(list(points)))
+    results = []
+    for search in (
+        PythonSearch(objective, cut_cost),
+        compiled.CompiledSearch(objective, cut_cost, len(points[0])),
+    ):
+        settled = False
+        while not settled and search.expanded < 1000:
+            settled = search.advance(search.add(root, remaining), 37)
+        results.append((settled, search.bound(root, remaining), search.expanded, search.size))
+    return results
+
+
+@pytest.mark.parametrize("objective", ["depth", "nodes"])
+def test_the_compiled_search_takes_the_same_steps(objective):
+    cases = [*small_positions(12, seed=2), list(singularity("E8"))]
+    # Many equal axes, so that their orders are tried, up to and beyond the limit.
+    cases += [[tuple(2 if j == k else 0 for j in range(d)) for k in range(d)] for d in (5, 6, 7)]
+    cases += [[(0, 3, 1, 1), (2, 0, 1, 2), (1, 1, 0, 3), (3, 1, 2, 0)]]
+    for points in cases:
+        one, other = both_engines(points, objective, NO_TREE, -1)
+        assert one == other
+    for cut_cost in (3, NO_TREE):
+        one, other = both_engines(singularity("D5"), objective, cut_cost, 4)
+        assert one == other
+
+
+@pytest.mark.parametrize("objective", ["depth", "nodes"])
+def test_results_are_the_same_without_numba(monkeypatch, objective):
+    points = random_family("random(points=5, max=5, dim=3)", seed=11)
+    monkeypatch.setattr(proof_module, "_switch_after", lambda *_: 1)
+    with_it = solve(points, objective)
+    monkeypatch.setattr(proof_module, "_compiled", lambda *_: None)
+    without = solve(points, objective)
+    assert with_it.value == without.value
+    assert with_it.positions_searched == without.positions_searched
+    assert with_it.tree.to_json() == without.tree.to_json()
+
+
+def test_huge_exponents_leave_the_compiled_search(monkeypatch):
+    pytest.importorskip("numba")
+    monkeypatch.setattr(proof_module, "_switch_after", lambda *_: 1)
+    # Coprime, so that dividing does not help.
+    points = [(2**59, 0, 1), (0, 2**59 - 1, 2), (1, 3, 0)]
+    solution = solve(points, max_depth=4)
+    monkeypatch.setattr(proof_module, "_compiled", lambda *_: None)
+    exact = solve(points, max_depth=4)
+    assert (solution.value, solution.lower_bound) == (exact.value, exact.lower_bound)
+
+
+def test_ten_variables():
+    corner = [tuple(2 if j == k else 0 for j in range(10)) for k in range(10)]
+    assert solve(corner, max_depth=1).value == 1
+    assert solve(corner, "nodes", time_limit=0.0).lower_bound >= 3
+
+
+def test_solutions_can_be_kept():
+    solution = solve("D4")
+    again = pickle.loads(pickle.dumps(solution))
+    assert again.value == solution.value
+    assert again.tree.to_json() == solution.tree.to_json()
+    assert solution.to_dict()["proved"] is True
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"objective": "width"}, "objective must be 'depth' or 'nodes', got 'width'"),
+        ({"max_depth": -1}, "max_depth must be at least 0, got -1"),
+        ({"time_limit": -1}, "time_limit must be at least 0, got -1"),
+        ({"time_limit": float("nan")}, "time_limit must be at least 0"),
+        ({"max_positions": 0}, "max_positions must be at least 1, got 0"),
+        ({"agent": "choose_first", "host": "zeillinger"}, "must not both be given"),
+    ],
+)
+def test_bad_values_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        solve("E8", **arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"max_depth": 2.5}, "max_depth must be an integer"),
+        ({"time_limit": "1"}, "time_limit must be seconds"),
+        ({"progress": 3}, "progress must be True, False or a function"),
+    ],
+)
+def test_bad_types_are_named(arguments, message):
+    with pytest.raises(TypeError, match=message):
+        solve("E8", **arguments)

@@ -1,0 +1,248 @@
+"""Resolution trees of all hosts, checked move by move."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+
+import pytest
+import torch
+
+from resgym import make_host
+from resgym.players import host_names
+from resgym.polynomials.singularities import random_family, singularity, singularity_names
+from resgym.trees.data import ResolutionTree
+from resgym.trees.growth import resolution_tree
+from tests.reference import players
+from tests.resgym.trees.tree_check import check_tree
+
+STARTS = {
+    "E6": list(singularity("E6")),
+    "plane": list(random_family("random(points=6,max=20,dim=2)")),
+    "random": list(random_family("random(points=8,max=6,dim=3)", seed=2)),
+    "five": list(random_family("random(points=5,max=3,dim=5)", seed=1)),
+}
+
+
+@pytest.mark.parametrize("polytope", ["dominance", "newton"])
+@pytest.mark.parametrize("reposition", [False, True])
+@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
+@pytest.mark.parametrize("host", [*host_names()])
+def test_every_move_of_every_host(host, start, reposition, polytope):
+    tree = resolution_tree(
+        start, host, max_depth=4, max_nodes=300, reposition=reposition, polytope=polytope
+    )
+    check_tree(tree, start, reposition=reposition, polytope=polytope)
+    assert tree.num_nodes <= 300 + len(start[0])
+    assert all(chart.ending == "depth" for chart in tree if chart.depth == 4 and chart.is_cut)
+
+
+@pytest.mark.parametrize("host", ["zeillinger_lex", "weak_spivakovsky", "spivakovsky"])
+@pytest.mark.parametrize("start", STARTS.values(), ids=STARTS)
+def test_the_hosts_sets_are_the_reference_hosts(host, start):
+    tree = resolution_tree(start, host, max_depth=5)
+    for chart in tree:
+        if chart.axes is not None:
+            expected = players.HOSTS[host](sorted(chart.points, reverse=True))
+            assert chart.axes == expected
+
+
+def test_zeillinger_reads_the_points_in_the_order_typed():
+    for start in STARTS.values():
+        tree = resolution_tree(start, "zeillinger", max_depth=6)
+        for chart in tree:
+            if chart.axes is not None:
+                assert chart.axes == players.zeillinger(list(chart.points))
+
+
+def test_points_keep_the_order_typed():
+    tree = resolution_tree([(0, 0, 5), (2, 0, 0), (3, 0, 0), (0, 3, 0)], max_depth=2)
+    assert tree.root.points == ((0, 0, 5), (2, 0, 0), (0, 3, 0))
+
+
+@pytest.mark.parametrize("name", singularity_names())
+def test_totals_of_zeillingers_trees(name):
+    tree = resolution_tree(name)
+    assert tree.complete
+    # Every set of Zeillinger has two axes.
+    assert tree.num_nodes == 2 * tree.num_leaves - 1
+    check_tree(tree, list(singularity(name)))
+
+
+def test_the_polytope_changes_neither_depth_nor_size():
+    """For hosts that only look at the vertices or at the least values."""
+    for start in STARTS.values():
+        trees = [
+            resolution_tree(start, "all_coord", max_depth=4, polytope=polytope)
+            for polytope in ("dominance", "newton")
+        ]
+        assert trees[0].depth == trees[1].depth
+        assert trees[0].num_nodes == trees[1].num_nodes
+        assert trees[0].num_cut == trees[1].num_cut
+
+
+def test_limits_mark_what_they_cut():
+    whole = resolution_tree("E8")
+    for limit in range(14):
+        tree = resolution_tree("E8", max_depth=limit)
+        assert tree.depth == min(limit, whole.depth)
+        assert tree.num_nodes == sum(chart.depth <= limit for chart in whole)
+        open_charts = [c for c in whole if c.depth == limit and c.children]
+        assert tree.num_cut == len(open_charts)
+        assert tree.complete == (limit >= 13)
+        check_tree(tree, list(singularity("E8")))
+    for limit in (1, 2, 10, 60):
+        tree = resolution_tree("E8", max_nodes=limit)
+        assert limit <= tree.num_nodes <= limit + 2
+        assert {c.ending for c in tree if c.is_cut} == {"size"}
+        check_tree(tree, list(singularity("E8")))
+    assert resolution_tree("E8", max_nodes=91).complete
+
+
+def test_exponents_past_the_bound_cut_the_branch():
+    start = [(2**59, 2**59 - 1), (2**59 - 2, 2**59)]
+    tree = resolution_tree(start, "all_coord")
+    assert tree.root.ending == "overflow"
+    assert not tree.complete
+    assert resolution_tree(start, "all_coord", max_depth=0).root.ending == "depth"
+
+
+def test_smooth_stop_ends_at_a_monomial_of_degree_one():
+    for host in ("zeillinger", "all_coord", "weak_spivakovsky"):
+        for reposition in (False, True):
+            tree = resolution_tree("D5", host, smooth_stop=True, reposition=reposition, max_depth=6)
+            for chart in tree:
+                smooth = any(sum(point) == 1 for point in chart.points)
+                assert (chart.ending == "smooth") == (smooth and len(chart.points) > 1)
+            check_tree(tree, list(singularity("D5")), reposition=reposition)
+    assert resolution_tree("x+y^2").root.ending is None
+    assert resolution_tree("x+y^2", smooth_stop=True).root.ending == "smooth"
+    strict = resolution_tree("D4", smooth_stop=True, reposition=True)
+    assert strict.num_nodes < resolution_tree("D4").num_nodes
+
+
+def test_one_game_with_an_agent():
+    tree = resolution_tree("E8", "zeillinger", agent="choose_last")
+    check_tree(tree, list(singularity("E8")), one_game=True)
+    for chart in tree:
+        for child in chart.children:
+            assert tree[child].axis == max(chart.axes)
+
+
+def test_hosts_that_draw_repeat_with_the_seed():
+    one, two, other = (
+        resolution_tree("E6", "random", max_depth=5, seed=seed).to_json() for seed in (1, 1, 2)
+    )
+    assert one == two
+    assert one != other
+
+
+def test_hosts_as_objects_and_functions():
+    by_name = resolution_tree("E6", "all_coord", max_depth=3)
+    by_object = resolution_tree("E6", make_host("all_coord"), max_depth=3)
+
+    def all_axes(state, coords, rng):
+        assert coords is None
+        assert state.points.shape[1:] == (7, 3)
+        return torch.full_like(state.count, 3)
+
+    by_function = resolution_tree("E6", all_axes, max_depth=3, max_num_points=7)
+    assert by_name.to_dict()["charts"] == by_object.to_dict()["charts"]
+    assert by_name.to_dict()["charts"] == by_function.to_dict()["charts"]
+    assert "all_axes" in by_function.title
+
+
+def test_the_rows_that_a_player_wants():
+    class Host:
+        role = "host"
+        max_num_points = 11
+
+        def act(self, state, coords, rng):
+            assert state.points.shape[1] == 11
+            return torch.zeros_like(state.count)
+
+    assert resolution_tree("A1", Host(), max_depth=2).num_nodes > 1
+    with pytest.raises(ValueError, match="max_num_points is 2"):
+        resolution_tree("A1", "all_coord", max_num_points=2)
+
+
+def test_reading_charts():
+    tree = resolution_tree("A1")
+    assert tree[1] is tree.root
+    for number in (0, tree.num_nodes + 1):
+        with pytest.raises(IndexError, match="chart must be between 1 and"):
+            tree[number]
+    assert repr(tree).startswith("ResolutionTree(depth=")
+    assert "branches cut" in repr(resolution_tree("E8", max_depth=1))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"max_depth": -1}, "max_depth must be at least 0, got -1"),
+        ({"max_nodes": 0}, "max_nodes must be at least 1, got 0"),
+        ({"host": "nobody"}, "'nobody'"),
+        ({"polytope": "cube"}, "polytope must be one of"),
+        ({"seed": -1}, "seed must be between 0"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        resolution_tree("E8", **arguments)
+
+
+def test_json_tells_everything():
+    tree = resolution_tree("D4", max_depth=3)
+    data = json.loads(tree.to_json())
+    assert data == json.loads(tree.to_json(indent=1))
+    assert data["num_nodes"] == len(data["charts"]) == tree.num_nodes
+    assert data["variables"] == ["x", "y", "z"]
+    first = data["charts"][0]
+    assert first["monomials"] == ["x^2", "y^2*z", "z^3"]
+    assert (first["parent"], first["axis"], first["axes"]) == (None, None, [0, 1])
+    for chart in data["charts"]:
+        for child in chart["children"]:
+            assert data["charts"][child - 1]["parent"] == chart["chart"]
+    assert {chart["ending"] for chart in data["charts"]} == {None, "resolved", "depth"}
+
+
+def test_outline():
+    text = resolution_tree("A1", "all_coord").to_text()
+    assert text.splitlines() == [
+        "host all_coord: x² + y² + z²",
+        "1 move deep, 4 charts, 3 leaves",
+        "",
+        "[1] x² + y² + z²   blow up {x, y, z}",
+        "├─ x: [2] x²",
+        "├─ y: [3] y²",
+        "└─ z: [4] z²",
+    ]
+    folded = resolution_tree("E8").to_text(max_charts=10)
+    shown = re.findall(r"\[(\d+)\]", folded)
+    assert len(shown) <= 10
+    below = sum(map(int, re.findall(r"\(\+ (\d+) charts folded\)", folded)))
+    assert len(shown) + below == 91
+    assert "cut: depth limit" in resolution_tree("E8", max_depth=2).to_text()
+    assert "cut: size limit" in resolution_tree("E8", max_nodes=5).to_text()
+
+
+def test_graphviz_source(tmp_path):
+    tree = resolution_tree("E8", max_depth=4)
+    source = tree.to_dot()
+    assert source.count(" -> ") == tree.num_nodes - 1
+    assert source.count("dashed") == tree.num_cut
+    assert 'label="{x,y} → x"' in source
+    if shutil.which("dot"):
+        done = subprocess.run(["dot", "-Tsvg"], input=source.encode(), capture_output=True)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.count(b'class="node"') == tree.num_nodes
+
+
+def test_quotes_in_titles_do_no_harm():
+    root = resolution_tree("A1")
+    tree = ResolutionTree(root.charts, root.variables, 'a "title" with \\ and <b>')
+    assert '"a \\"title\\" with \\\\ and <b>' in tree.to_dot()
+    assert "&lt;b&gt;" in tree.to_svg()
+    assert "<b>" not in tree.to_html()

@@ -1,0 +1,54 @@
+"""Checks a tree move by move against the plain-Python rule."""
+
+from __future__ import annotations
+
+from resgym.trees.data import ResolutionTree
+from tests.reference.rule import canonical, move
+
+
+def check_tree(
+    tree: ResolutionTree,
+    start: list[tuple[int, ...]],
+    *,
+    polytope: str = "dominance",
+    reposition: bool = False,
+    one_game: bool = False,
+) -> None:
+    """Numbers, depths, moves, ends and totals of a tree are right."""
+
+    def position(number: int) -> list[tuple[int, ...]]:
+        return sorted(tree[number].points, reverse=True)
+
+    assert position(1) == canonical(start, polytope, reposition)
+    assert tree.root.parent is None
+    assert tree.root.axis is None
+    met = [1]
+    for number, chart in enumerate(tree, start=1):
+        assert chart.number == number
+        met.extend(chart.children)
+        if len(chart.points) == 1:
+            assert chart.ending == "resolved"
+        if chart.ending is not None:
+            assert not chart.children
+            assert chart.axes is None
+            continue
+        assert chart.axes is not None
+        assert len(chart.axes) >= 2
+        followed = [tree[child].axis for child in chart.children]
+        if one_game:
+            assert len(followed) == 1
+            assert set(followed) <= set(chart.axes)
+        else:
+            assert followed == list(chart.axes)
+        for child in chart.children:
+            after = tree[child]
+            assert after.parent == number
+            assert after.depth == chart.depth + 1
+            assert position(child) == move(
+                position(number), chart.axes, after.axis, polytope, reposition
+            )
+    assert met == list(range(1, tree.num_nodes + 1))
+    assert tree.depth == max(chart.depth for chart in tree)
+    assert tree.num_nodes == len(list(tree))
+    assert tree.num_leaves == sum(not chart.children for chart in tree)
+    assert tree.complete == (tree.num_cut == 0)

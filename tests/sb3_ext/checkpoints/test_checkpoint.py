@@ -1,0 +1,477 @@
+"""Checkpoint directories: exact, complete or absent, and every kind of damage noticed."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import pickle
+import random
+import subprocess
+import sys
+import textwrap
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from sb3_ext.checkpoints.checkpoint import (
+    SCHEMA,
+    CheckpointError,
+    CheckpointWarning,
+    checkpoint_name,
+    latest_checkpoint,
+    list_checkpoints,
+    load_checkpoint,
+    prune_checkpoints,
+    save_checkpoint,
+    verify_checkpoint,
+)
+from sb3_ext.checkpoints.durable_files import file_digest
+from sb3_ext.checkpoints.format import _manifest_text
+
+PLAIN = {
+    "count": 3,
+    "big": 2**70,
+    "rate": 0.1 + 0.2,
+    "tiny": 5e-324,
+    "none": None,
+    "flag": True,
+    "text": "ü \n \"'",
+    "list": [1, [2.5, {"deep": "x"}], []],
+    "infinite": [math.inf, -math.inf],
+    "time/fps ~1": 3,
+}
+
+
+def make_state(fill: float = 0.0) -> dict[str, Any]:
+    base = torch.arange(12.0).reshape(3, 4) + fill
+    return {
+        "policy": {
+            "weights": {"a.weight": base, "a.bias": torch.tensor([1, 2], dtype=torch.int8)},
+            "view": base[:, 1],
+            "scalar": torch.tensor(2.5, dtype=torch.float64),
+            "empty": torch.empty(0, 3),
+        },
+        "random": torch.Generator().manual_seed(1).get_state(),
+        "a.b": {"x/y": torch.tensor([1]), "x": {"y": torch.tensor([2])}, "x~1y": torch.tensor([3])},
+        "rows": [torch.tensor([True, False]), 7, torch.tensor([2**62])],
+        "plain": PLAIN,
+    }
+
+
+def equal(first: Any, second: Any) -> bool:
+    """Whether two states are equal bit for bit, types included."""
+    if type(first) is not type(second):
+        return False
+    if isinstance(first, torch.Tensor):
+        return first.dtype == second.dtype and torch.equal(first, second)
+    if isinstance(first, dict):
+        return list(first) == list(second) and all(equal(first[k], second[k]) for k in first)
+    if isinstance(first, list):
+        return len(first) == len(second) and all(map(equal, first, second))
+    return bool(first == second)
+
+
+def rewrite_manifest(path: Path, **entries: Any) -> None:
+    """The manifest that a hostile or newer writer would make for the files as they are."""
+    files = {
+        file.name: {"bytes": file.stat().st_size, "sha256": file_digest(file)}
+        for file in path.iterdir()
+        if file.name != "manifest.json"
+    }
+    text = _manifest_text(files)
+    if entries:
+        text = json.dumps({**json.loads(text), **entries}, indent=1, sort_keys=True) + "\n"
+    (path / "manifest.json").write_text(text)
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    return save_checkpoint(tmp_path / checkpoint_name(100), make_state())
+
+
+def test_state_comes_back_exactly(saved: Path) -> None:
+    assert equal(load_checkpoint(saved), make_state())
+    assert equal(load_checkpoint(saved.parent), make_state())
+    nan = save_checkpoint(saved.with_name("nan"), {"x": math.nan}, latest=False)
+    assert math.isnan(load_checkpoint(nan)["x"])
+
+
+def test_equal_states_make_equal_files(saved: Path, tmp_path: Path) -> None:
+    other = save_checkpoint(tmp_path / "other" / "x", make_state())
+    for file in saved.iterdir():
+        assert file.read_bytes() == (other / file.name).read_bytes()
+
+
+def test_loaded_tensors_are_independent_of_the_file(saved: Path) -> None:
+    state = load_checkpoint(saved)
+    state["policy"]["weights"]["a.weight"] += 1
+    verify_checkpoint(saved)
+    assert equal(load_checkpoint(saved), make_state())
+
+
+def test_tensor_files_of_every_length_are_read(tmp_path: Path) -> None:
+    """The length of their header is their first byte, and some are those of a pickle."""
+    first_bytes = set()
+    for length in range(20, 100, 4):
+        state = {"x": {"n" * length: torch.arange(length)}}
+        path = save_checkpoint(tmp_path / "x", state)
+        first_bytes.add((path / "x.safetensors").read_bytes()[0])
+        assert equal(load_checkpoint(path), state)
+    assert 0x80 in first_bytes
+
+
+def test_parts_are_read_alone(saved: Path) -> None:
+    (saved / "rows.safetensors").write_bytes(b"broken")
+    assert list(load_checkpoint(saved, ["policy", "plain"])) == ["policy", "plain"]
+    with pytest.raises(CheckpointError, match=r"rows\.safetensors"):
+        load_checkpoint(saved)
+    with pytest.raises(
+        CheckpointError, match=r"parts: no 'agent\.policy', it has \['a\.b', 'plain'"
+    ):
+        load_checkpoint(saved, ["agent.policy"])
+
+
+@pytest.mark.parametrize(
+    ("state", "error", "message"),
+    [
+        ({"a": {"b": [1, object()]}}, TypeError, "a/b/1: .* got object"),
+        ({"a": np.float64(1.0)}, TypeError, "a: .* got float64"),
+        ({"a": {1: 2}}, TypeError, "a: keys must be strings, got 1"),
+        ({"a": {"$x": 2}}, ValueError, "a: keys must not begin"),
+        ({"a/b": 1}, ValueError, "'a/b' cannot be the name of a part"),
+        ({"../a": 1}, ValueError, "cannot be the name of a part"),
+    ],
+)
+def test_what_cannot_be_stored_is_refused_before_writing(
+    state: Any, error: type[Exception], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(error, match=message):
+        save_checkpoint(tmp_path / "run" / "x", state)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["x.tmp", "x.old", "..", "a b"])
+def test_names_of_directories(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="cannot be the name of a checkpoint"):
+        save_checkpoint(tmp_path / name, {})
+
+
+# ------------------------------------------------------------------------------------- damage
+
+
+def test_every_flipped_bit_is_noticed(saved: Path) -> None:
+    """Each byte of the small files, a sample of the larger ones; no other kind of error."""
+    random_bits = random.Random(0)
+    for file in sorted(saved.iterdir()):
+        content = file.read_bytes()
+        for position in range(0, len(content), max(1, len(content) // 80)):
+            damaged = bytearray(content)
+            damaged[position] ^= 1 << random_bits.randrange(8)
+            file.write_bytes(damaged)
+            with pytest.raises(CheckpointError) as caught:
+                load_checkpoint(saved)
+            assert file.name in str(caught.value)
+            assert "\n" not in str(caught.value)
+        file.write_bytes(content)
+    verify_checkpoint(saved)
+
+
+def test_every_truncation_is_noticed(saved: Path) -> None:
+    for file in sorted(saved.iterdir()):
+        content = file.read_bytes()
+        for size in {0, 1, len(content) // 2, len(content) - 1}:
+            file.write_bytes(content[:size])
+            with pytest.raises(CheckpointError, match=file.name):
+                load_checkpoint(saved)
+        file.unlink()
+        with pytest.raises(CheckpointError, match="missing"):
+            load_checkpoint(saved)
+        file.write_bytes(content)
+
+
+def test_newer_schema(saved: Path) -> None:
+    rewrite_manifest(saved, schema=SCHEMA + 1)
+    with pytest.raises(CheckpointError, match=r"manifest\.json: schema: got 2, this version reads"):
+        load_checkpoint(saved)
+    rewrite_manifest(saved, schema=True)
+    with pytest.raises(CheckpointError, match="schema: got True"):
+        load_checkpoint(saved)
+
+
+class Bomb:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os._exit, (3,)
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_a_pickle_is_refused_unopened(saved: Path, zipped: bool) -> None:
+    target = saved / "policy.safetensors"
+    if zipped:
+        torch.save(Bomb(), target)
+    else:
+        target.write_bytes(pickle.dumps(Bomb()))
+    rewrite_manifest(saved)
+    with pytest.raises(CheckpointError, match=r"policy\.safetensors: is a pickle, which"):
+        load_checkpoint(saved)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"\xff" * 8 + b"{}", b"garbage garbage garbage", (2**40).to_bytes(8, "little") + b"{"],
+)
+def test_other_contents_in_place_of_tensors(saved: Path, content: bytes) -> None:
+    (saved / "policy.safetensors").write_bytes(content)
+    rewrite_manifest(saved)
+    with pytest.raises(CheckpointError, match=r"policy\.safetensors: is no safetensors file"):
+        load_checkpoint(saved)
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"policy": {"$tensor": "nothing"}}, "policy: there is no tensor 'nothing'"),
+        ({"policy": {"x": {"$float": "1"}}}, "policy/x: .* is no number"),
+        ({"policy": {}}, "policy: nothing refers to the tensor"),
+        ({"../x": 1}, "parts: missing or malformed"),
+        ([], "parts: missing or malformed"),
+    ],
+)
+def test_malformed_plain_halves(saved: Path, parts: Any, message: str) -> None:
+    (saved / "state.json").write_text(json.dumps({"parts": parts}))
+    rewrite_manifest(saved)
+    with pytest.raises(CheckpointError, match=message):
+        load_checkpoint(saved)
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({}, "files: state.json is missing"),
+        ({"../../x.safetensors": {}, "state.json": {}}, "cannot be the name of a file here"),
+        ({"state.json": {"bytes": "1", "sha256": "0"}}, "need bytes and sha256"),
+        ({"state.json": {"bytes": 1, "sha256": "é" * 64}}, "need bytes and sha256"),
+    ],
+)
+def test_malformed_manifests(saved: Path, files: Any, message: str) -> None:
+    (saved / "manifest.json").write_text(json.dumps({"files": files, "schema": SCHEMA}))
+    with pytest.raises(CheckpointError, match=message):
+        load_checkpoint(saved)
+
+
+def test_deeply_nested_json_is_an_error_and_no_crash(saved: Path) -> None:
+    (saved / "state.json").write_text("[" * 200_000)
+    rewrite_manifest(saved)
+    with pytest.raises(CheckpointError, match=r"state\.json: cannot be read"):
+        load_checkpoint(saved)
+    (saved / "manifest.json").write_text("[" * 200_000)
+    with pytest.raises(CheckpointError, match=r"manifest\.json"):
+        load_checkpoint(saved)
+
+
+def test_nothing_is_executed_and_nothing_is_imported_by_name(saved: Path) -> None:
+    """Seen by the interpreter's own audit events, in a process of its own."""
+    script = """
+        import sys
+        from sb3_ext.checkpoints.checkpoint import load_checkpoint
+        import safetensors, safetensors.torch
+        load_checkpoint(sys.argv[1])  # whatever the libraries import on first use
+        seen = []
+        sys.addaudithook(lambda name, values: seen.append(name))
+        load_checkpoint(sys.argv[1])
+        assert "open" in seen
+        bad = {"pickle.find_class", "exec", "compile", "import", "os.system", "subprocess.Popen"}
+        print(sorted(bad & set(seen)))
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script), str(saved)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "[]\n"
+
+
+# ------------------------------------------------------------------------- folders of checkpoints
+
+
+def test_damaged_newest_falls_back_and_says_so(saved: Path) -> None:
+    newer = save_checkpoint(saved.with_name(checkpoint_name(200)), make_state(1.0))
+    assert equal(load_checkpoint(saved.parent), make_state(1.0))
+    (newer / "policy.safetensors").write_bytes(b"")
+    with pytest.warns(
+        CheckpointWarning, match=r"200.policy.safetensors: size.*going back to .*100"
+    ):
+        assert equal(load_checkpoint(saved.parent), make_state())
+    with pytest.warns(CheckpointWarning):
+        assert latest_checkpoint(saved.parent) == saved
+    with pytest.raises(CheckpointError, match="size: got 0"):
+        load_checkpoint(newer)
+    (newer / "manifest.json").unlink()
+    with pytest.warns(CheckpointWarning, match=r"manifest\.json is missing"):
+        load_checkpoint(saved.parent)
+    (saved / "state.json").unlink()
+    with pytest.raises(
+        CheckpointError, match=r"no valid checkpoint in this folder .*; .*state\.json"
+    ):
+        load_checkpoint(saved.parent)
+
+
+def test_folders_without_checkpoints(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "missing"):
+        with pytest.raises(CheckpointError, match="there is no checkpoint here"):
+            load_checkpoint(folder)
+        with pytest.raises(CheckpointError, match="no valid checkpoint"):
+            latest_checkpoint(folder)
+
+
+def test_latest_leads_and_may_be_missing_or_wrong(saved: Path) -> None:
+    run = saved.parent
+    later = save_checkpoint(run / checkpoint_name(300), make_state(), latest=False)
+    other = save_checkpoint(run / "best", make_state(), latest=False)
+    assert (run / "LATEST").read_text() == saved.name + "\n"
+    assert list_checkpoints(run) == [saved, later]
+    for content in ("", "nonsense", "../../etc", other.name):
+        (run / "LATEST").write_text(content)
+        assert list_checkpoints(run) == [later, saved]
+    (run / "LATEST").write_bytes(b"\xff\xfe")
+    assert list_checkpoints(run) == [later, saved]
+    (run / "LATEST").unlink()
+    assert latest_checkpoint(run) == later
+
+
+def test_prune(tmp_path: Path) -> None:
+    paths = [save_checkpoint(tmp_path / checkpoint_name(n), {"n": n}) for n in range(8, 13)]
+    best = save_checkpoint(tmp_path / "best", {}, latest=False)
+    orphan = tmp_path / (checkpoint_name(99) + ".tmp")
+    orphan.mkdir()
+    (orphan / "state.json").write_text("half")
+    prune_checkpoints(tmp_path, 2, keep=[paths[0]])
+    assert sorted(tmp_path.iterdir()) == sorted([best, paths[0], *paths[3:], tmp_path / "LATEST"])
+    with pytest.raises(ValueError, match="keep_last must be at least 1, got 0"):
+        prune_checkpoints(tmp_path, 0)
+
+
+def test_same_name_is_replaced(saved: Path) -> None:
+    (saved / "left over").write_text("x")
+    save_checkpoint(saved, make_state(5.0))
+    assert equal(load_checkpoint(saved), make_state(5.0))
+    assert sorted(p.name for p in saved.parent.iterdir()) == ["LATEST", saved.name]
+
+
+# ---------------------------------------------------------------------------- crashes while writing
+
+
+def fail_operation(patch: pytest.MonkeyPatch, fail_at: int) -> list[int]:
+    """Makes the k-th synchronisation or rename fail; returns a counter of them."""
+    counter = [0]
+
+    def wrap(function: Any) -> Any:
+        def counted(*arguments: Any) -> Any:
+            counter[0] += 1
+            if counter[0] == fail_at:
+                raise OSError(28, "No space left on device")
+            return function(*arguments)
+
+        return counted
+
+    patch.setattr("sb3_ext.checkpoints.durable_files.os.fsync", wrap(os.fsync))
+    patch.setattr("sb3_ext.checkpoints.durable_files.os.replace", wrap(os.replace))
+    return counter
+
+
+@pytest.mark.parametrize("replace", [False, True])
+def test_full_disk_leaves_earlier_checkpoints_and_no_litter(replace: bool, tmp_path: Path) -> None:
+    """At every synchronisation and rename of writing a new one and of replacing one."""
+    number = 100 if replace else 200
+    fail_at = 1
+    while True:
+        run = tmp_path / str(fail_at)
+        save_checkpoint(run / checkpoint_name(100), make_state())
+        with pytest.MonkeyPatch.context() as patch:
+            counter = fail_operation(patch, fail_at)
+            failed = False
+            try:
+                save_checkpoint(run / checkpoint_name(number), make_state(1.0))
+            except OSError:
+                failed = True
+        assert failed == (counter[0] >= fail_at)
+        state = load_checkpoint(run)
+        assert equal(state, make_state(1.0)) or (failed and equal(state, make_state()))
+        assert not list(run.glob("*.tmp"))
+        for path in list_checkpoints(run):
+            verify_checkpoint(path)
+        save_checkpoint(run / checkpoint_name(300), make_state(2.0))  # space again
+        assert equal(load_checkpoint(run), make_state(2.0))
+        if not failed:
+            break
+        fail_at += 1
+    assert fail_at > 8
+
+
+CHILD = """
+    import os, signal, sys
+    from pathlib import Path
+    import torch
+    from sb3_ext.checkpoints.checkpoint import checkpoint_name, prune_checkpoints, save_checkpoint
+
+    run, kill_at = Path(sys.argv[1]), int(sys.argv[2])
+    count = 0
+
+    def dying(function):
+        def wrapped(*arguments, **keywords):
+            global count
+            count += 1
+            if count == kill_at:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return function(*arguments, **keywords)
+        return wrapped
+
+    os.fsync, os.replace, os.unlink, os.rmdir = map(
+        dying, (os.fsync, os.replace, os.unlink, os.rmdir)
+    )
+    for number in (1, 2, 2, 3):
+        save_checkpoint(run / checkpoint_name(number), {"a": torch.full((9,), number), "n": number})
+        print(number, flush=True)
+        prune_checkpoints(run, 2)
+"""
+
+
+def check_killed_writer(folder: Path, kill_at: int) -> bool:
+    """Kills a writer at its k-th operation; whether it got that far."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(CHILD), str(folder), str(kill_at)],
+        capture_output=True,
+        text=True,
+    )
+    written = [int(line) for line in done.stdout.split()]
+    assert done.returncode in (0, -9), done.stderr
+    if written:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # nothing that a reader sees may be damaged
+            state = load_checkpoint(folder)
+        assert state["n"] >= written[-1]
+        assert torch.equal(state["a"], torch.full((9,), state["n"]))
+        for path in list_checkpoints(folder):
+            verify_checkpoint(path)
+    save_checkpoint(folder / checkpoint_name(9), {"n": 9})
+    prune_checkpoints(folder, 1)
+    assert sorted(p.name for p in folder.iterdir()) == ["LATEST", checkpoint_name(9)]
+    return done.returncode == -9
+
+
+@pytest.mark.parametrize("kill_at", [7, 16, 23])
+def test_killed_while_writing(kill_at: int, tmp_path: Path) -> None:
+    assert check_killed_writer(tmp_path, kill_at)
+
+
+@pytest.mark.long
+def test_killed_at_every_operation(tmp_path: Path) -> None:
+    kill_at = 1
+    while check_killed_writer(tmp_path / str(kill_at), kill_at):
+        kill_at += 1
+    assert kill_at > 40

@@ -1,0 +1,364 @@
+"""Training 2N equals training N, saving, and training N in a new model, bit for bit."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import pytest
+import torch
+from sb3_contrib import QRDQN
+from stable_baselines3 import DQN
+from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormalize
+
+import resgym  # noqa: F401  (registers the environments)
+from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.checkpoints.checkpoint import CheckpointError, CheckpointWarning, save_checkpoint
+from sb3_ext.checkpoints.model_state import model_state, restore_model
+from sb3_ext.checkpoints.resume import init_from, resume, save_run
+from sb3_ext.ddqn import DDQN
+from sb3_ext.replay.buffers import TensorReplayBuffer
+from sb3_ext.schedules.binding import bind_schedules
+from sb3_ext.schedules.schedules import Cosine, Exponential, Linear
+from tests.fakes import ToyVectorEnv
+from tests.sb3_ext.checkpoints.test_checkpoint import equal
+from tests.sb3_ext.ddqn.helpers import MaskedToy, NumpyToy, make_model, weights
+
+
+def game(env_id: str) -> TensorVecEnv:
+    sizes = {"dimension": 3, "max_num_points": 5, "max_value": 6}
+    opponent = "random"
+    return TensorVecEnv(gymnasium.make_vec(env_id, num_envs=8, opponent=opponent, **sizes))
+
+
+def scheduled_stock(algorithm: type[Any], policy: str = "MlpPolicy") -> Any:
+    model = algorithm(
+        policy,
+        TensorVecEnv(ToyVectorEnv(8)),
+        buffer_size=600,
+        learning_starts=100,
+        batch_size=16,
+        train_freq=2,
+        target_update_interval=40,
+        replay_buffer_class=TensorReplayBuffer,
+        policy_kwargs={"net_arch": [16]},
+        seed=0,
+        device="cpu",
+    )
+    bind_schedules(model, learning_rate=Exponential(1e-2, 1e-4, 0.95))
+    return model
+
+
+MODELS: dict[str, Callable[[], Any]] = {
+    "box": make_model,
+    "legal actions in the observation": lambda: make_model(TensorVecEnv(MaskedToy(8)), n_steps=3),
+    "rollouts of four steps": lambda: make_model(train_freq=4, gradient_steps=3, buffer_size=200),
+    "replay ratio, target by transitions": lambda: make_model(
+        replay_ratio=1.3, target_update_unit="transitions", target_update_interval=50, tau=0.3
+    ),
+    "schedules": lambda: make_model(
+        learning_rate=Exponential(1e-2, 1e-4, 0.9),
+        exploration_rate=Linear(1.0, 0.05, steps=40),
+        dueling=True,
+    ),
+    "schedules of transitions": lambda: make_model(
+        learning_rate=Cosine(1e-2, 1e-4, steps=700, unit="transitions"),
+        exploration_rate=Linear(1.0, 0.05, steps=600, unit="transitions"),
+    ),
+    "batch norm and dropout of the global generator": lambda: make_model(
+        policy_kwargs={"net_arch": [16, "b"], "activation_fn": NoisyActivation}
+    ),
+    "normalised": lambda: make_model(VecNormalize(TensorVecEnv(ToyVectorEnv(8)))),
+    "monitored": lambda: make_model(VecMonitor(TensorVecEnv(ToyVectorEnv(8)))),
+    "host": lambda: make_model(game("resgym/HironakaHost-v0"), policy="HostPolicy"),
+    "agent": lambda: make_model(game("resgym/HironakaAgent-v0"), policy="AgentPolicy"),
+    "observations stored once": lambda: make_model(
+        TensorVecEnv(MaskedToy(8)), n_steps=3, optimize_memory_usage=True, buffer_size=200
+    ),
+    "stock DQN": lambda: scheduled_stock(DQN),
+    "stock QRDQN": lambda: scheduled_stock(QRDQN),
+}
+
+
+class NoisyActivation(torch.nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.dropout(torch.relu(x), 0.1, self.training)
+
+
+def full_state(model: Any) -> dict[str, Any]:
+    state = model_state(model)
+    # In how many calls of learn() it was made.
+    state["training"]["counters"].pop("_num_timesteps_at_start")
+    return state
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_twice_n_equals_n_saved_and_resumed(name: str, tmp_path: Path) -> None:
+    make = MODELS[name]
+    whole = make()
+    whole.learn(640)
+    first = make()
+    first.learn(320)
+    path = save_run(first, tmp_path)
+    torch.manual_seed(99)  # what happens between the two processes must not matter
+    first.learn(80, reset_num_timesteps=False)
+    second = make()
+    assert resume(second, tmp_path) == path
+    second.learn(640 - second.num_timesteps, reset_num_timesteps=False)
+    assert second.num_timesteps == whole.num_timesteps == 640
+    ours, theirs = full_state(second), full_state(whole)
+    for part in theirs:
+        assert equal(ours[part], theirs[part]), part
+
+
+def test_control_resuming_without_random_state_differs(tmp_path: Path) -> None:
+    """The comparison above would notice: here only the generators are left as a new model's."""
+    whole = make_model()
+    whole.learn(640)
+    first = make_model()
+    first.learn(320)
+    state = model_state(first)
+    fresh = make_model().training_state()[0]
+    tensors = state["training"]["tensors"]
+    for name in ("random.explore", "random.predict"):
+        tensors[name] = fresh[name]
+    second = make_model()
+    restore_model(second, state)
+    second.learn(320, reset_num_timesteps=False)
+    assert not equal(weights(second), weights(whole))
+
+
+def test_without_buffer_it_is_small_and_says_what_is_lost(tmp_path: Path) -> None:
+    model = make_model()
+    model.learn(320)
+    path = save_run(model, tmp_path, buffer=False)
+    assert not (path / "buffer.safetensors").exists()
+    other = make_model()
+    with pytest.warns(CheckpointWarning, match="buffer: it was not saved"):
+        resume(other, tmp_path)
+    assert other.replay_buffer.size() == 0
+    other.learn(320, reset_num_timesteps=False)
+
+
+def test_environments_that_cannot_be_saved_start_anew_and_say_so(tmp_path: Path) -> None:
+    def make() -> DDQN:
+        return make_model(DummyVecEnv([NumpyToy for _ in range(4)]))
+
+    model = make()
+    model.learn(200)
+    save_run(model, tmp_path)
+    other = make()
+    with pytest.warns(CheckpointWarning, match="environment: its state was not saved"):
+        resume(other, tmp_path)
+    assert equal(weights(model), weights(other))
+    other.learn(200, reset_num_timesteps=False)
+    assert other.num_timesteps == 400
+
+
+def test_b15_nothing_of_a_run_is_lost(tmp_path: Path) -> None:
+    model = make_model(learning_rate=Exponential(1e-2, 1e-4, 0.9), target_update_interval=7)
+    model.learn(320)
+    save_run(model, tmp_path)
+    other = make_model(learning_rate=Exponential(1e-2, 1e-4, 0.9), target_update_interval=7)
+    resume(other, tmp_path)
+    assert other._n_updates == model._n_updates > 0
+    assert other.num_target_updates == model.num_target_updates > 0
+    assert other.exploration_rate == model.exploration_rate
+    assert other.replay_buffer.size() == model.replay_buffer.size()
+    rates = [each.policy.optimizer.param_groups[0]["lr"] for each in (model, other)]
+    assert rates[0] == rates[1] < 1e-2
+    assert not torch.equal(*(next(n.parameters()) for n in (other.q_net, other.q_net_target)))
+
+
+# --------------------------------------------------------------------------- what does not fit
+
+
+def toy(**arguments: Any) -> TensorVecEnv:
+    return TensorVecEnv(ToyVectorEnv(8, **arguments))
+
+
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        (
+            lambda: make_model(toy(num_actions=5)),
+            r"model/observation_space: the checkpoint has Box\(9,\), the model Box\(11,\)",
+        ),
+        (
+            lambda: make_model(toy(dict_obs=True)),
+            r"the checkpoint has Box\(9,\), the model Dict\(legal: MultiBinary\(4,\), .*\)",
+        ),
+        (lambda: make_model(TensorVecEnv(ToyVectorEnv(4))), "model/n_envs: .* 8, the model 4"),
+        (
+            lambda: make_model(policy_kwargs={"net_arch": [33]}),
+            r"policy/q_net\.q_net\.0\.0\.weight: got \(32, 9\), need \(33, 9\)",
+        ),
+        (
+            lambda: make_model(policy_kwargs={"net_arch": [32, 8]}),
+            r"policy/\S+: (is missing|got)",
+        ),
+        (
+            lambda: make_model(policy_kwargs={"net_arch": [32], "optimizer_class": "sgd"}),
+            "optimizer: groups: got settings",
+        ),
+        (lambda: make_model(buffer_size=800), "buffer: replay buffer num_slots: got 500, need 100"),
+        (lambda: make_model(dueling=True), "policy/"),
+        (lambda: scheduled_stock(DQN), "model/algorithm: the checkpoint has 'DDQN', .* 'DQN'"),
+    ],
+)
+def test_another_model_is_refused_with_file_and_field(
+    other: Callable[[], Any], message: str, tmp_path: Path
+) -> None:
+    model = make_model()
+    model.learn(320)
+    path = save_run(model, tmp_path)
+    with pytest.raises(CheckpointError, match=message) as caught:
+        resume(other(), tmp_path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_model_of_another_dimension_is_refused(tmp_path: Path) -> None:
+    model = make_model(game("resgym/HironakaHost-v0"), policy="HostPolicy")
+    model.learn(80)
+    save_run(model, tmp_path)
+    env = gymnasium.make_vec("resgym/HironakaHost-v0", 8, dimension=4, max_num_points=5)
+    for take in (resume, init_from):
+        other = make_model(TensorVecEnv(env), policy="HostPolicy")
+        with pytest.raises(CheckpointError, match=r"\(5, 3\).*\(5, 4\)|got .* need"):
+            take(other, tmp_path)
+
+
+@pytest.mark.parametrize("part", ["model", "policy", "optimizer", "training"])
+def test_missing_parts_are_named(part: str, tmp_path: Path) -> None:
+    model = make_model()
+    model.learn(80)
+    state = model_state(model)
+    del state[part]
+    save_checkpoint(tmp_path / "checkpoint-1", state)
+    with pytest.raises(CheckpointError, match=f"parts: '{part}' is missing"):
+        resume(make_model(), tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("part", "spoil"),
+    [
+        ("training", lambda value: value["counters"].pop("_n_updates")),
+        ("training", lambda value: value["tensors"].pop("random.explore")),
+        ("optimizer", lambda value: value.pop("groups")),
+        ("optimizer", lambda value: value["moments"]["0"].update(exp_avg=torch.zeros(3))),
+        ("optimizer", lambda value: value["moments"].update({"99": {}})),
+        ("buffer", lambda value: value["counters"].update(pos=-1)),
+        ("buffer", lambda value: value["tensors"].pop("rewards")),
+        ("environment", lambda value: value[0].pop("venv")),
+        ("logs", lambda value: value.pop("updates")),
+    ],
+)
+def test_malformed_parts_are_named(part: str, spoil: Any, tmp_path: Path) -> None:
+    model = make_model()
+    model.learn(320)
+    state = model_state(model)
+    spoil(state[part])
+    save_checkpoint(tmp_path / "checkpoint-1", state)
+    with pytest.raises(CheckpointError, match=rf"checkpoint-1: {part}: "):
+        resume(make_model(), tmp_path)
+
+
+def test_other_algorithms_and_buffers_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="model must be an off-policy algorithm, got str"):
+        model_state("model")  # type: ignore[arg-type]
+    model = DQN("MlpPolicy", toy(), buffer_size=100, device="cpu")
+    with pytest.raises(ValueError, match="replay_buffer_class: ReplayBuffer cannot be saved"):
+        save_run(model, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_spoiled_model_is_not_saved(tmp_path: Path) -> None:
+    model = make_model()
+    model.learn(320)
+    good = save_run(model, tmp_path)
+    model.update_sums.add(torch.full((6,), torch.nan))
+    with pytest.raises(FloatingPointError, match=r"train/loss .* NaN or infinite"):
+        save_run(model, tmp_path)
+    model.update_sums.clear()
+    with torch.no_grad():
+        model.q_net.q_net[1].bias[0] = torch.inf
+    with pytest.raises(FloatingPointError, match=r"policy/q_net\.q_net\.1\.bias: is NaN or inf"):
+        save_run(model, tmp_path)
+    assert resume(make_model(), tmp_path) == good
+
+
+# ---------------------------------------------------------------------------- weights of another
+
+
+def test_init_from_takes_weights_only(tmp_path: Path) -> None:
+    model = make_model()
+    model.learn(320)
+    path = save_run(model, tmp_path)
+    other = make_model()
+    assert init_from(other, tmp_path) == path
+    assert equal(weights(model), weights(other))
+    assert other.num_timesteps == other._n_updates == 0
+    assert other.policy.optimizer.state_dict()["state"] == {}
+    assert other.replay_buffer.size() == 0
+    untouched = make_model().training_state()[0]
+    assert torch.equal(other.training_state()[0]["random.explore"], untouched["random.explore"])
+    wide = make_model(TensorVecEnv(ToyVectorEnv(3)))  # another number of rows is no obstacle
+    init_from(wide, path)
+    assert equal(weights(model), weights(wide))
+
+
+def test_parts_of_two_players(tmp_path: Path) -> None:
+    host, agent = make_model(seed=1), make_model(seed=2)
+    host.learn(320)
+    agent.learn(240)
+    state = {**model_state(host, "host."), **model_state(agent, "agent.")}
+    save_checkpoint(tmp_path / "checkpoint-1", state)
+    for role, model in (("host", host), ("agent", agent)):
+        other = make_model(seed=5)
+        init_from(other, tmp_path, role)
+        assert equal(weights(model), weights(other))
+    with pytest.raises(CheckpointError, match=r"no 'policy', it has"):
+        init_from(make_model(), tmp_path)
+
+
+# -------------------------------------------------------------------------------- killed processes
+
+
+def digests(folder: Path, plans: list[str]) -> dict[str, tuple[str, int]]:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.sb3_ext.checkpoints.killed_runs", str(folder), *plans],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    return {plan: (digest, int(kills)) for plan, digest, kills in lines}
+
+
+def check_killed_runs(folder: Path, plans: list[str]) -> None:
+    found = digests(folder, ["none", *plans])
+    expected, _ = found.pop("none")
+    assert len(found) == len(set(plans))
+    for plan, (digest, kills) in found.items():
+        assert kills == len(plan.split(",")), plan
+        assert digest == expected, plan
+
+
+def test_killed_runs_end_as_if_they_had_not_been(tmp_path: Path) -> None:
+    """Between two saves, inside one, and twice."""
+    check_killed_runs(tmp_path, ["step:40,write:11"])
+
+
+@pytest.mark.long
+def test_twenty_random_kill_points(tmp_path: Path) -> None:
+    points = random.Random(0)
+    steps = [f"step:{each}" for each in points.sample(range(2, 59), 8)]
+    writes = [f"write:{each}" for each in points.sample(range(1, 40), 12)]
+    check_killed_runs(tmp_path, steps + writes)

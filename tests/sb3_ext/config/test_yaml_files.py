@@ -1,0 +1,63 @@
+"""Configuration files are plain data, with every key once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sb3_ext.config.yaml_files import read_yaml
+
+
+def write(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "some.yml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_plain_data_and_merged_mappings(tmp_path: Path) -> None:
+    text = """
+    default: &default {seed: 1, sizes: {a: 1}}
+    first: &first
+      <<: *default
+      seed: 2
+    second:
+      <<: *first
+      seed: 3
+      sizes: {a: 1, b: 1}
+    third: {<<: [*first, *default], 1: one, "1": text}
+    """
+    first = {"seed": 2, "sizes": {"a": 1}}
+    assert read_yaml(write(tmp_path, text)) == {
+        "default": {"seed": 1, "sizes": {"a": 1}},
+        "first": first,
+        "second": {"seed": 3, "sizes": {"a": 1, "b": 1}},
+        "third": {**first, 1: "one", "1": "text"},
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a: 1\nb: 2\na: 3\n", "at line 3: the key 'a' stands twice"),
+        ("x:\n  - {seed: 0, seed: 0}\n", "at line 2: the key 'seed' stands twice"),
+        ("a: [1\n", "not readable as plain YAML at line 2"),
+        ("a: !!python/object/apply:os.getcwd []\n", "not readable as plain YAML at line 1"),
+        ("a: \x07\n", "not readable as plain YAML"),
+    ],
+)
+def test_what_is_refused_is_one_line(tmp_path: Path, text: str, words: str) -> None:
+    path = write(tmp_path, text)
+    with pytest.raises(ValueError, match=words) as caught:
+        read_yaml(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="cannot be read"):
+        read_yaml(tmp_path / "none.yml")
+    path = tmp_path / "bytes.yml"
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ValueError, match="cannot be read"):
+        read_yaml(path)

@@ -1,0 +1,195 @@
+"""The net_arch language, and the registries of activations and optimisers."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+from sb3_ext.networks import ACTIVATIONS, OPTIMIZERS, ResidualBlock, build_mlp
+
+
+def layer_names(network):
+    return [type(layer).__name__ for layer in network]
+
+
+@pytest.mark.parametrize(
+    ("net_arch", "names"),
+    [
+        ([], []),
+        ([8], ["Linear", "ReLU"]),
+        ([8, 4], ["Linear", "ReLU", "Linear", "ReLU"]),
+        ([8, "b"], ["Linear", "BatchNorm1d", "ReLU"]),
+        ([8, "ln", 4], ["Linear", "LayerNorm", "ReLU", "Linear", "ReLU"]),
+        (["r8", 4], ["ResidualBlock", "Linear", "ReLU"]),
+        ([{"repeat": 2, "net_arch": [8, "b"]}], 2 * ["Linear", "BatchNorm1d", "ReLU"]),
+        (
+            [{"repeat": 2, "net_arch": [{"repeat": 2, "net_arch": [8]}, "ln"]}, 4],
+            [*(2 * ["Linear", "ReLU", "Linear", "LayerNorm", "ReLU"]), "Linear", "ReLU"],
+        ),
+    ],
+    ids=str,
+)
+def test_layers_in_their_order(net_arch, names):
+    body = build_mlp(5, net_arch)
+    assert layer_names(body) == names
+    # The activation before the output stays, or two linear layers would meet.
+    assert layer_names(build_mlp(5, net_arch, 3)) == [*names, "Linear"]
+    for network, width in ((body, body.output_dim), (build_mlp(5, net_arch, 3), 3)):
+        assert network(torch.randn(7, 5)).shape == (7, width)
+        assert network.output_dim == width
+
+
+def test_values_by_hand():
+    network = build_mlp(2, [2], 1)
+    with torch.no_grad():
+        network[0].weight.copy_(torch.tensor([[1.0, -1.0], [2.0, 1.0]]))
+        network[0].bias.copy_(torch.tensor([0.5, -1.0]))
+        network[2].weight.copy_(torch.tensor([[3.0, -2.0]]))
+        network[2].bias.copy_(torch.tensor([0.25]))
+    # hidden: relu(1 - 2 + 0.5) = 0 and relu(2 + 2 - 1) = 3, so 0 - 6 + 0.25
+    assert network(torch.tensor([[1.0, 2.0]])).item() == pytest.approx(-5.75)
+
+
+def test_batch_norm_comes_before_the_activation():
+    network = build_mlp(3, [16, "b"]).train()
+    x = torch.randn(512, 3)
+    before = network[1](network[0](x))
+    assert torch.allclose(before.mean(0), torch.zeros(16), atol=1e-5)
+    assert torch.allclose(before.std(0), torch.ones(16), atol=1e-2)
+    # An activation before it would leave nothing below the mean of the result's clipped half.
+    after = network(x)
+    assert (after == 0).float().mean() > 0.3
+    assert torch.equal(after, before.relu())
+
+
+def test_a_removed_point_is_not_a_point_at_the_origin():
+    """An activation on the raw input would make -1 and 0 the same."""
+    torch.manual_seed(0)
+    for net_arch in ([8], ["r8"], ["r3"]):
+        network = build_mlp(3, net_arch, 1).eval()
+        absent, origin = network(torch.full((1, 3), -1.0)), network(torch.zeros(1, 3))
+        assert not torch.allclose(absent, origin)
+
+
+def test_residual_block_by_its_formula():
+    block = ResidualBlock(3, 5, nn.ReLU).eval()
+    x = torch.randn(4, 3)
+    assert torch.allclose(block(x), (block.skip(x) + block.body(x)).relu())
+    assert isinstance(block.skip, nn.Linear)
+    names = [type(layer).__name__ for layer in block.body]
+    assert names == ["Linear", "BatchNorm1d", "ReLU", "Linear", "BatchNorm1d"]
+    same = ResidualBlock(5, 5, nn.ReLU).eval()
+    assert isinstance(same.skip, nn.Identity)
+    with torch.no_grad():
+        for parameter in same.body.parameters():
+            parameter.zero_()
+    x = torch.rand(4, 5)
+    assert torch.equal(same(x), x)
+
+
+items = st.one_of(
+    st.integers(1, 9),
+    st.integers(1, 9).map(lambda width: f"r{width}"),
+    st.tuples(st.integers(1, 9), st.sampled_from(["b", "ln"])).map(list),
+)
+net_archs = st.recursive(
+    st.lists(items, max_size=3).map(
+        lambda found: [
+            part for item in found for part in (item if isinstance(item, list) else [item])
+        ]
+    ),
+    lambda inner: st.builds(
+        lambda arch, times, more: [{"repeat": times, "net_arch": arch}, *more],
+        inner,
+        st.integers(1, 3),
+        inner,
+    ),
+    max_leaves=4,
+)
+
+
+@given(
+    net_archs, st.integers(1, 6), st.sampled_from([None, 1, 4]), st.sampled_from(list(ACTIVATIONS))
+)
+def test_every_network_runs_and_every_parameter_learns(net_arch, input_dim, output_dim, activation):
+    torch.manual_seed(0)
+    network = build_mlp(input_dim, net_arch, output_dim, activation).train()
+    result = network(torch.randn(16, input_dim))
+    assert result.shape == (16, network.output_dim)
+    if list(network.parameters()):
+        (result * torch.randn_like(result)).sum().backward()
+    assert all(parameter.grad is not None for parameter in network.parameters())
+
+
+def test_repeating_is_writing_out():
+    torch.manual_seed(0)
+    short = build_mlp(3, [{"repeat": 2, "net_arch": [6, "b", "r6"]}, 2])
+    torch.manual_seed(0)
+    long = build_mlp(3, [6, "b", "r6", 6, "b", "r6", 2])
+    x = torch.randn(4, 3)
+    assert torch.equal(short(x), long(x))
+
+
+def test_activations():
+    assert ACTIVATIONS.names() == ["elu", "gelu", "relu", "silu", "tanh"]
+    for name in ACTIVATIONS:
+        by_name, by_class = (
+            build_mlp(2, [3], activation=name),
+            build_mlp(2, [3], activation=ACTIVATIONS.resolve(name)),
+        )
+        assert type(by_name[1]) is type(by_class[1]) is ACTIVATIONS.resolve(name)
+    assert isinstance(build_mlp(2, ["r3"], activation="tanh")[0].activation, nn.Tanh)
+
+
+@pytest.mark.parametrize("name", ["adam", "adamw", "rmsprop", "sgd"])
+def test_optimizers_improve(name):
+    assert OPTIMIZERS.names() == ["adam", "adamw", "rmsprop", "sgd"]
+    weight = torch.nn.Parameter(torch.tensor([2.0]))
+    optimizer = OPTIMIZERS.resolve(name)([weight], lr=0.05)
+    for _ in range(50):
+        optimizer.zero_grad()
+        (weight**2).backward()
+        optimizer.step()
+    assert abs(weight.item()) < 1.0
+
+
+@pytest.mark.parametrize(
+    ("net_arch", "message"),
+    [
+        ([8, "x"], r"net_arch\[1\] must be a width .*, got 'x'"),
+        ([8, 0], r"net_arch\[1\] must be a width .*, got 0"),
+        ([True], r"net_arch\[0\] must be"),
+        ([8.0], r"net_arch\[0\] must be"),
+        (["r0"], r"net_arch\[0\] must be"),
+        (["b"], r"net_arch\[0\]: 'b' must come directly after a width"),
+        ([8, "b", "ln"], r"net_arch\[2\]: 'ln' must come directly after a width"),
+        (["r8", "b"], r"net_arch\[1\]: 'b' must come directly after a width"),
+        ([4, {"repeat": 2, "net_arch": [4, "y"]}], r"net_arch\[1\]\.net_arch\[1\] must be"),
+        ([{"repeat": 0, "net_arch": [4]}], r"net_arch\[0\]\.repeat must be an int of at least 1"),
+        ([{"repeat": 2}], r"net_arch\[0\] needs the keys repeat and net_arch"),
+        ([{"repaet": 2, "net_arch": [4]}], r"net_arch\[0\]: unknown key 'repaet'.*'repeat'"),
+    ],
+    ids=str,
+)
+def test_bad_items_are_named_with_their_position(net_arch, message):
+    with pytest.raises(ValueError, match=message) as error:
+        build_mlp(3, net_arch)
+    assert "\n" not in str(error.value)
+
+
+def test_other_bad_arguments():
+    with pytest.raises(TypeError, match="net_arch must be a list"):
+        build_mlp(3, "256")
+    with pytest.raises(TypeError, match=r"net_arch\[0\]\.net_arch must be a list"):
+        build_mlp(3, [{"repeat": 2, "net_arch": 8}])
+    with pytest.raises(ValueError, match="input_dim"):
+        build_mlp(0, [3])
+    with pytest.raises(ValueError, match="output_dim"):
+        build_mlp(3, [3], 0)
+    with pytest.raises(ValueError, match="unknown activation 'rely'; did you mean 'relu'"):
+        build_mlp(3, [3], activation="rely")
+    with pytest.raises(TypeError, match="activation must be a name or a torch module class"):
+        build_mlp(3, [3], activation=torch.relu)

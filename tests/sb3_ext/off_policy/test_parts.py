@@ -1,0 +1,232 @@
+"""The small parts that the off-policy loop is made of."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+from gymnasium.vector import VectorWrapper
+from stable_baselines3.common.callbacks import BaseCallback, CallbackList, EveryNTimesteps
+from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
+
+import resgym  # noqa: F401  registers the environments
+from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.off_policy.callback_locals import LazyArray, LazyInfos
+from sb3_ext.off_policy.legality import LegalActions, environment_masks
+from sb3_ext.off_policy.log import EpisodeSums, LoopClock, UpdateSums, callback_hooks
+from sb3_ext.off_policy.random_streams import RandomStreams
+from tests.fakes import ToyEnv, ToyVectorEnv
+
+
+def test_lazy_array_is_a_numpy_array_to_whoever_looks() -> None:
+    lazy = LazyArray(torch.tensor([True, False, True]))
+    assert np.sum(lazy).item() == 2
+    assert len(lazy) == 3
+    assert list(lazy) == [True, False, True]
+    assert lazy[1:].tolist() == [False, True]
+    assert lazy.any()
+    np.testing.assert_array_equal(np.asarray(lazy, dtype=float), [1.0, 0.0, 1.0])
+    assert [index for index, done in enumerate(lazy) if done] == [0, 2]
+    assert pickle.loads(pickle.dumps(lazy))[0]
+    assert copy.deepcopy(lazy)[0]
+
+
+def test_lazy_infos_equal_the_infos_of_the_numpy_door() -> None:
+    lazy_env, plain_env = (TensorVecEnv(ToyVectorEnv(16, dict_obs=True)) for _ in range(2))
+    for env in (lazy_env, plain_env):
+        env.seed(3)
+        env.reset()
+    ended = 0
+    for _ in range(12):
+        actions = np.zeros(16, int)
+        _, _, terminated, truncated, info = lazy_env.step_tensors(actions)
+        lazy = LazyInfos(terminated, truncated, info)
+        _, _, dones, plain = plain_env.step(actions)
+        assert len(lazy) == 16
+        for row in range(16):
+            assert bool(lazy[row]) == dones[row]
+            if not dones[row]:
+                continue
+            ended += 1
+            assert lazy[row]["TimeLimit.truncated"] == plain[row]["TimeLimit.truncated"]
+            assert lazy[row]["episode"]["r"] == plain[row]["episode"]["r"]
+            assert lazy[row]["episode"]["l"] == plain[row]["episode"]["l"]
+            for key, value in plain[row]["terminal_observation"].items():
+                np.testing.assert_array_equal(lazy[row]["terminal_observation"][key], value)
+    assert ended > 20
+
+
+def toy_spaces() -> tuple[spaces.Space, spaces.Space]:
+    env = ToyVectorEnv(1)
+    return env.single_observation_space, env.single_action_space
+
+
+def test_legal_actions_prefer_the_observation_then_the_environment() -> None:
+    plain, action = toy_spaces()
+    masked = spaces.Dict(coords=spaces.MultiBinary(4), points=plain)
+    env = TensorVecEnv(ToyVectorEnv(4))
+    assert LegalActions(masked, action, env).source == "observation"
+    assert LegalActions(plain, action, env).source == "environment"
+    assert LegalActions(plain, action, None).source == "none"
+    assert LegalActions(masked, action, env, "environment").key is None
+    off = LegalActions(masked, action, env, "none")
+    assert off.of_observation({"coords": torch.ones(1, 4)}) is None
+    seen = LegalActions(masked, action).of_observation({"coords": torch.tensor([[0, 1, 0, 1]])})
+    assert seen is not None
+    assert seen.tolist() == [[False, True, False, True]]
+    with pytest.raises(ValueError, match=r"the environment has no action_masks\(\)"):
+        LegalActions(plain, action, DummyVecEnv([lambda: Unmasked()]), "environment")
+
+
+class AllLegal(ToyVectorEnv):
+    all_actions_legal = True
+
+
+class OnlySome(VectorWrapper):
+    """A wrapper with masks of its own, which hands everything else on."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.env, name)
+
+    def action_masks(self) -> torch.Tensor:
+        masks = self.env.get_wrapper_attr("action_masks")()
+        masks[:, -1] = False
+        return masks
+
+
+class OwnMasks(TensorVecEnv):
+    def action_masks_tensor(self) -> torch.Tensor:
+        return super().action_masks_tensor()
+
+
+class OnlySomeSingle(gymnasium.Wrapper):
+    def action_masks(self) -> np.ndarray:
+        return np.array([True, True, True, False])
+
+
+def test_an_environment_whose_actions_are_all_legal_is_not_asked() -> None:
+    plain, action = toy_spaces()
+
+    def source(env: Any, wanted: str = "auto") -> str:
+        return LegalActions(plain, action, env, wanted).source
+
+    assert source(TensorVecEnv(AllLegal(4))) == "none"
+    assert source(TensorVecEnv(AllLegal(4)), "environment") == "environment"
+    host = gymnasium.make_vec("resgym/HironakaHost-v0", num_envs=2)
+    assert source(TensorVecEnv(host)) == "none"
+    both = gymnasium.make_vec("resgym/Hironaka-v0", num_envs=2)
+    assert source(TensorVecEnv(both)) == "environment"
+
+
+def test_a_wrapper_or_subclass_with_masks_of_its_own_is_asked() -> None:
+    plain, action = toy_spaces()
+    host = gymnasium.make_vec("resgym/HironakaHost-v0", num_envs=2)
+    for env in (
+        TensorVecEnv(OnlySome(host)),
+        TensorVecEnv(OnlySome(AllLegal(2))),
+        TensorVecEnv(VectorWrapper(host)),
+        OwnMasks(host),
+        VecMonitor(TensorVecEnv(host)),
+        DummyVecEnv([lambda: OnlySomeSingle(gymnasium.make("resgym/HironakaHost-v0"))]),
+    ):
+        assert LegalActions(plain, action, env).source == "environment", env
+
+
+class Unmasked(ToyEnv):
+    action_masks = property()  # type: ignore[assignment]
+
+
+def test_masks_are_the_same_through_every_kind_of_environment() -> None:
+    env = TensorVecEnv(ToyVectorEnv(3))
+    env.seed(0)
+    env.reset()
+    expected = env.venv.action_masks().numpy()
+    np.testing.assert_array_equal(environment_masks(env), expected)
+    with pytest.warns(UserWarning, match="already wrapped"):
+        wrapped = VecMonitor(env)
+    np.testing.assert_array_equal(environment_masks(wrapped), expected)
+    singles = DummyVecEnv([lambda: ToyEnv() for _ in range(3)])
+    singles.seed(0)
+    singles.reset()
+    np.testing.assert_array_equal(environment_masks(singles), expected)
+
+
+def test_update_sums_give_means_a_maximum_and_notice_a_single_nan() -> None:
+    sums = UpdateSums(("loss", "error"), "cpu")
+    assert sums.read() == {}
+    sums.add(torch.tensor([1.0, 5.0]))
+    sums.add(torch.tensor([3.0, 2.0]))
+    assert sums.read() == {"loss": 2.0, "error": 5.0}
+    assert sums.all_finite()
+    sums.add(torch.tensor([math.nan, 1.0]))
+    for _ in range(3):
+        sums.add(torch.tensor([1.0, 1.0]))
+    assert not sums.all_finite()
+    sums.clear()
+    assert sums.all_finite()
+    assert sums.read() == {}
+
+
+def test_episode_sums_count_only_the_rows_that_ended() -> None:
+    sums = EpisodeSums()
+    assert sums.take() == (0, 0.0, 0.0)
+    sums.add({})
+    episode = {"r": torch.tensor([1.0, 2.0, 4.0]), "l": torch.tensor([3, 5, 7])}
+    sums.add({"episode": episode, "_episode": torch.tensor([True, False, True])})
+    sums.add({"episode": episode, "_episode": torch.tensor([False, True, False])})
+    assert sums.take() == (3, 7.0, 15.0)
+    assert sums.take() == (0, 0.0, 0.0)
+
+
+def test_clock_is_due_by_updates_or_by_seconds() -> None:
+    by_updates = LoopClock(0, 100, None, 10)
+    assert not by_updates.is_due(109)
+    assert by_updates.is_due(110)
+    assert LoopClock(0, 0, 0.0, None).is_due(0)
+    assert not LoopClock(0, 0, None, None).is_due(10**9)
+    with by_updates.timed("update"):
+        pass
+    assert by_updates.seconds["update"] > 0 == by_updates.seconds["environment"]
+
+
+class Hooked(BaseCallback):
+    def __init__(self, calls: list[Any], name: str) -> None:
+        super().__init__()
+        self.calls, self.name = calls, name
+
+    def _on_step(self) -> bool:
+        return True
+
+    def before_train(self) -> None:
+        self.calls.append(self.name)
+
+
+def test_hooks_are_found_inside_lists_and_event_callbacks() -> None:
+    calls: list[Any] = []
+    inner = Hooked(calls, "inner")
+    callback = CallbackList([Hooked(calls, "first"), CallbackList([EveryNTimesteps(5, inner)])])
+    before, after = callback_hooks(callback, "before_train", "after_train")
+    before()
+    after()
+    assert calls == ["first", "inner"]
+
+
+def test_random_streams_are_independent_and_resume() -> None:
+    device = torch.device("cpu")
+    first, second = RandomStreams(7, device), RandomStreams(7, device)
+    torch.rand(100, generator=second.predict)
+    draws = torch.rand(5, generator=first.explore)
+    assert torch.equal(draws, torch.rand(5, generator=second.explore))
+    state = first.state_dict()
+    draws = torch.rand(5, generator=first.explore)
+    other = RandomStreams(None, device)
+    other.load_state_dict(state)
+    assert torch.equal(draws, torch.rand(5, generator=other.explore))
+    assert RandomStreams(None, device).replay_seed != RandomStreams(None, device).replay_seed

@@ -1,0 +1,315 @@
+"""Values, forms and errors of the schedules."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+import pickle
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sb3_ext.schedules.schedules import (
+    SCHEDULES,
+    UNITS,
+    Chained,
+    Constant,
+    Cosine,
+    Exponential,
+    Inverse,
+    Linear,
+    Schedule,
+    Warmup,
+    parse_schedule,
+)
+
+LINE = Linear(1.0, 0.0, 100)
+STAIRS = Chained([(10, Constant(1.0)), (20, Linear(4.0, 2.0, 20)), (5, Linear(7.0, 6.0, 10))])
+ENDLESS = Chained([(10, Constant(1.0)), (None, Inverse(1.0, 10.0))])
+
+
+# Values worked out by hand, at the start, on the way, at the end and long after it.
+@pytest.mark.parametrize(
+    ("schedule", "count", "value"),
+    [
+        (Constant(0.3), 0, 0.3),
+        (Constant(0.3), 10**9, 0.3),
+        (Exponential(1.0, 0.2, 0.5), 0, 1.0),
+        (Exponential(1.0, 0.2, 0.5), 1, 0.6),
+        (Exponential(1.0, 0.2, 0.5), 2, 0.4),
+        (Exponential(1.0, 0.2, 0.5), 10**9, 0.2),
+        (Exponential(1.0, 0.2, 1.0), 1000, 1.0),
+        (Exponential(1e-3, 1e-8, 0.996), 50, 0.000818405),
+        (Inverse(0.5, 2.0), 0, 0.5),
+        (Inverse(0.5, 2.0), 4, 0.25),
+        (Inverse(0.5, 2.0), 12, 0.125),
+        (Inverse(0.5, 2.0), 10**12, 2e-12),
+        (LINE, 0, 1.0),
+        (LINE, 25, 0.75),
+        (LINE, 100, 0.0),
+        (LINE, 101, 0.0),
+        (Linear(0.0, 3.0, 3), 2, 2.0),
+        (Linear(1.0, 0.0, unit="progress"), 0.25, 0.75),
+        (Linear(1.0, 0.0, 0.5, unit="progress"), 0.25, 0.5),
+        (Linear(1.0, 0.0, 0.5, unit="progress"), 0.75, 0.0),
+        (Cosine(1.0, 0.0, 100), 0, 1.0),
+        (Cosine(1.0, 0.0, 100), 50, 0.5),
+        (Cosine(1.0, 0.0, 120), 40, 0.75),
+        (Cosine(1.0, 0.0, 100), 100, 0.0),
+        (Cosine(1.0, 0.0, 100), 1000, 0.0),
+        (Warmup(10, LINE), 0, 0.0),
+        (Warmup(10, LINE), 5, 0.5),
+        (Warmup(10, LINE), 10, 1.0),
+        (Warmup(10, LINE), 35, 0.75),
+        (Warmup(10, LINE), 1000, 0.0),
+        (Warmup(10, LINE, init=0.5), 5, 0.75),
+        (STAIRS, 0, 1.0),
+        (STAIRS, 9, 1.0),
+        (STAIRS, 10, 4.0),
+        (STAIRS, 20, 3.0),
+        (STAIRS, 30, 7.0),
+        (STAIRS, 33, 6.7),
+        (STAIRS, 35, 6.5),
+        (STAIRS, 1000, 6.5),
+        (ENDLESS, 20, 0.5),
+        (ENDLESS, 10 + 9990, 0.001),
+        (Linear(1.0, 0.0, 100, offset=50), 0, 1.0),
+        (Linear(1.0, 0.0, 100, offset=50), 50, 1.0),
+        (Linear(1.0, 0.0, 100, offset=50), 75, 0.75),
+        (LINE, -5, 1.0),
+    ],
+    ids=str,
+)
+def test_values(schedule, count, value):
+    assert schedule(count) == pytest.approx(value, rel=1e-6, abs=1e-12)
+
+
+numbers = st.floats(-1e3, 1e3)
+positive = st.floats(1e-6, 1e3)
+lengths = st.integers(1, 10**6)
+units = st.sampled_from(["updates", "transitions"])
+simple = st.one_of(
+    st.builds(Constant, numbers),
+    st.builds(Exponential, numbers, numbers, st.floats(1e-3, 1.0)),
+    st.builds(Inverse, positive, positive),
+    st.builds(Linear, numbers, numbers, lengths),
+    st.builds(Cosine, numbers, numbers, lengths),
+)
+nested = st.recursive(
+    simple,
+    lambda inner: st.one_of(
+        st.builds(Warmup, lengths, inner, numbers),
+        st.builds(Chained, st.lists(st.tuples(lengths, inner), min_size=1, max_size=3)),
+    ),
+    max_leaves=5,
+)
+by_transitions = st.builds(
+    lambda steps, values, offset: Linear(*values, steps, unit="transitions", offset=offset),
+    lengths,
+    st.tuples(numbers, numbers),
+    st.integers(0, 1000),
+)
+by_progress = st.builds(
+    lambda part, values: Cosine(*values, part, unit="progress"),
+    st.floats(0.01, 1.0),
+    st.tuples(numbers, numbers),
+)
+schedules = st.one_of(nested, by_transitions, by_progress)
+counts = st.one_of(st.integers(0, 10**7), st.floats(0, 1))
+
+
+@given(schedules, counts)
+def test_values_stay_within_the_bounds(schedule, count):
+    low, high = schedule.bounds()
+    slack = 1e-9 * (1 + max(abs(low), abs(high)))
+    assert low - slack <= schedule(count) <= high + slack
+
+
+@given(schedules, counts)
+def test_yaml_pickle_and_copy_keep_the_schedule(schedule, count):
+    text = yaml.safe_dump(schedule.to_dict())
+    for again in (
+        parse_schedule(yaml.safe_load(text)),
+        pickle.loads(pickle.dumps(schedule)),
+        copy.deepcopy(schedule),
+    ):
+        assert again == schedule
+        assert again is not schedule
+        assert again(count) == schedule(count)
+        assert again.unit == schedule.unit
+
+
+@given(schedules)
+def test_repr_is_code(schedule):
+    assert eval(repr(schedule)) == schedule
+
+
+@given(schedules, st.floats(0, 1e6), counts)
+def test_state_dict_carries_the_offset(schedule, offset, count):
+    moved = dataclasses.replace(schedule, offset=offset)
+    again = copy.deepcopy(schedule)
+    again.load_state_dict(yaml.safe_load(yaml.safe_dump(moved.state_dict())))
+    assert again == moved
+    assert again(count + offset) == moved(count + offset)
+
+
+def test_schedules_differ_by_class_arguments_and_unit():
+    different = [
+        Linear(1.0, 0.0, 100),
+        Cosine(1.0, 0.0, 100),
+        Linear(1.0, 0.5, 100),
+        Linear(1.0, 0.0, 101),
+        Linear(1.0, 0.0, 100, unit="transitions"),
+        Linear(1.0, 0.0, 100, offset=1),
+    ]
+    for i, first in enumerate(different):
+        for j, second in enumerate(different):
+            assert (first == second) == (i == j)
+
+
+@pytest.mark.parametrize(
+    ("form", "schedule"),
+    [
+        (1.0e-4, Constant(1e-4)),
+        (3, Constant(3.0)),
+        ("const_1e-3", Constant(1e-3)),
+        ("exp_1e-3_1e-8_0.996", Exponential(1e-3, 1e-8, 0.996)),
+        ("inv_1e-3_10", Inverse(1e-3, 10)),
+        ("lin_1e-3", Linear(1e-3, 0, 1.0, unit="progress")),
+        ("lin_1e-3_1e-5", Linear(1e-3, 1e-5, unit="progress")),
+        ("lin_1e-3_1e-5_100000", Linear(1e-3, 1e-5, 100000)),
+        ("cos_1e-3", Cosine(1e-3, 0, unit="progress")),
+        ("cos_1_0.5_20", Cosine(1, 0.5, 20)),
+        (
+            {"schedule": "exponential", "init": 1, "final": 0.1, "rate": 0.5, "unit": "progress"},
+            Exponential(1, 0.1, 0.5, unit="progress"),
+        ),
+        ({"schedule": "exp", "init": 1, "final": 0.1, "rate": 0.5}, Exponential(1, 0.1, 0.5)),
+        ({"schedule": "linear", "init": 1, "final": 0, "steps": 1.0e5}, Linear(1, 0, 100000)),
+        (
+            {"schedule": "warmup", "steps": 5, "then": "exp_1_0_0.5", "unit": "transitions"},
+            Warmup(5, Exponential(1, 0, 0.5, unit="transitions")),
+        ),
+        (
+            {"schedule": "chained", "pieces": [[5, 0.1], {"steps": None, "then": "inv_1_2"}]},
+            Chained([(5, Constant(0.1)), (None, Inverse(1, 2))]),
+        ),
+    ],
+    ids=str,
+)
+def test_forms(form, schedule):
+    assert parse_schedule(form) == schedule
+
+
+def test_a_schedule_is_taken_as_it_is():
+    assert parse_schedule(LINE) is LINE
+
+
+def test_linear_over_progress_means_what_it_means_in_the_zoo():
+    zoo = pytest.importorskip("rl_zoo3.utils").SimpleLinearSchedule(2e-3)
+    ours = parse_schedule("lin_2e-3")
+    for remaining in (1.0, 0.7, 0.25, 0.0):
+        assert ours(1.0 - remaining) == pytest.approx(zoo(remaining))
+
+
+def test_unit_given_from_outside_reaches_every_part():
+    schedule = parse_schedule({"schedule": "warmup", "steps": 5, "then": 0.1}, unit="transitions")
+    assert schedule.unit == schedule.then.unit == "transitions"
+    assert parse_schedule("lin_1_0.5_10", unit="transitions") == Linear(
+        1, 0.5, 10, unit="transitions"
+    )
+
+
+@pytest.mark.parametrize(
+    ("form", "message"),
+    [
+        ("1e-4", r"learning_rate: .*'1e-4' \(YAML 1\.1 reads 1e-4 as a string; write 1\.0e-4\)"),
+        ("1.5e4", r"write 1\.5e\+4"),
+        ("0.1", "number in quotes"),
+        ("linear_1e-3", "unknown schedule 'linear'; did you mean 'lin'"),
+        ("banana", "unknown schedule 'banana'; choices: const, cos, exp, inv, lin"),
+        ("", "unknown schedule ''"),
+        ("exp_1", "'exp_1' is not of the form exp_1e-3_1e-8_0.996"),
+        ("lin_a", "'lin_a' is not of the form lin_1e-3"),
+        ("lin_1_2_3_4", "is not of the form"),
+        ("lin_1_nan_5", "learning_rate: final must lie in"),
+        ("exp_1_0_1.5", r"learning_rate: rate must lie in \(0, 1\], got 1.5"),
+        ("exp_1_0_0", r"rate must lie in \(0, 1\]"),
+        ("inv_0_1", r"init must lie in \(0, inf\)"),
+        ("inv_1_-1", r"rate must lie in \(0, inf\)"),
+        ("lin_1_0_0", "steps must be a whole number of at least 1, got 0"),
+        ("lin_1_0_2.5", "steps must be a whole number"),
+        (math.inf, "value must lie in"),
+        ({"schedule": "exponental"}, "did you mean 'exponential'"),
+        ({"init": 1}, "the key 'schedule' is missing"),
+        ({"schedule": "exp", "init": 1, "final": 0, "rat": 1}, "did you mean 'rate'"),
+        ({"schedule": "exp", "init": 1, "final": 0}, "needs the key 'rate'"),
+        ({"schedule": "exp", "init": "1e-3", "final": 0, "rate": 1}, r"init .*write 1\.0e-3"),
+        ({"schedule": "linear", "init": 1, "final": 0}, "steps is missing: the number of updates"),
+        ({"schedule": "const", "value": 1, "unit": "update"}, "did you mean 'updates'"),
+        ({"schedule": "const", "value": 1, "offset": -1}, r"offset must lie in \[0, inf\)"),
+        (
+            {"schedule": "linear", "init": 1, "final": 0, "steps": 2, "unit": "progress"},
+            r"steps must lie in \(0, 1\]",
+        ),
+        ({"schedule": "warmup", "steps": 5, "then": "exp_1"}, "learning_rate: then: 'exp_1'"),
+        ({"schedule": "warmup", "steps": 5, "then": "lin_1"}, r"steps must lie in \(0, 1\]"),
+        ({"schedule": "chained", "pieces": []}, "pieces must be a list"),
+        ({"schedule": "chained", "pieces": [1]}, r"pieces\[0\] must be a pair"),
+        ({"schedule": "chained", "pieces": [[1, 1], [0, 1]]}, r"pieces\[1\]\.steps"),
+        ({"schedule": "chained", "pieces": [[None, 1], [5, 1]]}, r"pieces\[0\]\.steps is missing"),
+    ],
+    ids=str,
+)
+def test_bad_forms_are_named_in_one_line(form, message):
+    with pytest.raises(ValueError, match=message) as error:
+        parse_schedule(form, "learning_rate")
+    assert str(error.value).startswith("learning_rate: ")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("form", [True, None, [1.0], ValueError, {"schedule": 3}], ids=str)
+def test_other_types_are_refused(form):
+    with pytest.raises(TypeError, match="learning_rate"):
+        parse_schedule(form, "learning_rate")
+
+
+def test_parts_need_one_unit():
+    with pytest.raises(ValueError, match="one unit, got transitions, updates"):
+        Warmup(5, Constant(0.1, unit="transitions"), unit="updates")
+    with pytest.raises(ValueError, match="one unit, got progress, updates"):
+        Chained([(5, Constant(0.1)), (5, Constant(0.1, unit="progress"))])
+    assert Warmup(5, Constant(0.1, unit="transitions")).unit == "transitions"
+
+
+def test_bad_state_is_refused():
+    with pytest.raises(ValueError, match="exactly the key 'offset'"):
+        LINE.load_state_dict({"offset": 0, "more": 1})
+    with pytest.raises(ValueError, match="offset must lie"):
+        Constant(1.0).load_state_dict({"offset": -1})
+
+
+def test_a_schedule_of_ones_own_is_read_by_its_name():
+    @SCHEDULES.register("test_steps")
+    @dataclasses.dataclass(repr=False)
+    class Steps(Schedule):
+        every: float
+
+        def _value(self, count):
+            return float(count // self.every)
+
+        def bounds(self):
+            return 0.0, math.inf
+
+    schedule = parse_schedule({"schedule": "test_steps", "every": 10})
+    assert schedule(25) == 2.0
+    assert parse_schedule(schedule.to_dict()) == schedule
+
+
+def test_the_shipped_names():
+    shipped = {"chained", "constant", "cosine", "exponential", "inverse", "linear", "warmup"}
+    assert shipped <= set(SCHEDULES)
+    assert UNITS == ("updates", "transitions", "progress")

@@ -1,0 +1,107 @@
+"""The table grows, attacks nobody twice, and the page shows what is in the file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import sb3_ext.studies.attack.table as module
+from sb3_ext.studies.attack import ConfigError
+from sb3_ext.studies.attack.table import Results, fill, markdown, write_page
+from tests.sb3_ext.studies.attack.helpers import small
+
+DOCS = Path(__file__).resolve().parents[4] / "docs"
+BUDGET = small("responder.updates=0", "exact.starts=4")
+
+
+def cells(text: str, player: str) -> list[str]:
+    (line,) = [line for line in text.splitlines() if line.startswith(f"| {player} |")]
+    return [cell.strip() for cell in line.strip("|").split("|")]
+
+
+def test_rows_are_added_and_kept(tmp_path, monkeypatch):
+    attacked: list[str] = []
+    exploit = module.exploit
+
+    def counted(player, *args, **kwargs):
+        attacked.append(kwargs["name"])
+        return exploit(player, *args, **kwargs)
+
+    monkeypatch.setattr(module, "exploit", counted)
+    file = tmp_path / "results.json"
+    fill(Results(file), [("zeillinger", "host", None)], [BUDGET], tmp_path)
+    players = [("zeillinger", "host", None), ("random", "host", None), ("choose_first", None, None)]
+    results = Results(file)
+    fill(results, players, [BUDGET], tmp_path)
+    assert attacked == ["zeillinger", "random", "choose_first"]
+    assert Results(file).rows == results.rows
+    assert "histogram" not in file.read_text()
+
+    text = markdown(results)
+    assert text.index("hosts under attack") < text.index("agents under attack")
+    row = cells(text, "zeillinger")
+    saved = next(row for row in results.rows if row["player"] == "zeillinger")
+    assert row[1] == f"{saved['worst']['rho']:.4f}"
+    assert row[3] == saved["worst_responder"]
+    assert row[6] == f"{saved['exact']['lowest']['rho']:.4f}"
+    assert cells(text, "random")[6] == "-"
+    # The strongest host first.
+    worst = [row["worst"]["rho"] for row in results.rows if row["role"] == "host"]
+    assert (text.index("| zeillinger") < text.index("| random")) == (worst[0] > worst[1])
+
+    # The saved responder is a host, and can be attacked itself; another player of a name that is
+    # there takes the place of the old one.
+    path = str(tmp_path / "small" / "agent-choose_first" / "seed-0")
+    fill(results, [(path, None, "mine")], [BUDGET], tmp_path / "more")
+    assert len(results.rows) == 4
+    fill(results, [("all_coord", "host", "mine")], [BUDGET], tmp_path / "again")
+    assert len(results.rows) == 4
+    assert cells(markdown(results), "mine")
+
+
+def test_players_are_checked_before_any_attack(tmp_path):
+    results = Results(tmp_path / "results.json")
+    with pytest.raises(ConfigError, match="player: "):
+        fill(results, [("zeillinger", "host", None), ("nobody", None, None)], [BUDGET], tmp_path)
+    assert results.rows == []
+
+
+def test_page(tmp_path):
+    results = Results(tmp_path / "results.json")
+    fill(results, [("zeillinger", "host", None)], [BUDGET], tmp_path)
+    page = tmp_path / "page.md"
+    page.write_text(
+        "before\n<!-- attack tables: begin -->\nold\n<!-- attack tables: end -->\nafter\n"
+    )
+    write_page(page, results)
+    text = page.read_text()
+    assert text.startswith("before\n")
+    assert text.endswith("-->\nafter\n")
+    assert "old" not in text
+    assert markdown(results) in text
+    write_page(page, results)
+    assert page.read_text() == text
+    page.write_text("no marks")
+    with pytest.raises(ConfigError, match="must hold <!-- attack tables: begin -->"):
+        write_page(page, results)
+    with pytest.raises(ConfigError, match="cannot be read"):
+        write_page(tmp_path / "none.md", results)
+
+
+def test_files_that_are_no_results(tmp_path):
+    file = tmp_path / "results.json"
+    for text in ("{", "{}", "[1]", '[{"player": "a"}]'):
+        file.write_text(text)
+        with pytest.raises(ConfigError) as error:
+            Results(file)
+        assert "results.json" in str(error.value)
+
+
+def test_the_page_in_docs_shows_its_results():
+    results = Results(DOCS / "attack.json")
+    assert markdown(results) in (DOCS / "attack.md").read_text(encoding="utf-8")
+    for setting in {row["setting"] for row in results.rows}:
+        budgets = {json.dumps(row["budget"]) for row in results.rows if row["setting"] == setting}
+        assert len(budgets) == 1, "players that are compared must have had the same budget"

@@ -1,0 +1,101 @@
+"""Renamed axes, and observations equal to those of the environments."""
+
+from __future__ import annotations
+
+import gymnasium
+import pytest
+import torch
+
+import resgym
+from resgym.game.actions import action_axes
+from sb3_ext.studies.teach.examples import axis_orders, digest, examples_of, observe, permute_axes
+from tests.sb3_ext.studies.teach.labelled import SmallData
+
+
+def test_an_order_renames_sets_as_it_renames_coordinates():
+    for dimension in (2, 3, 4):
+        orders = axis_orders(dimension)
+        sets = action_axes(dimension)
+        assert orders.axes[0].tolist() == list(range(dimension))
+        for axes, actions in zip(orders.axes.tolist(), orders.actions.tolist(), strict=True):
+            for new, old in enumerate(actions):
+                assert {axes[j] for j in sets[new]} == set(sets[old])
+
+
+@pytest.mark.parametrize("seat", ["host", "agent"])
+def test_labels_of_a_renamed_position_are_those_of_the_solver(seat):
+    """Every order of the axes of every position is a position that was labelled afresh."""
+    data = SmallData(seat, positions=12)
+    examples = examples_of(data.split("train"))
+    checked = changed = 0
+    for number, axes in enumerate(axis_orders(3).axes.tolist()):
+        renamed = permute_axes(examples, torch.full((len(examples),), number))
+        for row in range(len(examples)):
+            position = tuple(
+                tuple(point[j] for j in axes)
+                for point in examples.points[row, : examples.count[row]].tolist()
+            )
+            got = renamed.points[row, : renamed.count[row]].tolist()
+            assert [tuple(point) for point in got] == sorted(position, reverse=True)
+            coords = None if renamed.coords is None else renamed.coords[row].tolist()
+            fresh = [r for r in data._rows(position) if r[1] is None or r[1] == coords]
+            assert len(fresh) == 1
+            assert renamed.optimal[row].tolist() == fresh[0][2]
+            assert int(renamed.value[row]) == fresh[0][3]
+            changed += renamed.optimal[row].tolist() != examples.optimal[row].tolist()
+            checked += 1
+    assert checked == 6 * len(examples)
+    assert changed > checked / 10  # labels that are left as they are would be noticed
+
+
+@pytest.mark.parametrize("seat", ["host", "agent"])
+def test_observations_are_those_of_the_environment(seat):
+    examples = examples_of(SmallData(seat, positions=8).split("train"))
+    env_id = {"host": "resgym/HironakaHost-v0", "agent": "resgym/HironakaAgent-v0"}[seat]
+    env = gymnasium.make_vec(
+        env_id, num_envs=len(examples), vectorization_mode="vector_entry_point"
+    )
+    shown, _ = env.reset(options={"points": examples.points.numpy()})
+    ours = (
+        observe(examples, env.single_observation_space["points"].shape[0])
+        if (seat == "agent")
+        else observe(examples, env.single_observation_space.shape[0])
+    )
+    if seat == "host":
+        assert torch.equal(ours, shown)
+        assert ours.dtype == shown.dtype
+    else:
+        assert torch.equal(ours["points"], shown["points"])
+        assert ours["coords"].dtype == shown["coords"].dtype
+        assert torch.equal(ours["coords"].bool(), examples.coords)
+    assert resgym.GameSpec().max_num_points == 20
+
+
+def test_a_selection_is_cut_to_the_rows_in_use():
+    examples = examples_of(SmallData(positions=30).split("train"))
+    two = examples.select(examples.count == 2)
+    assert two.points.shape[1] == 2
+    assert bool((two.points >= 0).all())
+
+
+def test_the_digest_knows_every_tensor():
+    examples = examples_of(SmallData(positions=10).split("train"))
+    again = examples_of(SmallData(positions=10).split("train"))
+    assert digest(examples) == digest(again)
+    again.optimal[3] = ~again.optimal[3]
+    assert digest(examples) != digest(again)
+
+
+def test_labels_that_teach_nonsense_are_refused():
+    part = SmallData(positions=10).split("train")
+    part.optimal[2] = False
+    with pytest.raises(ValueError, match="without an optimal move"):
+        examples_of(part)
+    part = SmallData("agent", positions=10).split("train")
+    part.optimal[:] = True
+    with pytest.raises(ValueError, match="outside of the host's set"):
+        examples_of(part)
+    part = SmallData(positions=10).split("train")
+    part.count = part.count[:0]
+    with pytest.raises(ValueError, match="no positions"):
+        examples_of(part)

@@ -1,0 +1,371 @@
+"""Datasets: what is in them, that they can be made again, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from resgym.game.actions import action_axes
+from resgym.game.plain import canonical, prune
+from resgym.polynomials.singularities import singularity, singularity_names
+from resgym.solver.label_kernels import new_members
+from resgym.solver.labels import Labeller
+from resgym.solver.solve import solve
+from sb3_ext.checkpoints.durable_files import file_digest
+from sb3_ext.studies.teach import generate as module
+from sb3_ext.studies.teach.cli import main
+from sb3_ext.studies.teach.dataset import MANIFEST, load_dataset, manifest_text
+from sb3_ext.studies.teach.families import draw_batch, excluded_forms, read_teach_config
+from sb3_ext.studies.teach.generate import Plan, generate
+
+CONFIG = {
+    "dimension": 3,
+    "budget": 200,
+    "exclude": {"singularities": True, "brieskorn_pham": 9},
+    "families": [
+        {"name": "few", "kind": "uniform", "points": [2, 4], "max_value": [2, 3]},
+        {
+            "name": "played",
+            "kind": "uniform",
+            "points": [8, 8],
+            "max_value": [5],
+            "sparsity": [0.5],
+            "alive": [2, 4],
+            "play": {"hosts": ["random", "zeillinger"], "agents": ["random"], "moves": [1, 5]},
+        },
+        {"name": "simple", "kind": "invertible", "weight": 0.5, "exponents": [1, 6]},
+    ],
+}
+
+
+def plan(**changes):
+    given = {"positions": 300, **changes}
+    return Plan(read_teach_config(given.pop("config", CONFIG)), **given)
+
+
+@pytest.fixture(autouse=True)
+def small_shards(monkeypatch):
+    monkeypatch.setattr(module, "SHARD_ROWS", 64)
+
+
+def points_of(split):
+    return [
+        tuple(map(tuple, rows[:count].tolist()))
+        for rows, count in zip(split.points, split.count.tolist(), strict=True)
+    ]
+
+
+def content(folder):
+    return {file.name: file_digest(file) for file in folder.glob("shard-*")} | {
+        "manifest": (folder / MANIFEST).read_text()
+    }
+
+
+def test_host_dataset(tmp_path):
+    generate(plan(held_out=0.3), tmp_path / "data")
+    data = load_dataset(tmp_path / "data")
+    assert (data.seat, data.objective, data.dimension, data.max_num_points) == (
+        "host",
+        "depth",
+        3,
+        4,
+    )
+    assert data.families == ["few", "played", "simple"]
+    forms = {}
+    for part in ("train", "held_out"):
+        split = data.split(part)
+        assert split.coords is None
+        kinds = [split.points.dtype, split.count.dtype, split.value.dtype, split.family.dtype]
+        assert kinds == [torch.int64] * 4
+        assert split.optimal.dtype == torch.bool
+        assert split.optimal.shape == (len(split.count), 4)
+        assert split.optimal.any(1).all()
+        assert set(split.family.tolist()) == {0, 1, 2}
+        positions = points_of(split)
+        for position in positions:
+            assert list(position) == sorted(prune(position), reverse=True)
+        absent = torch.arange(4) >= split.count[:, None]
+        assert (split.points[absent] == -1).all()
+        forms[part] = {canonical(prune(position)) for position in positions}
+        # No two are equivalent.
+        assert len(forms[part]) == len(positions)
+    assert not forms["train"] & forms["held_out"]
+    assert 0.2 < len(forms["held_out"]) / (len(forms["train"]) + len(forms["held_out"])) < 0.4
+    barred = {canonical(prune(singularity(name))) for name in singularity_names()}
+    assert not barred & (forms["train"] | forms["held_out"])
+    split = data.split("train")
+    for row in range(0, len(split.count), 20):
+        position = points_of(split)[row]
+        assert split.value[row] == solve(list(position)).value
+    rows = data.manifest["rows"]
+    left_out = sum(f["out_of_budget"] + f["too_large"] for f in data.manifest["families"])
+    assert rows["train"] + rows["held_out"] + left_out == 300
+    assert left_out > 0
+
+
+def test_agent_dataset(tmp_path):
+    generate(plan(seat="agent", objective="nodes", positions=120), tmp_path / "data")
+    data = load_dataset(tmp_path / "data", seat="agent")
+    split = data.split("train")
+    assert data.objective == "nodes"
+    assert split.optimal.shape == split.coords.shape == (len(split.count), 3)
+    assert (split.coords.sum(1) >= 2).all()
+    assert not (split.optimal & ~split.coords).any()
+    assert len(split.coords.unique(dim=0)) == len(action_axes(3))
+    again = Labeller(3, 4, "nodes").agent(
+        split.points.numpy(), split.count.numpy(), split.coords.numpy()
+    )
+    assert (again.optimal == split.optimal.numpy()).all()
+    assert (again.value == split.value.numpy()).all()
+
+
+def test_any_number_of_processes_gives_the_same_files(tmp_path):
+    generate(plan(positions=150), tmp_path / "one")
+    generate(plan(positions=150), tmp_path / "two", workers=2)
+    generate(plan(positions=150, seed=1), tmp_path / "other")
+    assert content(tmp_path / "one") == content(tmp_path / "two")
+    assert content(tmp_path / "one") != content(tmp_path / "other")
+
+
+def test_goes_on_after_a_stop(tmp_path, monkeypatch):
+    generate(plan(), tmp_path / "whole")
+    real, labelled = module._label, []
+
+    def failing(job):
+        if len(labelled) == 2:
+            raise OSError("the disk is full")
+        labelled.append(job.file.name)
+        return real(job)
+
+    monkeypatch.setattr(module, "_label", failing)
+    with pytest.raises(OSError, match="disk is full"):
+        generate(plan(), tmp_path / "data")
+    with pytest.raises(ValueError, match="half written"):
+        load_dataset(tmp_path / "data")
+    # What a killed process leaves behind, and a shard that is damaged.
+    (tmp_path / "data" / "shard-00004.safetensors.99.tmp").write_bytes(b"half")
+    first = tmp_path / "data" / "shard-00000.safetensors"
+    first.write_bytes(first.read_bytes()[:-10])
+    flip_last_bit(tmp_path / "data" / "shard-00001.safetensors")
+    labelled.clear()
+
+    def counting(job):
+        labelled.append(job.file.name)
+        return real(job)
+
+    monkeypatch.setattr(module, "_label", counting)
+    generate(plan(), tmp_path / "data")
+    assert {"shard-00000.safetensors", "shard-00001.safetensors"} <= set(labelled)
+    assert content(tmp_path / "data") == content(tmp_path / "whole")
+    # Nor does a damaged shard of a whole dataset pass into a new manifest.
+    flip_last_bit(tmp_path / "data" / "shard-00002.safetensors")
+    labelled.clear()
+    generate(plan(), tmp_path / "data")
+    assert labelled == ["shard-00002.safetensors"]
+    assert content(tmp_path / "data") == content(tmp_path / "whole")
+
+
+def flip_last_bit(file):
+    data = bytearray(file.read_bytes())
+    data[-1] ^= 1
+    file.write_bytes(data)
+
+
+@pytest.mark.long
+def test_goes_on_after_a_kill(tmp_path):
+    command = [sys.executable, "-m", "sb3_ext.teach", "generate", "--config", "small"]
+    command += ["--positions", "20000", "--no-progress", "--out"]
+    folder = tmp_path / "data"
+    process = subprocess.Popen([*command, str(folder)])
+    while not list(folder.glob("shard-*.safetensors")):
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.kill()
+    process.wait()
+    assert not (folder / MANIFEST).exists()
+    subprocess.run([*command, str(folder), "--workers", "1"], check=True)
+    subprocess.run([*command, str(tmp_path / "whole")], check=True)
+    assert content(folder) == content(tmp_path / "whole")
+    assert json.loads((folder / "provenance.json").read_text())["shards_kept"] >= 1
+
+
+def test_excluded_forms():
+    forms = excluded_forms(read_teach_config(CONFIG).exclude, 3)
+    for name in singularity_names():
+        assert canonical(prune(singularity(name))) in forms
+    assert canonical([(6, 0, 0), (0, 9, 0), (0, 0, 2)]) in forms
+    assert canonical([(10, 0, 0), (0, 9, 0), (0, 0, 2)]) not in forms
+
+
+def rewrite(folder, change):
+    document = json.loads((folder / MANIFEST).read_text())
+    change(document)
+    (folder / MANIFEST).write_text(manifest_text(document))
+
+
+def test_what_is_refused(tmp_path):
+    folder = tmp_path / "data"
+    generate(plan(positions=100), folder)
+    good = (folder / MANIFEST).read_text()
+
+    def refused(match, **wanted):
+        with pytest.raises(ValueError, match=match) as error:
+            load_dataset(folder, **wanted)
+        assert "\n" not in str(error.value)
+        (folder / MANIFEST).write_text(good)
+
+    load_dataset(folder, dimension=3, seat="host")
+    refused("dimension: got 3, need 4", dimension=4)
+    refused("seat: got 'host', need 'agent'", seat="agent")
+    rewrite(folder, lambda document: document["plan"].update(solver=0))
+    refused("labelled by version 0")
+    rewrite(folder, lambda document: document.update(schema=99))
+    refused("schema: got 99")
+    (folder / MANIFEST).write_text(good.replace('"train"', '"trained"'))
+    refused("changed after it was written")
+    (folder / MANIFEST).write_text("{")
+    refused("cannot be read")
+    shard = folder / "shard-00000.safetensors"
+    bytes_of = shard.read_bytes()
+    shard.write_bytes(bytes_of[:-1] + bytes([bytes_of[-1] ^ 1]))
+    refused("is damaged")
+    shard.write_bytes(bytes_of[:-1])
+    refused("size: got")
+    shard.unlink()
+    refused("is missing")
+    shard.write_bytes(bytes_of)
+    (folder / MANIFEST).unlink()
+    refused("half written")
+    (folder / MANIFEST).unlink()
+    with pytest.raises(ValueError, match="there is no dataset"):
+        load_dataset(tmp_path)
+    with pytest.raises(ValueError, match="another seed"):
+        generate(plan(positions=100, seed=3), folder)
+    with pytest.raises(ValueError, match="is not empty"):
+        generate(plan(positions=100), tmp_path)
+
+
+def test_split_names(tmp_path):
+    generate(plan(positions=50), tmp_path / "data")
+    with pytest.raises(ValueError, match="part must be one of train, held_out, got 'test'"):
+        load_dataset(tmp_path / "data").split("test")
+
+
+def changed(place, **keys):
+    families = [dict(family) for family in CONFIG["families"]]
+    families[place].update(keys)
+    return CONFIG | {"families": families}
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        (CONFIG | {"dimension": 6}, "dimension must be in 2..5, got 6"),
+        (CONFIG | {"budgets": 1}, "budget"),
+        (changed(0, kind="gauss"), r"families\[few\].kind"),
+        (changed(0, points=[5, 2]), r"families\[few\].points must be"),
+        (changed(0, exponents=[1, 2]), "has no meaning"),
+        (changed(0, weigth=1.0), "weight"),
+        (changed(1, play={"hosts": ["nobody"], "agents": ["random"], "moves": [0, 1]}), "nobody"),
+        (changed(1, name="few"), "stands there twice"),
+        (changed(2, exponents=None), "exponents is missing"),
+    ],
+)
+def test_bad_configurations(config, message):
+    with pytest.raises(ValueError, match=message) as error:
+        read_teach_config(config)
+    assert "\n" not in str(error.value)
+
+
+def test_a_family_without_positions(tmp_path, monkeypatch):
+    # Two points of values 0 and 1 in three axes cannot be four points.
+    config = changed(0, max_value=[1], points=[2, 2], alive=[4, 4])
+    with pytest.raises(ValueError, match=r"families\[few\]: no position"):
+        generate(plan(config=config), tmp_path / "data")
+
+
+@pytest.mark.parametrize("name", ["agent", "default", "small"])
+def test_shipped_configurations(name):
+    config = read_teach_config(name)
+    assert read_teach_config(config.to_dict()) == config
+    barred = excluded_forms(config.exclude, config.dimension)
+    assert canonical(prune(singularity("E8"))) in barred
+    assert canonical([(9, 0, 0), (0, 9, 0), (0, 0, 7)]) in barred
+
+
+def test_command_line(tmp_path, capsys):
+    out = str(tmp_path / "data")
+    common = ["generate", "--config", "small", "--positions", "60", "--workers", "1"]
+    assert main([*common, "--out", out, "--no-progress"]) == 0
+    assert "positions to learn from" in capsys.readouterr().out
+    assert len(load_dataset(out).split("train").count) > 0
+    versions = json.loads((tmp_path / "data" / "provenance.json").read_text())["versions"]
+    assert "numpy" in versions
+    for wrong in (
+        ["--seat", "both"],
+        ["--objective", "length"],
+        ["--positions", "0"],
+        ["--workers", "0"],
+        ["--held-out", "1"],
+        ["--config", "none"],
+        ["--seed", "7"],
+    ):
+        assert main([*common, "--out", out, *wrong]) == 2
+        line = capsys.readouterr().err
+        assert line.startswith("teach generate: ")
+        assert line.count("\n") == 1
+
+
+def test_few_positions_of_a_family_with_many():
+    # Each draw brings thousands of distinct positions, and all of them are remembered.
+    many = {"name": "many", "kind": "uniform", "points": [4, 4], "max_value": [1000]}
+    config = {"dimension": 3, "budget": 1, "families": [many, {**many, "name": "more"}]}
+    assert len(module._draw(plan(config=config, positions=4))[0].count) == 4
+    slots = module._with_room(np.zeros((4, 2), np.int64), 3)
+    codes = np.arange(1, 7).reshape(3, 2)
+    assert len(slots) >= 6
+    new_members(slots, codes, new := np.empty(3, np.bool_))
+    assert new.all()
+    larger = module._with_room(slots, 100)
+    assert len(larger) >= 206
+    new_members(larger, codes, new)
+    assert not new.any()
+
+
+def test_weights_are_shares(tmp_path):
+    manifest = generate(plan(positions=250), tmp_path / "data")
+    assert [family["positions"] for family in manifest["families"]] == [100, 100, 50]
+    assert np.isclose(sum(module._shares(plan(positions=7))), 7)
+
+
+def test_the_largest_coordinate_is_that_of_the_canonical_form():
+    family = {
+        "name": "one",
+        "kind": "uniform",
+        "points": [3, 6],
+        "max_value": [30],
+        "sparsity": [0.5],
+        "play": {"hosts": ["random"], "agents": ["random"], "moves": [0, 3]},
+    }
+
+    def drawn(**changes):
+        config = read_teach_config({**CONFIG, "families": [{**family, **changes}]})
+        draws = draw_batch(config, 0, 0, 5)
+        positions = [
+            tuple(map(tuple, rows[:count].tolist()))
+            for rows, count in zip(draws.points, draws.count.tolist(), strict=True)
+        ]
+        return positions, [max(map(max, canonical(prune(each)))) for each in positions]
+
+    positions, largest = drawn()
+    kept, kept_largest = drawn(largest=7)
+    assert max(largest) > 7 >= max(kept_largest)
+    assert kept == [each for each, top in zip(positions, largest, strict=True) if top <= 7]
+    # Not the same as small coordinates: shifted and multiplied positions stay.
+    assert max(max(map(max, each)) for each in kept) > 7

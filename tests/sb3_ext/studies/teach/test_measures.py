@@ -1,0 +1,52 @@
+"""Depths of many trees at once, and held-out accuracy by size."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import resgym
+from sb3_ext.studies.teach.examples import examples_of
+from sb3_ext.studies.teach.measures import held_out_accuracy, worst_case_depths
+from sb3_ext.studies.teach.pretraining import optimal_choices
+from tests.sb3_ext.studies.teach.labelled import SmallData
+from tests.sb3_ext.studies.teach.test_pretraining import make_model
+
+
+@pytest.mark.parametrize("name", ["zeillinger_lex", "spivakovsky", "optimal"])
+def test_depths_are_those_of_the_trees(name):
+    host = resgym.make_host(name)
+    starts = [[tuple(p) for p in resgym.singularity(s)] for s in ("A1", "A3", "D4", "A5")]
+    starts.append([(2, 0, 1), (0, 3, 0), (1, 1, 1), (0, 0, 4)])
+    starts.append([(1, 1, 1)])
+    trees = [resgym.resolution_tree(s, host, max_depth=12, max_num_points=20) for s in starts]
+    expected = [tree.depth if tree.complete else None for tree in trees]
+    assert worst_case_depths(host, starts, max_depth=12) == expected
+    assert expected[-1] == 0
+    assert len(set(expected)) > 2
+
+
+def test_branches_that_never_end_are_given_up():
+    """Whoever names all axes never tells x from y apart in the chart of z."""
+    host = resgym.make_host("all_coord")
+    endless = [(1, 0, 0), (0, 1, 0)]
+    tree = resgym.resolution_tree(endless, host, max_depth=30, max_num_points=20)
+    assert not tree.complete
+    one = [(2, 0, 0), (1, 1, 1)]  # x(x + yz)
+    assert worst_case_depths(host, [endless, [(1, 1, 1)], endless], max_depth=9) == [None, 0, None]
+    assert worst_case_depths(resgym.make_host("zeillinger"), [endless, one]) == [1, 2]
+
+
+def test_accuracy_by_size_adds_up():
+    examples = examples_of(SmallData(positions=80).split("train"))
+    policy = make_model().policy
+    result = held_out_accuracy(policy, examples)
+    right = optimal_choices(policy, examples)
+    assert result["positions"] == len(examples)
+    assert result["accuracy"] == pytest.approx(float(right.double().mean()))
+    for key, numbers in (("by_count", examples.count), ("by_value", examples.value)):
+        assert sum(share["positions"] for share in result[key].values()) == len(examples)
+        for number, share in result[key].items():
+            chosen = torch.tensor([n == number for n in numbers.tolist()])
+            assert share["positions"] == int(chosen.sum())
+            assert share["accuracy"] == pytest.approx(float(right[chosen].double().mean()))

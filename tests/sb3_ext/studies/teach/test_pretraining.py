@@ -1,0 +1,285 @@
+"""Supervised pretraining: it learns, resumes bit for bit, and gives an ordinary model."""
+
+from __future__ import annotations
+
+import gymnasium
+import pytest
+import torch
+
+import resgym
+from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
+from sb3_ext.checkpoints.checkpoint import CheckpointError, list_checkpoints
+from sb3_ext.checkpoints.resume import init_from
+from sb3_ext.ddqn import DDQN
+from sb3_ext.studies.teach.examples import examples_of
+from sb3_ext.studies.teach.pretraining import Pretraining, chosen_moves, optimal_choices
+from sb3_ext.studies.teach.settings import TeachingSettings
+from sb3_ext.training.loading import load_player
+from tests.sb3_ext.studies.teach.labelled import SmallData
+
+IDS = {"agent": "resgym/HironakaAgent-v0", "host": "resgym/HironakaHost-v0"}
+SMALL = {
+    "extractor": "point_pairs",
+    "features_extractor_kwargs": {
+        "point_net": [16],
+        "pair_net": [16],
+        "context_net": [32],
+        "head_net": [32],
+    },
+    "net_arch": [32],
+    "dueling": True,
+}
+QUICK = {
+    "updates": 60,
+    "batch_size": 64,
+    "learning_rate": "cos_5e-3_1e-4",
+    "evaluation_updates": 20,
+    "checkpoint_updates": 20,
+    "validation_fraction": 0.1,
+}
+
+
+def make_model(seat="host", seed=0, policy_kwargs=SMALL, num_envs=2, **env_kwargs):
+    env_kwargs = {"reward": "step", **env_kwargs}
+    env = gymnasium.make_vec(IDS[seat], num_envs=num_envs, **env_kwargs)
+    policy = {"agent": "AgentPolicy", "host": "HostPolicy"}[seat]
+    return DDQN(
+        policy, TensorVecEnv(env), seed=seed, policy_kwargs=policy_kwargs, buffer_size=2000,
+        learning_starts=64, batch_size=32, device="cpu",
+    )  # fmt: skip
+
+
+def make(seat="host", data=None, seed=0, model=None, **settings):
+    return Pretraining(
+        model or make_model(seat, seed),
+        data or SmallData(seat),
+        TeachingSettings(**{**QUICK, "seed": seed, **settings}),
+    )
+
+
+def weights(pretraining):
+    return {k: v.clone() for k, v in pretraining.policy.state_dict().items()}
+
+
+def equal(first, second):
+    return first.keys() == second.keys() and all(torch.equal(first[k], second[k]) for k in first)
+
+
+# Shares of optimal choices on held-out positions: of untrained networks 0.24..0.50 (host) and 0.62
+# (agent); recorded for two seeds after LEARN, and what is demanded.
+RECORDED = [
+    ("host", "point_pairs", (0.87, 0.86), 0.75),
+    ("host", "point_set", (0.64, 0.81), 0.55),
+    ("host", "flatten", (0.60, 0.53), 0.45),
+    ("agent", "point_pairs", (0.90, 0.89), 0.82),
+    ("agent", "point_set", (0.84, 0.86), 0.76),
+    ("agent", "flatten", (0.82, 0.82), 0.74),
+]
+LEARN = {"updates": 120, "batch_size": 128, "learning_rate": "cos_1e-2_1e-3"}
+
+
+@pytest.mark.learning
+@pytest.mark.parametrize(("seat", "extractor", "recorded", "demanded"), RECORDED)
+def test_it_learns_positions_it_has_not_seen(seat, extractor, recorded, demanded):
+    data = SmallData(seat, positions=350 if seat == "host" else 130)
+    kwargs = SMALL if extractor == "point_pairs" else {"extractor": extractor}
+    model = make_model(seat, policy_kwargs=kwargs)
+    held_out = examples_of(data.split("held_out"))
+    before = optimal_choices(model.policy, held_out).double().mean()
+    make(seat, data, model=model, **LEARN).run()
+    after = optimal_choices(model.policy, held_out).double().mean()
+    assert min(recorded) > demanded
+    assert after > demanded
+    assert after > before + 0.1
+    if seat == "agent":
+        assert bool(held_out.coords.gather(1, chosen_moves(model.policy, held_out)[:, None]).all())
+
+
+@pytest.mark.learning
+def test_labels_of_other_positions_teach_nothing():
+    """The control of the test above, which must not reach what is demanded there.
+
+    The same labels are handed out in another order; recorded: 0.50 and 0.36.
+    """
+    data = SmallData(positions=350)
+    part = data.split("train")
+    order = torch.randperm(len(part.count), generator=torch.Generator().manual_seed(1))
+    part.optimal, part.value = part.optimal[order], part.value[order]
+    held_out = examples_of(data.split("held_out"))
+    data.split = lambda name: part
+    model = make_model()
+    make(data=data, model=model, **LEARN).run()
+    assert optimal_choices(model.policy, held_out).double().mean() < 0.65
+
+
+@pytest.mark.parametrize("stop_after", [20, 33])
+def test_a_stopped_run_goes_on_bit_for_bit(tmp_path, stop_after):
+    whole = make()
+    whole.run(tmp_path / "whole")
+    first = make()
+    ticks = []
+
+    def tick():
+        ticks.append(1)
+        if len(ticks) == stop_after:
+            first.request_stop()
+
+    assert not first.run(tmp_path / "parts", tick=tick)
+    assert first.update == stop_after
+    second = make()
+    assert second.resume(tmp_path / "parts") is not None
+    assert second.update == stop_after
+    assert second.run(tmp_path / "parts")
+    assert equal(weights(whole), weights(second))
+    drop = [{k: v for k, v in entry.items() if k != "seconds"} for entry in whole.history]
+    assert drop == [{k: v for k, v in e.items() if k != "seconds"} for e in second.history]
+    files = [sorted(p.name for p in (tmp_path / part).iterdir()) for part in ("whole", "parts")]
+    assert files[0] == files[1]
+
+
+def test_the_seed_decides_and_augmentation_matters():
+    def taught(**settings):
+        pretraining = make(updates=20, **settings)
+        pretraining.run()
+        return weights(pretraining)
+
+    again = taught(seed=1)
+    assert equal(again, taught(seed=1))
+    assert not equal(again, taught(seed=2))
+    assert not equal(again, taught(seed=1, augment=False))
+    assert not equal(again, taught(seed=1, value_weight=0.0))
+
+
+def test_the_result_plays_loads_and_goes_on_learning(tmp_path):
+    model = make_model()
+    pretraining = make(model=model)
+    assert pretraining.run(tmp_path / "run")
+    examples = pretraining.validation
+    expected = chosen_moves(model.policy, examples)
+    assert not model.policy.training
+
+    model.save(tmp_path / "model.zip")
+    loaded = DDQN.load(tmp_path / "model.zip", device="cpu")
+    assert torch.equal(chosen_moves(loaded.policy, examples), expected)
+
+    trees = [
+        resgym.resolution_tree("A2", load_player(path, "host"), max_depth=8)
+        for path in (tmp_path / "run", tmp_path / "model.zip")
+    ]
+    assert [c.axes for c in trees[0]] == [c.axes for c in trees[1]]
+
+    other = make_model(seed=5)
+    init_from(other, tmp_path / "run")
+    assert torch.equal(chosen_moves(other.policy, examples), expected)
+    assert equal(other.q_net.state_dict(), other.q_net_target.state_dict())
+    other.learn(200)
+    assert other._n_updates > 0
+    model.learn(200)  # and so does the model itself
+    assert model._n_updates > 0
+
+
+def test_the_models_own_learning_rate_plays_no_part():
+    """A schedule of the model sets the rate of the model's optimiser before every step of it."""
+
+    def taught(**arguments):
+        env = gymnasium.make_vec(IDS["host"], num_envs=1, reward="step")
+        model = DDQN(
+            "HostPolicy", TensorVecEnv(env), seed=0, policy_kwargs=SMALL, buffer_size=100,
+            device="cpu", **arguments,
+        )  # fmt: skip
+        pretraining = make(model=model, updates=20)
+        pretraining.run()
+        return weights(pretraining)
+
+    schedule = {"schedule": "linear", "init": 1e-9, "final": 1e-9, "steps": 10}
+    assert equal(taught(), taught(learning_rate=schedule))
+
+
+def test_the_best_networks_are_kept(tmp_path):
+    """Training on after the best measurement, here with an absurd rate, loses nothing."""
+    rate = {
+        "schedule": "chained",
+        "pieces": [{"steps": 40, "then": 5e-3}, {"steps": None, "then": 3.0}],
+    }
+    pretraining = make(updates=120, learning_rate=rate, max_grad_norm=None)
+    pretraining.run(tmp_path)
+    last, best = pretraining.history[-1]["accuracy"], pretraining.best["accuracy"]
+    assert best > last
+    assert optimal_choices(pretraining.policy, pretraining.validation).double().mean() == best
+    player = load_player(tmp_path, "host")
+    assert player.role == "host"
+
+
+def test_patience_ends_a_run_without_progress():
+    pretraining = make(updates=1000, learning_rate=1e-12, patience=3)
+    assert pretraining.run()
+    assert pretraining.update == pretraining.best["update"] + 3 * 20
+    assert pretraining.update < 1000
+
+
+def test_every_position_is_seen_once_in_an_epoch():
+    pretraining = make(batch_size=7, augment=False)
+    per_epoch = len(pretraining.train) // 7
+    seen = []
+    for update in range(2 * per_epoch):
+        pretraining.update = update
+        batch = pretraining._batch()
+        seen += [str(p[: int(c)].tolist()) for p, c in zip(batch.points, batch.count, strict=True)]
+    half = per_epoch * 7
+    assert len(set(seen[:half])) == half
+    assert seen[:half] != seen[half:]
+
+
+def test_what_does_not_fit_is_refused_in_one_line(tmp_path):
+    with pytest.raises(ValueError, match="is labelled for the agent, the policy is a host"):
+        make("host", SmallData("agent", positions=5))
+    data = SmallData(positions=5)
+    data.dimension = 4
+    with pytest.raises(ValueError, match="has dimension 4, the policy plays 3"):
+        make(data=data)
+    data = SmallData(positions=5)
+    data.max_num_points = 21
+    with pytest.raises(ValueError, match=r"up to 21 points, the policy observes 20"):
+        make(data=data)
+    data = SmallData(positions=30)
+    data.objective = "nodes"
+    with pytest.raises(ValueError, match="value_weight: must be 0 for values in nodes"):
+        make(data=data)
+    make(data=data, value_weight=0.0)
+    with pytest.raises(ValueError, match="value_weight: must be 0 for the reward 'points'"):
+        Pretraining(make_model(), SmallData(positions=5), TeachingSettings(), "points")
+
+
+def test_a_resume_with_other_data_or_settings_is_refused(tmp_path):
+    make(updates=20).run(tmp_path)
+    with pytest.raises(CheckpointError, match=r"teaching/settings: temperature was 0\.1, now"):
+        make(updates=20, temperature=0.5).resume(tmp_path)
+    with pytest.raises(CheckpointError, match="teaching/data"):
+        make(data=SmallData(seed=3), updates=20).resume(tmp_path)
+    assert make(updates=20).resume(tmp_path / "nothing") is None
+    assert len(list_checkpoints(tmp_path)) == 1
+
+
+def test_a_loss_that_is_no_number_ends_training(tmp_path):
+    pretraining = make(updates=60)
+    with torch.no_grad():
+        next(pretraining.policy.q_net.parameters()).fill_(torch.nan)
+    with pytest.raises(FloatingPointError, match="loss: is nan after 20 updates"):
+        pretraining.run(tmp_path)
+    assert not list_checkpoints(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"updates": 0}, "train: updates must be a whole number of at least 1, got 0"),
+        ({"temprature": 1}, "train: unknown key 'temprature'; did you mean 'temperature'"),
+        ({"temperature": 0}, "temperature must lie in"),
+        ({"learning_rate": "1e-3"}, "1e-3"),
+        ({"learning_rate": {"schedule": "constant", "value": 1.0, "unit": "transitions"}}, "unit"),
+        ({"validation_fraction": 0.0}, "validation_fraction must lie in"),
+    ],
+)
+def test_settings_are_checked(values, message):
+    with pytest.raises(ValueError, match=message):
+        TeachingSettings.of(values)

@@ -1,0 +1,206 @@
+"""The commands train and run, and the files that come with them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+
+import pytest
+import yaml
+
+from sb3_ext.ddqn import DDQN
+from sb3_ext.studies.teach import draws, train
+from sb3_ext.studies.teach.benchmark import brieskorn_pham_starts, host_results, host_summary
+from sb3_ext.studies.teach.cli import main
+from sb3_ext.studies.teach.families import read_teach_config
+from sb3_ext.studies.teach.generate import Plan
+from sb3_ext.studies.teach.train import (
+    ENVIRONMENTS,
+    build_model,
+    find_config,
+    read_hyperparameters,
+    read_settings,
+)
+from sb3_ext.training.loading import load_player
+from tests.sb3_ext.studies.teach.labelled import SmallData
+from tests.sb3_ext.studies.teach.test_pretraining import QUICK, SMALL
+
+
+@pytest.fixture
+def small(monkeypatch, tmp_path):
+    """Command-line options for a quick training on small data."""
+    monkeypatch.setattr(train, "load_dataset", lambda path: SmallData())
+    algorithm = {"policy": "HostPolicy", "n_timesteps": 1000, "policy_kwargs": SMALL}
+    algorithm["env_kwargs"] = {"reward": "step"}
+    file = tmp_path / "algorithm.yml"
+    file.write_text(yaml.safe_dump({"default": algorithm}))
+    config = tmp_path / "settings.yml"
+    config.write_text(yaml.safe_dump({"train": QUICK}))
+    return [
+        "train", "--data", "nowhere", "--out", str(tmp_path / "run"), "--algo-config", str(file),
+        "--config", str(config), "--no-progress",
+    ]  # fmt: skip
+
+
+def test_train_leaves_a_player_and_a_record(small, tmp_path, capsys):
+    assert main([*small, "--json", "--seed", "3"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    run = tmp_path / "run"
+    assert json.loads((run / "held_out.json").read_text()) == printed
+    assert printed["updates"] == QUICK["updates"]
+    assert yaml.safe_load((run / "config.yml").read_text())["train"]["seed"] == 3
+    assert json.loads((run / "provenance.json").read_text())["seed"] == 3
+    assert [e["update"] for e in json.loads((run / "history.json").read_text())] == [20, 40, 60]
+    assert DDQN.load(run / "model.zip", device="cpu").gamma == 0.99
+    assert load_player(run, "host").role == "host"
+
+    assert main(small) == 2
+    assert "holds a run already; --resume goes on with it" in capsys.readouterr().err
+    assert main([*small, "--resume"]) == 2  # another seed
+    assert "teaching/settings: seed was 3, now it is 0" in capsys.readouterr().err
+    assert main([*small, "--resume", "--seed", "3"]) == 0
+    assert "optimal choices on" in capsys.readouterr().out
+
+
+def test_a_signal_stops_with_a_checkpoint_and_resume_goes_on(small, tmp_path, capsys, monkeypatch):
+    before = signal.getsignal(signal.SIGTERM)
+    one_update = train.Pretraining._one_update
+
+    def interrupted(self):
+        one_update(self)
+        if self.update == 7:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(train.Pretraining, "_one_update", interrupted)
+    assert main(small) == 0
+    assert "stopped; --resume goes on" in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGTERM) == before
+    assert [p.name for p in (tmp_path / "run").glob("checkpoint-*")] == ["checkpoint-000000000007"]
+    assert not (tmp_path / "run" / "model.zip").exists()
+    monkeypatch.setattr(train.Pretraining, "_one_update", one_update)
+    assert main([*small, "--resume"]) == 0
+    assert (tmp_path / "run" / "model.zip").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--set", "updates=0"], "train: updates must be a whole number of at least 1, got 0"),
+        (["--set", "augment=3"], "train: augment must be true or false, got 3"),
+        (["--set", "updates"], "set: must be KEY=VALUE, got 'updates'"),
+        (["--set", "update=3"], "unknown key 'update'; did you mean 'updates'"),
+        (["--algo-config", "nothing.yml"], "no such file"),
+        (["--threads", "0"], "threads must be at least 1, got 0"),
+    ],
+)
+def test_bad_input_is_one_line(small, tmp_path, capsys, more, message):
+    assert main([*small, *more]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("teach train: ")
+    assert message in lines[0]
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_dataset_that_is_not_there_is_one_line(tmp_path, capsys):
+    assert main(["train", "--data", str(tmp_path / "no"), "--out", str(tmp_path / "run")]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 1
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("seat", ["host", "agent"])
+def test_shipped_files_make_a_model(seat):
+    settings = read_settings(train.SETTINGS)
+    assert settings.value_weight > 0
+    hyperparameters = read_hyperparameters(train.ALGO_CONFIG, ENVIRONMENTS[seat])
+    model, reward = build_model(ENVIRONMENTS[seat], hyperparameters, 3, seed=0)
+    assert reward == "step"
+    assert sum(p.numel() for p in model.q_net.parameters()) * 4 < 500_000  # bytes
+
+
+def test_measures_of_a_host(small, monkeypatch):
+    data = SmallData()
+    hyperparameters = read_hyperparameters(small[6], ENVIRONMENTS["host"])
+    model, _ = build_model(ENVIRONMENTS["host"], hyperparameters, 3, seed=0)
+    plan = Plan(read_teach_config("small"), 100)
+    monkeypatch.setattr(draws, "BATCHES", 2)
+    results = host_results(
+        model, data, plan, larger=5, brieskorn_pham=3, label_budget=1000, games=20, max_depth=5
+    )
+    assert results["as_drawn"]["family"] == "uniform"
+    assert 0 <= results["as_drawn"]["optimal"] <= results["as_drawn"]["positions"] > 100
+    assert len(results["singularities"]) == 16
+    assert results["singularities"]["E8"]["least_depth"] == 7
+    row = results["brieskorn_pham"]
+    assert row["positions"] == len(brieskorn_pham_starts(3)) == 4
+    assert row["not_proved"] == 0
+    assert 0 <= row["optimal"] <= row["within_one"] <= 4 - row["not_finished"]
+    assert set(results["rho_20_points"]) == {"choose_first", "choose_last", "random"}
+    assert "points_6_to_8" not in results  # there are none in these data
+    assert "singularities in the least depth" in host_summary(results)
+
+
+@pytest.mark.long
+def test_from_nothing_to_a_taught_host(tmp_path, capsys):
+    sections = {
+        "data": {
+            "config": "small", "positions": 600, "seat": "host", "objective": "depth",
+            "held_out": 0.1, "seed": 0,
+        },
+        "algorithm": {"file": "taught/ddqn.yml"},
+        "train": {**QUICK, "updates": 40},
+        "measure": {"larger": 5, "brieskorn_pham": 3, "label_budget": 1000, "games": 20,
+                    "max_depth": 5},
+    }  # fmt: skip
+    config = tmp_path / "config.yml"
+    config.write_text(yaml.safe_dump(sections))
+    out = tmp_path / "out"
+    command = ["run", "--out", str(out), "--config", str(config), "--workers", "1"]
+    assert main([*command, "--no-progress"]) == 0
+    assert "rho against choose_first, 20 points" in capsys.readouterr().out
+    results = json.loads((out / "results.json").read_text())
+    assert results["held_out"]["positions"] > 30
+    assert set(results["seconds"]) == {"generate", "train", "measure"}
+    config.write_text(yaml.safe_dump({**sections, "tran": {}}))
+    assert main(command) == 2
+    assert "unknown section 'tran'; did you mean 'train'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("section", "key", "value", "message"),
+    [
+        ("data", "config", None, "data.config must be a valid string, got None"),
+        ("data", "seed", "abc", "data.seed must be a number, got 'abc'"),
+        ("data", "held_out", "1e-1", "data.held_out must be a number, got the string '1e-1'"),
+        ("data", "bogus", 1, "unknown key of data 'bogus'"),
+        ("algorithm", "file", ..., "algorithm.file is missing"),
+        ("measure", "games", "many", "measure.games must be a number, got 'many'"),
+        ("measure", "max_depth", 0, "max_depth must be a whole number of at least 1, got 0"),
+    ],
+)
+def test_a_bad_section_is_one_line_before_anything_is_made(
+    tmp_path, capsys, section, key, value, message
+):
+    sections = yaml.safe_load(find_config("taught/host.yml").read_text())
+    if value is ...:
+        del sections[section][key]
+    else:
+        sections[section][key] = value
+    config = tmp_path / "config.yml"
+    config.write_text(yaml.safe_dump(sections))
+    assert main(["run", "--out", str(tmp_path / "out"), "--config", str(config)]) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert str(config) in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_in_the_place_of_the_folder_is_one_line(small, tmp_path, capsys):
+    file = tmp_path / "run"
+    file.write_text("kept")
+    for command in (small, ["generate", "--config", "small", "--out", str(file)]):
+        assert main(command) == 2
+        assert f"out: must be a folder, {file} is a file\n" in capsys.readouterr().err
+    assert file.read_text() == "kept"

@@ -1,0 +1,70 @@
+"""The results page."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sb3_ext.studies import results
+from sb3_ext.studies.teach import draws
+
+SMALL = [
+    "--positions", "800", "--larger", "3", "--brieskorn-pham", "3", "--games", "30",
+    "--names", "A2", "D4", "--picture", "A2", "--workers", "1",
+]  # fmt: skip
+
+
+def test_the_page_shows_what_was_measured(tmp_path, monkeypatch):
+    monkeypatch.setattr(draws, "BATCHES", 1)
+    attack = tmp_path / "attack.json"  # none was made yet
+    arguments = ["--out", str(tmp_path / "docs"), "--host", "random_host=random", *SMALL]
+    assert results.main([*arguments, "--attack", str(attack)]) == 0
+    found = json.loads((tmp_path / "docs/results.json").read_text())
+    assert found["optima"] == {"A2": {"depth": 3, "nodes": 11}, "D4": {"depth": 4, "nodes": 19}}
+    taught, zeillinger = found["hosts"]["taught"], found["hosts"]["zeillinger"]
+    assert taught["trees"]["D4"] == {"depth": 4, "nodes": 19, "complete": True}
+    assert zeillinger["trees"]["D4"]["depth"] == 8
+    for host in found["hosts"].values():
+        shares = host["held_out"]
+        for part in ("by_points", "by_least_depth"):
+            rows = [row for key, row in shares[part].items() if part != "by_points" or key <= "5"]
+            assert sum(row["positions"] for row in rows) == shares["up_to_5_points"]["positions"]
+            assert sum(row["optimal"] for row in rows) == shares["up_to_5_points"]["optimal"]
+        assert host["brieskorn_pham"]["positions"] == 4
+        assert set(host["rho"]) == {"choose_first", "choose_last", "random"}
+
+    def right(host):
+        drawn = host["held_out"]["as_drawn"]
+        return drawn["optimal"] / drawn["positions"]
+
+    # A network that learned nothing would not pass.
+    assert right(taught) > 0.9 > right(zeillinger) > right(found["hosts"]["random_host"])
+
+    page = (tmp_path / "docs/results.md").read_text()
+    assert "| D4 | 4 | 19 | 8 | 31 |" in page
+    assert "No results yet." in page
+    for file, _ in found["pictures"]:
+        assert f"images/{file}" in page
+        assert (tmp_path / "docs/images" / file).read_text().startswith("<svg")
+    assert results.page(found, "| table |").count("| table |") == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--positions", "5"], "positions must be at least 100, got 5"),
+        (["--brieskorn-pham", "1"], "brieskorn-pham must be in 2..30, got 1"),
+        (["--names", "F4"], "F4"),
+        (["--host", "taught"], "host must be NAME=PLAYER, got 'taught'"),
+        (["--host", "taught=zeillinger"], "host: taught is there already"),
+        (["--host", "a=nobody"], "nobody"),
+    ],
+)
+def test_bad_input_is_one_line_and_nothing_is_written(arguments, message, tmp_path, capsys):
+    out = tmp_path / "docs"
+    assert results.main(["--out", str(out), *arguments]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert message in said
+    assert not out.exists()

@@ -1,0 +1,104 @@
+"""Learning curves of run folders."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+
+import pytest
+
+from resgym.measure.plots import plot_curves
+from sb3_ext.training import curves
+from sb3_ext.training.curves import main, read_curves
+
+HISTORY = [
+    {"updates": 0, "rho": {"random": 0.1, "choose_first": 0.02}},
+    {"updates": 50, "rho": {"random": 0.2}},
+]
+EVALUATIONS = [
+    {"step": 0, "values": {"host-agent": 0.1}},
+    {"step": 10, "values": {"host-agent": 0.3, "host-random": 0.2}},
+]
+
+
+@pytest.fixture
+def runs(tmp_path):
+    """A run of each kind."""
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "rho.json").write_text(json.dumps(HISTORY))
+    (tmp_path / "two").mkdir()
+    lines = "".join(json.dumps(each) + "\n" for each in EVALUATIONS)
+    (tmp_path / "two" / "evaluations.jsonl").write_text(lines)
+    return tmp_path
+
+
+def test_both_kinds_of_runs_are_read(runs):
+    first, second = read_curves(runs / "one")
+    assert (first.label, first.x, first.y) == ("random", [0, 50], [0.1, 0.2])
+    assert second.label == "choose_first"
+    assert second.y[0] == 0.02
+    assert math.isnan(second.y[1])
+    first, second = read_curves(runs / "two")
+    assert (first.label, first.x, first.y) == ("host-agent", [0, 10], [0.1, 0.3])
+    assert second.label == "host-random"
+
+
+def test_the_command_draws_one_run_or_several(runs, monkeypatch, capsys):
+    drawn = []
+    monkeypatch.setattr(
+        curves,
+        "plot_curves",
+        lambda lines, *rest, **kw: drawn.append(lines) or plot_curves(lines, *rest, **kw),
+    )
+    target = runs / "curve.png"
+    assert main([str(runs / "one"), "--out", str(target)]) == 0
+    assert main([str(runs / "one"), str(runs / "two"), "-o", str(target)]) == 0
+    assert [curve.label for curve in drawn[0]] == ["random", "choose_first"]
+    assert [curve.label for curve in drawn[1]] == [
+        "one: random",
+        "one: choose_first",
+        "two: host-agent",
+        "two: host-random",
+    ]
+    assert target.read_bytes().startswith(b"\x89PNG")
+    assert capsys.readouterr().out == f"written to {target}\n" * 2
+
+
+def test_runs_of_one_name_are_told_apart(runs):
+    for parent in ("a", "b"):
+        (runs / parent).mkdir()
+        os.rename(runs / ("one" if parent == "a" else "two"), runs / parent / "run")
+    named = curves._all_curves([runs / "a" / "run", runs / "b" / "run"])
+    assert named[0].label == "a/run: random"
+    assert named[-1].label == "b/run: host-random"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "run must be a folder with rho.json or evaluations.jsonl, got"),
+        ("[]", "holds no measurement yet"),
+        ("[{]", "holds no measurements that can be read: JSONDecodeError"),
+        ('[{"updates": 1}]', "KeyError: 'rho'"),
+        ('[{"updates": 1, "rho": 5}]', "holds no measurements that can be read: TypeError"),
+        ('{"a": 1}', "TypeError"),
+        ('[{"updates": 1, "rho": {"random": NaN}}]', "must have a finite value"),
+    ],
+)
+def test_bad_runs(content, message, tmp_path, capsys):
+    if content is not None:
+        (tmp_path / "rho.json").write_text(content)
+    assert main([str(tmp_path), "--out", str(tmp_path / "curve.png")]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert error.startswith("curves: ")
+    assert message in error
+    assert not (tmp_path / "curve.png").exists()
+
+
+def test_a_file_that_cannot_be_written_is_refused(runs, capsys):
+    assert main([str(runs / "one"), "--out", str(runs / "curve.bmp")]) == 2
+    assert capsys.readouterr().err == (
+        "curves: out must end in one of .png, .svg, .pdf, got 'curve.bmp'\n"
+    )

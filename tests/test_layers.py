@@ -74,7 +74,6 @@ NOT_YET = {
     ("resgym.render.positions", "resgym.envs.arguments"),
     ("resgym.render.games", "resgym.measure.games"),
     ("resgym.render.positions", "resgym.envs.table"),
-    ("resgym.solver.solve", "resgym.solver.responses"),
     ("resgym.trees.data", "resgym.trees.html"),
     ("resgym.trees.data", "resgym.trees.outline"),
     ("resgym.trees.data", "resgym.trees.svg"),

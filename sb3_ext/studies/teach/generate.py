@@ -33,7 +33,7 @@ import torch
 from resgym.game.actions import host_action_table
 from resgym.game.rng import RowRandom, derive_seed
 from resgym.solver.labels import OUT_OF_BUDGET, SOLVED, SOLVER_VERSION, TOO_LARGE, Labeller
-from resgym.solver.solve import Objective
+from resgym.solver.solution import Objective
 from sb3_ext.checkpoints.durable_files import file_digest, write_text_durably
 from sb3_ext.checkpoints.folder_lock import sole_writer
 from sb3_ext.checkpoints.provenance import provenance
@@ -292,7 +292,7 @@ def _open_folder(out: Path, content: Mapping[str, Any]) -> None:
 
 def _draw(plan: Plan) -> tuple[_Positions, list[dict[str, Any]]]:
     """The positions, without doubles, and what became of the families."""
-    from resgym.solver.label_kernels import new_members
+    from resgym.solver.kernels import new_members
 
     config = plan.config
     labeller = _labeller(config.dimension, config.max_num_points, "depth", 1)
@@ -364,7 +364,7 @@ def held_out_shares(digests: np.ndarray) -> np.ndarray:
 
 def _with_room(slots: np.ndarray, more: int) -> np.ndarray:
     """The set of `new_members`, or a larger copy if it would be more than half full."""
-    from resgym.solver.label_kernels import new_members
+    from resgym.solver.kernels import new_members
 
     held = slots[slots.any(1)]
     size = 1 << (2 * (len(held) + more)).bit_length()

@@ -9,8 +9,8 @@
       env_kwargs: {opponent: choose_first}
 
 Against rl_zoo3: nothing is evaluated as code without ``--trust``; an unknown key is an error;
-schedules are those of `sb3_ext.schedules.schedules`; `policy_kwargs` may name an `extractor` for every
-algorithm.
+schedules are those of `sb3_ext.schedules.schedules`; `policy_kwargs` may name an `extractor` for
+every algorithm.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Players from files: `opponent="runs/host"` in an environment, or on a command line.
 
 Two kinds of files are read. Checkpoint directories of this package are data: reading them executes
-nothing (see `sb3_ext.checkpoints.checkpoint`). Files ``.zip`` of stable-baselines3 contain pickles, of
-which only known parts are read (see `sb3_ext.training.trust`); what else they hold is executed
+nothing (see `sb3_ext.checkpoints.checkpoint`). Files ``.zip`` of stable-baselines3 contain
+pickles, of which only known parts are read (see `sb3_ext.training.trust`); what else they hold is executed
 within `resgym.players.trust.trusting` alone, as SB3's own `load` does.
 """
 

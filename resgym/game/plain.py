@@ -55,10 +55,7 @@ def moved(
 ) -> list[tuple[int, ...]]:
     """The pruned points after the host's set ``axes`` and the agent's ``axis``."""
     return prune(
-        [
-            (*point[:axis], sum([point[k] for k in axes]), *point[axis + 1 :])
-            for point in position
-        ]
+        [(*point[:axis], sum([point[k] for k in axes]), *point[axis + 1 :]) for point in position]
     )
 
 

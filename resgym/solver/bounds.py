@@ -6,11 +6,11 @@ axis outside J, and the projection stays as it is; any other set he answers as i
 long as S_J has two points, so has S, so the game lasts as long. And where the host's set lies in J,
 the tree of S goes on with all the answers in J, as the tree of S_J does.
 
-In two axes the host has no choice, and every compact edge (a, -b) of the Newton polygon goes its own
-way: a move takes a to a - b or b to b - a, and the edge is gone after the answer that leaves nothing
-of it. So it lasts as many moves as Euclid's algorithm by subtraction on (a, b) has steps: the sum of
-the partial quotients of a / b. The least depth is the largest of these sums. The tree branches where
-an edge is left, that is at every node of the Stern-Brocot tree on the way to the slope of one.
+In two axes the host has no choice, and every compact edge (a, -b) of the Newton polygon goes its
+own way: a move takes a to a - b or b to b - a, and the edge is gone after the answer that leaves
+nothing of it. So it lasts as many moves as Euclid's algorithm by subtraction on (a, b) has steps:
+the sum of the partial quotients of a / b. The least depth is the largest of these sums. The tree
+branches where an edge is left: at every node of the Stern-Brocot tree on the way to its slope.
 """
 
 from __future__ import annotations

@@ -51,6 +51,8 @@ class CompiledSearch:
         self, objective: str, dimension: int, num_points: int, *, cut: bool = False
     ) -> None:
         self.by_depth = objective == "depth"
+        # Two, so that what stands for a position that is too large fits.
+        num_points = max(2, num_points)
         self._num_points, self._dimension = num_points, dimension
         self._host_sets = _bits(action_axes(dimension))
 
@@ -124,11 +126,14 @@ class CompiledSearch:
         """The arguments of `resgym.solver.kernels.search` for the bounds of positions."""
         number = len(positions)
         rows = np.full((number, self._num_points, self._dimension), -1)
-        for row, points in zip(rows, positions, strict=True):
-            if max(map(max, points)) > LARGEST:
-                raise OverflowError("a coordinate passes 2^55")
-            row[: len(points)] = points
         count = np.array([len(points) for points in positions])
+        for row, points in zip(rows, positions, strict=True):
+            if max(map(max, points)) <= LARGEST:
+                row[: len(points)] = points
+            else:
+                # Too large to be held, as is what stands for it, unless it is finished.
+                row[:2] = 0
+                row[0, 0], row[1, 1] = 8 * LARGEST, 1
         arrays = np.zeros((number, 0), np.bool_), np.zeros((number, 2), np.int64)
         effort = np.array([expansions, STEPS_PER_EXPANSION * expansions])
         return (

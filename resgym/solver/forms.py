@@ -269,7 +269,9 @@ def _hull(left, right, size):
     for p in range(1, size):
         x, y = left[p], right[p]
         place = p
-        while place > 0 and (left[place - 1] > x or (left[place - 1] == x and right[place - 1] > y)):
+        while place > 0 and (
+            left[place - 1] > x or (left[place - 1] == x and right[place - 1] > y)
+        ):
             left[place], right[place] = left[place - 1], right[place - 1]
             place -= 1
         left[place], right[place] = x, y
@@ -346,7 +348,7 @@ def bound_of(room, rows, size, by_depth, axis):
             if active[j] == 0:
                 continue
             value = room.pairs[i, j]
-            if axis < 0 or axis == i or axis == j:
+            if axis in (-1, i, j):
                 for p in range(size):
                     # Rows descend, mostly.
                     left[size - 1 - p], right[size - 1 - p] = rows[p, j], rows[p, i]

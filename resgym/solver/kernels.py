@@ -56,8 +56,9 @@ POSITIONS, WORDS, ANSWERS, EXPANDED, HEIGHT = range(5)
 """Counters: what is in use, how many positions have been expanded, the height of the stack."""
 
 START, SIZE, LEFT, HASH, LOWER, UPPER, SHADOWS, MOVES, END = range(9)
-"""A position: where its key begins, its points, moves that remain (-1 for any number), hash, proved bounds of the value, where its projections and its moves begin among the answers
-(-1: not generated yet), where these end."""
+"""A position: where its key begins, its points, moves that remain (-1 for any number), hash, proved
+bounds of the value, where its projections and its moves begin among the answers (-1: not generated
+yet), where these end."""
 
 
 class Table(NamedTuple):
@@ -71,9 +72,9 @@ class Table(NamedTuple):
         words: int64 [W], keys one after the other.
         entries: int64 [C, 9], positions, see `START` and the next.
         slots: int32 [S], S a power of two: positions by hash, -1 in free ones.
-        answers: int32 [B], positions: the number of projections of a position and these; and for each
-            set of its moves the set, a lower bound of its cost and the sum of the bounds of its
-            answers, which are then the answers, generated when they are first looked at.
+        answers: int32 [B]: the number of projections of a position, and these; and for each set of
+            its moves the set (-1 - set while its answers are not generated), a lower bound of its
+            cost, the sum of the bounds of its answers, and these.
         stack: int64 [K, 2], positions and the limits that they are asked about.
     """
 
@@ -504,7 +505,8 @@ def search(
         budget: int64 [2], positions expanded for a row, and steps besides.
         begin: the row to begin with.
         optimal: bool [N, A] or [N, D], False, written to.
-        bounds: int64 [N, 2], 0, written to: bounds of the value, after the set if one is asked about.
+        bounds: int64 [N, 2], 0, written to: bounds of the value, after the set
+            if one is asked about.
         status: int64 [N], written to.
 
     Returns:

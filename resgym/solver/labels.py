@@ -216,4 +216,3 @@ class Labeller:
         if (points[alive] < 0).any() or (points[alive] >= 2**59).any():
             raise ValueError("points must have coordinates of 0 to 2^59 in the alive rows")
         return points, count
-

@@ -118,9 +118,7 @@ def _compiled(objective: str, cut: bool, dimension: int, num_points: int) -> Sea
     return CompiledSearch(objective, dimension, num_points, cut=cut)
 
 
-def best_sets(
-    search: Search, positions: Sequence[Points], left: int = -1
-) -> list[tuple[int, ...]]:
+def best_sets(search: Search, positions: Sequence[Points], left: int = -1) -> list[tuple[int, ...]]:
     """A set for each position after which the proved bound of the value is reached.
 
     Of several it takes one with the least sum of bounds over the answers, then the one that comes
@@ -134,9 +132,7 @@ def best_sets(
     """
     sets = search_actions(len(positions[0][0]))
     after = left - 1 if left > 0 else -1
-    answers = [
-        moved(points, axes, axis) for points in positions for axes in sets for axis in axes
-    ]
+    answers = [moved(points, axes, axis) for points in positions for axes in sets for axis in axes]
     bounds = iter(search.bounds(answers, after))
     total = max if search.by_depth else sum
     chosen = []
@@ -149,5 +145,3 @@ def best_sets(
         assert best is not None
         chosen.append(best[2])
     return chosen
-
-

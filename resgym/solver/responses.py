@@ -131,7 +131,11 @@ def longest_game(
     if stopped is not None:
         return _solution(objective, value, None, limits, searched, stopped)
     return _solution(
-        objective, value, lambda: _host_tree(position, fixed, graph, costs, objective), limits, searched
+        objective,
+        value,
+        lambda: _host_tree(position, fixed, graph, costs, objective),
+        limits,
+        searched,
     )
 
 

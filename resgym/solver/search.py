@@ -11,9 +11,9 @@ projections of a position along one axis are positions of the table too, which a
 before its moves are generated. A value is found by asking whether it is at most its lower bound,
 until it is. Such a question about a position follows the set that looks best, and asks about the
 answer to it that looks worst, with a smaller limit; so positions that recur do no harm. The answers
-to a set get into the table when the set is first followed: most sets never are. (Iterative deepening with a table:
-Korf, "Depth-first iterative-deepening", 1985; bounds that are raised on the way back: Bonet and
-Geffner, "Learning Depth-First Search", ICAPS 2006.)
+to a set get into the table when the set is first followed: most sets never are. (Iterative
+deepening with a table: Korf, "Depth-first iterative-deepening", 1985; bounds that are raised on the
+way back: Bonet and Geffner, "Learning Depth-First Search", ICAPS 2006.)
 """
 
 from __future__ import annotations
@@ -192,9 +192,7 @@ class PythonSearch:
             entry.upper = min([entry.upper, *(move.high for move in entry.moves)])
             if entry.lower > limit or entry.upper <= limit:
                 return None
-            best = min(
-                (move for move in entry.moves if move.low <= limit), key=self._rank
-            )
+            best = min((move for move in entry.moves if move.low <= limit), key=self._rank)
             if best.answers is not None:
                 break
             after = entry.left - 1 if entry.left > 0 else -1
@@ -229,4 +227,3 @@ class PythonSearch:
 
 def _lower(entry: _Entry) -> int:
     return entry.lower
-

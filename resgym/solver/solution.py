@@ -13,7 +13,14 @@ from typing import Any, Literal, NamedTuple, get_args
 from resgym.trees.data import ResolutionTree
 
 __all__ = [
-    "TREE_LIMIT", "Limits", "Objective", "Progress", "Solution", "check_objective", "progress_report"]
+    "TREE_LIMIT",
+    "Limits",
+    "Objective",
+    "Progress",
+    "Solution",
+    "check_objective",
+    "progress_report",
+]
 
 Objective = Literal["depth", "nodes"]
 

@@ -94,14 +94,10 @@ def solve(
     start = prune(position)
     if objective == "nodes" and max_depth is not None:
         return _least_nodes_within(position, start, max_depth, limits)
-    proof = prove(
-        start, objective, limits, highest=NO_TREE if max_depth is None else max_depth
-    )
+    proof = prove(start, objective, limits, highest=NO_TREE if max_depth is None else max_depth)
     if proof.settled:
         return _proved(position, proof, limits, proof.search.expanded)
-    return _unproved(
-        position, objective, proof.lower, proof.stopped, limits, proof.search.expanded
-    )
+    return _unproved(position, objective, proof.lower, proof.stopped, limits, proof.search.expanded)
 
 
 def _least_nodes_within(

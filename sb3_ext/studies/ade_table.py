@@ -143,22 +143,32 @@ def table(
     ]
 
 
-def _row(name: str, host: Player | str, max_depth: int, max_nodes: int) -> Row:
-    points = resgym.singularity(name)
-    optimum = {}
+def optimum(points: Any) -> dict[str, int]:
+    """Least depth and fewest nodes of a resolution, both proved (of two trees, possibly).
+
+    Raises:
+        RuntimeError: one of them could not be proved.
+    """
+    found = {}
     for objective in ("depth", "nodes"):
         solution = resgym.solve(points, objective)
         if not solution.proved or not isinstance(solution.value, int):
-            raise RuntimeError(f"{name}: {solution}")
-        optimum[objective] = solution.value
+            raise RuntimeError(str(solution))
+        found[objective] = solution.value
+    return found
+
+
+def _row(name: str, host: Player | str, max_depth: int, max_nodes: int) -> Row:
+    points = resgym.singularity(name)
+    best = optimum(points)
     trained = resgym.resolution_tree(
         points, host, max_depth=max_depth, max_nodes=max_nodes, max_num_points=MAX_NUM_POINTS
     )
     return Row(
         name,
         points.pretty(),
-        optimum["depth"],
-        optimum["nodes"],
+        best["depth"],
+        best["nodes"],
         _size(resgym.resolution_tree(points, "zeillinger"), 100, 100_000),
         _size(trained, max_depth, max_nodes),
     )

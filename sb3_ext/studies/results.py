@@ -24,26 +24,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
-
 import resgym
 from resgym.files import write_file
 from resgym.players import Player, resolve_player
 from sb3_ext.checkpoints.provenance import provenance
+from sb3_ext.studies.ade_table import optimum
 from sb3_ext.studies.attack.table import Results, markdown
 from sb3_ext.studies.markdown import markdown_table
-from sb3_ext.studies.teach.benchmark import (
-    AGENTS,
-    as_drawn,
-    brieskorn_pham_starts,
-    compared_depths,
-    draws_beside,
-    least_depths,
-    right_choices,
-)
+from sb3_ext.studies.teach.benchmark import AGENTS, HostTest, host_test, measure_host
 from sb3_ext.studies.teach.dataset import load_dataset
-from sb3_ext.studies.teach.draws import Draws
-from sb3_ext.studies.teach.examples import Examples, examples_of
+from sb3_ext.studies.teach.examples import Examples, checked
 from sb3_ext.studies.teach.families import read_teach_config
 from sb3_ext.studies.teach.generate import Plan, generate
 
@@ -52,28 +42,17 @@ __all__ = ["host_row", "main", "page"]
 HOSTS = ("zeillinger", "spivakovsky", "taught", "robust")
 HELD_OUT = 0.05
 LABEL_BUDGET = 300_000
+MAX_DEPTH = 40
 
 
 def host_row(
-    host: Player,
-    examples: Examples,
-    draws: Draws,
-    powers: Sequence[Any],
-    least: Sequence[int | None],
-    *,
-    names: Sequence[str],
-    larger: int,
-    games: int,
-    max_depth: int = 40,
+    host: Player, test: HostTest, *, names: Sequence[str], larger: int, games: int, max_depth: int
 ) -> dict[str, Any]:
-    """Everything that is measured of one host.
+    """Everything that is measured of one host: its trees beside `measure_host`.
 
     Args:
         host: a host in three axes.
-        examples: held-out positions.
-        draws: held-out positions as often as they are drawn.
-        powers: the positions of x^a + y^b + z^c.
-        least: their proved least depths.
+        test: the positions.
         names: singularities.
         larger: how many positions of 6 to 8 points to grow trees from.
         games: games of each rho.
@@ -83,55 +62,13 @@ def host_row(
         name: resgym.resolution_tree(resgym.singularity(name), host, max_depth=max_depth)
         for name in names
     }
-    right = right_choices(host, examples)
-    small = examples.count <= 5
-
-    def share(chosen: Tensor) -> dict[str, Any]:
-        return {"positions": int(chosen.sum()), "optimal": int(right[chosen].sum())}
-
-    large = ((examples.count >= 6) & (examples.count <= 8)).nonzero()[:larger, 0]
-    chosen = examples.select(large)
-    starts = [
-        rows[:count].tolist()
-        for rows, count in zip(chosen.points, chosen.count.tolist(), strict=True)
-    ]
     return {
         "trees": {
-            name: {
-                "depth": tree.depth,
-                "nodes": tree.num_nodes,
-                "complete": not any(chart.is_cut for chart in tree),
-            }
+            name: {"depth": tree.depth, "nodes": tree.num_nodes, "complete": tree.complete}
             for name, tree in trees.items()
         },
-        "held_out": {
-            "up_to_5_points": share(small),
-            "as_drawn": as_drawn(host, draws),
-            "by_points": {
-                number: share(examples.count == number)
-                for number in examples.count.unique().tolist()
-            },
-            "by_least_depth": {
-                number: share(small & (examples.value == number))
-                for number in examples.value[small].unique().tolist()
-            },
-        },
-        "points_6_to_8": compared_depths(host, starts, chosen.value.tolist(), max_depth),
-        "brieskorn_pham": compared_depths(host, powers, least, max_depth),
-        "rho": {agent: resgym.rho(host, agent, games=games, seed=0).rho for agent in AGENTS},
+        **measure_host(host, test, larger=larger, games=games, max_depth=max_depth),
     }
-
-
-def _optima(names: Sequence[str]) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = {}
-    for name in names:
-        found[name] = {}
-        for objective in ("depth", "nodes"):
-            solution = resgym.solve(resgym.singularity(name), objective)
-            if not solution.proved or not isinstance(solution.value, int):
-                raise RuntimeError(f"{name}: {solution}")
-            found[name][objective] = solution.value
-    return found
 
 
 def _held_out(plan: Plan, workers: int) -> Examples:
@@ -139,8 +76,7 @@ def _held_out(plan: Plan, workers: int) -> Examples:
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "data"
         generate(plan, out, workers=workers, progress=sys.stderr.isatty())
-        data: Any = load_dataset(out)
-        return examples_of(data.split("held_out"))
+        return checked(load_dataset(out).split("held_out"))
 
 
 # --------------------------------------------------------------------------------------- the page
@@ -194,7 +130,7 @@ def page(found: Mapping[str, Any], attack: str) -> str:
         for h in hosts.values()
     ]
     measures = [["singularities in the least depth, of " + str(len(optima)), *least]]
-    for part, text in (("up_to_5_points", "distinct ones"), ("as_drawn", "as often as drawn")):
+    for part, text in (("up_to_5_points", "distinct ones"), ("as_drawn", "with repetition")):
         shares = (host["held_out"][part] for host in hosts.values())
         measures.append(
             [
@@ -370,22 +306,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         names = args.names or resgym.singularity_names()
         print("labelling held-out positions", file=sys.stderr)
         plan = Plan(read_teach_config("default"), args.positions, seed=args.seed, held_out=HELD_OUT)
-        examples = _held_out(plan, args.workers)
-        draws = draws_beside(plan)
-        powers = brieskorn_pham_starts(args.brieskorn_pham)
-        least = least_depths(powers, LABEL_BUDGET)
+        test = host_test(_held_out(plan, args.workers), plan, args.brieskorn_pham, LABEL_BUDGET)
         rows = {}
         for name, host in players.items():
             print(f"measuring {name}", file=sys.stderr)
             rows[name] = host_row(
                 host,
-                examples,
-                draws,
-                powers,
-                least,
+                test,
                 names=names,
                 larger=args.larger,
                 games=args.games,
+                max_depth=MAX_DEPTH,
             )
         (args.out / "images").mkdir(parents=True, exist_ok=True)
         command = ["python", "-m", "sb3_ext.studies.results", *given]
@@ -400,7 +331,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 "positions": args.positions,
                 "seed": args.seed,
             },
-            "optima": _optima(names),
+            "optima": {name: optimum(resgym.singularity(name)) for name in names},
             "hosts": rows,
             "pictures": _draw_trees(args.out, args.picture, players),
         }

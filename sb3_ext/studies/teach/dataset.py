@@ -25,6 +25,7 @@ from torch import Tensor
 
 from resgym.solver.labels import SOLVER_VERSION
 from sb3_ext.checkpoints.durable_files import file_digest, rename_durably, sync, write_text_durably
+from sb3_ext.studies.teach.examples import Examples
 
 __all__ = [
     "MANIFEST",
@@ -33,7 +34,6 @@ __all__ = [
     "SEATS",
     "Dataset",
     "DatasetError",
-    "Split",
     "digest_of",
     "load_dataset",
     "manifest_text",
@@ -58,30 +58,6 @@ class DatasetError(ValueError):
 
 
 @dataclass(frozen=True)
-class Split:
-    """One part of a dataset, M labelled positions.
-
-    Attributes:
-        points: int64 [M, P, D], alive points first in descending lexicographic order, absent rows
-            -1, as they were drawn.
-        count: int64 [M].
-        coords: bool [M, D], the host's sets; None for the host's seat.
-        optimal: bool [M, A] with A = 2^D - D - 1, numbered as in the environments (host), or
-            bool [M, D] (agent): the optimal moves, at least one.
-        value: int64 [M], least depth (or nodes) from the position; for the agent's seat after the
-            host's choice, this move included.
-        family: int64 [M], index into ``Dataset.families``.
-    """
-
-    points: Tensor
-    count: Tensor
-    coords: Tensor | None
-    optimal: Tensor
-    value: Tensor
-    family: Tensor
-
-
-@dataclass(frozen=True)
 class Dataset:
     """A dataset in memory.
 
@@ -103,9 +79,9 @@ class Dataset:
     max_num_points: int
     families: list[str]
     manifest: Mapping[str, Any]
-    parts: Mapping[str, Split]
+    parts: Mapping[str, Examples]
 
-    def split(self, part: str) -> Split:
+    def split(self, part: str) -> Examples:
         """``train`` or ``held_out``: no position is in one if an equivalent one is in the other.
 
         Raises:
@@ -316,11 +292,13 @@ def _read_shard(path: Path, entry: Mapping[str, Any], plan: Mapping[str, Any]) -
     return tensors
 
 
-def _part(shards: Sequence[Mapping[str, Tensor]], held_out: bool, plan: Mapping[str, Any]) -> Split:
+def _part(
+    shards: Sequence[Mapping[str, Tensor]], held_out: bool, plan: Mapping[str, Any]
+) -> Examples:
     def gathered(name: str, kind: torch.dtype) -> Tensor:
         return torch.cat([shard[name][shard["held_out"] == held_out].to(kind) for shard in shards])
 
-    return Split(
+    return Examples(
         gathered("points", torch.int64),
         gathered("count", torch.int64),
         gathered("coords", torch.bool) if plan["seat"] == "agent" else None,

@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 
+from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.config.registry import unknown_word
@@ -29,7 +30,13 @@ from sb3_ext.config.sections import (
     Section,
     read_section,
 )
-from sb3_ext.studies.teach.benchmark import host_results, host_summary
+from sb3_ext.studies.teach.benchmark import (
+    host_summary,
+    host_test,
+    measure_host,
+    singularity_depths,
+    singularity_summary,
+)
 from sb3_ext.studies.teach.dataset import MANIFEST, load_dataset
 from sb3_ext.studies.teach.families import read_teach_config
 from sb3_ext.studies.teach.generate import Plan, generate
@@ -67,7 +74,7 @@ class _Data(Section):
 
 
 class _Measure(Section):
-    """The section ``measure``: see `host_results`."""
+    """The section ``measure``: see `host_test` and `measure_host`."""
 
     larger: Count = 300
     brieskorn_pham: Count = 9
@@ -152,9 +159,16 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     results: dict[str, Any] = {"held_out": held_out}
     if plan.seat == "host" and plan.objective == "depth" and plan.config.dimension == 3:
         begin = time.perf_counter()
-        results |= host_results(model, data, plan, **sections["measure"].model_dump())
+        wanted, host = sections["measure"], player_of(model, "taught")
+        results["singularities"] = singularity_depths(host, wanted.max_depth)
+        test = host_test(data.split("held_out"), plan, wanted.brieskorn_pham, wanted.label_budget)
+        results["host"] = measure_host(
+            host, test, larger=wanted.larger, games=wanted.games, max_depth=wanted.max_depth
+        )
         seconds["measure"] = time.perf_counter() - begin
-        print(host_summary(results))
+        print(
+            singularity_summary(results["singularities"]), host_summary(results["host"]), sep="\n"
+        )
     results["seconds"] = {name: round(value, 1) for name, value in seconds.items()}
     write_text_durably(out / "results.json", json.dumps(results, indent=1) + "\n")
     print("seconds: " + ", ".join(f"{name} {value:.0f}" for name, value in seconds.items()))

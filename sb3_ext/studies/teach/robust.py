@@ -36,7 +36,6 @@ from sb3_ext.ddqn import DDQN
 from sb3_ext.schedules.frequency import Every
 from sb3_ext.studies.teach.benchmark import singularity_depths, singularity_summary
 from sb3_ext.studies.teach.dataset import MANIFEST, Dataset, load_dataset
-from sb3_ext.studies.teach.examples import examples_of
 from sb3_ext.studies.teach.families import read_teach_config
 from sb3_ext.studies.teach.generate import Plan, generate
 from sb3_ext.studies.teach.measures import held_out_accuracy
@@ -52,7 +51,6 @@ __all__ = ["HELP", "add_arguments", "measure", "run"]
 HELP = "train a host against several opponents at once, with the teacher beside it"
 
 CONFIG = "taught/robust.yml"
-LABEL_BUDGET = 300_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -266,13 +264,12 @@ def measure(run_dir: Path, config: RobustConfig, data: Dataset | None = None) ->
         "rho": rho,
         "targets": dict(wanted.targets),
         "margin": worst_margin({name: each["rho"] for name, each in rho.items()}, wanted.targets),
-        "singularities": singularity_depths(host, LABEL_BUDGET, MAX_DEPTH),
+        "singularities": singularity_depths(host, MAX_DEPTH),
     }
     if data is not None:
-        part: Any = data.split("held_out")
-        held_out = examples_of(part)
+        held_out = data.split("held_out")
         small = held_out.select(held_out.count <= 5)
-        results["held_out_up_to_5_points"] = held_out_accuracy(policy, small)
+        results["held_out_up_to_5_points"] = held_out_accuracy(host, small)
     return results
 
 

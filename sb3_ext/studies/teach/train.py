@@ -25,13 +25,14 @@ import yaml
 
 import resgym  # noqa: F401  registers the environments
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
+from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.checkpoints.folder_lock import sole_writer
 from sb3_ext.checkpoints.provenance import provenance
 from sb3_ext.ddqn import DDQN
 from sb3_ext.studies.teach.dataset import load_dataset
-from sb3_ext.studies.teach.examples import examples_of
+from sb3_ext.studies.teach.examples import checked
 from sb3_ext.studies.teach.measures import held_out_accuracy
 from sb3_ext.studies.teach.pretraining import Pretraining
 from sb3_ext.studies.teach.settings import TeachingSettings
@@ -191,7 +192,7 @@ def _run(
     if not finished:
         return None
     model.save(out / "model.zip")
-    result = held_out_accuracy(model.policy, examples_of(data.split("held_out")))
+    result = held_out_accuracy(player_of(model), checked(data.split("held_out")))
     result["seconds"] = round(pretraining.seconds, 1)
     result["updates"] = pretraining.update
     write_text_durably(out / "held_out.json", json.dumps(result, indent=1) + "\n")

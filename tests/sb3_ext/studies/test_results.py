@@ -7,7 +7,7 @@ import json
 import pytest
 
 from sb3_ext.studies import results
-from sb3_ext.studies.teach import draws
+from sb3_ext.studies.teach import benchmark
 
 SMALL = [
     "--positions", "800", "--larger", "3", "--brieskorn-pham", "3", "--games", "30",
@@ -16,7 +16,7 @@ SMALL = [
 
 
 def test_the_page_shows_what_was_measured(tmp_path, monkeypatch):
-    monkeypatch.setattr(draws, "BATCHES", 1)
+    monkeypatch.setattr(benchmark, "DRAWN_BATCHES", 1)
     attack = tmp_path / "attack.json"  # none was made yet
     arguments = ["--out", str(tmp_path / "docs"), "--host", "random_host=random", *SMALL]
     assert results.main([*arguments, "--attack", str(attack)]) == 0

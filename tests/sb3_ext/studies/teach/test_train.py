@@ -9,9 +9,17 @@ import signal
 import pytest
 import yaml
 
+from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.ddqn import DDQN
-from sb3_ext.studies.teach import draws, train
-from sb3_ext.studies.teach.benchmark import brieskorn_pham_starts, host_results, host_summary
+from sb3_ext.studies.teach import benchmark, train
+from sb3_ext.studies.teach.benchmark import (
+    brieskorn_pham_starts,
+    host_summary,
+    host_test,
+    measure_host,
+    singularity_depths,
+    singularity_summary,
+)
 from sb3_ext.studies.teach.cli import main
 from sb3_ext.studies.teach.families import read_teach_config
 from sb3_ext.studies.teach.generate import Plan
@@ -124,21 +132,27 @@ def test_measures_of_a_host(small, monkeypatch):
     hyperparameters = read_hyperparameters(small[6], ENVIRONMENTS["host"])
     model, _ = build_model(ENVIRONMENTS["host"], hyperparameters, 3, seed=0)
     plan = Plan(read_teach_config("small"), 100)
-    monkeypatch.setattr(draws, "BATCHES", 2)
-    results = host_results(
-        model, data, plan, larger=5, brieskorn_pham=3, label_budget=1000, games=20, max_depth=5
-    )
-    assert results["as_drawn"]["family"] == "uniform"
-    assert 0 <= results["as_drawn"]["optimal"] <= results["as_drawn"]["positions"] > 100
-    assert len(results["singularities"]) == 16
-    assert results["singularities"]["E8"]["least_depth"] == 7
+    monkeypatch.setattr(benchmark, "DRAWN_BATCHES", 2)
+    test = host_test(data.split("held_out"), plan, brieskorn_pham=3, label_budget=1000)
+    results = measure_host(player_of(model), test, larger=5, games=20, max_depth=5)
+    drawn = results["held_out"]["as_drawn"]
+    assert drawn["family"] == "uniform"
+    assert 0 <= drawn["optimal"] <= drawn["positions"] > 100
+    singularities = singularity_depths(player_of(model), max_depth=5)
+    assert len(singularities) == 16
+    assert singularities["E8"]["least_depth"] == 7
     row = results["brieskorn_pham"]
     assert row["positions"] == len(brieskorn_pham_starts(3)) == 4
     assert row["not_proved"] == 0
     assert 0 <= row["optimal"] <= row["within_one"] <= 4 - row["not_finished"]
-    assert set(results["rho_20_points"]) == {"choose_first", "choose_last", "random"}
+    assert set(results["rho"]) == {"choose_first", "choose_last", "random"}
     assert "points_6_to_8" not in results  # there are none in these data
-    assert "singularities in the least depth" in host_summary(results)
+    assert "singularities in the least depth" in singularity_summary(singularities)
+    assert "rho against choose_first, 20 points" in host_summary(results)
+    nothing = measure_host(
+        player_of(model), test._replace(powers=[]), larger=0, games=0, max_depth=5
+    )
+    assert set(nothing) == {"held_out"}
 
 
 @pytest.mark.long

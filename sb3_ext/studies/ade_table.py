@@ -22,7 +22,7 @@ from resgym.files import output_file, write_file
 from resgym.players import Player, resolve_player
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.durable_files import rename_durably
-from sb3_ext.studies.markdown import markdown_table
+from sb3_ext.studies.tables import markdown_table
 from sb3_ext.training.quickstart import NUM_ENVS, QUICKSTART_UPDATES, make_model
 
 __all__ = ["Row", "Size", "main", "table", "train_host"]

@@ -30,12 +30,11 @@ from resgym.players import Player, resolve_player
 from sb3_ext.checkpoints.provenance import provenance
 from sb3_ext.studies.ade_table import optimum
 from sb3_ext.studies.attack.table import Results, markdown
-from sb3_ext.studies.markdown import markdown_table
+from sb3_ext.studies.tables import markdown_table
 from sb3_ext.studies.teach.benchmark import AGENTS, HostTest, host_test, measure_host
-from sb3_ext.studies.teach.dataset import load_dataset
 from sb3_ext.studies.teach.examples import Examples, checked
 from sb3_ext.studies.teach.families import read_teach_config
-from sb3_ext.studies.teach.generate import Plan, generate
+from sb3_ext.studies.teach.generate import Plan, prepared
 
 __all__ = ["host_row", "main", "page"]
 
@@ -75,8 +74,8 @@ def _held_out(plan: Plan, workers: int) -> Examples:
     """Labelled positions that no dataset with the same share of held-out ones has taught."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "data"
-        generate(plan, out, workers=workers, progress=sys.stderr.isatty())
-        return checked(load_dataset(out).split("held_out"))
+        data = prepared(plan, out, workers=workers, progress=sys.stderr.isatty())
+        return checked(data.split("held_out"))
 
 
 # --------------------------------------------------------------------------------------- the page

@@ -28,6 +28,13 @@ Look = Callable[[dict[str, Any]], None]
 _ENVIRONMENTS = {"host": "resgym/HironakaHost-v0", "agent": "resgym/HironakaAgent-v0"}
 
 
+# Settings of a responder that are arguments of DDQN by the same name.
+_SAME = (
+    *("learning_rate", "exploration_rate", "buffer_size", "learning_starts", "batch_size"),
+    *("gamma", "n_steps", "target_update_interval", "tau", "max_grad_norm", "dueling"),
+)
+
+
 @dataclass(frozen=True)
 class Training:
     """One trained responder.
@@ -93,7 +100,7 @@ def train_responder(
     """
     begin = time.monotonic()
     model = _model(frozen, budget, seed)
-    game, section = budget.game, budget.responder
+    game = budget.game.to_dict()
     best = _KeepBest(
         [frozen.player],
         Every(updates=budget.validation.every_updates),
@@ -101,17 +108,13 @@ def train_responder(
         games=budget.validation.games,
         seed=budget.validation.seed,
         at_start=True,
-        max_value=game.max_value,
-        polytope=game.polytope,
-        reposition=game.reposition,
-        max_moves=game.max_moves,
+        **{key: game[key] for key in ("max_value", "polytope", "reposition", "max_moves")},
     )
-    model.learn(_steps(budget) * section.num_envs, callback=best, log_interval=None)
+    model.learn(_steps(budget) * budget.responder.num_envs, callback=best, log_interval=None)
     model.policy.load_state_dict(best.weights)
-    history = [_plain(entry) for entry in best.history]
     return Training(
         model,
-        history,
+        [_plain(entry) for entry in best.history],
         _plain(best.kept),
         int(model._n_updates),
         int(model.num_timesteps),
@@ -142,35 +145,22 @@ def _plain(entry: dict[str, Any]) -> dict[str, Any]:
 def _model(frozen: FrozenPlayer, budget: AttackBudget, seed: int) -> DDQN:
     game, section = budget.game, budget.responder
     seat = other_role(frozen.role)
+    arguments = game.to_dict()
     games = gymnasium.make_vec(
         _ENVIRONMENTS[seat],
         num_envs=section.num_envs,
         opponent=frozen.player,
         reward=section.reward,
-        dimension=game.dimension,
-        max_num_points=game.max_num_points,
-        max_value=game.max_value,
-        polytope=game.polytope,
-        reposition=game.reposition,
-        max_episode_steps=game.max_moves,
+        max_episode_steps=arguments.pop("max_moves"),
+        **arguments,
     )
     try:
         return DDQN(
             "HostPolicy" if seat == "host" else "AgentPolicy",
             TensorVecEnv(games),
-            learning_rate=section.learning_rate,
-            exploration_rate=section.exploration_rate,
-            buffer_size=section.buffer_size,
-            learning_starts=section.learning_starts,
-            batch_size=section.batch_size,
-            gamma=section.gamma,
-            n_steps=section.n_steps,
+            **{key: getattr(section, key) for key in _SAME},
             train_freq=1,
             gradient_steps=section.updates_per_step,
-            target_update_interval=section.target_update_interval,
-            tau=section.tau,
-            max_grad_norm=section.max_grad_norm,
-            dueling=section.dueling,
             policy_kwargs={**section.policy_arguments, "net_arch": section.net_arch},
             seed=seed,
             device="cpu",

@@ -11,7 +11,6 @@ file is imported.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -24,7 +23,8 @@ import torch
 from torch import Tensor
 
 from resgym.solver.labels import SOLVER_VERSION
-from sb3_ext.checkpoints.durable_files import file_digest, rename_durably, sync, write_text_durably
+from sb3_ext.checkpoints.durable_files import file_digest, rename_durably, sync
+from sb3_ext.studies.json_files import digest_of, sealed
 from sb3_ext.studies.teach.examples import Examples
 
 __all__ = [
@@ -34,12 +34,10 @@ __all__ = [
     "SEATS",
     "Dataset",
     "DatasetError",
-    "digest_of",
     "load_dataset",
     "manifest_text",
     "read_shard_notes",
     "shard_name",
-    "write_json",
     "write_shard",
 ]
 
@@ -140,23 +138,9 @@ def shard_name(number: int) -> str:
     return f"shard-{number:05d}.safetensors"
 
 
-def digest_of(*values: Any) -> str:
-    """SHA-256 of arrays (content, type and shape) and plain data."""
-    digest = hashlib.sha256()
-    for value in values:
-        if isinstance(value, np.ndarray):
-            digest.update(f"{value.dtype.str}{value.shape}".encode())
-            digest.update(np.ascontiguousarray(value).tobytes())
-        else:
-            digest.update(json.dumps(value, sort_keys=True).encode())
-    return digest.hexdigest()
-
-
 def manifest_text(content: Mapping[str, Any]) -> str:
     """The one way to write a manifest, its own digest included."""
-    document = {key: value for key, value in content.items() if key != "sha256"}
-    document["sha256"] = digest_of(document)
-    return json.dumps(document, indent=1, sort_keys=True) + "\n"
+    return json.dumps(sealed(content), indent=1, sort_keys=True) + "\n"
 
 
 def write_shard(file: Path, arrays: Mapping[str, np.ndarray], notes: Mapping[str, Any]) -> None:
@@ -306,8 +290,3 @@ def _part(
         gathered("value", torch.int64),
         gathered("family", torch.int64),
     )
-
-
-def write_json(file: Path, data: Any) -> None:
-    """Replaces a file of plain data as a whole."""
-    write_text_durably(file, json.dumps(data, indent=1, sort_keys=True) + "\n")

@@ -9,18 +9,14 @@ results.json. The same command goes on where it was interrupted.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
-from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import (
     ConfigError,
@@ -30,6 +26,7 @@ from sb3_ext.config.sections import (
     Section,
     read_section,
 )
+from sb3_ext.studies.json_files import write_json
 from sb3_ext.studies.teach.benchmark import (
     host_summary,
     host_test,
@@ -37,9 +34,8 @@ from sb3_ext.studies.teach.benchmark import (
     singularity_depths,
     singularity_summary,
 )
-from sb3_ext.studies.teach.dataset import MANIFEST, load_dataset
 from sb3_ext.studies.teach.families import read_teach_config
-from sb3_ext.studies.teach.generate import Plan, generate
+from sb3_ext.studies.teach.generate import Plan, prepared
 from sb3_ext.studies.teach.train import (
     ENVIRONMENTS,
     accuracy_table,
@@ -49,6 +45,7 @@ from sb3_ext.studies.teach.train import (
     show_measurement,
     teach,
 )
+from sb3_ext.training.command_line import add_options
 from sb3_ext.training.config_files import read_config
 
 __all__ = ["HELP", "add_arguments", "run"]
@@ -100,42 +97,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="sections data, algorithm, train, measure (default taught/host.yml)",
     )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        dest="changes",
-        metavar="KEY=VALUE",
-        help="another value for a setting of the training; may be repeated",
-    )
     parser.add_argument("--positions", type=int, help="instead of data.positions")
     parser.add_argument("--seed", type=int, help="of the data and of the training")
-    parser.add_argument("--workers", type=int, default=2, help="processes that label (default 2)")
-    parser.add_argument("--threads", type=int, default=1, help="threads of torch (default 1)")
-    parser.add_argument("--no-progress", action="store_true", help="no progress bar")
+    add_options(parser, "--set", "--workers", "--threads", "--no-progress")
 
 
 def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     """Runs the command; see `sb3_ext.studies.teach.cli.main`."""
     sections = _read(args.config)
-    settings = read_settings(args.config, args.changes, args.seed)
+    settings = read_settings(args.config, args.settings, args.seed)
     wanted = sections["data"].model_dump()
     for key, value in (("positions", args.positions), ("seed", args.seed)):
         if value is not None:
             wanted[key] = value
     plan = Plan(read_teach_config(wanted.pop("config")), **wanted)
     hyperparameters = read_hyperparameters(sections["algorithm"].file, ENVIRONMENTS[plan.seat])
-    if args.threads < 1:
-        raise ValueError(f"threads must be at least 1, got {args.threads}")
-    torch.set_num_threads(args.threads)
     out: Path = args.out
     bar = not args.no_progress and sys.stderr.isatty()
     seconds: dict[str, float] = {}
 
     begin = time.perf_counter()
-    if not (out / "data" / MANIFEST).is_file():
-        generate(plan, out / "data", workers=args.workers, progress=bar, command=command)
-    data = load_dataset(out / "data", dimension=plan.config.dimension, seat=plan.seat)
+    data = prepared(plan, out / "data", workers=args.workers, progress=bar, command=command)
     seconds["generate"] = time.perf_counter() - begin
 
     begin = time.perf_counter()
@@ -170,7 +152,7 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
             singularity_summary(results["singularities"]), host_summary(results["host"]), sep="\n"
         )
     results["seconds"] = {name: round(value, 1) for name, value in seconds.items()}
-    write_text_durably(out / "results.json", json.dumps(results, indent=1) + "\n")
+    write_json(out / "results.json", results)
     print("seconds: " + ", ".join(f"{name} {value:.0f}" for name, value in seconds.items()))
     return 0
 

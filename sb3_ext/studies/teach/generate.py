@@ -38,16 +38,17 @@ from sb3_ext.checkpoints.durable_files import file_digest, write_text_durably
 from sb3_ext.checkpoints.folder_lock import sole_writer
 from sb3_ext.checkpoints.provenance import provenance
 from sb3_ext.config.sections import ConfigError
+from sb3_ext.studies.json_files import digest_of, write_json
 from sb3_ext.studies.teach.dataset import (
     MANIFEST,
     PLAN,
     SCHEMA,
     SEATS,
-    digest_of,
+    Dataset,
+    load_dataset,
     manifest_text,
     read_shard_notes,
     shard_name,
-    write_json,
     write_shard,
 )
 from sb3_ext.studies.teach.families import (
@@ -57,8 +58,10 @@ from sb3_ext.studies.teach.families import (
     excluded_forms,
     read_teach_config,
 )
+from sb3_ext.training.command_line import add_options
+from sb3_ext.two_player.progress import progress_bar
 
-__all__ = ["HELP", "Plan", "add_arguments", "generate", "held_out_shares", "run"]
+__all__ = ["HELP", "Plan", "add_arguments", "generate", "held_out_shares", "prepared", "run"]
 
 HELP = "draw positions, label them with the solver, write a dataset"
 
@@ -145,15 +148,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="fixes the dataset (default 0)")
     parser.add_argument(
-        "--workers", type=int, default=2, help="processes that label (default 2); changes no result"
-    )
-    parser.add_argument(
         "--held-out",
         type=float,
         default=0.05,
         help="share of the positions, by canonical form, for measuring only (default 0.05)",
     )
-    parser.add_argument("--no-progress", action="store_true", help="no progress bar")
+    add_options(parser, "--workers", "--no-progress")
 
 
 def run(args: argparse.Namespace, command: Sequence[str]) -> int:
@@ -206,6 +206,26 @@ def generate(
         return _complete(plan, out, workers, progress, command, begin)
 
 
+def prepared(
+    plan: Plan,
+    out: Path,
+    *,
+    workers: int = 1,
+    progress: bool = False,
+    command: Sequence[str] = (),
+) -> Dataset:
+    """The dataset of a plan: read if it is finished, otherwise generated first.
+
+    Raises:
+        ValueError, OSError, RuntimeError: as for `generate`; the folder of another plan is refused.
+    """
+    if (out / MANIFEST).is_file():
+        _open_folder(out, plan.to_dict())
+    else:
+        generate(plan, out, workers=workers, progress=progress, command=command)
+    return load_dataset(out, dimension=plan.config.dimension, seat=plan.seat)
+
+
 def _complete(
     plan: Plan, out: Path, workers: int, progress: bool, command: Sequence[str], begin: float
 ) -> dict[str, Any]:
@@ -229,7 +249,7 @@ def _complete(
             notes[job.file] = found
     open_jobs = [job for job in jobs if job.file not in notes]
     kept = len(positions.count) - sum(len(job.positions.count) for job in open_jobs)
-    with _bar(len(positions.count), kept, progress) as bar:
+    with progress_bar(len(positions.count), progress, kept, "position") as bar:
         for job, found in _labelled(open_jobs, workers):
             notes[job.file] = found
             bar.update(len(job.positions.count))
@@ -493,27 +513,6 @@ def _start_worker() -> None:
             os._exit(1)
 
         threading.Thread(target=follow, daemon=True).start()
-
-
-class _NoBar:
-    def __enter__(self) -> _NoBar:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
-    def update(self, number: int) -> None:
-        pass
-
-
-def _bar(total: int, initial: int, wanted: bool) -> Any:
-    if wanted:
-        try:
-            from tqdm import tqdm
-        except ImportError:
-            return _NoBar()
-        return tqdm(total=total, initial=initial, unit="position", dynamic_ncols=True)
-    return _NoBar()
 
 
 def _manifest(

@@ -31,12 +31,13 @@ from sb3_ext.checkpoints.provenance import provenance
 from sb3_ext.studies.ade_table import optimum
 from sb3_ext.studies.attack.table import Results, markdown
 from sb3_ext.studies.tables import markdown_table
-from sb3_ext.studies.teach.benchmark import AGENTS, HostTest, host_test, measure_host
+from sb3_ext.studies.teach.benchmark import AGENTS, host_test, measure_host
 from sb3_ext.studies.teach.examples import Examples, checked
 from sb3_ext.studies.teach.families import read_teach_config
 from sb3_ext.studies.teach.generate import Plan, prepared
+from sb3_ext.training.command_line import add_options, exit_code
 
-__all__ = ["host_row", "main", "page"]
+__all__ = ["main", "page"]
 
 HOSTS = ("zeillinger", "spivakovsky", "taught", "robust")
 HELD_OUT = 0.05
@@ -44,29 +45,15 @@ LABEL_BUDGET = 300_000
 MAX_DEPTH = 40
 
 
-def host_row(
-    host: Player, test: HostTest, *, names: Sequence[str], larger: int, games: int, max_depth: int
-) -> dict[str, Any]:
-    """Everything that is measured of one host: its trees beside `measure_host`.
-
-    Args:
-        host: a host in three axes.
-        test: the positions.
-        names: singularities.
-        larger: how many positions of 6 to 8 points to grow trees from.
-        games: games of each rho.
-        max_depth: branches are cut after so many moves.
-    """
+def _trees(host: Player, names: Sequence[str]) -> dict[str, Any]:
+    """Size of a host's tree for each singularity; branches are cut after `MAX_DEPTH` moves."""
     trees = {
-        name: resgym.resolution_tree(resgym.singularity(name), host, max_depth=max_depth)
+        name: resgym.resolution_tree(resgym.singularity(name), host, max_depth=MAX_DEPTH)
         for name in names
     }
     return {
-        "trees": {
-            name: {"depth": tree.depth, "nodes": tree.num_nodes, "complete": tree.complete}
-            for name, tree in trees.items()
-        },
-        **measure_host(host, test, larger=larger, games=games, max_depth=max_depth),
+        name: {"depth": tree.depth, "nodes": tree.num_nodes, "complete": tree.complete}
+        for name, tree in trees.items()
     }
 
 
@@ -253,7 +240,7 @@ def _parser() -> argparse.ArgumentParser:
         help="results of the attack (default docs/attack.json)",
     )
     parser.add_argument("--seed", type=int, default=1, help="of the positions (default 1)")
-    parser.add_argument("--workers", type=int, default=2, help="processes that label (default 2)")
+    add_options(parser, "--workers")
     return parser
 
 
@@ -295,54 +282,41 @@ def _draw_trees(out: Path, name: str, players: Mapping[str, Player]) -> list[tup
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measures and writes; returns the exit code (2 for bad input, with one line on stderr)."""
+    """Measures and writes; returns the exit code, see `exit_code`."""
     args = _parser().parse_args(arguments)
     given = list(sys.argv[1:] if arguments is None else arguments)
-    try:
-        _check(args)
-        players = _players(args.hosts)
-        attack = markdown(Results(args.attack))
-        names = args.names or resgym.singularity_names()
-        print("labelling held-out positions", file=sys.stderr)
-        plan = Plan(read_teach_config("default"), args.positions, seed=args.seed, held_out=HELD_OUT)
-        test = host_test(_held_out(plan, args.workers), plan, args.brieskorn_pham, LABEL_BUDGET)
-        rows = {}
-        for name, host in players.items():
-            print(f"measuring {name}", file=sys.stderr)
-            rows[name] = host_row(
-                host,
-                test,
-                names=names,
-                larger=args.larger,
-                games=args.games,
-                max_depth=MAX_DEPTH,
-            )
-        (args.out / "images").mkdir(parents=True, exist_ok=True)
-        command = ["python", "-m", "sb3_ext.studies.results", *given]
-        made = provenance(args.seed, command)
-        found = {
-            "setup": {
-                "brieskorn_pham": args.brieskorn_pham,
-                "command": " ".join(command),
-                "commit": made["commit"],
-                "games": args.games,
-                "picture": args.picture,
-                "positions": args.positions,
-                "seed": args.seed,
-            },
-            "optima": {name: optimum(resgym.singularity(name)) for name in names},
-            "hosts": rows,
-            "pictures": _draw_trees(args.out, args.picture, players),
+    return exit_code(
+        "results", lambda: _measure(args, ["python", "-m", "sb3_ext.studies.results", *given])
+    )
+
+
+def _measure(args: argparse.Namespace, command: Sequence[str]) -> None:
+    _check(args)
+    players = _players(args.hosts)
+    attack = markdown(Results(args.attack))
+    names = args.names or resgym.singularity_names()
+    print("labelling held-out positions", file=sys.stderr)
+    plan = Plan(read_teach_config("default"), args.positions, seed=args.seed, held_out=HELD_OUT)
+    test = host_test(_held_out(plan, args.workers), plan, args.brieskorn_pham, LABEL_BUDGET)
+    rows = {}
+    for name, host in players.items():
+        print(f"measuring {name}", file=sys.stderr)
+        rows[name] = {
+            "trees": _trees(host, names),
+            **measure_host(host, test, larger=args.larger, games=args.games, max_depth=MAX_DEPTH),
         }
-        text = json.dumps(found, indent=1) + "\n"
-        write_file(args.out / "results.json", text)
-        write_file(args.out / "results.md", page(json.loads(text), attack))
-    except KeyboardInterrupt:
-        return 130
-    except (ValueError, OSError, RuntimeError) as error:
-        print(f"results: {' '.join(str(error).split())}", file=sys.stderr)
-        return 2
-    return 0
+    (args.out / "images").mkdir(parents=True, exist_ok=True)
+    shown = ("brieskorn_pham", "games", "picture", "positions", "seed")
+    made = {"command": " ".join(command), "commit": provenance(args.seed, command)["commit"]}
+    found = {
+        "setup": {**made, **{name: getattr(args, name) for name in shown}},
+        "optima": {name: optimum(resgym.singularity(name)) for name in names},
+        "hosts": rows,
+        "pictures": _draw_trees(args.out, args.picture, players),
+    }
+    text = json.dumps(found, indent=1) + "\n"
+    write_file(args.out / "results.json", text)
+    write_file(args.out / "results.md", page(json.loads(text), attack))
 
 
 if __name__ == "__main__":

@@ -370,7 +370,7 @@ def run_zoo(command: str, arguments: Sequence[str], options: RunOptions | None =
 
     Args:
         command: module and function of rl_zoo3 by one name, such as ``train`` or ``enjoy``.
-        arguments: its command line.
+        arguments: its command line; without ``-f`` the folder is ``logs``, where ``train`` writes.
         options: what to do about checkpoints; by default there are some.
 
     Returns:
@@ -378,7 +378,10 @@ def run_zoo(command: str, arguments: Sequence[str], options: RunOptions | None =
     """
     module = importlib.import_module(f"rl_zoo3.{command}")
     name = f"python -m sb3_ext.{command}"
-    with _replaced_names(module, options), patch.object(sys, "argv", [name, *arguments]):
+    with (
+        _replaced_names(module, options),
+        patch.object(sys, "argv", [name, "-f", "logs", *arguments]),
+    ):
         try:
             if "--track" in arguments:
                 _require_wandb()

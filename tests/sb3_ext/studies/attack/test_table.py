@@ -117,3 +117,13 @@ def test_the_page_in_docs_shows_its_results():
     for setting in {row["setting"] for row in results.rows}:
         budgets = {json.dumps(row["budget"]) for row in results.rows if row["setting"] == setting}
         assert len(budgets) == 1, "players that are compared must have had the same budget"
+
+
+def test_the_page_of_the_robust_host_says_what_the_attack_found():
+    page = (DOCS / "robust.md").read_text(encoding="utf-8")
+    shown = {row["player"]: {} for row in Results(DOCS / "attack.json").rows}
+    for row in Results(DOCS / "attack.json").rows:
+        shown[row["player"]][row["setting"]] = f"{row['worst']['rho']:.4f}"
+    for player in ("taught", "zeillinger", "spivakovsky", "robust"):
+        found = cells(page.split("## Its worst case")[1], f"`{player}`")
+        assert found[1:3] == [shown[player]["points5"], shown[player]["points20"]]

@@ -22,7 +22,7 @@ from sb3_ext.studies.teach.benchmark import (
 )
 from sb3_ext.studies.teach.cli import main
 from sb3_ext.studies.teach.families import read_teach_config
-from sb3_ext.studies.teach.generate import Plan
+from sb3_ext.studies.teach.generate import Plan, generate, prepared
 from sb3_ext.studies.teach.train import (
     ENVIRONMENTS,
     build_model,
@@ -218,3 +218,24 @@ def test_a_file_in_the_place_of_the_folder_is_one_line(small, tmp_path, capsys):
         assert main(command) == 2
         assert f"out: must be a folder, {file} is a file\n" in capsys.readouterr().err
     assert file.read_text() == "kept"
+
+
+@pytest.mark.parametrize("command", ["run", "robust"])
+def test_a_dataset_of_other_settings_is_refused(command, tmp_path, capsys):
+    """The folder's data are not taken for those that were asked for."""
+    file = {"run": "taught/host.yml", "robust": "taught/robust.yml"}[command]
+    sections = yaml.safe_load(find_config(file).read_text())
+    config = tmp_path / "config.yml"
+    sections["data"] |= {"config": "small", "positions": 200}
+    config.write_text(yaml.safe_dump(sections))
+    wanted = sections["data"]
+    plan = Plan(read_teach_config("small"), 150, seed=wanted["seed"], held_out=wanted["held_out"])
+    out = tmp_path / "out"
+    generate(plan, out / "data")
+    kept = {path: path.read_bytes() for path in (out / "data").iterdir()}
+    assert main([command, "--out", str(out), "--config", str(config), "--no-progress"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "holds a dataset with another positions" in error
+    assert {path: path.read_bytes() for path in (out / "data").iterdir()} == kept
+    assert prepared(plan, out / "data").manifest["plan"]["positions"] == 150

@@ -27,6 +27,7 @@ from typing import Any
 import resgym
 from resgym.files import write_file
 from resgym.players import Player, resolve_player
+from resgym.players.trust import add_trust, trusting
 from sb3_ext.checkpoints.provenance import provenance
 from sb3_ext.studies.ade_table import optimum
 from sb3_ext.studies.attack.table import Results, markdown
@@ -212,6 +213,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--out", type=Path, required=True, help="folder of the page")
+    add_trust(parser)
     parser.add_argument(
         "--host",
         action="append",
@@ -292,7 +294,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _measure(args: argparse.Namespace, command: Sequence[str]) -> None:
     _check(args)
-    players = _players(args.hosts)
+    with trusting(args.trust):
+        players = _players(args.hosts)
     attack = markdown(Results(args.attack))
     names = args.names or resgym.singularity_names()
     print("labelling held-out positions", file=sys.stderr)

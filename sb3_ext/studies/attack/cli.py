@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from resgym.players.trust import add_trust, trusting
 from sb3_ext.studies.attack.exact import exact_worst_case
 from sb3_ext.studies.attack.exploitation import exploit, report_to_stderr
 from sb3_ext.studies.attack.frozen import FrozenPlayer
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     args = _parser().parse_args(arguments)
 
     def work() -> None:
-        with torch_threads(args.threads):
+        with torch_threads(args.threads), trusting(args.trust):
             args.run(args)
 
     return exit_code("attack", work, "stopped; what is finished is kept, repeat to go on")
@@ -101,6 +102,7 @@ def _parser() -> argparse.ArgumentParser:
         "--page", type=Path, help="a Markdown file whose tables are replaced by these"
     )
     for command, function in ((run, _run), (exact, _exact), (table, _table)):
+        add_trust(command)
         add_options(command, "--set", "--json", "--no-progress", "--threads")
         command.set_defaults(run=function)
     return parser

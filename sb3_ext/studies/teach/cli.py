@@ -11,6 +11,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 
+from resgym.players.trust import add_trust, trusting
 from sb3_ext.training.command_line import OneLineParser, exit_code, torch_threads
 
 __all__ = ["COMMANDS", "main"]
@@ -36,18 +37,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, module in modules.items():
-        module.add_arguments(
-            commands.add_parser(
-                name,
-                help=module.HELP,
-                description=module.__doc__,
-                formatter_class=argparse.RawDescriptionHelpFormatter,
-            )
+        command = commands.add_parser(
+            name,
+            help=module.HELP,
+            description=module.__doc__,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
+        module.add_arguments(command)
+        add_trust(command)
     args = parser.parse_args(given)
 
     def work() -> int:
-        with torch_threads(getattr(args, "threads", 1)):
+        with torch_threads(getattr(args, "threads", 1)), trusting(args.trust):
             return int(modules[args.command].run(args, ["python", "-m", "sb3_ext.teach", *given]))
 
     return exit_code(

@@ -13,7 +13,7 @@ from resgym.game.rng import RowRandom
 from resgym.game.rules import move
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState, state_from_points
-from resgym.players import Player
+from resgym.players import Player, ask_player
 from sb3_ext.studies.teach.examples import Examples
 
 __all__ = ["chosen_moves", "held_out_accuracy", "optimal_choices", "worst_case_depths"]
@@ -33,7 +33,8 @@ def chosen_moves(player: Player, examples: Examples) -> Tensor:
         rows = torch.arange(begin, min(begin + _ROWS_AT_ONCE, len(examples)))
         batch = examples.select(rows)
         rng = RowRandom.for_episode(torch.zeros_like(rows), rows)
-        result.append(player.act(GameState(batch.points, batch.count), batch.coords, rng))
+        state = GameState(batch.points, batch.count)
+        result.append(ask_player(player, state, batch.coords, rng))
     return torch.cat(result)
 
 
@@ -107,7 +108,7 @@ def worst_case_depths(
             break
         depth[tree] = level + 1
         rng = RowRandom(torch.zeros_like(state.count))
-        coords = table[host.act(state, None, rng)]
+        coords = table[ask_player(host, state, None, rng)]
         row, axis = coords.nonzero(as_tuple=True)
         tree = tree[row]
         state, overflow = move(state.select(row), coords[row], axis, spec)

@@ -24,7 +24,8 @@ from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.config.checks import check_count
 from sb3_ext.studies.tables import markdown_table, text_table
 from sb3_ext.training.command_line import exit_code
-from sb3_ext.training.quickstart import QUICKSTART_UPDATES, learn, make_model, save_whole
+from sb3_ext.training.quickstart import QUICKSTART_UPDATES, make_model, save_whole
+from sb3_ext.training.runs import transitions_for
 
 __all__ = ["Row", "Size", "main", "optimum", "table"]
 
@@ -200,7 +201,7 @@ def _host(args: argparse.Namespace) -> Player:
     print(f"training a host against {OPPONENT}: {args.updates} updates", file=sys.stderr)
     begin = time.perf_counter()
     model = make_model(args.updates, args.seed, OPPONENT)
-    learn(model, args.updates, progress=sys.stderr.isatty())
+    model.learn(transitions_for(model, args.updates), progress_bar=sys.stderr.isatty())
     save_whole(model, saved)
     seconds = time.perf_counter() - begin
     print(f"trained for {seconds:.0f} s, saved as {saved}", file=sys.stderr)

@@ -15,7 +15,6 @@ from typing import Any
 
 import gymnasium
 import torch
-from stable_baselines3.common.callbacks import BaseCallback
 
 from resgym.game import GameSpec, random_starts
 from resgym.game.rng import RowRandom, Stream
@@ -32,8 +31,9 @@ from sb3_ext.schedules.frequency import Every
 from sb3_ext.schedules.schedules import Linear
 from sb3_ext.training.command_line import add_options, exit_code, torch_threads
 from sb3_ext.training.curves import history_curves
+from sb3_ext.training.runs import transitions_for
 
-__all__ = ["QUICKSTART_UPDATES", "learn", "main", "make_model", "run", "save_whole"]
+__all__ = ["QUICKSTART_UPDATES", "main", "make_model", "run", "save_whole"]
 
 NUM_ENVS = 256
 QUICKSTART_UPDATES = 5_000
@@ -123,14 +123,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return exit_code("quickstart", work)
 
 
-def learn(
-    model: DDQN, updates: int, callback: BaseCallback | None = None, progress: bool = False
-) -> None:
-    """So many updates of a model of `make_model`, rounded up to whole rollouts of them."""
-    steps = -(-updates // model.gradient_steps)
-    model.learn(model.learning_starts + NUM_ENVS * steps, callback, progress_bar=progress)
-
-
 def save_whole(model: DDQN, path: Path) -> None:
     """Saves a model for SB3; an older file stays until the new one is complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -170,7 +162,7 @@ def run(out: Path, updates: int, seed: int, games: int, progress: bool = False) 
         f"{updates} updates"
     )
     begin = time.perf_counter()
-    learn(model, updates, evaluation, progress)
+    model.learn(transitions_for(model, updates), evaluation, progress_bar=progress)
     wall = time.perf_counter() - begin
     save_whole(model, out / "host.zip")
 

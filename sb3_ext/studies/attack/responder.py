@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
@@ -19,8 +18,9 @@ from sb3_ext.ddqn import DDQN
 from sb3_ext.schedules.frequency import Every
 from sb3_ext.studies.attack.frozen import FrozenPlayer, other_role
 from sb3_ext.studies.attack.settings import AttackBudget
+from sb3_ext.training.runs import transitions_for
 
-__all__ = ["Look", "Training", "train_responder"]
+__all__ = ["Look", "train_responder"]
 
 Look = Callable[[dict[str, Any]], None]
 """Called with every entry of the history as it is made."""
@@ -33,29 +33,6 @@ _SAME = (
     *("learning_rate", "exploration_rate", "buffer_size", "learning_starts", "batch_size"),
     *("gamma", "n_steps", "target_update_interval", "tau", "max_grad_norm", "dueling"),
 )
-
-
-@dataclass(frozen=True)
-class Training:
-    """One trained responder.
-
-    Attributes:
-        model: the learner, with the weights of its best version.
-        history: the looks at it: updates, transitions, seconds, rho on the validation starts.
-        best: the entry of the history that was kept.
-        updates: gradient updates made.
-        transitions: moves played for training.
-        parameters: numbers in the network that plays.
-        seconds: time taken, looks included.
-    """
-
-    model: DDQN
-    history: list[dict[str, Any]]
-    best: dict[str, Any]
-    updates: int
-    transitions: int
-    parameters: int
-    seconds: float
 
 
 class _KeepBest(RhoEvaluation):
@@ -81,7 +58,7 @@ class _KeepBest(RhoEvaluation):
 
 def train_responder(
     frozen: FrozenPlayer, budget: AttackBudget, seed: int, look: Look | None = None
-) -> Training:
+) -> tuple[DDQN, dict[str, Any]]:
     """Learns a best response.
 
     The learner meets only the frozen player, in random games. Every so many updates it is measured
@@ -93,6 +70,10 @@ def train_responder(
         budget: size and length of the training.
         seed: fixes the network, the games and the exploration.
         look: called at each measurement.
+
+    Returns:
+        The learner with the weights of its best version, and what `SeedResult` says of its
+        training.
 
     Raises:
         ConfigError: the learner refuses an argument of the budget.
@@ -110,27 +91,18 @@ def train_responder(
         at_start=True,
         **{key: game[key] for key in ("max_value", "polytope", "reposition", "max_moves")},
     )
-    model.learn(_steps(budget) * budget.responder.num_envs, callback=best, log_interval=None)
+    transitions = transitions_for(model, budget.responder.updates)
+    model.learn(transitions, callback=best, log_interval=None)
     model.policy.load_state_dict(best.weights)
-    return Training(
-        model,
-        [_plain(entry) for entry in best.history],
-        _plain(best.kept),
-        int(model._n_updates),
-        int(model.num_timesteps),
-        sum(weight.numel() for weight in model.q_net.parameters()),
-        time.monotonic() - begin,
-    )
-
-
-def _steps(budget: AttackBudget) -> int:
-    """Parallel steps for exactly so many updates (rounded up to whole blocks)."""
-    section = budget.responder
-    if section.updates == 0:
-        return 0
-    # Updates begin with the step that brings more transitions than learning_starts.
-    before = section.learning_starts // section.num_envs
-    return before + -(-section.updates // section.updates_per_step)
+    found = {
+        "best": _plain(best.kept),
+        "history": [_plain(entry) for entry in best.history],
+        "updates": int(model._n_updates),
+        "transitions": int(model.num_timesteps),
+        "parameters": sum(weight.numel() for weight in model.q_net.parameters()),
+        "seconds": round(time.monotonic() - begin, 1),
+    }
+    return model, found
 
 
 def _plain(entry: dict[str, Any]) -> dict[str, Any]:

@@ -46,6 +46,7 @@ from sb3_ext.studies.teach.train import ENVIRONMENTS, build_model, read_hyperpar
 from sb3_ext.training.command_line import add_options
 from sb3_ext.training.curves import history_curves
 from sb3_ext.training.loading import load_policy
+from sb3_ext.training.runs import transitions_for
 
 __all__ = ["HELP", "add_arguments", "measure", "run"]
 
@@ -125,7 +126,7 @@ def _run(
     write_json(out / "provenance.json", provenance(config.algorithm.seed, command))
 
     begin = time.perf_counter()
-    left = _transitions(model, config.algorithm.updates) - model.num_timesteps
+    left = transitions_for(model, config.algorithm.updates) - model.num_timesteps
     if left > 0:
         try:
             model.learn(left, callbacks, reset_num_timesteps=False, progress_bar=bar)
@@ -198,16 +199,6 @@ def _callbacks(config: RobustConfig, data: Dataset | None, folder: Path) -> list
     every = config.algorithm.checkpoint_updates or config.algorithm.updates
     callbacks.append(Checkpoints(folder, Every(updates=every)))
     return callbacks
-
-
-def _transitions(model: DDQN, updates: int) -> int:
-    """Transitions after which so many updates have been made (whole blocks of them)."""
-    frequency: Any = model.train_freq
-    rows = model.n_envs * frequency.frequency
-    if model.replay_ratio is not None or model.gradient_steps < 1:
-        raise ValueError("algorithm: gradient_steps must be at least 1, without replay_ratio")
-    # Updates begin with the rollout that brings more transitions than learning_starts.
-    return (model.learning_starts // rows - (-updates // model.gradient_steps)) * rows
 
 
 def _same_settings(path: Path, config: RobustConfig) -> None:

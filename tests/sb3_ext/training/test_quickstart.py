@@ -10,6 +10,7 @@ import resgym
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.training import quickstart
 from sb3_ext.training.loading import load_player
+from sb3_ext.training.runs import transitions_for
 
 make_model = quickstart.make_model
 
@@ -43,7 +44,7 @@ def test_the_main_job_learns(small, tmp_path):
     assert summary["curve"][0]["score"] < random / 10
     small(gamma=0.0)
     control = quickstart.make_model(1000, 0)
-    quickstart.learn(control, 1000)
+    control.learn(transitions_for(control, 1000))
     assert resgym.rho(player_of(control), "choose_first", games=100).rho < 1.5 * random
 
 
@@ -58,7 +59,7 @@ def test_what_it_leaves(small, tmp_path, capsys):
     names = {"best", "best_model.zip", "curve.png", "game.txt", "host.zip", "rho.json"}
     assert {path.name for path in out.iterdir()} == names | {"summary.json"}
     summary = json.loads((out / "summary.json").read_text())
-    assert summary["updates"] >= 4
+    assert summary["updates"] == 4
     assert summary["versions"]["torch"]
     assert set(summary["rho"]["trained"]) == {"choose_first", "choose_last", "random"}
     assert load_player(out / "host.zip", "host").role == "host"

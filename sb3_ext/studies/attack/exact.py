@@ -167,8 +167,7 @@ def _solve(
     points: Any, role: Role, player: Player, max_depth: int, max_positions: int
 ) -> resgym.Solution:
     try:
-        return resgym.solve(
-            points, **{role: player}, max_depth=max_depth, max_positions=max_positions
-        )
+        seats: dict[str, Any] = {role: player}
+        return resgym.solve(points, max_depth=max_depth, max_positions=max_positions, **seats)
     except ValueError as error:
         raise ConfigError(f"exact: {error}") from None

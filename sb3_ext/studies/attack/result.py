@@ -57,13 +57,10 @@ class SeedResult:
         Raises:
             KeyError, TypeError, ValueError: it is something else.
         """
-        measured = ("test", "lookahead", "on_exact")
-        return cls(
-            **{
-                key: rho_from_dict(value) if value and key in measured else value
-                for key, value in data.items()
-            }
-        )
+        found = dict(data)
+        for key in ("test", "lookahead", "on_exact"):
+            found[key] = found[key] and rho_from_dict(found[key])
+        return cls(**found)
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,9 @@ from torch import Tensor
 import resgym
 from resgym.players import Player
 from resgym.solver.labels import SOLVED, Labeller
+from sb3_ext.studies.teach.drawing import Plan, held_out_shares
 from sb3_ext.studies.teach.examples import Examples
 from sb3_ext.studies.teach.families import draw_batch
-from sb3_ext.studies.teach.generate import Plan, held_out_shares
 from sb3_ext.studies.teach.measures import optimal_choices, worst_case_depths
 
 __all__ = [

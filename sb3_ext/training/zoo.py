@@ -43,13 +43,14 @@ from stable_baselines3.common.utils import ConstantSchedule
 
 import resgym
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
+from sb3_ext.config.checks import numeric_string_hint
+from sb3_ext.config.reading import find_config, read_mapping, split_setting
 from sb3_ext.schedules.binding import BoundSchedule, bind_schedules
 from sb3_ext.schedules.schedules import Schedule, parse_schedule
 from sb3_ext.training.algorithms import EXTRA_ALGORITHMS
 from sb3_ext.training.config_files import (
     check_hyperparameters,
-    config_folder,
-    read_config,
+    read_sections,
     resolve_extractor,
 )
 from sb3_ext.training.runs import RunOptions
@@ -72,23 +73,11 @@ class StoreYaml(argparse.Action):
         """Stores a dict."""
         stored = {}
         for pair in values:
-            key, colon, value = pair.partition(":")
-            if not colon or not key:
-                raise ValueError(f"{option_string}: must be key:value pairs, got {pair!r}")
-            try:
-                # YAML 1.1 takes 1e-3 for text, which nobody means on a command line.
-                stored[key] = float(value) if _is_exponent(value) else yaml.safe_load(value)
-            except yaml.YAMLError as error:
-                raise ValueError(f"{option_string}: {key} must be YAML, got {value!r}") from error
+            key, value = split_setting(pair, ":", str(option_string))
+            # YAML 1.1 takes 1e-3 for text, which nobody means on a command line.
+            exponent = numeric_string_hint(value) and value == pair.partition(":")[2]
+            stored[key] = float(value) if exponent else value
         setattr(namespace, self.dest, stored)
-
-
-def _is_exponent(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return "e" in text.lower() and "." not in text
 
 
 def _has_tensor_env(env_id: str) -> bool:
@@ -121,7 +110,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
 
     def __init__(self, args: argparse.Namespace, algo: str, env_id: str, *more: Any, **kwargs: Any):
         if kwargs.get("config") is None:
-            kwargs["config"] = str(config_folder() / f"{algo}.yml")
+            kwargs["config"] = str(find_config(f"{algo}.yml"))
         super().__init__(args, algo, env_id, *more, **kwargs)
         if not _has_tensor_env(env_id):
             self.vec_env_class = {
@@ -151,12 +140,9 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
 
     def _sections(self, path: Path) -> dict[str, Any]:
         if self.options.resume is None:
-            return read_config(path)
+            return read_sections(path)
         # The file of a run is the section of its environment alone.
-        try:
-            return {self.env_name.gym_id: dict(yaml.safe_load(path.read_text()))}
-        except (OSError, ValueError, TypeError, yaml.YAMLError) as error:
-            raise ValueError(f"resume: {path} is missing or damaged") from error
+        return {self.env_name.gym_id: dict(read_mapping(path))}
 
     def _preprocess_schedules(self, hyperparams: dict[str, Any]) -> dict[str, Any]:  # type: ignore[override]
         if self.algo == "ddqn":  # reads every form of a schedule itself

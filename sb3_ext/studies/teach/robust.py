@@ -42,7 +42,7 @@ from sb3_ext.studies.teach.generate import Plan, generate
 from sb3_ext.studies.teach.measures import held_out_accuracy
 from sb3_ext.studies.teach.reinforcement import Teacher
 from sb3_ext.studies.teach.robust_evaluation import MAX_DEPTH, RobustEvaluation, worst_margin
-from sb3_ext.studies.teach.robust_settings import PARTS, RobustConfig, read_robust_config
+from sb3_ext.studies.teach.settings import PARTS, RobustConfig, read_robust_config
 from sb3_ext.studies.teach.train import ENVIRONMENTS, build_model, read_hyperparameters
 from sb3_ext.training.curves import history_curves
 from sb3_ext.training.loading import load_policy

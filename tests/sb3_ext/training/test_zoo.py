@@ -13,11 +13,12 @@ import torch
 import yaml
 from stable_baselines3 import DQN
 
+from sb3_ext.config.reading import find_config
 from sb3_ext.ddqn import DDQN
 from sb3_ext.schedules.schedules import Linear
 from sb3_ext.train import main as train_main
 from sb3_ext.training.algorithms import ObservedMaskPPO
-from sb3_ext.training.config_files import config_folder, read_config
+from sb3_ext.training.config_files import read_sections
 from sb3_ext.training.zoo import run_zoo
 
 HOST = "resgym/HironakaHost-v0"
@@ -201,7 +202,7 @@ def test_optuna_tries_hyperparameters(
 
 def test_shipped_files_name_both_environments_and_a_default() -> None:
     for algorithm in ALGORITHMS:
-        sections = read_config(config_folder() / f"{algorithm}.yml")
+        sections = read_sections(find_config(algorithm))
         assert set(sections) == {"default", HOST, AGENT}
 
 
@@ -211,7 +212,7 @@ def test_shipped_files_name_both_environments_and_a_default() -> None:
         (["batch_siz:3"], "unknown key 'batch_siz'; did you mean 'batch_size'?"),
         (["learning_rate:expp_1"], "learning_rate"),
         (["policy_kwargs:'dict(net_arch=[3])'"], "policy_kwargs must be a mapping"),
-        (["n_envs:0"], "n_envs must be a number of at least 1, got 0"),
+        (["n_envs:0"], "n_envs must be a whole number of at least 1, got 0"),
         (["batch_size:-3"], "batch_size"),
         (["env_kwargs:{opponent: nobody}"], "nobody"),
         (["nocolon"], "key:value"),

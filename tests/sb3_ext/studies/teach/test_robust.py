@@ -12,12 +12,13 @@ import yaml
 import resgym
 from sb3_ext.checkpoints.checkpoint import read_checkpoint
 from sb3_ext.checkpoints.folder_lock import sole_writer
+from sb3_ext.config.reading import find_config
 from sb3_ext.ddqn import DDQN
 from sb3_ext.studies.teach import robust, robust_evaluation
 from sb3_ext.studies.teach.cli import main
 from sb3_ext.studies.teach.robust_evaluation import RobustEvaluation, worst_margin
-from sb3_ext.studies.teach.robust_settings import read_robust_config
-from sb3_ext.studies.teach.train import ENVIRONMENTS, find_config, read_hyperparameters
+from sb3_ext.studies.teach.settings import read_robust_config
+from sb3_ext.studies.teach.train import ENVIRONMENTS, read_hyperparameters
 from sb3_ext.training.loading import load_player
 from tests.sb3_ext.checkpoints.test_checkpoint import equal
 from tests.sb3_ext.ddqn.helpers import same, weights

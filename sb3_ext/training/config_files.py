@@ -8,8 +8,9 @@
       policy_kwargs: {extractor: point_set, net_arch: [256, 128]}
       env_kwargs: {opponent: choose_first}
 
-Against rl_zoo3: nothing is evaluated as code; an unknown key is an error; schedules are those of
-`sb3_ext.schedules.schedules`; `policy_kwargs` may name an `extractor` for every algorithm.
+Against rl_zoo3: nothing is evaluated as code without ``--trust``; an unknown key is an error;
+schedules are those of `sb3_ext.schedules.schedules`; `policy_kwargs` may name an `extractor` for
+every algorithm.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from sb3_ext.config.checks import LARGEST_COUNT, check_count, numeric_string_hin
 from sb3_ext.config.reading import read_mapping
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import ConfigError
-from sb3_ext.networks import EXTRACTORS, expand_net_arch
+from sb3_ext.networks import ACTIVATIONS, EXTRACTORS, expand_net_arch
 
 __all__ = ["ZOO_KEYS", "check_hyperparameters", "read_sections", "resolve_extractor"]
 
@@ -117,11 +118,15 @@ def _check_value(key: str, value: Any) -> None:
 
 
 def resolve_extractor(policy_kwargs: Mapping[str, Any], algorithm: str) -> dict[str, Any]:
-    """Policy arguments in which a named `extractor` has become SB3's features_extractor_class.
+    """Policy arguments in which names have become classes, as SB3's policies take them.
+
+    A named `extractor` becomes features_extractor_class; a named activation_fn is looked up.
 
     DDQN's policies read the name themselves.
     """
     kwargs = dict(policy_kwargs)
     if algorithm != "ddqn" and "extractor" in kwargs:
         kwargs["features_extractor_class"] = EXTRACTORS.resolve(kwargs.pop("extractor"))
+    if algorithm != "ddqn" and isinstance(kwargs.get("activation_fn"), str):
+        kwargs["activation_fn"] = ACTIVATIONS.resolve(kwargs["activation_fn"])
     return kwargs

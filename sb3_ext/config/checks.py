@@ -8,8 +8,8 @@ from typing import Any
 
 __all__ = ["LARGEST_COUNT", "check_count", "check_number", "numeric_string_hint", "shown"]
 
-LARGEST_COUNT = 2**53
-"""Greater whole numbers are no longer exact as floats."""
+LARGEST_COUNT = 2**62
+"""Greater whole numbers do not fit into tensors."""
 
 
 def shown(value: object) -> str:
@@ -20,7 +20,7 @@ def shown(value: object) -> str:
 
 def numeric_string_hint(value: Any) -> str:
     """Why a number may have arrived as a string; empty when the value is no such string."""
-    if not isinstance(value, str):
+    if not isinstance(value, str) or len(value) > 40:
         return ""
     try:
         number = float(value)

@@ -35,19 +35,22 @@ def shipped_configs(folder: str = "") -> list[str]:
     return sorted({path.relative_to(root).with_suffix("").as_posix() for root, path in found})
 
 
-def find_config(name: str | Path, folder: str = "", field: str = "config") -> Path:
+def find_config(
+    name: str | Path, folder: str = "", field: str = "config", *, shipped: bool = False
+) -> Path:
     """The file of a path, or of the name of one that comes with the package.
 
     Args:
         name: with or without ``.yml`` if it comes with the package.
         folder: where it lies then, below ``configs``.
         field: what the error calls it.
+        shipped: only those that come with the package.
 
     Raises:
         ConfigError: there is none.
     """
     own = [root / folder / f"{name}{end}" for root in _CONFIGS for end in ("", ".yml")]
-    for path in (Path(name), *own):
+    for path in own if shipped else (Path(name), *own):
         if os.path.isfile(path):
             return path
     raise ConfigError(

@@ -21,6 +21,7 @@ import importlib.util
 import itertools
 import os
 import platform
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -45,6 +46,7 @@ from resgym.players.trust import add_trust, trusting
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.config.checks import numeric_string_hint
 from sb3_ext.config.reading import find_config, read_mapping, split_setting
+from sb3_ext.replay.memory import reserve_memory
 from sb3_ext.schedules.binding import BoundSchedule, bind_schedules
 from sb3_ext.schedules.schedules import Schedule, parse_schedule
 from sb3_ext.training.algorithms import EXTRA_ALGORITHMS
@@ -57,6 +59,21 @@ from sb3_ext.training.runs import RunOptions
 from sb3_ext.training.zoo_trust import plain_data_only
 
 __all__ = ["Manager", "StoreYaml", "run_zoo", "take_trust"]
+
+_REFUSALS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    MemoryError,
+    OSError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    gymnasium.error.Error,
+)
+"""How stable-baselines3, rl_zoo3, Gymnasium and torch refuse what a configuration asks for."""
 
 SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf", "delta_std")
 
@@ -111,7 +128,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
 
     def __init__(self, args: argparse.Namespace, algo: str, env_id: str, *more: Any, **kwargs: Any):
         if kwargs.get("config") is None:
-            kwargs["config"] = str(find_config(f"{algo}.yml"))
+            kwargs["config"] = str(find_config(f"{algo}.yml", shipped=True))
         super().__init__(args, algo, env_id, *more, **kwargs)
         if not _has_tensor_env(env_id):
             self.vec_env_class = {
@@ -194,7 +211,22 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
             )
 
     def setup_experiment(self) -> Any:
-        """Builds environment and model; attaches schedules and checkpoints."""
+        """Builds environment and model; attaches schedules and checkpoints.
+
+        Raises:
+            ValueError: something does not fit, whatever way it was found out; no folder is left.
+        """
+        self._new_folders: list[Path] = []
+        try:
+            return self._set_up()
+        except _REFUSALS as error:
+            for folder in self._new_folders:
+                shutil.rmtree(folder, ignore_errors=True)
+            if isinstance(error, (TypeError, ValueError)):
+                raise
+            raise ValueError(f"{self.config}: {type(error).__name__}: {error}") from error
+
+    def _set_up(self) -> Any:
         if self.options.resume is not None:
             self.monitor_kwargs = {**self.monitor_kwargs, "override_existing": False}
         result = super().setup_experiment()
@@ -205,6 +237,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
                 bind_schedules(model, total_timesteps=self.n_timesteps, **self._schedules)
             self.callbacks += self.options.callbacks(model, Path(self.save_path))
             self.options.apply(model, self.callbacks)
+            reserve_memory(model)
         return result
 
     def create_log_folder(self) -> None:
@@ -216,7 +249,9 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         if self.options.resume is None:
             stem = os.path.join(self.log_path, f"{self.env_name}_")
             number, *uuid = self.save_path[len(stem) :].split("_", 1)
-            Path(stem).parent.mkdir(parents=True, exist_ok=True)
+            parent = Path(stem).parent
+            self._new_folders = [each for each in (parent, *parent.parents) if not each.exists()]
+            parent.mkdir(parents=True, exist_ok=True)
             for free in itertools.count(int(number)):
                 self.save_path = "_".join([f"{stem}{free}", *uuid])
                 try:
@@ -224,6 +259,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
                 except FileExistsError:
                     continue
                 break
+            self._new_folders.append(Path(self.save_path))
             self.params_path = f"{self.save_path}/{self.env_name}"
         super().create_log_folder()
 
@@ -377,7 +413,7 @@ def run_zoo(
             if "--track" in arguments:
                 _require_wandb()
             getattr(module, command)()
-        except (ValueError, TypeError, FileNotFoundError, yaml.YAMLError) as error:
+        except (AssertionError, ImportError, OSError, TypeError, ValueError) as error:
             print(f"{command}: {' '.join(str(error).split())}", file=sys.stderr)
             return 2
     return 0

@@ -18,6 +18,7 @@ from sb3_ext.checkpoints.checkpoint import (
     load_checkpoint,
 )
 from sb3_ext.config.sections import ConfigError
+from sb3_ext.replay.memory import reserve_memory
 from sb3_ext.two_player.config import TrainerConfig, smoke_version
 from sb3_ext.two_player.measures import Evaluation, action_entropy, format_pairs
 from sb3_ext.two_player.run_directory import RunDirectory
@@ -112,6 +113,11 @@ def _run(args: argparse.Namespace, command: Sequence[str]) -> int:
         trainer.load_state_dict(state)
     if args.init_from is not None:
         trainer.init_from(_checkpoints(args.init_from, "--init-from"))
+    for role, learner in trainer.roles.items():
+        try:
+            reserve_memory(learner.model)
+        except ValueError as error:
+            raise ConfigError(f"roles.{role}.replay_buffer.size: {error}") from None
     output = trainer.output = RunDirectory(out, config, command, resumed_at=resumed_at)
     steps = _steps_to_make(args, config, trainer)
     try:

@@ -54,7 +54,7 @@ def find_config(
         if os.path.isfile(path):
             return path
     raise ConfigError(
-        f"{field}: there is no such file {shown(str(name))}, and none of this name among "
+        f"{field}: there is no file {shown(str(name))}, and none of this name among "
         f"{', '.join(shipped_configs(folder))}"
     )
 

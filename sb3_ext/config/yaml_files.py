@@ -102,7 +102,7 @@ def parse_yaml(text: str) -> Any:
     except yaml.YAMLError as error:
         mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
         where = "" if mark is None else f" at line {mark.line + 1}"
-        why = "" if not problem else f": {' '.join(str(problem).split())}"
+        why = "" if not problem else f": {' '.join(str(problem)[:200].split())}"
         raise ValueError(f"not readable as plain YAML{where}{why}") from None
 
 

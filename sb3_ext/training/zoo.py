@@ -413,7 +413,10 @@ def run_zoo(
             if "--track" in arguments:
                 _require_wandb()
             getattr(module, command)()
-        except (AssertionError, ImportError, OSError, TypeError, ValueError) as error:
+        except ImportError as error:
+            print(f"{command}: gym-packages: {error}", file=sys.stderr)
+            return 2
+        except (AssertionError, OSError, TypeError, ValueError) as error:
             print(f"{command}: {' '.join(str(error).split())}", file=sys.stderr)
             return 2
     return 0

@@ -16,7 +16,6 @@ from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.ddqn import DDQN
-from sb3_ext.replay.memory import reserve_memory
 from sb3_ext.schedules.frequency import Every
 from sb3_ext.studies.attack.frozen import FrozenPlayer, other_role
 from sb3_ext.studies.attack.settings import AttackBudget
@@ -156,7 +155,7 @@ def _model(frozen: FrozenPlayer, budget: AttackBudget, seed: int) -> DDQN:
         max_episode_steps=game.max_moves,
     )
     try:
-        model = DDQN(
+        return DDQN(
             "HostPolicy" if seat == "host" else "AgentPolicy",
             TensorVecEnv(games),
             learning_rate=section.learning_rate,
@@ -176,7 +175,5 @@ def _model(frozen: FrozenPlayer, budget: AttackBudget, seed: int) -> DDQN:
             seed=seed,
             device="cpu",
         )
-        reserve_memory(model)
-        return model
     except (TypeError, ValueError) as error:
         raise ConfigError(f"responder: {' '.join(str(error).split())}") from None

@@ -6,9 +6,11 @@ has a default, so a file shows all of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
+import torch
 from annotated_types import Ge, Len
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -18,6 +20,7 @@ from sb3_ext.config.checks import shown
 from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import (
+    ConfigError,
     Count,
     Fraction,
     PositiveCount,
@@ -29,6 +32,7 @@ from sb3_ext.config.sections import (
     checked,
 )
 from sb3_ext.networks.fields import NetArch
+from sb3_ext.replay.memory import available_bytes, format_bytes
 from sb3_ext.schedules.fields import ExplorationRate, LearningRate
 
 __all__ = [
@@ -193,4 +197,23 @@ class AttackBudget(ConfigFile):
 
 
 shipped_budgets = AttackBudget.shipped
-read_budget = AttackBudget.read
+
+
+def read_budget(
+    source: AttackBudget | Mapping[str, Any] | str | Path, settings: Sequence[str] = ()
+) -> AttackBudget:
+    """A budget that this machine can give, see `ConfigFile.read`.
+
+    Raises:
+        ConfigError: as there, or there is less memory than the replay buffer's observations need.
+    """
+    budget = AttackBudget.read(source, settings)
+    size, game = budget.responder.buffer_size, budget.game
+    needed = size * 2 * 4 * game.max_num_points * game.dimension
+    available = available_bytes(torch.device("cpu"))
+    if available is not None and needed > available:
+        raise ConfigError(
+            f"responder.buffer_size: {size} transitions need {format_bytes(needed)}, but "
+            f"{format_bytes(available)} are available"
+        )
+    return budget

@@ -219,7 +219,7 @@ def read_robust_config(
         except ValueError:
             name = ""
         if not name:
-            raise ConfigError(f"opponent: must be PLAYER=WEIGHT, the weight above 0, got {text!r}")
+            raise ConfigError(f"opponent: must be PLAYER=WEIGHT, got {text!r}")
     if "mixture" in without:
         mixture = {next(iter(mixture)): 1.0}
     augment = config.teacher.augment and "augmentation" not in without

@@ -32,6 +32,7 @@ def test_shipped_budgets():
         (["game.dimension=11"], "game.dimension must be"),
         (["validation.seed=2"], "validation.seed must differ from test.seed"),
         (["scripted.agents=[choose_frist]"], "did you mean 'choose_first'"),
+        (["responder.buffer_size=1000000000000000"], "responder.buffer_size: 1000000000000000"),
         (["exact.starts=20000"], "exact.starts must be at most test.games (500)"),
         (["name"], "--set must have the form dotted.key=value, got 'name'"),
     ],
@@ -55,7 +56,7 @@ def test_bad_files(tmp_path):
             read_budget(file)
         assert message in str(error.value)
         assert "\n" not in str(error.value)
-    with pytest.raises(ConfigError, match=r"budget: there is no such file .* among .*points5"):
+    with pytest.raises(ConfigError, match=r"budget: there is no file .* among .*points5"):
         read_budget("point5")
     with pytest.raises(ConfigError, match="budget must be"):
         read_budget(3)  # type: ignore[arg-type]

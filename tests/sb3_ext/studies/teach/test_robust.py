@@ -261,13 +261,16 @@ def test_without_a_part(small: list[str], tmp_path: Any) -> None:
     [
         (["--set", "teacher.weight=0"], "teacher.weight"),
         (["--set", "evaluation.target=1"], "unknown key of evaluation 'target'"),
-        (["--set", "nothing.weight=1"], "unknown section 'nothing'"),
-        (["--set", "teacher.weight"], "set: must be KEY=VALUE, got 'teacher.weight'"),
-        (["--set", "opponents={}"], "opponents must have at least one player"),
+        (["--set", "nothing.weight=1"], "--set: unknown key 'nothing'"),
+        (
+            ["--set", "teacher.weight"],
+            "--set must have the form dotted.key=value, got 'teacher.weight'",
+        ),
+        (["--set", "opponents={}"], "opponents must be at least 1 long, got {}"),
         (["--opponent", "random"], "opponent: must be PLAYER=WEIGHT, got 'random'"),
         (["--opponent", "nobody=1"], "got 'nobody'"),
         (["--opponent", "runs/nobody=1"], "there is no saved model at 'runs/nobody'"),
-        (["--config", "nowhere.yml"], "config: no such file"),
+        (["--config", "nowhere.yml"], "config: there is no file 'nowhere.yml'"),
         (["--threads", "0"], "threads must be at least 1"),
     ],
 )

@@ -85,8 +85,8 @@ def test_a_signal_stops_with_a_checkpoint_and_resume_goes_on(small, tmp_path, ca
         (["--set", "updates=0"], "train.updates must be at least 1, got 0"),
         (["--set", "augment=3"], "train.augment must be true or false, got 3"),
         (["--set", "updates"], "--set must have the form dotted.key=value, got 'updates'"),
-        (["--set", "update=3"], "unknown key 'update'; did you mean 'updates'"),
-        (["--algo-config", "nothing.yml"], "algo-config: there is no such file 'nothing.yml'"),
+        (["--set", "update=3"], "unknown key of train 'update'; did you mean 'updates'"),
+        (["--algo-config", "nothing.yml"], "algo-config: there is no file 'nothing.yml'"),
         (["--threads", "0"], "threads must be at least 1, got 0"),
     ],
 )

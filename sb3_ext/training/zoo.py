@@ -6,6 +6,7 @@ puts them back:
     ALGOS, HYPERPARAMS_SAMPLER, HYPERPARAMS_CONVERTER   entries added for our algorithms
     train.ExperimentManager   `Manager` below
     *.StoreDict               key:value pairs are read as YAML, not evaluated as code
+    exp_manager.yaml          the reader of configurations
     what runs code that files name      `sb3_ext.training.zoo_trust`, unless ``--trust`` is given
     ExperimentManager.default_vec_env_cls   one batched environment instead of many single ones
 
@@ -56,7 +57,7 @@ from sb3_ext.training.config_files import (
     resolve_extractor,
 )
 from sb3_ext.training.runs import RunOptions
-from sb3_ext.training.zoo_trust import plain_data_only
+from sb3_ext.training.zoo_trust import SAFE_YAML, plain_data_only
 
 __all__ = ["Manager", "StoreYaml", "run_zoo", "take_trust"]
 
@@ -352,6 +353,7 @@ def _replaced_names(module: Any, options: RunOptions | None, trust: bool) -> Ite
         patch.dict(rl_zoo3.ALGOS, EXTRA_ALGORITHMS),
         patch.dict(opt.HYPERPARAMS_SAMPLER, samplers),
         patch.dict(opt.HYPERPARAMS_CONVERTER, converters),
+        patch.object(rl_zoo3.exp_manager, "yaml", SAFE_YAML),
         patch.object(Manager, "options", options or RunOptions()),
         patch.object(rl_zoo3.exp_manager.ExperimentManager, "default_vec_env_cls", TensorVecEnv),
     ]

@@ -13,7 +13,12 @@ from sb3_ext.config.sections import ConfigError
 
 __all__ = ["check_arguments"]
 
-_WORDS = {"bool": "true or false", "float": "a number", "int": "a whole number", "str": "text"}
+_WORDS = {
+    "bool": "true or false",
+    "float": "a number",
+    "int": "a whole number up to 2^62",
+    "str": "text",
+}
 
 
 def check_arguments(

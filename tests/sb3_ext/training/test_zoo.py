@@ -219,7 +219,7 @@ def test_shipped_files_name_both_environments_and_a_default() -> None:
         (["double_q:abc"], "double_q must be true or false, got 'abc'"),
         (["gamma:!!int foo"], "-params gamma: '!!int foo' is no YAML value"),
         (["learning_rate:null"], "learning_rate must be"),
-        (["n_steps:1.0e+308"], "n_steps must be at most"),
+        (["n_steps:1.0e+308"], "n_steps must be a whole number up to 2^62, got"),
         (["train_freq:[0]"], "train_freq must be"),
         (["train_freq:[1, day]"], "train_freq: unknown unit 'day'"),
         (["buffer_size:1000000000000000"], "buffer_size: 1000000000000000 transitions"),

@@ -11,7 +11,19 @@ from sb3_ext.config.checks import LARGEST_COUNT, numeric_string_hint, shown
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import ConfigError
 
-__all__ = ["check_arguments"]
+__all__ = ["REFUSALS", "check_arguments"]
+
+REFUSALS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+"""How constructors of torch and stable-baselines3 refuse what a configuration asks for."""
 
 _WORDS = {
     "bool": "true or false",

@@ -20,6 +20,7 @@ MAX_DEPTH = 40
 MAX_VALUES = 10_000
 """Keys and values, those that anchors repeat counted each time."""
 
+_TOO_DEEP = f"more than {MAX_DEPTH} lists and mappings inside each other"
 _TAG = "tag:yaml.org,2002:"
 _PLAIN = (None, *(_TAG + kind for kind in ("null", "bool", "int", "float", "str", "seq", "map")))
 
@@ -41,23 +42,31 @@ class _Loader(yaml.SafeLoader):
         self.depth = 0
         self.sizes: dict[yaml.Node, int] = {}
 
+    def fetch_flow_collection_start(self, TokenClass: Any) -> None:
+        """The scanner is far ahead of the composer, and slow on many brackets."""
+        if self.flow_level > MAX_DEPTH:
+            self._refuse(_TOO_DEEP, self.get_mark())
+        super().fetch_flow_collection_start(TokenClass)
+
     def compose_node(self, parent: Any, index: Any) -> Any:
         """Counts as it goes, so that a refusal comes before the work."""
         event: Any = self.peek_event()
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            self._refuse(f"more than {MAX_DEPTH} lists and mappings inside each other", event)
+            self._refuse(_TOO_DEEP, event.start_mark)
         node: Any = super().compose_node(parent, index)
         self.depth -= 1
         if isinstance(event, yaml.AliasEvent) and node not in self.sizes:
-            self._refuse(f"the alias {event.anchor!r} stands inside of what it repeats", event)
+            self._refuse(
+                f"the alias {event.anchor!r} stands inside of what it repeats", event.start_mark
+            )
         if not isinstance(event, yaml.AliasEvent):
             inside = [] if isinstance(node, yaml.ScalarNode) else node.value
             if isinstance(node, yaml.MappingNode):
                 inside = [each for pair in inside for each in pair]
             self.sizes[node] = 1 + sum(self.sizes[each] for each in inside)
         if max(self.sizes[node], len(self.sizes)) > MAX_VALUES:
-            self._refuse(f"more than {MAX_VALUES} keys and values", event)
+            self._refuse(f"more than {MAX_VALUES} keys and values", event.start_mark)
         return node
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
@@ -67,7 +76,7 @@ class _Loader(yaml.SafeLoader):
         for key, _ in node.value:
             name = (key.tag, key.value if isinstance(key, yaml.ScalarNode) else id(key))
             if name in seen and key.tag != _TAG + "merge":
-                self._refuse(f"the key {key.value!r} stands twice in one mapping", key)
+                self._refuse(f"the key {key.value!r} stands twice in one mapping", key.start_mark)
             seen.add(name)
         return node
 
@@ -81,11 +90,11 @@ class _Loader(yaml.SafeLoader):
                 None, None, f"{str(node.value)[:40]!r} is no {kind}", node.start_mark
             ) from None
         if isinstance(value, int) and abs(value) >= 2**63:
-            self._refuse("a whole number of more than 63 bits", node)
+            self._refuse("a whole number of more than 63 bits", node.start_mark)
         return value
 
     def _refuse(self, problem: str, where: Any) -> None:
-        raise yaml.composer.ComposerError(None, None, problem, where.start_mark)
+        raise yaml.composer.ComposerError(None, None, problem, where)
 
 
 def parse_yaml(text: str) -> Any:

@@ -45,6 +45,7 @@ from stable_baselines3.common.utils import ConstantSchedule
 import resgym
 from resgym.players.trust import add_trust, trusting
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
+from sb3_ext.config.arguments import REFUSALS
 from sb3_ext.config.checks import numeric_string_hint
 from sb3_ext.config.reading import find_config, read_mapping, split_setting
 from sb3_ext.replay.memory import reserve_memory
@@ -60,21 +61,6 @@ from sb3_ext.training.runs import RunOptions
 from sb3_ext.training.zoo_trust import SAFE_YAML, plain_data_only
 
 __all__ = ["Manager", "StoreYaml", "run_zoo", "take_trust"]
-
-_REFUSALS = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    ImportError,
-    LookupError,
-    MemoryError,
-    OSError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-    gymnasium.error.Error,
-)
-"""How stable-baselines3, rl_zoo3, Gymnasium and torch refuse what a configuration asks for."""
 
 SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf", "delta_std")
 
@@ -220,7 +206,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         self._new_folders: list[Path] = []
         try:
             return self._set_up()
-        except _REFUSALS as error:
+        except (*REFUSALS, ImportError, OSError, gymnasium.error.Error) as error:
             for folder in self._new_folders:
                 shutil.rmtree(folder, ignore_errors=True)
             if isinstance(error, (TypeError, ValueError)):

@@ -29,7 +29,9 @@ from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.checkpoints.folder_lock import sole_writer
 from sb3_ext.checkpoints.provenance import provenance
+from sb3_ext.config.arguments import REFUSALS
 from sb3_ext.config.reading import find_config
+from sb3_ext.config.sections import ConfigError
 from sb3_ext.ddqn import DDQN
 from sb3_ext.studies.teach.dataset import load_dataset
 from sb3_ext.studies.teach.examples import examples_of
@@ -90,17 +92,24 @@ def build_model(
         dimension: number of axes of the data; used where the file names none.
         seed: fixes the networks.
         num_envs: games of the model's environment.
+
+    Raises:
+        ConfigError: something in the file does not fit; one line.
     """
     keywords = {"dimension": dimension, **hyperparameters.get("env_kwargs", {})}
-    env = gymnasium.make_vec(
-        env_id, num_envs=num_envs, vectorization_mode="vector_entry_point", **keywords
-    )
     arguments = {key: value for key, value in hyperparameters.items() if key not in ZOO_KEYS}
     if "exploration_rate" in hyperparameters:
         arguments["exploration_rate"] = hyperparameters["exploration_rate"]
     arguments = {"device": "cpu", **arguments, "seed": seed}
     policy = hyperparameters["policy"]
-    return DDQN(policy, TensorVecEnv(env), **arguments), keywords.get("reward", "terminal")
+    try:
+        env = gymnasium.make_vec(
+            env_id, num_envs=num_envs, vectorization_mode="vector_entry_point", **keywords
+        )
+        model = DDQN(policy, TensorVecEnv(env), **arguments)
+    except REFUSALS as error:
+        raise ConfigError(f"algo-config: {' '.join(str(error).split())}") from error
+    return model, keywords.get("reward", "terminal")
 
 
 def teach(

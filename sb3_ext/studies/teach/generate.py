@@ -52,7 +52,7 @@ from sb3_ext.studies.teach.families import read_teach_config
 from sb3_ext.training.command_line import add_options
 from sb3_ext.two_player.progress import progress_bar
 
-__all__ = ["HELP", "Plan", "add_arguments", "generate", "prepared", "run"]
+__all__ = ["HELP", "Plan", "add_arguments", "check_plan", "generate", "prepared", "run"]
 
 HELP = "draw positions, label them with the solver, write a dataset"
 
@@ -137,7 +137,7 @@ def generate(
         RuntimeError: a process died.
     """
     out, begin = Path(out), time.perf_counter()
-    _check(plan, workers)
+    check_plan(plan, workers)
     _open_folder(out, plan.to_dict())
     with sole_writer(out):
         return _complete(plan, out, workers, progress, command, begin)
@@ -205,7 +205,8 @@ def _complete(
     return manifest
 
 
-def _check(plan: Plan, workers: int) -> None:
+def check_plan(plan: Plan, workers: int) -> None:
+    """Refuses what is out of range, in one line."""
     if plan.seat not in SEATS:
         raise ConfigError(f"seat must be one of {', '.join(SEATS)}, got {plan.seat!r}")
     if plan.objective not in get_args(Objective):

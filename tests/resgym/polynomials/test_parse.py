@@ -327,8 +327,8 @@ texts = st.lists(pieces, max_size=30).map("".join) | st.text(max_size=30)
 
 @given(texts, st.integers(1, 2000))
 def test_any_text_gives_exponents_or_a_value_error(text, times):
-    for given in (text, text * times):
-        check_read_or_refused(given)
+    for typed in (text, text * times):
+        check_read_or_refused(typed)
 
 
 def check_read_or_refused(text):

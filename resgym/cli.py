@@ -60,9 +60,11 @@ def _add_out(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _game_arguments(args: argparse.Namespace) -> dict[str, Any]:
-    names = ("games", "seed", "device", "dimension", "max_num_points", "max_value", "max_moves")
-    return {name: getattr(args, name) for name in names}
+def _options(args: argparse.Namespace, names: str) -> dict[str, Any]:
+    return {name: getattr(args, name) for name in names.split()}
+
+
+_GAME = "games seed device dimension max_num_points max_value max_moves"
 
 
 def _print(result: Any, as_json: bool) -> None:
@@ -72,7 +74,7 @@ def _print(result: Any, as_json: bool) -> None:
 def _rho(args: argparse.Namespace) -> None:
     from resgym.measure.rho import rho
 
-    _print(rho(args.host, args.agent, **_game_arguments(args)), args.json)
+    _print(rho(args.host, args.agent, **_options(args, _GAME)), args.json)
 
 
 def _cross_play(args: argparse.Namespace) -> None:
@@ -81,13 +83,13 @@ def _cross_play(args: argparse.Namespace) -> None:
 
     if args.plot is not None:
         require_matplotlib("--plot")
-    table = cross_play(args.hosts, args.agents, **_game_arguments(args))
-    _print(table, args.json)
+    table = cross_play(args.hosts, args.agents, **_options(args, _GAME))
     if args.plot is not None:
         from resgym.measure.plots import plot_rho_table
 
         plot_rho_table(table, args.plot)
         print(f"written to {args.plot}", file=sys.stderr)
+    _print(table, args.json)
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -138,13 +140,7 @@ def _parse_start(args: argparse.Namespace) -> Any:
 
 
 _GAME_FILES = (".gif", ".html", ".json")
-_TREE_FILES: dict[str, Callable[[Any], str]] = {
-    ".dot": lambda tree: tree.to_dot(),
-    ".html": lambda tree: tree.to_html(),
-    ".json": lambda tree: tree.to_json(indent=2),
-    ".svg": lambda tree: tree.to_svg(),
-    ".txt": lambda tree: tree.to_text(),
-}
+_TREE_FILES = (".dot", ".html", ".json", ".svg", ".txt")
 
 
 def _file_type(endings: Collection[str]) -> Callable[[str], Path]:
@@ -161,45 +157,40 @@ def _file_type(endings: Collection[str]) -> Callable[[str], Path]:
     return file
 
 
-def _show_tree(tree: Any, args: argparse.Namespace, heading: str) -> None:
-    """Prints a tree's figures and outline, and writes it to a file if one is named."""
-    if not args.json:
-        print(heading)
-        if tree is not None:
-            print(tree.to_text())
-    if args.out is None:
-        return
-    if tree is None:
-        raise ValueError(f"out: there is no tree to write to {args.out}")
+def _written(args: argparse.Namespace, content: str) -> None:
     from resgym.files import write_file
 
-    if args.out.suffix.lower() == ".svg":
-        write_file(args.out, tree.to_svg(layout=args.layout))
-    else:
-        write_file(args.out, _TREE_FILES[args.out.suffix.lower()](tree))
+    write_file(args.out, content)
     print(f"written to {args.out}", file=sys.stderr)
+
+
+def _show(args: argparse.Namespace, result: Any, tree: Any, heading: str) -> None:
+    """Writes a tree to a file if one is named, then prints a result and the tree's outline."""
+    if args.out is not None and tree is not None:
+        forms = {
+            ".dot": tree.to_dot,
+            ".html": tree.to_html,
+            ".json": lambda: tree.to_json(indent=2),
+            ".svg": lambda: tree.to_svg(layout=args.layout),
+            ".txt": tree.to_text,
+        }
+        _written(args, forms[args.out.suffix.lower()]())
+    if args.json:
+        print(json.dumps(result.to_dict(), indent=2))
+    else:
+        print(heading if tree is None else f"{heading}\n{tree.to_text()}")
+    if args.out is not None and tree is None:
+        raise ValueError(f"out: there is no tree to write to {args.out}")
 
 
 def _tree(args: argparse.Namespace) -> None:
     from resgym.trees.growth import resolution_tree
 
-    tree = resolution_tree(
-        _parse_start(args),
-        args.host,
-        max_depth=args.max_depth,
-        max_nodes=args.max_nodes,
-        smooth_stop=args.smooth_stop,
-        reposition=args.reposition,
-        seed=args.seed,
-    )
-    if args.json:
-        print(tree.to_json(indent=2))
+    options = _options(args, "max_depth max_nodes smooth_stop reposition seed")
+    tree = resolution_tree(_parse_start(args), args.host, **options)
     cut = "" if tree.complete else f", {tree.num_cut} branches cut"
-    _show_tree(
-        tree,
-        args,
-        f"depth {tree.depth}, {tree.num_nodes} nodes, {tree.num_leaves} leaves{cut}",
-    )
+    heading = f"depth {tree.depth}, {tree.num_nodes} nodes, {tree.num_leaves} leaves{cut}"
+    _show(args, tree, tree, heading)
 
 
 def _solve(args: argparse.Namespace) -> None:
@@ -233,17 +224,13 @@ def _solve(args: argparse.Namespace) -> None:
         solution = Solution(
             None, bound, None, False, args.objective, None, seconds, positions, "interrupt"
         )
-    if args.json:
-        print(json.dumps(solution.to_dict(), indent=2))
-    elif interrupted:
-        print(solution)
     if interrupted:
+        _print(solution, args.json)
         raise KeyboardInterrupt
-    _show_tree(solution.tree, args, str(solution))
+    _show(args, solution, solution.tree, str(solution))
 
 
 def _play(args: argparse.Namespace) -> None:
-    from resgym.files import write_file
     from resgym.polynomials.monomials import variable_pretty
     from resgym.render.picture import PICTURE_DIMENSIONS
     from resgym.render.shapes import require_matplotlib
@@ -251,11 +238,8 @@ def _play(args: argparse.Namespace) -> None:
 
     # With --json the conversation must not mix with the result.
     target = sys.stderr if args.json else sys.stdout
-    sizes = {
-        name: getattr(args, name)
-        for name in ("dimension", "max_num_points", "max_value")
-        if getattr(args, name) is not None
-    }
+    sizes = _options(args, "dimension max_num_points max_value")
+    sizes = {name: value for name, value in sizes.items() if value is not None}
     if args.start is None:
         points = random_position(**sizes, seed=args.seed)
     elif sizes:
@@ -280,35 +264,22 @@ def _play(args: argparse.Namespace) -> None:
     )
     result = {"variables": list(points.variables), "seat": args.seat, **record.to_dict()}
     text = json.dumps(result, indent=2)
+    names = [variable_pretty(name) for name in points.variables]
+    if args.out is not None and args.out.suffix.lower() == ".gif":
+        record.to_gif(args.out, names=names)
+        print(f"written to {args.out}", file=sys.stderr)
+    elif args.out is not None:
+        html = args.out.suffix.lower() == ".html"
+        _written(args, record.to_html(names=names) if html else text + "\n")
     if args.json:
         print(text)
-    if args.out is None:
-        return
-    names = [variable_pretty(name) for name in points.variables]
-    if args.out.suffix.lower() == ".gif":
-        record.to_gif(args.out, names=names)
-    elif args.out.suffix.lower() == ".html":
-        write_file(args.out, record.to_html(names=names))
-    else:
-        write_file(args.out, text + "\n")
-    print(f"written to {args.out}", file=sys.stderr)
 
 
 def _bench(args: argparse.Namespace) -> None:
     from resgym.measure.bench import bench
 
-    _print(
-        bench(
-            batch_sizes=args.batch_sizes,
-            dimension=args.dimension,
-            max_num_points=args.max_num_points,
-            device=args.device,
-            backend=args.backend,
-            repeats=args.repeats,
-            seconds=args.seconds,
-        ),
-        args.json,
-    )
+    names = "batch_sizes dimension max_num_points device backend repeats seconds"
+    _print(bench(**_options(args, names)), args.json)
 
 
 def _parser() -> argparse.ArgumentParser:

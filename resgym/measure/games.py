@@ -14,7 +14,7 @@ from resgym.game.rng import RowRandom, Stream
 from resgym.game.spec import GameSpec, check_integer
 from resgym.game.state import GameState, where_state
 from resgym.kernels import Backend, resolve_backend
-from resgym.players import Player, resolve_player, rows_of
+from resgym.players import Player, ask_player, resolve_player, rows_of
 from resgym.render.games import GameRecord
 
 __all__ = ["Lengths", "play_lengths", "play_move", "record_game"]
@@ -59,9 +59,9 @@ def play_move(
         The host's actions int64 [N], the agent's axes int64 [N], the positions after it, and
         bool [N]: a coordinate would have passed 2^59, the position is as before.
     """
-    action = host.act(state, None, rng.at(2 * played, Stream.HOST))
+    action = ask_player(host, state, None, rng.at(2 * played, Stream.HOST))
     coords = host_action_table(spec.dimension, state.device)[action]
-    axis = agent.act(state, coords, rng.at(2 * played + 1, Stream.AGENT))
+    axis = ask_player(agent, state, coords, rng.at(2 * played + 1, Stream.AGENT))
     return action, axis, *kernels.move(state, coords, axis, spec)
 
 

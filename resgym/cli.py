@@ -297,21 +297,19 @@ def _parser() -> argparse.ArgumentParser:
     agents = f"one of {', '.join(agent_names())}, or a saved model's path"
 
     command = commands.add_parser("rho", help="games finished per move, host against agent")
-    command.add_argument("host", help=hosts)
-    command.add_argument("agent", help=agents)
+    add = command.add_argument
+    add("host", help=hosts)
+    add("agent", help=agents)
     _add_play(command)
     _add_json(command)
     add_trust(command)
     command.set_defaults(run=_rho)
 
     command = commands.add_parser("cross-play", help="a table of rho, hosts against agents")
-    command.add_argument(
-        "--hosts", nargs="+", default=["random", "all_coord", "zeillinger"], help=hosts
-    )
-    command.add_argument(
-        "--agents", nargs="+", default=["random", "choose_first", "choose_last"], help=agents
-    )
-    command.add_argument(
+    add = command.add_argument
+    add("--hosts", nargs="+", default=["random", "all_coord", "zeillinger"], help=hosts)
+    add("--agents", nargs="+", default=["random", "choose_first", "choose_last"], help=agents)
+    add(
         "--plot",
         type=_file_type((".png", ".svg", ".pdf")),
         metavar="FILE",
@@ -323,63 +321,63 @@ def _parser() -> argparse.ArgumentParser:
     command.set_defaults(run=_cross_play)
 
     command = commands.add_parser("check", help="does an environment keep the vector contract?")
-    command.add_argument("id", help="a Gymnasium id, for example resgym/HironakaHost-v0")
-    command.add_argument("--steps", type=int, default=200, help="steps to play (default 200)")
-    command.add_argument("--seed", type=int, default=0)
+    add = command.add_argument
+    add("id", help="a Gymnasium id, for example resgym/HironakaHost-v0")
+    add("--steps", type=int, default=200, help="steps to play (default 200)")
+    add("--seed", type=int, default=0)
     _add_json(command)
     command.set_defaults(run=_check)
 
     start = "E8, a polynomial like x^2+y^3+z^5, exponent lists or a file"
     command = commands.add_parser("tree", help="the resolution tree of a host")
-    command.add_argument("start", help=start)
-    command.add_argument("--host", default="zeillinger", help=f"{hosts} (default zeillinger)")
-    command.add_argument("--max-depth", type=int, default=100, help="moves (default 100)")
-    command.add_argument("--max-nodes", type=int, default=100_000, help="(default 100000)")
-    command.add_argument(
-        "--smooth-stop", action="store_true", help="end also at a monomial of degree one"
-    )
-    command.add_argument(
-        "--reposition", action="store_true", help="follow the strict transform (see the docs)"
-    )
-    command.add_argument("--seed", type=int, default=0, help="for hosts that draw (default 0)")
+    add = command.add_argument
+    add("start", help=start)
+    add("--host", default="zeillinger", help=f"{hosts} (default zeillinger)")
+    add("--max-depth", type=int, default=100, help="moves (default 100)")
+    add("--max-nodes", type=int, default=100_000, help="(default 100000)")
+    add("--smooth-stop", action="store_true", help="end also at a monomial of degree one")
+    add("--reposition", action="store_true", help="follow the strict transform (see the docs)")
+    add("--seed", type=int, default=0, help="for hosts that draw (default 0)")
     _add_out(command)
     _add_json(command)
     add_trust(command)
     command.set_defaults(run=_tree)
 
     command = commands.add_parser("solve", help="the optimal value of a position, with proof")
-    command.add_argument("start", help=start)
-    command.add_argument(
+    add = command.add_argument
+    add("start", help=start)
+    add(
         "--objective",
         choices=("depth", "nodes"),
         default="depth",
         help="moves on the longest branch, or nodes of the tree (default depth)",
     )
-    command.add_argument("--max-depth", type=int, help="look at so many moves only")
-    command.add_argument("--time-limit", type=float, metavar="SECONDS", help="stop after these")
-    command.add_argument("--agent", help="the shortest game against this agent instead")
-    command.add_argument("--host", help="the longest game that this host can be forced to instead")
+    add("--max-depth", type=int, help="look at so many moves only")
+    add("--time-limit", type=float, metavar="SECONDS", help="stop after these")
+    add("--agent", help="the shortest game against this agent instead")
+    add("--host", help="the longest game that this host can be forced to instead")
     _add_out(command)
     _add_json(command)
     add_trust(command)
     command.set_defaults(run=_solve)
 
     command = commands.add_parser("play", help="play a game in the terminal")
-    command.add_argument("start", nargs="?", help=f"{start}; random if left out")
-    command.add_argument(
+    add = command.add_argument
+    add("start", nargs="?", help=f"{start}; random if left out")
+    add(
         "--as",
         dest="seat",
         choices=("host", "agent"),
         default="agent",
         help="your seat (default agent)",
     )
-    command.add_argument(
+    add(
         "--opponent",
         help="a player's name or a saved model's path (default zeillinger as host, random as "
         "agent)",
     )
-    command.add_argument("--seed", type=int, default=0, help="fixes start and opponent (default 0)")
-    command.add_argument(
+    add("--seed", type=int, default=0, help="fixes start and opponent (default 0)")
+    add(
         "--out",
         type=_file_type(_GAME_FILES),
         metavar="FILE",
@@ -392,15 +390,14 @@ def _parser() -> argparse.ArgumentParser:
     command.set_defaults(run=_play, dimension=None, max_num_points=None, max_value=None)
 
     command = commands.add_parser("bench", help="moves per second of the vector environment")
-    command.add_argument(
-        "--batch-sizes", type=int, nargs="+", default=[1, 64, 1024, 4096, 16384], metavar="B"
-    )
-    command.add_argument("--dimension", type=int, default=3)
-    command.add_argument("--max-num-points", type=int, default=20)
-    command.add_argument("--device", default="cpu")
-    command.add_argument("--backend", default="auto")
-    command.add_argument("--repeats", type=int, default=5, help="the median is printed (default 5)")
-    command.add_argument("--seconds", type=float, default=1.0, help="a repeat (default 1)")
+    add = command.add_argument
+    add("--batch-sizes", type=int, nargs="+", default=[1, 64, 1024, 4096, 16384], metavar="B")
+    add("--dimension", type=int, default=3)
+    add("--max-num-points", type=int, default=20)
+    add("--device", default="cpu")
+    add("--backend", default="auto")
+    add("--repeats", type=int, default=5, help="the median is printed (default 5)")
+    add("--seconds", type=float, default=1.0, help="a repeat (default 1)")
     _add_json(command)
     command.set_defaults(run=_bench)
     return parser

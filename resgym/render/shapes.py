@@ -112,8 +112,8 @@ def svg_page(width: float, height: float, title: str, elements: Sequence[str], f
     size = f'width="{width:.0f}" height="{height:.0f}"'
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" {size} '
-            f'viewBox="0 0 {width:.0f} {height:.0f}" {font} role="img">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" '
+            f'viewBox="0 0 {width:.0f} {height:.0f}" {font}>',
             f"<title>{escape(title)}</title>",
             f'<rect {size} fill="#ffffff"/>',
             *elements,

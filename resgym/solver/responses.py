@@ -28,8 +28,9 @@ from resgym.players import (
 from resgym.players.seats import OrderedRule, Seat
 from resgym.polynomials.monomials import Exponents
 from resgym.solver.solution import TREE_LIMIT, Limits, Objective, Progress, Solution
-from resgym.trees.data import Chart, ResolutionTree
+from resgym.trees.data import Chart
 from resgym.trees.growth import grow_tree
+from resgym.trees.tree import ResolutionTree
 
 __all__ = ["longest_game", "shortest_game"]
 

@@ -23,8 +23,9 @@ from resgym.solver.solution import (
     check_objective,
     progress_report,
 )
-from resgym.trees.data import Chart, ResolutionTree
+from resgym.trees.data import Chart
 from resgym.trees.growth import Choose, grow_tree
+from resgym.trees.tree import ResolutionTree
 
 __all__ = ["solve"]
 

@@ -105,13 +105,6 @@ class TensorVecEnv(VecEnv):
                 os.fspath(filename), env_id, tuple(info_keywords), override_existing
             )
 
-    @classmethod
-    def from_env_fns(
-        cls, env_fns: Sequence[Callable[[], gymnasium.Env]], **kwargs: Any
-    ) -> TensorVecEnv:
-        """The same as the constructor with a list of functions."""
-        return cls(list(env_fns), **kwargs)
-
     # ------------------------------------------------------------------- tensor door
 
     @property

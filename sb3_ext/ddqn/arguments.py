@@ -7,12 +7,12 @@ from typing import Any
 
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.config.registry import unknown_word
+from sb3_ext.ddqn.exploring import ROLLOUT_PRECISIONS
 from sb3_ext.networks.compiling import compile_fault
 from sb3_ext.off_policy.graphed import graph_fault
 from sb3_ext.schedules.schedules import Schedule, parse_schedule
 
 __all__ = [
-    "ROLLOUT_PRECISIONS",
     "TARGET_UPDATE_UNITS",
     "WARMUPS",
     "check_acceleration",
@@ -21,7 +21,6 @@ __all__ = [
 ]
 
 TARGET_UPDATE_UNITS = ("updates", "transitions")
-ROLLOUT_PRECISIONS = ("auto", "float32", "bfloat16")
 WARMUPS = ("uniform_legal", "policy")
 
 

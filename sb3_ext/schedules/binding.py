@@ -1,9 +1,9 @@
 """Schedules attached to any SB3 off-policy algorithm.
 
-SB3 (2.9) calls its schedules with the progress that remains, which jumps back when ``learn`` is
-called again, and evaluates the learning rate once per ``train`` call, not once per update. So the
+SB3 calls its schedules with the progress that remains, which jumps back when ``learn`` is called
+again, and evaluates the learning rate once per ``train`` call, not once per update. So the
 attributes ``lr_schedule`` and ``exploration_schedule`` are replaced by a ``BoundSchedule``, which
-reads the model's own counters, and a hook sets the learning rate before every optimiser step.
+reads the model's own counters.
 
 A ``Schedule`` given to the constructor of a stock algorithm is not enough, since SB3 would call it
 with the remaining progress as its count; attach it with ``bind_schedules`` afterwards:
@@ -25,8 +25,8 @@ used with schedules can do it itself, at the end of ``_setup_model``:
             super()._setup_model()
             rebind_schedules(self)
 
-Private members of SB3 that are read here: ``_n_updates``, ``_num_timesteps_at_start`` and
-``_current_progress_remaining``.
+The learning rate has one setter. An algorithm that says ``sets_rate_at_every_update`` calls its
+schedule before every update itself, as `DDQN` does; for the others a hook of the optimisers does.
 """
 
 from __future__ import annotations
@@ -39,10 +39,17 @@ import torch
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from torch.optim import Optimizer
 
+from sb3_ext.adapter.sb3_private import num_updates, progress_remaining, timesteps_at_start
 from sb3_ext.config.checks import check_count
 from sb3_ext.schedules.schedules import Constant, Schedule, parse_schedule
 
-__all__ = ["BoundSchedule", "ModelClock", "bind_schedules", "rebind_schedules"]
+__all__ = [
+    "BoundSchedule",
+    "ModelClock",
+    "bind_schedules",
+    "rebind_schedules",
+    "set_learning_rate",
+]
 
 ProgressSchedule = Callable[[float], float]
 
@@ -63,7 +70,7 @@ class ModelClock:
         """The transitions so far. Has to be read at least once in each ``learn`` call."""
         # SB3 stamps start_time at every learn(); only then can the counter have gone back.
         if model.start_time != self._learn_started:
-            self._earlier += max(self._last - model._num_timesteps_at_start, 0)
+            self._earlier += max(self._last - timesteps_at_start(model), 0)
             self._learn_started = model.start_time
         self._last = model.num_timesteps
         return self._earlier + self._last
@@ -136,7 +143,7 @@ class BoundSchedule:
         self._forget_model()
         self._model = weakref.ref(model)
         self.was_bound = True
-        self.updates_before_train = model._n_updates
+        self.updates_before_train = num_updates(model)
 
     def __call__(self, progress_remaining: float) -> float:
         """The value now.
@@ -150,9 +157,9 @@ class BoundSchedule:
         """
         model = self.model
         if model is not None:
-            self.updates_before_train = model._n_updates
+            self.updates_before_train = num_updates(model)
             self.train_calls += 1
-            return self.value(model, model._n_updates)
+            return self.value(model, self.updates_before_train)
         if not isinstance(self.schedule, Schedule):
             if not self.was_bound:
                 return float(self.schedule(progress_remaining))
@@ -169,7 +176,7 @@ class BoundSchedule:
     def value(self, model: OffPolicyAlgorithm, updates: int) -> float:
         """The value at the model's clock, with ``updates`` as its number of updates."""
         transitions = self.clock.transitions(model)
-        remaining = model._current_progress_remaining
+        remaining = progress_remaining(model)
         if not isinstance(self.schedule, Schedule):
             return float(self.schedule(remaining))
         if self.schedule.unit == "updates":
@@ -194,9 +201,8 @@ class BoundSchedule:
         self._hooks = []
 
     def state_dict(self) -> dict[str, Any]:
-        """Clock and schedule state as plain data, for a checkpoint."""
-        own = self.schedule.state_dict() if isinstance(self.schedule, Schedule) else {}
-        return {"clock": self.clock.state_dict(), "schedule": own}
+        """The clock as plain data, for a checkpoint."""
+        return {"clock": self.clock.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Puts back what ``state_dict`` gave.
@@ -204,11 +210,11 @@ class BoundSchedule:
         Raises:
             ValueError: a key is missing or unknown, or a value is out of range.
         """
-        if set(state) != {"clock", "schedule"}:
-            raise ValueError(f"state needs the keys clock and schedule, got {sorted(state)}")
+        # Earlier versions had a count at which a schedule starts, 0 unless somebody set it.
+        earlier = state.get("schedule") in ({}, {"offset": 0}, None)
+        if set(state) - {"schedule"} != {"clock"} or not earlier:
+            raise ValueError(f"state needs the key clock alone, got {dict(state)}")
         self.clock.load_state_dict(state["clock"])
-        if isinstance(self.schedule, Schedule):
-            self.schedule.load_state_dict(state["schedule"])
 
 
 class _LearningRateHook:
@@ -230,17 +236,21 @@ class _LearningRateHook:
         model = self.bound.model
         if model is None:
             return
-        # DQN and SAC raise _n_updates after all the steps of a train() call, TD3 before each
+        # DQN and SAC raise their counter after all the steps of a train() call, TD3 before each
         # step, with an actor that skips some: whichever has come further is the update's number.
         updates = max(
-            self.bound.updates_before_train + self.steps_in_train, model._n_updates - 1, 0
+            self.bound.updates_before_train + self.steps_in_train, num_updates(model) - 1, 0
         )
-        rate = self.bound.value(model, updates)
-        for group in optimizer.param_groups:
-            if isinstance(group["lr"], torch.Tensor):
-                group["lr"].fill_(rate)
-            else:
-                group["lr"] = rate
+        set_learning_rate(optimizer, self.bound.value(model, updates))
+
+
+def set_learning_rate(optimizer: Optimizer, rate: float) -> None:
+    """Give all groups of an optimiser a rate; a tensor is filled, since a captured update reads it."""
+    for group in optimizer.param_groups:
+        if isinstance(group["lr"], torch.Tensor):
+            group["lr"].fill_(rate)
+        else:
+            group["lr"] = rate
 
 
 def bind_schedules(
@@ -324,11 +334,16 @@ def rebind_schedules(model: OffPolicyAlgorithm) -> None:
         schedule.bind(model)
     if "learning_rate" in bound:
         model.learning_rate = model.lr_schedule = bound["learning_rate"]
-        bound["learning_rate"].follow(_optimizers(model))
+        if getattr(model, "sets_rate_at_every_update", False):
+            for optimizer in _optimizers(model):
+                rate = bound["learning_rate"].value(model, num_updates(model))
+                set_learning_rate(optimizer, rate)
+        else:
+            bound["learning_rate"].follow(_optimizers(model))
     if "exploration_rate" in bound:
         exploring: Any = model
         exploring.exploration_schedule = bound["exploration_rate"]
-        exploring.exploration_rate = bound["exploration_rate"](model._current_progress_remaining)
+        exploring.exploration_rate = bound["exploration_rate"](progress_remaining(model))
 
 
 def _optimizers(model: OffPolicyAlgorithm) -> Iterator[Optimizer]:

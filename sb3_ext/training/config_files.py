@@ -21,7 +21,7 @@ from typing import Any
 
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.yaml_files import read_yaml
-from sb3_ext.networks import EXTRACTORS
+from sb3_ext.networks.extractors import EXTRACTORS
 
 __all__ = ["ZOO_KEYS", "check_hyperparameters", "config_folder", "read_config", "resolve_extractor"]
 

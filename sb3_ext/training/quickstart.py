@@ -160,7 +160,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     summary = {
         "opponent": OPPONENT,
         "seed": args.seed,
-        "updates": model._n_updates,
+        "updates": model.num_updates,
         "transitions": model.num_timesteps,
         "training_seconds": round(training_seconds, 1),
         "rho": {

@@ -26,7 +26,8 @@ from sb3_ext.config.sections import (
     read_section,
     registered,
 )
-from sb3_ext.networks import OPTIMIZERS, expand_net_arch
+from sb3_ext.networks.mlp import expand_net_arch
+from sb3_ext.networks.optimizers import OPTIMIZERS
 from sb3_ext.two_player.games import GAMES, GameSettings
 from sb3_ext.two_player.registries import ALGORITHMS, BUFFERS
 from sb3_ext.two_player.update_schedule import AlternatingPeriodic, UpdateSchedule, parse_updates

@@ -113,7 +113,7 @@ def train_responder(
         model,
         history,
         _plain(best.kept),
-        int(model._n_updates),
+        model.num_updates,
         int(model.num_timesteps),
         sum(weight.numel() for weight in model.q_net.parameters()),
         time.monotonic() - begin,

@@ -26,7 +26,7 @@ from sb3_ext.config.sections import (
     Section,
     checked,
 )
-from sb3_ext.networks import expand_net_arch
+from sb3_ext.networks.mlp import expand_net_arch
 from sb3_ext.schedules.schedules import parse_schedule
 
 __all__ = [

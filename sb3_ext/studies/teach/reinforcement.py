@@ -19,11 +19,11 @@ import torch
 from stable_baselines3.common.callbacks import BaseCallback
 from torch import Tensor
 
+from sb3_ext.adapter.observations import to_device
 from sb3_ext.callbacks.rho_evaluation import role_of
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.ddqn import DDQN, UpdateExtension
-from sb3_ext.networks.observations import to_device
 from sb3_ext.studies.teach.dataset import load_dataset
 from sb3_ext.studies.teach.examples import (
     axis_orders,
@@ -184,7 +184,7 @@ class _TeachingTerm(UpdateExtension):
     def extra_loss(self, model: Any) -> Tensor:
         """The weighted teaching loss of the positions of this update."""
         teacher = self.teacher
-        source = seeded_generator(teacher.seed, model._n_updates)
+        source = seeded_generator(teacher.seed, model.num_updates)
         rows = torch.randint(len(self.examples), (teacher.batch_size,), generator=source)
         batch = self.examples.select(rows)
         if teacher.augment:

@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.checkpoints.training_state import load_training_state, training_state
 from sb3_ext.ddqn import DDQN
 from sb3_ext.schedules.schedules import Exponential, Linear
 from tests.fakes import ToyVectorEnv
@@ -81,7 +82,7 @@ def test_training_state_resumes_bit_for_bit(name: str, steps: int) -> None:
     env = TensorVecEnv(ENVIRONMENTS[name](8))
     model = scheduled(env, n_steps=steps)
     model.learn(256)
-    tensors, counters = model.training_state()
+    tensors, counters = training_state(model)
     counters = json.loads(json.dumps(counters))
     state = copied(
         {
@@ -101,7 +102,7 @@ def test_training_state_resumes_bit_for_bit(name: str, steps: int) -> None:
     other.replay_buffer.load_state_dict(*state["buffer"])
     other_env.reset()
     other_env.venv.load_state_dict(state["games"])
-    other.load_training_state(state["tensors"], counters)
+    load_training_state(other, state["tensors"], counters)
     other.learn(320, reset_num_timesteps=False)
     assert other.num_timesteps == model.num_timesteps
     assert other._n_updates == model._n_updates
@@ -134,7 +135,7 @@ def test_nothing_in_the_zip_needs_the_device_it_was_trained_on(tmp_path: Path) -
     model.learn(100)
     model.save(tmp_path / "model.zip")
     data = json.loads(zipfile.ZipFile(tmp_path / "model.zip").read("data"))
-    for name in ("_last_obs", "_last_legal", "clock", "random_streams", "update_sums"):
+    for name in ("_last_obs", "last_legal", "clock", "random_streams", "update_sums"):
         assert name not in data
     types = [
         entry[":type:"] for entry in data.values() if isinstance(entry, dict) and ":type:" in entry

@@ -22,10 +22,11 @@ from resgym.kernels.step import StepPlan
 from resgym.players import (
     Mixture,
     Player,
+    ask_player,
+    ask_players,
     compiled_name,
     make_mixture,
     resolve_player,
-    rows_of,
 )
 
 __all__ = ["AlternatingPlayers"]
@@ -179,24 +180,8 @@ class AlternatingPlayers(TensorVectorEnv):
             coords = None if coords is None else coords[rows]
             assignment = None if assignment is None else assignment[rows]
         if assignment is None:
-            player = self._players[0] if rows is None else rows_of(self._players[0], rows)
-            return player.act(state, coords, rng)
-        choice = torch.zeros_like(assignment)
-        for number, player in enumerate(self._players):
-            mine = assignment == number
-            if devices.can_look(self.device):
-                index = mine.nonzero()[:, 0]
-                if len(index):
-                    own = rows_of(player, index if rows is None else rows[index])
-                    chosen = own.act(
-                        state.select(index),
-                        None if coords is None else coords[index],
-                        rng.select(index),
-                    )
-                    choice = choice.index_copy(0, index, chosen)
-            else:
-                choice = torch.where(mine, player.act(state, coords, rng), choice)
-        return choice
+            return ask_player(self._players[0], state, coords, rng, rows)
+        return ask_players(self._players, assignment, state, coords, rng, rows)
 
     # The move.
 
@@ -217,6 +202,10 @@ class AlternatingPlayers(TensorVectorEnv):
         if self.seat == "host":
             return torch.ones_like(values, dtype=torch.bool)
         return super()._is_legal(values)
+
+    def _set_may_wait(self, named: Tensor, finished: Tensor) -> Tensor:
+        # The host sees no sets, the agent one in every position that goes on.
+        return ~named if self.seat == "host" else named != finished
 
     def _begin(self, mask: Tensor) -> None:
         if self.seat == "agent":

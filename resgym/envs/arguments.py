@@ -12,6 +12,7 @@ from gymnasium.vector import AutoresetMode
 from torch import Tensor
 
 from resgym.game.spec import check_integer
+from resgym.game.state import holds_integers, tensor_kind
 
 __all__ = [
     "MAX_SEED",
@@ -103,15 +104,15 @@ def parse_integers(name: str, values: Any, length: int, device: torch.device) ->
             values = np.asarray(values)
         except ValueError as error:
             raise ValueError(f"{name} must have shape ({length},), got a ragged list") from error
-    if tuple(values.shape) != (length,):
+    tensor = isinstance(values, Tensor)
+    # A nested tensor has no shape to ask for.
+    if not (tensor and values.is_nested) and tuple(values.shape) != (length,):
         raise ValueError(f"{name} must have shape ({length},), got {tuple(values.shape)}")
-    if isinstance(values, Tensor):
-        whole = not (values.is_floating_point() or values.is_complex())
-        whole = whole and values.dtype != torch.bool
-    else:
-        whole = values.dtype.kind in "iu"
-    if not whole:
-        raise TypeError(f"{name} must be integers, got dtype {values.dtype}")
+    if not (holds_integers(values) if tensor else values.dtype.kind in "iu"):
+        kind = tensor_kind(values) if tensor else values.dtype
+        raise TypeError(f"{name} must be integers, got dtype {kind}")
+    if tensor and values.is_meta:
+        raise ValueError(f"{name} must hold data, got a tensor on the meta device")
     if isinstance(values, np.ndarray):
         values = torch.from_numpy(values.astype(np.int64))
     return values.to(device, torch.int64)

@@ -22,6 +22,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
@@ -39,10 +40,11 @@ from resgym.envs.arguments import (
 )
 from resgym.envs.held import HeldField, Holder, as_tensor
 from resgym.envs.one_pass import start_in_one_pass, step_in_one_pass
-from resgym.envs.saving import check_fields, load_table_state, table_state
+from resgym.envs.saving import check_fields, check_rows, load_table_state, table_state
 from resgym.envs.table import Table
 from resgym.game import devices
 from resgym.game.spec import check_integer
+from resgym.game.state import GameState
 from resgym.kernels.step import StepPlan
 from resgym.render.positions import RENDER_MODES, check_render_mode, render_modes, render_row
 
@@ -169,6 +171,15 @@ class TensorVectorEnv(Holder, VectorEnv):
 
     def _step_in_passes(self, values: Tensor) -> Any:
         """What `step` returns, by passes of the backend around opponents; None if it cannot."""
+
+    def _set_may_wait(self, named: Tensor, finished: Tensor) -> Tensor:
+        """Bool [N]: whether rows may have a set that awaits an answer (bool [N]), or none.
+
+        Args:
+            named: bool [N], where one does.
+            finished: bool [N], where one point is left.
+        """
+        return ~(named & finished)
 
     def _begin(self, mask: Tensor) -> None:
         """Called after the rows of ``mask`` (bool [N]) have got a new starting position."""
@@ -330,16 +341,33 @@ class TensorVectorEnv(Holder, VectorEnv):
         """Goes on where `state_dict` was taken, with as many rows of the same game.
 
         Raises:
-            ValueError: the state is of another game or form. Nothing has changed then.
+            ValueError, TypeError: the state is of another game or form, or holds values that no
+                game of this environment can have. Nothing has changed then.
         """
         self._require_open()
         if set(state) != {"table", "episodes", "started"}:
             raise ValueError(f"state must have table, episodes and started, got {sorted(state)}")
+        started = state["started"]
+        if not isinstance(started, bool):
+            raise TypeError(f"started must be True or False, got {started!r}")
         episodes = check_fields(state["episodes"], self._episode_fields())
-        load_table_state(self.table, state["table"])
+        episodes = {name: value.to(self.device) for name, value in episodes.items()}
+        check_rows("length", episodes["length"] >= 0, "at least 0")
+
+        def check(positions: GameState, coords: Tensor) -> None:
+            if not started:
+                return
+            finished, ended = positions.finished(), episodes["ended"]
+            fits = self._set_may_wait(coords.any(1), finished)
+            check_rows("coords", fits, "a set if, and only if, an answer is awaited here")
+            if self.autoreset_mode == AutoresetMode.SAME_STEP:
+                check_rows("ended", ~ended, "False in SAME_STEP mode")
+            check_rows("ended", ended | ~finished, "True where one point is left")
+
+        load_table_state(self.table, state["table"], check)
         for name, value in episodes.items():
-            setattr(self, f"_{name}", value.to(self.device))
-        self._started = bool(state["started"])
+            setattr(self, f"_{name}", value)
+        self._started = started
 
     def _episode_fields(self) -> dict[str, Tensor]:
         return {"ended": self._ended, "length": self._length, "return": self._return}
@@ -448,9 +476,9 @@ class TensorVectorEnv(Holder, VectorEnv):
             return
         row = int(illegal.nonzero()[0, 0])
         allowed = self._legal()[row].nonzero()[:, 0].tolist()
-        raise ValueError(
-            f"action of row {row} must be one of {shorten(allowed)}, got {int(actions[row])}"
-        )
+        # As an array: torch refuses to read large unsigned numbers.
+        given = np.asarray(actions.cpu() if isinstance(actions, Tensor) else actions)[row]
+        raise ValueError(f"action of row {row} must be one of {shorten(allowed)}, got {given}")
 
 
 def _replace_rows(tree: Observation, rows: Tensor, fresh: Observation) -> Observation:

@@ -245,7 +245,7 @@ class _LearningRateHook:
 
 
 def set_learning_rate(optimizer: Optimizer, rate: float) -> None:
-    """Give all groups of an optimiser a rate; a tensor is filled, since a captured update reads it."""
+    """Give an optimiser a rate; a tensor is filled, since a captured update reads it there."""
     for group in optimizer.param_groups:
         if isinstance(group["lr"], torch.Tensor):
             group["lr"].fill_(rate)

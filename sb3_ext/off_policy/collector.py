@@ -63,7 +63,7 @@ class ParallelStep(NamedTuple):
 
     def on(self, device: torch.device) -> ParallelStep:
         """The same in tensors on a device; what is there already is not copied."""
-        moved = {
+        moved: dict[str, Any] = {
             name: None if value is None else to_device(value, device)
             for name, value in self._asdict().items()
             if name != "first_row"

@@ -261,8 +261,9 @@ class TensorReplayBuffer(ReplayBuffer):
         }
         if next_legal is not None:
             entries["next_legal"] = next_legal
-        entries = self._store.checked(entries, len(rewards))
-        if len(rewards) == self.n_envs and first_row == 0:
+        rows = min(len(terminated), self.n_envs)
+        entries = self._store.checked(entries, rows)
+        if rows == self.n_envs and first_row == 0:
             self._row_ranges.clear()
         else:
             complete = self._row_ranges.add(first_row, entries)

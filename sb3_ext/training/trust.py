@@ -36,7 +36,8 @@ from stable_baselines3.common.type_aliases import TrainFreq, TrainFrequencyUnit
 from stable_baselines3.common.vec_env import VecEnvWrapper, VecNormalize
 
 from sb3_ext.checkpoints.policy_description import POLICIES
-from sb3_ext.networks import ACTIVATIONS, EXTRACTORS
+from sb3_ext.networks.extractors import EXTRACTORS
+from sb3_ext.networks.mlp import ACTIVATIONS
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.schedules.base import Schedule
 from sb3_ext.schedules.binding import BoundSchedule, ModelClock

@@ -356,11 +356,6 @@ class TensorVecEnv(VecEnv):
         frames = self.venv.render() if self.render_mode == "rgb_array" else None
         return [None] * self.num_envs if frames is None else [np.asarray(each) for each in frames]
 
-    def flush_monitor(self) -> None:
-        """Write the episodes gathered so far to `monitor.csv`, if there is one."""
-        if self._monitor_file is not None:
-            self._monitor_file.flush()
-
     def _layers(self) -> Iterator[VectorEnv]:
         """The environment and what it wraps, outermost first."""
         layer = self.venv

@@ -13,6 +13,7 @@ Every method of SB3 that `OffPolicy` replaces, and why:
     BaseAlgorithm.set_env                 finds out again who knows the legal actions
     BaseAlgorithm.set_random_seed         seeds our generators and the replay buffer too
     BaseAlgorithm.save                    refuses a model spoiled by a NaN, keeps random state
+    BaseAlgorithm.load                    says that a file is of an earlier version
     BaseAlgorithm._excluded_save_params   leaves out what lives on a device
 
 `sb3_ext.ddqn.ddqn` lists what it replaces of `DQN`. The tensor loop runs when the environment is a
@@ -502,6 +503,23 @@ class OffPolicy(OffPolicyAlgorithm):
             super().save(path, exclude, include)
         finally:
             self._saved_random_state = None
+
+    @classmethod
+    def load(cls: type[Self], path: Any, *args: Any, **kwargs: Any) -> Self:  # type: ignore[override]
+        """As in SB3.
+
+        Raises:
+            ValueError: The file names modules that have moved since.
+        """
+        try:
+            return super().load(path, *args, **kwargs)
+        except ModuleNotFoundError as error:
+            if not str(error.name).startswith("sb3_ext."):
+                raise
+            raise ValueError(
+                f"{path}: names {error.name}, a module of an earlier version of sb3_ext; load it"
+                " there, or take a checkpoint folder of the run"
+            ) from error
 
     def _random_state(self) -> dict[str, Any]:
         state: dict[str, Any] = {

@@ -21,6 +21,7 @@ import io
 import json
 import pickle
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import IO, Any, ClassVar
 
 import gymnasium
@@ -195,6 +196,11 @@ class _KnownUnpickler(_Unpickler):  # type: ignore[misc]
         self._callable: list[Any] = []
 
     def _refuse(self, name: str) -> ValueError:
+        if name.startswith("sb3_ext.") and find_spec(".".join(name.split(".")[:2])) is None:
+            return ValueError(
+                f"{self._where}: holds {name}, a name of an earlier version of sb3_ext; load it "
+                "there, or take a checkpoint folder of the run"
+            )
         return ValueError(
             f"{self._where}: holds {name}, which is not among the known classes and may run code; "
             "only --trust loads it"

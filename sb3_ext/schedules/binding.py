@@ -47,6 +47,7 @@ __all__ = [
     "BoundSchedule",
     "ModelClock",
     "bind_schedules",
+    "parse_within",
     "rebind_schedules",
     "set_learning_rate",
 ]
@@ -117,9 +118,10 @@ class BoundSchedule:
     def _forget_model(self) -> None:
         self._model: weakref.ref[OffPolicyAlgorithm] | None = None
         self._hooks: list[Any] = []
-        # Updates done when SB3 last asked, which it does when a train() call begins.
-        self.updates_before_train = 0
-        self.train_calls = 0
+        # Updates done when SB3 last asked, which it does when a train() call begins, and the steps
+        # of every optimiser since.
+        self._before_train = 0
+        self._steps: dict[int, int] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         kept = ("schedule", "total_timesteps", "clock", "was_bound")
@@ -143,7 +145,7 @@ class BoundSchedule:
         self._forget_model()
         self._model = weakref.ref(model)
         self.was_bound = True
-        self.updates_before_train = num_updates(model)
+        self._before_train = num_updates(model)
 
     def __call__(self, progress_remaining: float) -> float:
         """The value now.
@@ -157,9 +159,9 @@ class BoundSchedule:
         """
         model = self.model
         if model is not None:
-            self.updates_before_train = num_updates(model)
-            self.train_calls += 1
-            return self.value(model, self.updates_before_train)
+            self._before_train = num_updates(model)
+            self._steps.clear()
+            return self.value(model, self._before_train)
         if not isinstance(self.schedule, Schedule):
             if not self.was_bound:
                 return float(self.schedule(progress_remaining))
@@ -186,13 +188,23 @@ class BoundSchedule:
         done = transitions / self.total_timesteps if self.total_timesteps else 1.0 - remaining
         return self.schedule(min(max(done, 0.0), 1.0))
 
-    def follow(self, optimizers: Iterator[Optimizer]) -> None:
-        """Sets the learning rate of these optimisers now and before each of their steps."""
-        self.unhook()
-        for optimizer in optimizers:
-            hook = _LearningRateHook(self)
-            hook.set_rate(optimizer)
-            self._hooks.append(optimizer.register_step_pre_hook(hook))
+    def set_rates(self, model: OffPolicyAlgorithm) -> None:
+        """Sets the rate of all optimisers now, and before each step if the model does not."""
+        for optimizer in _optimizers(model):
+            set_learning_rate(optimizer, self.value(model, num_updates(model)))
+            if not getattr(model, "sets_rate_at_every_update", False):
+                self._hooks.append(optimizer.register_step_pre_hook(self._before_step))
+
+    def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        model = self.model
+        if model is None:
+            return
+        done = self._steps.get(id(optimizer), 0)
+        self._steps[id(optimizer)] = done + 1
+        # DQN and SAC raise their counter after all the steps of a train() call, TD3 before each
+        # step, with an actor that skips some: whichever has come further is the update's number.
+        updates = max(self._before_train + done, num_updates(model) - 1, 0)
+        set_learning_rate(optimizer, self.value(model, updates))
 
     def unhook(self) -> None:
         """Leaves the optimisers alone again."""
@@ -215,33 +227,6 @@ class BoundSchedule:
         if set(state) - {"schedule"} != {"clock"} or not earlier:
             raise ValueError(f"state needs the key clock alone, got {dict(state)}")
         self.clock.load_state_dict(state["clock"])
-
-
-class _LearningRateHook:
-    """Sets the learning rate before an optimiser's step."""
-
-    def __init__(self, bound: BoundSchedule) -> None:
-        self.bound = bound
-        self.steps_in_train = 0
-        self.train_calls = bound.train_calls
-
-    def __call__(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        if self.train_calls != self.bound.train_calls:
-            self.train_calls = self.bound.train_calls
-            self.steps_in_train = 0
-        self.set_rate(optimizer)
-        self.steps_in_train += 1
-
-    def set_rate(self, optimizer: Optimizer) -> None:
-        model = self.bound.model
-        if model is None:
-            return
-        # DQN and SAC raise their counter after all the steps of a train() call, TD3 before each
-        # step, with an actor that skips some: whichever has come further is the update's number.
-        updates = max(
-            self.bound.updates_before_train + self.steps_in_train, num_updates(model) - 1, 0
-        )
-        set_learning_rate(optimizer, self.bound.value(model, updates))
 
 
 def set_learning_rate(optimizer: Optimizer, rate: float) -> None:
@@ -293,7 +278,7 @@ def bind_schedules(
     bound: dict[str, BoundSchedule] = dict(getattr(model, "bound_schedules", {}))
     clock = next(iter(bound.values())).clock if bound else ModelClock()
     if learning_rate is not None:
-        rate = _parse_within("learning_rate", learning_rate, float("inf"))
+        rate = parse_within("learning_rate", learning_rate, float("inf"))
         bound["learning_rate"] = BoundSchedule(rate, total_timesteps, clock)
     elif "learning_rate" not in bound:
         # Bound although unchanged: after load() it is the learning rate that raises when the
@@ -302,7 +287,7 @@ def bind_schedules(
         kept = current if callable(current) else Constant(float(current))
         bound["learning_rate"] = BoundSchedule(kept, total_timesteps, clock)
     if exploration_rate is not None:
-        rate = _parse_within("exploration_rate", exploration_rate, 1.0)
+        rate = parse_within("exploration_rate", exploration_rate, 1.0)
         bound["exploration_rate"] = BoundSchedule(rate, total_timesteps, clock)
 
     for old in getattr(model, "bound_schedules", {}).values():
@@ -311,7 +296,12 @@ def bind_schedules(
     rebind_schedules(model)
 
 
-def _parse_within(name: str, value: Any, highest: float) -> Schedule:
+def parse_within(name: str, value: Any, highest: float = float("inf")) -> Schedule:
+    """A schedule in any form whose values lie in [0, highest].
+
+    Raises:
+        TypeError, ValueError: it is none, or takes other values.
+    """
     schedule = parse_schedule(value, name)
     low, high = schedule.bounds()
     if low < 0 or high > highest:
@@ -334,12 +324,7 @@ def rebind_schedules(model: OffPolicyAlgorithm) -> None:
         schedule.bind(model)
     if "learning_rate" in bound:
         model.learning_rate = model.lr_schedule = bound["learning_rate"]
-        if getattr(model, "sets_rate_at_every_update", False):
-            for optimizer in _optimizers(model):
-                rate = bound["learning_rate"].value(model, num_updates(model))
-                set_learning_rate(optimizer, rate)
-        else:
-            bound["learning_rate"].follow(_optimizers(model))
+        bound["learning_rate"].set_rates(model)
     if "exploration_rate" in bound:
         exploring: Any = model
         exploring.exploration_schedule = bound["exploration_rate"]

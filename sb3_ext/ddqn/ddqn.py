@@ -397,7 +397,7 @@ class DDQN(OffPolicy, DQN):
     def _on_step(self) -> None:
         if self.target_update_unit == "transitions":
             interval = self.target_update_interval
-            before = self.num_timesteps - self.n_envs
+            before = self.num_timesteps - (self._transitions_of_step or self.n_envs)
             if self.num_timesteps // interval > before // interval:
                 self.update_target()
 

@@ -101,6 +101,7 @@ class OffPolicy(OffPolicyAlgorithm):
     _episode_sums: EpisodeSums
     _finite_until_update: int = 0
     _saved_random_state: dict[str, Any] | None = None
+    _transitions_of_step: int | None = None  # fewer than `n_envs` from one of several writers
     _updates_owed: float = 0.0
 
     @abstractmethod
@@ -262,7 +263,7 @@ class OffPolicy(OffPolicyAlgorithm):
             with self.training_mode(False):
                 self._run(total_timesteps, callback)
         finally:
-            self._collector = None
+            self._collector = self._transitions_of_step = None
         self.dump_logs()
         callback.on_training_end()
         return self
@@ -342,28 +343,29 @@ class OffPolicy(OffPolicyAlgorithm):
         """
         with self.training_mode(False):
             if self.collects_tensors:
-                return self._collect_tensors(callback, train_freq.frequency, replay_buffer)
+                return self._collect_tensors(env, callback, train_freq.frequency, replay_buffer)
             return super().collect_rollouts(
                 env, callback, train_freq, replay_buffer, None, learning_starts, None
             )
 
     def _collect_tensors(
-        self, callback: BaseCallback, steps: int, replay_buffer: Any
+        self, env: Any, callback: BaseCallback, steps: int, replay_buffer: Any
     ) -> RolloutReturn:
         callback.on_rollout_start()
         before, number = self.num_timesteps, 0
-        for number, step in enumerate(self._play(steps), 1):
+        for number, step in enumerate(self._play(env, steps), 1):
             obs, actions, rewards, terminated, truncated, reached, next_legal, episode, row = step
             replay_buffer.add_batch(
                 obs, reached, actions, rewards, terminated, truncated, next_legal, first_row=row
             )
             self._episode_sums.add(episode)
             self.num_timesteps += len(rewards)
+            self._transitions_of_step = len(rewards)
             callback.update_locals(
                 {
                     "actions": actions,
                     "dones": LazyArray(terminated | truncated),
-                    "env": self.env,
+                    "env": env,
                     "infos": LazyInfos(step),
                     "new_obs": reached if self._collector is not None else self._last_obs,
                     "num_collected_steps": number,
@@ -379,7 +381,7 @@ class OffPolicy(OffPolicyAlgorithm):
         callback.on_rollout_end()
         return RolloutReturn(self.num_timesteps - before, 0, continue_training=True)
 
-    def _play(self, steps: int) -> Iterator[ParallelStep]:
+    def _play(self, env: Any, steps: int) -> Iterator[ParallelStep]:
         """Parallel steps in tensors, from the collector that was given or from the environment."""
         if self._collector is not None:
             rate = self.explorer().exploration_rate
@@ -388,15 +390,17 @@ class OffPolicy(OffPolicyAlgorithm):
                 played = self._collector.collect(steps)
             yield from (step.on(self.device) for step in played)
             return
-        env: Any = self.env
-        own = TensorCollector(env, self.explorer(), self.legal_actions, self.random_streams.explore)
+        source = self.random_streams.explore
+        own = TensorCollector(env, self.explorer(), self.legal_actions, source)
         own.observation, own.legal = self._last_obs, self.last_legal
-        for _ in range(steps):
-            own.explorer = self.explorer()
+        for number in range(steps):
+            if number > 0:
+                own.explorer = self.explorer()
+            before = own.seconds
             step = own.step()
+            self.clock.seconds["environment"] += own.seconds - before
             self._last_obs, self.last_legal = own.observation, own.legal
             yield step
-        self.clock.seconds["environment"] += own.seconds
 
     def restart_episodes(self) -> None:
         """Start new episodes in every row of the environment."""
@@ -540,7 +544,7 @@ class OffPolicy(OffPolicyAlgorithm):
 
     def _excluded_save_params(self) -> list[str]:
         ours = ["clock", "legal_actions", "random_streams", "update_sums"]
-        ours += ["_collector", "_episode_sums", "last_legal"]
+        ours += ["_collector", "_episode_sums", "_transitions_of_step", "last_legal"]
         if consists_of_tensors(self._last_obs):
             ours.append(OBSERVATIONS[0])
         return [*super()._excluded_save_params(), *ours]

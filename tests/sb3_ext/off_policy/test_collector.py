@@ -87,7 +87,15 @@ def test_two_collectors_feed_one_buffer(legal: str) -> None:
     def games(rows: int) -> TensorVecEnv:
         return TensorVecEnv(ToyVectorEnv(rows, dict_obs=legal == "none"))
 
-    model = make_model(games(8), mask_source=legal, train_freq=5, learning_starts=64, n_steps=2)
+    model = make_model(
+        games(8),
+        mask_source=legal,
+        train_freq=5,
+        learning_starts=64,
+        n_steps=2,
+        target_update_unit="transitions",
+        target_update_interval=100,
+    )
     before = weights(model)
     pair = []
     for number in range(2):
@@ -98,6 +106,7 @@ def test_two_collectors_feed_one_buffer(legal: str) -> None:
     both, seen = Both(*pair), Infos()
     model.learn(800, seen, collector=both)
     assert model.num_timesteps == 800
+    assert model.num_target_updates == 8
     assert seen.calls == 200
     assert seen.episodes == sum(
         int(step.episode["ended"].sum()) for step in both.steps if step.episode is not None

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.sb3_private import networks_were_replaced
+from sb3_ext.config.arguments import REFUSALS
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.networks.optimizers import OPTIMIZERS
 from sb3_ext.schedules.binding import bind_schedules, rebind_schedules
@@ -68,7 +69,7 @@ def build_model(
             **copy.deepcopy(section.algorithm_arguments),
         )
         bind_schedules(model, learning_rate=learning_rate, exploration_rate=exploration)
-    except (AssertionError, TypeError, ValueError) as error:
+    except REFUSALS as error:
         raise ConfigError(f"roles.{role}: {' '.join(str(error).split())}") from error
     return cast("OffPolicyAlgorithm", model)
 

@@ -24,8 +24,6 @@ _COUNTERS = (
     "_episode_num",
     "_n_calls",
     "_n_updates",
-    "_num_timesteps_at_start",
-    "_total_timesteps",
     "exploration_rate",
     "num_timesteps",
 )

@@ -83,6 +83,7 @@ class TensorOffPolicy(OffPolicyModel):
             self._n_updates,
             self.log_interval_seconds,
             self.log_interval_updates,
+            self._logged_updates,
         )
         return total_timesteps, callback
 

@@ -31,9 +31,8 @@ _COUNTERS = (
     "_current_progress_remaining",
     "_episode_num",
     "_finite_until_update",
+    "_logged_updates",
     "_n_updates",
-    "_num_timesteps_at_start",
-    "_total_timesteps",
     "_updates_owed",
 )
 
@@ -65,6 +64,7 @@ class OffPolicyModel(OffPolicyAlgorithm):
     _episode_sums: EpisodeSums
     _finite_until_update: int = 0
     _last_legal: Tensor | None = None
+    _logged_updates: int = 0
     _saved_random_state: dict[str, Any] | None = None
     _updates_owed: float = 0.0
 
@@ -179,8 +179,11 @@ class OffPolicyModel(OffPolicyAlgorithm):
         """Wait for the device and make sure that every update so far had a finite loss.
 
         Raises:
-            FloatingPointError: One had not; names the updates since the last check.
+            FloatingPointError: One had not; names the updates since the last check, or says that
+                a reward was not finite.
         """
+        if isinstance(self.replay_buffer, TensorReplayBuffer):
+            self.replay_buffer.check_finite("rewards")
         if not self.update_sums.all_finite():
             first, last = self._finite_until_update + 1, self._n_updates
             raise FloatingPointError(
@@ -196,6 +199,7 @@ class OffPolicyModel(OffPolicyAlgorithm):
         for name, value in self.update_sums.read().items():
             self.logger.record(f"train/{name}", value)
         self.update_sums.clear()
+        self._logged_updates = self._n_updates
         self.logger.record("train/n_updates", self._n_updates, exclude="tensorboard")
         count, returns, lengths = self._episode_sums.take()
         self._episode_num += count
@@ -299,6 +303,8 @@ class OffPolicyModel(OffPolicyAlgorithm):
             self._last_obs = observation if self._uses_tensors() else to_arrays(observation)
         legal = tensors.get("last_legal")
         self._last_legal = None if legal is None else legal.to(self.device)
+        # Checkpoints of earlier versions do not say when a log was written last.
+        counters = {"_logged_updates": counters["_n_updates"], **counters}
         for name in self._counters():
             setattr(self, name, counters[name])
         for name, bound in getattr(self, "bound_schedules", {}).items():

@@ -6,8 +6,6 @@ Run as ``make train`` or ``python -m sb3_ext.quickstart``; results go to ``runs/
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 import sys
 import time
 from collections.abc import Sequence
@@ -17,7 +15,7 @@ from typing import Any
 import gymnasium
 import torch
 
-import resgym
+import resgym  # noqa: F401  registers the environments
 from resgym.game import GameSpec, random_starts
 from resgym.game.rng import RowRandom, Stream
 from resgym.measure.games import record_game
@@ -25,8 +23,12 @@ from resgym.measure.plots import Curve, plot_curves
 from resgym.measure.rho import CrossPlay, cross_play
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of
-from sb3_ext.checkpoints.durable_files import rename_durably, write_text_durably
+from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.ddqn import DDQN
+from sb3_ext.runs.best import save_model
+from sb3_ext.runs.command import command
+from sb3_ext.runs.folder import RunFolder
+from sb3_ext.runs.provenance import versions
 from sb3_ext.schedules.frequency import Every
 from sb3_ext.schedules.schedules import Linear
 from sb3_ext.training.curves import history_curves
@@ -114,22 +116,20 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@command("quickstart")
+def main(arguments: Sequence[str]) -> int:
     """Trains, compares, writes; returns the exit code."""
     args = _parser().parse_args(arguments)
     for name in ("updates", "games", "threads"):
         if getattr(args, name) < 1:
-            print(
-                f"quickstart: {name} must be at least 1, got {getattr(args, name)}", file=sys.stderr
-            )
-            return 2
+            raise ValueError(f"{name} must be at least 1, got {getattr(args, name)}")
     torch.set_num_threads(args.threads)
-    out: Path = args.out
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        print(f"quickstart: out must be a writable folder, got {out}: {error}", file=sys.stderr)
-        return 2
+    with RunFolder(args.out) as folder:
+        return _run(args, folder)
+
+
+def _run(args: argparse.Namespace, folder: RunFolder) -> int:
+    out = folder.path
     model = make_model(args.updates, args.seed)
     evaluation = RhoEvaluation(
         [OPPONENT],
@@ -147,8 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     begin = time.perf_counter()
     model.learn(timesteps, callback=evaluation, progress_bar=not args.no_progress)
     wall = time.perf_counter() - begin
-    model.save(out / "host.new.zip")
-    rename_durably(out / "host.new.zip", out / "host.zip")
+    save_model(out / "host.zip", model)
 
     print(f"\nrho (games finished per move), {args.games} games each, cut at 200 moves:\n")
     hosts = {"trained": player_of(model), **{name: name for name in SCRIPTED_HOSTS}}
@@ -169,13 +168,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         },
         "table": table.to_dict(),
         "curve": evaluation.history,
-        "versions": {
-            "resgym": resgym.__version__,
-            "torch": str(torch.__version__),
-            "python": platform.python_version(),
-        },
+        "versions": versions(),
     }
-    write_text_durably(out / "summary.json", json.dumps(summary, indent=2) + "\n")
+    folder.write_json("summary.json", summary)
     written = ["model", "summary.json"]
     try:
         _curve(evaluation.history, table, out / "curve.png")

@@ -10,6 +10,7 @@ from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 
 from sb3_ext.callbacks.checkpoints import Checkpoints
 from sb3_ext.callbacks.signals import Signals
+from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.checkpoints.resume import init_from, resume
 from sb3_ext.config.checks import check_count
 from sb3_ext.off_policy.loop import TensorOffPolicy
@@ -63,8 +64,10 @@ class RunOptions:
                 f"resume and init-from work with ddqn, got {type(model).__name__}; "
                 "rl_zoo3's own -i continues others"
             )
-        if self.resume is not None:
+        if self.resume is not None and list_checkpoints(self.resume):
             path = resume(model, self.resume, CallbackList(callbacks))
             print(f"going on from {path}, {model.num_timesteps} transitions")
+        elif self.resume is not None:
+            print(f"{self.resume} has no checkpoint yet: the run begins anew")
         elif self.init_from is not None:
             print(f"networks of {init_from(model, self.init_from)}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
@@ -12,8 +11,8 @@ from typing import Any, NoReturn
 import torch
 
 from resgym.players.trust import add_trust, trusting
-from sb3_ext.checkpoints.checkpoint import CheckpointError
 from sb3_ext.config.sections import ConfigError
+from sb3_ext.runs.command import command
 from sb3_ext.studies.attack.exact import exact_worst_case
 from sb3_ext.studies.attack.exploitation import exploit, report_to_stderr
 from sb3_ext.studies.attack.frozen import FrozenPlayer
@@ -51,7 +50,8 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@command("attack", interrupted="stopped; what is finished is kept, repeat to go on")
+def main(arguments: Sequence[str]) -> int:
     """Attacks as the command line says; returns the exit code.
 
     0: done. 1: a training became NaN, or results could not be written. 2: the command line, the
@@ -59,23 +59,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     finished is kept.
     """
     args = _parser().parse_args(arguments)
+    if args.threads < 1:
+        raise ConfigError(f"threads must be at least 1, got {args.threads}")
     before = torch.get_num_threads()
+    torch.set_num_threads(args.threads)
     try:
-        if args.threads < 1:
-            raise ConfigError(f"threads must be at least 1, got {args.threads}")
-        torch.set_num_threads(args.threads)
         with trusting(args.trust):
-            code: int = args.run(args)
-        return code
-    except (CheckpointError, ConfigError) as error:
-        print(f"attack: {error}", file=sys.stderr)
-        return 2
-    except (FloatingPointError, OSError) as error:
-        print(f"attack: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("attack: stopped; what is finished is kept, repeat to go on", file=sys.stderr)
-        return 130
+            return int(args.run(args))
     finally:
         torch.set_num_threads(before)
 

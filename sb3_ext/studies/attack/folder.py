@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from resgym.measure.rho import RhoResult
-from sb3_ext.checkpoints.checkpoint import save_checkpoint
-from sb3_ext.checkpoints.durable_files import write_text_durably
-from sb3_ext.checkpoints.model_state import network_description
 from sb3_ext.config.sections import ConfigError
+from sb3_ext.runs.best import save_player
+from sb3_ext.runs.folder import RunFolder
 from sb3_ext.studies.attack.exact import ExactResult, rho_from_dict
 from sb3_ext.studies.attack.frozen import FrozenPlayer
 from sb3_ext.studies.attack.result import AttackResult, SeedResult
@@ -27,8 +26,8 @@ from sb3_ext.studies.attack.settings import AttackBudget
 __all__ = ["AttackFolder"]
 
 
-class AttackFolder:
-    """Reads and writes the files of an attack.
+class AttackFolder(RunFolder):
+    """Reads and writes the files of an attack, in a block.
 
     A budget may differ from that of an earlier attack in its seeds alone, so that seeds can be
     added.
@@ -39,31 +38,37 @@ class AttackFolder:
         budget: the budget.
 
     Raises:
-        ConfigError: the folder holds another attack, or cannot be written to.
+        ConfigError: on entering: the folder holds another attack.
+        FolderError: on entering: the folder cannot be written to, or another process is in it.
     """
 
     def __init__(self, path: str | Path, frozen: FrozenPlayer, budget: AttackBudget) -> None:
-        self.path = Path(path)
-        about = {
+        super().__init__(path)
+        self._player = frozen.name
+        self._about = {
             "role": frozen.role,
             "fingerprint": frozen.fingerprint,
             "budget": _without_seeds(budget),
         }
-        found = self._read("attack.json")
-        if found is not None:
+
+    def __enter__(self) -> AttackFolder:
+        super().__enter__()
+        try:
+            found = self._read("attack.json")
+            if found is None:
+                self.write_json("attack.json", {"player": self._player, **self._about})
+                return self
             for field, what in (
                 ("role", "attacks a player of the other seat"),
                 ("fingerprint", "attacks a player that answers differently"),
                 ("budget", "has another budget"),
             ):
-                if found.get(field) != about[field]:
+                if found.get(field) != self._about[field]:
                     raise ConfigError(f"out: {self.path} {what}; take another folder")
-            return
-        try:
-            self.path.mkdir(parents=True, exist_ok=True)
-            self._write("attack.json", {"player": frozen.name, **about})
-        except OSError as error:
-            raise ConfigError(f"out: {self.path} cannot be written to: {error}") from None
+        except BaseException as error:
+            self.__exit__(type(error))
+            raise
+        return self
 
     def scripted(self) -> dict[str, RhoResult] | None:
         """The scripted responders, if they were measured."""
@@ -72,7 +77,9 @@ class AttackFolder:
 
     def keep_scripted(self, scripted: dict[str, RhoResult]) -> None:
         """Writes them."""
-        self._write("scripted.json", {name: found.to_dict() for name, found in scripted.items()})
+        self.write_json(
+            "scripted.json", {name: found.to_dict() for name, found in scripted.items()}
+        )
 
     def exact(self) -> ExactResult | None:
         """The search, if it was made."""
@@ -81,7 +88,7 @@ class AttackFolder:
 
     def keep_exact(self, exact: ExactResult) -> None:
         """Writes it."""
-        self._write("exact.json", exact.to_dict())
+        self.write_json("exact.json", exact.to_dict())
 
     def seed(self, seed: int) -> SeedResult | None:
         """A responder, if it is finished."""
@@ -96,17 +103,12 @@ class AttackFolder:
 
     def keep_seed(self, found: SeedResult, model: Any) -> None:
         """Writes a finished responder, its network first."""
-        state = {
-            "evaluation": found.best,
-            "network": network_description(model.policy),
-            "policy": dict(model.policy.state_dict()),
-        }
-        save_checkpoint(self.path / f"seed-{found.seed}", state, latest=False)
-        self._write(f"seed-{found.seed}.json", found.to_dict())
+        save_player(self.path / f"seed-{found.seed}", model, found.best, archive=False)
+        self.write_json(f"seed-{found.seed}.json", found.to_dict())
 
     def keep_result(self, result: AttackResult) -> None:
         """Writes everything together."""
-        self._write("result.json", result.to_dict())
+        self.write_json("result.json", result.to_dict())
 
     def _read(self, name: str) -> Any:
         file = self.path / name
@@ -119,9 +121,6 @@ class AttackFolder:
         if not isinstance(data, dict):
             raise ConfigError(f"out: {file} is not readable: no mapping; delete it")
         return data
-
-    def _write(self, name: str, data: Any) -> None:
-        write_text_durably(self.path / name, json.dumps(data, indent=2) + "\n")
 
 
 def _without_seeds(budget: AttackBudget) -> Any:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from resgym.players.trust import add_trust, trusting
+from sb3_ext.runs.command import command
 
 __all__ = ["COMMANDS", "main"]
 
@@ -33,6 +34,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     dataset is not valid; one line says why. 130: interrupted.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    run = command(
+        f"teach {given[0]}" if given else "teach",
+        failed=(ImportError, OSError, RuntimeError),
+        interrupted="interrupted; the same command goes on from here",
+    )(_run)
+    return run(given)
+
+
+def _run(given: Sequence[str]) -> int:
     modules = {name: importlib.import_module(module) for name, module in COMMANDS.items()}
     parser = argparse.ArgumentParser(
         prog="python -m sb3_ext.teach",
@@ -40,31 +50,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, module in modules.items():
-        command = commands.add_parser(
+        each = commands.add_parser(
             name,
             help=module.HELP,
             description=module.__doc__,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        module.add_arguments(command)
-        add_trust(command)
+        module.add_arguments(each)
+        add_trust(each)
     args = parser.parse_args(given)
-    try:
-        with trusting(args.trust):
-            return int(modules[args.command].run(args, ["python", "-m", "sb3_ext.teach", *given]))
-    except ValueError as error:
-        print(f"teach {args.command}: {_line(error)}", file=sys.stderr)
-        return 2
-    except (ImportError, OSError, RuntimeError) as error:
-        print(f"teach {args.command}: {_line(error)}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print(
-            f"teach {args.command}: interrupted; the same command goes on from here",
-            file=sys.stderr,
-        )
-        return 130
-
-
-def _line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+    with trusting(args.trust):
+        return int(modules[args.command].run(args, ["python", "-m", "sb3_ext.teach", *given]))

@@ -35,9 +35,9 @@ from resgym.game.rng import RowRandom, derive_seed
 from resgym.solver.labels import OUT_OF_BUDGET, SOLVED, SOLVER_VERSION, TOO_LARGE, Labeller
 from resgym.solver.solve import Objective
 from sb3_ext.checkpoints.durable_files import file_digest, write_text_durably
-from sb3_ext.checkpoints.folder_lock import sole_writer
-from sb3_ext.checkpoints.provenance import provenance
 from sb3_ext.config.sections import ConfigError
+from sb3_ext.runs.folder import RunFolder
+from sb3_ext.runs.provenance import provenance
 from sb3_ext.studies.teach.dataset import (
     MANIFEST,
     PLAN,
@@ -202,7 +202,7 @@ def generate(
     out, begin = Path(out), time.perf_counter()
     _check(plan, workers)
     _open_folder(out, plan.to_dict())
-    with sole_writer(out):
+    with RunFolder(out):
         return _complete(plan, out, workers, progress, command, begin)
 
 

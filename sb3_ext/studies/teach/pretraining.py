@@ -28,7 +28,6 @@ from sb3_ext.checkpoints.checkpoint import (
     CheckpointError,
     checkpoint_name,
     list_checkpoints,
-    prune_checkpoints,
     read_checkpoint,
     save_checkpoint,
 )
@@ -40,6 +39,7 @@ from sb3_ext.ddqn.learning import clip_gradients
 from sb3_ext.ddqn.targets import legal_argmax
 from sb3_ext.networks.observations import to_device
 from sb3_ext.networks.policy_scores import action_scores
+from sb3_ext.runs.folder import going_on_without
 from sb3_ext.studies.teach.examples import (
     Examples,
     digest,
@@ -175,11 +175,15 @@ class Pretraining:
         self._best_weights: dict[str, Tensor] = {}
         self._sums = torch.zeros(3)
         self._epoch, self._shuffled = -1, torch.empty(0, dtype=torch.int64)
-        self._stopped = False
+        self._stopped = self._checkpoint_requested = False
 
     def request_stop(self) -> None:
         """Makes `run` write a checkpoint and return after the update in progress."""
         self._stopped = True
+
+    def request_checkpoint(self) -> None:
+        """Makes `run` write a checkpoint after the update in progress."""
+        self._checkpoint_requested = True
 
     @property
     def finished(self) -> bool:
@@ -234,9 +238,12 @@ class Pretraining:
                 if report is not None:
                     report(measured)
             every = settings.checkpoint_updates
-            if folder is not None and every and self.update % every == 0 and not last:
+            due = every and self.update % every == 0 and not last
+            if folder is not None and (due or self._checkpoint_requested):
                 self.seconds = time.perf_counter() - began
-                self.save(folder)
+                self._checkpoint_requested = False
+                with going_on_without("checkpoint", folder):
+                    self.save(folder)
         if folder is not None:
             self.save(folder)
         if self.finished:
@@ -355,8 +362,7 @@ class Pretraining:
             },
         }
         folder = Path(run_dir)
-        path = save_checkpoint(folder / checkpoint_name(self.update), state)
-        prune_checkpoints(folder, 2)
+        path = save_checkpoint(folder / checkpoint_name(self.update), state, keep_last=2)
         write_text_durably(folder / "history.json", json.dumps(self.history, indent=1) + "\n")
         return path
 

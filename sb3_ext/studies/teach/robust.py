@@ -29,10 +29,10 @@ from sb3_ext.callbacks.rho_evaluation import player_of_policy
 from sb3_ext.callbacks.signals import Signals
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.checkpoints.durable_files import write_text_durably
-from sb3_ext.checkpoints.folder_lock import sole_writer
-from sb3_ext.checkpoints.provenance import provenance
 from sb3_ext.checkpoints.resume import init_from, resume
 from sb3_ext.ddqn import DDQN
+from sb3_ext.runs.folder import RunFolder
+from sb3_ext.runs.provenance import provenance
 from sb3_ext.schedules.frequency import Every
 from sb3_ext.studies.teach.benchmark import singularity_depths, singularity_summary
 from sb3_ext.studies.teach.dataset import MANIFEST, Dataset, load_dataset
@@ -110,14 +110,11 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
         raise ValueError(f"threads must be at least 1, got {args.threads}")
     torch.set_num_threads(args.threads)
     out: Path = args.out
-    if out.exists() and not out.is_dir():
-        raise ValueError(f"out: must be a folder, {out} is a file")
     model = _model(config, hyperparameters)
     data = None if "teacher" in args.without else _data(config, args, command)
     callbacks = _callbacks(config, data, out / "run")
-    out.mkdir(parents=True, exist_ok=True)
-    with sole_writer(out):
-        return _run(args, command, config, model, callbacks, data)
+    with RunFolder(out) as folder:
+        return _run(args, command, config, model, callbacks, data, folder)
 
 
 def _run(
@@ -127,8 +124,9 @@ def _run(
     model: DDQN,
     callbacks: list[BaseCallback],
     data: Dataset | None,
+    folder: RunFolder,
 ) -> int:
-    out: Path = args.out
+    out = folder.path
     bar = not args.no_progress and sys.stderr.isatty()
     if list_checkpoints(out / "run"):
         _same_settings(out / "config.yml", config)
@@ -136,8 +134,7 @@ def _run(
     elif args.init_from is not None:
         init_from(model, args.init_from)
     write_text_durably(out / "config.yml", yaml.safe_dump(config.to_dict(), sort_keys=False))
-    record = provenance(config.algorithm.seed, command)
-    write_text_durably(out / "provenance.json", json.dumps(record, indent=1) + "\n")
+    folder.write_json("provenance.json", provenance(config.algorithm.seed, command))
 
     begin = time.perf_counter()
     left = _transitions(model, config.algorithm.updates) - model.num_timesteps
@@ -155,7 +152,7 @@ def _run(
         "seconds": round(time.perf_counter() - begin, 1),
         **measure(out / "run", config, data),
     }
-    write_text_durably(out / "results.json", json.dumps(results, indent=1) + "\n")
+    folder.write_json("results.json", results)
     history = json.loads((out / "run" / "rho.json").read_text())
     plot_curves(
         history_curves(history),

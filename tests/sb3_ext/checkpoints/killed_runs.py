@@ -75,7 +75,6 @@ def make_model() -> DDQN:
 
 def digest(state: Any) -> str:
     """SHA-256 of a state, without what says in how many pieces it was made."""
-    state["training"]["counters"].pop("_num_timesteps_at_start")
     plain, tensors = split_state(state, "state")
     result = hashlib.sha256(repr(plain).encode())
     for name in sorted(tensors):

@@ -45,10 +45,6 @@ def digest(run: Path) -> str:
     """SHA-256 of a finished run's whole state and of its measurements, without times."""
     state = load_checkpoint(run / "checkpoints")
     state["trainer"]["seconds"] = {}
-    for name, part in state.items():
-        if name.endswith(".training"):
-            for counter in ("_num_timesteps_at_start", "_total_timesteps"):
-                part["counters"].pop(counter)
     plain, tensors = split_state(state, "state")
     result = hashlib.sha256(repr(plain).encode())
     for name in sorted(tensors):

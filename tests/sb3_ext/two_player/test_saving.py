@@ -54,15 +54,11 @@ VARIANTS = {
 
 
 def difference(first, second):
-    """What two states differ in, without times and what says in how many calls they were made."""
+    """What two states differ in, without times."""
     names = []
     halves = []
     for state in (first, second):
         state = {key: copy.deepcopy(value) for key, value in state.items() if key != "trainer"}
-        for key, part in state.items():
-            if key.endswith(".training"):
-                for name in ("_num_timesteps_at_start", "_total_timesteps"):
-                    part["counters"].pop(name, None)
         halves.append(split_state(state, "state"))
     (plain, tensors), (other, others) = halves
     names += sorted(tensors.keys() ^ others.keys())

@@ -16,7 +16,9 @@ from sb3_ext.config.checks import check_count
 from sb3_ext.off_policy.loop import TensorOffPolicy
 from sb3_ext.schedules.frequency import Every
 
-__all__ = ["RunOptions"]
+__all__ = ["CHECKPOINT_UPDATES", "RunOptions"]
+
+CHECKPOINT_UPDATES = 1000
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class RunOptions:
 
     resume: Path | None = None
     init_from: Path | None = None
-    checkpoint_updates: int = 1000
+    checkpoint_updates: int = CHECKPOINT_UPDATES
 
     def __post_init__(self) -> None:
         if self.resume is not None and self.init_from is not None:

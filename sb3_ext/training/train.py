@@ -16,9 +16,10 @@ from typing import Any
 import yaml
 
 from resgym.players.trust import add_trust
+from sb3_ext.config.checks import check_count
 from sb3_ext.runs.command import command
 from sb3_ext.runs.folder import RunFolder
-from sb3_ext.training.runs import RunOptions
+from sb3_ext.training.runs import CHECKPOINT_UPDATES, RunOptions
 from sb3_ext.training.zoo import REFUSED, run_zoo
 
 __all__ = ["DEFAULTS", "main"]
@@ -27,6 +28,12 @@ __all__ = ["DEFAULTS", "main"]
 # machines. The best model is that of the best evaluation: five episodes, as in rl_zoo3, choose by
 # luck, and in parallel many take no more time.
 DEFAULTS = ("--num-threads", "1", "--eval-episodes", "200", "--n-eval-envs", "50")
+
+# What a run that goes on keeps, beside its game, algorithm and networks.
+NUMBERS = (
+    *("eval_episodes", "eval_freq", "log_interval", "n_eval_envs", "n_timesteps", "num_threads"),
+    *("save_freq", "seed", "verbose"),
+)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -49,9 +56,8 @@ def _parser() -> argparse.ArgumentParser:
     group.add_argument(
         "--checkpoint-updates",
         type=int,
-        default=1000,
         metavar="N",
-        help="updates between two checkpoints, 0 for none (default 1000)",
+        help="updates between two checkpoints, 0 for none (default 1000, or as before)",
     )
     add_trust(group)
     return parser
@@ -64,15 +70,25 @@ def _word(value: Any) -> str:
     return value
 
 
-def _arguments_of(run: Path) -> list[str]:
-    """The command line that a run was started with, from the files in its folder."""
+def _saved_arguments(run: Path) -> tuple[list[str], int]:
+    """The command line that a run was started with, from its folder; updates per checkpoint."""
     found = sorted(run.glob("*/args.yml"))
     if not found:
         raise ValueError(f"resume: must be the folder of a run, but {run} has no */args.yml")
     try:
         saved: Any = yaml.safe_load(found[0].read_text())
+        every = saved.get("checkpoint_updates", CHECKPOINT_UPDATES)
         arguments = [f"--algo={_word(saved['algo'])}", f"--env={_word(saved['env'])}"]
-        arguments += [f"--seed={int(saved['seed'])}", f"-n={int(saved['n_timesteps'])}"]
+        arguments += [
+            f"--{name.replace('_', '-')}={int(saved[name])}" for name in NUMBERS if name in saved
+        ]
+        arguments += [
+            f"--{name.replace('_', '-')}={saved[name]}"
+            for name in ("device", "tensorboard_log")
+            if saved.get(name)
+        ]
+        if saved.get("save_replay_buffer"):
+            arguments.append("--save-replay-buffer")
         for name in ("env_kwargs", "eval_env_kwargs"):
             if saved.get(name):
                 arguments.append(f"--{name.replace('_', '-')}")
@@ -83,7 +99,7 @@ def _arguments_of(run: Path) -> list[str]:
         raise ValueError(
             f"resume: {found[0]} is damaged: {' '.join(str(error).split())}"
         ) from error
-    return arguments
+    return arguments, check_count("checkpoint_updates", every, low=0)
 
 
 @command("train", REFUSED)
@@ -93,9 +109,15 @@ def main(arguments: Sequence[str]) -> int:
     mine, rest = parser.parse_known_args(arguments)
     if "-h" in rest or "--help" in rest:
         print(parser.format_help())
-    options = RunOptions(mine.resume, mine.init_from, mine.checkpoint_updates)
+    saved, every = [], CHECKPOINT_UPDATES
+    if mine.resume is not None:
+        RunOptions(mine.resume, mine.init_from)
+        saved, every = _saved_arguments(mine.resume)
+    if mine.checkpoint_updates is not None:
+        every = mine.checkpoint_updates
+    options = RunOptions(mine.resume, mine.init_from, every)
+    given = [*DEFAULTS, *saved, *rest]
     if mine.resume is None:
-        return run_zoo("train", [*DEFAULTS, *rest], options, trust=mine.trust)
-    given = [*DEFAULTS, *_arguments_of(mine.resume), *rest]
+        return run_zoo("train", given, options, trust=mine.trust)
     with RunFolder(mine.resume, "resume"):  # before anything is read that may change
         return run_zoo("train", given, options, trust=mine.trust)

@@ -305,7 +305,8 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
             folder = Path(self.params_path)
             origin = provenance(self.seed, sys.orig_argv)
             _write_yaml(folder / "config.yml", dict(saved_hyperparams))
-            _write_yaml(folder / "args.yml", dict(sorted(vars(self.args).items())))
+            every = {"checkpoint_updates": self.options.checkpoint_updates}
+            _write_yaml(folder / "args.yml", {**vars(self.args), **every})
             about = {name: origin[name] for name in ("commit", "seed")}
             _write_yaml(folder / "versions.yml", {**about, **origin["versions"]})
             (folder / "command.txt").write_text(" ".join(origin["command"]) + "\n")

@@ -109,7 +109,8 @@ def main(arguments: Sequence[str]) -> int:
     mine, rest = parser.parse_known_args(arguments)
     if "-h" in rest or "--help" in rest:
         print(parser.format_help())
-    saved, every = [], CHECKPOINT_UPDATES
+    saved: list[str] = []
+    every = CHECKPOINT_UPDATES
     if mine.resume is not None:
         RunOptions(mine.resume, mine.init_from)
         saved, every = _saved_arguments(mine.resume)

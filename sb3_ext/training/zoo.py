@@ -368,12 +368,11 @@ def _replaced_names(module: Any, trust: bool, **names: Any) -> Iterator[None]:
 
 def _register() -> None:
     """Our algorithms under their names, as rl_zoo3's documentation tells plugins to do."""
-    opt = rl_zoo3.hyperparams_opt
+    samplers: Any = rl_zoo3.hyperparams_opt.HYPERPARAMS_SAMPLER
+    converters: Any = rl_zoo3.hyperparams_opt.HYPERPARAMS_CONVERTER
     rl_zoo3.ALGOS.update(EXTRA_ALGORITHMS)
-    opt.HYPERPARAMS_SAMPLER.update(
-        ddqn=_sample_and_convert, ppo_mask=opt.HYPERPARAMS_SAMPLER["ppo"]
-    )
-    opt.HYPERPARAMS_CONVERTER.update(ddqn=_convert_ddqn, ppo_mask=opt.HYPERPARAMS_CONVERTER["ppo"])
+    samplers.update(ddqn=_sample_and_convert, ppo_mask=samplers["ppo"])
+    converters.update(ddqn=_convert_ddqn, ppo_mask=converters["ppo"])
 
 
 def _require_wandb() -> None:

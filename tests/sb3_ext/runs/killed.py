@@ -20,7 +20,10 @@ from sb3_ext.checkpoints.checkpoint import is_checkpoint, load_checkpoint
 
 # What says when, how long, or with how many processes a run was made.
 ASIDE = (".lock", "resumed.jsonl", "monitor", "seconds", "start_time", "training_seconds", "t")
-ASIDE_IN_ZIP = ("ep_info_buffer", "start_time", "_last_obs", "_num_timesteps_at_start")
+ASIDE_IN_ZIP = (
+    *("start_time", "_num_timesteps_at_start"),
+    *("_last_episode_starts", "_updates_owed"),  # attributes of the class until they are loaded
+)
 
 
 def die_at_call(owner: Any, name: str, kill_at: int) -> None:

@@ -12,12 +12,13 @@ from __future__ import annotations
 import sys
 import warnings
 from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
 
 import torch
 
-from sb3_ext.checkpoints.checkpoint import CheckpointWarning
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
+from sb3_ext.checkpoints.checkpoint import CheckpointWarning
 from sb3_ext.training.train import main as train
 from tests.sb3_ext.runs.killed import contents, die_at_call, die_at_write, fork
 
@@ -38,9 +39,11 @@ def work(folder: Path, kill: str) -> int:
     if kind == "write":
         die_at_write(int(number))
     run = run_of(folder)
-    arguments = ["--resume", str(run)] if any(run.glob("*/args.yml")) else [*ARGUMENTS]
+    arguments = ["-f", str(folder), *ARGUMENTS]
+    if any(run.glob("*/args.yml")):
+        arguments = ["--resume", str(run)]
     with redirect_stdout(None):
-        return train(arguments if "--resume" in arguments else [*arguments[:2], "-f", str(folder), *arguments[2:]])
+        return train(arguments)
 
 
 def run_of(folder: Path) -> Path:
@@ -52,12 +55,12 @@ def main() -> None:
     warnings.simplefilter("error", CheckpointWarning)
     folder, *plans = sys.argv[1:]
     whole = Path(folder) / "whole"
-    fork(lambda: work(whole, "none"))
+    fork(partial(work, whole, "none"))
     expected = contents(run_of(whole))
     for number, plan in enumerate(plans):
         parts = Path(folder) / str(number)
-        kills = sum(fork(lambda: work(parts, kill)) != 0 for kill in plan.split(","))  # noqa: B023
-        fork(lambda: work(parts, "none"))  # noqa: B023
+        kills = sum(fork(partial(work, parts, kill)) != 0 for kill in plan.split(","))
+        fork(partial(work, parts, "none"))
         found = contents(run_of(parts))
         names = found.keys() | expected.keys()
         different = [name for name in names if found.get(name) != expected.get(name)]

@@ -13,10 +13,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from resgym.players.trust import add_trust
 from sb3_ext.config.checks import check_count
+from sb3_ext.config.yaml_files import read_yaml
 from sb3_ext.runs.command import command
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.training.runs import CHECKPOINT_UPDATES, RunOptions
@@ -76,7 +75,7 @@ def _saved_arguments(run: Path) -> tuple[list[str], int]:
     if not found:
         raise ValueError(f"resume: must be the folder of a run, but {run} has no */args.yml")
     try:
-        saved: Any = yaml.safe_load(found[0].read_text())
+        saved: Any = read_yaml(found[0])
         every = saved.get("checkpoint_updates", CHECKPOINT_UPDATES)
         arguments = [f"--algo={_word(saved['algo'])}", f"--env={_word(saved['env'])}"]
         arguments += [
@@ -95,7 +94,7 @@ def _saved_arguments(run: Path) -> tuple[list[str], int]:
                 arguments += [
                     f"{_word(key)}:{json.dumps(value)}" for key, value in saved[name].items()
                 ]
-    except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(
             f"resume: {found[0]} is damaged: {' '.join(str(error).split())}"
         ) from error

@@ -5,6 +5,7 @@ take no manager of experiments, so `run_zoo` replaces these names while one of t
 
     *.ExperimentManager       `Manager` below
     *.StoreDict               key:value pairs are read as YAML, not evaluated as code
+    exp_manager.yaml          the reader of configurations
     what runs code that files name      `sb3_ext.training.zoo_trust`, unless ``--trust`` is given
 
 Replaced of ExperimentManager: __init__, read_hyperparameters, _preprocess_schedules,
@@ -43,6 +44,10 @@ from resgym.players.trust import add_trust, trusting
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks.evaluation import Evaluation
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
+from sb3_ext.config.arguments import REFUSALS
+from sb3_ext.config.checks import numeric_string_hint
+from sb3_ext.config.reading import find_config, read_mapping, split_setting
+from sb3_ext.replay.memory import reserve_memory
 from sb3_ext.runs.command import command
 from sb3_ext.runs.folder import FolderInUseError, RunFolder
 from sb3_ext.runs.provenance import provenance
@@ -51,17 +56,19 @@ from sb3_ext.schedules.schedules import Schedule, parse_schedule
 from sb3_ext.training.algorithms import EXTRA_ALGORITHMS
 from sb3_ext.training.config_files import (
     check_hyperparameters,
-    config_folder,
-    read_config,
+    read_sections,
     resolve_extractor,
 )
 from sb3_ext.training.runs import RunOptions
-from sb3_ext.training.zoo_trust import plain_data_only, replaced
+from sb3_ext.training.zoo_trust import SAFE_YAML, plain_data_only, replaced
 
 __all__ = ["REFUSED", "Manager", "StoreYaml", "enjoy", "run_zoo", "take_trust"]
 
-REFUSED = (ValueError, TypeError, FileNotFoundError, yaml.YAMLError)
+REFUSED = (AssertionError, FileNotFoundError, TypeError, ValueError)
 """What rl_zoo3, SB3 and this package raise for files and command lines that are not valid."""
+
+SETTING_UP = (*REFUSALS, ImportError, OSError, gymnasium.error.Error)
+"""What is raised while environment and model are built from a file."""
 
 SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf", "delta_std")
 
@@ -79,23 +86,11 @@ class StoreYaml(argparse.Action):
         """Stores a dict."""
         stored = {}
         for pair in values:
-            key, colon, value = pair.partition(":")
-            if not colon or not key:
-                raise ValueError(f"{option_string}: must be key:value pairs, got {pair!r}")
-            try:
-                # YAML 1.1 takes 1e-3 for text, which nobody means on a command line.
-                stored[key] = float(value) if _is_exponent(value) else yaml.safe_load(value)
-            except yaml.YAMLError as error:
-                raise ValueError(f"{option_string}: {key} must be YAML, got {value!r}") from error
+            key, value = split_setting(pair, ":", str(option_string))
+            # YAML 1.1 takes 1e-3 for text, which nobody means on a command line.
+            exponent = numeric_string_hint(value) and value == pair.partition(":")[2]
+            stored[key] = float(value) if exponent else value
         setattr(namespace, self.dest, stored)
-
-
-def _is_exponent(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return "e" in text.lower() and "." not in text
 
 
 def _has_tensor_env(env_id: str) -> bool:
@@ -133,7 +128,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
 
     def __init__(self, args: argparse.Namespace, algo: str, env_id: str, *more: Any, **kwargs: Any):
         if kwargs.get("config") is None:
-            kwargs["config"] = str(config_folder() / f"{algo}.yml")
+            kwargs["config"] = str(find_config(f"{algo}.yml", shipped=True))
         super().__init__(args, algo, env_id, *more, **kwargs)
         if not _has_tensor_env(env_id):
             self.vec_env_class = {
@@ -163,12 +158,9 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
 
     def _sections(self, path: Path) -> dict[str, Any]:
         if self.options.resume is None:
-            return read_config(path)
+            return read_sections(path)
         # The file of a run is the section of its environment alone.
-        try:
-            return {self.env_name.gym_id: dict(yaml.safe_load(path.read_text()))}
-        except (OSError, ValueError, TypeError, yaml.YAMLError) as error:
-            raise ValueError(f"resume: {path} is missing or damaged") from error
+        return {self.env_name.gym_id: dict(read_mapping(path))}
 
     def _preprocess_schedules(self, hyperparams: dict[str, Any]) -> dict[str, Any]:  # type: ignore[override]
         if self.algo == "ddqn":  # reads every form of a schedule itself
@@ -229,10 +221,12 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
             result = super().setup_experiment()
             if result is not None:
                 self._complete(result[0])
-        except BaseException:
+        except BaseException as error:
             if self.folder is not None:
                 self.folder.discard()
-            raise
+            if isinstance(error, (TypeError, ValueError)) or not isinstance(error, SETTING_UP):
+                raise
+            raise ValueError(f"{self.config}: {type(error).__name__}: {error}") from error
         return result
 
     def _complete(self, model: Any) -> None:
@@ -241,6 +235,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
             bind_schedules(model, total_timesteps=self.n_timesteps, **self._schedules)
         self.callbacks += self.options.callbacks(model, Path(self.save_path))
         self.options.apply(model, self.callbacks)
+        reserve_memory(model)
         if self.options.resume is not None:
             entry = {"step": int(model.num_timesteps), **provenance(self.seed, sys.orig_argv)}
             RunFolder(self.save_path).append("resumed.jsonl", entry)
@@ -357,10 +352,12 @@ def _replaced_names(module: Any, trust: bool, **names: Any) -> Iterator[None]:
     """
     with ExitStack() as stack:
         stack.enter_context(trusting(trust))
-        pieces = [
+        pieces: list[Any] = [] if trust else plain_data_only(module)
+        pieces.append((rl_zoo3.exp_manager, "yaml", SAFE_YAML))
+        pieces += [
             (module, name, value) for name, value in {"StoreDict": StoreYaml, **names}.items()
         ]
-        for owner, name, value in [*pieces, *([] if trust else plain_data_only(module))]:
+        for owner, name, value in pieces:
             if name == "eval" or hasattr(owner, name):
                 stack.enter_context(replaced(owner, name, value))
         yield
@@ -424,7 +421,10 @@ def _run(name: str, arguments: Sequence[str], options: RunOptions | None, trust:
         held.enter_context(_replaced_names(module, trust, ExperimentManager=manager))
         argv = [f"python -m sb3_ext.{name}", *arguments]
         held.enter_context(replaced(sys, "argv", argv))
-        getattr(module, name)()
+        try:
+            getattr(module, name)()
+        except ImportError as error:
+            raise ValueError(f"gym-packages: {error}") from error
     return 0
 
 

@@ -9,12 +9,12 @@ from typing import Any
 
 from resgym.players.trust import add_trust, trusting
 from sb3_ext.checkpoints.checkpoint import is_checkpoint, list_checkpoints, load_checkpoint
-from sb3_ext.config.reading import read_config, shipped_configs, smoke_version
 from sb3_ext.config.sections import ConfigError
+from sb3_ext.replay.memory import reserve_memory
 from sb3_ext.runs.command import command
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.signals import RunSignals
-from sb3_ext.two_player.config import TrainerConfig
+from sb3_ext.two_player.config import TrainerConfig, smoke_version
 from sb3_ext.two_player.measures import Evaluation, action_entropy, format_pairs
 from sb3_ext.two_player.run_directory import RunDirectory
 from sb3_ext.two_player.trainer import HostAgentTrainer
@@ -43,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--config",
-        help=f"a YAML file, or one of {', '.join(shipped_configs())}; not needed with --resume",
+        help=f"a YAML file, or one of {_shipped()}; not needed with --resume",
     )
     parser.add_argument(
         "--set",
@@ -74,13 +74,17 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _shipped() -> str:
+    return ", ".join(TrainerConfig.shipped())
+
+
 def _run(args: argparse.Namespace, given: Sequence[str]) -> int:
     if args.steps is not None and args.steps < 1:
         raise ConfigError(f"--steps must be at least 1, got {args.steps}")
     if args.resume is not None and args.out is not None:
         raise ConfigError("--out: a resumed run stays in its folder; give only --resume")
     if args.resume is None and args.config is None:
-        raise ConfigError(f"--config is missing: a file or one of {', '.join(shipped_configs())}")
+        raise ConfigError(f"--config is missing: a file or one of {_shipped()}")
     if args.resume is None or args.dry_run:
         return _train(args, given)
     _checkpoints(args.resume, "--resume")
@@ -106,6 +110,11 @@ def _train(args: argparse.Namespace, given: Sequence[str]) -> int:
         trainer.load_state_dict(state)
     if args.init_from is not None:
         trainer.init_from(_checkpoints(args.init_from, "--init-from"))
+    for role, learner in trainer.roles.items():
+        try:
+            reserve_memory(learner.model)
+        except ValueError as error:
+            raise ConfigError(f"roles.{role}.replay_buffer.size: {error}") from None
     output = trainer.output = RunDirectory(out, config, given, resumed_at=resumed_at)
     steps = _steps_to_make(args, config, trainer)
     try:
@@ -144,10 +153,12 @@ def _saved_state(run: Path) -> dict[str, Any] | None:
 
 def _config(args: argparse.Namespace, state: dict[str, Any] | None) -> TrainerConfig:
     if args.resume is None:
-        config = read_config(args.config, args.settings)
+        config = TrainerConfig.read(args.config, args.settings)
         return smoke_version(config) if args.smoke else config
-    saved = read_config(args.resume / "config.yml" if state is None else state["trainer"]["config"])
-    if args.config is not None and read_config(args.config) != saved:
+    saved = TrainerConfig.read(
+        args.resume / "config.yml" if state is None else state["trainer"]["config"]
+    )
+    if args.config is not None and TrainerConfig.read(args.config) != saved:
         raise ConfigError(
             f"--config: {args.config} differs from the configuration of the run in {args.resume}; "
             "leave it out to go on, or use --init-from to start a new run from its networks"
@@ -159,7 +170,7 @@ def _config(args: argparse.Namespace, state: dict[str, Any] | None) -> TrainerCo
                 f"--set {setting}: a resumed run may change only training.steps, logging, "
                 "checkpoint and compute; use --init-from to start a new run from its networks"
             )
-    return read_config(saved, args.settings)
+    return TrainerConfig.read(saved, args.settings)
 
 
 def _checkpoints(folder: Path, option: str) -> Path:

@@ -2,9 +2,9 @@
 
     python -m tests.sb3_ext.training.killed_runs FOLDER PLAN ...
 
-A plan is a list of kill points as ``tests.sb3_ext.checkpoints.killed_runs`` has them. For every plan
-a line is printed: the plan, how many of its processes were killed, and the names of the files that
-are not those of a run that was not interrupted.
+A plan is a list of kill points as ``tests.sb3_ext.checkpoints.killed_runs`` has them. For every
+plan a line is printed: the plan, how many of its processes were killed, and the names of the files
+that are not those of a run that was not interrupted.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from sb3_ext.checkpoints.checkpoint import is_checkpoint, load_checkpoint
 # What says when, how long, or with how many processes a run was made.
 ASIDE = (".lock", "resumed.jsonl", "monitor", "seconds", "start_time", "training_seconds", "t")
 ASIDE_IN_ZIP = (
-    *("start_time", "_num_timesteps_at_start"),
+    *("start_time", "_num_timesteps_at_start", "_total_timesteps"),
     *("_last_episode_starts", "_updates_owed"),  # attributes of the class until they are loaded
 )
 
@@ -84,7 +84,7 @@ def contents(run: Path) -> dict[str, Any]:
         if is_checkpoint(path):
             found[name] = _comparable(load_checkpoint(path))
         elif path.is_file():
-            found[name] = _file(path, str(run.resolve().parents[1]))
+            found[name] = _file(path, run)
     return found
 
 
@@ -101,13 +101,15 @@ def _comparable(value: Any) -> Any:
     return [_comparable(entry) for entry in value] if isinstance(value, (list, tuple)) else value
 
 
-def _file(path: Path, root: str) -> Any:
+def _file(path: Path, run: Path) -> Any:
     if path.suffix == ".npz":
         with np.load(path) as arrays:
             return {name: (arrays[name].dtype.str, arrays[name].tolist()) for name in arrays}
     if path.suffix == ".zip":
         return _archive(path)
-    text = path.read_text(encoding="utf-8").replace(root, "")
+    text = path.read_text(encoding="utf-8")
+    for place in (run, run.parents[1]):
+        text = text.replace(str(place), "")
     if path.name.endswith(".monitor.csv"):
         return [row[:2] for row in csv.reader(text.splitlines()[1:])]
     if path.suffix == ".json":

@@ -401,7 +401,7 @@ def run_zoo(
 
     Args:
         name: module and function of rl_zoo3 by one name, such as ``train`` or ``enjoy``.
-        arguments: its command line.
+        arguments: its command line; without ``-f`` the folder is ``logs``, where ``train`` writes.
         options: what to do about checkpoints; by default there are some.
         trust: whether files may name and hold code that is run.
 
@@ -419,7 +419,7 @@ def _run(name: str, arguments: Sequence[str], options: RunOptions | None, trust:
     with ExitStack() as held:
         manager = type("Manager", (Manager,), {"options": options or RunOptions(), "held": held})
         held.enter_context(_replaced_names(module, trust, ExperimentManager=manager))
-        argv = [f"python -m sb3_ext.{name}", *arguments]
+        argv = [f"python -m sb3_ext.{name}", "-f", "logs", *arguments]
         held.enter_context(replaced(sys, "argv", argv))
         try:
             getattr(module, name)()

@@ -1,4 +1,4 @@
-"""The folder of an attack: every finished part is there as a whole, or not at all.
+"""The folder of an attack: every finished part is there as a whole and sealed by a digest.
 
 attack.json         the player and the budget
 scripted.json       the scripted responders
@@ -11,116 +11,110 @@ result.json         everything together
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from resgym.measure.rho import RhoResult
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.best import save_player
-from sb3_ext.runs.folder import RunFolder
 from sb3_ext.studies.attack.exact import ExactResult, rho_from_dict
 from sb3_ext.studies.attack.frozen import FrozenPlayer
 from sb3_ext.studies.attack.result import AttackResult, SeedResult
 from sb3_ext.studies.attack.settings import AttackBudget
+from sb3_ext.studies.json_files import check_seal, sealed, write_json
 
 __all__ = ["AttackFolder"]
 
+T = TypeVar("T")
 
-class AttackFolder(RunFolder):
-    """Reads and writes the files of an attack, in a block.
+
+class AttackFolder:
+    """Reads and writes the files of an attack.
 
     A budget may differ from that of an earlier attack in its seeds alone, so that seeds can be
     added.
 
     Args:
-        path: the folder, made if needed.
+        path: the folder, made if needed; None keeps nothing.
         frozen: the player under attack.
         budget: the budget.
 
     Raises:
-        ConfigError: on entering: the folder holds another attack.
-        FolderError: on entering: the folder cannot be written to, or another process is in it.
+        ConfigError: the folder holds another attack, or cannot be written to.
     """
 
-    def __init__(self, path: str | Path, frozen: FrozenPlayer, budget: AttackBudget) -> None:
-        super().__init__(path)
-        self._player = frozen.name
-        self._about = {
+    def __init__(self, path: str | Path | None, frozen: FrozenPlayer, budget: AttackBudget) -> None:
+        self.path = None if path is None else Path(path)
+        if self.path is None:
+            return
+        about = {
             "role": frozen.role,
             "fingerprint": frozen.fingerprint,
             "budget": _without_seeds(budget),
         }
-
-    def __enter__(self) -> AttackFolder:
-        super().__enter__()
-        try:
-            found = self._read("attack.json")
-            if found is None:
-                self.write_json("attack.json", {"player": self._player, **self._about})
-                return self
+        found = self._read("attack.json", dict)
+        if found is not None:
             for field, what in (
                 ("role", "attacks a player of the other seat"),
                 ("fingerprint", "attacks a player that answers differently"),
                 ("budget", "has another budget"),
             ):
-                if found.get(field) != self._about[field]:
+                if found.get(field) != about[field]:
                     raise ConfigError(f"out: {self.path} {what}; take another folder")
-        except BaseException as error:
-            self.__exit__(type(error))
-            raise
-        return self
+            return
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._write("attack.json", {"player": frozen.name, **about})
+        except OSError as error:
+            raise ConfigError(f"out: {self.path} cannot be written to: {error}") from None
 
     def scripted(self) -> dict[str, RhoResult] | None:
         """The scripted responders, if they were measured."""
-        found = self._read("scripted.json")
-        return None if found is None else {name: rho_from_dict(r) for name, r in found.items()}
+        return self._read(
+            "scripted.json", lambda found: {name: rho_from_dict(r) for name, r in found.items()}
+        )
 
     def keep_scripted(self, scripted: dict[str, RhoResult]) -> None:
         """Writes them."""
-        self.write_json(
-            "scripted.json", {name: found.to_dict() for name, found in scripted.items()}
-        )
+        self._write("scripted.json", {name: found.to_dict() for name, found in scripted.items()})
 
     def exact(self) -> ExactResult | None:
         """The search, if it was made."""
-        found = self._read("exact.json")
-        return None if found is None else ExactResult.from_dict(found)
+        return self._read("exact.json", ExactResult.from_dict)
 
     def keep_exact(self, exact: ExactResult) -> None:
         """Writes it."""
-        self.write_json("exact.json", exact.to_dict())
+        self._write("exact.json", exact.to_dict())
 
     def seed(self, seed: int) -> SeedResult | None:
         """A responder, if it is finished."""
-        found = self._read(f"seed-{seed}.json")
-        if found is None:
-            return None
-        try:
-            return SeedResult.from_dict(found)
-        except (KeyError, TypeError, ValueError) as error:
-            name = self.path / f"seed-{seed}.json"
-            raise ConfigError(f"out: {name} is no result of a seed: {error}; delete it") from None
+        return self._read(f"seed-{seed}.json", SeedResult.from_dict)
 
     def keep_seed(self, found: SeedResult, model: Any) -> None:
         """Writes a finished responder, its network first."""
+        if self.path is None:
+            return
         save_player(self.path / f"seed-{found.seed}", model, found.best, archive=False)
-        self.write_json(f"seed-{found.seed}.json", found.to_dict())
+        self._write(f"seed-{found.seed}.json", found.to_dict())
 
     def keep_result(self, result: AttackResult) -> None:
         """Writes everything together."""
-        self.write_json("result.json", result.to_dict())
+        self._write("result.json", result.to_dict())
 
-    def _read(self, name: str) -> Any:
-        file = self.path / name
-        if not file.is_file():
+    def _read(self, name: str, parse: Callable[[dict[str, Any]], T]) -> T | None:
+        if self.path is None or not (file := self.path / name).is_file():
             return None
         try:
-            data = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, ValueError) as error:
-            raise ConfigError(f"out: {file} is not readable: {error}; delete it") from None
-        if not isinstance(data, dict):
-            raise ConfigError(f"out: {file} is not readable: no mapping; delete it")
-        return data
+            return parse(check_seal(json.loads(file.read_text(encoding="utf-8"))))
+        except (KeyError, OSError, TypeError, ValueError) as error:
+            raise ConfigError(
+                f"out: {file} is damaged or of another version: {error}; delete it"
+            ) from None
+
+    def _write(self, name: str, data: dict[str, Any]) -> None:
+        if self.path is not None:
+            write_json(self.path / name, sealed(data))
 
 
 def _without_seeds(budget: AttackBudget) -> Any:

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from resgym.players.trust import add_trust, trusting
-from sb3_ext.runs.command import command
+from sb3_ext.training.command_line import OneLineParser, exit_code, torch_threads
 
 __all__ = ["COMMANDS", "main"]
 
@@ -28,36 +28,29 @@ COMMANDS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command; returns the exit code.
-
-    0: done. 1: results could not be written, or a process died. 2: the command line, a file or a
-    dataset is not valid; one line says why. 130: interrupted.
-    """
+    """Runs a command; returns the exit code, see `exit_code`."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    run = command(
-        f"teach {given[0]}" if given else "teach",
-        failed=(ImportError, OSError, RuntimeError),
-        interrupted="interrupted; the same command goes on from here",
-    )(_run)
-    return run(given)
-
-
-def _run(given: Sequence[str]) -> int:
     modules = {name: importlib.import_module(module) for name, module in COMMANDS.items()}
-    parser = argparse.ArgumentParser(
+    parser = OneLineParser(
         prog="python -m sb3_ext.teach",
-        description="Positions labelled by the solver, and players taught by them.",
+        description="Positions labelled by the solver, and players that imitate it.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, module in modules.items():
-        each = commands.add_parser(
+        command = commands.add_parser(
             name,
             help=module.HELP,
             description=module.__doc__,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        module.add_arguments(each)
-        add_trust(each)
+        module.add_arguments(command)
+        add_trust(command)
     args = parser.parse_args(given)
-    with trusting(args.trust):
-        return int(modules[args.command].run(args, ["python", "-m", "sb3_ext.teach", *given]))
+
+    def work() -> int:
+        with torch_threads(getattr(args, "threads", 1)), trusting(args.trust):
+            return int(modules[args.command].run(args, ["python", "-m", "sb3_ext.teach", *given]))
+
+    return exit_code(
+        f"teach {args.command}", work, "interrupted; the same command goes on from here"
+    )

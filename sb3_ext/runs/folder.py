@@ -70,6 +70,8 @@ class RunFolder:
         self._made: list[Path] = []
 
     def __enter__(self) -> RunFolder:
+        if self.path.is_file():
+            raise FolderError(f"{self.name}: must be a folder, {self.path} is a file")
         above = [self.path, *self.path.parents]
         try:
             self._made = [path for path in (self.path / LOCK, *above) if not path.exists()]

@@ -73,7 +73,6 @@ EXCEPT = {
 NOT_YET = {
     ("resgym.render.positions", "resgym.envs.arguments"),
     ("resgym.render.positions", "resgym.envs.table"),
-    ("resgym.solver.solve", "resgym.solver.responses"),
     ("resgym.envs.one_pass", "resgym.envs.alternating"),
     ("resgym.envs.one_pass", "resgym.envs.autoreset"),
     ("resgym.envs.one_pass", "resgym.envs.two_player"),

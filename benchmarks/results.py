@@ -6,36 +6,24 @@ import json
 import os
 import platform
 import statistics
-import subprocess
 import time
 from collections.abc import Mapping
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from sb3_ext.checkpoints.durable_files import write_text_durably
+from sb3_ext.runs.provenance import commit, versions
 
 SCHEMA = 1
 ROOT = Path(__file__).resolve().parents[1]
-PACKAGES = ("gymnasium", "jax", "numba", "numpy", "stable_baselines3", "torch", "triton")
 # One case of these is measured once; measured again, it takes the place of the old one.
 KEY = ("rate", "dimension", "points", "games", "device", "subject", "threads")
 
 
 class ResultsError(ValueError):
     """A file of results that cannot be read or continued."""
-
-
-def commit() -> str | None:
-    """The commit, with ``-dirty`` behind it if files of it were changed; None outside git."""
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-    try:
-        found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    except OSError:
-        return None
-    return found.stdout.strip() or None
 
 
 def machine() -> dict[str, Any]:
@@ -58,17 +46,6 @@ def machine() -> dict[str, Any]:
         "processor": processor,
         "system": f"{platform.system()} {platform.machine()}",
     }
-
-
-def versions() -> dict[str, str]:
-    """Versions of what takes part, by package; those that are not installed are left out."""
-    found = {"python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            found[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
 
 
 def load_average() -> float | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from sb3_ext.training.curves import main
+from sb3_ext.runs.command import start
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(start("curves", "sb3_ext.training.curves"))

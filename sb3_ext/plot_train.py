@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from sb3_ext.training.zoo_scripts import plot_train
+from sb3_ext.runs.command import start
 
 if __name__ == "__main__":
-    sys.exit(plot_train(sys.argv[1:]))
+    sys.exit(start("plot_train", "sb3_ext.training.zoo_scripts", "plot_train"))

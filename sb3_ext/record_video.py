@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from sb3_ext.training.zoo_scripts import record_video
+from sb3_ext.runs.command import start
 
 if __name__ == "__main__":
-    sys.exit(record_video(sys.argv[1:]))
+    sys.exit(start("record_video", "sb3_ext.training.zoo_scripts", "record_video"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from sb3_ext.studies.teach.cli import main
+from sb3_ext.runs.command import start
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(start("teach", "sb3_ext.studies.teach.cli"))

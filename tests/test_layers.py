@@ -32,7 +32,7 @@ FLOORS = (
     ("sb3_ext.adapter", "sb3_ext.config"),
     ("sb3_ext.schedules", "sb3_ext.networks"),
     ("sb3_ext.points", "sb3_ext.replay"),
-    ("sb3_ext.checkpoints",),
+    ("sb3_ext.checkpoints", "sb3_ext.runs"),
     ("sb3_ext.off_policy",),
     ("sb3_ext.ddqn",),
     ("sb3_ext.callbacks",),
@@ -61,7 +61,7 @@ FORBIDDEN = {
     f"sb3_ext.{name}": ("resgym",)
     for name in (
         *("adapter", "callbacks", "checkpoints", "config", "ddqn", "networks"),
-        *("off_policy", "points", "replay", "schedules"),
+        *("off_policy", "points", "replay", "runs", "schedules"),
     )
 }
 EXCEPT = {

@@ -45,8 +45,6 @@ COUNTERS = (
     "_current_progress_remaining",
     "_episode_num",
     "_n_updates",
-    "_num_timesteps_at_start",
-    "_total_timesteps",
     "exploration_rate",
     "num_timesteps",
 )

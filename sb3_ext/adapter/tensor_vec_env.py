@@ -280,6 +280,7 @@ class TensorVecEnv(VecEnv):
         self._counter.load_state_dict(state["episodes"], self.device)
         if self._monitor_file is not None and state.get("monitor") is not None:
             self._monitor_file.load_state_dict(state["monitor"])
+        self._reset_seeds()  # those of before have been used
         self.reset_infos = [{} for _ in range(self.num_envs)]
 
     # ------------------------------------------------------------------- the rest of VecEnv

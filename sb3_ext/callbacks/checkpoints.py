@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,9 @@ from typing import Any
 from stable_baselines3.common.callbacks import BaseCallback
 
 from sb3_ext.adapter.sb3_private import num_updates
-from sb3_ext.checkpoints.checkpoint import CheckpointWarning
 from sb3_ext.checkpoints.resume import save_run
 from sb3_ext.config.checks import check_count
+from sb3_ext.runs.folder import going_on_without
 from sb3_ext.schedules.frequency import Every, parse_every
 
 __all__ = ["Checkpoints"]
@@ -74,14 +73,8 @@ class Checkpoints(BaseCallback):
         if not (due or self._requested):
             return
         self._requested = False
-        try:
+        with going_on_without("checkpoint", self.run_dir):
             self.save()
-        except OSError as error:
-            warnings.warn(
-                f"{self.run_dir}: no checkpoint was written: {error}",
-                CheckpointWarning,
-                stacklevel=2,
-            )
 
     def _on_step(self) -> bool:
         return True

@@ -13,10 +13,10 @@ from stable_baselines3.common.callbacks import BaseCallback
 from resgym.measure.rho import rho
 from resgym.players import ScoringPlayer, player_name, resolve_player
 from sb3_ext.adapter.sb3_private import num_updates
-from sb3_ext.checkpoints.checkpoint import save_checkpoint
-from sb3_ext.checkpoints.durable_files import rename_durably, write_text_durably
-from sb3_ext.checkpoints.model_state import network_description
+from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.networks.policy_scores import action_scores
+from sb3_ext.runs.best import save_player
+from sb3_ext.runs.folder import going_on_without
 from sb3_ext.schedules.frequency import Every, parse_every
 
 __all__ = ["RhoEvaluation", "player_of", "player_of_policy", "role_of"]
@@ -173,12 +173,16 @@ class RhoEvaluation(BaseCallback):
         if better:
             self.best_score = score
             if self.save_path is not None:
-                self._save_best(self.save_path, entry)
+                with going_on_without("best model", self.save_path):
+                    save_player(self.save_path / "best", self.model, entry)
         for name, value in results.items():
             self.logger.record(f"rho/{name}", value)
         self.logger.record("rho/best", self.best_score)
         if self.save_path is not None:
-            self._write_history()
+            with going_on_without("history", self.save_path):
+                self.save_path.mkdir(parents=True, exist_ok=True)
+                text = json.dumps(self.history, indent=2) + "\n"
+                write_text_durably(self.save_path / "rho.json", text)
         if self.verbose:
             shown = "  ".join(f"{name} {value:.4f}" for name, value in results.items())
             print(f"update {entry['updates']}: rho against {shown}")
@@ -196,25 +200,6 @@ class RhoEvaluation(BaseCallback):
     def _details(self) -> dict[str, Any]:
         """What else an entry of the history says, as plain data; called after `_score`."""
         return {}
-
-    def _save_best(self, folder: Path, entry: dict[str, Any]) -> None:
-        policy = self.model.policy
-        state = {
-            "evaluation": entry,
-            "network": network_description(policy),
-            "policy": dict(policy.state_dict()),
-        }
-        folder.mkdir(parents=True, exist_ok=True)
-        aside = folder / "best_model.new.zip"
-        self.model.save(aside)  # first, since it refuses a model that a NaN has spoiled
-        rename_durably(aside, folder / "best_model.zip")
-        save_checkpoint(folder / "best", state, latest=False)
-
-    def _write_history(self) -> None:
-        assert self.save_path is not None
-        self.save_path.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(self.history, indent=2) + "\n"
-        write_text_durably(self.save_path / "rho.json", text)
 
     def state_dict(self) -> dict[str, Any]:
         """What has been measured so far, and when it was last due."""

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import signal
-import threading
-from types import FrameType
-from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback
 
 from sb3_ext.callbacks.checkpoints import Checkpoints
 from sb3_ext.callbacks.stopping import stop_training
 from sb3_ext.checkpoints.callback_state import walk_callbacks
+from sb3_ext.runs.signals import RunSignals
 
 __all__ = ["Signals"]
 
@@ -41,41 +39,29 @@ class Signals(BaseCallback):
         super().__init__(verbose)
         self.checkpoints = checkpoints
         self.received: signal.Signals | None = None
-        self._wanted: signal.Signals | None = None
-        self._before: dict[int, Any] = {}
+        self._wanted: str | None = None
+        self._handlers = RunSignals(self._stop, self._save)
+
+    def _stop(self, received: signal.Signals) -> None:
+        self.received, self._wanted = received, received.name
+
+    def _save(self) -> None:
+        self._wanted = self._wanted or "SIGUSR1"
 
     def _on_training_start(self) -> None:
-        self.restore()
         self.received = self._wanted = None
         if self.checkpoints is None:
             for callback in walk_callbacks(self.locals.get("callback")):
                 if isinstance(callback, Checkpoints):
                     self.checkpoints = callback
-        if threading.current_thread() is not threading.main_thread():
-            return
-        numbers = [signal.SIGTERM, signal.SIGINT]
-        if hasattr(signal, "SIGUSR1"):  # not on Windows
-            numbers.append(signal.SIGUSR1)
-        for number in numbers:
-            self._before[number] = signal.signal(number, self._note)
-
-    def _note(self, number: int, frame: FrameType | None) -> None:
-        received = signal.Signals(number)
-        if received.name == "SIGUSR1":
-            self._wanted = self._wanted or received
-            return
-        if self.received is not None:
-            self.restore()
-            signal.raise_signal(number)
-            return
-        self._wanted = self.received = received
+        self._handlers.install()
 
     def _on_step(self) -> bool:
         wanted, self._wanted = self._wanted, None
         if wanted is None:
             return True
         if self.verbose:
-            print(f"{wanted.name}: a checkpoint will be written after this rollout")
+            print(f"{wanted}: a checkpoint will be written after this rollout")
         if self.checkpoints is not None:
             self.checkpoints.request()
         return self.received is None or stop_training(self.model)
@@ -85,7 +71,4 @@ class Signals(BaseCallback):
 
     def restore(self) -> None:
         """Puts the handlers of before back; again is harmless."""
-        while self._before:
-            number, handler = self._before.popitem()
-            # None stands for a handler that was not installed from Python.
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        self._handlers.restore()

@@ -77,7 +77,11 @@ def checkpoint_name(number: int) -> str:
 
 
 def save_checkpoint(
-    path: str | os.PathLike[str], state: Mapping[str, Any], *, latest: bool = True
+    path: str | os.PathLike[str],
+    state: Mapping[str, Any],
+    *,
+    latest: bool = True,
+    keep_last: int | None = None,
 ) -> Path:
     """Writes a state as the directory ``path``; a checkpoint of that name is replaced.
 
@@ -88,6 +92,7 @@ def save_checkpoint(
             newest one by itself if the name is one of `checkpoint_name`.
         state: parts by name (letters, digits, ``_``, ``-`` and ``.``), see the module.
         latest: write the name into ``LATEST`` too; False for a copy that is kept for its quality.
+        keep_last: how many numbered checkpoints stay in the run folder; None removes none.
 
     Returns:
         The directory.
@@ -113,6 +118,8 @@ def save_checkpoint(
         raise
     if latest:
         write_text_durably(path.parent / _LATEST, path.name + "\n")
+    if keep_last is not None:
+        prune_checkpoints(path.parent, keep_last)
     return path
 
 

@@ -6,12 +6,9 @@ What they are for is said in `sb3_ext.checkpoints.checkpoint`, also the place to
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import json
-import platform
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +17,7 @@ from torch import Tensor
 
 from sb3_ext.checkpoints.durable_files import file_digest, sync
 from sb3_ext.checkpoints.plain_state import join_state, split_state
+from sb3_ext.runs.provenance import versions
 
 __all__ = [
     "MANIFEST",
@@ -45,7 +43,6 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MANIFEST_BYTES = 1 << 20
-_PACKAGES = ("gymnasium", "numpy", "resgym", "safetensors", "stable-baselines3", "torch")
 
 
 class CheckpointError(ValueError):
@@ -67,16 +64,8 @@ def split_parts(state: Mapping[str, Any]) -> tuple[str, dict[str, dict[str, Tens
         if not isinstance(part, str) or not NAME.fullmatch(part):
             raise ValueError(f"state: {part!r} cannot be the name of a part")
         plain[part], tensors[part] = split_state(value, part)
-    document = {"parts": plain, "versions": _versions()}
+    document = {"parts": plain, "versions": versions()}
     return json.dumps(document, allow_nan=False, indent=1) + "\n", tensors
-
-
-def _versions() -> dict[str, str]:
-    versions = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        with suppress(importlib.metadata.PackageNotFoundError):
-            versions[package] = importlib.metadata.version(package)
-    return versions
 
 
 def write_files(folder: Path, text: str, tensors: Mapping[str, Mapping[str, Tensor]]) -> None:

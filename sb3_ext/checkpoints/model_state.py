@@ -243,6 +243,7 @@ def _buffer_state(buffer: Any) -> dict[str, Any]:
             f"replay_buffer_class: {type(buffer).__name__} cannot be saved in a checkpoint, only"
             " TensorReplayBuffer can"
         )
+    buffer.check_finite()
     tensors, counters = buffer.state_dict()
     return {"counters": counters, "tensors": tensors}
 

@@ -21,7 +21,6 @@ from sb3_ext.checkpoints.callback_state import callback_states, load_callback_st
 from sb3_ext.checkpoints.checkpoint import (
     CheckpointError,
     checkpoint_name,
-    prune_checkpoints,
     read_checkpoint,
     save_checkpoint,
 )
@@ -60,9 +59,8 @@ def save_run(
     state = model_state(model, buffer=buffer)
     state["callbacks"] = callback_states(callbacks)
     state["random"] = global_random_state()
-    path = save_checkpoint(Path(run_dir) / checkpoint_name(model.num_timesteps), state)
-    prune_checkpoints(run_dir, keep_last)
-    return path
+    path = Path(run_dir) / checkpoint_name(model.num_timesteps)
+    return save_checkpoint(path, state, keep_last=keep_last)
 
 
 def resume(

@@ -76,6 +76,8 @@ def load_training_state(
         ours.last_legal = None if legal is None else legal.to(model.device)
     else:
         model.action_space.np_random.bit_generator.state = counters["action_space"]
+    # Checkpoints of earlier versions do not say when a log was written last.
+    counters = {"_logged_updates": counters["_n_updates"], **counters}
     for name in _counters(model):
         setattr(model, name, counters[name])
     for name, bound in getattr(model, "bound_schedules", {}).items():

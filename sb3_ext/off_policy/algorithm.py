@@ -95,11 +95,12 @@ class OffPolicy(OffPolicyAlgorithm):
 
     last_legal: Tensor | None = None
     stop_requested: bool = False
-    own_counters: tuple[str, ...] = ("_finite_until_update", "_updates_owed")
+    own_counters: tuple[str, ...] = ("_finite_until_update", "_logged_updates", "_updates_owed")
 
     _collector: Collector | None = None  # while `learn` has been given one
     _episode_sums: EpisodeSums
     _finite_until_update: int = 0
+    _logged_updates: int = 0
     _saved_random_state: dict[str, Any] | None = None
     _transitions_of_step: int | None = None  # fewer than `n_envs` from one of several writers
     _updates_owed: float = 0.0
@@ -215,6 +216,7 @@ class OffPolicy(OffPolicyAlgorithm):
             self.num_updates,
             self.log_interval_seconds,
             self.log_interval_updates,
+            self._logged_updates,
         )
         return total_timesteps, callback
 
@@ -443,8 +445,11 @@ class OffPolicy(OffPolicyAlgorithm):
         """Wait for the device and make sure that every update so far had a finite loss.
 
         Raises:
-            FloatingPointError: One had not; names the updates since the last check.
+            FloatingPointError: One had not; names the updates since the last check, or says that
+                a reward was not finite.
         """
+        if isinstance(self.replay_buffer, TensorReplayBuffer):
+            self.replay_buffer.check_finite("rewards")
         if not self.update_sums.all_finite():
             first, last = self._finite_until_update + 1, self.num_updates
             raise FloatingPointError(
@@ -460,6 +465,7 @@ class OffPolicy(OffPolicyAlgorithm):
         for name, value in self.update_sums.read().items():
             self.logger.record(f"train/{name}", value)
         self.update_sums.clear()
+        self._logged_updates = self.num_updates
         self.logger.record("train/n_updates", self.num_updates, exclude="tensorboard")
         count, returns, lengths = self._episode_sums.take()
         self._episode_num += count

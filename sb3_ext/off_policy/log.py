@@ -109,6 +109,7 @@ class LoopClock:
         updates: Counter of updates at the start.
         every_seconds: Log interval by time, or None.
         every_updates: Log interval by updates, or None.
+        logged_updates: Updates at the last log before this `learn`, None: at its start.
     """
 
     def __init__(
@@ -117,12 +118,13 @@ class LoopClock:
         updates: int,
         every_seconds: float | None,
         every_updates: int | None,
+        logged_updates: int | None = None,
     ) -> None:
         self.every_seconds, self.every_updates = every_seconds, every_updates
         self._start = (time.perf_counter(), transitions, updates)
         self.seconds = {"environment": 0.0, "update": 0.0}
         self._logged_at = time.perf_counter()
-        self._logged_updates = updates
+        self._logged_updates = updates if logged_updates is None else logged_updates
         self._logged_seconds = dict(self.seconds)
 
     @property

@@ -373,6 +373,23 @@ class TensorReplayBuffer(ReplayBuffer):
             next_legal=self._store.take("next_legal", last) if self.store_next_legal else None,
         )
 
+    def check_finite(self, *fields: str) -> None:
+        """Makes sure that what the environment gave was finite. Waits for the device.
+
+        Args:
+            fields: ``rewards``, ``observations`` and so on; by default all that hold numbers.
+
+        Raises:
+            FloatingPointError: names the field.
+        """
+        for name, value in self._store.filled(self.size()).items():
+            wanted = not fields or name.split(".")[0] in fields
+            if wanted and value.is_floating_point() and not bool(value.isfinite().all()):
+                raise FloatingPointError(
+                    f"{name}: the environment gave NaN or an infinite number, which is now in the "
+                    "replay buffer; mend the environment and go back to the last checkpoint"
+                )
+
     # ------------------------------------------------------------------- saving and loading
 
     def state_dict(self) -> tuple[dict[str, Tensor], dict[str, int | bool]]:

@@ -22,9 +22,10 @@ from resgym.players import Player, resolve_player
 from resgym.players.trust import add_trust, trusting
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.config.checks import check_count
+from sb3_ext.runs.best import save_model
 from sb3_ext.studies.tables import markdown_table, text_table
 from sb3_ext.training.command_line import exit_code
-from sb3_ext.training.quickstart import QUICKSTART_UPDATES, make_model, save_whole
+from sb3_ext.training.quickstart import QUICKSTART_UPDATES, make_model
 from sb3_ext.training.runs import transitions_for
 
 __all__ = ["Row", "Size", "main", "optimum", "table"]
@@ -202,7 +203,7 @@ def _host(args: argparse.Namespace) -> Player:
     begin = time.perf_counter()
     model = make_model(args.updates, args.seed, OPPONENT)
     model.learn(transitions_for(model, args.updates), progress_bar=sys.stderr.isatty())
-    save_whole(model, saved)
+    save_model(saved, model)
     seconds = time.perf_counter() - begin
     print(f"trained for {seconds:.0f} s, saved as {saved}", file=sys.stderr)
     return player_of(model)

@@ -28,7 +28,7 @@ import resgym
 from resgym.files import write_file
 from resgym.players import Player, resolve_player
 from resgym.players.trust import add_trust, trusting
-from sb3_ext.checkpoints.provenance import provenance
+from sb3_ext.runs.provenance import provenance
 from sb3_ext.studies.ade_table import optimum
 from sb3_ext.studies.attack.table import Results, markdown
 from sb3_ext.studies.tables import markdown_table

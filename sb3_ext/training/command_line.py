@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import torch
+
+from sb3_ext.runs.command import command as run_command
 
 __all__ = ["OneLineParser", "add_options", "exit_code", "torch_threads"]
 
@@ -59,15 +60,8 @@ def exit_code(
         0: done. 1: results could not be written, a process died or a loss became NaN. 2: the
         command line, a file or a player is not valid. 130: interrupted.
     """
-    try:
-        return work() or 0
-    except (ArithmeticError, ImportError, OSError, RuntimeError, ValueError) as error:
-        line = " ".join(str(error).split()) or type(error).__name__
-        print(f"{command}: {line}", file=sys.stderr)
-        return 2 if isinstance(error, ValueError) else 1
-    except KeyboardInterrupt:
-        print(f"{command}: {interrupted}", file=sys.stderr)
-        return 130
+    failed = (ArithmeticError, ImportError, OSError, RuntimeError)
+    return run_command(command, failed=failed, interrupted=interrupted)(lambda _: work() or 0)([])
 
 
 @contextmanager

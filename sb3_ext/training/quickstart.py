@@ -23,17 +23,19 @@ from resgym.measure.plots import Curve, plot_curves
 from resgym.measure.rho import CrossPlay, cross_play
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of
-from sb3_ext.checkpoints.durable_files import rename_durably, write_text_durably
-from sb3_ext.checkpoints.provenance import provenance
+from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.config.checks import check_count
 from sb3_ext.ddqn import DDQN
+from sb3_ext.runs.best import save_model
+from sb3_ext.runs.folder import RunFolder
+from sb3_ext.runs.provenance import provenance
 from sb3_ext.schedules.frequency import Every
 from sb3_ext.schedules.schedules import Linear
 from sb3_ext.training.command_line import add_options, exit_code, torch_threads
 from sb3_ext.training.curves import history_curves
 from sb3_ext.training.runs import transitions_for
 
-__all__ = ["QUICKSTART_UPDATES", "main", "make_model", "run", "save_whole"]
+__all__ = ["QUICKSTART_UPDATES", "main", "make_model", "run"]
 
 NUM_ENVS = 256
 QUICKSTART_UPDATES = 5_000
@@ -117,18 +119,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     def work() -> None:
         for name in ("updates", "games"):
             check_count(name, getattr(args, name))
-        with torch_threads(args.threads):
+        with torch_threads(args.threads), RunFolder(args.out):
             run(args.out, args.updates, args.seed, args.games, progress=not args.no_progress)
 
     return exit_code("quickstart", work)
-
-
-def save_whole(model: DDQN, path: Path) -> None:
-    """Saves a model for SB3; an older file stays until the new one is complete."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f"{path.stem}.new.zip")
-    model.save(aside)
-    rename_durably(aside, path)
 
 
 def run(out: Path, updates: int, seed: int, games: int, progress: bool = False) -> dict[str, Any]:
@@ -144,10 +138,7 @@ def run(out: Path, updates: int, seed: int, games: int, progress: bool = False) 
     Returns:
         What ``summary.json`` holds.
     """
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ValueError(f"out must be a writable folder, got {out}: {error}") from error
+    out.mkdir(parents=True, exist_ok=True)
     model = make_model(updates, seed)
     evaluation = RhoEvaluation(
         [OPPONENT],
@@ -164,7 +155,7 @@ def run(out: Path, updates: int, seed: int, games: int, progress: bool = False) 
     begin = time.perf_counter()
     model.learn(transitions_for(model, updates), evaluation, progress_bar=progress)
     wall = time.perf_counter() - begin
-    save_whole(model, out / "host.zip")
+    save_model(out / "host.zip", model)
 
     print(f"\nrho (games finished per move), {games} games each, cut at 200 moves:\n")
     hosts = {"trained": player_of(model), **{name: name for name in SCRIPTED_HOSTS}}

@@ -10,12 +10,15 @@ from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 
 from sb3_ext.callbacks.checkpoints import Checkpoints
 from sb3_ext.callbacks.signals import Signals
+from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.checkpoints.resume import init_from, resume
 from sb3_ext.config.checks import check_count
 from sb3_ext.off_policy.algorithm import OffPolicy
 from sb3_ext.schedules.frequency import Every
 
-__all__ = ["RunOptions", "transitions_for"]
+__all__ = ["CHECKPOINT_UPDATES", "RunOptions", "transitions_for"]
+
+CHECKPOINT_UPDATES = 1000
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,7 @@ class RunOptions:
 
     resume: Path | None = None
     init_from: Path | None = None
-    checkpoint_updates: int = 1000
+    checkpoint_updates: int = CHECKPOINT_UPDATES
 
     def __post_init__(self) -> None:
         if self.resume is not None and self.init_from is not None:
@@ -63,9 +66,11 @@ class RunOptions:
                 f"resume and init-from work with ddqn, got {type(model).__name__}; "
                 "rl_zoo3's own -i continues others"
             )
-        if self.resume is not None:
+        if self.resume is not None and list_checkpoints(self.resume):
             path = resume(model, self.resume, CallbackList(callbacks))
             print(f"going on from {path}, {model.num_timesteps} transitions")
+        elif self.resume is not None:
+            print(f"{self.resume} has no checkpoint yet: the run begins anew")
         elif self.init_from is not None:
             print(f"networks of {init_from(model, self.init_from)}")
 

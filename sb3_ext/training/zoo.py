@@ -1,17 +1,16 @@
 """Our algorithms, environments and configuration files under rl_zoo3's own commands (2.9.2).
 
-rl_zoo3 has no plugin system, so `run_zoo` replaces these names while one of its commands runs, and
-puts them back:
+Algorithms are added to its tables (ALGOS, HYPERPARAMS_SAMPLER, HYPERPARAMS_CONVERTER). Its commands
+take no manager of experiments, so `run_zoo` replaces these names while one of them runs:
 
-    ALGOS, HYPERPARAMS_SAMPLER, HYPERPARAMS_CONVERTER   entries added for our algorithms
-    train.ExperimentManager   `Manager` below
+    *.ExperimentManager       `Manager` below
     *.StoreDict               key:value pairs are read as YAML, not evaluated as code
     exp_manager.yaml          the reader of configurations
     what runs code that files name      `sb3_ext.training.zoo_trust`, unless ``--trust`` is given
-    ExperimentManager.default_vec_env_cls   one batched environment instead of many single ones
 
-Replaced methods of ExperimentManager: __init__, read_hyperparameters, _preprocess_schedules,
-_preprocess_hyperparams, setup_experiment, create_log_folder, learn, _save_config.
+Replaced of ExperimentManager: __init__, read_hyperparameters, _preprocess_schedules,
+_preprocess_hyperparams, setup_experiment, create_log_folder, create_callbacks, learn, _save_config,
+and default_vec_env_cls: one batched environment instead of many single ones.
 """
 
 from __future__ import annotations
@@ -21,15 +20,12 @@ import importlib
 import importlib.util
 import itertools
 import os
-import platform
-import shutil
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
-from unittest.mock import patch
 
 import gymnasium
 import rl_zoo3
@@ -39,16 +35,22 @@ import rl_zoo3.utils
 import stable_baselines3
 import torch
 import yaml
+from rl_zoo3.callbacks import SaveVecNormalizeCallback
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.utils import ConstantSchedule
 
-import resgym
+import resgym  # noqa: F401  registers the environments
 from resgym.players.trust import add_trust, trusting
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
+from sb3_ext.callbacks.evaluation import Evaluation
+from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.config.arguments import REFUSALS
 from sb3_ext.config.checks import numeric_string_hint
 from sb3_ext.config.reading import find_config, read_mapping, split_setting
 from sb3_ext.replay.memory import reserve_memory
+from sb3_ext.runs.command import command
+from sb3_ext.runs.folder import FolderInUseError, RunFolder
+from sb3_ext.runs.provenance import provenance
 from sb3_ext.schedules.binding import BoundSchedule, bind_schedules
 from sb3_ext.schedules.schedules import Schedule, parse_schedule
 from sb3_ext.training.algorithms import EXTRA_ALGORITHMS
@@ -58,9 +60,15 @@ from sb3_ext.training.config_files import (
     resolve_extractor,
 )
 from sb3_ext.training.runs import RunOptions
-from sb3_ext.training.zoo_trust import SAFE_YAML, plain_data_only
+from sb3_ext.training.zoo_trust import SAFE_YAML, plain_data_only, replaced
 
-__all__ = ["Manager", "StoreYaml", "run_zoo", "take_trust"]
+__all__ = ["REFUSED", "Manager", "StoreYaml", "enjoy", "run_zoo", "take_trust"]
+
+REFUSED = (AssertionError, FileNotFoundError, TypeError, ValueError)
+"""What rl_zoo3, SB3 and this package raise for files and command lines that are not valid."""
+
+SETTING_UP = (*REFUSALS, ImportError, OSError, gymnasium.error.Error)
+"""What is raised while environment and model are built from a file."""
 
 SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf", "delta_std")
 
@@ -108,10 +116,15 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
     """rl_zoo3's experiment with our configuration files, schedules and batched environments.
 
     Attributes:
-        options: what to do about checkpoints, for all runs of the process.
+        options: what to do about checkpoints.
+        held: closed when the command ends.
+        folder: of a new run; none else writes to it until the command ends.
     """
 
     options: ClassVar[RunOptions] = RunOptions()
+    held: ClassVar[ExitStack]
+    default_vec_env_cls = TensorVecEnv
+    folder: RunFolder | None = None
 
     def __init__(self, args: argparse.Namespace, algo: str, env_id: str, *more: Any, **kwargs: Any):
         if kwargs.get("config") is None:
@@ -200,103 +213,103 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
     def setup_experiment(self) -> Any:
         """Builds environment and model; attaches schedules and checkpoints.
 
-        Raises:
-            ValueError: something does not fit, whatever way it was found out; no folder is left.
+        A run that is refused meanwhile leaves nothing in the folder that was made for it.
         """
-        self._new_folders: list[Path] = []
+        if self.options.resume is not None and list_checkpoints(self.options.resume):
+            self.monitor_kwargs = {**self.monitor_kwargs, "override_existing": False}
         try:
-            return self._set_up()
-        except (*REFUSALS, ImportError, OSError, gymnasium.error.Error) as error:
-            for folder in self._new_folders:
-                shutil.rmtree(folder, ignore_errors=True)
-            if isinstance(error, (TypeError, ValueError)):
+            result = super().setup_experiment()
+            if result is not None:
+                self._complete(result[0])
+        except BaseException as error:
+            if self.folder is not None:
+                self.folder.discard()
+            if isinstance(error, (TypeError, ValueError)) or not isinstance(error, SETTING_UP):
                 raise
             raise ValueError(f"{self.config}: {type(error).__name__}: {error}") from error
-
-    def _set_up(self) -> Any:
-        if self.options.resume is not None:
-            self.monitor_kwargs = {**self.monitor_kwargs, "override_existing": False}
-        result = super().setup_experiment()
-        if result is not None:
-            model: Any = result[0]
-            self._check_evaluations(model)
-            if self._schedules:
-                bind_schedules(model, total_timesteps=self.n_timesteps, **self._schedules)
-            self.callbacks += self.options.callbacks(model, Path(self.save_path))
-            self.options.apply(model, self.callbacks)
-            reserve_memory(model)
         return result
 
+    def _complete(self, model: Any) -> None:
+        self._check_evaluations(model)
+        if self._schedules:
+            bind_schedules(model, total_timesteps=self.n_timesteps, **self._schedules)
+        self.callbacks += self.options.callbacks(model, Path(self.save_path))
+        self.options.apply(model, self.callbacks)
+        reserve_memory(model)
+        if self.options.resume is not None:
+            entry = {"step": int(model.num_timesteps), **provenance(self.seed, sys.orig_argv)}
+            RunFolder(self.save_path).append("resumed.jsonl", entry)
+
     def create_log_folder(self) -> None:
-        """Makes the run's folder, one that no other run has.
+        """Makes the run's folder, one that no other run has, and keeps others out of it.
 
         rl_zoo3 counts the folders when it starts and shares one that has come up since, so that
         two runs started together would write over each other.
         """
-        if self.options.resume is None:
+        if self.optimize_hyperparameters:  # leaves only its report
+            self.save_path = self.held.enter_context(TemporaryDirectory())
+        elif self.options.resume is None:
             stem = os.path.join(self.log_path, f"{self.env_name}_")
             number, *uuid = self.save_path[len(stem) :].split("_", 1)
-            parent = Path(stem).parent
-            self._new_folders = [each for each in (parent, *parent.parents) if not each.exists()]
-            parent.mkdir(parents=True, exist_ok=True)
             for free in itertools.count(int(number)):
                 self.save_path = "_".join([f"{stem}{free}", *uuid])
-                try:
-                    os.mkdir(self.save_path)
-                except FileExistsError:
-                    continue
-                break
-            self._new_folders.append(Path(self.save_path))
-            self.params_path = f"{self.save_path}/{self.env_name}"
+                if not os.path.exists(self.save_path):
+                    with suppress(FolderInUseError):
+                        folder = RunFolder(self.save_path, "log-folder")
+                        self.folder = self.held.enter_context(folder)
+                        break
+        self.params_path = f"{self.save_path}/{self.env_name}"
         super().create_log_folder()
+
+    def create_callbacks(self) -> None:
+        """As rl_zoo3's, with an evaluation that a resumed run goes on with."""
+        frequency, self.eval_freq = self.eval_freq, -1
+        super().create_callbacks()
+        self.eval_freq = frequency
+        if frequency > 0 and not self.optimize_hyperparameters:
+            self.eval_freq = max(frequency // self.n_envs, 1)
+            self.callbacks.append(
+                Evaluation(
+                    self.create_envs(self.n_eval_envs, eval_env=True),
+                    Path(self.save_path),
+                    callback_on_new_best=SaveVecNormalizeCallback(1, self.params_path),
+                    n_eval_episodes=self.n_eval_episodes,
+                    eval_freq=self.eval_freq,
+                    deterministic=self.deterministic_eval,
+                )
+            )
 
     def learn(self, model: Any) -> None:
         """Trains; after a resume the part that is left."""
         if self.options.resume is None:
             return super().learn(model)
-        self.n_timesteps = max(0, self.n_timesteps - model.num_timesteps)
-        whole = type(model).learn
-
-        def rest(model: Any, *args: Any, **kwargs: Any) -> Any:
-            return whole(model, *args, reset_num_timesteps=False, **kwargs)
-
         # rl_zoo3 has no way to say that the counters go on.
-        with patch.object(type(model), "learn", rest):
-            super().learn(model)
+        left = max(0, self.n_timesteps - model.num_timesteps)
+        keywords: dict[str, Any] = {}
+        if self.log_interval != -1:
+            keywords["log_interval"] = self.log_interval if self.log_interval >= 0 else None
+        try:
+            model.learn(left, self.callbacks, reset_num_timesteps=False, **keywords)
+        finally:
+            model.env.close()
         return None
 
     def _save_config(self, saved_hyperparams: dict[str, Any]) -> None:
         """Writes config.yml, args.yml, command.txt and versions.yml as plain data."""
-        folder = Path(self.params_path)
-        _write_yaml(folder / "config.yml", dict(saved_hyperparams))
-        _write_yaml(folder / "args.yml", dict(sorted(vars(self.args).items())))
-        _write_yaml(folder / "versions.yml", {"seed": self.seed, **versions()})
-        (folder / "command.txt").write_text(" ".join(sys.orig_argv) + "\n")
+        if self.options.resume is None:
+            folder = Path(self.params_path)
+            origin = provenance(self.seed, sys.orig_argv)
+            _write_yaml(folder / "config.yml", dict(saved_hyperparams))
+            every = {"checkpoint_updates": self.options.checkpoint_updates}
+            _write_yaml(folder / "args.yml", {**vars(self.args), **every})
+            about = {name: origin[name] for name in ("commit", "seed")}
+            _write_yaml(folder / "versions.yml", {**about, **origin["versions"]})
+            (folder / "command.txt").write_text(" ".join(origin["command"]) + "\n")
         print(f"Log path: {self.save_path}")
 
 
 def _write_yaml(path: Path, data: dict[str, Any]) -> None:
     path.write_text(yaml.safe_dump(data, sort_keys=True))
-
-
-def versions() -> dict[str, str | None]:
-    """Versions of what a result depends on, and the commit if this is a checkout."""
-    root = Path(__file__).resolve().parents[2]
-    commit = None
-    if (root / ".git").exists():
-        found = subprocess.run(
-            ["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=False
-        )
-        commit = found.stdout.strip() or None
-    return {
-        "commit": commit,
-        "gymnasium": gymnasium.__version__,
-        "python": platform.python_version(),
-        "resgym": resgym.__version__,
-        "rl_zoo3": rl_zoo3.__version__,
-        "stable_baselines3": stable_baselines3.__version__,
-        "torch": str(torch.__version__),
-    }
 
 
 def _sample_ddqn(trial: Any, n_actions: int, n_envs: int, additional_args: dict[str, Any]) -> Any:
@@ -329,33 +342,34 @@ def _sample_and_convert(trial: Any, *args: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def _replaced_names(module: Any, options: RunOptions | None, trust: bool) -> Iterator[None]:
-    """Puts our pieces in the place of rl_zoo3's while one of its commands runs."""
-    opt = rl_zoo3.hyperparams_opt
-    ppo = {"ppo_mask": opt.HYPERPARAMS_SAMPLER["ppo"]}
-    samplers = {"ddqn": _sample_and_convert, **ppo}
-    converters = {"ddqn": _convert_ddqn, "ppo_mask": opt.HYPERPARAMS_CONVERTER["ppo"]}
-    patches: list[Any] = [
-        patch.dict(rl_zoo3.ALGOS, EXTRA_ALGORITHMS),
-        patch.dict(opt.HYPERPARAMS_SAMPLER, samplers),
-        patch.dict(opt.HYPERPARAMS_CONVERTER, converters),
-        patch.object(rl_zoo3.exp_manager, "yaml", SAFE_YAML),
-        patch.object(Manager, "options", options or RunOptions()),
-        patch.object(rl_zoo3.exp_manager.ExperimentManager, "default_vec_env_cls", TensorVecEnv),
-    ]
-    for name, value in (
-        ("ExperimentManager", Manager),
-        ("StoreDict", StoreYaml),
-    ):
-        if hasattr(module, name):
-            patches.append(patch.object(module, name, value))
-    if not trust:
-        patches += plain_data_only(module)
-    with ExitStack() as replaced:
-        replaced.enter_context(trusting(trust))
-        for each in patches:
-            replaced.enter_context(each)
+def _replaced_names(module: Any, trust: bool, **names: Any) -> Iterator[None]:
+    """Puts our pieces in the place of rl_zoo3's while one of its commands runs.
+
+    Args:
+        module: whose command runs.
+        trust: whether files may name and hold code that is run.
+        **names: of the module, with what stands for them; those that it does not have are left.
+    """
+    with ExitStack() as stack:
+        stack.enter_context(trusting(trust))
+        pieces: list[Any] = [] if trust else plain_data_only(module)
+        pieces.append((rl_zoo3.exp_manager, "yaml", SAFE_YAML))
+        pieces += [
+            (module, name, value) for name, value in {"StoreDict": StoreYaml, **names}.items()
+        ]
+        for owner, name, value in pieces:
+            if name == "eval" or hasattr(owner, name):
+                stack.enter_context(replaced(owner, name, value))
         yield
+
+
+def _register() -> None:
+    """Our algorithms under their names, as rl_zoo3's documentation tells plugins to do."""
+    samplers: Any = rl_zoo3.hyperparams_opt.HYPERPARAMS_SAMPLER
+    converters: Any = rl_zoo3.hyperparams_opt.HYPERPARAMS_CONVERTER
+    rl_zoo3.ALGOS.update(EXTRA_ALGORITHMS)
+    samplers.update(ddqn=_sample_and_convert, ppo_mask=samplers["ppo"])
+    converters.update(ddqn=_convert_ddqn, ppo_mask=converters["ppo"])
 
 
 def _require_wandb() -> None:
@@ -365,10 +379,10 @@ def _require_wandb() -> None:
         raise ValueError("track: needs wandb, which is not installed: pip install wandb")
 
 
-def take_trust(command: str, arguments: Sequence[str]) -> tuple[bool, list[str]]:
+def take_trust(name: str, arguments: Sequence[str]) -> tuple[bool, list[str]]:
     """Whether ``--trust`` is in a command line, and the rest of it; help tells of it first."""
     parser = argparse.ArgumentParser(
-        prog=f"python -m sb3_ext.{command}", add_help=False, allow_abbrev=False
+        prog=f"python -m sb3_ext.{name}", add_help=False, allow_abbrev=False
     )
     add_trust(parser.add_argument_group("this project's options (beside those of rl_zoo3)"))
     mine, rest = parser.parse_known_args(list(arguments))
@@ -378,7 +392,7 @@ def take_trust(command: str, arguments: Sequence[str]) -> tuple[bool, list[str]]
 
 
 def run_zoo(
-    command: str,
+    name: str,
     arguments: Sequence[str],
     options: RunOptions | None = None,
     trust: bool = False,
@@ -386,26 +400,35 @@ def run_zoo(
     """Runs a command of rl_zoo3 with our algorithms, environments and files.
 
     Args:
-        command: module and function of rl_zoo3 by one name, such as ``train`` or ``enjoy``.
+        name: module and function of rl_zoo3 by one name, such as ``train`` or ``enjoy``.
         arguments: its command line; without ``-f`` the folder is ``logs``, where ``train`` writes.
         options: what to do about checkpoints; by default there are some.
         trust: whether files may name and hold code that is run.
 
     Returns:
-        The exit code: 2 with one line on stderr for bad input.
+        The exit code, see `sb3_ext.runs.command.command`.
     """
-    module = importlib.import_module(f"rl_zoo3.{command}")
-    name = f"python -m sb3_ext.{command}"
-    argv = [name, "-f", "logs", *arguments]
-    with _replaced_names(module, options, trust), patch.object(sys, "argv", argv):
+    return command(name, REFUSED)(lambda given: _run(name, given, options, trust))(arguments)
+
+
+def _run(name: str, arguments: Sequence[str], options: RunOptions | None, trust: bool) -> int:
+    _register()
+    module = importlib.import_module(f"rl_zoo3.{name}")
+    if "--track" in arguments:
+        _require_wandb()
+    with ExitStack() as held:
+        manager = type("Manager", (Manager,), {"options": options or RunOptions(), "held": held})
+        held.enter_context(_replaced_names(module, trust, ExperimentManager=manager))
+        argv = [f"python -m sb3_ext.{name}", "-f", "logs", *arguments]
+        held.enter_context(replaced(sys, "argv", argv))
         try:
-            if "--track" in arguments:
-                _require_wandb()
-            getattr(module, command)()
+            getattr(module, name)()
         except ImportError as error:
-            print(f"{command}: gym-packages: {error}", file=sys.stderr)
-            return 2
-        except (AssertionError, OSError, TypeError, ValueError) as error:
-            print(f"{command}: {' '.join(str(error).split())}", file=sys.stderr)
-            return 2
+            raise ValueError(f"gym-packages: {error}") from error
     return 0
+
+
+def enjoy(arguments: Sequence[str] | None = None) -> int:
+    """Plays a trained model; returns the exit code, see `sb3_ext.runs.command.command`."""
+    trust, rest = take_trust("enjoy", sys.argv[1:] if arguments is None else arguments)
+    return run_zoo("enjoy", rest, trust=trust)

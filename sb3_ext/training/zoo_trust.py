@@ -12,9 +12,10 @@ Without ``--trust`` these names are replaced while one of rl_zoo3's commands run
 from __future__ import annotations
 
 import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import patch
 
 import rl_zoo3.exp_manager
 import rl_zoo3.utils
@@ -25,7 +26,7 @@ from stable_baselines3.common.vec_env import vec_normalize
 from sb3_ext.config.yaml_files import parse_yaml
 from sb3_ext.training.trust import known_class, plain_value, read_pickle, read_zip_data
 
-__all__ = ["SAFE_YAML", "plain_data_only"]
+__all__ = ["SAFE_YAML", "plain_data_only", "replaced"]
 
 SAFE_YAML = SimpleNamespace(
     UnsafeLoader=yaml.SafeLoader,
@@ -47,20 +48,34 @@ class _KnownModule:
         return known_class(f"{self._name}.{attribute}")
 
 
-def plain_data_only(module: Any) -> list[Any]:
-    """The patches, not started, for one of rl_zoo3's modules and all that it uses."""
+@contextmanager
+def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
+    """Another value for a name of a module or class meanwhile; one that it lacks goes again."""
+    had, before = name in vars(owner), vars(owner).get(name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        if had:
+            setattr(owner, name, before)
+        else:
+            delattr(owner, name)
+
+
+def plain_data_only(module: Any) -> list[tuple[Any, str, Any]]:
+    """What to replace for one of rl_zoo3's modules and all that it uses: owner, name, value."""
     pickles = SimpleNamespace(
         load=read_pickle, dump=pickle.dump, HIGHEST_PROTOCOL=pickle.HIGHEST_PROTOCOL
     )
-    patches: list[Any] = [
-        patch.object(rl_zoo3.exp_manager, "eval", plain_value, create=True),
-        patch.object(rl_zoo3.utils, "eval", plain_value, create=True),
-        patch.object(rl_zoo3.utils, "importlib", SimpleNamespace(import_module=_KnownModule)),
-        patch.object(rl_zoo3.utils, "yaml", SAFE_YAML),
-        patch.object(save_util, "json_to_data", read_zip_data),
-        patch.object(save_util, "pickle", pickles),
-        patch.object(vec_normalize, "pickle", pickles),
+    found: list[tuple[Any, str, Any]] = [
+        (rl_zoo3.exp_manager, "eval", plain_value),
+        (rl_zoo3.utils, "eval", plain_value),
+        (rl_zoo3.utils, "importlib", SimpleNamespace(import_module=_KnownModule)),
+        (rl_zoo3.utils, "yaml", SAFE_YAML),
+        (save_util, "json_to_data", read_zip_data),
+        (save_util, "pickle", pickles),
+        (vec_normalize, "pickle", pickles),
     ]
-    if module is not rl_zoo3.utils and hasattr(module, "yaml"):
-        patches.append(patch.object(module, "yaml", SAFE_YAML))
-    return patches
+    if module is not rl_zoo3.utils:
+        found.append((module, "yaml", SAFE_YAML))
+    return found

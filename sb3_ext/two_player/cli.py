@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import signal
-import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from resgym.players.trust import add_trust, trusting
-from sb3_ext.checkpoints.checkpoint import (
-    CheckpointError,
-    is_checkpoint,
-    list_checkpoints,
-    load_checkpoint,
-)
+from sb3_ext.checkpoints.checkpoint import is_checkpoint, list_checkpoints, load_checkpoint
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.replay.memory import reserve_memory
+from sb3_ext.runs.command import command
+from sb3_ext.runs.folder import RunFolder
+from sb3_ext.runs.signals import RunSignals
 from sb3_ext.two_player.config import TrainerConfig, smoke_version
 from sb3_ext.two_player.measures import Evaluation, action_entropy, format_pairs
 from sb3_ext.two_player.run_directory import RunDirectory
@@ -27,24 +22,18 @@ from sb3_ext.two_player.trainer import HostAgentTrainer
 __all__ = ["main"]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+@command("two_player")
+def main(arguments: Sequence[str]) -> int:
     """Trains as the command line says; returns the exit code.
 
     0: done, or stopped by SIGINT or SIGTERM with a checkpoint. 1: training became NaN, or
     the results could not be written. 2: the
-    command line, the configuration or a checkpoint is not valid; one line says why.
+    command line, the configuration or a checkpoint is not valid; one line says why. 130: Ctrl-C
+    before training began, or twice.
     """
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    args = _parser().parse_args(given)
-    try:
-        with trusting(args.trust):
-            return _run(args, ["python", "-m", "sb3_ext.two_player", *given])
-    except (CheckpointError, ConfigError) as error:
-        print(f"two_player: {error}", file=sys.stderr)
-        return 2
-    except (FloatingPointError, OSError) as error:
-        print(f"two_player: {error}", file=sys.stderr)
-        return 1
+    args = _parser().parse_args(arguments)
+    with trusting(args.trust):
+        return _run(args, ["python", "-m", "sb3_ext.two_player", *arguments])
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -89,13 +78,21 @@ def _shipped() -> str:
     return ", ".join(TrainerConfig.shipped())
 
 
-def _run(args: argparse.Namespace, command: Sequence[str]) -> int:
+def _run(args: argparse.Namespace, given: Sequence[str]) -> int:
     if args.steps is not None and args.steps < 1:
         raise ConfigError(f"--steps must be at least 1, got {args.steps}")
     if args.resume is not None and args.out is not None:
         raise ConfigError("--out: a resumed run stays in its folder; give only --resume")
     if args.resume is None and args.config is None:
         raise ConfigError(f"--config is missing: a file or one of {_shipped()}")
+    if args.resume is None or args.dry_run:
+        return _train(args, given)
+    _checkpoints(args.resume, "--resume")
+    with RunFolder(args.resume, "--resume"):  # before anything is read that may change
+        return _train(args, given)
+
+
+def _train(args: argparse.Namespace, given: Sequence[str]) -> int:
     state = None if args.resume is None else _saved_state(args.resume)
     config = _config(args, state)
     if args.dry_run:
@@ -118,11 +115,11 @@ def _run(args: argparse.Namespace, command: Sequence[str]) -> int:
             reserve_memory(learner.model)
         except ValueError as error:
             raise ConfigError(f"roles.{role}.replay_buffer.size: {error}") from None
-    output = trainer.output = RunDirectory(out, config, command, resumed_at=resumed_at)
+    output = trainer.output = RunDirectory(out, config, given, resumed_at=resumed_at)
     steps = _steps_to_make(args, config, trainer)
     try:
         if steps:
-            with _signals(trainer):
+            with RunSignals(lambda _: trainer.request_stop(), trainer.request_checkpoint):
                 trainer.train(steps, progress=not args.no_progress)
         elif not trainer.history:
             trainer.evaluate()
@@ -190,32 +187,6 @@ def _steps_to_make(
     if args.steps is not None:
         return int(args.steps)
     return max(config.training.steps - trainer.total_steps, 0)
-
-
-@contextmanager
-def _signals(trainer: HostAgentTrainer) -> Iterator[None]:
-    """SIGINT and SIGTERM end training after the step in progress, SIGUSR1 makes a checkpoint.
-
-    A second SIGINT or SIGTERM is handled as without this.
-    """
-
-    def stop(number: int, frame: Any) -> None:
-        trainer.request_stop()
-        for each in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(each, before[each])
-
-    def save(number: int, frame: Any) -> None:
-        trainer.request_checkpoint()
-
-    handlers: dict[int, Any] = {signal.SIGINT: stop, signal.SIGTERM: stop}
-    if hasattr(signal, "SIGUSR1"):  # not on Windows
-        handlers[signal.SIGUSR1] = save
-    before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _description(trainer: HostAgentTrainer) -> str:

@@ -12,18 +12,18 @@ then the players are measured, every `evaluation.every_steps` steps and always a
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from torch import nn
 
-from sb3_ext.checkpoints.checkpoint import CheckpointWarning, load_checkpoint, save_checkpoint
+from sb3_ext.checkpoints.checkpoint import load_checkpoint, save_checkpoint
 from sb3_ext.checkpoints.model_state import model_state, restore_model
 from sb3_ext.checkpoints.random_state import global_random_state, load_global_random_state
 from sb3_ext.checkpoints.resume import init_from
 from sb3_ext.config.checks import check_count
+from sb3_ext.runs.folder import going_on_without
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.measures import Evaluation
 from sb3_ext.two_player.players import TwoPlayers
@@ -220,11 +220,8 @@ class HostAgentTrainer(TwoPlayers):
         section = self.config.checkpoint
         due = section is not None and self.total_steps % section.every_steps == 0
         if self.output is not None and (due or self._checkpoint_requested):
-            try:
+            with going_on_without("checkpoint", self.output.checkpoints):
                 self.save_checkpoint()
-            except OSError as error:  # a full disk: the old checkpoints are as they were
-                message = f"{self.output.checkpoints}: no checkpoint was written: {error}"
-                warnings.warn(message, CheckpointWarning, stacklevel=3)
         self._checkpoint_requested = False
 
     def save_checkpoint(self) -> None:
@@ -239,7 +236,7 @@ class HostAgentTrainer(TwoPlayers):
         if self.config.checkpoint is not None:
             self.save_checkpoint()
         for role, learner in self.roles.items():
-            self.output.save_model("models", role, learner.model)
+            self.output.save_model(role, learner.model)
         self.output.add_summary(
             {
                 "best_scores": self.measures.best_scores,

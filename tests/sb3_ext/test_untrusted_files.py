@@ -25,13 +25,13 @@ import yaml
 from resgym.cli import main as resgym_main
 from resgym.players.trust import trusting
 from sb3_ext.ddqn import DDQN
-from sb3_ext.enjoy import main as enjoy_main
-from sb3_ext.record_video import record_video
 from sb3_ext.studies.attack.cli import main as attack_main
 from sb3_ext.studies.teach.cli import main as teach_main
-from sb3_ext.train import main as train_main
 from sb3_ext.training.loading import load_player
+from sb3_ext.training.train import main as train_main
 from sb3_ext.training.trust import known_class, plain_value, read_pickle
+from sb3_ext.training.zoo import enjoy as enjoy_main
+from sb3_ext.training.zoo_scripts import record_video
 from sb3_ext.two_player.cli import main as two_player_main
 from tests.sb3_ext.training.test_loading import make_env, make_model
 from tests.sb3_ext.two_player.helpers import tiny

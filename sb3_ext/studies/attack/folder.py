@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from resgym.measure.rho import RhoResult
-from sb3_ext.checkpoints.checkpoint import save_checkpoint
-from sb3_ext.checkpoints.model_state import network_description
 from sb3_ext.config.sections import ConfigError
+from sb3_ext.runs.best import save_player
 from sb3_ext.studies.attack.exact import ExactResult, rho_from_dict
 from sb3_ext.studies.attack.frozen import FrozenPlayer
 from sb3_ext.studies.attack.result import AttackResult, SeedResult
@@ -96,12 +95,7 @@ class AttackFolder:
         """Writes a finished responder, its network first."""
         if self.path is None:
             return
-        state = {
-            "evaluation": found.best,
-            "network": network_description(model.policy),
-            "policy": dict(model.policy.state_dict()),
-        }
-        save_checkpoint(self.path / f"seed-{found.seed}", state, latest=False)
+        save_player(self.path / f"seed-{found.seed}", model, found.best, archive=False)
         self._write(f"seed-{found.seed}.json", found.to_dict())
 
     def keep_result(self, result: AttackResult) -> None:

@@ -30,9 +30,9 @@ import torch
 from resgym.solver.labels import OUT_OF_BUDGET, SOLVED, TOO_LARGE
 from resgym.solver.solution import Objective
 from sb3_ext.checkpoints.durable_files import file_digest, write_text_durably
-from sb3_ext.checkpoints.folder_lock import sole_writer
-from sb3_ext.checkpoints.provenance import provenance
 from sb3_ext.config.sections import ConfigError
+from sb3_ext.runs.folder import RunFolder
+from sb3_ext.runs.provenance import provenance
 from sb3_ext.studies.json_files import digest_of, write_json
 from sb3_ext.studies.teach import drawing
 from sb3_ext.studies.teach.dataset import (
@@ -139,7 +139,7 @@ def generate(
     out, begin = Path(out), time.perf_counter()
     check_plan(plan, workers)
     _open_folder(out, plan.to_dict())
-    with sole_writer(out):
+    with RunFolder(out):
         return _complete(plan, out, workers, progress, command, begin)
 
 

@@ -29,7 +29,6 @@ from sb3_ext.checkpoints.checkpoint import (
     CheckpointError,
     checkpoint_name,
     list_checkpoints,
-    prune_checkpoints,
     read_checkpoint,
     save_checkpoint,
 )
@@ -38,6 +37,7 @@ from sb3_ext.checkpoints.model_state import load_policy_weights, network_descrip
 from sb3_ext.checkpoints.optimizer_state import load_optimizer_state, optimizer_state
 from sb3_ext.ddqn import DDQN
 from sb3_ext.networks.optimizers import clip_gradients
+from sb3_ext.runs.folder import going_on_without
 from sb3_ext.studies.teach.examples import (
     Examples,
     checked,
@@ -180,11 +180,15 @@ class Pretraining:
         self._best_weights: dict[str, Tensor] = {}
         self._sums = torch.zeros(3)
         self._epoch, self._shuffled = -1, torch.empty(0, dtype=torch.int64)
-        self._stopped = False
+        self._stopped = self._checkpoint_requested = False
 
     def request_stop(self) -> None:
         """Makes `run` write a checkpoint and return after the update in progress."""
         self._stopped = True
+
+    def request_checkpoint(self) -> None:
+        """Makes `run` write a checkpoint after the update in progress."""
+        self._checkpoint_requested = True
 
     @property
     def finished(self) -> bool:
@@ -239,9 +243,12 @@ class Pretraining:
                 if report is not None:
                     report(measured)
             every = settings.checkpoint_updates
-            if folder is not None and every and self.update % every == 0 and not last:
+            due = every and self.update % every == 0 and not last
+            if folder is not None and (due or self._checkpoint_requested):
                 self.seconds = time.perf_counter() - began
-                self.save(folder)
+                self._checkpoint_requested = False
+                with going_on_without("checkpoint", folder):
+                    self.save(folder)
         if folder is not None:
             self.save(folder)
         if self.finished:
@@ -347,8 +354,7 @@ class Pretraining:
             },
         }
         folder = Path(run_dir)
-        path = save_checkpoint(folder / checkpoint_name(self.update), state)
-        prune_checkpoints(folder, 2)
+        path = save_checkpoint(folder / checkpoint_name(self.update), state, keep_last=2)
         write_text_durably(folder / "history.json", json.dumps(self.history, indent=1) + "\n")
         return path
 

@@ -28,14 +28,13 @@ from sb3_ext.callbacks.rho_evaluation import player_of_policy
 from sb3_ext.callbacks.signals import Signals
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.checkpoints.durable_files import write_text_durably
-from sb3_ext.checkpoints.folder_lock import sole_writer
-from sb3_ext.checkpoints.provenance import provenance
 from sb3_ext.checkpoints.resume import init_from, resume
 from sb3_ext.config.yaml_files import read_yaml
 from sb3_ext.ddqn import DDQN
 from sb3_ext.replay.memory import reserve_memory
+from sb3_ext.runs.folder import RunFolder
+from sb3_ext.runs.provenance import provenance
 from sb3_ext.schedules.frequency import Every
-from sb3_ext.studies.json_files import write_json
 from sb3_ext.studies.teach.benchmark import singularity_depths, singularity_summary
 from sb3_ext.studies.teach.dataset import Dataset, load_dataset
 from sb3_ext.studies.teach.families import read_teach_config
@@ -99,14 +98,11 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
         kept.pop("mirror", None)
         hyperparameters = {**hyperparameters, "policy_kwargs": kept}
     out: Path = args.out
-    if out.exists() and not out.is_dir():
-        raise ValueError(f"out: must be a folder, {out} is a file")
     model = _model(config, hyperparameters)
     data = None if "teacher" in args.without else _data(config, args, command)
     callbacks = _callbacks(config, data, out / "run")
-    out.mkdir(parents=True, exist_ok=True)
-    with sole_writer(out):
-        return _run(args, command, config, model, callbacks, data)
+    with RunFolder(out) as folder:
+        return _run(args, command, config, model, callbacks, data, folder)
 
 
 def _run(
@@ -116,8 +112,9 @@ def _run(
     model: DDQN,
     callbacks: list[BaseCallback],
     data: Dataset | None,
+    folder: RunFolder,
 ) -> int:
-    out: Path = args.out
+    out = folder.path
     bar = not args.no_progress and sys.stderr.isatty()
     if list_checkpoints(out / "run"):
         _same_settings(out / "config.yml", config)
@@ -125,7 +122,7 @@ def _run(
     elif args.init_from is not None:
         init_from(model, args.init_from)
     write_text_durably(out / "config.yml", yaml.safe_dump(config.to_dict(), sort_keys=False))
-    write_json(out / "provenance.json", provenance(config.algorithm.seed, command))
+    folder.write_json("provenance.json", provenance(config.algorithm.seed, command))
 
     begin = time.perf_counter()
     left = transitions_for(model, config.algorithm.updates) - model.num_timesteps
@@ -143,7 +140,7 @@ def _run(
         "seconds": round(time.perf_counter() - begin, 1),
         **measure(out / "run", config, data),
     }
-    write_json(out / "results.json", results)
+    folder.write_json("results.json", results)
     history = json.loads((out / "run" / "rho.json").read_text())
     plot_curves(
         history_curves(history),

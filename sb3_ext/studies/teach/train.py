@@ -11,12 +11,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import gymnasium
@@ -27,13 +24,14 @@ from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.checkpoints.durable_files import write_text_durably
-from sb3_ext.checkpoints.folder_lock import sole_writer
-from sb3_ext.checkpoints.provenance import provenance
 from sb3_ext.config.arguments import REFUSALS
 from sb3_ext.config.reading import find_config
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.ddqn import DDQN
-from sb3_ext.studies.json_files import write_json
+from sb3_ext.runs.best import save_model
+from sb3_ext.runs.folder import RunFolder
+from sb3_ext.runs.provenance import provenance
+from sb3_ext.runs.signals import RunSignals
 from sb3_ext.studies.teach.dataset import load_dataset
 from sb3_ext.studies.teach.examples import checked
 from sb3_ext.studies.teach.measures import held_out_accuracy
@@ -144,37 +142,34 @@ def teach(
         RuntimeError: the loss became NaN or infinite.
         ValueError: something does not fit; one line.
     """
-    if out.exists() and not out.is_dir():
-        raise ValueError(f"out: must be a folder, {out} is a file")
     if not resume and list_checkpoints(out):
         raise ValueError(f"out: {out} holds a run already; --resume goes on with it")
     model, reward = build_model(
         ENVIRONMENTS[data.seat], hyperparameters, data.dimension, settings.seed
     )
     pretraining = Pretraining(model, data, settings, reward)
-    out.mkdir(parents=True, exist_ok=True)
-    with sole_writer(out):
+    with RunFolder(out) as folder:
         if resume:
             pretraining.resume(out)
-        return _run(pretraining, data, out, hyperparameters, progress, report, command)
+        return _run(pretraining, data, folder, hyperparameters, progress, report, command)
 
 
 def _run(
     pretraining: Pretraining,
     data: Any,
-    out: Path,
+    folder: RunFolder,
     hyperparameters: Mapping[str, Any],
     progress: bool,
     report: Any,
     command: Sequence[str],
 ) -> tuple[DDQN, dict[str, Any]] | None:
-    model, settings = pretraining.model, pretraining.settings
+    model, settings, out = pretraining.model, pretraining.settings, folder.path
     record = {"algorithm": dict(hyperparameters), "train": settings.to_dict()}
     write_text_durably(out / "config.yml", yaml.safe_dump(record, sort_keys=True))
-    write_json(out / "provenance.json", provenance(settings.seed, command))
+    folder.write_json("provenance.json", provenance(settings.seed, command))
     with (
         progress_bar(settings.updates - pretraining.update, progress) as bar,
-        _signals(pretraining),
+        RunSignals(lambda _: pretraining.request_stop(), pretraining.request_checkpoint),
     ):
 
         def measured(entry: dict[str, Any]) -> None:
@@ -188,34 +183,12 @@ def _run(
             raise RuntimeError(f"{error}; the last checkpoint is in {out}") from error
     if not finished:
         return None
-    model.save(out / "model.zip")
+    save_model(out / "model.zip", model)
     result = held_out_accuracy(player_of(model), checked(data.split("held_out")))
     result["seconds"] = round(pretraining.seconds, 1)
     result["updates"] = pretraining.update
-    write_json(out / "held_out.json", result)
+    folder.write_json("held_out.json", result)
     return model, result
-
-
-@contextmanager
-def _signals(pretraining: Pretraining) -> Iterator[None]:
-    """The first SIGINT or SIGTERM stops after a checkpoint, the next one at once."""
-    before: dict[int, Any] = {}
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        pretraining.request_stop()
-        for each, handler in before.items():
-            signal.signal(each, handler)
-
-    try:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            before[number] = signal.signal(number, stop)
-    except ValueError:  # not the main thread, where signals go to nobody
-        before.clear()
-    try:
-        yield
-    finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
 
 
 # ------------------------------------------------------------------------------------ command line

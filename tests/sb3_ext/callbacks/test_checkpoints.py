@@ -9,6 +9,7 @@ import pytest
 import torch
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 
+from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.callbacks import Checkpoints
 from sb3_ext.checkpoints.callback_state import callback_states, load_callback_states, walk_callbacks
 from sb3_ext.checkpoints.checkpoint import (
@@ -19,6 +20,7 @@ from sb3_ext.checkpoints.checkpoint import (
 )
 from sb3_ext.checkpoints.resume import resume
 from sb3_ext.schedules.frequency import Every
+from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.callbacks.helpers import StepHook
 from tests.sb3_ext.checkpoints.test_checkpoint import equal
 from tests.sb3_ext.ddqn.helpers import make_model, weights
@@ -100,6 +102,34 @@ def test_nan_stops_and_keeps_the_last_good_checkpoint(tmp_path: Path) -> None:
     other = make_model()
     resume(other, tmp_path)
     assert all(bool(value.isfinite().all()) for value in weights(other).values())
+
+
+@pytest.mark.parametrize("field", ["rewards", "observations"])
+def test_what_the_environment_spoils_is_named_and_never_kept(tmp_path: Path, field: str) -> None:
+    """Not every NaN is learned from at once, so a finite loss says nothing about a checkpoint."""
+
+    class Broken(ToyVectorEnv):
+        def step(self, actions: Any) -> Any:
+            observation, rewards, *rest = super().step(actions)
+            if field == "rewards":
+                rewards = rewards.clone()
+                rewards[3] = torch.nan
+            else:
+                observation = observation.clone()
+                observation[3, 0] = torch.inf
+            return observation, rewards, *rest
+
+    make_model().learn(200, Checkpoints(tmp_path, Every(transitions=100)))
+    kept = numbers(tmp_path)
+    model = make_model(TensorVecEnv(Broken(8)), learning_starts=10**6)  # without any update
+    resume(model, tmp_path)
+    callbacks = Checkpoints(tmp_path, Every(transitions=100))
+    with pytest.raises(FloatingPointError, match=f"^{field}.*: the environment gave NaN or an inf"):
+        model.learn(400, callbacks, reset_num_timesteps=False)
+    assert numbers(tmp_path) == kept
+    other = make_model()
+    resume(other, tmp_path)
+    other.learn(200, reset_num_timesteps=False)
 
 
 def test_without_buffer(tmp_path: Path) -> None:

@@ -13,10 +13,10 @@ Each process is forked from this one, which has only imported.
 from __future__ import annotations
 
 import hashlib
-import os
 import signal
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,26 +34,15 @@ from sb3_ext.ddqn import DDQN
 from sb3_ext.schedules.frequency import Every
 from sb3_ext.schedules.schedules import Exponential, Linear
 from tests.sb3_ext.ddqn.helpers import MaskedToy
+from tests.sb3_ext.runs.killed import die_at_call, die_at_write, fork
 
 TRANSITIONS = 480
-
-
-class Doomed(MaskedToy):
-    """Kills its process in the k-th step."""
-
-    kill_at = 0
-
-    def step(self, actions: Any) -> Any:
-        Doomed.kill_at -= 1
-        if Doomed.kill_at == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-        return super().step(actions)
 
 
 def make_model() -> DDQN:
     return DDQN(
         "MultiInputPolicy",
-        TensorVecEnv(Doomed(8)),
+        TensorVecEnv(MaskedToy(8)),
         learning_rate=Exponential(1e-2, 1e-4, 0.95),
         exploration_rate=Linear(1.0, 0.05, steps=60),
         buffer_size=480,
@@ -75,7 +64,6 @@ def make_model() -> DDQN:
 
 def digest(state: Any) -> str:
     """SHA-256 of a state, without what says in how many pieces it was made."""
-    state["training"]["counters"].pop("_num_timesteps_at_start")
     plain, tensors = split_state(state, "state")
     result = hashlib.sha256(repr(plain).encode())
     for name in sorted(tensors):
@@ -83,11 +71,11 @@ def digest(state: Any) -> str:
     return result.hexdigest()
 
 
-def work(run_dir: Path, kill: str) -> None:
+def work(run_dir: Path, kill: str) -> int:
     """Goes on with a run until it is killed or finished."""
     kind, _, number = kill.partition(":")
     if kind == "step":
-        Doomed.kill_at = int(number)
+        die_at_call(MaskedToy, "step", int(number))
     if kind == "write":
         die_at_write(int(number))
     torch.manual_seed(int(number or 0))  # what a process begins with must not matter
@@ -97,39 +85,7 @@ def work(run_dir: Path, kill: str) -> None:
         resume(model, run_dir, callbacks)
     model.learn(TRANSITIONS - model.num_timesteps, callbacks, reset_num_timesteps=False)
     (run_dir / "digest").write_text(digest({**model_state(model), "rng": global_random_state()}))
-
-
-def die_at_write(kill_at: int) -> None:
-    count = 0
-
-    def dying(function: Any) -> Any:
-        def wrapped(*arguments: Any, **keywords: Any) -> Any:
-            nonlocal count
-            count += 1
-            if count == kill_at:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return function(*arguments, **keywords)
-
-        return wrapped
-
-    os.fsync, os.replace = dying(os.fsync), dying(os.replace)
-
-
-def fork(run_dir: Path, kill: str) -> int:
-    """Works in a process of its own; the signal that ended it, or 0."""
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            work(run_dir, kill)
-            code = 0
-        finally:
-            sys.stderr.flush()
-            os._exit(code)
-    status = os.waitpid(child, 0)[1]
-    if os.WIFEXITED(status) and os.WEXITSTATUS(status) != 0:
-        raise SystemExit(f"{run_dir}: failed")
-    return os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
+    return 0
 
 
 def main() -> None:
@@ -139,9 +95,11 @@ def main() -> None:
     folder, *plans = sys.argv[1:]
     for number, plan in enumerate(plans):
         run_dir = Path(folder) / str(number)
-        kills = sum(fork(run_dir, kill) == signal.SIGKILL for kill in plan.split(","))
+        kills = sum(
+            fork(partial(work, run_dir, kill)) == signal.SIGKILL for kill in plan.split(",")
+        )
         if not (run_dir / "digest").exists():
-            fork(run_dir, "none")
+            fork(partial(work, run_dir, "none"))
         print(plan, (run_dir / "digest").read_text(), kills, flush=True)
 
 

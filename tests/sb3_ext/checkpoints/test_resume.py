@@ -93,8 +93,6 @@ class NoisyActivation(torch.nn.Module):
 
 def full_state(model: Any) -> dict[str, Any]:
     state = model_state(model)
-    # In how many calls of learn() it was made.
-    state["training"]["counters"].pop("_num_timesteps_at_start")
     return state
 
 

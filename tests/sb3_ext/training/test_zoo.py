@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-import rl_zoo3
+import rl_zoo3.train
 import torch
 import yaml
 from stable_baselines3 import DQN
+from stable_baselines3.common import save_util
 
 from sb3_ext.config.reading import find_config
 from sb3_ext.ddqn import DDQN
 from sb3_ext.schedules.schedules import Linear
-from sb3_ext.train import main as train_main
 from sb3_ext.training.algorithms import ObservedMaskPPO
 from sb3_ext.training.config_files import read_sections
+from sb3_ext.training.train import main as train_main
 from sb3_ext.training.zoo import run_zoo
 
 HOST = "resgym/HironakaHost-v0"
@@ -131,10 +133,11 @@ def test_tracking_without_its_library_is_one_line(
 
 
 def test_names_are_put_back_afterwards(tmp_path: Path) -> None:
-    before = dict(rl_zoo3.ALGOS)
+    owners = (rl_zoo3.train, rl_zoo3.exp_manager, rl_zoo3.utils, save_util, sys)
+    before = [dict(vars(owner)) for owner in owners]
     assert train(tmp_path, "ddqn", HOST) == 0
-    assert before == rl_zoo3.ALGOS
-    assert "ddqn" not in rl_zoo3.ALGOS
+    for owner, names in zip(owners, before, strict=True):
+        assert vars(owner) == names, owner
 
 
 def test_ordinary_environments_keep_ordinary_vector_environments(tmp_path: Path) -> None:

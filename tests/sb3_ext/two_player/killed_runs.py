@@ -4,28 +4,25 @@
 
 A plan is a list of kill points, one for each process that works on the run before the one that
 finishes it: ``step:7`` in the trainer's 7th step, ``write:5`` at the 5th synchronisation or rename
-of a file. For every plan a line is printed with a digest of the finished run and how many of its
-processes were killed.
+of a file. For every plan a line is printed: how many of its processes were killed, and the files
+that differ from those of the first one, which is not killed.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
 import signal
 import sys
 import warnings
 from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
 
 import torch
 import yaml
 
-from sb3_ext.checkpoints.checkpoint import load_checkpoint
-from sb3_ext.checkpoints.plain_state import split_state
 from sb3_ext.two_player.cli import main as train
 from sb3_ext.two_player.steps import Steps
-from tests.sb3_ext.checkpoints.killed_runs import die_at_write
+from tests.sb3_ext.runs.killed import contents, die_at_call, die_at_write, fork
 from tests.sb3_ext.two_player.helpers import tiny
 
 SETTINGS = (
@@ -41,41 +38,12 @@ SETTINGS = (
 )
 
 
-def digest(run: Path) -> str:
-    """SHA-256 of a finished run's whole state and of its measurements, without times."""
-    state = load_checkpoint(run / "checkpoints")
-    state["trainer"]["seconds"] = {}
-    for name, part in state.items():
-        if name.endswith(".training"):
-            for counter in ("_num_timesteps_at_start", "_total_timesteps"):
-                part["counters"].pop(counter)
-    plain, tensors = split_state(state, "state")
-    result = hashlib.sha256(repr(plain).encode())
-    for name in sorted(tensors):
-        result.update(name.encode() + tensors[name].contiguous().numpy().tobytes())
-    result.update((run / "evaluations.jsonl").read_bytes())
-    return result.hexdigest()
-
-
-def die_at_step(kill_at: int) -> None:
-    original, count = Steps.step, 0
-
-    def dying(self: Steps, players: list[str]) -> None:
-        nonlocal count
-        count += 1
-        if count == kill_at:
-            os.kill(os.getpid(), signal.SIGKILL)
-        original(self, players)
-
-    Steps.step = dying  # type: ignore[method-assign]
-
-
 def work(run: Path, kill: str) -> int:
     """Goes on with a run until it is killed or finished; the exit code."""
     kind, _, number = kill.partition(":")
     torch.manual_seed(int(number or 0))  # what a process begins with must not matter
     if kind == "step":
-        die_at_step(int(number))
+        die_at_call(Steps, "step", int(number))
     if kind == "write":
         die_at_write(int(number))
     arguments = ["--config", str(run.parent / "killed.yml"), "--out", str(run)]
@@ -85,34 +53,24 @@ def work(run: Path, kill: str) -> int:
         return train([*arguments, "--no-progress"])
 
 
-def fork(run: Path, kill: str) -> int:
-    """Works in a process of its own; the signal that ended it, or 0."""
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            code = work(run, kill)
-        finally:
-            sys.stderr.flush()
-            os._exit(code)
-    status = os.waitpid(child, 0)[1]
-    if os.WIFEXITED(status) and os.WEXITSTATUS(status) != 0:
-        raise SystemExit(f"{run}: failed")
-    return os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
-
-
 def main() -> None:
     torch.set_num_threads(1)
     warnings.simplefilter("error")
     folder, *plans = sys.argv[1:]
     configuration = yaml.safe_dump(tiny(*SETTINGS, name="self_play"), sort_keys=False)
     (Path(folder) / "killed.yml").write_text(configuration)
+    whole: dict[str, object] = {}
     for number, plan in enumerate(plans):
         run = Path(folder) / str(number)
-        kills = sum(fork(run, kill) == signal.SIGKILL for kill in plan.split(",") if kill)
-        if not (run / "summary.json").exists() or kills:
-            fork(run, "none")
-        print(plan or "none", digest(run), kills, flush=True)
+        kills = sum(
+            fork(partial(work, run, kill)) == signal.SIGKILL for kill in plan.split(",") if kill
+        )
+        fork(partial(work, run, "none"))
+        found = contents(run)
+        whole = whole or found
+        names = found.keys() | whole.keys()
+        different = [name for name in names if found.get(name) != whole.get(name)]
+        print(plan or "none", kills, ",".join(sorted(different)) or "nothing", flush=True)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,6 @@ import yaml
 
 import resgym
 from sb3_ext.checkpoints.checkpoint import read_checkpoint
-from sb3_ext.checkpoints.folder_lock import sole_writer
 from sb3_ext.config.reading import find_config
 from sb3_ext.ddqn import DDQN
 from sb3_ext.studies.teach import benchmark, robust, robust_evaluation
@@ -22,6 +21,7 @@ from sb3_ext.studies.teach.train import ENVIRONMENTS, read_hyperparameters
 from sb3_ext.training.loading import load_player
 from tests.sb3_ext.checkpoints.test_checkpoint import equal
 from tests.sb3_ext.ddqn.helpers import same, weights
+from tests.sb3_ext.runs.held import held_by_another
 from tests.sb3_ext.studies.teach.labelled import SmallData
 from tests.sb3_ext.studies.teach.test_reinforcement import make
 
@@ -303,7 +303,7 @@ def test_one_process_at_a_time(
 ) -> None:
     out = tmp_path / "out"
     out.mkdir()
-    with sole_writer(out):
+    with held_by_another(out):
         assert main([*small, "--out", str(out)]) == 2
     assert "is being written to by another process" in capsys.readouterr().err
     assert not (out / "run").exists()

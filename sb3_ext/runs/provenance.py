@@ -11,9 +11,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-__all__ = ["commit", "provenance"]
+__all__ = ["commit", "provenance", "versions"]
 
-_PACKAGES = ("gymnasium", "numba", "numpy", "resgym", "sb3-contrib", "stable-baselines3", "torch")
+_PACKAGES = (
+    *("gymnasium", "jax", "numba", "numpy", "resgym", "rl_zoo3", "safetensors", "sb3-contrib"),
+    *("stable-baselines3", "torch", "triton"),
+)
 
 
 def provenance(seed: int, command: Sequence[str] = ()) -> dict[str, Any]:
@@ -23,23 +26,31 @@ def provenance(seed: int, command: Sequence[str] = ()) -> dict[str, Any]:
         seed: of the run.
         command: the command line; by default this process's.
     """
-    versions = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        with suppress(importlib.metadata.PackageNotFoundError):
-            versions[package] = importlib.metadata.version(package)
     return {
         "command": list(command) or sys.argv,
         "commit": commit(),
         "seed": seed,
-        "versions": versions,
+        "versions": versions(),
     }
 
 
+def versions() -> dict[str, str]:
+    """Versions of what a result depends on; packages that are not installed are left out."""
+    found = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        with suppress(importlib.metadata.PackageNotFoundError):
+            found[package] = importlib.metadata.version(package)
+    return found
+
+
 def commit() -> str | None:
-    """The commit of the checkout that this file is in; None without git or outside of one."""
+    """The commit of the checkout that this file is in, with ``-dirty`` if files of it were changed.
+
+    None without git or outside of a checkout.
+    """
     try:
         result = subprocess.run(
-            ["git", "describe", "--always", "--dirty", "--abbrev=40"],
+            ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],
             cwd=Path(__file__).parent,
             capture_output=True,
             text=True,

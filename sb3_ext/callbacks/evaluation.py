@@ -1,0 +1,79 @@
+"""SB3's evaluation callback, made to be interrupted: by a kill, a time limit, a full disk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from stable_baselines3.common.callbacks import EvalCallback
+from stable_baselines3.common.vec_env import VecEnv
+
+from sb3_ext.checkpoints.durable_files import rename_durably
+from sb3_ext.checkpoints.vec_env_state import load_vec_env_state, vec_env_state
+from sb3_ext.runs.best import save_model
+from sb3_ext.runs.folder import going_on_without
+
+__all__ = ["Evaluation"]
+
+_LISTS = ("timesteps", "results", "length", "successes")
+
+
+class Evaluation(EvalCallback):
+    """Plays episodes every so often; writes ``evaluations.npz`` and ``best_model.zip``.
+
+    As `EvalCallback`, but a resumed run goes on with its measurements, its best value and the
+    episodes that it would have played, and files are replaced as a whole.
+    """
+
+    def __init__(self, eval_env: VecEnv, folder: Path, **arguments: Any) -> None:
+        """Prepares.
+
+        Args:
+            eval_env: what is played; its state is saved where it has one.
+            folder: for the files.
+            **arguments: of `EvalCallback`, without its paths.
+        """
+        self.folder = folder
+        super().__init__(eval_env, log_path=str(folder), **arguments)
+        self.log_path = str(folder / "evaluations.new")
+
+    def _on_step(self) -> bool:
+        before, goes_on = self.best_mean_reward, True
+        with going_on_without("evaluation", self.folder):
+            goes_on = super()._on_step()
+            written = self.folder / "evaluations.new.npz"
+            if written.exists():
+                rename_durably(written, self.folder / "evaluations.npz")
+        if self.best_mean_reward > before:
+            kept, self.best_mean_reward = self.best_mean_reward, before
+            with going_on_without("best model", self.folder):
+                save_model(self.folder / "best_model.zip", self.model)
+                self.best_mean_reward = kept
+        return goes_on
+
+    def state_dict(self) -> dict[str, Any]:
+        """What was measured so far, and where the environment stands."""
+        played = bool(self.evaluations_timesteps)
+        values: dict[str, Any] = {
+            name: torch.from_numpy(np.array(getattr(self, f"evaluations_{name}")))
+            for name in _LISTS
+        }
+        best = [self.best_mean_reward, self.last_mean_reward]
+        return {
+            "best_and_last": torch.tensor(best, dtype=torch.float64),
+            "calls": self.n_calls,
+            "environment": vec_env_state(self.eval_env) if played else None,
+            **values,
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on where `state_dict` was taken."""
+        for name in _LISTS:
+            setattr(self, f"evaluations_{name}", list(state[name].numpy()))
+        self.best_mean_reward, self.last_mean_reward = state["best_and_last"].tolist()
+        self.n_calls = state["calls"]
+        if state["environment"] is not None:
+            load_vec_env_state(self.eval_env, state["environment"])

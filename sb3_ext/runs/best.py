@@ -1,0 +1,56 @@
+"""Versions of a model that are kept to play with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from sb3_ext.checkpoints.checkpoint import save_checkpoint
+from sb3_ext.checkpoints.durable_files import rename_durably
+from sb3_ext.checkpoints.model_state import network_description
+
+__all__ = ["save_model", "save_player"]
+
+
+def save_model(path: Path, model: Any) -> None:
+    """Writes SB3's file of a model; the old one stays until the new one is complete.
+
+    Args:
+        path: ends in ``.zip``; its folder is made if needed.
+        model: refuses to be saved if a NaN has spoiled it.
+
+    Raises:
+        OSError: it could not be written; the old one is still there.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_suffix(".new.zip")
+    try:
+        model.save(aside)
+        rename_durably(aside, path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+
+
+def save_player(path: Path, model: Any, evaluation: Any, *, archive: bool = True) -> None:
+    """Writes a version of a model as a checkpoint that needs no pickle.
+
+    Args:
+        path: the checkpoint's directory.
+        model: its policy is what plays.
+        evaluation: why it is kept, as plain data.
+        archive: write SB3's file too, as ``<path>_model.zip`` for a path ``best`` and as
+            ``<path>.zip`` for others.
+
+    Raises:
+        OSError: it could not be written.
+    """
+    if archive:  # first, since it refuses a model that a NaN has spoiled
+        name = "best_model.zip" if path.name == "best" else f"{path.name}.zip"
+        save_model(path.with_name(name), model)
+    state = {
+        "evaluation": evaluation,
+        "network": network_description(model.policy),
+        "policy": dict(model.policy.state_dict()),
+    }
+    save_checkpoint(path, state, latest=False)

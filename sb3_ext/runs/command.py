@@ -1,0 +1,64 @@
+"""Command lines: one line for what is wrong, and an exit code, from the first moment on.
+
+This module imports nothing that takes long, so that Ctrl-C is answered while the rest is imported.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from collections.abc import Callable, Sequence
+
+from sb3_ext.runs.signals import before_training
+
+__all__ = ["command", "start"]
+
+Main = Callable[[Sequence[str]], int]
+
+
+def command(
+    name: str,
+    refused: tuple[type[BaseException], ...] = (ValueError,),
+    failed: tuple[type[BaseException], ...] = (FloatingPointError, OSError),
+    interrupted: str = "interrupted",
+) -> Callable[[Main], Callable[..., int]]:
+    """Makes a function of the arguments a command, which reports errors by exit codes.
+
+    0 is what the function returned. 2: the command line, a file or a folder is not valid. 1:
+    training became NaN, or results could not be written. 130: Ctrl-C. Each with one line on stderr.
+
+    Args:
+        name: of the command, which begins the line.
+        refused: errors for exit code 2.
+        failed: errors for exit code 1.
+        interrupted: what the line says after Ctrl-C.
+    """
+
+    def decorate(main: Main) -> Callable[..., int]:
+        @functools.wraps(main)
+        def run(arguments: Sequence[str] | None = None) -> int:
+            try:
+                with before_training():
+                    return main(list(sys.argv[1:] if arguments is None else arguments))
+            except KeyboardInterrupt:
+                return _say(name, interrupted, 130)
+            except refused as error:
+                return _say(name, error, 2)
+            except failed as error:
+                return _say(name, error, 1)
+
+        return run
+
+    return decorate
+
+
+def _say(name: str, message: object, code: int) -> int:
+    text = " ".join(str(message).split()) or type(message).__name__
+    print(f"{name}: {text}", file=sys.stderr)
+    return code
+
+
+def start(name: str, module: str, function: str = "main") -> int:
+    """Imports a module and runs its command, with the arguments of this process."""
+    return command(name)(lambda given: getattr(importlib.import_module(module), function)(given))()

@@ -1,0 +1,99 @@
+"""What the operating system asks of a run: time limits, preemption, Ctrl-C.
+
+SIGINT and SIGTERM stop a run after a checkpoint, SIGUSR1 wants a checkpoint and lets it go on. Only
+the main thread receives signals; in another one nothing is installed.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+__all__ = ["RunSignals", "before_training"]
+
+_early_request = False
+
+
+def _in_main_thread() -> bool:
+    return threading.current_thread() is threading.main_thread()
+
+
+@contextmanager
+def before_training() -> Iterator[None]:
+    """A SIGUSR1 that comes before training can write a checkpoint is kept until it can."""
+    global _early_request
+
+    def note(number: int, frame: FrameType | None) -> None:
+        global _early_request
+        _early_request = True
+
+    if not _in_main_thread() or not hasattr(signal, "SIGUSR1"):  # not on Windows
+        yield
+        return
+    before = signal.signal(signal.SIGUSR1, note)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+        _early_request = False
+
+
+class RunSignals:
+    """Hands signals to a run; as a block, or with `install` and `restore`.
+
+    A second SIGINT or SIGTERM is handled as it was before (it ends the program at once).
+
+    Args:
+        stop: called at the first SIGINT or SIGTERM, with the signal; it has to be short.
+        checkpoint: called at every SIGUSR1.
+    """
+
+    def __init__(
+        self, stop: Callable[[signal.Signals], None], checkpoint: Callable[[], None]
+    ) -> None:
+        self._stop, self._checkpoint = stop, checkpoint
+        self._before: dict[int, Any] = {}
+        self._stopped = False
+
+    def install(self) -> None:
+        """Installs the handlers, and acts on a SIGUSR1 that came before."""
+        global _early_request
+        self.restore()
+        self._stopped = False
+        if not _in_main_thread():
+            return
+        names = ("SIGTERM", "SIGINT", "SIGUSR1")
+        for number in (getattr(signal, name) for name in names if hasattr(signal, name)):
+            self._before[number] = signal.signal(number, self._note)
+        if _early_request:
+            _early_request = False
+            self._checkpoint()
+
+    def restore(self) -> None:
+        """Puts the handlers of before back; again is harmless."""
+        while self._before:
+            number, handler = self._before.popitem()
+            # None stands for a handler that was not installed from Python.
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        received = signal.Signals(number)
+        if received.name == "SIGUSR1":
+            self._checkpoint()
+        elif self._stopped:
+            self.restore()
+            signal.raise_signal(number)
+        else:
+            self._stopped = True
+            self._stop(received)
+
+    def __enter__(self) -> RunSignals:
+        self.install()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.restore()

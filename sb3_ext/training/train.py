@@ -1,0 +1,123 @@
+"""``python -m sb3_ext.train``: rl_zoo3's train with this project's algorithms and environments.
+
+Example:
+    python -m sb3_ext.train --algo ddqn --env resgym/HironakaHost-v0 --progress
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from resgym.players.trust import add_trust
+from sb3_ext.config.checks import check_count
+from sb3_ext.config.yaml_files import read_yaml
+from sb3_ext.runs.command import command
+from sb3_ext.runs.folder import RunFolder
+from sb3_ext.training.runs import CHECKPOINT_UPDATES, RunOptions
+from sb3_ext.training.zoo import REFUSED, run_zoo
+
+__all__ = ["DEFAULTS", "main"]
+
+# Before what was given, so that the same option given wins. One thread measures best on small
+# machines. The best model is that of the best evaluation: five episodes, as in rl_zoo3, choose by
+# luck, and in parallel many take no more time.
+DEFAULTS = ("--num-threads", "1", "--eval-episodes", "200", "--n-eval-envs", "50")
+
+# What a run that goes on keeps, beside its game, algorithm and networks.
+NUMBERS = (
+    *("eval_episodes", "eval_freq", "log_interval", "n_eval_envs", "n_timesteps", "num_threads"),
+    *("save_freq", "seed", "verbose"),
+)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m sb3_ext.train", add_help=False, allow_abbrev=False
+    )
+    group = parser.add_argument_group("this project's options (ddqn; beside those of rl_zoo3)")
+    group.add_argument(
+        "--resume",
+        type=Path,
+        metavar="RUN",
+        help="go on with an interrupted run: its folder, as logs/ddqn/resgym-HironakaHost-v0_1",
+    )
+    group.add_argument(
+        "--init-from",
+        type=Path,
+        metavar="RUN",
+        help="start a new run from the networks of another: its folder or a checkpoint",
+    )
+    group.add_argument(
+        "--checkpoint-updates",
+        type=int,
+        metavar="N",
+        help="updates between two checkpoints, 0 for none (default 1000, or as before)",
+    )
+    add_trust(group)
+    return parser
+
+
+def _word(value: Any) -> str:
+    """A text from a file that cannot be taken for an option, nor for a module to be imported."""
+    if not isinstance(value, str) or not re.fullmatch(r"\w[\w./-]*", value):
+        raise ValueError(f"must be a name, got {value!r}")
+    return value
+
+
+def _saved_arguments(run: Path) -> tuple[list[str], int]:
+    """The command line that a run was started with, from its folder; updates per checkpoint."""
+    found = sorted(run.glob("*/args.yml"))
+    if not found:
+        raise ValueError(f"resume: must be the folder of a run, but {run} has no */args.yml")
+    try:
+        saved: Any = read_yaml(found[0])
+        every = saved.get("checkpoint_updates", CHECKPOINT_UPDATES)
+        arguments = [f"--algo={_word(saved['algo'])}", f"--env={_word(saved['env'])}"]
+        arguments += [
+            f"--{name.replace('_', '-')}={int(saved[name])}" for name in NUMBERS if name in saved
+        ]
+        arguments += [
+            f"--{name.replace('_', '-')}={saved[name]}"
+            for name in ("device", "tensorboard_log")
+            if saved.get(name)
+        ]
+        if saved.get("save_replay_buffer"):
+            arguments.append("--save-replay-buffer")
+        for name in ("env_kwargs", "eval_env_kwargs"):
+            if saved.get(name):
+                arguments.append(f"--{name.replace('_', '-')}")
+                arguments += [
+                    f"{_word(key)}:{json.dumps(value)}" for key, value in saved[name].items()
+                ]
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(
+            f"resume: {found[0]} is damaged: {' '.join(str(error).split())}"
+        ) from error
+    return arguments, check_count("checkpoint_updates", every, low=0)
+
+
+@command("train", REFUSED)
+def main(arguments: Sequence[str]) -> int:
+    """Trains; returns the exit code, see `sb3_ext.runs.command.command`."""
+    parser = _parser()
+    mine, rest = parser.parse_known_args(arguments)
+    if "-h" in rest or "--help" in rest:
+        print(parser.format_help())
+    saved: list[str] = []
+    every = CHECKPOINT_UPDATES
+    if mine.resume is not None:
+        RunOptions(mine.resume, mine.init_from)
+        saved, every = _saved_arguments(mine.resume)
+    if mine.checkpoint_updates is not None:
+        every = mine.checkpoint_updates
+    options = RunOptions(mine.resume, mine.init_from, every)
+    given = [*DEFAULTS, *saved, *rest]
+    if mine.resume is None:
+        return run_zoo("train", given, options, trust=mine.trust)
+    with RunFolder(mine.resume, "resume"):  # before anything is read that may change
+        return run_zoo("train", given, options, trust=mine.trust)

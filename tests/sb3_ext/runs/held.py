@@ -1,0 +1,31 @@
+"""A folder that another process is at work in."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+HOLD = """
+import sys
+from sb3_ext.runs.folder import RunFolder
+with RunFolder(sys.argv[1]):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+@contextmanager
+def held_by_another(folder: Path) -> Iterator[None]:
+    """Another process is at work in the folder; it is killed at the end, if it still lives."""
+    command = [sys.executable, "-c", HOLD, str(folder)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "held\n"
+            yield
+        finally:
+            process.kill()

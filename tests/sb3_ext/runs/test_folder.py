@@ -1,0 +1,152 @@
+"""The folder of a run: one process at a time, nothing left behind, lines that are whole."""
+
+from __future__ import annotations
+
+import builtins
+import json
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sb3_ext.checkpoints.checkpoint import CheckpointWarning
+from sb3_ext.runs.folder import FolderError, FolderInUseError, RunFolder
+from sb3_ext.studies.teach.cli import main as teach
+from sb3_ext.training.quickstart import main as quickstart
+from sb3_ext.two_player.cli import main as two_player
+from tests.sb3_ext.runs.held import held_by_another
+
+
+def test_a_folder_is_free_again_when_its_process_is_killed(tmp_path: Path) -> None:
+    message = "being written to by another process"
+    with (
+        held_by_another(tmp_path),
+        pytest.raises(FolderInUseError, match=message),
+        RunFolder(tmp_path),
+    ):
+        pass
+    with RunFolder(tmp_path), RunFolder(tmp_path):  # within one process blocks may be nested
+        pass
+    with held_by_another(tmp_path):  # and free again after the blocks
+        pass
+
+
+def test_a_second_command_is_refused_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "data"
+    arguments = ["generate", "--config", "small", "--positions", "50", "--workers", "1"]
+    arguments += ["--out", str(out), "--no-progress"]
+    assert teach(arguments) == 0
+    before = {file.name: file.read_bytes() for file in out.iterdir()}
+    capsys.readouterr()
+    with held_by_another(out):
+        assert teach(arguments) == 2
+        said = capsys.readouterr().err
+        assert said.count("\n") == 1
+        assert f"teach generate: out: {out} is being written to" in said
+        assert {file.name: file.read_bytes() for file in out.iterdir()} == before
+    assert teach(arguments) == 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        lambda folder: two_player(["--config", "small", "--smoke", "--out", folder]),
+        lambda folder: two_player(["--resume", folder]),
+        lambda folder: quickstart(["--updates", "2", "--games", "2", "--out", folder]),
+    ],
+)
+def test_every_driver_keeps_out_of_the_folder_of_another(
+    command: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with held_by_another(tmp_path):
+        assert command(str(tmp_path)) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert f"{tmp_path} is being written to by another process" in said
+    assert [path.name for path in tmp_path.iterdir()] == [".lock"]
+
+
+def test_a_block_that_fails_at_once_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError), RunFolder(tmp_path / "a" / "b"):
+        raise RuntimeError
+    assert list(tmp_path.iterdir()) == []
+    with suppress(RuntimeError), RunFolder(tmp_path / "a" / "b") as folder:
+        folder.write_json("result.json", {})
+        raise RuntimeError
+    assert (tmp_path / "a" / "b" / "result.json").exists()
+    with suppress(RuntimeError), RunFolder(tmp_path / "c") as folder:
+        (folder.path / "inner").mkdir()
+        folder.write_json("result.json", {})
+        folder.discard()
+        raise RuntimeError
+    assert not (tmp_path / "c").exists()
+
+
+def test_what_was_there_is_not_discarded(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("")
+    with RunFolder(tmp_path) as folder:
+        folder.discard()
+    assert (tmp_path / "mine").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("file/run", "file/run cannot be written to: "),
+        ("file", "must be a folder, .*file is a file"),
+    ],
+)
+def test_a_folder_that_cannot_be_made_is_one_line(tmp_path: Path, name: str, message: str) -> None:
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(FolderError, match=f"out: .*{message}"),
+        RunFolder(tmp_path / name),
+    ):
+        pass
+
+
+def test_a_line_that_a_full_disk_cuts_off_is_taken_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = RunFolder(tmp_path)
+    folder.append("log.jsonl", {"step": 1})
+    opened = Path.open
+
+    def full(path: Path, *arguments: Any, **keywords: Any) -> Any:
+        file = opened(path, *arguments, **keywords)
+        write = file.write
+
+        class Full:
+            def __enter__(self) -> Any:
+                return self
+
+            def __exit__(self, *_: object) -> None:
+                file.close()
+
+            def write(self, text: str) -> None:
+                write(text[:5])
+                raise OSError(28, "No space left on device")
+
+        return Full()
+
+    monkeypatch.setattr(Path, "open", full)
+    with pytest.warns(CheckpointWarning, match="no line was written: .*No space left"):
+        folder.append("log.jsonl", {"step": 2})
+    monkeypatch.undo()
+    folder.append("log.jsonl", {"step": 3})
+    lines = (tmp_path / "log.jsonl").read_text().splitlines()
+    assert [json.loads(line)["step"] for line in lines] == [1, 3]
+
+
+def test_lines_of_later_steps_are_dropped(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    for step in (1, 2, 3):
+        folder.append("log.jsonl", {"step": step})
+    with builtins.open(tmp_path / "log.jsonl", "a") as file:
+        file.write('{"step": 1')  # cut off by a crash
+    folder.keep_lines_until("log.jsonl", 2)
+    assert (tmp_path / "log.jsonl").read_text() == '{"step": 1}\n{"step": 2}\n'
+    folder.keep_lines_until("none.jsonl", 2)

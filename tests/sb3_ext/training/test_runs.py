@@ -1,0 +1,137 @@
+"""What happens to a run of `train`: killed, refused, on a full disk, in a folder of another."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sb3_ext.checkpoints.checkpoint import CheckpointWarning
+from sb3_ext.ddqn import DDQN
+from sb3_ext.runs import command
+from sb3_ext.runs.signals import RunSignals
+from sb3_ext.training.train import main as train
+from tests.sb3_ext.runs.held import held_by_another
+from tests.sb3_ext.training.killed_runs import ARGUMENTS, run_of
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_killed_run_leaves_the_same_files_as_one_that_was_not(tmp_path: Path) -> None:
+    """Best model and evaluations too; in a step, in a write, and before the first checkpoint."""
+    plans = ["step:150,write:40", "step:3"]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.sb3_ext.training.killed_runs", str(tmp_path), *plans],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [f"{plans[0]} 2 nothing", f"{plans[1]} 1 nothing"]
+    found = np.load(run_of(tmp_path / "whole") / "evaluations.npz")
+    assert found["results"].shape == (13, 20)
+    assert len(np.unique(found["results"].mean(1))) > 3  # the measurements tell versions apart
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--init-from", "nowhere"],
+        ["-params", "policy_kwargs:{net_arch: [-5]}"],
+        ["-params", "learning_rate:{schedule: straight}"],
+    ],
+)
+def test_what_is_refused_leaves_no_folder(
+    tmp_path: Path, more: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    logs = tmp_path / "logs"
+    assert train(["-f", str(logs), *ARGUMENTS, *more]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert not logs.exists()
+
+
+def test_a_folder_that_cannot_be_written_to_is_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "logs").write_text("")
+    assert train(["-f", str(tmp_path / "logs"), *ARGUMENTS]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("train: log-folder: ")
+    assert "cannot be written to" in said
+    assert said.count("\n") == 1
+
+
+def test_a_run_is_resumed_once_at_a_time(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train(["-f", str(tmp_path), *ARGUMENTS, "-n", "160"]) == 0
+    run = run_of(tmp_path)
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    capsys.readouterr()
+    with held_by_another(run):
+        assert train(["--resume", str(run)]) == 2
+    assert capsys.readouterr().err == (
+        f"train: resume: {run} is being written to by another process; wait for it, or take "
+        "another folder\n"
+    )
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
+
+
+def full(*_: Any, **__: Any) -> None:
+    raise OSError(28, "No space left on device")
+
+
+def test_a_full_disk_ends_no_evaluation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.warns(CheckpointWarning, match="no evaluation was written: .*No space left"):
+        assert train(["-f", str(tmp_path), *ARGUMENTS, "-n", "160"]) == 0
+    assert not (run_of(tmp_path) / "evaluations.npz").exists()
+
+
+def test_a_full_disk_is_an_error_at_the_end_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(DDQN, "save", full)
+    with pytest.warns(CheckpointWarning, match="no best model was written: .*No space left"):
+        assert train(["-f", str(tmp_path), *ARGUMENTS, "-n", "160"]) == 1
+    assert capsys.readouterr().err.splitlines()[-1].startswith("train: [Errno 28] No space left")
+    assert (run_of(tmp_path) / "evaluations.npz").exists()
+
+
+# ------------------------------------------------------------------------------------ signals
+
+
+def test_ctrl_c_while_modules_are_imported_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(name: str) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(command.importlib, "import_module", interrupted)
+    assert command.start("train", "sb3_ext.training.train") == 130
+    assert capsys.readouterr().err == "train: interrupted\n"
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="needs SIGUSR1")
+def test_a_checkpoint_asked_for_too_early_is_written_when_training_begins() -> None:
+    wanted: list[str] = []
+
+    def main(_: Any) -> int:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        assert wanted == []
+        with RunSignals(lambda _: None, lambda: wanted.append("checkpoint")):
+            assert wanted == ["checkpoint"]
+            os.kill(os.getpid(), signal.SIGUSR1)
+        with RunSignals(lambda _: None, lambda: wanted.append("late")):
+            pass
+        return 0
+
+    before = signal.getsignal(signal.SIGUSR1)
+    assert command.command("test")(main)([]) == 0
+    assert wanted == ["checkpoint"] * 2
+    assert signal.getsignal(signal.SIGUSR1) == before

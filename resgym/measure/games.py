@@ -11,7 +11,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from resgym.envs.table import resolve_device
 from resgym.game import devices
 from resgym.game.actions import action_axes, host_action_table
 from resgym.game.rng import RowRandom, Stream
@@ -63,7 +62,7 @@ def play_lengths(
         Results on the device of ``starts``. A game's result does not depend on the others.
     """
     device = starts.device
-    looking = devices.can_look(device)
+    looking = devices.is_host_memory(device)
     kernels = resolve_backend(backend, device, spec)
     sets = host_action_table(spec.dimension, device)
     moves = torch.zeros_like(starts.count)
@@ -172,7 +171,7 @@ def record_game(
     """
     check_integer("max_moves", max_moves, 1)
     hosts, agents = resolve_player(host, "host", spec), resolve_player(agent, "agent", spec)
-    kernels = resolve_backend("auto", resolve_device(start.device), spec)
+    kernels = resolve_backend("auto", devices.resolve_device(start.device), spec)
     sets = host_action_table(spec.dimension, start.device)
     one = torch.ones_like(start.count)
     rng = RowRandom.for_episode(one * seed, one * 0)

@@ -48,7 +48,7 @@ SIZES = [(2, 1), (2, 5), (3, 20), (4, 7), (5, 33), (7, 4), (10, 6)]
 @pytest.fixture(autouse=True)
 def nothing_may_be_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reference works as on an accelerator, whose infos have fields that are always there."""
-    monkeypatch.setattr(devices, "can_look", lambda device: False)
+    monkeypatch.setattr(devices, "is_host_memory", lambda device: False)
     if INTERPRETED:
         table = triton_launch.cut
         monkeypatch.setattr(triton_launch, "cut", lambda *sizes: table(*sizes)._replace(games=16))

@@ -184,7 +184,7 @@ class AlternatingPlayers(TensorVectorEnv):
         choice = torch.zeros_like(assignment)
         for number, player in enumerate(self._players):
             mine = assignment == number
-            if devices.can_look(self.device):
+            if devices.is_host_memory(self.device):
                 index = mine.nonzero()[:, 0]
                 if len(index):
                     own = rows_of(player, index if rows is None else rows[index])
@@ -224,7 +224,7 @@ class AlternatingPlayers(TensorVectorEnv):
 
     def _host_names(self, mask: Tensor) -> None:
         """The opposing host names its set in the rows of ``mask``."""
-        if not devices.can_look(self.device):
+        if not devices.is_host_memory(self.device):
             self.table.name_set(self._sets[self._respond()], mask)
             return
         rows = mask.nonzero()[:, 0]

@@ -10,6 +10,8 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from resgym.players.trust import add_trust, trusting
+
 __all__ = ["main"]
 
 
@@ -328,6 +330,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("agent", help=agents)
     _add_play(command)
     _add_json(command)
+    add_trust(command)
     command.set_defaults(run=_rho)
 
     command = commands.add_parser("cross-play", help="a table of rho, hosts against agents")
@@ -345,6 +348,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_play(command)
     _add_json(command)
+    add_trust(command)
     command.set_defaults(run=_cross_play)
 
     command = commands.add_parser("check", help="does an environment keep the vector contract?")
@@ -369,6 +373,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--seed", type=int, default=0, help="for hosts that draw (default 0)")
     _add_out(command)
     _add_json(command)
+    add_trust(command)
     command.set_defaults(run=_tree)
 
     command = commands.add_parser("solve", help="the optimal value of a position, with proof")
@@ -385,6 +390,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("--host", help="the longest game that this host can be forced to instead")
     _add_out(command)
     _add_json(command)
+    add_trust(command)
     command.set_defaults(run=_solve)
 
     command = commands.add_parser("play", help="play a game in the terminal")
@@ -410,6 +416,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_game(command)
     _add_json(command)
+    add_trust(command)
     # None tells that they were not given: with a start they would do nothing.
     command.set_defaults(run=_play, dimension=None, max_num_points=None, max_value=None)
 
@@ -435,7 +442,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     args = _parser().parse_args(arguments)
     try:
-        args.run(args)
+        with trusting(getattr(args, "trust", False)):
+            args.run(args)
         sys.stdout.flush()
     except ParseError as error:
         # Its second line is the input, with a caret below it.

@@ -7,8 +7,18 @@ Example:
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 
-from sb3_ext.training.zoo import run_zoo
+from sb3_ext.training.zoo import run_zoo, take_trust
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Plays a trained model; returns the exit code (2 with one line on stderr for bad input)."""
+    trust, rest = take_trust("enjoy", arguments)
+    return run_zoo("enjoy", rest, trust=trust)
+
 
 if __name__ == "__main__":
-    sys.exit(run_zoo("enjoy", sys.argv[1:]))
+    sys.exit(main(sys.argv[1:]))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import Any
 
 import yaml
 
+from resgym.players.trust import add_trust
 from sb3_ext.training.runs import RunOptions
 from sb3_ext.training.zoo import run_zoo
 
@@ -50,7 +52,15 @@ def _parser() -> argparse.ArgumentParser:
         metavar="N",
         help="updates between two checkpoints, 0 for none (default 1000)",
     )
+    add_trust(group)
     return parser
+
+
+def _word(value: Any) -> str:
+    """A text from a file that cannot be taken for an option, nor for a module to be imported."""
+    if not isinstance(value, str) or not re.fullmatch(r"\w[\w./-]*", value):
+        raise ValueError(f"must be a name, got {value!r}")
+    return value
 
 
 def _arguments_of(run: Path) -> list[str]:
@@ -60,14 +70,18 @@ def _arguments_of(run: Path) -> list[str]:
         raise ValueError(f"resume: must be the folder of a run, but {run} has no */args.yml")
     try:
         saved: Any = yaml.safe_load(found[0].read_text())
-        arguments = ["--algo", saved["algo"], "--env", saved["env"]]
-        arguments += ["--seed", str(saved["seed"]), "-n", str(saved["n_timesteps"])]
+        arguments = [f"--algo={_word(saved['algo'])}", f"--env={_word(saved['env'])}"]
+        arguments += [f"--seed={int(saved['seed'])}", f"-n={int(saved['n_timesteps'])}"]
         for name in ("env_kwargs", "eval_env_kwargs"):
             if saved.get(name):
                 arguments.append(f"--{name.replace('_', '-')}")
-                arguments += [f"{key}:{json.dumps(value)}" for key, value in saved[name].items()]
-    except (yaml.YAMLError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"resume: {found[0]} is damaged") from error
+                arguments += [
+                    f"{_word(key)}:{json.dumps(value)}" for key, value in saved[name].items()
+                ]
+    except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise ValueError(
+            f"resume: {found[0]} is damaged: {' '.join(str(error).split())}"
+        ) from error
     return arguments
 
 
@@ -84,7 +98,7 @@ def main(arguments: Sequence[str]) -> int:
     except ValueError as error:
         print(f"train: {error}", file=sys.stderr)
         return 2
-    return run_zoo("train", [*DEFAULTS, *rest], options)
+    return run_zoo("train", [*DEFAULTS, *rest], options, trust=mine.trust)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from resgym.game.episode import legal_actions
 from resgym.game.episode_state import EpisodeState
 from resgym.game.plan import StepPlan
 from resgym.game.spec import GameSpec, check_integer
+from resgym.game.state import holds_integers, tensor_kind
 
 __all__ = [
     "MAX_SEED",
@@ -100,15 +101,15 @@ def parse_integers(name: str, values: Any, length: int, device: torch.device) ->
             values = np.asarray(values)
         except ValueError as error:
             raise ValueError(f"{name} must have shape ({length},), got a ragged list") from error
-    if tuple(values.shape) != (length,):
+    tensor = isinstance(values, Tensor)
+    # A nested tensor has no shape to ask for.
+    if not (tensor and values.is_nested) and tuple(values.shape) != (length,):
         raise ValueError(f"{name} must have shape ({length},), got {tuple(values.shape)}")
-    if isinstance(values, Tensor):
-        whole = not (values.is_floating_point() or values.is_complex())
-        whole = whole and values.dtype != torch.bool
-    else:
-        whole = values.dtype.kind in "iu"
-    if not whole:
-        raise TypeError(f"{name} must be integers, got dtype {values.dtype}")
+    if not (holds_integers(values) if tensor else values.dtype.kind in "iu"):
+        kind = tensor_kind(values) if tensor else values.dtype
+        raise TypeError(f"{name} must be integers, got dtype {kind}")
+    if tensor and values.is_meta:
+        raise ValueError(f"{name} must hold data, got a tensor on the meta device")
     if isinstance(values, np.ndarray):
         values = torch.from_numpy(values.astype(np.int64))
     return values.to(device, torch.int64)
@@ -177,7 +178,9 @@ def refusal(plan: StepPlan, games: EpisodeState, values: Tensor, actions: Any) -
     good = (known == values) & legal.gather(1, known[:, None])[:, 0]
     row = int((~good & ~games.ended).nonzero()[0, 0])
     allowed = _shortened(legal[row].nonzero()[:, 0].tolist())
-    return ValueError(f"action of row {row} must be one of {allowed}, got {int(actions[row])}")
+    # As an array: torch refuses to read large unsigned numbers.
+    given = np.asarray(actions.cpu() if isinstance(actions, Tensor) else actions)[row]
+    return ValueError(f"action of row {row} must be one of {allowed}, got {given}")
 
 
 def _shortened(values: list[int]) -> str:

@@ -3,29 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-import torch
-from gymnasium import spaces
 from torch import Tensor
 
 from resgym.envs.arguments import parse_integers
-from resgym.envs.autoreset import Observation, Outcome, TensorVectorEnv
-from resgym.envs.one_pass import step_around_players, step_plan
-from resgym.envs.two_player import HironakaVectorEnv, points_space
-from resgym.game import devices
-from resgym.game.rewards import Transition, role_reward
-from resgym.game.rng import RowRandom, Stream
+from resgym.envs.two_player import HironakaVectorEnv
+from resgym.envs.vector_env import TensorVectorEnv
+from resgym.game.episode_state import EpisodeState
+from resgym.game.rng import RowRandom
 from resgym.game.spec import Role
-from resgym.game.state import GameState
-from resgym.kernels.step import StepPlan
 from resgym.players import (
+    MixedPlayer,
     Mixture,
     Player,
+    ask_player,
+    ask_players,
     compiled_name,
     make_mixture,
     resolve_player,
-    rows_of,
 )
 
 __all__ = ["AlternatingPlayers"]
@@ -51,10 +48,10 @@ class AlternatingPlayers(TensorVectorEnv):
         seat: Role = "host",
         opponent: Any = None,
     ) -> None:
-        """Wraps an environment, whose games this one then plays; do not step it on its own.
+        """Makes the view; the games are its own, and start at its first reset.
 
         Args:
-            env: the two-seat environment. Its reward, limits and modes carry over.
+            env: the two-seat environment. Its game, reward, limits and modes carry over.
             seat: the learner's role.
             opponent: who answers: a player's name, a `Player`, a callable, a saved model's path;
                 or several, see `set_opponent`. The default is ``random``.
@@ -66,31 +63,23 @@ class AlternatingPlayers(TensorVectorEnv):
             raise TypeError(f"env must be a HironakaVectorEnv, got {type(env).__name__}")
         if seat not in ("host", "agent"):
             raise ValueError(f"seat must be 'host' or 'agent', got {seat!r}")
-        self.env = env
-        self.seat: Role = seat
-        self.opponent_role: Role = "agent" if seat == "host" else "host"
-        self.reward = env.reward
-        self.scale_observation = env.scale_observation
-        self._sets = env._sets
-        spec = env.spec_of_game
-        self.spec_of_game = spec
-        points = points_space(spec, env.scale_observation)
-        limit = env.max_episode_steps
+        limit = env.plan.max_episode_steps
+        plan = replace(
+            env.plan, seat=seat, max_episode_steps=None if limit is None else (limit + 1) // 2
+        )
         super().__init__(
-            env.table,
-            points
-            if seat == "host"
-            else spaces.Dict(points=points, coords=spaces.MultiBinary(spec.dimension)),
-            spaces.Discrete(spec.num_host_actions if seat == "host" else spec.dimension),
-            max_episode_steps=None if limit is None else (limit + 1) // 2,
-            invalid_action=env.invalid_action,
-            autoreset_mode=env.autoreset_mode,
+            env.num_envs,
+            plan,
+            env.backend,
+            env.device,
             output=env.output,
             render_mode=env.render_mode,
         )
+        self.env = env
+        self.seat: Role = seat
+        self.opponent_role: Role = "agent" if seat == "host" else "host"
+        self.all_actions_legal = seat == "host"
         self.set_opponent("random" if opponent is None else opponent)
-
-    # Opponents.
 
     def set_opponent(self, opponent: Any, assignment: Any = None) -> None:
         """Replaces the opponent, from the next move on.
@@ -103,172 +92,47 @@ class AlternatingPlayers(TensorVectorEnv):
         Raises:
             ValueError, TypeError: an opponent is none, or the assignment does not fit.
         """
+        role, spec = self.opponent_role, self.plan.spec
         several = isinstance(opponent, Mapping) or (
             isinstance(opponent, Sequence) and not isinstance(opponent, str)
         )
+        name, chosen = None, None
         if assignment is not None and (not several or isinstance(opponent, Mapping)):
             raise ValueError("assignment needs a sequence of opponents")
         if not several:
-            self._players = [resolve_player(opponent, self.opponent_role, self.spec_of_game)]
-            self._mixture: Mixture | None = None
-            self._fixed: Tensor | None = None
-            return
-        mixture = make_mixture(opponent, self.opponent_role, self.spec_of_game)
-        fixed = None
-        if assignment is not None:
-            rows = parse_integers("assignment", assignment, self.num_envs, torch.device("cpu"))
-            if int(rows.min()) < 0 or int(rows.max()) >= len(mixture.players):
-                raise ValueError(
-                    f"assignment must be in 0..{len(mixture.players) - 1} (opponents), "
-                    f"got {int(rows.min())}..{int(rows.max())}"
-                )
-            fixed = rows.to(self.device)
-        # Rows that share a player are answered in one call.
-        distinct: list[Player] = []
-        for player in mixture.players:
-            if not any(player is known for known in distinct):
-                distinct.append(player)
-        number = [next(i for i, d in enumerate(distinct) if d is p) for p in mixture.players]
-        self._players = distinct
-        self._number = torch.tensor(number, device=self.device)
-        self._mixture, self._fixed = mixture, fixed
-
-    def _assignment(self) -> Tensor | None:
-        """Int64 [N], who of the distinct players answers each row now; None: the only one."""
-        if self._mixture is None:
-            return None
-        seats = self._mixture.seats(self.table.episode) if self._fixed is None else self._fixed
-        return self._number[seats]
+            chosen = resolve_player(opponent, role, spec)
+            name = compiled_name(chosen)
+        else:
+            chosen = make_mixture(opponent, role, spec)
+            if assignment is not None:
+                rows = parse_integers("assignment", assignment, self.num_envs, self.device)
+                chosen = MixedPlayer(chosen.players, rows)
+        self._opponent: Player | Mixture = chosen
+        self.plan = replace(self.plan, opponent=name)
 
     @property
     def opponents(self) -> list[Player]:
         """The distinct players that answer."""
-        return list(self._players)
-
-    def _answers(self, actions: Tensor, playing: Tensor) -> Tensor:
-        """The opposing agents' choices int64 [N] if these actions were played, which are not yet.
-
-        Args:
-            actions: int64 [N], in range.
-            playing: bool [N], the rows that are played.
-        """
-        table = self.table
-        coords = torch.where(playing[:, None], self._sets[actions], self._sets[:1])
-        rng = table._episode_rng.at_later(table.half_moves + playing, Stream.AGENT)
-        return self._ask(table.state, coords, rng)
-
-    def _respond(self, rows: Tensor | None = None) -> Tensor:
-        """The opponents' choices int64 [N], or [M] for an index ``rows``."""
-        table = self.table
-        stream = Stream.AGENT if self.seat == "host" else Stream.HOST
-        coords = None
-        if self.seat == "host":
-            # Rows in which no set was named (an illegal action, a restart) get any set: a player
-            # is never asked to choose from nothing.
-            named = table.coords.any(1, keepdim=True)
-            coords = torch.where(named, table.coords, self._sets[:1])
-        return self._ask(table.state, coords, table.rng(stream), rows)
+        opponent = self._opponent
+        several = isinstance(opponent, (Mixture, MixedPlayer))
+        players = opponent.players if several else [opponent]  # type: ignore[union-attr]
+        return list({id(player): player for player in players}.values())
 
     def _ask(
-        self, state: GameState, coords: Tensor | None, rng: RowRandom, rows: Tensor | None = None
+        self, games: EpisodeState, coords: Tensor | None, rng: RowRandom, rows: Tensor | None
     ) -> Tensor:
-        """The opponents' choices in these positions of all rows, for all or for an index."""
-        assignment = self._assignment()
+        # Who is asked may keep what it was shown, also if it fails.
+        self._games = self._games.tensors()
+        position, opponent = games.position, self._opponent
+        seats = opponent.seats(games.episode) if isinstance(opponent, Mixture) else None
         if rows is not None:
-            state, rng = state.select(rows), rng.select(rows)
+            position, rng = position.select(rows), rng.select(rows)
             coords = None if coords is None else coords[rows]
-            assignment = None if assignment is None else assignment[rows]
-        if assignment is None:
-            player = self._players[0] if rows is None else rows_of(self._players[0], rows)
-            return player.act(state, coords, rng)
-        choice = torch.zeros_like(assignment)
-        for number, player in enumerate(self._players):
-            mine = assignment == number
-            if devices.is_host_memory(self.device):
-                index = mine.nonzero()[:, 0]
-                if len(index):
-                    own = rows_of(player, index if rows is None else rows[index])
-                    chosen = own.act(
-                        state.select(index),
-                        None if coords is None else coords[index],
-                        rng.select(index),
-                    )
-                    choice = choice.index_copy(0, index, chosen)
-            else:
-                choice = torch.where(mine, player.act(state, coords, rng), choice)
-        return choice
-
-    # The move.
-
-    @property
-    def all_actions_legal(self) -> bool:
-        """True for the host, whose sets are all legal."""
-        own, mine = type(self), AlternatingPlayers
-        unchanged = own._legal is mine._legal and own.action_masks is mine.action_masks
-        return self.seat == "host" and unchanged
-
-    def _legal(self) -> Tensor:
-        if self.seat == "host":
-            shape = (self.num_envs, self.spec_of_game.num_host_actions)
-            return torch.ones(shape, dtype=torch.bool, device=self.device)
-        return self.table.coords
-
-    def _is_legal(self, values: Tensor) -> Tensor:
-        if self.seat == "host":
-            return torch.ones_like(values, dtype=torch.bool)
-        return super()._is_legal(values)
-
-    def _begin(self, mask: Tensor) -> None:
-        if self.seat == "agent":
-            self._host_names(mask)
-
-    def _host_names(self, mask: Tensor) -> None:
-        """The opposing host names its set in the rows of ``mask``."""
-        if not devices.is_host_memory(self.device):
-            self.table.name_set(self._sets[self._respond()], mask)
-            return
-        rows = mask.nonzero()[:, 0]
-        if len(rows) == self.num_envs:
-            self.table.name_set(self._sets[self._respond()], mask)
-        elif len(rows):
-            coords = torch.zeros_like(self.table.coords)
-            coords[rows] = self._sets[self._respond(rows)]
-            self.table.name_set(coords, mask)
-
-    def _play(self, actions: Tensor, mask: Tensor) -> Outcome:
-        table = self.table
-        before = table.state
-        if self.seat == "host":
-            table.name_set(self._sets[actions], mask)
-            axis = self._respond()
-        else:
-            axis = actions
-        coords = table.coords
-        overflow = table.answer(axis, mask)
-        finished = mask & table.state.finished()
-        reward = role_reward(
-            self.reward, Transition(before, coords, axis, table.state, finished, self.seat)
-        )
-        if self.seat == "agent":
-            self._host_names(mask & ~finished)
-        return Outcome(torch.where(mask, reward, 0.0), finished, overflow)
-
-    def _observe(self, rows: Tensor | None = None) -> Observation:
-        state, coords = self.table.state, self.table.coords
-        if rows is not None:
-            state, coords = state.select(rows), coords[rows]
-        points = self.table.backend.observe_points(state, self.scale_observation)
-        return self._observation(points, coords.to(torch.int8))
-
-    def _observation(self, points: Any, coords: Any) -> Observation:
-        return points if self.seat == "host" else {"coords": coords, "points": points}
-
-    def _plan(self) -> StepPlan | None:
-        opponent = compiled_name(self._players[0]) if self._mixture is None else None
-        return None if opponent is None else step_plan(self, self.seat, opponent)
-
-    def _step_in_passes(self, values: Tensor) -> Any:
-        return step_around_players(self, values)
+            seats = None if seats is None else seats[rows]
+        if isinstance(opponent, Mixture):
+            assert seats is not None
+            return ask_players(opponent.distinct, seats, position, coords, rng, rows)
+        return ask_player(opponent, position, coords, rng, rows)
 
     def close_extras(self, **kwargs: Any) -> None:
         """Closes the wrapped environment too."""

@@ -127,9 +127,7 @@ def start(
         kernels: the operations to use.
     """
     state = _restarted(plan, state, mask, ask, given, kernels)
-    return ResetResult(
-        state._replace(ended=state.ended & ~mask), *_observed(plan, state, kernels)
-    )
+    return ResetResult(state._replace(ended=state.ended & ~mask), *_observed(plan, state, kernels))
 
 
 def _restarted(
@@ -233,9 +231,7 @@ def step(
     reward, terminated, truncated = outcome(plan, active, legal, moved, lengths)
     ended = terminated | truncated
     waiting = state.ended
-    state = moved.state._replace(
-        returns=state.returns + reward, lengths=lengths, ended=ended
-    )
+    state = moved.state._replace(returns=state.returns + reward, lengths=lengths, ended=ended)
 
     looking = devices.is_host_memory(actions.device)
     any_ended = not looking or bool(ended.any())
@@ -283,7 +279,7 @@ def _refused(plan: StepPlan, active: Tensor, legal: Tensor) -> Tensor:
 def outcome(
     plan: StepPlan, active: Tensor, legal: Tensor, moved: _Move, lengths: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Reward float32 [N], terminated and truncated bool [N] of a step. Stepping is total:
+    """Reward float32 [N], terminated and truncated bool [N] of a step, which is total.
 
         situation                       outcome
         legal action                    the move is played

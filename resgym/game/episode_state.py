@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Protocol, Union
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ from resgym.game.state import GameState
 
 __all__ = ["Array", "Ask", "EpisodeState", "Games", "ResetResult", "StepResult"]
 
-Array = Union[Tensor, np.ndarray]
+Array = Tensor | np.ndarray
 
 
 class EpisodeState(NamedTuple):

@@ -31,7 +31,7 @@ def _fixed_start(spec: GameSpec, like: GameState) -> GameState:
     """The unfinished position {(1, 0, ..), (0, 1, ..)} for every row of ``like``."""
     points = torch.zeros(2, spec.dimension, dtype=torch.int64)
     points[0, 0] = points[1, 1] = 1
-    start = state_from_points(points, spec, device)
+    start = state_from_points(points, spec, like.device)
     return GameState(start.points.expand_as(like.points), start.count.expand_as(like.count))
 
 
@@ -67,9 +67,7 @@ def random_starts(spec: GameSpec, rng: RowRandom) -> GameState:
     return where_state(state.finished(), _fixed_start(spec, state), state)
 
 
-def given_starts(
-    points: Any, spec: GameSpec, num_games: int, device: torch.device
-) -> GameState:
+def given_starts(points: Any, spec: GameSpec, num_games: int, device: torch.device) -> GameState:
     """Positions that a caller wants to start from.
 
     Args:

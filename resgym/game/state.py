@@ -22,7 +22,32 @@ from resgym.game.dominance import prune_dominated
 from resgym.game.newton.vertices import newton_vertices
 from resgym.game.spec import MAX_COORDINATE, GameSpec
 
-__all__ = ["GameState", "canonical_state", "state_from_points", "where_state"]
+__all__ = [
+    "GameState",
+    "canonical_state",
+    "holds_integers",
+    "state_from_points",
+    "tensor_kind",
+    "where_state",
+]
+
+_INTEGERS = frozenset(
+    getattr(torch, name)
+    for name in ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64")
+    if hasattr(torch, name)  # older releases have fewer
+)
+
+
+def holds_integers(tensor: Tensor) -> bool:
+    """Whether a tensor is a dense one of whole numbers."""
+    return tensor.dtype in _INTEGERS and tensor_kind(tensor) == str(tensor.dtype)
+
+
+def tensor_kind(tensor: Tensor) -> str:
+    """What a tensor holds, for errors: its dtype, and the form if it is not dense."""
+    form = "nested " if tensor.is_nested else ""
+    form += "" if tensor.layout == torch.strided else "sparse "
+    return f"{form}{tensor.dtype}"
 
 
 @dataclass(frozen=True)
@@ -156,6 +181,10 @@ def state_from_points(
             negative or above 2^59, or there are too many points.
     """
     if isinstance(points, Tensor):
+        if not holds_integers(points):
+            raise TypeError(f"points must be integers, got dtype {tensor_kind(points)}")
+        if points.is_meta:
+            raise ValueError("points must hold data, got a tensor on the meta device")
         points = points.detach().cpu().numpy()
     games: list[Any]
     if isinstance(points, np.ndarray):

@@ -1,4 +1,4 @@
-"""Interchangeable implementations of a step and its operations, all equal to the torch reference."""
+"""Interchangeable implementations of a step, all equal to the torch reference."""
 
 from __future__ import annotations
 

@@ -45,7 +45,6 @@ class Backend(Kernels):
         """Starts episodes in the rows of ``mask``; see `resgym.game.episode.start`."""
         return episode.start(plan, games.tensors(), mask, ask, given, self)
 
-
     def host_actions(self, name: str, state: GameState, rng: RowRandom) -> Tensor | None:
         """What a scripted host chooses, int64 [N], where it is compiled; else None."""
         return None

@@ -17,7 +17,7 @@ from resgym.game.rng import RowRandom, Stream
 from resgym.game.spec import GameSpec, check_integer
 from resgym.game.state import GameState, where_state
 from resgym.kernels import resolve_backend
-from resgym.players import Player, resolve_player, rows_of
+from resgym.players import Player, ask_player, resolve_player, rows_of
 from resgym.render.positions import AXIS_NAMES, format_axes, format_position
 
 __all__ = ["GameRecord", "Lengths", "play_lengths", "record_game"]
@@ -83,8 +83,8 @@ def play_lengths(
                 break
         elif played % 16 == 0 and not bool(going.any()):
             break
-        coords = sets[host.act(state, None, rng.at(2 * played, Stream.HOST))]
-        axis = agent.act(state, coords, rng.at(2 * played + 1, Stream.AGENT))
+        coords = sets[ask_player(host, state, None, rng.at(2 * played, Stream.HOST))]
+        axis = ask_player(agent, state, coords, rng.at(2 * played + 1, Stream.AGENT))
         after, overflow = kernels.move(state, coords, axis, spec)
         state = after if looking else where_state(going, after, state)
         moves = moves.index_add(0, row, going.to(moves.dtype))
@@ -181,8 +181,8 @@ def record_game(
     for played in range(max_moves):
         if bool(state.finished()):
             break
-        action = hosts.act(state, None, rng.at(2 * played, Stream.HOST))
-        axis = agents.act(state, sets[action], rng.at(2 * played + 1, Stream.AGENT))
+        action = ask_player(hosts, state, None, rng.at(2 * played, Stream.HOST))
+        axis = ask_player(agents, state, sets[action], rng.at(2 * played + 1, Stream.AGENT))
         state, overflow = kernels.move(state, sets[action], axis, spec)
         if bool(overflow):
             break

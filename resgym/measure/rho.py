@@ -15,13 +15,12 @@ from resgym.game.spec import GameSpec, Polytope, check_integer
 from resgym.game.starts import random_starts
 from resgym.game.state import GameState, state_from_points
 from resgym.measure.games import play_lengths
-from resgym.players import resolve_player, rows_of
+from resgym.players import player_name, resolve_player, rows_of
 
 __all__ = [
     "CrossPlay",
     "RhoResult",
     "cross_play",
-    "player_name",
     "rho",
     "rho_of_games",
     "rho_starts",
@@ -229,13 +228,6 @@ class CrossPlay:
             )
             lines.append(f"{host.ljust(width)}  {cells}")
         return "\n".join(lines)
-
-
-def player_name(player: Any) -> str:
-    """A short name for tables: the name itself, a file's stem, or the class."""
-    if isinstance(player, str):
-        return player.rstrip("/").rsplit("/", 1)[-1].removesuffix(".zip")
-    return str(getattr(player, "name", None) or getattr(player, "__name__", type(player).__name__))
 
 
 def _named(players: Mapping[str, Any] | Sequence[Any], field_name: str) -> dict[str, Any]:

@@ -8,7 +8,8 @@ from resgym.players.agents import (
     GreedyPointsAgent,
     RandomAgent,
 )
-from resgym.players.base import CallablePlayer, MixedPlayer, Player, compiled_name, rows_of
+from resgym.players.asking import MixedPlayer, ask_player, ask_players, player_name
+from resgym.players.base import CallablePlayer, Player, compiled_name, rows_of
 from resgym.players.checking import check_player
 from resgym.players.hosts import AllCoordHost, RandomHost, RandomPairHost
 from resgym.players.mixture import Mixture, make_mixture
@@ -43,12 +44,15 @@ __all__ = [
     "ZeillingerHost",
     "ZeillingerLexHost",
     "agent_names",
+    "ask_player",
+    "ask_players",
     "check_player",
     "compiled_name",
     "host_names",
     "make_agent",
     "make_host",
     "make_mixture",
+    "player_name",
     "register_agent",
     "register_host",
     "resolve_player",

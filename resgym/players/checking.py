@@ -14,7 +14,8 @@ from resgym.game.rules import move
 from resgym.game.spec import GameSpec, check_integer
 from resgym.game.starts import random_starts
 from resgym.game.state import GameState
-from resgym.players.base import Player, check_answer, check_role, rows_of
+from resgym.players.asking import check_answer
+from resgym.players.base import Player, check_role, rows_of
 
 __all__ = ["check_player"]
 

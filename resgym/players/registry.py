@@ -133,7 +133,7 @@ def _factory(role: Role, name: str, field: str) -> Factory:
     names = _names(role)
     near = difflib.get_close_matches(name, names, n=1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
-    raise ValueError(f"{field} must be one of {names}, got {name!r}{hint}")
+    raise ValueError(f"{field} must be one of {names}, got {name!r}{hint}{_file_of(name)}")
 
 
 def _parameters(factory: Factory) -> Mapping[str, inspect.Parameter]:
@@ -227,7 +227,8 @@ def resolve_player(
     Args:
         opponent: a registered name, a `Player`, a function ``(state, coords, rng) -> int64 [N]``,
             or the path of a saved model, which an installed loader reads (group `LOADER_GROUP`).
-            A string is a name if it is registered, else a path if it looks like one or is there.
+            A string is a path if it has a separator (``./best``, ``runs/host``) or ends in ``.zip``
+            or ``.safetensors``; any other is a name, whatever files lie about.
         role: the seat that the player has to take.
         spec: the game, handed to named players that have a ``spec`` argument.
 
@@ -238,8 +239,7 @@ def resolve_player(
     """
     role = check_role(role)
     if isinstance(opponent, str):
-        known = opponent in _FACTORIES[role] or opponent in LAZY[role]
-        if not known and _is_path(opponent):
+        if _is_path(opponent):
             return _load_model(Path(opponent), role)
         factory = _factory(role, opponent, f"opponent ({role})")
         wants_spec = spec is not None and "spec" in _parameters(factory)
@@ -258,5 +258,13 @@ def resolve_player(
 
 
 def _is_path(text: str) -> bool:
-    path = Path(text)
-    return len(path.parts) > 1 or bool(path.suffix) or path.exists() or Path(f"{text}.zip").exists()
+    separators = [each for each in (os.sep, os.altsep) if each]
+    return any(each in text for each in separators) or text.endswith((".zip", ".safetensors"))
+
+
+def _file_of(name: str) -> str:
+    """How to write the file that a misspelt name may have meant; nothing if there is none."""
+    for candidate in (name, f"{name}.zip"):
+        if os.path.exists(candidate):
+            return f"; the file is written {os.path.join('.', candidate)!r}"
+    return ""

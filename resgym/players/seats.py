@@ -19,7 +19,7 @@ from resgym.game.plain import Position
 from resgym.game.rng import RowRandom
 from resgym.game.spec import MAX_COORDINATE, GameSpec, Polytope, Role
 from resgym.game.state import GameState, state_from_points
-from resgym.players import Player, ZeillingerHost, resolve_player
+from resgym.players import Player, ZeillingerHost, ask_player, player_name, resolve_player
 from resgym.polynomials.monomials import Exponents
 
 __all__ = ["OrderedRule", "Seat"]
@@ -104,7 +104,7 @@ class Seat:
         # Positions arrive pruned; pruning them again by dominance changes nothing.
         self.spec = GameSpec(dimension, max_num_points)
         self.reads_order = type(self.player) is ZeillingerHost
-        self.name = player if isinstance(player, str) else _name(self.player)
+        self.name = player if isinstance(player, str) else player_name(self.player)
         self._numbers = {axes: action for action, axes in enumerate(action_axes(dimension))}
 
     def host_sets(
@@ -112,7 +112,7 @@ class Seat:
     ) -> list[tuple[int, ...]]:
         """The host's set in every position."""
         state = self._state(positions)
-        answer = self.player.act(state, None, _random(rng, state))
+        answer = ask_player(self.player, state, None, _random(rng, state))
         sets = action_axes(self.spec.dimension)
         return [sets[action] for action in answer.tolist()]
 
@@ -127,7 +127,7 @@ class Seat:
         coords: Tensor = host_action_table(self.spec.dimension)[
             torch.tensor([self._numbers[axes] for axes in sets])
         ]
-        answer = self.player.act(state, coords, _random(rng, state))
+        answer = ask_player(self.player, state, coords, _random(rng, state))
         return [int(axis) for axis in answer.tolist()]
 
     def _state(self, positions: Sequence[Position]) -> GameState:
@@ -139,10 +139,6 @@ class Seat:
             torch.tensor(rows, dtype=torch.int64),
             torch.tensor([len(position) for position in positions], dtype=torch.int64),
         )
-
-
-def _name(player: Player) -> str:
-    return getattr(player, "name", type(player).__name__)
 
 
 def _random(rng: RowRandom | None, state: GameState) -> RowRandom:

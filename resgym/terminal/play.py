@@ -14,7 +14,7 @@ from resgym.game.spec import GameSpec, Role, check_integer
 from resgym.game.state import GameState, state_from_points
 from resgym.kernels import resolve_backend
 from resgym.measure.games import GameRecord
-from resgym.players import resolve_player
+from resgym.players import ask_player, resolve_player
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
 from resgym.render.positions import format_axes, format_monomial, format_position
@@ -151,7 +151,7 @@ class TerminalGame:
         state, move = self.states[-1], len(self.axis)
         axes: tuple[int, ...] | None = None
         if self.seat == "agent":
-            answer = self.opponent.act(state, None, self._rng.at(2 * move, Stream.HOST))
+            answer = ask_player(self.opponent, state, None, self._rng.at(2 * move, Stream.HOST))
             axes = action_axes(self.spec.dimension)[int(answer)]
         self._say(f"\nmove {move + 1}")
         self._say(format_position(state.point_lists()[0], axes, self.names))
@@ -162,8 +162,11 @@ class TerminalGame:
             return ""
         if axes is None:
             axes = choice
-            answer = self.opponent.act(
-                state, self._coords(axes), self._rng.at(2 * move + 1, Stream.AGENT)
+            answer = ask_player(
+                self.opponent,
+                state,
+                self._coords(axes),
+                self._rng.at(2 * move + 1, Stream.AGENT),
             )
             axis = int(answer)
         else:

@@ -10,8 +10,8 @@ from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback
 
-from resgym.measure.rho import player_name, rho
-from resgym.players import ScoringPlayer, resolve_player
+from resgym.measure.rho import rho
+from resgym.players import ScoringPlayer, player_name, resolve_player
 from sb3_ext.checkpoints.checkpoint import save_checkpoint
 from sb3_ext.checkpoints.durable_files import rename_durably, write_text_durably
 from sb3_ext.checkpoints.model_state import network_description

@@ -10,8 +10,8 @@ from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback
 
-from resgym.measure.rho import player_name
 from resgym.measure.samples import sample_games
+from resgym.players import player_name
 from sb3_ext.callbacks.rho_evaluation import player_of, role_of
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.config.checks import check_count

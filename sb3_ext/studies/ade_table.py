@@ -20,6 +20,7 @@ from typing import Any
 import resgym
 from resgym.files import output_file, write_file
 from resgym.players import Player, resolve_player
+from resgym.players.trust import add_trust, trusting
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.durable_files import rename_durably
 from sb3_ext.studies.markdown import markdown_table
@@ -188,6 +189,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m sb3_ext.studies.ade_table", description=(__doc__ or "").splitlines()[0]
     )
     parser.add_argument("--model", metavar="PATH", help="a saved host; without it one is trained")
+    add_trust(parser)
     parser.add_argument(
         "--updates",
         type=int,
@@ -244,7 +246,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             resgym.singularity(name)
         if args.json is not None:
             output_file(args.json, (".json",), "json")
-        rows = table(_host(args), args.names, args.max_depth, args.max_nodes)
+        with trusting(args.trust):
+            host = _host(args)
+        rows = table(host, args.names, args.max_depth, args.max_nodes)
         cells = [HEADINGS, *(row.cells() for row in rows)]
         print(markdown_table(cells[0], cells[1:]) if args.markdown else _plain(cells))
         if args.json is not None:

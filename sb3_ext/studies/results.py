@@ -29,6 +29,7 @@ from torch import Tensor
 import resgym
 from resgym.files import write_file
 from resgym.players import Player, resolve_player
+from resgym.players.trust import add_trust, trusting
 from sb3_ext.checkpoints.provenance import provenance
 from sb3_ext.studies.attack.table import Results, markdown
 from sb3_ext.studies.markdown import markdown_table
@@ -290,6 +291,7 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--out", type=Path, required=True, help="folder of the page")
+    add_trust(parser)
     parser.add_argument(
         "--host",
         action="append",
@@ -365,7 +367,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         _check(args)
-        players = _players(args.hosts)
+        with trusting(args.trust):
+            players = _players(args.hosts)
         attack = markdown(Results(args.attack))
         names = args.names or resgym.singularity_names()
         print("labelling held-out positions", file=sys.stderr)

@@ -8,8 +8,9 @@
       policy_kwargs: {extractor: point_set, net_arch: [256, 128]}
       env_kwargs: {opponent: choose_first}
 
-Against rl_zoo3: nothing is evaluated as code; an unknown key is an error; schedules are those of
-`sb3_ext.schedules.schedules`; `policy_kwargs` may name an `extractor` for every algorithm.
+Against rl_zoo3: nothing is evaluated as code without ``--trust``; an unknown key is an error;
+schedules are those of `sb3_ext.schedules.schedules`; `policy_kwargs` may name an `extractor` for
+every algorithm.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import Any
 
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.yaml_files import read_yaml
-from sb3_ext.networks import EXTRACTORS
+from sb3_ext.networks import ACTIVATIONS, EXTRACTORS
 
 __all__ = ["ZOO_KEYS", "check_hyperparameters", "config_folder", "read_config", "resolve_extractor"]
 
@@ -116,11 +117,15 @@ def _is_number(text: str) -> bool:
 
 
 def resolve_extractor(policy_kwargs: Mapping[str, Any], algorithm: str) -> dict[str, Any]:
-    """Policy arguments in which a named `extractor` has become SB3's features_extractor_class.
+    """Policy arguments in which names have become classes, as SB3's policies take them.
+
+    A named `extractor` becomes features_extractor_class; a named activation_fn is looked up.
 
     DDQN's policies read the name themselves.
     """
     kwargs = dict(policy_kwargs)
     if algorithm != "ddqn" and "extractor" in kwargs:
         kwargs["features_extractor_class"] = EXTRACTORS.resolve(kwargs.pop("extractor"))
+    if algorithm != "ddqn" and isinstance(kwargs.get("activation_fn"), str):
+        kwargs["activation_fn"] = ACTIVATIONS.resolve(kwargs["activation_fn"])
     return kwargs

@@ -1,12 +1,14 @@
 """Players from files: `opponent="runs/host"` in an environment, or on a command line.
 
 Two kinds of files are read. Checkpoint directories of this package are data: reading them executes
-nothing (see `sb3_ext.checkpoints.checkpoint`). Files ``.zip`` of stable-baselines3 contain pickles,
-which SB3's own `load` executes: **open such a file only if you trust where it comes from.**
+nothing (see `sb3_ext.checkpoints.checkpoint`). Files ``.zip`` of stable-baselines3 contain
+pickles, of which only known parts are read (see `sb3_ext.training.trust`); what else
+they hold is executed within `resgym.players.trust.trusting` alone, as SB3's own `load` does.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import zipfile
 from pathlib import Path
@@ -17,8 +19,10 @@ from sb3_contrib import QRDQN, MaskablePPO
 from stable_baselines3 import A2C, DQN, PPO
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.utils import ConstantSchedule
 
 from resgym.players import ScoringPlayer
+from resgym.players.trust import is_trusting
 from sb3_ext.callbacks.rho_evaluation import player_of_policy
 from sb3_ext.checkpoints.checkpoint import (
     CheckpointError,
@@ -29,6 +33,7 @@ from sb3_ext.checkpoints.checkpoint import (
 from sb3_ext.checkpoints.model_state import load_policy_weights
 from sb3_ext.checkpoints.policy_description import build_policy
 from sb3_ext.ddqn import DDQN
+from sb3_ext.training.trust import read_zip_data
 
 __all__ = ["load_player", "load_policy"]
 
@@ -115,24 +120,45 @@ def _policy_of_checkpoint(path: Path, role: str | None, device: torch.device | s
 # -------------------------------------------------------------------------------------- SB3's zip
 
 
+# What trains and does not play may be functions, as in files of older versions.
+_FOR_TRAINING: dict[str, Any] = {
+    "clip_range": 0.2,
+    "clip_range_vf": None,
+    "exploration_schedule": ConstantSchedule(0.0),
+    "learning_rate": 0.0,
+    "lr_schedule": ConstantSchedule(0.0),
+}
+
+
 def _policy_of_zip(path: Path, device: torch.device | str) -> BasePolicy:
-    algorithm = _algorithm_of_zip(path)
+    content = path.read_bytes()  # once: what is checked is what is loaded
+    data = _data_of_zip(path, content)
+    algorithm = _algorithm_of_data(path, data)
+    custom: dict[str, Any] = {"buffer_size": 1}  # one transition: none is needed to play
     try:
-        # A buffer for one transition: none is needed to play.
-        model = algorithm.load(path, device=device, custom_objects={"buffer_size": 1})
-    except Exception as error:  # whatever a pickle raises
+        if not is_trusting():
+            custom = read_zip_data(data, custom, _FOR_TRAINING)
+        model = algorithm.load(io.BytesIO(content), device=device, custom_objects=custom)
+    except Exception as error:  # whatever a file may hold
         raise ValueError(f"{path}: cannot be loaded: {' '.join(str(error).split())}") from error
     model.policy.set_training_mode(False)
     return model.policy
 
 
-def _algorithm_of_zip(path: Path) -> type[BaseAlgorithm]:
+def _data_of_zip(path: Path, content: bytes) -> str:
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            return archive.read("data").decode()
+    except (KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path}: is no model of stable-baselines3") from error
+
+
+def _algorithm_of_data(path: Path, text: str) -> type[BaseAlgorithm]:
     """The algorithm that wrote a file, known by the arguments it saves; nothing is unpickled."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            data: Any = json.loads(archive.read("data"))
+        data: Any = json.loads(text)
         policy = data["policy_class"]["__module__"]
-    except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{path}: is no model of stable-baselines3") from error
     if "double_q" in data:
         return DDQN

@@ -6,7 +6,7 @@ puts them back:
     ALGOS, HYPERPARAMS_SAMPLER, HYPERPARAMS_CONVERTER   entries added for our algorithms
     train.ExperimentManager   `Manager` below
     *.StoreDict               key:value pairs are read as YAML, not evaluated as code
-    *.yaml                    files of a run are read by the safe loader
+    what runs code that files name      `sb3_ext.training.zoo_trust`, unless ``--trust`` is given
     ExperimentManager.default_vec_env_cls   one batched environment instead of many single ones
 
 Replaced methods of ExperimentManager: __init__, read_hyperparameters, _preprocess_schedules,
@@ -24,9 +24,8 @@ import platform
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, ClassVar
 from unittest.mock import patch
 
@@ -42,6 +41,7 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.utils import ConstantSchedule
 
 import resgym
+from resgym.players.trust import add_trust, trusting
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.schedules.binding import BoundSchedule, bind_schedules
 from sb3_ext.schedules.schedules import Schedule, parse_schedule
@@ -53,8 +53,9 @@ from sb3_ext.training.config_files import (
     resolve_extractor,
 )
 from sb3_ext.training.runs import RunOptions
+from sb3_ext.training.zoo_trust import plain_data_only
 
-__all__ = ["Manager", "StoreYaml", "run_zoo"]
+__all__ = ["Manager", "StoreYaml", "run_zoo", "take_trust"]
 
 SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf", "delta_std")
 
@@ -318,17 +319,8 @@ def _sample_and_convert(trial: Any, *args: Any) -> dict[str, Any]:
     return _convert_ddqn(_sample_ddqn(trial, *args))
 
 
-_SAFE_YAML = SimpleNamespace(
-    UnsafeLoader=yaml.SafeLoader,
-    SafeLoader=yaml.SafeLoader,
-    safe_load=yaml.safe_load,
-    load=lambda stream, Loader=None: yaml.safe_load(stream),
-    dump=yaml.safe_dump,
-)
-
-
 @contextmanager
-def _replaced_names(module: Any, options: RunOptions | None) -> Iterator[None]:
+def _replaced_names(module: Any, options: RunOptions | None, trust: bool) -> Iterator[None]:
     """Puts our pieces in the place of rl_zoo3's while one of its commands runs."""
     opt = rl_zoo3.hyperparams_opt
     ppo = {"ppo_mask": opt.HYPERPARAMS_SAMPLER["ppo"]}
@@ -338,24 +330,22 @@ def _replaced_names(module: Any, options: RunOptions | None) -> Iterator[None]:
         patch.dict(rl_zoo3.ALGOS, EXTRA_ALGORITHMS),
         patch.dict(opt.HYPERPARAMS_SAMPLER, samplers),
         patch.dict(opt.HYPERPARAMS_CONVERTER, converters),
-        patch.object(rl_zoo3.utils, "yaml", _SAFE_YAML),
         patch.object(Manager, "options", options or RunOptions()),
         patch.object(rl_zoo3.exp_manager.ExperimentManager, "default_vec_env_cls", TensorVecEnv),
     ]
     for name, value in (
         ("ExperimentManager", Manager),
         ("StoreDict", StoreYaml),
-        ("yaml", _SAFE_YAML),
     ):
         if hasattr(module, name):
             patches.append(patch.object(module, name, value))
-    for each in patches:
-        each.start()
-    try:
+    if not trust:
+        patches += plain_data_only(module)
+    with ExitStack() as replaced:
+        replaced.enter_context(trusting(trust))
+        for each in patches:
+            replaced.enter_context(each)
         yield
-    finally:
-        for each in reversed(patches):
-            each.stop()
 
 
 def _require_wandb() -> None:
@@ -365,25 +355,43 @@ def _require_wandb() -> None:
         raise ValueError("track: needs wandb, which is not installed: pip install wandb")
 
 
-def run_zoo(command: str, arguments: Sequence[str], options: RunOptions | None = None) -> int:
+def take_trust(command: str, arguments: Sequence[str]) -> tuple[bool, list[str]]:
+    """Whether ``--trust`` is in a command line, and the rest of it; help tells of it first."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m sb3_ext.{command}", add_help=False, allow_abbrev=False
+    )
+    add_trust(parser.add_argument_group("this project's options (beside those of rl_zoo3)"))
+    mine, rest = parser.parse_known_args(list(arguments))
+    if "-h" in rest or "--help" in rest:
+        print(parser.format_help())
+    return mine.trust, rest
+
+
+def run_zoo(
+    command: str,
+    arguments: Sequence[str],
+    options: RunOptions | None = None,
+    trust: bool = False,
+) -> int:
     """Runs a command of rl_zoo3 with our algorithms, environments and files.
 
     Args:
         command: module and function of rl_zoo3 by one name, such as ``train`` or ``enjoy``.
         arguments: its command line.
         options: what to do about checkpoints; by default there are some.
+        trust: whether files may name and hold code that is run.
 
     Returns:
         The exit code: 2 with one line on stderr for bad input.
     """
     module = importlib.import_module(f"rl_zoo3.{command}")
     name = f"python -m sb3_ext.{command}"
-    with _replaced_names(module, options), patch.object(sys, "argv", [name, *arguments]):
+    with _replaced_names(module, options, trust), patch.object(sys, "argv", [name, *arguments]):
         try:
             if "--track" in arguments:
                 _require_wandb()
             getattr(module, command)()
-        except (ValueError, TypeError, FileNotFoundError) as error:
-            print(f"{command}: {error}", file=sys.stderr)
+        except (ValueError, TypeError, FileNotFoundError, yaml.YAMLError) as error:
+            print(f"{command}: {' '.join(str(error).split())}", file=sys.stderr)
             return 2
     return 0

@@ -6,7 +6,7 @@ run, with these names replaced meanwhile besides those of `sb3_ext.training.zoo`
     utils.create_test_env   one batched environment where there is one, with the ``env_kwargs`` of
                             the run's file (the script forgets them, other than ``enjoy``)
     utils.StoreDict         key:value pairs are read as YAML, not evaluated as code
-    yaml.UnsafeLoader       the safe loader
+    yaml.UnsafeLoader       the safe loader, unless ``--trust`` is given
     seaborn                 if it is not installed: the script wants it for its colours alone
 """
 
@@ -29,7 +29,7 @@ import yaml
 from stable_baselines3.common.vec_env import VecEnv
 
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
-from sb3_ext.training.zoo import _has_tensor_env, _replaced_names
+from sb3_ext.training.zoo import _has_tensor_env, _replaced_names, take_trust
 
 __all__ = ["plot_train", "record_video"]
 
@@ -54,13 +54,15 @@ def record_video(arguments: Sequence[str]) -> int:
             kwargs["vec_env_cls"] = TensorVecEnv
         return make(env_id, **kwargs)
 
+    trust, rest = take_trust("record_video", arguments)
     with ExitStack() as replaced:
-        replaced.enter_context(_replaced_names(rl_zoo3.utils, None))
+        replaced.enter_context(_replaced_names(rl_zoo3.utils, None, trust))
         replaced.enter_context(patch.object(rl_zoo3.utils, "create_test_env", create_test_env))
-        replaced.enter_context(patch.object(yaml, "UnsafeLoader", yaml.SafeLoader))
+        if not trust:
+            replaced.enter_context(patch.object(yaml, "UnsafeLoader", yaml.SafeLoader))
         return _run(
             "record_video",
-            arguments,
+            rest,
             lambda: runpy.run_module("rl_zoo3.record_video", run_name="__main__"),
         )
 
@@ -128,8 +130,8 @@ def _run(command: str, arguments: Sequence[str], run: Callable[[], Any]) -> int:
     with patch.object(sys, "argv", [f"python -m sb3_ext.{command}", *arguments]):
         try:
             run()
-        except (AssertionError, ValueError, TypeError, OSError) as error:
-            return _refuse(command, str(error))
+        except (AssertionError, ValueError, TypeError, OSError, yaml.YAMLError) as error:
+            return _refuse(command, " ".join(str(error).split()))
     return 0
 
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from resgym.players.trust import add_trust, trusting
 from sb3_ext.checkpoints.checkpoint import (
     CheckpointError,
     is_checkpoint,
@@ -36,7 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     args = _parser().parse_args(given)
     try:
-        return _run(args, ["python", "-m", "sb3_ext.two_player", *given])
+        with trusting(args.trust):
+            return _run(args, ["python", "-m", "sb3_ext.two_player", *given])
     except (CheckpointError, ConfigError) as error:
         print(f"two_player: {error}", file=sys.stderr)
         return 2
@@ -79,6 +81,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--dry-run", action="store_true", help="build everything, train nothing")
     parser.add_argument("--no-progress", action="store_true", help="no progress bar")
+    add_trust(parser)
     return parser
 
 

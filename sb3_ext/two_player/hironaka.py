@@ -19,7 +19,7 @@ from resgym.game.spec import Role
 from resgym.game.state import GameState
 from resgym.measure.games import Lengths, play_lengths
 from resgym.measure.rho import rho
-from resgym.players import Player, ScoringPlayer, resolve_player
+from resgym.players import Player, ScoringPlayer, ask_player, resolve_player
 from sb3_ext.config.sections import PositiveCount
 from sb3_ext.networks.policy_scores import action_scores
 from sb3_ext.two_player.games import GAMES, Game, GameSettings
@@ -169,6 +169,6 @@ class _CountingPlayer:
         self.counts = torch.zeros(num_actions, dtype=torch.int64)
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
-        answer = self.player.act(state, coords, rng)
+        answer = ask_player(self.player, state, coords, rng)
         self.counts += torch.bincount(answer.cpu(), minlength=len(self.counts))
         return answer

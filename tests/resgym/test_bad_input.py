@@ -69,6 +69,46 @@ CASES: dict[str, tuple[Any, type[Exception], str, str, str]] = {
         step(np.full(3, 2**64 - 1, dtype=np.uint64)), ValueError, "action of row 0",
         str(2**64 - 1), "one of [0",
     ),
+    "action: largest unsigned in a tensor": (
+        step(torch.full((3,), -1).view(torch.uint64)), ValueError, "action of row 0",
+        str(2**64 - 1), "one of [0",
+    ),
+    "action: eight bits": (
+        step(np.full(3, -1, np.int8)), ValueError, "action of row 0", "got -1", "one of [0",
+    ),
+    "action: from the back": (
+        step(np.array([0, 0, 50])[::-1]), ValueError, "action of row 0", "got 50", "one of [0",
+    ),
+    "action: masked": (
+        step(np.ma.array([50] * 3, mask=True)), ValueError, "action of row 0", "50", "one of [0",
+    ),
+    "actions: half floats": (
+        step(np.zeros(3, np.float16)), TypeError, "actions", "float16", "integers",
+    ),
+    "actions: times": (step(np.zeros(3, "m8[s]")), TypeError, "actions", "timedelta", "integers"),
+    "actions: sparse": (
+        step(torch.zeros(3, dtype=torch.int64).to_sparse()),
+        TypeError, "actions", "sparse torch.int64", "integers",
+    ),
+    "actions: nested": (
+        step(torch.nested.nested_tensor([torch.zeros(1), torch.zeros(2)])),
+        TypeError, "actions", "nested torch.float32", "integers",
+    ),
+    "actions: no data": (
+        step(torch.zeros(3, dtype=torch.int64, device="meta")),
+        ValueError, "actions", "meta device", "data",
+    ),
+    "points: sparse": (
+        points(torch.ones(2, 3, dtype=torch.int64).to_sparse()),
+        TypeError, "points", "sparse torch.int64", "integers",
+    ),
+    "points: brain floats": (
+        points(torch.ones(2, 3, dtype=torch.bfloat16)), TypeError, "points", "bfloat16", "integers",
+    ),
+    "points: no data": (
+        points(torch.ones(2, 3, dtype=torch.int64, device="meta")),
+        ValueError, "points", "meta device", "data",
+    ),
     "seed: a string": (reset(seed="12"), TypeError, "seed", "'12'", "integer"),
     "seed: a float": (reset(seed=1.0), TypeError, "seed", "1.0", "integer"),
     "seed: NaN": (reset(seed=math.nan), TypeError, "seed", "nan", "integer"),

@@ -4,7 +4,8 @@ Numba's own cache trusts its files: a damaged one is an obscure exception or wro
 left by an older source of an imported function is used as it is, and a folder that cannot be
 written ends the import. Here every file is named after all that went into it, is written aside and
 renamed, and starts with a digest of the rest. Whatever is wrong with it, the function is compiled
-again, and one warning says so.
+again, and one warning says so. The files are pickles and machine code, so they lie in a folder that
+nobody but the user can write (`private_folder`), and are not opened elsewhere.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core.caching import FunctionCache
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserWideCacheLocator
 from numba.core.serialize import dumps
+
+from resgym.kernels.private_folder import check_private, private_folder
 
 __all__ = ["compiled", "inlined"]
 
@@ -74,9 +77,12 @@ class _Files:
 
         Raises:
             ValueError: the file is damaged.
+            PermissionError: others may have written it.
         """
         path = self._path(key)
+        check_private(self._folder)
         try:
+            check_private(path)
             content = path.read_bytes()
         except FileNotFoundError:
             return None
@@ -88,6 +94,7 @@ class _Files:
     def save(self, key: Any, data: Any) -> None:
         """Writes a file aside and renames it: readers and other writers never see a part."""
         path = self._path(key)
+        check_private(self._folder)
         payload = dumps(data)
         aside = path.with_name(f"{path.name}.{uuid.uuid4().hex[:16]}")
         try:
@@ -97,8 +104,28 @@ class _Files:
             aside.unlink(missing_ok=True)
 
 
+class _Locator(UserWideCacheLocator):  # type: ignore[misc]
+    """Says to numba where the files lie."""
+
+    def __init__(self, py_func: Callable[..., Any], py_file: str) -> None:
+        self._py_file = py_file
+        self._lineno = py_func.__code__.co_firstlineno
+        self._cache_path = str(private_folder("kernels", getattr(numba.config, "CACHE_DIR", None)))
+
+    @classmethod
+    def from_function(cls, py_func: Callable[..., Any], py_file: str) -> _Locator:
+        """The locator of a function; what is wrong with the folder is raised, not left out."""
+        return cls(py_func, py_file)
+
+
+class _Implementation(CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = [_Locator]  # type: ignore[assignment]  # noqa: RUF012
+
+
 class _Cache(FunctionCache):  # type: ignore[misc]
     """Numba's cache of one function, on `_Files` instead of its own index and data files."""
+
+    _impl_class = _Implementation
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)

@@ -280,7 +280,9 @@ def start_rows(begin, end, dims, sets, rules, starts, mask, old, new, seen, seen
     for row in range(begin, end):
         new_ended[row] = was_ended[row] and not mask[row]
         if mask[row]:
-            _start_row(dims, row, sets, rules, starts, scratch, numbers, old, new, seen, seen_coords)
+            _start_row(
+                dims, row, sets, rules, starts, scratch, numbers, old, new, seen, seen_coords
+            )
             continue
         observe_position(dims, new_points[row], count[row], rules[7], seen[row])
         _write_set(dims, set_of_row(dims, coords[row]), new_coords[row], seen_coords[row])

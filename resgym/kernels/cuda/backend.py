@@ -116,9 +116,7 @@ def _after(state: EpisodeState, new: _New, returns: Tensor, ended: Tensor) -> Ep
 
 def _arguments(state: EpisodeState) -> list[Tensor]:
     """The state as the kernels read it."""
-    return [
-        flags_of(field) if field.dtype == torch.bool else field.contiguous() for field in state
-    ]
+    return [flags_of(field) if field.dtype == torch.bool else field.contiguous() for field in state]
 
 
 class TritonBackend(FusedBackend):

@@ -1,8 +1,9 @@
 """The cache of compiled Triton kernels, checked so that a damaged file cannot give a wrong result.
 
 Triton writes its files aside and renames them, so that several processes may compile at once, but
-trusts what it finds. Here a digest of each file is kept beside them. Whatever is wrong, the kernel
-is compiled again, if need be into a folder that ends with the process, and one warning says so.
+trusts what it finds. Here a digest of each file is kept beside them, in a folder that nobody but
+the user can write (`private_folder`). Whatever is wrong, the kernel is compiled again, if need be
+into a folder that ends with the process, and one warning says so.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from pathlib import Path
 
 from triton import knobs
 from triton.runtime.cache import FileCacheManager
+
+from resgym.kernels.private_folder import check_private, private_folder
 
 __all__ = ["CheckedCache", "checked_cache"]
 
@@ -54,6 +57,7 @@ class CheckedCache(FileCacheManager):  # type: ignore[misc]
     def __init__(self, key: str, override: bool = False, dump: bool = False) -> None:
         try:
             super().__init__(key, override, dump)
+            check_private(self.cache_dir)
         except OSError as error:
             self._give_up(key, error)
 
@@ -88,6 +92,8 @@ class CheckedCache(FileCacheManager):  # type: ignore[misc]
             return None
         try:
             wanted = json.loads(Path(self._make_path(f"{filename}.sha256")).read_text())
+            for path in group.values():
+                check_private(path)
             found = {name: _digest(path) for name, path in group.items()}
         except (OSError, ValueError) as error:
             _warn(f"the cache cannot be used, compiling again ({error})")
@@ -104,4 +110,16 @@ def checked_cache() -> Iterator[None]:
     with _lock, knobs.cache.scope():
         if knobs.cache.manager_class is None:
             knobs.cache.manager_class = CheckedCache
+            knobs.cache.dir = _folder()
         yield
+
+
+def _folder() -> str:
+    """The folder of all kernels: in one that the user has named, or in the user's caches."""
+    try:
+        named = knobs.cache.dir
+        given = named if named != knobs.cache.get_triton_dir("cache") else None
+        return str(private_folder("triton", given))
+    except OSError as error:
+        _warn(f"the cache cannot be used, compiled for this process only ({error})")
+        return _own_folder().name

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import torch
 
+from resgym.players.trust import add_trust, trusting
 from sb3_ext.checkpoints.checkpoint import CheckpointError
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.studies.attack.exact import exact_worst_case
@@ -63,7 +64,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if args.threads < 1:
             raise ConfigError(f"threads must be at least 1, got {args.threads}")
         torch.set_num_threads(args.threads)
-        code: int = args.run(args)
+        with trusting(args.trust):
+            code: int = args.run(args)
         return code
     except (CheckpointError, ConfigError) as error:
         print(f"attack: {error}", file=sys.stderr)
@@ -159,6 +161,7 @@ def _add_budget(parser: argparse.ArgumentParser, default: str) -> None:
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:
+    add_trust(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument("--no-progress", action="store_true", help="no lines of progress on stderr")
     parser.add_argument(

@@ -12,8 +12,8 @@ import torch
 from resgym.game.actions import host_action_table
 from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec, Role
-from resgym.measure.rho import player_name, rho_starts
-from resgym.players import Player, agent_names, host_names, resolve_player
+from resgym.measure.rho import rho_starts
+from resgym.players import Player, agent_names, ask_player, host_names, player_name, resolve_player
 from sb3_ext.config.sections import ConfigError
 
 __all__ = ["FrozenPlayer", "other_role"]
@@ -119,5 +119,5 @@ def _fingerprint(player: Player, spec: GameSpec) -> str:
         sets = host_action_table(spec.dimension)
         coords = sets[row % len(sets)]
     rng = RowRandom.for_episode(row, torch.zeros_like(row))
-    answers = player.act(state, coords, rng).cpu().numpy().astype("<i8")
+    answers = ask_player(player, state, coords, rng).cpu().numpy().astype("<i8")
     return hashlib.sha256(answers.tobytes()).hexdigest()[:16]

@@ -11,7 +11,7 @@ from resgym.game.spec import GameSpec, Role
 from resgym.game.state import GameState
 from resgym.kernels import resolve_backend
 from resgym.measure.games import play_lengths
-from resgym.players import Player
+from resgym.players import Player, ask_player
 
 __all__ = ["RolloutPlayer"]
 
@@ -45,7 +45,7 @@ class RolloutPlayer:
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`; costs as many moves as the games in the head have."""
-        usual = self.policy.act(state, coords, rng)
+        usual = ask_player(self.policy, state, coords, rng)
         games, options = state.num_games, self._options
         row = torch.arange(games, device=state.device).repeat_interleave(options)
         option = torch.arange(options, device=state.device).repeat(games)
@@ -74,7 +74,7 @@ class RolloutPlayer:
         """int64 [R]: moves of the game after each answer; an overflow counts as never ending."""
         if coords is None:
             coords = host_action_table(self.spec.dimension, state.device)[option]
-            axis = self.opponent.act(state, coords, rng.split(1))
+            axis = ask_player(self.opponent, state, coords, rng.split(1))
         else:
             axis = option
         kernels = resolve_backend("auto", state.device, self.spec)

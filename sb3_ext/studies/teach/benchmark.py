@@ -13,7 +13,7 @@ from torch import Tensor
 import resgym
 from resgym.game.rng import RowRandom
 from resgym.game.state import GameState
-from resgym.players import Player
+from resgym.players import Player, ask_player
 from resgym.solver.labels import SOLVED, Labeller
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.studies.teach.draws import Draws, held_out_draws
@@ -93,7 +93,7 @@ def right_choices(host: Player, examples: Examples) -> Tensor:
     """
     state = GameState(examples.points, examples.count)
     rng = RowRandom.for_episode(torch.zeros_like(state.count), torch.arange(len(examples)))
-    return examples.optimal.gather(1, host.act(state, None, rng)[:, None])[:, 0]
+    return examples.optimal.gather(1, ask_player(host, state, None, rng)[:, None])[:, 0]
 
 
 def draws_beside(plan: Plan) -> Draws:

@@ -11,6 +11,8 @@ import importlib
 import sys
 from collections.abc import Sequence
 
+from resgym.players.trust import add_trust, trusting
+
 __all__ = ["COMMANDS", "main"]
 
 COMMANDS = {
@@ -38,17 +40,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, module in modules.items():
-        module.add_arguments(
-            commands.add_parser(
-                name,
-                help=module.HELP,
-                description=module.__doc__,
-                formatter_class=argparse.RawDescriptionHelpFormatter,
-            )
+        command = commands.add_parser(
+            name,
+            help=module.HELP,
+            description=module.__doc__,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
         )
+        module.add_arguments(command)
+        add_trust(command)
     args = parser.parse_args(given)
     try:
-        return int(modules[args.command].run(args, ["python", "-m", "sb3_ext.teach", *given]))
+        with trusting(args.trust):
+            return int(modules[args.command].run(args, ["python", "-m", "sb3_ext.teach", *given]))
     except ValueError as error:
         print(f"teach {args.command}: {_line(error)}", file=sys.stderr)
         return 2

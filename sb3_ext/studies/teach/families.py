@@ -31,7 +31,7 @@ from resgym.game.rng import RowRandom, Stream, derive_seed
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState, canonical_state
 from resgym.kernels.dispatch import resolve_backend
-from resgym.players import make_agent, make_host
+from resgym.players import ask_player, make_agent, make_host
 from resgym.polynomials.singularities import singularity, singularity_names
 from resgym.solver.labels import MAX_LABEL_DIMENSION
 from sb3_ext.config.sections import (
@@ -397,13 +397,15 @@ def _played(play: Play, state: GameState, spec: GameSpec, rng: RowRandom) -> Ite
         for number, host in enumerate(hosts):
             index = (which_host == number).nonzero()[:, 0]
             if len(index):
-                action[index] = host.act(state.select(index), None, host_rng.select(index))
+                action[index] = ask_player(host, state.select(index), None, host_rng.select(index))
         coords = table[action]
         axis = torch.zeros_like(action)
         for number, agent in enumerate(agents):
             index = (which_agent == number).nonzero()[:, 0]
             if len(index):
-                axis[index] = agent.act(state.select(index), coords[index], agent_rng.select(index))
+                axis[index] = ask_player(
+                    agent, state.select(index), coords[index], agent_rng.select(index)
+                )
         state, overflow = backend.move(state, coords, axis, spec)
         kept = (~overflow).nonzero()[:, 0]
         state, rng = state.select(kept), rng.select(kept)

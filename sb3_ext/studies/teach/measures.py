@@ -13,7 +13,7 @@ from resgym.game.rng import RowRandom
 from resgym.game.rules import move
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState, state_from_points
-from resgym.players import Player
+from resgym.players import Player, ask_player
 from sb3_ext.studies.teach.examples import Examples
 from sb3_ext.studies.teach.pretraining import optimal_choices
 
@@ -85,7 +85,7 @@ def worst_case_depths(
             break
         depth[tree] = level + 1
         rng = RowRandom(torch.zeros_like(state.count))
-        coords = table[host.act(state, None, rng)]
+        coords = table[ask_player(host, state, None, rng)]
         row, axis = coords.nonzero(as_tuple=True)
         tree = tree[row]
         state, overflow = move(state.select(row), coords[row], axis, spec)

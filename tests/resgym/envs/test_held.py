@@ -10,9 +10,9 @@ import gymnasium
 import numpy as np
 import pytest
 import torch
+from resgym.envs.held import HeldField, Holder, as_tensor
 
 import resgym  # noqa: F401  registers the environments
-from resgym.envs.held import HeldField, Holder, as_tensor
 
 pytest.importorskip("numba")
 

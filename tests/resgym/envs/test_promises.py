@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-
 from resgym.envs.alternating import AlternatingPlayers
+
 from resgym.envs.two_player import HironakaVectorEnv
 from tests.resgym.backends import every_backend
 from tests.resgym.envs.helpers import (

@@ -105,6 +105,95 @@ def test_malformed_states() -> None:
         env.load_state_dict(state)
 
 
+def _with(name: str, row: int, value: Any) -> Any:
+    """A change of one row of a saved field."""
+
+    def change(state: Any) -> None:
+        fields = {**state["table"]["fields"], **state["episodes"]}
+        fields[name][row] = torch.as_tensor(value, dtype=fields[name].dtype)
+
+    return change
+
+
+def _swap(state: Any) -> None:
+    points = state["table"]["fields"]["points"]
+    points[0, [0, 1]] = points[0, [1, 0]]
+
+
+def _both(first: Any, second: Any) -> Any:
+    return lambda state: (first(state), second(state))
+
+
+NONE = [-1] * 3
+ONE_POINT = _both(_with("count", 3, 1), _with("points", 3, [[2, 2, 2], *[NONE] * 5]))
+
+IMPOSSIBLE = {
+    "more points than there is room": (IDS[0], _with("count", 2, 10**6), "count: row 2 .* 1..6"),
+    "no point": (IDS[0], _with("count", 1, 0), r"count: row 1 .* must be 1\.\.6"),
+    "a negative coordinate": (
+        IDS[0], _with("points", 1, [[-3, 0, 0]] * 6), r"points: row 1 .* 0\.\.2\^59",
+    ),
+    "a large coordinate": (
+        IDS[0],
+        _both(_with("count", 0, 2), _with("points", 0, [[2**60, 0, 0], [0, 1, 0], *[NONE] * 4])),
+        r"points: row 0 .* 0\.\.2\^59",
+    ),
+    "points out of order": (IDS[0], _swap, "points: row 0 .* a position that a move leaves"),
+    "points where there are none": (IDS[0], _with("count", 4, 1), "points: row 4 .* a position"),
+    "a set of one axis": (IDS[2], _with("coords", 1, [0, 1, 0]), "coords: row 1 .* two and more"),
+    "a set before the host has named it": (IDS[0], _with("coords", 1, [0, 1, 1]), "coords: row 1"),
+    "no set to answer": (IDS[1], _with("coords", 3, [0, 0, 0]), "coords: row 3 .* only if, an"),
+    "a game that is over": (IDS[0], ONE_POINT, "ended: row 3 .* True where one point is left"),
+    "an end that restarts at once": (IDS[0], _with("ended", 0, True), "ended: row 0 .* SAME_STEP"),
+    "negative length": (IDS[0], _with("length", 0, -1), "length: row 0 .* at least 0"),
+    "negative half-moves": (IDS[0], _with("half_moves", 0, -1), "half_moves: row 0 .* at least 0"),
+    "negative seed": (IDS[0], _with("seed", 0, -1), "seed: row 0 .* at least 0"),
+    "negative episode": (IDS[0], _with("episode", 0, -2), "episode: row 0 .* at least -1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("backend", ["torch", "numba"])
+@pytest.mark.parametrize("case", IMPOSSIBLE)
+def test_values_that_no_game_can_have(case: str, backend: str) -> None:
+    """They would be read as they are by compiled code."""
+    env_id, change, message = IMPOSSIBLE[case]
+    env = make(env_id, backend=backend)
+    env.reset(seed=1)
+    before, state = env.state_dict(), env.state_dict()
+    change(state)
+    assert not same(before, state)
+    with pytest.raises(ValueError, match=message) as caught:
+        env.load_state_dict(state)
+    assert "\n" not in str(caught.value)
+    assert same(env.state_dict(), before)
+    play(env, 5)
+
+
+def test_whether_it_was_started_is_true_or_false() -> None:
+    env = make(IDS[0])
+    with pytest.raises(TypeError, match="started must be True or False, got 'no'"):
+        env.load_state_dict({**env.state_dict(), "started": "no"})
+
+
+@pytest.mark.parametrize("env_id", IDS)
+@pytest.mark.parametrize("mode", ["SAME_STEP", "NEXT_STEP", "DISABLED"])
+@pytest.mark.parametrize("variant", [{}, {"polytope": "newton"}, {"reposition": True}])
+def test_every_state_on_the_way_can_be_loaded(env_id: str, mode: str, variant: Any) -> None:
+    """Also after illegal actions, ends by the limit, and before the first reset."""
+    settings = {"autoreset_mode": mode, "max_episode_steps": 5, "invalid_action": "noop", **variant}
+    env, other = make(env_id, **settings), make(env_id, **settings)
+    for time in range(25):
+        state = env.state_dict()
+        other.load_state_dict(state)
+        assert same(other.state_dict(), state)
+        if not time:
+            env.reset(seed=2)
+        elif mode == "DISABLED" and bool(env._ended.any()):
+            env.reset(options={"reset_mask": env._ended})
+        else:
+            env.step(torch.arange(5) % 3 + time % 2)
+
+
 @pytest.mark.parametrize("env_id", IDS)
 def test_stage_limits_the_next_starts_and_survives(env_id: str) -> None:
     env = make(env_id, num_envs=200, max_episode_steps=3)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.vector import AutoresetMode
+from resgym.envs.one_pass import step_around_players
 
 import resgym
-from resgym.envs.one_pass import step_around_players
 from resgym.game.rng import RowRandom, Stream
 from tests.resgym.kernels.steps import (
     actions_for,

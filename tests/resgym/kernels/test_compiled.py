@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import importlib.util
 import itertools
 import os
+import pickle
 import subprocess
 import sys
 import warnings
@@ -39,8 +41,11 @@ numbers = itertools.count()
 
 
 @pytest.fixture(autouse=True)
-def every_warning_anew() -> None:
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And every warning anew."""
     compiled._warn.cache_clear()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
 
 
 @pytest.fixture
@@ -64,8 +69,12 @@ def load(path: Path) -> Any:
     return module.function
 
 
+def folder_of(path: Path) -> Path:
+    return path.parent / "cache" / "resgym" / "kernels"
+
+
 def files(path: Path) -> list[Path]:
-    return sorted((path.parent / "__pycache__").glob("*.kernel"))
+    return sorted(folder_of(path).glob("*.kernel"))
 
 
 def hits(function: Any) -> int:
@@ -106,6 +115,64 @@ def test_a_damaged_file_is_replaced(write: Callable[..., Path], damage: str) -> 
     assert hits(again) == 1, "the good file was not put in the place of the bad one"
 
 
+class Marking:
+    """A pickle that writes a file when it is read."""
+
+    def __init__(self, marker: Path) -> None:
+        self.marker = marker
+
+    def __reduce__(self) -> Any:
+        return (Path.touch, (self.marker,))
+
+
+def opened(folder: Path) -> None:
+    folder.chmod(0o777)
+
+
+def linked(folder: Path) -> None:
+    folder.rename(folder.with_name("elsewhere"))
+    folder.symlink_to("elsewhere")
+
+
+def planted_link(folder: Path) -> None:
+    (file,) = folder.glob("*.kernel")
+    file.rename(folder / "other")
+    file.symlink_to("other")
+
+
+@pytest.mark.parametrize("how", [opened, linked, planted_link])
+def test_files_that_others_may_have_written_are_not_read(
+    write: Callable[..., Path], how: Callable[[Path], None]
+) -> None:
+    path = write()
+    assert load(path)(1) == 8
+    assert folder_of(path).stat().st_mode & 0o777 == 0o700
+    (file,) = files(path)
+    marker = path.parent / "marker"
+    payload = pickle.dumps(Marking(marker))
+    file.write_bytes(hashlib.sha256(payload).digest() + payload)
+    how(folder_of(path))
+    with pytest.warns(RuntimeWarning, match=r"PermissionError") as record:
+        assert load(path)(1) == 8
+    assert not marker.exists()
+    assert len({str(each.message) for each in record}) == len(record)
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="users have numbers on POSIX alone")
+def test_a_folder_of_another_user_is_not_read(
+    write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write()
+    assert load(path)(1) == 8
+    mine = os.getuid()
+    monkeypatch.setattr(os, "getuid", lambda: mine + 1)
+    with pytest.warns(RuntimeWarning, match="belongs to another user") as record:
+        function = load(path)
+    assert function(1) == 8
+    assert hits(function) == 0
+    assert len(record) == 1
+
+
 def test_a_change_of_what_it_is_made_of(write: Callable[..., Path]) -> None:
     """Numba looks at the time and size of one file; here both stay the same."""
     path = write(number=3)
@@ -118,9 +185,7 @@ def test_a_folder_that_cannot_be_written(
     write: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = write()
-    (path.parent / "__pycache__").write_text("a file, no folder")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(path))
-    monkeypatch.setattr(numba.config, "CACHE_DIR", "")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(path))  # a file, no folder
     with pytest.warns(RuntimeWarning, match="there is no cache, compiling in memory"):
         function = load(path)
     assert function(1) == 8
@@ -140,7 +205,7 @@ def test_a_disk_that_refuses_the_file(
     with pytest.warns(RuntimeWarning, match="cannot be written, compiled in memory"):
         assert function(1) == 8
     assert function(2) == 10
-    left = [file for file in (path.parent / "__pycache__").iterdir() if "kernel" in file.name]
+    left = [file for file in folder_of(path).iterdir() if "kernel" in file.name]
     assert left == [], "a part of a file was left behind"
 
 

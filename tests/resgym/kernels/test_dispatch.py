@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 import torch
+from resgym.envs.table import Table
 
 from resgym.envs import HironakaVectorEnv
-from resgym.envs.table import Table
 from resgym.game import GameSpec, GameState, RowRandom
 from resgym.kernels import dispatch, host_actions, resolve_backend
 from resgym.players import make_host
@@ -42,9 +42,9 @@ def _without(monkeypatch: pytest.MonkeyPatch, instead: ModuleType | None) -> Ite
     monkeypatch.setitem(sys.modules, "numba", instead)
     for name in list(sys.modules):
         module, _, last = name.rpartition(".")
-        if module == "resgym.kernels" and last not in ("dispatch", "step") and "triton" not in last:
+        if module == "resgym.kernels.cpu":
             monkeypatch.delitem(sys.modules, name)
-            monkeypatch.delattr(name, raising=False)
+            monkeypatch.delattr(sys.modules[module], last, raising=False)
     _forget()
     yield
     _forget()
@@ -62,7 +62,7 @@ def without_triton(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setitem(sys.modules, "triton", None)
     for name in list(sys.modules):
         package, _, last = name.rpartition(".")
-        if package == "resgym.kernels" and last.startswith("triton_"):
+        if package == "resgym.kernels.cuda":
             monkeypatch.delitem(sys.modules, name)
             monkeypatch.delattr(sys.modules[package], last, raising=False)
     _forget()

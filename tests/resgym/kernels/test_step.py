@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 import torch
 from gymnasium.vector import AutoresetMode
+from resgym.envs.one_pass import step_in_one_pass
 
 import resgym
-from resgym.envs.one_pass import step_in_one_pass
 from resgym.game.spec import MAX_COORDINATE
 from tests.resgym.kernels.steps import (
     actions_for,

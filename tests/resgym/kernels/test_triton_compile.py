@@ -66,6 +66,7 @@ def step_flags(num_points: int, dimension: int, **flags: Any) -> dict[str, Any]:
 def cache_folder(tmp_path: Path) -> Iterator[Path]:
     """An empty cache, and every warning anew."""
     triton_cache._warn.cache_clear()
+    triton_cache._own_folder.cache_clear()
     with knobs.cache.scope():
         knobs.cache.dir = str(tmp_path / "cache")
         yield tmp_path / "cache"
@@ -214,11 +215,19 @@ def test_a_damaged_file_is_replaced(cache_folder: Path, suffix: str, damage: str
 
 def test_a_folder_that_cannot_be_written(cache_folder: Path) -> None:
     cache_folder.write_text("a file, no folder")
-    with pytest.warns(RuntimeWarning, match="cannot be written, compiled for this process only"):
+    with pytest.warns(RuntimeWarning, match="cannot be used, compiled for this process only"):
         found, binary = compile_tiny()
     assert not found
     assert len(binary) > 100
     assert cache_folder.read_text() == "a file, no folder"
+
+
+def test_files_that_others_may_have_written_are_not_read(cache_folder: Path) -> None:
+    _, wanted = compile_tiny()
+    assert compile_tiny() == (True, wanted)
+    (cache_folder / "triton").chmod(0o777)
+    with pytest.warns(RuntimeWarning, match="can be written by others"):
+        assert compile_tiny() == (False, wanted)
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EACCES, errno.EROFS])

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 import resgym.measure.rho as rho_module
-from resgym.measure.rho import cross_play, player_name, rho
-from resgym.players import MixedPlayer, make_agent, make_host
+from resgym.measure.rho import cross_play, rho
+from resgym.players import MixedPlayer, make_agent, make_host, player_name
 from tests.reference import players, rule
 from tests.resgym.backends import every_backend, get
 

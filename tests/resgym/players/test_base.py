@@ -7,7 +7,15 @@ import torch
 from torch import Tensor
 
 from resgym.game import GameSpec, GameState, RowRandom, host_action_table, random_starts
-from resgym.players import CallablePlayer, MixedPlayer, Player, make_agent, make_host, rows_of
+from resgym.players import (
+    CallablePlayer,
+    MixedPlayer,
+    Player,
+    ask_player,
+    make_agent,
+    make_host,
+    rows_of,
+)
 
 
 def _position(number: int = 12) -> tuple[GameState, RowRandom]:
@@ -20,7 +28,7 @@ def test_a_function_plays() -> None:
     host = CallablePlayer(lambda s, coords, r: (s.count % 4).int(), "host", name="by_count")
     assert isinstance(host, Player)
     assert "by_count" in repr(host)
-    answer = host.act(state, None, rng)
+    answer = ask_player(host, state, None, rng)
     assert answer.dtype == torch.int64
     assert torch.equal(answer, state.count % 4)
 
@@ -33,19 +41,21 @@ def test_a_functions_answer_is_checked() -> None:
         return CallablePlayer(lambda s, c, r: answer, role, name="mine")  # type: ignore
 
     with pytest.raises(TypeError, match="host mine must return a tensor, got int"):
-        player(3, "host").act(state, None, rng)
+        ask_player(player(3, "host"), state, None, rng)
     with pytest.raises(TypeError, match=r"host mine must return integers, got torch\.float32"):
-        player(torch.zeros(12), "host").act(state, None, rng)
+        ask_player(player(torch.zeros(12), "host"), state, None, rng)
     with pytest.raises(TypeError, match=r"must return integers, got torch\.bool"):
-        player(torch.zeros(12, dtype=torch.bool), "host").act(state, None, rng)
+        ask_player(player(torch.zeros(12, dtype=torch.bool), "host"), state, None, rng)
     with pytest.raises(ValueError, match=r"must return shape \(12,\), got \(3,\)"):
-        player(torch.zeros(3, dtype=torch.int64), "host").act(state, None, rng)
+        ask_player(player(torch.zeros(3, dtype=torch.int64), "host"), state, None, rng)
     with pytest.raises(ValueError, match="must answer on cpu, got meta"):
-        player(torch.zeros(12, dtype=torch.int64, device="meta"), "host").act(state, None, rng)
+        ask_player(
+            player(torch.zeros(12, dtype=torch.int64, device="meta"), "host"), state, None, rng
+        )
     with pytest.raises(ValueError, match=r"host mine answered 4 in row 0, allowed are 0\.\.3"):
-        player(torch.full((12,), 4), "host").act(state, None, rng)
+        ask_player(player(torch.full((12,), 4), "host"), state, None, rng)
     with pytest.raises(ValueError, match=r"agent mine answered 0 in row 0, allowed are \[1, 2\]"):
-        player(torch.zeros(12, dtype=torch.int64), "agent").act(state, coords, rng)
+        ask_player(player(torch.zeros(12, dtype=torch.int64), "agent"), state, coords, rng)
 
 
 def test_a_function_player_needs_a_function_and_a_role() -> None:

@@ -197,7 +197,27 @@ def test_saved_models_are_read_by_an_installed_loader(
         assert resolve_player(given, "host") == make_host("all_coord")
     assert asked == [(saved, "host")] * 3
     monkeypatch.chdir(tmp_path)
-    assert resolve_player("model", "host") == make_host("all_coord")
+    for given in ("model.zip", "./model"):
+        assert resolve_player(given, "host") == make_host("all_coord")
+
+
+def test_a_name_never_falls_through_to_a_file(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A misspelt name beside a file of that name opens nothing."""
+    _install_loaders(monkeypatch, any=lambda path, role: pytest.fail("a file was opened"))
+    monkeypatch.chdir(tmp_path)
+    Path("zeilinger.zip").touch()
+    Path("best.v2").mkdir()
+    Path("zeillinger").mkdir()
+    with pytest.raises(
+        ValueError, match=r"did you mean 'zeillinger'\?\); the file is written '\./zeilinger\.zip'"
+    ) as caught:
+        resolve_player("zeilinger", "host")
+    assert "\n" not in str(caught.value)
+    with pytest.raises(ValueError, match=r"the file is written '\./best\.v2'"):
+        resolve_player("best.v2", "host")
+    assert resolve_player("zeillinger", "host") == make_host("zeillinger")
 
 
 def test_models_that_cannot_be_read_say_why(

@@ -1,0 +1,58 @@
+"""Where compiled code is kept: folders and files that only the user has written."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from pathlib import Path
+
+__all__ = ["check_private", "private_folder"]
+
+
+def check_private(path: str | os.PathLike[str]) -> None:
+    """Checks that nobody but this user has had a hand in a file or folder.
+
+    Raises:
+        PermissionError: it is a link, belongs to somebody else, or others may write it.
+        FileNotFoundError: it is not there.
+    """
+    found = os.lstat(path)
+    if stat.S_ISLNK(found.st_mode):
+        raise PermissionError(f"{path} is a symbolic link")
+    if not hasattr(os, "getuid"):  # Windows, whose user folders are private as they are
+        return
+    if found.st_uid != os.getuid():
+        raise PermissionError(f"{path} belongs to another user")
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise PermissionError(f"{path} can be written by others: chmod go-w, or remove it")
+
+
+def private_folder(name: str, root: str | os.PathLike[str] | None = None) -> Path:
+    """A folder for compiled code, made with mode 0700 if it is not there.
+
+    Args:
+        name: the folder's name.
+        root: where it lies, if not in ``resgym`` in the user's folder of caches.
+
+    Raises:
+        OSError: it cannot be made or written, or it is not private (see `check_private`).
+    """
+    parent = Path(root) if root else _user_caches() / "resgym"
+    folder = parent / name
+    parent.parent.mkdir(parents=True, exist_ok=True)
+    for each in (parent, folder):
+        each.mkdir(mode=0o700, exist_ok=True)
+        check_private(each)
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"{folder} cannot be written")
+    return folder
+
+
+def _user_caches() -> Path:
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+    given = os.environ.get("XDG_CACHE_HOME")
+    if given and os.path.isabs(given):
+        return Path(given)
+    return Path.home() / ("Library/Caches" if sys.platform == "darwin" else ".cache")

@@ -1,0 +1,242 @@
+"""The one door through which answers of players enter the games, and several players as one.
+
+Whoever plays a game calls `ask_player` or `ask_players`, never ``act``: beyond them answers index
+tables and, in compiled code, memory. Only scripted players that play inside a backend's kernel are
+not asked at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from resgym.game import devices
+from resgym.game.rng import RowRandom
+from resgym.game.spec import Role
+from resgym.game.state import GameState, holds_integers, tensor_kind
+from resgym.players.base import Player, check_role, rows_of
+
+__all__ = ["MixedPlayer", "ask_player", "ask_players", "check_answer", "player_name"]
+
+
+def player_name(player: Any) -> str:
+    """A short name: a name itself, a file's stem, ``name`` or ``__name__``, else the class."""
+    if isinstance(player, str):
+        return player.rstrip("/").rsplit("/", 1)[-1].removesuffix(".zip")
+    return str(getattr(player, "name", None) or getattr(player, "__name__", type(player).__name__))
+
+
+def ask_player(
+    player: Player,
+    state: GameState,
+    coords: Tensor | None,
+    rng: RowRandom,
+    rows: Tensor | None = None,
+) -> Tensor:
+    """A player's answers, checked.
+
+    Kind, dtype, shape and device are checked everywhere, the values where it costs nothing to look
+    at them, which is on the CPU. On an accelerator a look would stall every step: an illegal answer
+    is replaced there by the lowest legal one, so that it cannot reach a kernel.
+
+    Args:
+        player: who is asked.
+        state: positions of M games.
+        coords: bool [M, D], the hosts' sets, none of them empty, for an agent; None for a host.
+        rng: the games' random numbers.
+        rows: int64 [M], which rows of the player's batch these games are; None for all of them.
+
+    Returns:
+        int64 [M], every entry legal.
+
+    Raises:
+        TypeError: the answer is no dense tensor of integers.
+        ValueError: it has a wrong shape or device, or an illegal entry.
+    """
+    if type(player) is MixedPlayer:
+        return player.answers(state, coords, rng, rows)
+    own = player if rows is None else rows_of(player, rows)
+    answer = own.act(state, coords, rng)
+    who = f"{'host' if coords is None else 'agent'} {player_name(own)}"
+    if not isinstance(answer, Tensor):
+        raise TypeError(f"{who} must return a tensor, got {type(answer).__name__}")
+    if answer.device != state.device:
+        raise ValueError(f"{who} must answer on {state.device}, got {answer.device}")
+    if not holds_integers(answer):
+        raise TypeError(f"{who} must return integers, got {tensor_kind(answer)}")
+    if answer.shape != (state.num_games,):
+        raise ValueError(f"{who} must return shape ({state.num_games},), got {tuple(answer.shape)}")
+    if devices.is_host_memory(state.device):
+        check_answer(answer, state, coords, who, rows)
+        return answer.to(torch.int64)
+    answer = answer.to(torch.int64)
+    lowest = 0 if coords is None else coords.to(torch.uint8).argmax(1)
+    return torch.where(_legal(answer, state, coords), answer, lowest)
+
+
+def _legal(answer: Tensor, state: GameState, coords: Tensor | None) -> Tensor:
+    """Bool [N]: which of the answers int64 [N] are legal."""
+    dimension = state.points.shape[2]
+    if coords is None:
+        return (answer >= 0) & (answer < 2**dimension - dimension - 1)
+    axis = answer.clamp(0, dimension - 1)
+    return coords.gather(1, axis[:, None])[:, 0] & (axis == answer)
+
+
+def check_answer(
+    answer: Tensor, state: GameState, coords: Tensor | None, who: str, rows: Tensor | None = None
+) -> None:
+    """Raises ValueError if an answer has an illegal entry (looks at the values).
+
+    Args:
+        answer: integers [N].
+        state: the positions.
+        coords: bool [N, D], the hosts' sets, for an agent; None for a host.
+        who: named in the error.
+        rows: int64 [N], the numbers of the rows in the error; None for 0, 1, ...
+    """
+    legal = _legal(answer.to(torch.int64), state, coords)
+    if bool(legal.all()):
+        return
+    place = int((~legal).nonzero()[0])
+    row = place if rows is None else int(rows[place])
+    dimension = state.points.shape[2]
+    allowed: Any = f"0..{2**dimension - dimension - 2}"
+    if coords is not None:
+        allowed = coords[place].nonzero()[:, 0].tolist()
+    given = int(answer.cpu().numpy()[place])  # torch refuses to read large unsigned numbers
+    raise ValueError(f"{who} answered {given} in row {row}, allowed are {allowed}")
+
+
+def ask_players(
+    players: Sequence[Player],
+    assignment: Tensor,
+    state: GameState,
+    coords: Tensor | None,
+    rng: RowRandom,
+    rows: Tensor | None = None,
+) -> Tensor:
+    """The checked answers of several players, each in its own games.
+
+    On the CPU each player answers only its own rows. On an accelerator each answers all rows and
+    the right answers are picked, because finding the rows would wait for the device; there the
+    cost is that of all players together.
+
+    Args:
+        players: who is asked.
+        assignment: int64 [M], the player (a position in ``players``) of each game.
+        state: positions of M games; the other arguments are those of `ask_player` too.
+        coords: bool [M, D] or None.
+        rng: the games' random numbers.
+        rows: int64 [M] or None.
+
+    Returns:
+        int64 [M], every entry legal.
+
+    Raises:
+        TypeError: an answer is no tensor of integers.
+        ValueError: an answer has a wrong form or an illegal entry, or on the CPU a game has no
+            player.
+    """
+    if not devices.is_host_memory(state.device):
+        answer = ask_player(players[0], state, coords, rng, rows)
+        for number, player in enumerate(players[1:], 1):
+            own = ask_player(player, state, coords, rng, rows)
+            answer = torch.where(assignment == number, own, answer)
+        return answer
+    answer = torch.full((state.num_games,), -1, dtype=torch.int64, device=state.device)
+    for number, player in enumerate(players):
+        index = (assignment == number).nonzero()[:, 0]
+        if len(index) == state.num_games:
+            return ask_player(player, state, coords, rng, rows)
+        if len(index):
+            answer[index] = ask_player(
+                player,
+                state.select(index),
+                None if coords is None else coords[index],
+                rng.select(index),
+                index if rows is None else rows[index],
+            )
+    missing = answer < 0
+    if bool(missing.any()):
+        raise ValueError(
+            f"assignment must be in 0..{len(players) - 1} (players), "
+            f"got {assignment[missing][0].item()}"
+        )
+    return answer
+
+
+class MixedPlayer:
+    """One player per row.
+
+    Who answers what, and at what cost, is that of `ask_players`.
+
+    Args:
+        players: players of one role.
+        assignment: int64 [N], the player (a position in ``players``) of each row. Kept by the
+            object and may be written to between moves, for example to seat a new opponent.
+
+    Raises:
+        TypeError: ``assignment`` holds no integers.
+        ValueError: no players, players of two roles, or an assignment out of range.
+    """
+
+    def __init__(self, players: Sequence[Player], assignment: Tensor | Sequence[int]) -> None:
+        self.players = list(players)
+        if not self.players:
+            raise ValueError("players must have at least one player, got none")
+        roles = sorted({check_role(player.role) for player in self.players})
+        if len(roles) > 1:
+            raise ValueError(f"players must have one role, got {roles}")
+        self.role: Role = roles[0]
+        assignment = torch.as_tensor(assignment)
+        if not holds_integers(assignment):
+            raise TypeError(f"assignment must hold integers, got {tensor_kind(assignment)}")
+        if assignment.ndim != 1:
+            raise ValueError(f"assignment must have shape (N,), got {tuple(assignment.shape)}")
+        outside = (assignment < 0) | (assignment >= len(self.players))
+        if bool(outside.any()):
+            raise ValueError(
+                f"assignment must be in 0..{len(self.players) - 1} (players), "
+                f"got {int(assignment[outside][0])}"
+            )
+        self.assignment = assignment.to(torch.int64)
+
+    def __repr__(self) -> str:
+        return f"MixedPlayer({self.players!r}, {len(self.assignment)} rows)"
+
+    def select(self, index: Tensor) -> MixedPlayer:
+        """The player of some rows only; the assignment is copied.
+
+        Args:
+            index: int64 or bool [N].
+        """
+        mixed = MixedPlayer.__new__(MixedPlayer)
+        # Players that belong to a batch have to be cut to the same rows.
+        mixed.players = [rows_of(player, index) for player in self.players]
+        mixed.role = self.role
+        mixed.assignment = self.assignment.to(index.device)[index]
+        return mixed
+
+    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+        """Answers each row by its player; see `answers`."""
+        return self.answers(state, coords, rng, None)
+
+    def answers(
+        self, state: GameState, coords: Tensor | None, rng: RowRandom, rows: Tensor | None
+    ) -> Tensor:
+        """Answers each row by its player; the arguments are those of `ask_player`.
+
+        Raises:
+            TypeError, ValueError: the number of games is not that of the assignment, which was
+                written to and is out of range, or an answer is none (see `ask_player`).
+        """
+        if self.assignment.device != state.device:
+            self.assignment = self.assignment.to(state.device)
+        own = self.assignment if rows is None else self.assignment[rows]
+        if len(own) != state.num_games:
+            raise ValueError(f"assignment is for {len(own)} games, got {state.num_games}")
+        return ask_players(self.players, own, state, coords, rng, rows)

@@ -1,0 +1,308 @@
+"""What a file may name without ``--trust``: known classes and plain data, and nothing else.
+
+Configurations, run folders and the files of stable-baselines3 may come from anybody. Two readers
+stand between them and Python:
+
+    known_class     a class by its dotted name, from a few packages and of a few kinds
+    read_pickle     a pickle whose parts are all known; it calls nothing but what rebuilds numpy
+                    arrays, spaces, schedules, buffers and statistics
+
+`plain_value` reads what rl_zoo3 evaluates, `read_zip_data` the ``data`` of SB3's .zip files. Each
+refusal is a ValueError of one line that names ``--trust``.
+"""
+
+from __future__ import annotations
+
+import ast
+import base64
+import collections
+import importlib
+import io
+import json
+import pickle
+from collections.abc import Mapping
+from typing import IO, Any, ClassVar
+
+import gymnasium
+import numpy as np
+import torch
+from stable_baselines3 import HerReplayBuffer
+from stable_baselines3.common import buffers, utils
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.running_mean_std import RunningMeanStd
+from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+from stable_baselines3.common.type_aliases import TrainFreq, TrainFrequencyUnit
+from stable_baselines3.common.vec_env import VecEnvWrapper, VecNormalize
+
+from sb3_ext.checkpoints.policy_description import POLICIES
+from sb3_ext.networks import ACTIVATIONS, EXTRACTORS
+from sb3_ext.replay.buffers import TensorReplayBuffer
+from sb3_ext.schedules.base import Schedule
+from sb3_ext.schedules.binding import BoundSchedule, ModelClock
+
+__all__ = ["BUFFERS", "known_class", "plain_value", "read_pickle", "read_zip_data"]
+
+PACKAGES = ("gymnasium.wrappers", "rl_zoo3", "sb3_contrib", "sb3_ext", "stable_baselines3")
+"""Where classes may come from that a configuration names."""
+
+KINDS = (
+    BaseCallback,
+    BaseFeaturesExtractor,
+    BasePolicy,
+    VecEnvWrapper,
+    buffers.BaseBuffer,
+    gymnasium.Wrapper,
+)
+"""What a class may be that a configuration names."""
+
+BUFFERS: Mapping[str, type] = {
+    each.__name__: each
+    for each in (
+        buffers.DictReplayBuffer,
+        buffers.ReplayBuffer,
+        HerReplayBuffer,
+        TensorReplayBuffer,
+    )
+}
+"""Replay buffers that a configuration may name without their module."""
+
+# By name, since numpy renamed its core (pickles of either name are read) and rl_zoo3 is optional.
+_REBUILDING = {
+    *((f"numpy.{core}.multiarray", "_reconstruct") for core in ("_core", "core")),
+    *((f"numpy.{core}.multiarray", "scalar") for core in ("_core", "core")),
+    *((f"numpy.{core}.numeric", "_frombuffer") for core in ("_core", "core")),
+    *(("numpy.random._pickle", f"__{name}_ctor") for name in ("generator", "bit_generator")),
+    ("numpy.random._pcg64", "PCG64"),
+    ("numpy.random.bit_generator", "SeedSequence"),
+    ("numpy.random.bit_generator", "__pyx_unpickle_SeedSequence"),
+    ("rl_zoo3.utils", "SimpleLinearSchedule"),
+    ("torch._utils", "_rebuild_parameter"),
+    ("torch._utils", "_rebuild_tensor_v2"),
+}
+_MADE = (
+    ModelClock,
+    RunningMeanStd,
+    TrainFreq,
+    TrainFrequencyUnit,
+    VecNormalize,
+    collections.OrderedDict,
+    collections.deque,
+    np.dtype,
+    np.ndarray,
+    torch.device,
+    utils.ConstantSchedule,
+    utils.FloatSchedule,
+    utils.LinearSchedule,
+)
+_MADE_KINDS = (BoundSchedule, Schedule, buffers.BaseBuffer, gymnasium.Space)
+_NAMED_KINDS = (*KINDS, torch.nn.Module, torch.optim.Optimizer)
+_NAMED_PACKAGES = (*PACKAGES, "gymnasium.spaces", "torch.nn.modules", "torch.optim")
+
+
+def _is_of(module: str, packages: tuple[str, ...]) -> bool:
+    return any(module == each or module.startswith(f"{each}.") for each in packages)
+
+
+def _class_of(
+    module: str, name: str, packages: tuple[str, ...], kinds: tuple[type, ...]
+) -> type | None:
+    """A class by its module and name; None if it is not known, or from another package."""
+    if not _is_of(module, packages) or not name.isidentifier():
+        return None
+    try:
+        found = getattr(importlib.import_module(module), name, None)
+    except ImportError:
+        return None
+    # Modules also hold what they import; the class itself has to be from these packages.
+    known = (
+        isinstance(found, type) and issubclass(found, kinds) and _is_of(found.__module__, packages)
+    )
+    return found if known else None
+
+
+def _registered_class(module: str, name: str) -> type | None:
+    """A class that the program itself has put into a registry."""
+    for registry in (ACTIVATIONS, EXTRACTORS, POLICIES):
+        for each in (registry.resolve(entry) for entry in registry):
+            if (module, name) == (each.__module__, each.__qualname__):
+                return each
+    return None
+
+
+def known_class(dotted: str) -> type:
+    """The class that a configuration names: callbacks, wrappers, policies, extractors, buffers.
+
+    Raises:
+        ValueError: it is none of these, or not from `PACKAGES`.
+    """
+    module, _, name = str(dotted).rpartition(".")
+    found = _class_of(module, name, PACKAGES, KINDS)
+    if found is None:
+        raise ValueError(
+            f"{dotted!r} is no callback, wrapper, policy, extractor or buffer of "
+            f"{', '.join(PACKAGES)}; only --trust lets a file name other code"
+        )
+    return found
+
+
+def plain_value(text: str) -> Any:
+    """What rl_zoo3 evaluates: the name of a replay buffer, a literal, or ``dict(...)`` of literals.
+
+    Raises:
+        ValueError: it is anything else.
+    """
+    if text in BUFFERS:
+        return BUFFERS[text]
+    try:
+        tree = ast.parse(text.strip(), mode="eval").body
+        if not (isinstance(tree, ast.Call) and ast.unparse(tree.func) == "dict"):
+            return ast.literal_eval(tree)
+        if tree.args or not all(each.arg for each in tree.keywords):
+            raise ValueError("dict: takes only names with values")
+        return {str(each.arg): ast.literal_eval(each.value) for each in tree.keywords}
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError) as error:
+        raise ValueError(
+            f"{text!r} is code, which only --trust runs; plain are dict(...) of numbers and texts, "
+            f"and the buffers {', '.join(BUFFERS)}"
+        ) from error
+
+
+# ------------------------------------------------------------------------------------------ pickle
+
+
+def _tensors(content: bytes) -> Any:
+    return torch.load(io.BytesIO(content), weights_only=True)
+
+
+# The standard unpickler in Python, since that in C does not let calls be looked at.
+_Unpickler: Any = pickle._Unpickler  # type: ignore[attr-defined]
+
+
+class _KnownUnpickler(_Unpickler):  # type: ignore[misc]
+    """Finds known names only, calls only those that rebuild data, and changes no class."""
+
+    dispatch: ClassVar[dict[int, Any]] = {
+        code: step
+        for code, step in _Unpickler.dispatch.items()
+        if code not in b"".join((pickle.INST, pickle.OBJ, pickle.EXT1, pickle.EXT2, pickle.EXT4))
+    }
+
+    def __init__(self, file: IO[bytes], where: str) -> None:
+        super().__init__(file)
+        self._where = where
+        self._callable: list[Any] = []
+
+    def _refuse(self, name: str) -> ValueError:
+        return ValueError(
+            f"{self._where}: holds {name}, which is not among the known classes and may run code; "
+            "only --trust loads it"
+        )
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) == ("torch.storage", "_load_from_bytes"):
+            return self._may_be_called(_tensors)
+        if (module, name) in _REBUILDING:
+            return self._may_be_called(getattr(importlib.import_module(module), name))
+        for each in _MADE:
+            if (module, name) == (each.__module__, each.__qualname__):
+                return self._may_be_called(each)
+        found = _class_of(module, name, _NAMED_PACKAGES, (*_MADE_KINDS, *_NAMED_KINDS))
+        if found is None:
+            found = _registered_class(module, name)
+        if found is None:
+            raise self._refuse(f"{module}.{name}")
+        return self._may_be_called(found) if issubclass(found, _MADE_KINDS) else found
+
+    def _may_be_called(self, target: Any) -> Any:
+        self._callable.append(target)
+        return target
+
+    def _is_callable(self, target: Any) -> bool:
+        return any(target is each for each in self._callable)
+
+    def _check_call(self, target: Any) -> None:
+        if not self._is_callable(target):
+            raise self._refuse(f"a call of {getattr(target, '__name__', target)!r}")
+
+    def _reduce(self) -> None:
+        self._check_call(self.stack[-2])
+        _Unpickler.load_reduce(self)
+
+    def _newobj(self) -> None:
+        self._check_call(self.stack[-2])
+        _Unpickler.load_newobj(self)
+
+    def _newobj_ex(self) -> None:
+        self._check_call(self.stack[-3])
+        _Unpickler.load_newobj_ex(self)
+
+    def _build(self) -> None:
+        target = self.stack[-2]
+        if isinstance(target, type) or self._is_callable(target):
+            raise self._refuse(f"a change of {getattr(target, '__name__', target)!r}")
+        _Unpickler.load_build(self)
+
+    dispatch.update(
+        {
+            pickle.REDUCE[0]: _reduce,
+            pickle.NEWOBJ[0]: _newobj,
+            pickle.NEWOBJ_EX[0]: _newobj_ex,
+            pickle.BUILD[0]: _build,
+        }
+    )
+
+
+def read_pickle(file: IO[bytes], where: str | None = None) -> Any:
+    """Reads a pickle whose parts are all known.
+
+    Args:
+        file: where it is read from.
+        where: what messages call it; by default the file's name.
+
+    Raises:
+        ValueError: it is damaged, or holds what is not known.
+    """
+    where = where or str(getattr(file, "name", "pickle"))
+    try:
+        return _KnownUnpickler(file, where).load()
+    except Exception as error:  # whatever a damaged pickle raises
+        if isinstance(error, ValueError) and str(error).startswith(where):
+            raise
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ValueError(f"{where}: is no pickle that can be read ({reason})") from error
+
+
+def read_zip_data(
+    text: str,
+    custom_objects: Mapping[str, Any] | None = None,
+    fallbacks: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
+    """The fields of a model from the ``data`` of a .zip, as SB3's `json_to_data` reads them.
+
+    Args:
+        text: the JSON; fields that are no plain data are pickles in it.
+        custom_objects: fields that are taken from here instead.
+        fallbacks: fields that are taken from here if they hold what is not known.
+
+    Raises:
+        ValueError: a field holds what is not known.
+    """
+    fields = json.loads(text)
+    if not isinstance(fields, dict):
+        raise ValueError("data: must be a mapping")
+    custom_objects, fallbacks = custom_objects or {}, fallbacks or {}
+    found = {}
+    for name, value in fields.items():
+        if name in custom_objects:
+            value = custom_objects[name]
+        elif isinstance(value, dict) and ":serialized:" in value:
+            try:
+                content = base64.b64decode(value[":serialized:"])
+                value = read_pickle(io.BytesIO(content), f"{name} of the model")
+            except ValueError:
+                if name not in fallbacks:
+                    raise
+                value = fallbacks[name]
+        found[name] = value
+    return found

@@ -71,17 +71,12 @@ EXCEPT = {
 
 # Still to be untied: (module, what it imports). Nothing may be added.
 NOT_YET = {
-    ("resgym.render.positions", "resgym.envs.arguments"),
     ("resgym.render.games", "resgym.measure.games"),
-    ("resgym.render.positions", "resgym.envs.table"),
     ("resgym.solver.solve", "resgym.solver.responses"),
     ("resgym.trees.data", "resgym.trees.html"),
     ("resgym.trees.data", "resgym.trees.outline"),
     ("resgym.trees.data", "resgym.trees.svg"),
     ("resgym.trees.data", "resgym.trees.text"),
-    ("resgym.envs.one_pass", "resgym.envs.alternating"),
-    ("resgym.envs.one_pass", "resgym.envs.autoreset"),
-    ("resgym.envs.one_pass", "resgym.envs.two_player"),
     ("sb3_ext.checkpoints.model_state", "sb3_ext.off_policy.model"),
     ("sb3_ext.config.reading", "sb3_ext.two_player.config"),
     ("sb3_ext.config.sections", "sb3_ext.schedules.schedules"),

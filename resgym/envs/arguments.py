@@ -108,7 +108,7 @@ def parse_integers(name: str, values: Any, length: int, device: torch.device) ->
     if not (holds_integers(values) if tensor else values.dtype.kind in "iu"):
         kind = tensor_kind(values) if tensor else values.dtype
         raise TypeError(f"{name} must be integers, got dtype {kind}")
-    if tensor and values.is_meta:
+    if tensor and values.is_meta and device.type != "meta":
         raise ValueError(f"{name} must hold data, got a tensor on the meta device")
     if isinstance(values, np.ndarray):
         values = torch.from_numpy(values.astype(np.int64))

@@ -96,17 +96,18 @@ class AlternatingPlayers(TensorVectorEnv):
         several = isinstance(opponent, Mapping) or (
             isinstance(opponent, Sequence) and not isinstance(opponent, str)
         )
-        name, chosen = None, None
         if assignment is not None and (not several or isinstance(opponent, Mapping)):
             raise ValueError("assignment needs a sequence of opponents")
+        name, chosen = None, opponent
         if not several:
             chosen = resolve_player(opponent, role, spec)
             name = compiled_name(chosen)
-        else:
+        elif assignment is None:
             chosen = make_mixture(opponent, role, spec)
-            if assignment is not None:
-                rows = parse_integers("assignment", assignment, self.num_envs, self.device)
-                chosen = MixedPlayer(chosen.players, rows)
+        else:
+            players = make_mixture(opponent, role, spec).players
+            rows = parse_integers("assignment", assignment, self.num_envs, self.device)
+            chosen = MixedPlayer(players, rows)
         self._opponent: Player | Mixture = chosen
         self.plan = replace(self.plan, opponent=name)
 
@@ -114,8 +115,8 @@ class AlternatingPlayers(TensorVectorEnv):
     def opponents(self) -> list[Player]:
         """The distinct players that answer."""
         opponent = self._opponent
-        several = isinstance(opponent, (Mixture, MixedPlayer))
-        players = opponent.players if several else [opponent]  # type: ignore[union-attr]
+        players: Sequence[Player]
+        players = opponent.players if isinstance(opponent, (Mixture, MixedPlayer)) else [opponent]
         return list({id(player): player for player in players}.values())
 
     def _ask(

@@ -22,7 +22,9 @@ from resgym.game.state import canonical_state
 
 __all__ = ["load_state", "save_state"]
 
-_OF_GAMES = ("coords", "count", "episode", "half_moves", "points", "seed")
+# The names in a saved state, and those of `EpisodeState`.
+_OF_GAMES = {name: name for name in ("coords", "episode", "half_moves", "points", "seed")}
+_OF_GAMES["count"] = "counts"
 _OF_EPISODES = {"ended": "ended", "length": "lengths", "return": "returns"}
 
 
@@ -39,7 +41,7 @@ def save_state(plan: StepPlan, games: EpisodeState, started: bool) -> dict[str, 
         "table": {
             "game": asdict(plan.spec),
             "starts": {"num_points": starts.max_num_points, "max_value": starts.max_value},
-            "fields": {name: getattr(games, name).clone() for name in _OF_GAMES},
+            "fields": {name: getattr(games, own).clone() for name, own in _OF_GAMES.items()},
         },
         "episodes": {name: getattr(games, own).clone() for name, own in _OF_EPISODES.items()},
         "started": started,
@@ -83,8 +85,12 @@ def load_state(
     starts = table["starts"]
     if set(starts) != {"num_points", "max_value"}:
         raise ValueError(f"starts must have num_points and max_value, got {sorted(starts)}")
-    fields |= {own: episodes[name] for name, own in _OF_EPISODES.items()}
-    games = EpisodeState(key=RowRandom.for_episode(fields["seed"], fields["episode"]).key, **fields)
+    key = RowRandom.for_episode(fields["seed"], fields["episode"]).key
+    games = EpisodeState(
+        key=key,
+        **{own: fields[name] for name, own in _OF_GAMES.items()},
+        **{own: episodes[name] for name, own in _OF_EPISODES.items()},
+    )
     _check_values(plan, games)
     if started:
         _check_started(plan, games)
@@ -93,7 +99,7 @@ def load_state(
 
 def _check_values(plan: StepPlan, games: EpisodeState) -> None:
     """Raises ValueError if fields of the right form hold what no game can: kernels trust them."""
-    spec, count, points = plan.spec, games.count, games.points
+    spec, count, points = plan.spec, games.counts, games.points
     _check_rows("length", games.lengths >= 0, "at least 0")
     _check_rows("count", (count >= 1) & (count <= spec.max_num_points), f"1..{spec.max_num_points}")
     _check_rows("half_moves", games.half_moves >= 0, "at least 0")

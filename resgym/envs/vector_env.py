@@ -28,6 +28,7 @@ from resgym.envs.saving import load_state, save_state
 from resgym.game.episode import legal_actions
 from resgym.game.episode_state import Array, EpisodeState, Games
 from resgym.game.plan import RefusedStep, StepPlan
+from resgym.game.rewards import RewardFunction, resolve_reward
 from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec, check_choice
 from resgym.game.starts import given_starts
@@ -99,6 +100,26 @@ class TensorVectorEnv(VectorEnv):
     def spec_of_game(self) -> GameSpec:
         """The game that is played."""
         return self.plan.spec
+
+    @property
+    def max_episode_steps(self) -> int | None:
+        """Steps after which an episode is truncated, or None."""
+        return self.plan.max_episode_steps
+
+    @property
+    def invalid_action(self) -> str:
+        """What becomes of an illegal action."""
+        return self.plan.invalid_action
+
+    @property
+    def reward(self) -> str | RewardFunction:
+        """The reward, a name or a function; a new one holds from the next step on."""
+        return self.plan.reward
+
+    @reward.setter
+    def reward(self, reward: str | RewardFunction) -> None:
+        resolve_reward(reward)
+        self.plan = replace(self.plan, reward=reward)
 
     @property
     def started(self) -> bool:
@@ -283,7 +304,9 @@ class TensorVectorEnv(VectorEnv):
         to_play = named.long() if isinstance(named, Tensor) else named.astype(np.int64)
         return {"coords": coords, "points": points, "to_play": to_play}
 
-    def _out(self, value: Array) -> Any:
+    def _out(self, value: Array | None) -> Any:
+        if value is None:
+            return None
         if self.output == "torch":
             return value if isinstance(value, Tensor) else torch.from_numpy(value)
         return value.cpu().numpy() if isinstance(value, Tensor) else value

@@ -112,7 +112,7 @@ def start(
     plan: StepPlan,
     state: EpisodeState,
     mask: Tensor,
-    ask: Ask | None = None,
+    ask: Ask,
     given: GameState | None = None,
     kernels: Kernels = REFERENCE,
 ) -> ResetResult:
@@ -122,7 +122,7 @@ def start(
         plan: the plan.
         state: the games; not written to.
         mask: which rows.
-        ask: asks the opponents; None if both seats are played.
+        ask: asks the opponents; never called if both seats are played.
         given: unfinished positions of N games to start from; None for random ones.
         kernels: the operations to use.
     """
@@ -134,7 +134,7 @@ def _restarted(
     plan: StepPlan,
     state: EpisodeState,
     mask: Tensor,
-    ask: Ask | None,
+    ask: Ask,
     given: GameState | None,
     kernels: Kernels,
 ) -> EpisodeState:
@@ -156,7 +156,7 @@ def _restarted(
         )
     state = state._replace(
         points=position.points,
-        count=position.count,
+        counts=position.count,
         coords=state.coords & ~mask[:, None],
         half_moves=torch.where(mask, 0, state.half_moves),
         episode=episode,
@@ -166,7 +166,6 @@ def _restarted(
     )
     if plan.seat != "agent":
         return state
-    assert ask is not None
     return name_sets(plan, state, mask, ask)
 
 
@@ -204,7 +203,7 @@ def step(
     plan: StepPlan,
     state: EpisodeState,
     actions: Tensor,
-    ask: Ask | None = None,
+    ask: Ask,
     kernels: Kernels = REFERENCE,
 ) -> StepResult:
     """Plays one action int64 [N] in every row.
@@ -213,7 +212,7 @@ def step(
         plan: the plan.
         state: the games; not written to.
         actions: any integers; what an illegal one does is said at `outcome`.
-        ask: asks the opponents; None if both seats are played.
+        ask: asks the opponents; never called if both seats are played.
         kernels: the operations to use.
 
     Raises:
@@ -318,7 +317,7 @@ def _move(
     state: EpisodeState,
     actions: Tensor,
     mask: Tensor,
-    ask: Ask | None,
+    ask: Ask,
     kernels: Kernels,
 ) -> _Move:
     """Plays the rows of ``mask``, whose actions are legal: a half-move or two."""
@@ -332,7 +331,6 @@ def _move(
         chosen = sets[actions.clamp(max=len(sets) - 1)]
         named, half_moves = torch.where(naming[:, None], chosen, named), half_moves + naming
     if plan.seat == "host":
-        assert ask is not None
         axis = answers_of_agents(plan, state, actions, mask, ask)
     else:
         axis = actions.clamp(max=spec.dimension - 1)
@@ -355,11 +353,10 @@ def _move(
         reward = reward_of(plan.seat)
     state = state._replace(
         points=after.points,
-        count=after.count,
+        counts=after.count,
         coords=named & ~answering[:, None],
         half_moves=half_moves + answering,
     )
     if plan.seat == "agent":
-        assert ask is not None
         state = name_sets(plan, state, answering & ~finished, ask)
     return _Move(state, reward, rewards, finished, overflow)

@@ -23,7 +23,7 @@ class EpisodeState(NamedTuple):
 
     Attributes:
         points: int64 [N, P, D] of the positions.
-        count: int64 [N], alive points of the positions.
+        counts: int64 [N], alive points of the positions.
         coords: bool [N, D], the set that the host has named and the agent has not answered yet;
             all False when it is the host's turn.
         half_moves: int64 [N], half-moves played in the episode.
@@ -36,7 +36,7 @@ class EpisodeState(NamedTuple):
     """
 
     points: Tensor
-    count: Tensor
+    counts: Tensor
     coords: Tensor
     half_moves: Tensor
     seed: Tensor
@@ -53,7 +53,7 @@ class EpisodeState(NamedTuple):
         zeros = torch.zeros(num_games, dtype=torch.int64, device=device)
         return cls(
             points=torch.full(shape, -1, dtype=torch.int64, device=device),
-            count=zeros + 1,
+            counts=zeros + 1,
             coords=torch.zeros(num_games, spec.dimension, dtype=torch.bool, device=device),
             half_moves=zeros,
             seed=zeros,
@@ -71,7 +71,7 @@ class EpisodeState(NamedTuple):
     @property
     def position(self) -> GameState:
         """The positions."""
-        return GameState(self.points, self.count)
+        return GameState(self.points, self.counts)
 
     def point_lists(self) -> list[list[tuple[int, ...]]]:
         """The alive points of every game as plain integers."""

@@ -28,9 +28,7 @@ class Backend(Kernels):
 
     name = "torch"
 
-    def step(
-        self, plan: StepPlan, games: Games, actions: Tensor, ask: Ask | None = None
-    ) -> StepResult:
+    def step(self, plan: StepPlan, games: Games, actions: Tensor, ask: Ask) -> StepResult:
         """Plays one action int64 [N] in every row; see `resgym.game.episode.step`."""
         return episode.step(plan, games.tensors(), actions, ask, self)
 
@@ -39,7 +37,7 @@ class Backend(Kernels):
         plan: StepPlan,
         games: Games,
         mask: Tensor,
-        ask: Ask | None = None,
+        ask: Ask,
         given: GameState | None = None,
     ) -> ResetResult:
         """Starts episodes in the rows of ``mask``; see `resgym.game.episode.start`."""

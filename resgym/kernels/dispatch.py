@@ -150,5 +150,7 @@ def host_actions(name: str | None, state: GameState, rng: RowRandom) -> Tensor |
     Returns:
         int64 [N], equal to the host's ``act``, or None.
     """
-    backend = _numba() if name is not None and state.device.type == "cpu" else None
+    if name is None or state.device.type != "cpu":
+        return None
+    backend = _numba()
     return backend.host_actions(name, state, rng) if isinstance(backend, Backend) else None

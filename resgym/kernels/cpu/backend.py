@@ -123,9 +123,7 @@ def _numbers(plan: StepPlan) -> _Numbers | None:
 class NumbaBackend(NumbaOperations):
     """Compiled passes over all rows, around the answers of opponents that have to be asked."""
 
-    def step(
-        self, plan: StepPlan, games: Games, actions: Tensor, ask: Ask | None = None
-    ) -> StepResult:
+    def step(self, plan: StepPlan, games: Games, actions: Tensor, ask: Ask) -> StepResult:
         """Plays one step of all rows; see `resgym.game.episode.step`."""
         numbers = _numbers(plan)
         if numbers is None:
@@ -133,7 +131,6 @@ class NumbaBackend(NumbaOperations):
         chosen = answers = actions.contiguous().numpy()
         if numbers.asked:
             games = games.tensors()
-            assert ask is not None
         memory = _memory(games)
         old = memory[0]
         if numbers.may_refuse and any_refused(
@@ -156,7 +153,7 @@ class NumbaBackend(NumbaOperations):
         plan: StepPlan,
         games: Games,
         mask: Tensor,
-        ask: Ask | None = None,
+        ask: Ask,
         given: GameState | None = None,
     ) -> ResetResult:
         """Starts episodes in the rows of ``mask``; see `resgym.game.episode.start`."""
@@ -166,7 +163,6 @@ class NumbaBackend(NumbaOperations):
         result = _start_pass(numbers, games, mask)
         if not numbers.asked or plan.seat == "host":
             return result
-        assert ask is not None
         state = name_sets(plan, result.games.tensors(), mask, ask)
         return ResetResult(state, result.points, state.coords.to(torch.int8))
 

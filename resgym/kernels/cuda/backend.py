@@ -101,7 +101,7 @@ def _new(state: EpisodeState, num_numbers: int) -> _New:
     return _New(
         points=torch.empty(shape, dtype=torch.int64, device=device),
         coords=torch.empty(state.coords.shape, dtype=torch.bool, device=device),
-        numbers=torch.empty(num_numbers, len(state.count), dtype=torch.int64, device=device),
+        numbers=torch.empty(num_numbers, len(state.counts), dtype=torch.int64, device=device),
         seen=torch.empty(shape, device=device),
         seen_coords=torch.empty(state.coords.shape, dtype=torch.int8, device=device),
     )
@@ -126,9 +126,7 @@ class TritonBackend(FusedBackend):
     agents = AGENTS
     hosts = HOSTS
 
-    def step(
-        self, plan: StepPlan, games: Games, actions: Tensor, ask: Ask | None = None
-    ) -> StepResult:
+    def step(self, plan: StepPlan, games: Games, actions: Tensor, ask: Ask) -> StepResult:
         """Plays one step of all rows; see `resgym.game.episode.step`.
 
         It waits for the device only if a step may be refused: with ``invalid_action="error"`` or in
@@ -181,7 +179,7 @@ class TritonBackend(FusedBackend):
         plan: StepPlan,
         games: Games,
         mask: Tensor,
-        ask: Ask | None = None,
+        ask: Ask,
         given: GameState | None = None,
     ) -> ResetResult:
         """Starts episodes in the rows of ``mask``; see `resgym.game.episode.start`."""

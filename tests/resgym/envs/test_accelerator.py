@@ -141,8 +141,7 @@ def test_rho(device, monkeypatch):
 @pytest.mark.parametrize(("env_id", "opponent"), CASES)
 def test_a_step_never_waits_for_the_device(env_id, opponent, mode, monkeypatch):
     """On "meta" every look at a value raises, and so does a shape that depends on one."""
-    for module in ("two_player", "table"):
-        monkeypatch.setattr(f"resgym.envs.{module}.resolve_device", torch.device)
+    monkeypatch.setattr(devices, "resolve_device", torch.device)
     env = build(env_id, opponent, device="meta", autoreset_mode=mode, invalid_action="penalty")
     observation, _ = env.reset(seed=0)
     for _ in range(3):

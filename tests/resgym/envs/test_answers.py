@@ -139,7 +139,7 @@ def test_whoever_answers_and_whatever_the_mode(
         before = envs[0].state_dict()
         players[0].spoil = spoil
         players[0].spoiled = 0
-        ended = envs[0]._ended
+        ended = envs[0].games.ended
         if mode == "DISABLED" and bool(ended.any()):
             refusal = error_of(lambda: envs[0].reset(options={"reset_mask": ended}))  # noqa: B023
         else:

@@ -144,7 +144,7 @@ def test_one_row_meets_all_of_a_mixture():
     env.reset(seed=3)
     order = []
     for _ in range(60):
-        before = int(env.table.episode[0])
+        before = int(env.games.episode[0])
         env.step([3])
         order.append((before, asked[-1]))
     assert {number for _, number in order} == {0, 1, 2}
@@ -178,7 +178,7 @@ def test_a_new_opponent_answers_from_the_next_move_on():
     assert type(env.opponents[0]) is type(make_agent("choose_last"))
     observation, *_ = env.step([0, 0, 0])
     # {x, y} answered by y: (4, 4, 1) and (0, 3, 0), where the second covers the first.
-    assert env.table.episode.tolist() == [1, 1, 1]
+    assert env.games.episode.tolist() == [1, 1, 1]
     # At the agent's seat the set that was named before stays the one to answer.
     env = make_vec(AGENT, 3, opponent="all_coord")
     observation, _ = env.reset(seed=0)

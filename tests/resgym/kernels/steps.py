@@ -10,6 +10,8 @@ import pytest
 import torch
 from gymnasium.vector import AutoresetMode
 
+from resgym.kernels import Backend
+
 
 def array(tree: Any) -> np.ndarray:
     return tree.cpu().numpy() if isinstance(tree, torch.Tensor) else np.asarray(tree)
@@ -70,7 +72,7 @@ def play_both(
     seen = {"terminated": 0, "truncated": 0, "overflow": 0}
     assert_same(torch_env.reset(seed=seed), fast_env.reset(seed=seed), "reset")
     for step in range(steps):
-        ended = array(torch_env.unwrapped._ended)
+        ended = array(torch_env.unwrapped.games.ended)
         if torch_env.unwrapped.autoreset_mode == AutoresetMode.DISABLED and ended.any():
             options = {"reset_mask": ended}
             assert_same(
@@ -89,14 +91,12 @@ def play_both(
 
 
 @pytest.fixture
-def only_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fails a test in which the compiled environment takes a step in parts."""
-    from resgym.envs.autoreset import TensorVectorEnv
+def only_fused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails a test in which a fused backend leaves a step to the reference."""
+    reference = Backend.step
 
-    in_parts = TensorVectorEnv._step_in_parts
+    def guarded(self: Backend, *arguments: Any) -> Any:
+        assert self.name == "torch", "a step was not fused"
+        return reference(self, *arguments)
 
-    def guarded(self: Any, values: Any, actions: Any) -> Any:
-        assert self.table.backend.name == "torch", "a step was not taken in one pass"
-        return in_parts(self, values, actions)
-
-    monkeypatch.setattr(TensorVectorEnv, "_step_in_parts", guarded)
+    monkeypatch.setattr(Backend, "step", guarded)

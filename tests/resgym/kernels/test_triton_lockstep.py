@@ -27,7 +27,7 @@ from tests.resgym.kernels.steps import (
     assert_same,
     leaves,
     make,
-    only_in_one_pass,  # noqa: F401
+    only_fused,  # noqa: F401
     play_both,
 )
 
@@ -171,7 +171,7 @@ def test_no_games() -> None:
     assert overflow.shape == (0,)
 
 
-@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.usefixtures("only_fused")
 @pytest.mark.parametrize(
     ("env_id", "mode", "reward"),
     [
@@ -195,7 +195,7 @@ def test_ids_modes_and_rewards(env_id: str, mode: str, reward: str) -> None:
     assert seen["truncated"] > 3
 
 
-@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.usefixtures("only_fused")
 @pytest.mark.parametrize(
     ("env_id", "mode", "invalid_action"),
     [
@@ -214,21 +214,21 @@ def test_illegal_actions(env_id: str, mode: str, invalid_action: str) -> None:
     )  # fmt: skip
 
 
-@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.usefixtures("only_fused")
 @pytest.mark.parametrize("dimension", [2, 3, 5, 10])
 @pytest.mark.parametrize("opponent", ["random", "choose_first", "choose_last"])
 def test_agents(opponent: str, dimension: int) -> None:
     both(HOST, 4, opponent=opponent, dimension=dimension, max_num_points=5)
 
 
-@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.usefixtures("only_fused")
 @pytest.mark.parametrize("dimension", [2, 4, 10])
 @pytest.mark.parametrize("opponent", ["random", "random_pair", "all_coord"])
 def test_hosts(opponent: str, dimension: int) -> None:
     both(AGENT, 4, opponent=opponent, dimension=dimension, max_num_points=5)
 
 
-@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.usefixtures("only_fused")
 @pytest.mark.parametrize(
     ("env_id", "options"),
     [
@@ -245,7 +245,7 @@ def test_sizes_and_options(env_id: str, options: dict[str, Any]) -> None:
     both(env_id, 4, **options)
 
 
-@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.usefixtures("only_fused")
 @pytest.mark.parametrize("env_id", [HOST, AGENT, BOTH])
 def test_overflow(env_id: str) -> None:
     top = MAX_COORDINATE
@@ -266,7 +266,7 @@ def test_overflow(env_id: str) -> None:
     assert overflows > 5
 
 
-@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.usefixtures("only_fused")
 def test_smaller_starts() -> None:
     options: dict[str, Any] = {"device": DEVICE, "max_episode_steps": 2}
     envs = [make(HOST, name, **options) for name in ("torch", "triton")]
@@ -276,10 +276,10 @@ def test_smaller_starts() -> None:
     for step in range(4):
         actions = actions_for(envs[0], step, illegal=False)
         assert_same(as_dict(envs[0].step(actions)), as_dict(envs[1].step(actions)), f"{step} ")
-    assert envs[1].unwrapped.table.state.count.max() <= 4
+    assert envs[1].unwrapped.games.counts.max() <= 4
 
 
-@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.usefixtures("only_fused")
 def test_rows_do_not_depend_on_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also with the games of a program that the table names."""
     options: dict[str, Any] = {"device": DEVICE, "max_num_points": 6}

@@ -12,7 +12,7 @@ import torch
 from gymnasium.vector import AutoresetMode
 
 import resgym
-from resgym.game.spec import MAX_COORDINATE
+from resgym.game.observation import observe_points
 from tests.resgym.kernels.steps import (
     actions_for,
     as_dict,
@@ -21,6 +21,9 @@ from tests.resgym.kernels.steps import (
     make,
     only_fused,  # noqa: F401
     play_both,
+    play_overflows,
+    play_smaller_starts,
+    refuse_steps,
 )
 
 pytest.importorskip("numba")
@@ -92,37 +95,12 @@ def test_sizes_and_options(env_id: str, options: dict[str, Any]) -> None:
 @pytest.mark.parametrize("env_id", IDS)
 @pytest.mark.parametrize("mode", MODES)
 def test_overflow(env_id: str, mode: AutoresetMode) -> None:
-    top = MAX_COORDINATE
-    points = [[top, top - 1, 0], [top - 1, top, 1], [0, 1, top], [1, 0, top - 1]]
-    kwargs: dict[str, Any] = {"max_num_points": 4, "autoreset_mode": mode}
-    a, b = make(env_id, "torch", **kwargs), make(env_id, "numba", **kwargs)
-    overflows = 0
-    for round_ in range(12):
-        options = {"points": points}
-        assert_same(
-            a.reset(seed=round_, options=options), b.reset(seed=round_, options=options), "reset"
-        )
-        for step in range(2):
-            if mode == AutoresetMode.DISABLED and bool(a.unwrapped.games.ended.any()):
-                break
-            actions = actions_for(a, 10 * round_ + step, illegal=False)
-            expected, found = as_dict(a.step(actions)), as_dict(b.step(actions))
-            assert_same(expected, found, f"round {round_}: ")
-            overflows += int(expected["info"]["overflow"].sum())
-            assert bool((expected["truncated"] >= expected["info"]["overflow"]).all())
-    assert overflows > 5
+    play_overflows(env_id, "numba", 12, autoreset_mode=mode)
 
 
 @pytest.mark.usefixtures("only_fused")
 def test_smaller_starts() -> None:
-    envs = [make("resgym/HironakaHost-v0", name) for name in ("torch", "numba")]
-    for env in envs:
-        env.reset(seed=1)
-        env.unwrapped.set_stage(num_points=4, max_value=3)
-    for step in range(60):
-        actions = actions_for(envs[0], step, illegal=False)
-        assert_same(as_dict(envs[0].step(actions)), as_dict(envs[1].step(actions)), f"{step} ")
-    assert envs[1].unwrapped.games.counts.max() <= 4
+    play_smaller_starts("numba", 60)
 
 
 @pytest.mark.usefixtures("only_fused")
@@ -146,33 +124,16 @@ def test_rows_do_not_depend_on_their_number_or_on_threads(
             for name, array in leaves({k: a[k] for k in a if k != "info"}).items():
                 other = leaves({k: b[k] for k in b if k != "info"})[name]
                 assert np.array_equal(array[:3], other), f"step {step}: {name}"
-            assert_same(
-                a["observation"], wide.unwrapped._out(wide.unwrapped._observe()), f"{step} "
-            )
+            seen = a["observation"]
+            seen = seen if isinstance(seen, torch.Tensor) else seen["points"]
+            assert torch.equal(seen, observe_points(wide.unwrapped.games.position))
     finally:
         torch.set_num_threads(threads)
 
 
 @pytest.mark.parametrize("env_id", IDS)
 def test_refused_steps_change_nothing(env_id: str) -> None:
-    env = make(env_id, "numba")
-    env.reset(seed=3)
-    before = leaves(env.unwrapped.state_dict())
-    actions = actions_for(env, 0, illegal=False)
-    actions[4] = 99
-    with pytest.raises(ValueError, match=r"action of row 4 must be one of .*, got 99"):
-        env.step(actions)
-    after = leaves(env.unwrapped.state_dict())
-    assert all(np.array_equal(before[name], after[name]) for name in before)
-
-
-def test_ended_rows_are_refused_when_disabled() -> None:
-    env = make("resgym/HironakaHost-v0", "numba", autoreset_mode="DISABLED", max_episode_steps=2)
-    env.reset(seed=3)
-    env.step(np.zeros(6, np.int64))
-    env.step(np.zeros(6, np.int64))
-    with pytest.raises(ValueError, match=r"rows \[0, 1, 2, 3, 4, 5\] have ended"):
-        env.step(np.zeros(6, np.int64))
+    refuse_steps(env_id, "numba")
 
 
 def test_results_stay_as_they_are() -> None:

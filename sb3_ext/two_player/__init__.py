@@ -18,7 +18,6 @@ except ImportError as error:
         "the two-player trainer needs pydantic: pip install 'resgym[train]'"
     ) from error
 
-from sb3_ext.config.reading import read_config, shipped_configs
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.networks import OPTIMIZERS
 from sb3_ext.schedules.schedules import SCHEDULES
@@ -38,6 +37,9 @@ from sb3_ext.two_player.update_schedule import (
     ContiguousPeriodic,
     UpdateSchedule,
 )
+
+read_config = TrainerConfig.read
+shipped_configs = TrainerConfig.shipped
 
 __all__ = [
     "ALGORITHMS",

@@ -12,6 +12,7 @@ from stable_baselines3.common.utils import get_parameters_by_name, polyak_update
 from torch import Tensor, nn
 
 from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.config.arguments import REFUSALS
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.networks import OPTIMIZERS
 from sb3_ext.schedules.binding import bind_schedules, rebind_schedules
@@ -67,7 +68,7 @@ def build_model(
             **copy.deepcopy(section.algorithm_arguments),
         )
         bind_schedules(model, learning_rate=learning_rate, exploration_rate=exploration)
-    except (AssertionError, TypeError, ValueError) as error:
+    except REFUSALS as error:
         raise ConfigError(f"roles.{role}: {' '.join(str(error).split())}") from error
     return cast("OffPolicyAlgorithm", model)
 

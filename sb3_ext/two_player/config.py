@@ -1,33 +1,37 @@
 """The configuration of the host/agent trainer: every key, its type, its range, its meaning.
 
-No key has a default, so a configuration file shows all of an experiment. `reading.py` makes these
-models from files and dictionaries.
+No key has a default, so a configuration file shows all of an experiment.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+from annotated_types import Ge, Le
 from pydantic import Field, model_validator
 
-from sb3_ext.config.checks import check_count, check_number
+from sb3_ext.config.arguments import check_arguments
+from sb3_ext.config.checks import shown
+from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import (
-    ConfigError,
     Count,
-    ExplorationRate,
     Fraction,
-    LearningRate,
     PositiveCount,
+    PositiveFraction,
     PositiveNumber,
     Section,
+    Size,
+    Whole,
     checked,
     read_section,
     registered,
 )
-from sb3_ext.networks import OPTIMIZERS, expand_net_arch
-from sb3_ext.two_player.games import GAMES, GameSettings
+from sb3_ext.networks import OPTIMIZERS
+from sb3_ext.networks.fields import NetArch
+from sb3_ext.schedules.fields import ExplorationRate, LearningRate
+from sb3_ext.two_player.games import GAMES
 from sb3_ext.two_player.registries import ALGORITHMS, BUFFERS
 from sb3_ext.two_player.update_schedule import AlternatingPeriodic, UpdateSchedule, parse_updates
 
@@ -46,6 +50,7 @@ __all__ = [
     "TrainedRole",
     "TrainerConfig",
     "TrainingSection",
+    "smoke_version",
 ]
 
 CONFIG_VERSION = 1
@@ -74,31 +79,6 @@ _RESERVED = {
 }
 
 
-def _algorithm_arguments(value: Any) -> Any:
-    taken = _RESERVED & set(value) if isinstance(value, Mapping) else set()
-    if taken:
-        raise ValueError(
-            f": {sorted(taken)[0]!r} is decided by the trainer or by a key of its own, leave it out"
-        )
-    return value
-
-
-def _net_arch(value: Any) -> Any:
-    try:
-        expand_net_arch(value)
-    except (TypeError, ValueError) as error:
-        raise ValueError(str(error).removeprefix("net_arch")) from None
-    return value
-
-
-def _optional_count(value: Any) -> Any:
-    return None if value is None else check_count("", value)
-
-
-def _optional_number(value: Any) -> Any:
-    return None if value is None else check_number("", value, 0, above=True)
-
-
 class OptimizerSection(Section):
     """The optimiser of a role."""
 
@@ -122,7 +102,7 @@ class TargetUpdateSection(Section):
     """When and how far the target network follows."""
 
     every_updates: PositiveCount = Field(description="updates of the role between target updates")
-    tau: Annotated[float, checked(lambda value: check_number("", value, 0, 1, above=True))] = Field(
+    tau: PositiveFraction = Field(
         description="weight of the online network in a target update, in (0, 1]; 1 copies it"
     )
 
@@ -133,7 +113,7 @@ class RolloutSection(Section):
     initial_rollout_size: PositiveCount = Field(
         description="games played before the first update, rounded up to whole rollouts"
     )
-    rollout_size: PositiveCount = Field(description="games in parallel in a rollout")
+    rollout_size: Size = Field(description="games in parallel in a rollout")
     every_updates: PositiveCount = Field(description="updates of the role between rollouts")
     max_rollout_steps: PositiveCount = Field(description="moves of a rollout in every game")
     reset_each_rollout: bool = Field(
@@ -150,14 +130,14 @@ class TrainedRole(Section):
     algorithm: Annotated[str, registered(ALGORITHMS)] = Field(
         description="ddqn, dqn, qrdqn, or one that was registered"
     )
-    algorithm_arguments: Annotated[dict[str, Any], checked(_algorithm_arguments)] = Field(
+    algorithm_arguments: dict[str, Any] = Field(
         description="arguments of the algorithm that have no key here, such as double_q"
     )
     policy: str = Field(description="the algorithm's name of a policy, such as HostPolicy")
     policy_arguments: dict[str, Any] = Field(
         description="arguments of the policy beside net_arch and optimizer, such as extractor"
     )
-    net_arch: Annotated[list[Any], checked(_net_arch)] = Field(
+    net_arch: NetArch = Field(
         description="layers after the features extractor, in the net_arch language"
     )
     optimizer: OptimizerSection = Field(description="the optimiser")
@@ -165,9 +145,9 @@ class TrainedRole(Section):
     exploration_rate: ExplorationRate = Field(
         description="number or schedule, the probability of a random legal action in a rollout"
     )
-    batch_size: PositiveCount = Field(description="transitions of an update")
+    batch_size: Size = Field(description="transitions of an update")
     gamma: Fraction = Field(description="discount of one move")
-    max_grad_norm: Annotated[float | None, checked(_optional_number)] = Field(
+    max_grad_norm: PositiveNumber | None = Field(
         description="the gradient is clipped to this norm; null: never"
     )
     replay_buffer: ReplayBufferSection = Field(description="the replay buffer")
@@ -178,6 +158,20 @@ class TrainedRole(Section):
         description="who answers in rollouts: latest (the other role as it is now), pool "
         "(self_play), the name of a scripted player, or the path of a saved model"
     )
+
+    @model_validator(mode="after")
+    def _arguments_fit(self) -> TrainedRole:
+        taken = sorted(_RESERVED & set(self.algorithm_arguments))
+        if taken:
+            raise ValueError(
+                f".algorithm_arguments: {taken[0]!r} is decided by the trainer or by a key of its "
+                "own, leave it out"
+            )
+        try:
+            check_arguments(ALGORITHMS.resolve(self.algorithm), self.algorithm_arguments)
+        except ValueError as error:
+            raise ValueError(f".algorithm_arguments: {error}") from None
+        return self
 
 
 class ScriptedRole(Section):
@@ -198,12 +192,10 @@ class EvaluationSection(Section):
     """The measure of the players."""
 
     every_steps: PositiveCount = Field(description="steps between evaluations; one more at the end")
-    games: PositiveCount = Field(
-        description="games of each pairing, from the same starts each time"
-    )
+    games: Size = Field(description="games of each pairing, from the same starts each time")
     max_moves: PositiveCount = Field(description="games are cut after so many moves")
     seed: Count = Field(description="fixes the starts, independent of the seed of training")
-    action_games: PositiveCount = Field(description="games in which actions are counted")
+    action_games: Size = Field(description="games in which actions are counted")
     keep_best: bool = Field(description="keep the best model of each role, see the documentation")
     opponents: dict[str, list[str]] = Field(
         description="per role the scripted players that it is measured against"
@@ -223,7 +215,7 @@ class SelfPlaySection(Section):
         description="part of the games that meet the newest opponent, not one from the pool"
     )
     initial_elo: PositiveNumber = Field(description="rating of a role at the start")
-    rating_games: PositiveCount = Field(description="games of a rating match")
+    rating_games: Size = Field(description="games of a rating match")
 
 
 class LoggingSection(Section):
@@ -245,43 +237,40 @@ class ComputeSection(Section):
     """Where the work is done."""
 
     device: str = Field(description="cpu, cuda, cuda:1, ... or auto")
-    torch_threads: Annotated[int | None, checked(_optional_count)] = Field(
+    torch_threads: Annotated[int, Whole, Ge(1), Le(1024)] | None = Field(
         description="threads of a tensor operation while training; null: leave as it is"
     )
 
 
-def _read_game(data: Any) -> GameSettings:
-    if isinstance(data, GameSettings):
-        return data
-    if not isinstance(data, Mapping) or "name" not in data:
-        raise ConfigError(f"game must be a mapping with the key name, got {data!r}")
+def _read_game(data: Any) -> Any:
+    name = data["name"] if isinstance(data, Mapping) and "name" in data else None
+    if name is None:
+        raise ValueError(f" must be a mapping with the key name, got {shown(data)}")
     try:
-        kind = GAMES.resolve(data["name"])
+        settings = GAMES.resolve(name).Settings
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"game.name: {error}") from None
-    return read_section(kind.Settings, data, "game")
-
-
-def _read_role(name: str, data: Any) -> TrainedRole | ScriptedRole:
-    if isinstance(data, (TrainedRole, ScriptedRole)):
-        return data
-    trained = isinstance(data, Mapping) and data.get("player", "trained") == "trained"
-    where = f"roles.{name}"
-    return (
-        read_section(TrainedRole, data, where)
-        if trained
-        else read_section(ScriptedRole, data, where)
-    )
+        raise ValueError(f".name: {error}") from None
+    return read_section(settings, data, "game")
 
 
 def _read_roles(data: Any) -> Any:
     if not isinstance(data, Mapping):
-        raise ValueError(f" must be a mapping from role to its section, got {data!r}")
-    return {str(name): _read_role(str(name), section) for name, section in data.items()}
+        raise ValueError(f" must be a mapping from role to its section, got {shown(data)}")
+    return {str(name): _read_role(f"roles.{name}", each) for name, each in data.items()}
 
 
-class TrainerConfig(Section):
+def _read_role(where: str, data: Any) -> TrainedRole | ScriptedRole:
+    if isinstance(data, ScriptedRole):
+        return data
+    if isinstance(data, Mapping) and data.get("player", "trained") != "trained":
+        return read_section(ScriptedRole, data, where)
+    return read_section(TrainedRole, data, where)
+
+
+class TrainerConfig(ConfigFile):
     """A whole configuration."""
+
+    folder: ClassVar[str] = "two_player"
 
     config_version: Literal[1] = Field(description="version of this format")
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")] = Field(
@@ -307,15 +296,15 @@ class TrainerConfig(Section):
         players = self.training.players
         for player in players:
             if player not in self.trained_roles:
-                raise ConfigError(
-                    f"training.players: {unknown_word('trained role', player, self.trained_roles)}"
+                raise ValueError(
+                    f".training.players: {unknown_word('trained role', player, self.trained_roles)}"
                 )
         if not players or len(set(players)) < len(players):
-            raise ConfigError(f"training.players must name each role once, got {players}")
+            raise ValueError(f".training.players must name each role once, got {players}")
         try:
             schedules = parse_updates(self.training.updates, names)
         except (TypeError, ValueError) as error:
-            raise ConfigError(f"training.updates: {error}") from None
+            raise ValueError(f".training.updates: {error}") from None
         self._self_play_fits(schedules)
         return self
 
@@ -324,15 +313,15 @@ class TrainerConfig(Section):
         pooled = [role for role in trained if role.opponent == "pool"]
         if self.self_play is None:
             if pooled:
-                raise ConfigError("self_play is null, but a role has the opponent pool")
+                raise ValueError(".self_play is null, but a role has the opponent pool")
             return
         if not pooled:
-            raise ConfigError("self_play is given, but no role has the opponent pool")
+            raise ValueError(".self_play is given, but no role has the opponent pool")
         if len(trained) < 2:
-            raise ConfigError("self_play needs two trained roles, one is scripted")
+            raise ValueError(".self_play needs two trained roles, one is scripted")
         if self.self_play.team_change and self.training.updates != {"mode": "interleaved"}:
-            raise ConfigError(
-                "self_play.team_change is another way to write phases; with training.updates "
+            raise ValueError(
+                ".self_play.team_change is another way to write phases; with training.updates "
                 f"{dict(self.training.updates)!r} it must be 0, got {self.self_play.team_change}"
             )
 
@@ -349,18 +338,32 @@ class TrainerConfig(Section):
             return dict.fromkeys(names, AlternatingPeriodic(2 * change, change, names[0]))
         return parse_updates(self.training.updates, names)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data that `read_config` reads back to an equal configuration."""
-        data = self.model_dump()
-        data["game"] = self.game.model_dump()
-        data["roles"] = {name: role.model_dump() for name, role in self.roles.items()}
-        return data
-
 
 def _same_names(where: str, given: Mapping[str, Any], names: tuple[str, ...]) -> None:
     for name in given:
         if name not in names:
-            raise ConfigError(unknown_word(f"role in {where}", name, names))
+            raise ValueError(unknown_word(f"role in {where}", name, names))
     for name in names:
         if name not in given:
-            raise ConfigError(f"{where}.{name} is missing; the game has the roles {names}")
+            raise ValueError(f".{where}.{name} is missing; the game has the roles {names}")
+
+
+def smoke_version(config: TrainerConfig) -> TrainerConfig:
+    """The same experiment made as short as possible: every part runs once, in seconds."""
+    data = config.to_dict()
+    data["training"]["steps"] = 4
+    data["evaluation"] |= {"every_steps": 2, "games": 16, "max_moves": 20, "action_games": 8}
+    data["logging"]["every_steps"] = 2
+    if data["checkpoint"] is not None:
+        data["checkpoint"]["every_steps"] = 2
+    if data["self_play"] is not None:
+        data["self_play"] |= {"save_steps": 1, "swap_steps": 1, "rating_games": 8}
+        data["self_play"]["team_change"] = min(data["self_play"]["team_change"], 1)
+    for role in data["roles"].values():
+        if role["player"] == "trained":
+            role["batch_size"] = min(role["batch_size"], 16)
+            role["target_update"]["every_updates"] = 2
+            role["replay_buffer"]["size"] = min(role["replay_buffer"]["size"], 10_000)
+            role["rollout"] |= {"initial_rollout_size": 4, "rollout_size": 4, "every_updates": 2}
+            role["rollout"]["max_rollout_steps"] = min(role["rollout"]["max_rollout_steps"], 5)
+    return TrainerConfig.read(data)

@@ -15,7 +15,6 @@ import torch
 from stable_baselines3.common.utils import get_device
 from torch import nn
 
-from sb3_ext.config.reading import read_config
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.two_player.config import TrainedRole, TrainerConfig
@@ -57,7 +56,7 @@ class TwoPlayers:
         rewards: Mapping[str, Any] | None = None,
         opponents: Mapping[str, Any] | None = None,
     ) -> None:
-        self.config = read_config(config)
+        self.config = TrainerConfig.read(config)
         try:
             self.game = GAMES.resolve(self.config.game.name)(self.config.game)
         except (TypeError, ValueError) as error:

@@ -58,7 +58,7 @@ from sb3_ext.studies.teach.families import (
     read_teach_config,
 )
 
-__all__ = ["HELP", "Plan", "add_arguments", "generate", "held_out_shares", "run"]
+__all__ = ["HELP", "Plan", "add_arguments", "check_plan", "generate", "held_out_shares", "run"]
 
 HELP = "draw positions, label them with the solver, write a dataset"
 
@@ -200,7 +200,7 @@ def generate(
         RuntimeError: a process died.
     """
     out, begin = Path(out), time.perf_counter()
-    _check(plan, workers)
+    check_plan(plan, workers)
     _open_folder(out, plan.to_dict())
     with sole_writer(out):
         return _complete(plan, out, workers, progress, command, begin)
@@ -248,7 +248,8 @@ def _complete(
     return manifest
 
 
-def _check(plan: Plan, workers: int) -> None:
+def check_plan(plan: Plan, workers: int) -> None:
+    """Refuses what is out of range, in one line."""
     if plan.seat not in SEATS:
         raise ConfigError(f"seat must be one of {', '.join(SEATS)}, got {plan.seat!r}")
     if plan.objective not in get_args(Objective):

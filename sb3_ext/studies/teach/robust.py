@@ -32,7 +32,9 @@ from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.checkpoints.folder_lock import sole_writer
 from sb3_ext.checkpoints.provenance import provenance
 from sb3_ext.checkpoints.resume import init_from, resume
+from sb3_ext.config.yaml_files import read_yaml
 from sb3_ext.ddqn import DDQN
+from sb3_ext.replay.memory import reserve_memory
 from sb3_ext.schedules.frequency import Every
 from sb3_ext.studies.teach.benchmark import singularity_depths, singularity_summary
 from sb3_ext.studies.teach.dataset import MANIFEST, Dataset, load_dataset
@@ -42,7 +44,7 @@ from sb3_ext.studies.teach.generate import Plan, generate
 from sb3_ext.studies.teach.measures import held_out_accuracy
 from sb3_ext.studies.teach.reinforcement import Teacher
 from sb3_ext.studies.teach.robust_evaluation import MAX_DEPTH, RobustEvaluation, worst_margin
-from sb3_ext.studies.teach.robust_settings import PARTS, RobustConfig, read_robust_config
+from sb3_ext.studies.teach.settings import PARTS, RobustConfig, read_robust_config
 from sb3_ext.studies.teach.train import ENVIRONMENTS, build_model, read_hyperparameters
 from sb3_ext.training.curves import history_curves
 from sb3_ext.training.loading import load_policy
@@ -176,6 +178,7 @@ def _model(config: RobustConfig, hyperparameters: Mapping[str, Any]) -> DDQN:
         seed=config.algorithm.seed,
         num_envs=int(hyperparameters.get("n_envs", 1)),
     )
+    reserve_memory(model)
     return model
 
 
@@ -226,7 +229,7 @@ def _transitions(model: DDQN, updates: int) -> int:
 def _same_settings(path: Path, config: RobustConfig) -> None:
     """Refuses to go on with a run under other settings; only its length may change."""
     try:
-        before = yaml.safe_load(path.read_text(encoding="utf-8"))
+        before = read_yaml(path)
         own = config.to_dict()
         for section in own:
             saved, now = before[section], own[section]
@@ -234,7 +237,7 @@ def _same_settings(path: Path, config: RobustConfig) -> None:
                 saved, now = ({k: v for k, v in x.items() if k != "updates"} for x in (saved, now))
             if saved != now:
                 raise ValueError(f"out: its run has another section {section!r}: {saved}")
-    except (OSError, KeyError, TypeError, AttributeError, yaml.YAMLError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"out: {path} is missing or damaged") from error
 
 

@@ -29,18 +29,16 @@ from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.checkpoints.folder_lock import sole_writer
 from sb3_ext.checkpoints.provenance import provenance
+from sb3_ext.config.arguments import REFUSALS
+from sb3_ext.config.reading import find_config
+from sb3_ext.config.sections import ConfigError
 from sb3_ext.ddqn import DDQN
 from sb3_ext.studies.teach.dataset import load_dataset
 from sb3_ext.studies.teach.examples import examples_of
 from sb3_ext.studies.teach.measures import held_out_accuracy
 from sb3_ext.studies.teach.pretraining import Pretraining
-from sb3_ext.studies.teach.settings import TeachingSettings
-from sb3_ext.training.config_files import (
-    ZOO_KEYS,
-    check_hyperparameters,
-    config_folder,
-    read_config,
-)
+from sb3_ext.studies.teach.settings import TeachingSettings, read_settings
+from sb3_ext.training.config_files import ZOO_KEYS, check_hyperparameters, read_sections
 from sb3_ext.two_player.progress import progress_bar
 
 __all__ = [
@@ -49,9 +47,7 @@ __all__ = [
     "accuracy_table",
     "add_arguments",
     "build_model",
-    "find_config",
     "read_hyperparameters",
-    "read_settings",
     "run",
     "show_measurement",
     "teach",
@@ -66,20 +62,14 @@ ALGO_CONFIG = "taught/ddqn.yml"
 SETTINGS = "taught/host.yml"
 
 
-def find_config(path: str | Path) -> Path:
-    """A file as given, or of the shipped ``configs`` folder."""
-    path = Path(path)
-    return path if path.exists() else config_folder() / path
-
-
 def read_hyperparameters(path: str | Path, env_id: str) -> dict[str, Any]:
     """The section of an environment in a file in rl_zoo3's form, checked for DDQN.
 
     Raises:
         ValueError: the file or section is missing, or a key is wrong.
     """
-    file = find_config(path)
-    sections = read_config(file)
+    file = find_config(path, field="algo-config")
+    sections = read_sections(file)
     section = sections.get(env_id, sections.get("default"))
     if section is None:
         raise ValueError(f"algo-config: {file} has neither a section {env_id} nor 'default'")
@@ -102,17 +92,24 @@ def build_model(
         dimension: number of axes of the data; used where the file names none.
         seed: fixes the networks.
         num_envs: games of the model's environment.
+
+    Raises:
+        ConfigError: something in the file does not fit; one line.
     """
     keywords = {"dimension": dimension, **hyperparameters.get("env_kwargs", {})}
-    env = gymnasium.make_vec(
-        env_id, num_envs=num_envs, vectorization_mode="vector_entry_point", **keywords
-    )
     arguments = {key: value for key, value in hyperparameters.items() if key not in ZOO_KEYS}
     if "exploration_rate" in hyperparameters:
         arguments["exploration_rate"] = hyperparameters["exploration_rate"]
     arguments = {"device": "cpu", **arguments, "seed": seed}
     policy = hyperparameters["policy"]
-    return DDQN(policy, TensorVecEnv(env), **arguments), keywords.get("reward", "terminal")
+    try:
+        env = gymnasium.make_vec(
+            env_id, num_envs=num_envs, vectorization_mode="vector_entry_point", **keywords
+        )
+        model = DDQN(policy, TensorVecEnv(env), **arguments)
+    except REFUSALS as error:
+        raise ConfigError(f"algo-config: {' '.join(str(error).split())}") from error
+    return model, keywords.get("reward", "terminal")
 
 
 def teach(
@@ -252,31 +249,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threads", type=int, default=1, help="threads of torch (default 1)")
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.add_argument("--no-progress", action="store_true", help="no progress bar")
-
-
-def read_settings(
-    config: str | Path, changes: Sequence[str] = (), seed: int | None = None
-) -> TeachingSettings:
-    """The section ``train`` of a file, with changes ``key=value``.
-
-    Raises:
-        ValueError: one line.
-    """
-    values = dict(read_config(find_config(config)).get("train", {}))
-    for change in changes:
-        key, equals, text = change.partition("=")
-        if not equals:
-            raise ValueError(f"set: must be KEY=VALUE, got {change!r}")
-        try:
-            values[key] = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise ValueError(f"set: {key} must be YAML, got {text!r}") from error
-    if seed is not None:
-        values["seed"] = seed
-    try:
-        return TeachingSettings.of(values)
-    except TypeError as error:
-        raise ValueError(str(error)) from error
 
 
 def run(args: argparse.Namespace, command: Sequence[str]) -> int:

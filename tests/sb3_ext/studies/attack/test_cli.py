@@ -71,7 +71,7 @@ def test_table(tmp_path, monkeypatch, capsys):
         (["run", "random"], "role must be given"),
         (["run", "zeillinger", "--budget", "nothing"], "budget: there is no file"),
         (["run", "zeillinger", "--set", "game.sise=3"], "unknown key of game 'sise'"),
-        (["run", "zeillinger", "--seeds", "-1"], "responder.seeds must be a whole number"),
+        (["run", "zeillinger", "--seeds", "-1"], "responder.seeds[0] must be at least 0, got -1"),
         (["run", "zeillinger", "--threads", "0"], "threads must be at least 1"),
         (["exact", "random", "--role", "host"], "host must be deterministic"),
         (["table", "--hosts", "nobody"], "player: "),

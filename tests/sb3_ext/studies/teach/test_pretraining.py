@@ -10,6 +10,7 @@ import resgym
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.checkpoints.checkpoint import CheckpointError, list_checkpoints
 from sb3_ext.checkpoints.resume import init_from
+from sb3_ext.config.sections import read_section
 from sb3_ext.ddqn import DDQN
 from sb3_ext.studies.teach.examples import examples_of
 from sb3_ext.studies.teach.pretraining import Pretraining, chosen_moves, optimal_choices
@@ -272,14 +273,14 @@ def test_a_loss_that_is_no_number_ends_training(tmp_path):
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"updates": 0}, "train: updates must be a whole number of at least 1, got 0"),
-        ({"temprature": 1}, "train: unknown key 'temprature'; did you mean 'temperature'"),
-        ({"temperature": 0}, "temperature must lie in"),
+        ({"updates": 0}, "train.updates must be at least 1, got 0"),
+        ({"temprature": 1}, "unknown key of train 'temprature'; did you mean 'temperature'"),
+        ({"temperature": 0}, "train.temperature must be above 0"),
         ({"learning_rate": "1e-3"}, "1e-3"),
         ({"learning_rate": {"schedule": "constant", "value": 1.0, "unit": "transitions"}}, "unit"),
-        ({"validation_fraction": 0.0}, "validation_fraction must lie in"),
+        ({"validation_fraction": 0.0}, "validation_fraction must be above 0"),
     ],
 )
 def test_settings_are_checked(values, message):
     with pytest.raises(ValueError, match=message):
-        TeachingSettings.of(values)
+        read_section(TeachingSettings, values, "train")

@@ -9,19 +9,15 @@ import signal
 import pytest
 import yaml
 
+from sb3_ext.config.reading import find_config
 from sb3_ext.ddqn import DDQN
 from sb3_ext.studies.teach import draws, train
 from sb3_ext.studies.teach.benchmark import brieskorn_pham_starts, host_results, host_summary
 from sb3_ext.studies.teach.cli import main
 from sb3_ext.studies.teach.families import read_teach_config
 from sb3_ext.studies.teach.generate import Plan
-from sb3_ext.studies.teach.train import (
-    ENVIRONMENTS,
-    build_model,
-    find_config,
-    read_hyperparameters,
-    read_settings,
-)
+from sb3_ext.studies.teach.settings import read_settings
+from sb3_ext.studies.teach.train import ENVIRONMENTS, build_model, read_hyperparameters
 from sb3_ext.training.loading import load_player
 from tests.sb3_ext.studies.teach.labelled import SmallData
 from tests.sb3_ext.studies.teach.test_pretraining import QUICK, SMALL
@@ -86,11 +82,11 @@ def test_a_signal_stops_with_a_checkpoint_and_resume_goes_on(small, tmp_path, ca
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--set", "updates=0"], "train: updates must be a whole number of at least 1, got 0"),
-        (["--set", "augment=3"], "train: augment must be true or false, got 3"),
-        (["--set", "updates"], "set: must be KEY=VALUE, got 'updates'"),
-        (["--set", "update=3"], "unknown key 'update'; did you mean 'updates'"),
-        (["--algo-config", "nothing.yml"], "no such file"),
+        (["--set", "updates=0"], "train.updates must be at least 1, got 0"),
+        (["--set", "augment=3"], "train.augment must be true or false, got 3"),
+        (["--set", "updates"], "--set must have the form dotted.key=value, got 'updates'"),
+        (["--set", "update=3"], "unknown key of train 'update'; did you mean 'updates'"),
+        (["--algo-config", "nothing.yml"], "algo-config: there is no file 'nothing.yml'"),
         (["--threads", "0"], "threads must be at least 1, got 0"),
     ],
 )
@@ -164,19 +160,19 @@ def test_from_nothing_to_a_taught_host(tmp_path, capsys):
     assert set(results["seconds"]) == {"generate", "train", "measure"}
     config.write_text(yaml.safe_dump({**sections, "tran": {}}))
     assert main(command) == 2
-    assert "unknown section 'tran'; did you mean 'train'" in capsys.readouterr().err
+    assert "unknown key 'tran'; did you mean 'train'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("section", "key", "value", "message"),
     [
-        ("data", "config", None, "data.config must be a valid string, got None"),
+        ("data", "config", None, "data.config must be text, got None"),
         ("data", "seed", "abc", "data.seed must be a number, got 'abc'"),
         ("data", "held_out", "1e-1", "data.held_out must be a number, got the string '1e-1'"),
         ("data", "bogus", 1, "unknown key of data 'bogus'"),
         ("algorithm", "file", ..., "algorithm.file is missing"),
         ("measure", "games", "many", "measure.games must be a number, got 'many'"),
-        ("measure", "max_depth", 0, "max_depth must be a whole number of at least 1, got 0"),
+        ("measure", "max_depth", 0, "measure.max_depth must be at least 1, got 0"),
     ],
 )
 def test_a_bad_section_is_one_line_before_anything_is_made(

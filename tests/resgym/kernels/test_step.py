@@ -1,4 +1,4 @@
-"""Whole steps by the compiled pass against the same steps in parts, bit for bit."""
+"""Whole steps by the compiled pass against the reference, bit for bit."""
 
 from __future__ import annotations
 

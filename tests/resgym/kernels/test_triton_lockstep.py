@@ -236,7 +236,7 @@ def test_results_stay_as_they_are() -> None:
     [{"opponent": "zeillinger"}, {"opponent": ["random", "choose_last"] * 3}],
     ids=["zeillinger", "mixed"],
 )
-def test_what_no_kernel_plays_goes_in_parts(options: dict[str, Any]) -> None:
+def test_what_no_kernel_plays_is_the_same(options: dict[str, Any]) -> None:
     env_id = AGENT if options["opponent"] == "zeillinger" else HOST
     both(env_id, 4, num_envs=6, max_num_points=6, **options)
 

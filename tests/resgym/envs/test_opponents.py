@@ -207,8 +207,8 @@ def test_a_refused_opponent_leaves_the_old_one():
         ({"random": 1}, [0, 0, 0], ValueError, "assignment needs a sequence of opponents"),
         (["random", 5, "random"], None, TypeError, "opponent must be a name"),
         (["random"], [0, 0], ValueError, r"assignment must have shape \(3,\), got \(2,\)"),
-        (["random"], [0, 1, 0], ValueError, r"assignment must be in 0\.\.0 .*, got 0\.\.1"),
-        (["random"], [0, -1, 0], ValueError, r"assignment must be in 0\.\.0 .*, got -1\.\.0"),
+        (["random"], [0, 1, 0], ValueError, r"assignment must be in 0\.\.0 .*, got 1$"),
+        (["random"], [0, -1, 0], ValueError, r"assignment must be in 0\.\.0 .*, got -1$"),
         (["random"], [0.0, 0.0, 0.0], TypeError, "assignment must be integers"),
         ("random", [0, 0, 0], ValueError, "assignment needs a sequence of opponents"),
     ]

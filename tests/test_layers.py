@@ -71,12 +71,7 @@ EXCEPT = {
 
 # Still to be untied: (module, what it imports). Nothing may be added.
 NOT_YET = {
-    ("resgym.render.games", "resgym.measure.games"),
     ("resgym.solver.solve", "resgym.solver.responses"),
-    ("resgym.trees.data", "resgym.trees.html"),
-    ("resgym.trees.data", "resgym.trees.outline"),
-    ("resgym.trees.data", "resgym.trees.svg"),
-    ("resgym.trees.data", "resgym.trees.text"),
     ("sb3_ext.checkpoints.model_state", "sb3_ext.off_policy.model"),
     ("sb3_ext.networks", "sb3_ext.points.ordered_points"),
     ("sb3_ext.networks", "sb3_ext.points.point_pairs"),

@@ -387,7 +387,7 @@ def run_zoo(
 
     Args:
         command: module and function of rl_zoo3 by one name, such as ``train`` or ``enjoy``.
-        arguments: its command line.
+        arguments: its command line; without ``-f`` the folder is ``logs``, where ``train`` writes.
         options: what to do about checkpoints; by default there are some.
         trust: whether files may name and hold code that is run.
 
@@ -396,7 +396,8 @@ def run_zoo(
     """
     module = importlib.import_module(f"rl_zoo3.{command}")
     name = f"python -m sb3_ext.{command}"
-    with _replaced_names(module, options, trust), patch.object(sys, "argv", [name, *arguments]):
+    argv = [name, "-f", "logs", *arguments]
+    with _replaced_names(module, options, trust), patch.object(sys, "argv", argv):
         try:
             if "--track" in arguments:
                 _require_wandb()

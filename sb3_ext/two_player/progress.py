@@ -19,10 +19,10 @@ class ProgressBar:
     def __init__(self, bar: Any = None) -> None:
         self._bar = bar
 
-    def update(self) -> None:
-        """One step more."""
+    def update(self, steps: int = 1) -> None:
+        """So many steps more."""
         if self._bar is not None:
-            self._bar.update()
+            self._bar.update(steps)
 
     def show(self, values: Mapping[str, float]) -> None:
         """Show the first value."""
@@ -32,12 +32,16 @@ class ProgressBar:
 
 
 @contextmanager
-def progress_bar(steps: int, wanted: bool) -> Iterator[ProgressBar]:
+def progress_bar(
+    steps: int, wanted: bool, done: int = 0, unit: str = "step"
+) -> Iterator[ProgressBar]:
     """A bar for so many steps, closed at the end.
 
     Args:
         steps: the whole length.
         wanted: False: nothing is shown.
+        done: steps made before.
+        unit: what a step is called.
     """
     if not wanted:
         yield ProgressBar()
@@ -47,5 +51,5 @@ def progress_bar(steps: int, wanted: bool) -> Iterator[ProgressBar]:
     except ImportError:
         yield ProgressBar()
         return
-    with tqdm(total=steps, unit="step", dynamic_ncols=True) as bar:
+    with tqdm(total=steps, initial=done, unit=unit, dynamic_ncols=True) as bar:
         yield ProgressBar(bar)

@@ -20,11 +20,11 @@ from types import FrameType
 from typing import Any
 
 import gymnasium
-import torch
 import yaml
 
 import resgym  # noqa: F401  registers the environments
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
+from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.checkpoints.folder_lock import sole_writer
@@ -33,11 +33,13 @@ from sb3_ext.config.arguments import REFUSALS
 from sb3_ext.config.reading import find_config
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.ddqn import DDQN
+from sb3_ext.studies.json_files import write_json
 from sb3_ext.studies.teach.dataset import load_dataset
-from sb3_ext.studies.teach.examples import examples_of
+from sb3_ext.studies.teach.examples import checked
 from sb3_ext.studies.teach.measures import held_out_accuracy
 from sb3_ext.studies.teach.pretraining import Pretraining
 from sb3_ext.studies.teach.settings import TeachingSettings, read_settings
+from sb3_ext.training.command_line import add_options
 from sb3_ext.training.config_files import ZOO_KEYS, check_hyperparameters, read_sections
 from sb3_ext.two_player.progress import progress_bar
 
@@ -169,8 +171,7 @@ def _run(
     model, settings = pretraining.model, pretraining.settings
     record = {"algorithm": dict(hyperparameters), "train": settings.to_dict()}
     write_text_durably(out / "config.yml", yaml.safe_dump(record, sort_keys=True))
-    record = provenance(settings.seed, command)
-    write_text_durably(out / "provenance.json", json.dumps(record, indent=1) + "\n")
+    write_json(out / "provenance.json", provenance(settings.seed, command))
     with (
         progress_bar(settings.updates - pretraining.update, progress) as bar,
         _signals(pretraining),
@@ -188,10 +189,10 @@ def _run(
     if not finished:
         return None
     model.save(out / "model.zip")
-    result = held_out_accuracy(model.policy, examples_of(data.split("held_out")))
+    result = held_out_accuracy(player_of(model), checked(data.split("held_out")))
     result["seconds"] = round(pretraining.seconds, 1)
     result["updates"] = pretraining.update
-    write_text_durably(out / "held_out.json", json.dumps(result, indent=1) + "\n")
+    write_json(out / "held_out.json", result)
     return model, result
 
 
@@ -236,27 +237,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help=f"its section 'train' has the settings (default {SETTINGS})",
     )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        dest="changes",
-        metavar="KEY=VALUE",
-        help="another value for a setting, such as updates=5000; may be repeated",
-    )
     parser.add_argument("--seed", type=int, help="instead of the setting 'seed'")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
-    parser.add_argument("--threads", type=int, default=1, help="threads of torch (default 1)")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    parser.add_argument("--no-progress", action="store_true", help="no progress bar")
+    add_options(parser, "--set", "--threads", "--json", "--no-progress")
 
 
 def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     """Runs the command; see `sb3_ext.studies.teach.cli.main`."""
-    if args.threads < 1:
-        raise ValueError(f"threads must be at least 1, got {args.threads}")
-    torch.set_num_threads(args.threads)
-    settings = read_settings(args.config, args.changes, args.seed)
+    settings = read_settings(args.config, args.settings, args.seed)
     data = load_dataset(args.data)
     hyperparameters = read_hyperparameters(args.algo_config, ENVIRONMENTS[data.seat])
     bar = not args.no_progress and sys.stderr.isatty()

@@ -9,13 +9,21 @@ import signal
 import pytest
 import yaml
 
+from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.config.reading import find_config
 from sb3_ext.ddqn import DDQN
-from sb3_ext.studies.teach import draws, train
-from sb3_ext.studies.teach.benchmark import brieskorn_pham_starts, host_results, host_summary
+from sb3_ext.studies.teach import benchmark, train
+from sb3_ext.studies.teach.benchmark import (
+    brieskorn_pham_starts,
+    host_summary,
+    host_test,
+    measure_host,
+    singularity_depths,
+    singularity_summary,
+)
 from sb3_ext.studies.teach.cli import main
 from sb3_ext.studies.teach.families import read_teach_config
-from sb3_ext.studies.teach.generate import Plan
+from sb3_ext.studies.teach.generate import Plan, generate, prepared
 from sb3_ext.studies.teach.settings import read_settings
 from sb3_ext.studies.teach.train import ENVIRONMENTS, build_model, read_hyperparameters
 from sb3_ext.training.loading import load_player
@@ -120,21 +128,27 @@ def test_measures_of_a_host(small, monkeypatch):
     hyperparameters = read_hyperparameters(small[6], ENVIRONMENTS["host"])
     model, _ = build_model(ENVIRONMENTS["host"], hyperparameters, 3, seed=0)
     plan = Plan(read_teach_config("small"), 100)
-    monkeypatch.setattr(draws, "BATCHES", 2)
-    results = host_results(
-        model, data, plan, larger=5, brieskorn_pham=3, label_budget=1000, games=20, max_depth=5
-    )
-    assert results["as_drawn"]["family"] == "uniform"
-    assert 0 <= results["as_drawn"]["optimal"] <= results["as_drawn"]["positions"] > 100
-    assert len(results["singularities"]) == 16
-    assert results["singularities"]["E8"]["least_depth"] == 7
+    monkeypatch.setattr(benchmark, "DRAWN_BATCHES", 2)
+    test = host_test(data.split("held_out"), plan, brieskorn_pham=3, label_budget=1000)
+    results = measure_host(player_of(model), test, larger=5, games=20, max_depth=5)
+    drawn = results["held_out"]["as_drawn"]
+    assert drawn["family"] == "uniform"
+    assert 0 <= drawn["optimal"] <= drawn["positions"] > 100
+    singularities = singularity_depths(player_of(model), max_depth=5)
+    assert len(singularities) == 16
+    assert singularities["E8"]["least_depth"] == 7
     row = results["brieskorn_pham"]
     assert row["positions"] == len(brieskorn_pham_starts(3)) == 4
     assert row["not_proved"] == 0
     assert 0 <= row["optimal"] <= row["within_one"] <= 4 - row["not_finished"]
-    assert set(results["rho_20_points"]) == {"choose_first", "choose_last", "random"}
+    assert set(results["rho"]) == {"choose_first", "choose_last", "random"}
     assert "points_6_to_8" not in results  # there are none in these data
-    assert "singularities in the least depth" in host_summary(results)
+    assert "singularities in the least depth" in singularity_summary(singularities)
+    assert "rho against choose_first, 20 points" in host_summary(results)
+    nothing = measure_host(
+        player_of(model), test._replace(powers=[]), larger=0, games=0, max_depth=5
+    )
+    assert set(nothing) == {"held_out"}
 
 
 @pytest.mark.long
@@ -200,3 +214,24 @@ def test_a_file_in_the_place_of_the_folder_is_one_line(small, tmp_path, capsys):
         assert main(command) == 2
         assert f"out: must be a folder, {file} is a file\n" in capsys.readouterr().err
     assert file.read_text() == "kept"
+
+
+@pytest.mark.parametrize("command", ["run", "robust"])
+def test_a_dataset_of_other_settings_is_refused(command, tmp_path, capsys):
+    """The folder's data are not taken for those that were asked for."""
+    file = {"run": "taught/host.yml", "robust": "taught/robust.yml"}[command]
+    sections = yaml.safe_load(find_config(file).read_text())
+    config = tmp_path / "config.yml"
+    sections["data"] |= {"config": "small", "positions": 200}
+    config.write_text(yaml.safe_dump(sections))
+    wanted = sections["data"]
+    plan = Plan(read_teach_config("small"), 150, seed=wanted["seed"], held_out=wanted["held_out"])
+    out = tmp_path / "out"
+    generate(plan, out / "data")
+    kept = {path: path.read_bytes() for path in (out / "data").iterdir()}
+    assert main([command, "--out", str(out), "--config", str(config), "--no-progress"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "holds a dataset with another positions" in error
+    assert {path: path.read_bytes() for path in (out / "data").iterdir()} == kept
+    assert prepared(plan, out / "data").manifest["plan"]["positions"] == 150

@@ -71,7 +71,6 @@ EXCEPT = {
 
 # Still to be untied: (module, what it imports). Nothing may be added.
 NOT_YET = {
-    ("resgym.solver.solve", "resgym.solver.responses"),
     ("sb3_ext.checkpoints.model_state", "sb3_ext.off_policy.model"),
     ("sb3_ext.networks", "sb3_ext.points.ordered_points"),
     ("sb3_ext.networks", "sb3_ext.points.point_pairs"),

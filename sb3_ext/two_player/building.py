@@ -12,9 +12,10 @@ from stable_baselines3.common.utils import get_parameters_by_name, polyak_update
 from torch import Tensor, nn
 
 from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.adapter.sb3_private import networks_were_replaced
 from sb3_ext.config.arguments import REFUSALS
 from sb3_ext.config.sections import ConfigError
-from sb3_ext.networks import OPTIMIZERS
+from sb3_ext.networks.optimizers import OPTIMIZERS
 from sb3_ext.schedules.binding import bind_schedules, rebind_schedules
 from sb3_ext.schedules.schedules import parse_schedule
 from sb3_ext.two_player.config import TrainedRole
@@ -165,9 +166,7 @@ def replace_network(model: Any, network: nn.Module) -> None:
     policy.optimizer = policy.optimizer_class(
         online.parameters(), lr=rate, **policy.optimizer_kwargs
     )
-    model._create_aliases()
-    model.batch_norm_stats = get_parameters_by_name(online, ["running_"])
-    model.batch_norm_stats_target = get_parameters_by_name(target, ["running_"])
+    networks_were_replaced(model)
     rebind_schedules(model)
 
 

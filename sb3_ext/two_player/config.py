@@ -28,8 +28,8 @@ from sb3_ext.config.sections import (
     read_section,
     registered,
 )
-from sb3_ext.networks import OPTIMIZERS
 from sb3_ext.networks.fields import NetArch
+from sb3_ext.networks.optimizers import OPTIMIZERS
 from sb3_ext.schedules.fields import ExplorationRate, LearningRate
 from sb3_ext.two_player.games import GAMES
 from sb3_ext.two_player.registries import ALGORITHMS, BUFFERS

@@ -9,14 +9,18 @@ from typing import Any
 
 import numpy as np
 import torch
-from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import KVWriter, Logger
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.type_aliases import TrainFreq, TrainFrequencyUnit
 from torch import nn
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.networks.observations import to_device
+from sb3_ext.adapter.sb3_private import (
+    begin_learning,
+    has_observation,
+    num_updates,
+    restart_episodes,
+)
 from sb3_ext.two_player.building import build_model, replace_network, target_updater
 from sb3_ext.two_player.config import TrainedRole
 from sb3_ext.two_player.games import Game
@@ -69,7 +73,7 @@ class Learner:
         self._target_updater = target_updater(self.model)
         self._collector = _Collector()
         self.model.set_logger(Logger(None, [self._collector]))
-        _, self._callback = self.model._setup_learn(_NO_END)
+        self._callback = begin_learning(self.model, _NO_END)
         self.policy.set_training_mode(False)
         self.player = game.policy_player(role, lambda: self.model.policy, role)
 
@@ -81,7 +85,7 @@ class Learner:
     @property
     def updates(self) -> int:
         """Gradient steps made."""
-        return int(self.model._n_updates)
+        return num_updates(self.model)
 
     @property
     def transitions(self) -> int:
@@ -95,10 +99,6 @@ class Learner:
         return self.model.replay_buffer.size() > 0
 
     # ------------------------------------------------------------------ operations of a step
-
-    def set_learning_rate(self) -> None:
-        """Give the optimiser the rate of its schedule after so many updates."""
-        self.model._update_learning_rate(self.policy.optimizer)
 
     def target_is_due(self) -> bool:
         """Whether the target network follows before the next gradient step; so also at first."""
@@ -151,13 +151,7 @@ class Learner:
 
     def restart_games(self) -> None:
         """Start a new game in every row."""
-        model: Any = self.model
-        if getattr(model, "_uses_tensors", lambda: False)():
-            model._last_obs = to_device(self.env.reset_tensors(), model.device)
-            model._last_legal = None
-        else:
-            model._last_obs = self.env.reset()
-            model._last_episode_starts = np.ones((self.env.num_envs,), dtype=bool)
+        restart_episodes(self.model)
 
     # ------------------------------------------------------------------ changes
 
@@ -183,14 +177,10 @@ class Learner:
     def after_loading(self) -> None:
         """Whatever a state put back into the model cannot know."""
         self.policy.set_training_mode(False)
-        if self.model._last_obs is None:  # the environment's state was not saved
+        if not has_observation(self.model):  # the environment's state was not saved
             self.restart_games()
         # For the counters this is another learn(), as after a resume of a single model.
-        self.model._setup_learn(_NO_END, self._callback, reset_num_timesteps=False)
-
-    def add_callback(self, callback: BaseCallback) -> None:
-        """Have a callback of SB3 called in this role's rollouts."""
-        self._callback = self.model._init_callback(callback)
+        begin_learning(self.model, _NO_END, self._callback, reset_num_timesteps=False)
 
     # ------------------------------------------------------------------ numbers
 

@@ -59,7 +59,6 @@ class Steps:
 
     def _run(self, learner: Learner) -> None:
         with self.timed("update"):
-            learner.set_learning_rate()
             if learner.target_is_due():
                 learner.update_target()
             learner.gradient_step()

@@ -13,8 +13,8 @@ def main(seed: int = 0) -> int:
     moves, terminated, truncated = 0, False, False
     while not (terminated or truncated):
         # A player answers for many games at once; here the batch is one game.
-        table = env.unwrapped.vector_env.table
-        action = int(host.act(table.state, None, table.rng(resgym.Stream.HOST)))
+        games = env.unwrapped.games
+        action = int(host.act(games.position, None, games.rng(resgym.Stream.HOST)))
         _, _, terminated, truncated, _ = env.step(action)
         moves += 1
         print(env.render())

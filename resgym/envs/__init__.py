@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from resgym.envs.alternating import AlternatingPlayers
+from resgym.envs.one_seat import AlternatingPlayers
 from resgym.envs.registration import ENV_IDS, register_envs
 from resgym.envs.single import HironakaAgentEnv, HironakaEnv, HironakaHostEnv
 from resgym.envs.two_player import HironakaVectorEnv

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,29 +12,25 @@ import torch
 from gymnasium.vector import AutoresetMode
 from torch import Tensor
 
-from resgym.game.spec import check_integer
+from resgym.game.episode import legal_actions
+from resgym.game.episode_state import EpisodeState
+from resgym.game.plan import StepPlan
+from resgym.game.spec import GameSpec, check_integer
 from resgym.game.state import holds_integers, tensor_kind
 
 __all__ = [
     "MAX_SEED",
-    "check_choice",
     "parse_actions",
     "parse_autoreset_mode",
     "parse_integers",
     "parse_options",
     "parse_reset_mask",
     "parse_seeds",
-    "shorten",
+    "refusal",
+    "start_sizes",
 ]
 
 MAX_SEED = 2**63 - 1
-
-
-def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
-    """``value`` if it is one of the choices, else a ValueError that lists them."""
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
-    return str(value)
 
 
 def parse_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
@@ -111,7 +108,7 @@ def parse_integers(name: str, values: Any, length: int, device: torch.device) ->
     if not (holds_integers(values) if tensor else values.dtype.kind in "iu"):
         kind = tensor_kind(values) if tensor else values.dtype
         raise TypeError(f"{name} must be integers, got dtype {kind}")
-    if tensor and values.is_meta:
+    if tensor and values.is_meta and device.type != "meta":
         raise ValueError(f"{name} must hold data, got a tensor on the meta device")
     if isinstance(values, np.ndarray):
         values = torch.from_numpy(values.astype(np.int64))
@@ -147,7 +144,46 @@ def parse_reset_mask(mask: Any, num_envs: int, device: torch.device, started: bo
     return tensor.to(device)
 
 
-def shorten(values: list[int]) -> str:
+def start_sizes(spec: GameSpec, num_points: int | None, max_value: int | None) -> GameSpec:
+    """The sizes of random starts of a stage; None is the game's own size.
+
+    Raises:
+        ValueError, TypeError: ``num_points`` is outside 2..max_num_points or ``max_value`` outside
+            1..max_value.
+    """
+    points, value = spec.max_num_points, spec.max_value
+    if num_points is not None:
+        points = check_integer("num_points", num_points, 2, points)
+    if max_value is not None:
+        value = check_integer("max_value", max_value, 1, value)
+    return replace(spec, max_num_points=points, max_value=value)
+
+
+def refusal(plan: StepPlan, games: EpisodeState, values: Tensor, actions: Any) -> ValueError:
+    """The error that says why a step was refused.
+
+    Args:
+        plan: the plan.
+        games: before the step.
+        values: int64 [N], the actions.
+        actions: as they were given.
+    """
+    if plan.autoreset_mode == "DISABLED" and bool(games.ended.any()):
+        if len(values) == 1:
+            return ValueError("the episode has ended: call reset()")
+        rows = _shortened(games.ended.nonzero()[:, 0].tolist())
+        return ValueError(f"rows {rows} have ended: reset them with options={{'reset_mask': ...}}")
+    legal = legal_actions(plan, games.coords)
+    known = values.clamp(0, plan.num_actions - 1)
+    good = (known == values) & legal.gather(1, known[:, None])[:, 0]
+    row = int((~good & ~games.ended).nonzero()[0, 0])
+    allowed = _shortened(legal[row].nonzero()[:, 0].tolist())
+    # As an array: torch refuses to read large unsigned numbers.
+    given = np.asarray(actions.cpu() if isinstance(actions, Tensor) else actions)[row]
+    return ValueError(f"action of row {row} must be one of {allowed}, got {given}")
+
+
+def _shortened(values: list[int]) -> str:
     """A list of integers, as a range where it is a long one."""
     if len(values) > 12 and values == list(range(values[0], values[-1] + 1)):
         return f"{values[0]}..{values[-1]}"

@@ -6,7 +6,7 @@ from typing import Any
 
 import gymnasium
 
-from resgym.envs.alternating import AlternatingPlayers
+from resgym.envs.one_seat import AlternatingPlayers
 from resgym.envs.two_player import HironakaVectorEnv, half_move_limit
 from resgym.game.spec import Role
 

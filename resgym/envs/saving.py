@@ -6,123 +6,137 @@ the environment.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from resgym.envs.table import Table
+from resgym.envs.arguments import start_sizes
+from resgym.game.episode_state import EpisodeState
+from resgym.game.plan import StepPlan
 from resgym.game.rng import RowRandom
-from resgym.game.spec import MAX_COORDINATE, GameSpec
-from resgym.game.state import GameState, canonical_state
+from resgym.game.spec import MAX_COORDINATE
+from resgym.game.state import canonical_state
 
-__all__ = ["check_fields", "check_rows", "load_table_state", "table_state"]
+__all__ = ["load_state", "save_state"]
+
+# The names in a saved state, and those of `EpisodeState`.
+_OF_GAMES = {name: name for name in ("coords", "episode", "half_moves", "points", "seed")}
+_OF_GAMES["count"] = "counts"
+_OF_EPISODES = {"ended": "ended", "length": "lengths", "return": "returns"}
 
 
-def table_state(table: Table) -> dict[str, Any]:
-    """The games of a table.
+def save_state(plan: StepPlan, games: EpisodeState, started: bool) -> dict[str, Any]:
+    """All that the next steps depend on.
 
     Returns:
-        The game's sizes and options (``game``), those of the stage that new games start from
-        (``starts``), and copies of the fields, [N, ...] each.
+        ``table``: the game's sizes and options (``game``), those of the stage that new games start
+        from (``starts``) and fields of the state (``fields``, copies); ``episodes``: the other
+        fields, but for the keys, which follow from seeds and episodes; ``started``.
     """
-    fields = {
-        "coords": table.coords,
-        "count": table.state.count,
-        "episode": table.episode,
-        "half_moves": table.half_moves,
-        "points": table.state.points,
-        "seed": table.seed,
-    }
+    starts = plan.start_spec
     return {
-        "game": asdict(table.spec),
-        "starts": {
-            "num_points": table.start_spec.max_num_points,
-            "max_value": table.start_spec.max_value,
+        "table": {
+            "game": asdict(plan.spec),
+            "starts": {"num_points": starts.max_num_points, "max_value": starts.max_value},
+            "fields": {name: getattr(games, own).clone() for name, own in _OF_GAMES.items()},
         },
-        "fields": {name: value.clone() for name, value in fields.items()},
+        "episodes": {name: getattr(games, own).clone() for name, own in _OF_EPISODES.items()},
+        "started": started,
     }
 
 
-def load_table_state(
-    table: Table, state: Mapping[str, Any], check: Callable[[GameState, Tensor], None]
-) -> None:
-    """Goes on with the games that `table_state` gave.
+def load_state(
+    plan: StepPlan, like: EpisodeState, state: Mapping[str, Any]
+) -> tuple[StepPlan, EpisodeState, bool]:
+    """Goes on where `save_state` left off.
 
     Args:
-        table: whose games are replaced.
-        state: what `table_state` gave.
-        check: called with the positions and the sets bool [N, D] that await an answer, before
-            anything has changed; raises if they do not belong here.
+        plan: of the environment.
+        like: its games, whose shapes and devices are wanted.
+        state: what `save_state` gave.
+
+    Returns:
+        The plan with the stage of the saved games, the games, and whether they were started.
 
     Raises:
-        ValueError: they are of another game or of another number of rows, or no games. Nothing has
-            changed.
+        ValueError, TypeError: the state is of another game or form, or holds values that no game of
+            this plan can have.
     """
+    if set(state) != {"table", "episodes", "started"}:
+        raise ValueError(f"state must have table, episodes and started, got {sorted(state)}")
+    started, table = state["started"], state["table"]
+    if not isinstance(started, bool):
+        raise TypeError(f"started must be True or False, got {started!r}")
     for name in ("game", "starts", "fields"):
-        if name not in state:
+        if name not in table:
             raise ValueError(f"{name} is missing in the state of the games")
-    game = asdict(table.spec)
-    for name, own in game.items():
-        given = state["game"].get(name)
+    for name, own in asdict(plan.spec).items():
+        given = table["game"].get(name)
         if given != own:
             raise ValueError(
                 f"{name}: the saved games have {given!r}, this environment has {own!r}"
             )
-    fields = check_fields(state["fields"], table_state(table)["fields"])
-    starts = state["starts"]
+    own_state = save_state(plan, like, started)
+    episodes = _checked_fields(state["episodes"], own_state["episodes"])
+    fields = _checked_fields(table["fields"], own_state["table"]["fields"])
+    starts = table["starts"]
     if set(starts) != {"num_points", "max_value"}:
         raise ValueError(f"starts must have num_points and max_value, got {sorted(starts)}")
-    fields = {name: value.to(table.device) for name, value in fields.items()}
-    positions = GameState(fields["points"], fields["count"])
-    _check_values(fields, table.spec)
-    check(positions, fields["coords"])
-    table.set_starts(**starts)
-    table.state = positions
-    table.coords = fields["coords"]
-    table.half_moves = fields["half_moves"]
-    table.seed, table.episode = fields["seed"], fields["episode"]
-    table._episode_rng = RowRandom.for_episode(table.seed, table.episode)
+    key = RowRandom.for_episode(fields["seed"], fields["episode"]).key
+    games = EpisodeState(
+        key=key,
+        **{own: fields[name] for name, own in _OF_GAMES.items()},
+        **{own: episodes[name] for name, own in _OF_EPISODES.items()},
+    )
+    _check_values(plan, games)
+    if started:
+        _check_started(plan, games)
+    return replace(plan, start_spec=start_sizes(plan.spec, **starts)), games, started
 
 
-def _check_values(fields: Mapping[str, Tensor], spec: GameSpec) -> None:
+def _check_values(plan: StepPlan, games: EpisodeState) -> None:
     """Raises ValueError if fields of the right form hold what no game can: kernels trust them."""
-    count = fields["count"]
-    check_rows("count", (count >= 1) & (count <= spec.max_num_points), f"1..{spec.max_num_points}")
-    check_rows("half_moves", fields["half_moves"] >= 0, "at least 0")
-    check_rows("seed", fields["seed"] >= 0, "at least 0")
-    check_rows("episode", fields["episode"] >= -1, "at least -1")
-    points = fields["points"]
-    alive = GameState(points, count).alive()[:, :, None]
+    spec, count, points = plan.spec, games.counts, games.points
+    _check_rows("length", games.lengths >= 0, "at least 0")
+    _check_rows("count", (count >= 1) & (count <= spec.max_num_points), f"1..{spec.max_num_points}")
+    _check_rows("half_moves", games.half_moves >= 0, "at least 0")
+    _check_rows("seed", games.seed >= 0, "at least 0")
+    _check_rows("episode", games.episode >= -1, "at least -1")
+    alive = games.position.alive()[:, :, None]
     # Rows in which no episode was started have no points yet.
-    waiting = (fields["episode"] == -1) & (points == -1).flatten(1).all(1) & (count == 1)
+    waiting = (games.episode == -1) & (points == -1).flatten(1).all(1) & (count == 1)
     inside = ~alive | ((points >= 0) & (points <= MAX_COORDINATE))
-    check_rows("points", inside.flatten(1).all(1) | waiting, "0..2^59 in every alive row")
+    _check_rows("points", inside.flatten(1).all(1) | waiting, "0..2^59 in every alive row")
     columns = torch.where(alive, points.clamp(min=0), -1).permute(2, 1, 0).contiguous()
     canonical = canonical_state(columns, count, spec)
     same = (canonical.points == points).flatten(1).all(1) & (canonical.count == count)
-    check_rows("points", same | waiting, "a position that a move leaves, and -1 in absent rows")
-    size = fields["coords"].sum(1)
-    check_rows("coords", size != 1, "no axis, or two and more")
+    _check_rows("points", same | waiting, "a position that a move leaves, and -1 in absent rows")
+    _check_rows("coords", games.coords.sum(1) != 1, "no axis, or two and more")
 
 
-def check_rows(name: str, good: Tensor, allowed: str) -> None:
-    """Raises ValueError if not all rows of a loaded field are good.
+def _check_started(plan: StepPlan, games: EpisodeState) -> None:
+    """Raises ValueError if games do not fit the seat or the mode."""
+    named, finished = games.coords.any(1), games.position.finished()
+    # The host sees no sets, the agent one in every position that goes on.
+    fits = {"host": ~named, "agent": named != finished, "both": ~(named & finished)}[plan.seat]
+    _check_rows("coords", fits, "a set if, and only if, an answer is awaited here")
+    if plan.autoreset_mode == "SAME_STEP":
+        _check_rows("ended", ~games.ended, "False in SAME_STEP mode")
+    _check_rows("ended", games.ended | ~finished, "True where one point is left")
 
-    Args:
-        name: of the field.
-        good: bool [N].
-        allowed: what a row must be.
-    """
+
+def _check_rows(name: str, good: Tensor, allowed: str) -> None:
+    """Raises ValueError if not all rows (bool [N]) of a loaded field are good."""
     if not bool(good.all()):
         row = int((~good).nonzero()[0, 0])
         raise ValueError(f"{name}: row {row} of the saved state must be {allowed}")
 
 
-def check_fields(given: Mapping[str, Any], like: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Copies of tensors that have the names, shapes and dtypes of others.
+def _checked_fields(given: Mapping[str, Any], like: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Copies of tensors that have the names, shapes and dtypes of others, on their device.
 
     Raises:
         ValueError: one is missing, unknown or of another form.
@@ -138,4 +152,4 @@ def check_fields(given: Mapping[str, Any], like: Mapping[str, Tensor]) -> dict[s
                 else type(value).__name__
             )
             raise ValueError(f"{name}: got {form}, need {tuple(own.shape)} {own.dtype}")
-    return {name: value.clone() for name, value in given.items()}
+    return {name: given[name].clone().to(own.device) for name, own in like.items()}

@@ -10,10 +10,11 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
-from resgym.envs.alternating import AlternatingPlayers
 from resgym.envs.arguments import MAX_SEED, parse_options
-from resgym.envs.autoreset import TensorVectorEnv
+from resgym.envs.one_seat import AlternatingPlayers
 from resgym.envs.two_player import HironakaVectorEnv, half_move_limit
+from resgym.envs.vector_env import TensorVectorEnv
+from resgym.game.episode_state import EpisodeState
 from resgym.game.spec import check_integer
 
 __all__ = ["HironakaAgentEnv", "HironakaEnv", "HironakaHostEnv"]
@@ -89,6 +90,11 @@ class _SingleEnv(gymnasium.Env[Any, Any]):
             bool(truncated[0]),
             row_info,
         )
+
+    @property
+    def games(self) -> EpisodeState:
+        """The game as it is now, in row 0; see `TensorVectorEnv.games`."""
+        return self.vector_env.games
 
     def _legal_now(self) -> np.ndarray | None:
         return self.action_masks() if self.vector_env.started else None

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 import torch
-from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
-from torch import Tensor
 
-from resgym.envs.autoreset import Observation, Outcome, TensorVectorEnv
-from resgym.envs.one_pass import step_plan
-from resgym.envs.table import Table, resolve_device
-from resgym.game.actions import host_action_table
-from resgym.game.rewards import RewardFunction, Transition, resolve_reward, role_reward
-from resgym.game.spec import GameSpec, Polytope, check_integer
-from resgym.kernels.step import StepPlan
+from resgym.envs.arguments import parse_autoreset_mode
+from resgym.envs.vector_env import TensorVectorEnv
+from resgym.game import devices
+from resgym.game.plan import INVALID_ACTIONS, StepPlan
+from resgym.game.rewards import RewardFunction, resolve_reward
+from resgym.game.spec import GameSpec, Polytope, check_choice, check_integer
+from resgym.game.starts import check_startable
+from resgym.kernels import resolve_backend
 
-__all__ = ["HironakaVectorEnv", "half_move_limit", "points_space"]
-
-
-def points_space(spec: GameSpec, scale_observation: bool) -> spaces.Box:
-    """Box [P, D] of float32 that holds the points of an observation."""
-    high = 1.0 if scale_observation else np.inf
-    return spaces.Box(-1.0, high, (spec.max_num_points, spec.dimension), np.float32)
+__all__ = ["HironakaVectorEnv", "half_move_limit"]
 
 
 def half_move_limit(max_episode_steps: int | None) -> int | None:
@@ -97,82 +87,27 @@ class HironakaVectorEnv(TensorVectorEnv):
         """
         num_envs = check_integer("num_envs", num_envs, 1)
         spec = GameSpec(dimension, max_num_points, max_value, polytope, reposition)
-        if spec.max_num_points < 2:
-            raise ValueError("max_num_points must be at least 2 to play, got 1")
+        check_startable(spec)
         if not isinstance(scale_observation, bool):
             raise TypeError(f"scale_observation must be True or False, got {scale_observation!r}")
         resolve_reward(reward)
-        self.spec_of_game = spec
-        self.scale_observation = scale_observation
-        self.reward = reward
-        resolved = resolve_device(device)
-        self._sets = host_action_table(spec.dimension, resolved)
-        self._num_actions = max(spec.num_host_actions, spec.dimension)
-        super().__init__(
-            Table(num_envs, spec, resolved, backend),
-            spaces.Dict(
-                points=points_space(spec, scale_observation),
-                coords=spaces.MultiBinary(spec.dimension),
-                to_play=spaces.Discrete(2),
-            ),
-            spaces.Discrete(self._num_actions),
+        if max_episode_steps is not None:
+            max_episode_steps = check_integer("max_episode_steps", max_episode_steps, 1)
+        resolved = devices.resolve_device(device)
+        plan = StepPlan(
+            spec,
+            start_spec=spec,
+            reward=reward,
+            invalid_action=check_choice("invalid_action", invalid_action, INVALID_ACTIONS),
+            autoreset_mode=parse_autoreset_mode(autoreset_mode).name,
             max_episode_steps=max_episode_steps,
-            invalid_action=invalid_action,
-            autoreset_mode=autoreset_mode,
+            scale_observation=scale_observation,
+        )
+        super().__init__(
+            num_envs,
+            plan,
+            resolve_backend(backend, resolved, spec),
+            resolved,
             output=output,
             render_mode=render_mode,
         )
-
-    def _legal(self) -> Tensor:
-        agent = self.table.coords.any(1)[:, None]
-        action = torch.arange(self._num_actions, device=self.device)
-        host_legal = (action < self.spec_of_game.num_host_actions).expand(self.num_envs, -1)
-        agent_legal = torch.zeros_like(host_legal)
-        agent_legal[:, : self.spec_of_game.dimension] = self.table.coords
-        return torch.where(agent, agent_legal, host_legal)
-
-    def _play(self, actions: Tensor, mask: Tensor) -> Outcome:
-        table = self.table
-        agent = table.coords.any(1)
-        axis = actions.clamp(max=self.spec_of_game.dimension - 1)
-        before, coords = table.state, table.coords
-        answering = mask & agent
-        overflow = table.answer(axis, answering)
-        chosen = self._sets[actions.clamp(max=self.spec_of_game.num_host_actions - 1)]
-        table.name_set(chosen, mask & ~agent)
-        finished = answering & table.state.finished()
-        rewards = [
-            torch.where(
-                answering,
-                role_reward(
-                    self.reward,
-                    Transition(before, coords, axis, table.state, finished, role),
-                ),
-                0.0,
-            )
-            for role in ("host", "agent")
-        ]
-        self._rewards = torch.stack(rewards, 1)
-        return Outcome(rewards[1], finished, overflow)
-
-    def _finish(
-        self, active: Tensor, illegal: Tensor, outcome: Outcome
-    ) -> tuple[Observation, Any, Any, Any, dict[str, Any]]:
-        result = super()._finish(active, illegal, outcome)
-        result[4]["rewards"] = self._out(self._rewards)
-        return result
-
-    def _observe(self, rows: Tensor | None = None) -> Observation:
-        state, coords = self.table.state, self.table.coords
-        if rows is not None:
-            state, coords = state.select(rows), coords[rows]
-        points = self.table.backend.observe_points(state, self.scale_observation)
-        return self._observation(points, coords.to(torch.int8))
-
-    def _observation(self, points: Any, coords: Any) -> Observation:
-        # 1 where a named set awaits the agent's answer; adding 0 makes int64 of booleans, be they
-        # tensors or arrays.
-        return {"coords": coords, "points": points, "to_play": coords.any(1) + 0}
-
-    def _plan(self) -> StepPlan | None:
-        return step_plan(self, "both", None)

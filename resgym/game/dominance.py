@@ -28,7 +28,7 @@ def used_rows(count: Tensor, num_rows: int) -> int:
         count: int64 [N], alive rows of each game.
         num_rows: number of rows there are.
     """
-    if not devices.can_look(count.device) or not len(count):
+    if not devices.is_host_memory(count.device) or not len(count):
         return num_rows
     return max(int(count.max()), 1)
 

@@ -10,8 +10,6 @@ masked.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 from torch import Tensor
 
@@ -64,16 +62,31 @@ def derive_seed(seed: int, *words: int) -> int:
     return key >> 1
 
 
-@dataclass(frozen=True)
 class RowRandom:
     """Random numbers of N rows.
 
-    Attributes:
-        key: int64 [N], one key per row. Drawing advances nothing: the same call gives the same
-            numbers, and unrelated numbers come from `split`.
+    Drawing advances nothing: the same call gives the same numbers, and unrelated numbers come from
+    `split`. Keys are worked out when they are first asked for: many players want no numbers.
+
+    Args:
+        key: int64 [N], one key per row.
+        *words: int64 [N] or integers that the key absorbs, one after the other.
     """
 
-    key: Tensor
+    __slots__ = ("_pending",)
+
+    def __init__(self, key: Tensor, *words: Tensor | int) -> None:
+        self._pending = key, words
+
+    @property
+    def key(self) -> Tensor:
+        """Int64 [N], one key per row."""
+        key, words = self._pending
+        if words:
+            for word in words:
+                key = _absorb(key, word)
+            self._pending = key, ()
+        return key
 
     @classmethod
     def for_episode(cls, seed: Tensor, episode: Tensor) -> RowRandom:
@@ -87,19 +100,18 @@ class RowRandom:
 
     def at(self, step: Tensor | int, stream: int) -> RowRandom:
         """The rows' numbers at a step ([N] or one int) of their episode, for one `Stream`."""
-        return RowRandom(_absorb(_absorb(self.key, step), stream))
-
-    def at_later(self, step: Tensor, stream: int) -> RowRandom:
-        """As `at`, worked out when the numbers are first asked for: many players want none."""
-        return _LaterRandom(self.key, step, stream)
+        return RowRandom(self.key, step, stream)
 
     def split(self, stream: int) -> RowRandom:
         """Unrelated numbers for the same rows."""
-        return RowRandom(_absorb(self.key, stream))
+        return RowRandom(self.key, stream)
 
     def select(self, index: Tensor) -> RowRandom:
         """The rows of ``index`` (int64 or bool)."""
-        return RowRandom(self.key[index])
+        key, words = self._pending
+        return RowRandom(
+            key[index], *(word[index] if isinstance(word, Tensor) else word for word in words)
+        )
 
     def words(self, n: int | None = None) -> Tensor:
         """Raw 64-bit words, int64 [N] or [N, n]."""
@@ -126,25 +138,3 @@ class RowRandom:
     def uniform(self, n: int | None = None) -> Tensor:
         """Uniform float32 in [0, 1) with 24 random bits, [N] or [N, n]."""
         return _shift_right(self.words(n), 40).to(torch.float32) * 2.0**-24
-
-
-class _LaterRandom(RowRandom):
-    """The numbers of a step whose key is worked out at the first use."""
-
-    def __init__(self, episode_key: Tensor, step: Tensor, stream: int) -> None:
-        # Past the frozen dataclass, whose field is the property below.
-        vars(self).update(_of=(episode_key, step, stream))
-
-    @property
-    def key(self) -> Tensor:
-        """Int64 [N]."""
-        if "_key" not in vars(self):
-            episode_key, step, stream = vars(self)["_of"]
-            vars(self)["_key"] = RowRandom(episode_key).at(step, stream).key
-        key: Tensor = vars(self)["_key"]
-        return key
-
-    def select(self, index: Tensor) -> RowRandom:
-        """The rows of ``index`` (int64 or bool)."""
-        episode_key, step, stream = vars(self)["_of"]
-        return _LaterRandom(episode_key[index], step[index], stream)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -13,6 +14,7 @@ __all__ = [
     "GameSpec",
     "Polytope",
     "Role",
+    "check_choice",
     "check_integer",
 ]
 
@@ -46,6 +48,13 @@ def check_integer(name: str, value: object, low: int, high: int | None = None) -
         allowed = f"at least {low}" if high is None else f"between {low} and {high}"
         raise ValueError(f"{name} must be {allowed}, got {number}")
     return number
+
+
+def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
+    """``value`` if it is one of the choices, else a ValueError that lists them."""
+    if value not in choices:
+        raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
+    return str(value)
 
 
 @dataclass(frozen=True)

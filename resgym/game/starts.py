@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from resgym.game import devices
@@ -9,7 +11,13 @@ from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState, canonical_state, state_from_points, where_state
 
-__all__ = ["random_starts"]
+__all__ = ["check_startable", "given_starts", "random_starts"]
+
+
+def check_startable(spec: GameSpec) -> None:
+    """Raises ValueError if every start of a game would be finished."""
+    if spec.max_num_points < 2:
+        raise ValueError("max_num_points must be at least 2 for random starts, got 1")
 
 
 def _draw(spec: GameSpec, rng: RowRandom) -> GameState:
@@ -41,10 +49,9 @@ def random_starts(spec: GameSpec, rng: RowRandom) -> GameState:
     Raises:
         ValueError: ``max_num_points`` is 1.
     """
-    if spec.max_num_points < 2:
-        raise ValueError("max_num_points must be at least 2 for random starts, got 1")
+    check_startable(spec)
     state = _draw(spec, rng.split(0))
-    looking = devices.can_look(state.device)
+    looking = devices.is_host_memory(state.device)
     for attempt in range(1, spec.start_attempts):
         pending = state.finished()
         if looking:
@@ -58,3 +65,30 @@ def random_starts(spec: GameSpec, rng: RowRandom) -> GameState:
             # No look at the data on an accelerator: every row is drawn, the pending ones are taken.
             state = where_state(pending, _draw(spec, rng.split(attempt)), state)
     return where_state(state.finished(), _fixed_start(spec, state), state)
+
+
+def given_starts(points: Any, spec: GameSpec, num_games: int, device: torch.device) -> GameState:
+    """Positions that a caller wants to start from.
+
+    Args:
+        points: one game for all rows, or N of them; see `state_from_points`.
+        spec: the game.
+        num_games: number of rows N.
+        device: where they shall live.
+
+    Raises:
+        ValueError, TypeError: they are no unfinished positions of this game.
+    """
+    given = state_from_points(points, spec, device)
+    if given.num_games not in (1, num_games):
+        raise ValueError(
+            f"points must hold one game or {num_games} (num_envs), got {given.num_games}"
+        )
+    finished = given.finished()
+    if bool(finished.any()):
+        row = int(finished.nonzero()[0, 0])
+        raise ValueError(
+            f"points must be unfinished positions, but game {row} is down to the one point "
+            f"{given.point_lists()[row][0]}"
+        )
+    return GameState(given.points.expand(num_games, -1, -1), given.count.expand(num_games))

@@ -1,7 +1,8 @@
-"""Interchangeable implementations of the hot operations, all equal to the torch reference."""
+"""Interchangeable implementations of a step, all equal to the torch reference."""
 
 from __future__ import annotations
 
-from resgym.kernels.dispatch import BACKENDS, Backend, host_actions, resolve_backend
+from resgym.kernels.backend import Backend
+from resgym.kernels.dispatch import BACKENDS, host_actions, resolve_backend
 
 __all__ = ["BACKENDS", "Backend", "host_actions", "resolve_backend"]

@@ -1,106 +1,61 @@
 """Chooses the implementation of the hot operations by name and device.
 
-Every backend offers the same three pure functions; ``torch`` is the reference and the others are
-tested bit-equal to it. ``numba`` (``pip install 'resgym[fast]'``) compiles them for the CPU,
-``triton`` (``pip install 'resgym[gpu]'``) for CUDA.
+Every backend offers the same pure functions (`resgym.kernels.backend`); ``torch`` is the reference
+and the others are tested bit-equal to it. ``numba`` (``pip install 'resgym[fast]'``) compiles them
+for the CPU, ``triton`` (``pip install 'resgym[gpu]'``) for CUDA.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from resgym.game.observation import observe_points
 from resgym.game.rng import RowRandom
-from resgym.game.rules import move
 from resgym.game.spec import GameSpec
 from resgym.game.starts import random_starts
 from resgym.game.state import GameState
-from resgym.kernels.step import Fields, Played, Started, StepPlan
+from resgym.kernels.backend import Backend
 
-__all__ = ["BACKENDS", "Backend", "host_actions", "quickest_observe_points", "resolve_backend"]
+__all__ = ["BACKENDS", "host_actions", "quickest_observe_points", "resolve_backend"]
 
 BACKENDS = ("auto", "torch", "numba", "triton")
 
 
-@dataclass(frozen=True)
-class Backend:
-    """The hot operations of the game.
-
-    Attributes:
-        name: what `resolve_backend` was asked for, never ``auto``.
-        move: as `resgym.game.rules.move`.
-        random_starts: as `resgym.game.starts.random_starts`.
-        observe_points: as `resgym.game.observation.observe_points`.
-        play_step: a whole step of an environment (`resgym.kernels.step`), if there is one.
-        play_start: the start of episodes, likewise.
-        takes_answers: whether ``play_step`` plays a plan whose opponent is `GIVEN`; None: never.
-    """
-
-    name: str
-    move: Callable[[GameState, Tensor, Tensor, GameSpec], tuple[GameState, Tensor]]
-    random_starts: Callable[[GameSpec, RowRandom], GameState]
-    observe_points: Callable[[GameState, bool], Tensor]
-    play_step: Callable[..., Played | None] | None = None
-    play_start: Callable[[StepPlan, Fields, Tensor, Any], Started | None] | None = None
-    takes_answers: Callable[[StepPlan], bool] | None = None
-
-
-_TORCH = Backend("torch", move, random_starts, observe_points)
+_TORCH = Backend()
 
 
 @cache
 def _numba() -> Backend | str:
     """The compiled backend, or why there is none."""
     try:
-        from resgym.kernels.cpu import backend as numba_backend
-        from resgym.kernels.cpu import launch as numba_step
+        from resgym.kernels.cpu.backend import NumbaBackend
     except Exception as error:  # not there, or it refuses to work, say with this NumPy
         return _line(error)
-    return Backend(
-        "numba",
-        numba_backend.move,
-        numba_backend.random_starts,
-        numba_backend.observe_points,
-        numba_step.play_step,
-        numba_step.play_start,
-        numba_step.takes_answers,
-    )
+    return NumbaBackend()
 
 
 @cache
 def _triton() -> Backend | str:
     """The backend of Triton kernels, or why there is none."""
     try:
-        from resgym.kernels.cuda import backend as triton_backend
-        from resgym.kernels.cuda import launch as triton_step
+        from resgym.kernels.cuda.backend import TritonBackend
     except Exception as error:
         return _line(error)
-    return Backend(
-        "triton",
-        triton_backend.move,
-        triton_backend.random_starts,
-        triton_backend.observe_points,
-        triton_step.play_step,
-        triton_step.play_start,
-    )
+    return TritonBackend()
 
 
 @cache
 def _triton_fault(device: torch.device) -> str | None:
     """Why the kernels do not work on a device: they are tried on a small batch."""
-    from resgym.kernels.cuda import backend as triton_backend
-
-    spec = GameSpec(2, 3)
+    spec, backend = GameSpec(2, 3), _triton()
+    assert isinstance(backend, Backend)
     try:
         rng = RowRandom(torch.arange(9, device=device))
-        found = triton_backend.random_starts(spec, rng)
+        found = backend.random_starts(spec, rng)
         wanted = random_starts(spec, rng)
         right = torch.equal(found.points, wanted.points) and torch.equal(found.count, wanted.count)
     except Exception as error:
@@ -110,8 +65,8 @@ def _triton_fault(device: torch.device) -> str | None:
 
 def quickest_observe_points(device: torch.device) -> Callable[[GameState, bool], Tensor]:
     """What observes positions on a device: compiled on the CPU where that is installed."""
-    backend = _numba() if device.type == "cpu" else None
-    return backend.observe_points if isinstance(backend, Backend) else observe_points
+    backend = _numba() if device.type == "cpu" else _TORCH
+    return (backend if isinstance(backend, Backend) else _TORCH).observe_points
 
 
 def _line(error: Exception) -> str:
@@ -195,8 +150,7 @@ def host_actions(name: str | None, state: GameState, rng: RowRandom) -> Tensor |
     Returns:
         int64 [N], equal to the host's ``act``, or None.
     """
-    if name is None or state.device.type != "cpu" or not isinstance(_numba(), Backend):
+    if name is None or state.device.type != "cpu":
         return None
-    from resgym.kernels.cpu import backend as numba_backend
-
-    return numba_backend.host_actions(name, state, rng)
+    backend = _numba()
+    return backend.host_actions(name, state, rng) if isinstance(backend, Backend) else None

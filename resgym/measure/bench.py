@@ -124,7 +124,7 @@ def bench(
             device=device,
             backend=backend,
         )
-        name = env.table.backend.name
+        name = env.backend.name
         rates[size] = moves_per_second(env, repeats, seconds)
         env.close()
     settings = {

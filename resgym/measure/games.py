@@ -89,7 +89,7 @@ def play_lengths(
         Results on the device of ``starts``. A game's result does not depend on the others.
     """
     device = starts.device
-    looking = devices.can_look(device)
+    looking = devices.is_host_memory(device)
     kernels = resolve_backend(backend, device, spec)
     moves = torch.zeros_like(starts.count)
     overflowed = torch.zeros_like(moves, dtype=torch.bool)

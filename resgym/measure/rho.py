@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from resgym.envs.table import resolve_device
+from resgym.game.devices import resolve_device
 from resgym.game.rng import RowRandom, Stream, derive_seed
 from resgym.game.spec import GameSpec, Polytope, check_integer
 from resgym.game.starts import random_starts

@@ -56,10 +56,10 @@ def ask_player(
         TypeError: the answer is no dense tensor of integers.
         ValueError: it has a wrong shape or device, or an illegal entry.
     """
+    if type(player) is MixedPlayer:
+        return player.answers(state, coords, rng, rows)
     own = player if rows is None else rows_of(player, rows)
     answer = own.act(state, coords, rng)
-    if type(own) is MixedPlayer:  # has asked its players here
-        return answer
     who = f"{'host' if coords is None else 'agent'} {player_name(own)}"
     if not isinstance(answer, Tensor):
         raise TypeError(f"{who} must return a tensor, got {type(answer).__name__}")
@@ -69,7 +69,7 @@ def ask_player(
         raise TypeError(f"{who} must return integers, got {tensor_kind(answer)}")
     if answer.shape != (state.num_games,):
         raise ValueError(f"{who} must return shape ({state.num_games},), got {tuple(answer.shape)}")
-    if devices.can_look(state.device):
+    if devices.is_host_memory(state.device):
         check_answer(answer, state, coords, who, rows)
         return answer.to(torch.int64)
     answer = answer.to(torch.int64)
@@ -141,7 +141,7 @@ def ask_players(
         ValueError: an answer has a wrong form or an illegal entry, or on the CPU a game has no
             player.
     """
-    if not devices.can_look(state.device):
+    if not devices.is_host_memory(state.device):
         answer = ask_player(players[0], state, coords, rng, rows)
         for number, player in enumerate(players[1:], 1):
             own = ask_player(player, state, coords, rng, rows)
@@ -222,16 +222,21 @@ class MixedPlayer:
         return mixed
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
-        """Answers each row by its player.
+        """Answers each row by its player; see `answers`."""
+        return self.answers(state, coords, rng, None)
+
+    def answers(
+        self, state: GameState, coords: Tensor | None, rng: RowRandom, rows: Tensor | None
+    ) -> Tensor:
+        """Answers each row by its player; the arguments are those of `ask_player`.
 
         Raises:
             TypeError, ValueError: the number of games is not that of the assignment, which was
                 written to and is out of range, or an answer is none (see `ask_player`).
         """
-        if self.assignment.shape[0] != state.num_games:
-            raise ValueError(
-                f"assignment is for {self.assignment.shape[0]} games, got {state.num_games}"
-            )
         if self.assignment.device != state.device:
             self.assignment = self.assignment.to(state.device)
-        return ask_players(self.players, self.assignment, state, coords, rng)
+        own = self.assignment if rows is None else self.assignment[rows]
+        if len(own) != state.num_games:
+            raise ValueError(f"assignment is for {len(own)} games, got {state.num_games}")
+        return ask_players(self.players, own, state, coords, rng, rows)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -39,6 +40,13 @@ class Mixture:
 
     players: tuple[Player, ...]
     shares: tuple[float, ...] | None = None
+    # On each device, int64 [L]: where each of the players is in ``distinct``.
+    _positions: dict[torch.device, Tensor] = field(default_factory=dict, repr=False, compare=False)
+
+    @cached_property
+    def distinct(self) -> tuple[Player, ...]:
+        """The players without repetitions: rows that share one are answered in one call."""
+        return tuple({id(player): player for player in self.players}.values())
 
     def seats(self, episode: Tensor) -> Tensor:
         """Who plays which row.
@@ -47,8 +55,17 @@ class Mixture:
             episode: int64 [N], the episode that each row is in, from 0.
 
         Returns:
-            int64 [N], positions in ``players``.
+            int64 [N], positions in ``distinct``.
         """
+        if episode.device not in self._positions:
+            numbers = {id(player): number for number, player in enumerate(self.distinct)}
+            self._positions[episode.device] = torch.tensor(
+                [numbers[id(player)] for player in self.players], device=episode.device
+            )
+        return self._positions[episode.device][self._dealt(episode)]
+
+    def _dealt(self, episode: Tensor) -> Tensor:
+        """Int64 [N], positions in ``players``."""
         rows = len(episode)
         game = torch.arange(rows, device=episode.device) + rows * episode.clamp(min=0)
         if self.shares is None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from resgym.envs.arguments import check_choice
-from resgym.envs.table import Table
+from resgym.game.spec import check_choice
 from resgym.polynomials.monomials import monomial_text
 from resgym.render.picture import PICTURE_DIMENSIONS, draw_position
 from resgym.render.shapes import Picture, picture_to_rgb, picture_to_svg, require_matplotlib
@@ -20,8 +19,8 @@ __all__ = [
     "format_move",
     "format_position",
     "picture_of",
+    "render_game",
     "render_modes",
-    "render_row",
 ]
 
 AXIS_NAMES = "xyzwvutsrq"
@@ -110,16 +109,21 @@ def render_modes(dimension: int) -> list[str]:
     return [mode for mode in RENDER_MODES if with_pictures or mode not in PICTURE_MODES]
 
 
-def render_row(table: Table, row: int, render_mode: str) -> Any:
+def render_game(
+    points: list[tuple[int, ...]], coords: Sequence[int], move: int, render_mode: str
+) -> Any:
     """One frame of one game.
+
+    Args:
+        points: the alive points.
+        coords: axes that the host has named, if any.
+        move: moves played before.
+        render_mode: one of `RENDER_MODES`.
 
     Returns:
         ``ansi``: text; ``svg``: a stand-alone SVG file as text; ``rgb_array``: uint8 [H, W, 3],
         always of one size.
     """
-    points = table.state.select(slice(row, row + 1)).point_lists()[0]
-    coords = table.coords[row].nonzero()[:, 0].tolist()
-    move = int(table.half_moves[row]) // 2
     if render_mode not in PICTURE_MODES:
         return f"move {move}\n{format_position(points, coords)}\n"
     picture = picture_of(points, coords, move)

@@ -314,7 +314,7 @@ MAKING: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
     "P = 1": (
         {"max_num_points": 1},
         ValueError,
-        "^max_num_points must be at least 2 to play, got 1$",
+        "^max_num_points must be at least 2 for random starts, got 1$",
     ),
     "P NaN": (
         {"max_num_points": math.nan},

@@ -1,173 +1,256 @@
-"""The hot operations compiled for the CPU: one pass over the games, one game at a time.
+"""The backend compiled for the CPU: whole steps in one pass, around whoever has to be asked.
 
-Tensors are read and written through NumPy views, without copies; results are new tensors. Importing
-this module needs numba (``pip install 'resgym[fast]'``).
+Importing this module needs numba (``pip install 'resgym[fast]'``).
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from resgym.game.actions import action_axes
-from resgym.game.rng import RowRandom
-from resgym.game.spec import GameSpec
-from resgym.game.state import GameState, canonical_state, where_state
-from resgym.kernels.cpu.compilation import compiled
-from resgym.kernels.cpu.players import HOSTS, name_set
-from resgym.kernels.cpu.rules import draw_start, observe_position, play_move, set_of_row
+from resgym.game.episode import answers_of_agents, name_sets
+from resgym.game.episode_state import Ask, EpisodeState, Games, ResetResult, StepResult
+from resgym.game.plan import (
+    AUTORESET_MODES,
+    INVALID_ACTIONS,
+    NO_LIMIT,
+    SEATS,
+    RefusedStep,
+    StepPlan,
+)
+from resgym.game.state import GameState
+from resgym.kernels.cpu.operations import NumbaOperations, array_of, set_numbers
+from resgym.kernels.cpu.step import ASKED, REWARD_NAMES, any_refused, start_rows, step_rows
+from resgym.kernels.cpu.threads import share_rows
 
-__all__ = ["host_actions", "move", "observe_points", "random_starts"]
+__all__ = ["NumbaBackend"]
 
+_FLOAT, _INTEGER, _BYTE, _FLAG = map(np.dtype, (np.float32, np.int64, np.int8, np.bool_))
 
-def _array(tensor: Tensor) -> np.ndarray:
-    """The memory of a CPU tensor in C order; a copy only if the tensor is not contiguous."""
-    return tensor.detach().contiguous().numpy()
+_UNROLLED = (3,)
+"""Numbers of axes with machine code of their own: a third faster, seconds of compiling each."""
 
+Fields = tuple[np.ndarray, ...]
+"""The fields of `EpisodeState`, in their order."""
 
-@compiled
-def _move_rows(points, count, coords, axis, reposition, overflow, moved):
-    """Plays in place; returns the first row whose axis is none, or -1."""
-    num_games, num_points, dimension = points.shape
-    room = np.empty(2 * num_points, np.int64)
-    numbers = np.empty(num_points * dimension, np.int64)
-    dims = np.empty(dimension, np.int64)
-    for game in range(num_games):
-        overflow[game] = moved[game] = False
-        chosen = axis[game]
-        if chosen < 0 or chosen >= dimension:
-            return game
-        axes = set_of_row(dims, coords[game])
-        before = count[game]
-        # A set of one axis has no bit left without its lowest one.
-        if before <= 1 or not (axes >> chosen) & 1 or axes & (axes - 1) == 0:
-            continue
-        after = play_move(dims, points[game], before, axes, chosen, reposition, room, numbers)
-        if after < 0:
-            overflow[game] = True
-            continue
-        moved[game] = True
-        count[game] = after
-        for row in range(after, before):
-            for other in range(dimension):
-                points[game, row, other] = -1
-    return -1
+_COORDS, _ENDED = map(EpisodeState._fields.index, ("coords", "ended"))
 
 
-def move(
-    state: GameState, coords: Tensor, axis: Tensor, spec: GameSpec
-) -> tuple[GameState, Tensor]:
-    """As `resgym.game.rules.move`.
+class HostGames(NamedTuple):
+    """The games after a pass, as arrays that nobody has seen: a later pass may write to them.
 
-    Raises:
-        IndexError: an axis is outside 0..D-1.
+    Making tensors of them costs a fair part of a step of one game, so it is done when somebody
+    looks. Whoever steps from these games gives them away.
+
+    Attributes:
+        fields: the state.
+        spare: memory to write the next state to, but for the seeds: that of the state before, if
+            nobody has seen it either.
     """
-    after = GameState(
-        state.points.clone(memory_format=torch.contiguous_format),
-        state.count.clone(memory_format=torch.contiguous_format),
-    )
-    overflow = torch.empty(state.num_games, dtype=torch.bool)
-    moved = torch.empty_like(overflow)
-    newton = spec.polytope == "newton"
-    bad = _move_rows(
-        _array(after.points),
-        _array(after.count),
-        _array(coords.to(torch.bool)),
-        _array(axis),
-        spec.reposition and not newton,
-        _array(overflow),
-        _array(moved),
-    )
-    if bad >= 0:
-        raise IndexError(f"axis must be in 0..{spec.dimension - 1}, got {int(axis[bad])}")
-    if newton:
-        after = where_state(moved, _vertices(after, spec), state)
-    return after, overflow
+
+    fields: Fields
+    spare: Fields | None
+
+    def tensors(self) -> EpisodeState:
+        """The state as tensors, to which nobody writes from now on."""
+        return EpisodeState._make(map(torch.from_numpy, self.fields))
 
 
-def _vertices(state: GameState, spec: GameSpec) -> GameState:
-    """The vertices among minimal points, by the reference."""
-    return canonical_state(state.points.permute(2, 1, 0).contiguous(), state.count, spec)
+def _memory(games: Games) -> tuple[Fields, Fields, Fields | None]:
+    """The state to read, where to write the next one, and what is spare after that."""
+    if isinstance(games, HostGames):
+        old, spare = games.fields, games.fields
+        if games.spare is not None:
+            return old, games.spare, spare
+    else:
+        old, spare = tuple(map(array_of, games.tensors())), None
+    points, count, coords, half_moves, seed, *rest = old
+    new = map(np.empty_like, (points, count, coords, half_moves))
+    return old, (*new, seed, *map(np.empty_like, rest)), spare
 
 
-@compiled
-def _draw_rows(points, count, keys, values, attempts, reposition):
-    num_games, num_points, dimension = points.shape
-    room = np.empty(2 * num_points, np.int64)
-    numbers = np.empty(num_points * dimension, np.int64)
-    dims = np.empty(dimension, np.int64)
-    for game in range(num_games):
-        key = np.uint64(keys[game])
-        drawn = draw_start(dims, points[game], key, values, attempts, reposition, room, numbers)
-        count[game] = drawn
-        for row in range(drawn, num_points):
-            for axis in range(dimension):
-                points[game, row, axis] = -1
+class _Numbers(NamedTuple):
+    """What a plan comes to: the arguments of `step_rows` that are the same in every step."""
+
+    dims: Any
+    sets: np.ndarray
+    rules: tuple[int, ...]
+    starts: tuple[int, ...]
+    shows_final: bool
+    both: bool
+    may_refuse: bool
+    asked: bool
 
 
-def random_starts(spec: GameSpec, rng: RowRandom) -> GameState:
-    """As `resgym.game.starts.random_starts`."""
-    if spec.max_num_points < 2:
-        raise ValueError("max_num_points must be at least 2 for random starts, got 1")
-    shape = (*rng.key.shape, spec.max_num_points, spec.dimension)
-    state = GameState(
-        torch.empty(shape, dtype=torch.int64), torch.empty(rng.key.shape, dtype=torch.int64)
-    )
-    newton = spec.polytope == "newton"
-    _draw_rows(
-        _array(state.points),
-        _array(state.count),
-        _array(rng.key),
-        spec.max_value + 1,
-        spec.start_attempts,
-        spec.reposition and not newton,
-    )
-    # A position of several minimal points has several vertices: no start is finished after all.
-    return _vertices(state, spec) if newton else state
-
-
-@compiled
-def _observe_rows(points, count, scale, seen):
-    dims = np.empty(points.shape[2], np.int64)
-    for game in range(points.shape[0]):
-        observe_position(dims, points[game], count[game], scale, seen[game])
-
-
-def observe_points(state: GameState, scale: bool = True) -> Tensor:
-    """As `resgym.game.observation.observe_points`."""
-    seen = torch.full(state.points.shape, -1.0)
-    _observe_rows(_array(state.points), _array(state.count), bool(scale), _array(seen))
-    return seen
-
-
-@lru_cache(maxsize=16)
-def set_numbers(dimension: int) -> np.ndarray:
-    """int64 [A]: the sets of the host's actions, bit j for axis j, in ascending order."""
-    return np.array([sum(1 << axis for axis in axes) for axes in action_axes(dimension)])
-
-
-@compiled
-def _choose_rows(host, points, count, sets, keys, actions):
-    dims = np.empty(points.shape[2], np.int64)
-    for game in range(count.shape[0]):
-        axes = name_set(dims, host, points[game], count[game], sets, np.uint64(keys[game]))
-        actions[game] = np.searchsorted(sets, axes)
-
-
-def host_actions(name: str, state: GameState, rng: RowRandom) -> Tensor | None:
-    """The actions int64 [N] of a scripted host; None for one that is not compiled."""
-    if name not in HOSTS:
+@lru_cache(maxsize=256)
+def _numbers(plan: StepPlan) -> _Numbers | None:
+    """The plan as numbers; None if passes do not know its moves or its reward."""
+    spec, starts, mode = plan.spec, plan.start_spec, plan.autoreset_mode
+    if not NumbaBackend.fits(plan):
         return None
-    actions = torch.empty(state.num_games, dtype=torch.int64)
-    _choose_rows(
-        HOSTS.index(name),
-        _array(state.points),
-        _array(state.count),
-        set_numbers(state.points.shape[2]),
-        _array(rng.key),
-        _array(actions),
+    opponent = NumbaBackend.opponent_number(plan)
+    asked = opponent is None
+    # Hosts who are asked name their sets after the pass, and restarts wait for them.
+    restarts = mode != "DISABLED" and not (asked and plan.seat == "agent")
+    rules = (
+        SEATS.index(plan.seat),
+        ASKED if opponent is None else opponent,
+        REWARD_NAMES.index(plan.reward),
+        INVALID_ACTIONS.index(plan.invalid_action),
+        AUTORESET_MODES.index(mode),
+        restarts,
+        NO_LIMIT if plan.max_episode_steps is None else plan.max_episode_steps,
+        plan.scale_observation,
     )
-    return actions
+    drawn = (starts.max_num_points, starts.max_value + 1, starts.start_attempts, spec.reposition)
+    unrolled = spec.dimension in _UNROLLED
+    return _Numbers(
+        dims=(0,) * spec.dimension if unrolled else np.zeros(spec.dimension, int),
+        sets=set_numbers(spec.dimension),
+        rules=tuple(map(int, rules)),
+        starts=tuple(map(int, drawn)),
+        shows_final=restarts and mode == "SAME_STEP",
+        both=plan.seat == "both",
+        may_refuse=plan.may_refuse,
+        asked=asked,
+    )
+
+
+class NumbaBackend(NumbaOperations):
+    """Compiled passes over all rows, around the answers of opponents that have to be asked."""
+
+    def step(self, plan: StepPlan, games: Games, actions: Tensor, ask: Ask) -> StepResult:
+        """Plays one step of all rows; see `resgym.game.episode.step`."""
+        numbers = _numbers(plan)
+        if numbers is None:
+            return super().step(plan, games, actions, ask)
+        chosen = answers = actions.contiguous().numpy()
+        if numbers.asked:
+            games = games.tensors()
+        memory = _memory(games)
+        old = memory[0]
+        if numbers.may_refuse and any_refused(
+            numbers.dims, chosen, old[_COORDS], old[_ENDED], numbers.rules, len(numbers.sets)
+        ):
+            raise RefusedStep
+        if not numbers.asked:
+            return _step_pass(numbers, memory, chosen, chosen)
+        state = games.tensors()
+        if plan.seat == "host":
+            known = actions.clamp(0, plan.num_actions - 1)
+            playing = (known == actions) & ~state.ended
+            answers = array_of(answers_of_agents(plan, state, known, playing, ask))
+            return _step_pass(numbers, memory, chosen, answers)
+        result = _step_pass(numbers, memory, chosen, answers)
+        return _ask_hosts(plan, numbers, state.ended, result, ask)
+
+    def start(
+        self,
+        plan: StepPlan,
+        games: Games,
+        mask: Tensor,
+        ask: Ask,
+        given: GameState | None = None,
+    ) -> ResetResult:
+        """Starts episodes in the rows of ``mask``; see `resgym.game.episode.start`."""
+        numbers = _numbers(plan)
+        if numbers is None or given is not None:
+            return super().start(plan, games, mask, ask, given)
+        result = _start_pass(numbers, games, mask)
+        if not numbers.asked or plan.seat == "host":
+            return result
+        state = name_sets(plan, result.games.tensors(), mask, ask)
+        return ResetResult(state, result.points, state.coords.to(torch.int8))
+
+
+def _step_pass(
+    numbers: _Numbers,
+    memory: tuple[Fields, Fields, Fields | None],
+    actions: np.ndarray,
+    answers: np.ndarray,
+) -> StepResult:
+    old, new, spare = memory
+    num_games, _, dimension = shape = old[0].shape
+    coords_shape = (num_games, dimension)
+    seen, seen_coords = np.empty(shape, _FLOAT), np.empty(coords_shape, _BYTE)
+    final, final_coords = seen, seen_coords
+    if numbers.shows_final:
+        final, final_coords = np.empty(shape, _FLOAT), np.empty(coords_shape, _BYTE)
+    reward, returns = np.empty((2, num_games), _FLOAT)
+    rewards = np.empty((num_games if numbers.both else 0, 2), _FLOAT)
+    terminated, truncated, overflow, ended = np.empty((4, num_games), _FLAG)
+    lengths = np.empty(num_games, _INTEGER)
+    num_ended = share_rows(
+        step_rows, num_games, dimension, numbers.dims, numbers.sets, numbers.rules, numbers.starts,
+        actions, answers, old, new,
+        (
+            seen, seen_coords, reward, rewards, terminated, truncated, overflow, ended, final,
+            final_coords, returns, lengths,
+        ),
+    )  # fmt: skip
+    any_final = num_ended > 0 and numbers.shows_final
+    return StepResult(
+        games=HostGames(new, spare),
+        points=seen,
+        coords=seen_coords,
+        reward=reward,
+        rewards=rewards if numbers.both else None,
+        terminated=terminated,
+        truncated=truncated,
+        overflow=overflow,
+        ended=ended if num_ended else None,
+        final_points=final if any_final else None,
+        final_coords=final_coords if any_final else None,
+        episode_returns=returns if num_ended else None,
+        episode_lengths=lengths if num_ended else None,
+    )
+
+
+def _start_pass(numbers: _Numbers, games: Games, mask: Tensor) -> ResetResult:
+    old, new, spare = _memory(games)
+    num_games, _, dimension = shape = old[0].shape
+    seen, seen_coords = np.empty(shape, _FLOAT), np.empty((num_games, dimension), _BYTE)
+    share_rows(
+        start_rows, num_games, dimension, numbers.dims, numbers.sets, numbers.rules, numbers.starts,
+        array_of(mask), old, new, seen, seen_coords,
+    )  # fmt: skip
+    return ResetResult(HostGames(new, spare), seen, seen_coords)
+
+
+def _ask_hosts(
+    plan: StepPlan, numbers: _Numbers, waiting: Tensor, result: StepResult, ask: Ask
+) -> StepResult:
+    """What is left of a step of agents whose hosts are asked: sets to name, rows to restart.
+
+    Args:
+        plan: the plan.
+        numbers: the same as numbers.
+        waiting: bool [N], rows that had ended before the step.
+        result: the pass, which restarts no row and leaves all that was played without a set.
+        ask: asks the hosts.
+    """
+    state = result.games.tensors()
+    over = torch.from_numpy(result.terminated)
+    restart, last = None, state.coords
+    if plan.autoreset_mode == "SAME_STEP" and result.ended is not None:
+        restart = torch.from_numpy(result.ended)
+        # The last observation of a game that was cut shows the set that would be played.
+        cut = torch.from_numpy(result.truncated)
+        state = name_sets(plan, state, cut & ~state.coords.any(1), ask)
+        last = state.coords
+    elif plan.autoreset_mode == "NEXT_STEP" and bool(waiting.any()):
+        restart = waiting
+    points = result.points
+    if restart is not None:
+        started = _start_pass(numbers, state, restart)
+        state, points, over = started.games.tensors(), started.points, over & ~restart
+    state = name_sets(plan, state, ~(state.coords.any(1) | over), ask)
+    shown = state.coords.to(torch.int8)
+    if restart is not None and plan.autoreset_mode == "SAME_STEP":
+        final = torch.where(restart[:, None], last, state.coords).to(torch.int8)
+        result = result._replace(final_points=result.points, final_coords=final)
+    return result._replace(games=state, points=points, coords=shown)

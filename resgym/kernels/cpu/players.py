@@ -13,29 +13,31 @@ AGENTS = ("random", "choose_first", "choose_last")
 HOSTS = ("random", "random_pair", "all_coord", "zeillinger", "zeillinger_lex")
 """Hosts that `name_set` can play; it takes the index."""
 
-_RANDOM, _FIRST, _LAST = range(3)
-_RANDOM_PAIR, _ALL_COORD, _ZEILLINGER, _ZEILLINGER_LEX = range(1, 5)
+_RANDOM_AGENT, _LAST = map(AGENTS.index, ("random", "choose_last"))
+_RANDOM_HOST, _RANDOM_PAIR, _ALL_COORD, _ZEILLINGER_LEX = map(
+    HOSTS.index, ("random", "random_pair", "all_coord", "zeillinger_lex")
+)
 
 
 @inlined
-def answer_set(agent, axes, dimension, key):
+def answer_set(agent, axis_mask, dimension, key):
     """The axis that an agent chooses.
 
     Args:
         agent: index in `AGENTS`.
-        axes: the host's set, bit j for axis j; not empty.
+        axis_mask: the host's set, bit j for axis j; not empty.
         dimension: D.
         key: uint64, the row's random numbers.
     """
     skip = 0
-    if agent == _RANDOM:
+    if agent == _RANDOM_AGENT:
         size = 0
         for axis in range(dimension):
-            size += (axes >> axis) & 1
+            size += (axis_mask >> axis) & 1
         skip = integer(key, size)
     chosen = 0
     for axis in range(dimension):
-        if (axes >> axis) & 1:
+        if (axis_mask >> axis) & 1:
             chosen = axis
             if skip == 0 and agent != _LAST:
                 break
@@ -101,7 +103,7 @@ def name_set(dims, host, points, count, sets, key):
         key: uint64, the row's random numbers.
     """
     dimension = len(dims)
-    if host == _RANDOM:
+    if host == _RANDOM_HOST:
         return sets[integer(key, sets.shape[0])]
     if host == _RANDOM_PAIR:
         return _nth_pair(integer(key, dimension * (dimension - 1) // 2), dimension)

@@ -36,7 +36,7 @@ def _stays_behind(dims, points, row, point):
 
 @inlined
 def _sort_rows(dims, points, count, point):
-    """Insertion sort, because a move leaves the rows nearly sorted; ``point`` is room for one."""
+    """Insertion sort, because a move leaves the rows nearly sorted; ``point`` has place for one."""
     dimension = len(dims)
     for row in range(1, count):
         for axis in range(dimension):
@@ -137,10 +137,10 @@ def _least_words(words, size, guard, target):
 @inlined
 def set_of_row(dims, coords):
     """The set of a row of flags [D], as a number whose bit j is axis j."""
-    axes = 0
+    axis_mask = 0
     for axis in range(len(dims)):
-        axes |= np.int64(coords[axis]) << axis
-    return axes
+        axis_mask |= np.int64(coords[axis]) << axis
+    return axis_mask
 
 
 @inlined
@@ -164,7 +164,7 @@ def _unpack(dims, points, words, first, count, width):
 
 
 @inlined
-def _play_packed(dims, points, count, axes, axis, room):
+def _play_packed(dims, points, count, axis_mask, axis, scratch):
     """`play_move` with a point in one word; -1, with nothing changed, if one does not fit."""
     dimension = len(dims)
     width = (_WORD_BITS - 1) // dimension
@@ -174,45 +174,45 @@ def _play_packed(dims, points, count, axes, axis, room):
     for row in range(count):
         total = 0
         for other in range(dimension):
-            total += points[row, other] & -((axes >> other) & 1)
+            total += points[row, other] & -((axis_mask >> other) & 1)
         word = 0
         for other in range(dimension):
             value = total if other == axis else points[row, other]
             largest |= value
             word = (word << width) | value
-        room[row] = word
+        scratch[row] = word
     if largest >> (width - 1) != 0:
         return -1
-    kept = _least_words(room, count, _guard_of(dims, width), points.shape[0])
-    _unpack(dims, points, room, points.shape[0], kept, width)
+    kept = _least_words(scratch, count, _guard_of(dims, width), points.shape[0])
+    _unpack(dims, points, scratch, points.shape[0], kept, width)
     return kept
 
 
 @inlined
-def play_move(dims, points, count, axes, axis, reposition, room, numbers):
+def play_move(dims, points, count, axis_mask, axis, reposition, scratch, numbers):
     """One move; returns the new number of points, or -1 if it would overflow.
 
     Args:
         dims: as long as there are axes.
         points: the position.
         count: its points, two or more.
-        axes: the host's set of at least two axes, bit j for axis j.
+        axis_mask: the host's set of at least two axes, bit j for axis j.
         axis: the agent's axis, one of the set.
         reposition: whether to subtract the least coordinates afterwards.
-        room: int64 [2 P], overwritten.
+        scratch: int64 [2 P], overwritten.
         numbers: int64 [D] or longer, overwritten.
     """
-    kept = _play_packed(dims, points, count, axes, axis, room)
+    kept = _play_packed(dims, points, count, axis_mask, axis, scratch)
     if kept < 0:
         for row in range(count):
             total = 0
             for other in range(len(dims)):
-                total += points[row, other] & -((axes >> other) & 1)
+                total += points[row, other] & -((axis_mask >> other) & 1)
             if total > _MAX_COORDINATE:
                 return -1
-            room[row] = total
+            scratch[row] = total
         for row in range(count):
-            points[row, axis] = room[row]
+            points[row, axis] = scratch[row]
         _sort_rows(dims, points, count, numbers)
         kept = _drop_covered(dims, points, count)
     if reposition:
@@ -221,8 +221,8 @@ def play_move(dims, points, count, axes, axis, reposition, room, numbers):
 
 
 @inlined
-def _draw_position(dims, points, key, values, room, numbers):
-    """Draws as many points as ``numbers`` has room for; keeps the minimal ones, in order."""
+def _draw_position(dims, points, key, values, scratch, numbers):
+    """Draws as many points as ``numbers`` has place for; keeps the minimal ones, in order."""
     dimension = len(dims)
     num_points = numbers.shape[0] // dimension
     integers(key, values, numbers)
@@ -241,14 +241,14 @@ def _draw_position(dims, points, key, values, room, numbers):
         word = 0
         for axis in range(dimension):
             word = (word << width) | numbers[row * dimension + axis]
-        room[row] = word
-    count = _least_words(room, num_points, _guard_of(dims, width), num_points)
-    _unpack(dims, points, room, num_points, count, width)
+        scratch[row] = word
+    count = _least_words(scratch, num_points, _guard_of(dims, width), num_points)
+    _unpack(dims, points, scratch, num_points, count, width)
     return count
 
 
 @inlined
-def draw_start(dims, points, key, values, attempts, reposition, room, numbers):
+def draw_start(dims, points, key, values, attempts, reposition, scratch, numbers):
     """A random unfinished position; returns its number of points.
 
     As `resgym.game.starts.random_starts`, whose ``rng.key`` is ``key``.
@@ -260,11 +260,11 @@ def draw_start(dims, points, key, values, attempts, reposition, room, numbers):
         values: coordinates are 0..values-1.
         attempts: draws before the fixed start.
         reposition: whether to subtract the least coordinates.
-        room: int64 [2 P], overwritten.
+        scratch: int64 [2 P], overwritten.
         numbers: int64 [M D], overwritten; M is how many points are drawn, 2 to P.
     """
     for attempt in range(attempts):
-        count = _draw_position(dims, points, absorb(key, attempt), values, room, numbers)
+        count = _draw_position(dims, points, absorb(key, attempt), values, scratch, numbers)
         if count > 1:
             if reposition:
                 _reposition(dims, points, count)

@@ -1,50 +1,57 @@
 """Steps and restarts of a range of rows, one row after the other.
 
-Every line has its counterpart in `resgym.envs`, which is the reference: `TensorVectorEnv.step`,
-`AlternatingPlayers._play`, `HironakaVectorEnv._play` and `Table.start`.
+Every line has its counterpart in `resgym.game.episode`, which is the reference. States and results
+come as tuples of arrays, plans as tuples of numbers.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from resgym.game.plan import AUTORESET_MODES, INVALID_ACTION_REWARD, INVALID_ACTIONS, SEATS
+from resgym.game.rewards import REWARDS
 from resgym.game.rng import Stream
 from resgym.kernels.cpu.compilation import compiled, inlined
 from resgym.kernels.cpu.players import answer_set, name_set
 from resgym.kernels.cpu.random_numbers import absorb, episode_key
 from resgym.kernels.cpu.rules import draw_start, observe_position, play_move, set_of_row
 
-__all__ = ["any_refused", "start_rows", "step_rows"]
+__all__ = ["ASKED", "REWARD_NAMES", "any_refused", "start_rows", "step_rows"]
 
-# Indices in the tuples of `resgym.kernels.step`.
-_HOST_SEAT, _AGENT_SEAT, _BOTH_SEATS = range(3)
-_TERMINAL, _STEP, _SURVIVAL, _POINTS = range(4)
-_ERROR, _NOOP, _PENALTY, _TERMINATE = range(4)
-_SAME_STEP, _NEXT_STEP, _DISABLED = range(3)
+ASKED = -1
+"""Number of an opponent who does not play inside a pass."""
+
+REWARD_NAMES = tuple(REWARDS)
+"""Rewards that a pass can give; it takes the index."""
+
+_HOST_SEAT, _AGENT_SEAT, _BOTH_SEATS = map(SEATS.index, ("host", "agent", "both"))
+_TERMINAL, _STEP, _SURVIVAL = map(REWARD_NAMES.index, ("terminal", "step", "survival"))
+_ERROR, _PENALTY, _TERMINATE = map(INVALID_ACTIONS.index, ("error", "penalty", "terminate"))
+_SAME_STEP, _DISABLED = map(AUTORESET_MODES.index, ("SAME_STEP", "DISABLED"))
 _START, _HOST, _AGENT = Stream.START, Stream.HOST, Stream.AGENT
-_ILLEGAL_REWARD = np.float32(-1.0)
-_GIVEN = -1
+_ILLEGAL_REWARD = np.float32(INVALID_ACTION_REWARD)
 _BLOCK = 256  # rows whose results stay in a core's cache
 
 
 @inlined
-def _is_legal(action, seat, axes, num_sets, dimension):
+def _is_legal(action, seat, axis_mask, num_sets, dimension):
     """Whether an action is legal in the seat to play, given the named set."""
-    if seat == _HOST_SEAT or (seat == _BOTH_SEATS and axes == 0):
+    if seat == _HOST_SEAT or (seat == _BOTH_SEATS and axis_mask == 0):
         return 0 <= action < num_sets
-    return 0 <= action < dimension and (axes >> action) & 1 == 1
+    return 0 <= action < dimension and (axis_mask >> action) & 1 == 1
 
 
 @compiled
-def any_refused(dims, actions, coords, ended, seat, on_illegal, mode, num_sets):
-    """Whether the reference would raise an error: for an illegal action or an ended row."""
+def any_refused(dims, actions, coords, ended, rules, num_sets):
+    """Whether the step is refused: for an illegal action or an ended row."""
+    seat, on_illegal, mode = rules[0], rules[3], rules[4]
     for row in range(actions.shape[0]):
         if ended[row]:
             if mode == _DISABLED:
                 return True
         elif on_illegal == _ERROR:
-            axes = set_of_row(dims, coords[row])
-            if not _is_legal(actions[row], seat, axes, num_sets, len(dims)):
+            axis_mask = set_of_row(dims, coords[row])
+            if not _is_legal(actions[row], seat, axis_mask, num_sets, len(dims)):
                 return True
     return False
 
@@ -61,11 +68,11 @@ def _host_reward(kind, finished, before, after):
 
 
 @inlined
-def _write_set(dims, axes, coords, seen_coords):
+def _write_set(dims, axis_mask, coords, seen_coords):
     """Writes a set as flags, once as bool [D] and once as int8 [D]."""
     for axis in range(len(dims)):
-        coords[axis] = (axes >> axis) & 1 == 1
-        seen_coords[axis] = (axes >> axis) & 1
+        coords[axis] = (axis_mask >> axis) & 1 == 1
+        seen_coords[axis] = (axis_mask >> axis) & 1
 
 
 @inlined
@@ -87,25 +94,28 @@ def _copy(source, target, begin, end):
 
 @inlined
 def _start_row(
-    dims, row, seed, episode, seat, opponent, sets, scale, values, attempts, reposition, room,
-    numbers, points, count, coords, half_moves, episodes, keys, returns, lengths, seen, seen_coords,
+    dims, row, sets, rules, starts, scratch, numbers, old, new, seen, seen_coords
 ):  # fmt: skip
-    """Starts an episode in a row: overwrites its fields and what is seen of it."""
-    position = points[row]
-    key = episode_key(seed, episode)
+    """Starts an episode in a row: overwrites its state and what is seen of it."""
+    seat, opponent, scale = rules[0], rules[1], rules[7]
+    _, values, attempts, reposition = starts
+    points, count, coords, half_moves, _, episodes, keys, returns, lengths, _ = new
+    position, episode = points[row], old[5][row] + 1
+    key = episode_key(old[4][row], episode)
     draws = absorb(absorb(key, 0), _START)
-    num_points = draw_start(dims, position, draws, values, attempts, reposition, room, numbers)
-    axes = 0
-    if seat == _AGENT_SEAT:
-        axes = name_set(dims, opponent, position, num_points, sets, absorb(absorb(key, 0), _HOST))
+    num_points = draw_start(dims, position, draws, values, attempts, reposition, scratch, numbers)
+    axis_mask = 0
+    if seat == _AGENT_SEAT and opponent != ASKED:
+        draws = absorb(absorb(key, 0), _HOST)
+        axis_mask = name_set(dims, opponent, position, num_points, sets, draws)
     for p in range(num_points, position.shape[0]):
         for axis in range(len(dims)):
             position[p, axis] = -1
             seen[row, p, axis] = np.float32(-1.0)
     observe_position(dims, position, num_points, scale, seen[row])
-    _write_set(dims, axes, coords[row], seen_coords[row])
+    _write_set(dims, axis_mask, coords[row], seen_coords[row])
     count[row] = num_points
-    half_moves[row] = np.int64(axes != 0)
+    half_moves[row] = np.int64(axis_mask != 0)
     episodes[row] = episode
     keys[row] = np.int64(key)
     returns[row] = np.float32(0.0)
@@ -113,24 +123,44 @@ def _start_row(
 
 
 @compiled
-def step_rows(
-    begin, end, dims, sets, seat, opponent, reward_kind, on_illegal, mode, limit, scale, num_drawn,
-    values, attempts, reposition, actions, answers,
-    old_points, old_count, old_coords, old_half_moves, seeds, old_episode, old_key, old_returns,
-    old_lengths, old_ended,
-    new_points, new_count, new_coords, new_half_moves, new_episode, new_key, new_returns,
-    new_lengths, new_ended,
-    seen, seen_coords, rewards, both_rewards, terminated, truncated, overflows, ended,
-    final_seen, final_coords, final_returns, final_lengths,
-):  # fmt: skip
+def step_rows(begin, end, dims, sets, rules, starts, actions, answers, old, new, results):
     """Plays the rows begin..end-1; returns how many of them ended.
 
-    Reads the old fields and writes every entry of the new ones and of the results; see
-    `resgym.kernels.step` for what they are. No action may be one that `any_refused` finds. With
-    the opponent -1 an agent's choices are ``answers``, and a host names no sets.
+    Reads the old state and writes every entry of the new one, but for the seeds, and of the
+    results. No action may be one that `any_refused` finds.
+
+    Args:
+        begin: first row.
+        end: the row after the last.
+        dims: as long as there are axes, see `resgym.kernels.cpu.rules`.
+        sets: int64 [A], the sets of the host's actions.
+        rules: indices of seat, opponent (or `ASKED`), reward, what becomes of an illegal action,
+            and autoreset mode; whether rows restart here; limit of steps; scaling of what is seen.
+        starts: points drawn, number of values, attempts, whether to reposition.
+        actions: int64 [N].
+        answers: int64 [N], what agents who were asked choose. Hosts who are asked name their sets
+            afterwards.
+        old: the fields of `EpisodeState`.
+        new: likewise.
+        results: seen, seen coords, reward, rewards of both, terminated, truncated, overflow, ended,
+            final seen, final coords, final returns, final lengths, as in `StepResult`.
     """
+    seat, opponent, reward_kind, on_illegal, mode, restarts, limit, scale = rules
+    num_drawn, _, _, reposition = starts
+    (
+        old_points, old_count, old_coords, old_half_moves, _, old_episode, old_key, old_returns,
+        old_lengths, old_ended,
+    ) = old  # fmt: skip
+    (
+        new_points, new_count, new_coords, new_half_moves, _, new_episode, new_key, new_returns,
+        new_lengths, new_ended,
+    ) = new  # fmt: skip
+    (
+        seen, seen_coords, rewards, both_rewards, terminated, truncated, overflows, ended,
+        final_seen, final_coords, final_returns, final_lengths,
+    ) = results  # fmt: skip
     num_points, dimension = old_points.shape[1], len(dims)
-    room = np.empty(2 * num_points, np.int64)
+    scratch = np.empty(2 * num_points, np.int64)
     numbers = np.empty(num_drawn * dimension, np.int64)
     num_ended = 0
     for first in range(begin, end, _BLOCK):
@@ -144,12 +174,12 @@ def step_rows(
                 for axis in range(dimension):
                     position[p, axis] = old_points[row, p, axis]
             count = before
-            axes = set_of_row(dims, old_coords[row])
+            axis_mask = set_of_row(dims, old_coords[row])
             half_moves = old_half_moves[row]
             key = np.uint64(old_key[row])
             active = not old_ended[row]
             action = actions[row]
-            legal = active and _is_legal(action, seat, axes, sets.shape[0], dimension)
+            legal = active and _is_legal(action, seat, axis_mask, sets.shape[0], dimension)
 
             # The move, or the half-move.
             host_reward = reward = np.float32(0.0)
@@ -157,32 +187,34 @@ def step_rows(
             axis = action
             if legal:
                 half_moves += 1
-                moved = seat == _AGENT_SEAT or (seat == _BOTH_SEATS and axes != 0)
+                moved = seat == _AGENT_SEAT or (seat == _BOTH_SEATS and axis_mask != 0)
                 if not moved:
-                    axes = sets[action]
-                    if seat == _HOST_SEAT and opponent == _GIVEN:
+                    axis_mask = sets[action]
+                    if seat == _HOST_SEAT and opponent == ASKED:
                         axis = answers[row]
                     elif seat == _HOST_SEAT:
                         draws = absorb(absorb(key, half_moves), _AGENT)
-                        axis = answer_set(opponent, axes, dimension, draws)
+                        axis = answer_set(opponent, axis_mask, dimension, draws)
                     if seat == _HOST_SEAT:
                         half_moves += 1
                         moved = True
             if moved:
                 if before > 1:
-                    count = play_move(dims, position, before, axes, axis, reposition, room, numbers)
+                    count = play_move(
+                        dims, position, before, axis_mask, axis, reposition, scratch, numbers
+                    )
                     if count < 0:
                         count, overflow = before, True
                     for p in range(count, before):
                         for j in range(dimension):
                             position[p, j] = -1
-                axes = 0
+                axis_mask = 0
                 finished = count <= 1
                 host_reward = _host_reward(reward_kind, finished, before, count)
                 reward = host_reward if seat == _HOST_SEAT else -host_reward
-                if seat == _AGENT_SEAT and not finished and opponent != _GIVEN:
+                if seat == _AGENT_SEAT and not finished and opponent != ASKED:
                     draws = absorb(absorb(key, half_moves), _HOST)
-                    axes = name_set(dims, opponent, position, count, sets, draws)
+                    axis_mask = name_set(dims, opponent, position, count, sets, draws)
                     half_moves += 1
             if seat == _BOTH_SEATS:
                 both_rewards[row, 0] = host_reward
@@ -207,14 +239,14 @@ def step_rows(
 
             # What is kept, and what is seen.
             observe_position(dims, position, count, scale, seen[row])
-            _write_set(dims, axes, new_coords[row], seen_coords[row])
+            _write_set(dims, axis_mask, new_coords[row], seen_coords[row])
             new_count[row] = count
             new_half_moves[row] = half_moves
             new_episode[row] = old_episode[row]
             new_key[row] = old_key[row]
             new_ended[row] = done and mode != _SAME_STEP
 
-        if mode == _DISABLED:
+        if not restarts:
             continue
         if mode == _SAME_STEP:
             _copy(seen, final_seen, first, last)
@@ -224,47 +256,40 @@ def step_rows(
         for row in range(first, last):
             if ended[row] if mode == _SAME_STEP else old_ended[row]:
                 _start_row(
-                    dims, row, seeds[row], old_episode[row] + 1, seat, opponent, sets, scale,
-                    values, attempts, reposition, room, numbers, new_points, new_count, new_coords,
-                    new_half_moves, new_episode, new_key, new_returns, new_lengths, seen,
-                    seen_coords,
-                )  # fmt: skip
+                    dims, row, sets, rules, starts, scratch, numbers, old, new, seen, seen_coords
+                )
     return num_ended
 
 
 @compiled
-def start_rows(
-    begin, end, dims, sets, seat, opponent, scale, num_drawn, values, attempts, reposition, mask,
-    old_points, old_count, old_coords, old_half_moves, seeds, old_episode, old_key, old_returns,
-    old_lengths, old_ended,
-    new_points, new_count, new_coords, new_half_moves, new_episode, new_key, new_returns,
-    new_lengths, new_ended,
-    seen, seen_coords,
-):  # fmt: skip
+def start_rows(begin, end, dims, sets, rules, starts, mask, old, new, seen, seen_coords):
     """Starts episodes in the rows of begin..end-1 that ``mask`` marks, and observes all; returns 0.
 
-    Reads the old fields and writes every entry of the new ones and of what is seen.
+    Reads the old state and writes every entry of the new one, but for the seeds, and of what is
+    seen; the arguments are those of `step_rows`.
     """
-    num_points, dimension = old_points.shape[1], len(dims)
-    room = np.empty(2 * num_points, np.int64)
-    numbers = np.empty(num_drawn * dimension, np.int64)
+    points, count, coords, half_moves, _, episode, key, returns, lengths, was_ended = old
+    (
+        new_points, new_count, new_coords, new_half_moves, _, new_episode, new_key, new_returns,
+        new_lengths, new_ended,
+    ) = new  # fmt: skip
+    scratch = np.empty(2 * points.shape[1], np.int64)
+    numbers = np.empty(starts[0] * len(dims), np.int64)
     _fill(seen, begin, end, np.float32(-1.0))
-    _copy(old_points, new_points, begin, end)
+    _copy(points, new_points, begin, end)
     for row in range(begin, end):
-        new_ended[row] = old_ended[row] and not mask[row]
+        new_ended[row] = was_ended[row] and not mask[row]
         if mask[row]:
             _start_row(
-                dims, row, seeds[row], old_episode[row] + 1, seat, opponent, sets, scale, values,
-                attempts, reposition, room, numbers, new_points, new_count, new_coords,
-                new_half_moves, new_episode, new_key, new_returns, new_lengths, seen, seen_coords,
-            )  # fmt: skip
+                dims, row, sets, rules, starts, scratch, numbers, old, new, seen, seen_coords
+            )
             continue
-        observe_position(dims, new_points[row], old_count[row], scale, seen[row])
-        _write_set(dims, set_of_row(dims, old_coords[row]), new_coords[row], seen_coords[row])
-        new_count[row] = old_count[row]
-        new_half_moves[row] = old_half_moves[row]
-        new_episode[row] = old_episode[row]
-        new_key[row] = old_key[row]
-        new_returns[row] = old_returns[row]
-        new_lengths[row] = old_lengths[row]
+        observe_position(dims, new_points[row], count[row], rules[7], seen[row])
+        _write_set(dims, set_of_row(dims, coords[row]), new_coords[row], seen_coords[row])
+        new_count[row] = count[row]
+        new_half_moves[row] = half_moves[row]
+        new_episode[row] = episode[row]
+        new_key[row] = key[row]
+        new_returns[row] = returns[row]
+        new_lengths[row] = lengths[row]
     return 0

@@ -14,6 +14,8 @@ from typing import Any
 import triton
 import triton.language as tl
 
+from resgym.game.plan import AUTORESET_MODES, INVALID_ACTION_REWARD, INVALID_ACTIONS, SEATS
+from resgym.game.rewards import REWARDS
 from resgym.game.rng import Stream
 from resgym.kernels.cuda.rules import (
     absorb,
@@ -31,19 +33,42 @@ from resgym.kernels.cuda.rules import (
     store_set,
 )
 
-__all__ = ["draw_games", "move_games", "observe_games", "start_games", "step_games"]
+__all__ = [
+    "HOSTS",
+    "REWARD_NAMES",
+    "draw_games",
+    "move_games",
+    "observe_games",
+    "start_games",
+    "step_games",
+]
 
 _HOST = tl.constexpr(Stream.HOST)
 _AGENT = tl.constexpr(Stream.AGENT)
 
-# Indices in the tuples of `resgym.kernels.step`.
-_HOST_SEAT, _AGENT_SEAT, _BOTH_SEATS = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
-_TERMINAL, _STEP, _SURVIVAL = tl.constexpr(0), tl.constexpr(1), tl.constexpr(2)
-_ERROR, _PENALTY, _TERMINATE = tl.constexpr(0), tl.constexpr(2), tl.constexpr(3)
-_SAME_STEP, _DISABLED = tl.constexpr(0), tl.constexpr(2)
+REWARD_NAMES = tuple(REWARDS)
+"""Rewards that a kernel can give; it takes the index."""
 
-# The host that names all axes; the others draw a set from a table.
-_ALL_COORD = tl.constexpr(0)
+HOSTS = ("all_coord", "random", "random_pair")
+"""Hosts that play inside a kernel, which takes the index."""
+
+
+def _index(names: tuple[str, ...], name: str) -> tl.constexpr:
+    return tl.constexpr(names.index(name))
+
+
+_AGENT_SEAT, _BOTH_SEATS = _index(SEATS, "agent"), _index(SEATS, "both")
+_HOST_SEAT = _index(SEATS, "host")
+_TERMINAL, _STEP = _index(REWARD_NAMES, "terminal"), _index(REWARD_NAMES, "step")
+_SURVIVAL = _index(REWARD_NAMES, "survival")
+_ERROR, _PENALTY = _index(INVALID_ACTIONS, "error"), _index(INVALID_ACTIONS, "penalty")
+_TERMINATE = _index(INVALID_ACTIONS, "terminate")
+_SAME_STEP = _index(AUTORESET_MODES, "SAME_STEP")
+_DISABLED = _index(AUTORESET_MODES, "DISABLED")
+_ILLEGAL_REWARD = tl.constexpr(INVALID_ACTION_REWARD)
+
+# The others draw a set from a table.
+_ALL_COORD = _index(HOSTS, "all_coord")
 
 
 def _kernel(function: Callable[..., Any]) -> Any:
@@ -100,7 +125,7 @@ def step_games(
     within = games < num_games
     row = tl.arange(0, R)[None, :]
     before = tl.load(old_count + games, mask=within, other=0)
-    axes = load_set(old_coords, games, within, D)
+    axis_mask = load_set(old_coords, games, within, D)
     half_moves = tl.load(old_half_moves + games, mask=within, other=0)
     episode = tl.load(old_episode + games, mask=within, other=0)
     key = tl.load(old_key + games, mask=within, other=0).to(tl.uint64)
@@ -115,29 +140,30 @@ def step_games(
     if SEAT == _AGENT_SEAT:
         hosts_turn = within & False
     elif SEAT == _BOTH_SEATS:
-        hosts_turn = axes == 0
+        hosts_turn = axis_mask == 0
     known = tl.where(hosts_turn, action < num_sets, action < D) & (action >= 0)
     safe = tl.where(known, action, 0)
-    legal = active & known & (hosts_turn | (((axes >> safe) & 1) == 1))
+    legal = active & known & (hosts_turn | (((axis_mask >> safe) & 1) == 1))
 
     # The move, or the half-move.
     half_moves += legal.to(tl.int64)
     naming = legal & hosts_turn
     if SEAT != _AGENT_SEAT:
-        axes = tl.where(naming, tl.load(table + safe, mask=naming & within, other=3), axes)
+        named = tl.load(table + safe, mask=naming & within, other=3)
+        axis_mask = tl.where(naming, named, axis_mask)
     if SEAT == _HOST_SEAT:
         draws = absorb(absorb(key, half_moves.to(tl.uint64)), _AGENT)
-        axis = choose_axis(axes, draws, OPPONENT, D)
+        axis = choose_axis(axis_mask, draws, OPPONENT, D)
         half_moves += legal.to(tl.int64)
         answered = legal
     else:
         axis = safe
         answered = legal & (hosts_turn == 0)
-    points, overflow = played_points(points, axes, axis, answered & (before > 1), D, G, R)
+    points, overflow = played_points(points, axis_mask, axis, answered & (before > 1), D, G, R)
     used = tl.max(before, 0).to(tl.int32)
     top = tl.max(tl.max(largest(points, D), 1), 0)
     kept, rank, count = prune(points, alive, used, top, AXES, D, G, R)
-    axes = tl.where(answered, 0, axes)
+    axis_mask = tl.where(answered, 0, axis_mask)
     finished = answered & (count <= 1)
 
     # The reward.
@@ -160,13 +186,13 @@ def step_games(
         names = answered & (finished == 0)
         draws = absorb(absorb(key, half_moves.to(tl.uint64)), _HOST)
         named = _name_set(table, num_sets, draws, count, within, OPPONENT, D)
-        axes = tl.where(names, named, axes)
+        axis_mask = tl.where(names, named, axis_mask)
         half_moves += names.to(tl.int64)
 
     # The end.
     illegal = active & (legal == 0)
     if ON_ILLEGAL >= _PENALTY:
-        reward = tl.where(illegal, -1.0, reward)
+        reward = tl.where(illegal, _ILLEGAL_REWARD, reward)
     if ON_ILLEGAL == _TERMINATE:
         finished = finished | illegal
     total = tl.load(old_returns + games, mask=within, other=0.0) + reward
@@ -204,7 +230,7 @@ def step_games(
     tl.store(flags + games + num_games * 4, done.to(tl.int8), mask=within)
     tl.store(flags + games + num_games * 5, refused.to(tl.int8), mask=within)
     if MODE == _SAME_STEP:
-        store_set(final_coords, games, axes, within, D)
+        store_set(final_coords, games, axis_mask, within, D)
 
     # Restarts.
     if MODE != _DISABLED:  # noqa: SIM102 - decided when it is compiled, unlike the next one
@@ -216,19 +242,19 @@ def step_games(
                 attempts, SCALE, REPOSITION, True, DRAWN_AXES, P, D, G, R,
             )  # fmt: skip
             count = tl.where(restart, drawn, count)
-            axes = tl.where(restart, 0, axes)
+            axis_mask = tl.where(restart, 0, axis_mask)
             half_moves = tl.where(restart, 0, half_moves)
             if SEAT == _AGENT_SEAT:
                 draws = absorb(absorb(fresh_key, 0), _HOST)
                 named = _name_set(table, num_sets, draws, count, within, OPPONENT, D)
-                axes = tl.where(restart, named, axes)
+                axis_mask = tl.where(restart, named, axis_mask)
                 half_moves = tl.where(restart, 1, half_moves)
             episode += restart.to(tl.int64)
             key = tl.where(restart, fresh_key, key)
             total = tl.where(restart, 0.0, total)
             length = tl.where(restart, 0, length)
-    store_set(new_coords, games, axes, within, D)
-    store_set(seen_coords, games, axes, within, D)
+    store_set(new_coords, games, axis_mask, within, D)
+    store_set(seen_coords, games, axis_mask, within, D)
     tl.store(new_numbers + games, count, mask=within)
     tl.store(new_numbers + games + num_games, half_moves, mask=within)
     tl.store(new_numbers + games + num_games * 2, episode, mask=within)
@@ -260,7 +286,7 @@ def start_games(
     row = tl.arange(0, R)[None, :]
     restart = within & (tl.load(mask + games, mask=within, other=0) != 0)
     count = tl.load(old_count + games, mask=within, other=0)
-    axes = load_set(old_coords, games, within, D)
+    axis_mask = load_set(old_coords, games, within, D)
     half_moves = tl.load(old_half_moves + games, mask=within, other=0)
     episode = tl.load(old_episode + games, mask=within, other=0)
     key = tl.load(old_key + games, mask=within, other=0).to(tl.uint64)
@@ -283,15 +309,15 @@ def start_games(
         SCALE, REPOSITION, True, DRAWN_AXES, P, D, G, R,
     )  # fmt: skip
     count = tl.where(restart, drawn, count)
-    axes = tl.where(restart, 0, axes)
+    axis_mask = tl.where(restart, 0, axis_mask)
     half_moves = tl.where(restart, 0, half_moves)
     if SEAT == _AGENT_SEAT:
         draws = absorb(absorb(fresh_key, 0), _HOST)
         named = _name_set(table, num_sets, draws, count, within, OPPONENT, D)
-        axes = tl.where(restart, named, axes)
+        axis_mask = tl.where(restart, named, axis_mask)
         half_moves = tl.where(restart, 1, half_moves)
-    store_set(new_coords, games, axes, within, D)
-    store_set(seen_coords, games, axes, within, D)
+    store_set(new_coords, games, axis_mask, within, D)
+    store_set(seen_coords, games, axis_mask, within, D)
     tl.store(new_numbers + games, count, mask=within)
     tl.store(new_numbers + games + num_games, half_moves, mask=within)
     tl.store(new_numbers + games + num_games * 2, episode + restart.to(tl.int64), mask=within)
@@ -312,15 +338,16 @@ def move_games(
     games = tl.program_id(0).to(tl.int64) * G + tl.arange(0, G)
     within = games < num_games
     before = tl.load(old_count + games, mask=within, other=0)
-    axes = load_set(coords, games, within, D)
+    axis_mask = load_set(coords, games, within, D)
     chosen = tl.load(axis + games, mask=within, other=0)
     alive = tl.arange(0, R)[None, :] < before[:, None]
     points = load_points(old_points, games, alive & within[:, None], P, D, R)
     safe = tl.where((chosen >= 0) & (chosen < D), chosen, 0)
     # A set of one axis has no bit left without its lowest one.
-    legal = (safe == chosen) & (((axes >> safe) & 1) == 1) & ((axes & (axes - 1)) != 0)
+    several = (axis_mask & (axis_mask - 1)) != 0
+    legal = (safe == chosen) & (((axis_mask >> safe) & 1) == 1) & several
     wanted = within & legal & (before > 1)
-    points, overflow = played_points(points, axes, chosen, wanted, D, G, R)
+    points, overflow = played_points(points, axis_mask, chosen, wanted, D, G, R)
     used = tl.max(before, 0).to(tl.int32)
     top = tl.max(tl.max(largest(points, D), 1), 0)
     kept, rank, count = prune(points, alive, used, top, AXES, D, G, R)

@@ -14,6 +14,7 @@ from resgym.game import rng, spec
 from resgym.game.rng import Stream
 
 __all__ = [
+    "AGENTS",
     "absorb",
     "choose_axis",
     "draw_starts",
@@ -34,8 +35,12 @@ _MULTIPLIER_1 = tl.constexpr(rng.MULTIPLIER_1 & rng.MASK_64)
 _MULTIPLIER_2 = tl.constexpr(rng.MULTIPLIER_2 & rng.MASK_64)
 _MAX_COORDINATE = tl.constexpr(spec.MAX_COORDINATE)
 _START = tl.constexpr(Stream.START)
-_FIRST = tl.constexpr(1)
-_LAST = tl.constexpr(2)
+
+AGENTS = ("random", "choose_first", "choose_last")
+"""Agents that play inside a kernel, which takes the index."""
+
+_FIRST = tl.constexpr(AGENTS.index("choose_first"))
+_LAST = tl.constexpr(AGENTS.index("choose_last"))
 
 
 # Random numbers: `resgym.game.rng` on uint64.
@@ -77,39 +82,39 @@ def integer(key, high):
 @triton.jit
 def load_set(coords, games, mask, D: tl.constexpr):
     """The sets int64 [G] of rows of flags uint8 [N, D]."""
-    axes = tl.zeros(games.shape, tl.int64)
+    axis_mask = tl.zeros(games.shape, tl.int64)
     for axis in tl.static_range(D):
         flag = tl.load(coords + games * D + axis, mask=mask, other=0)
-        axes |= (flag != 0).to(tl.int64) << axis
-    return axes
+        axis_mask |= (flag != 0).to(tl.int64) << axis
+    return axis_mask
 
 
 @triton.jit
-def store_set(coords, games, axes, mask, D: tl.constexpr):
+def store_set(coords, games, axis_mask, mask, D: tl.constexpr):
     """Writes sets int64 [G] as rows of flags of one byte each, [N, D]."""
     for axis in tl.static_range(D):
-        tl.store(coords + games * D + axis, ((axes >> axis) & 1).to(tl.int8), mask=mask)
+        tl.store(coords + games * D + axis, ((axis_mask >> axis) & 1).to(tl.int8), mask=mask)
 
 
 @triton.jit
-def choose_axis(axes, key, AGENT: tl.constexpr, D: tl.constexpr):
+def choose_axis(axis_mask, key, AGENT: tl.constexpr, D: tl.constexpr):
     """The axis int64 [G] that a scripted agent chooses from sets int64 [G].
 
-    ``AGENT`` is 0 for a random one, 1 for the lowest, 2 for the highest axis.
+    ``AGENT`` is an index in `AGENTS`.
     """
-    size = tl.zeros_like(axes)
+    size = tl.zeros_like(axis_mask)
     for axis in tl.static_range(D):
-        size += (axes >> axis) & 1
+        size += (axis_mask >> axis) & 1
     if AGENT == _FIRST:
-        skip = tl.zeros_like(axes)
+        skip = tl.zeros_like(axis_mask)
     elif AGENT == _LAST:
         skip = size - 1
     else:
         skip = integer(key, size)
-    chosen = tl.zeros_like(axes)
-    passed = tl.zeros_like(axes)
+    chosen = tl.zeros_like(axis_mask)
+    passed = tl.zeros_like(axis_mask)
     for axis in tl.static_range(D):
-        bit = (axes >> axis) & 1
+        bit = (axis_mask >> axis) & 1
         chosen = tl.where((bit == 1) & (passed == skip), axis, chosen)
         passed += bit
     return chosen
@@ -229,12 +234,14 @@ def load_points(points, games, mask, P: tl.constexpr, D: tl.constexpr, R: tl.con
 
 
 @triton.jit
-def played_points(points, axes, axis, wanted, D: tl.constexpr, G: tl.constexpr, R: tl.constexpr):
+def played_points(
+    points, axis_mask, axis, wanted, D: tl.constexpr, G: tl.constexpr, R: tl.constexpr
+):
     """The points after a move, not pruned yet.
 
     Args:
         points: the points; rows that hold none are 0.
-        axes: int64 [G], the hosts' sets.
+        axis_mask: int64 [G], the hosts' sets.
         axis: int64 [G], the agents' axes.
         wanted: bool [G], which games move; the others stay.
         D: axes.
@@ -246,7 +253,7 @@ def played_points(points, axes, axis, wanted, D: tl.constexpr, G: tl.constexpr, 
     """
     total = tl.zeros((G, R), tl.int64)
     for other in tl.static_range(D):
-        total += tl.where((((axes >> other) & 1) == 1)[:, None], points[other], 0)
+        total += tl.where((((axis_mask >> other) & 1) == 1)[:, None], points[other], 0)
     overflow = wanted & (tl.max(total, 1) > _MAX_COORDINATE)
     moved = wanted & (overflow == 0)
     after = ()

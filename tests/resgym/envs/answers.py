@@ -72,7 +72,7 @@ def one_line(error: BaseException) -> str:
 
 def step_both(envs: tuple[Any, Any], time: int) -> None:
     """One step of both, or a reset of the rows that have ended, with equal results."""
-    ended = envs[0]._ended
+    ended = envs[0].games.ended
     if envs[0].autoreset_mode.name == "DISABLED" and bool(ended.any()):
         seen = [env.reset(options={"reset_mask": ended})[0] for env in envs]
         assert same(*seen)

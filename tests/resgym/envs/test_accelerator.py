@@ -45,7 +45,7 @@ CASES = [(env_id, opponent) for env_id in IDS for opponent in OPPONENTS[env_id]]
 
 @pytest.fixture(autouse=True)
 def nothing_may_be_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices, "can_look", lambda device: False)
+    monkeypatch.setattr(devices, "is_host_memory", lambda device: False)
 
 
 def build(env_id: str, opponent: Any, num_envs: int = 4, **arguments: Any):
@@ -87,7 +87,7 @@ def cpu(tree: Any) -> Any:
 def test_the_same_run_bit_for_bit(env_id, opponent, mode, device, monkeypatch):
     there = played(build(env_id, opponent, autoreset_mode=mode, device=device))
     monkeypatch.undo()
-    assert devices.can_look(torch.device("cpu"))
+    assert devices.is_host_memory(torch.device("cpu"))
     assert played(build(env_id, opponent, autoreset_mode=mode)) == there
 
 
@@ -141,8 +141,7 @@ def test_rho(device, monkeypatch):
 @pytest.mark.parametrize(("env_id", "opponent"), CASES)
 def test_a_step_never_waits_for_the_device(env_id, opponent, mode, monkeypatch):
     """On "meta" every look at a value raises, and so does a shape that depends on one."""
-    for module in ("two_player", "table"):
-        monkeypatch.setattr(f"resgym.envs.{module}.resolve_device", torch.device)
+    monkeypatch.setattr(devices, "resolve_device", torch.device)
     env = build(env_id, opponent, device="meta", autoreset_mode=mode, invalid_action="penalty")
     observation, _ = env.reset(seed=0)
     for _ in range(3):

@@ -139,7 +139,7 @@ def test_whoever_answers_and_whatever_the_mode(
         before = envs[0].state_dict()
         players[0].spoil = spoil
         players[0].spoiled = 0
-        ended = envs[0]._ended
+        ended = envs[0].games.ended
         if mode == "DISABLED" and bool(ended.any()):
             refusal = error_of(lambda: envs[0].reset(options={"reset_mask": ended}))  # noqa: B023
         else:
@@ -300,7 +300,7 @@ def test_where_nobody_looks_illegal_answers_become_the_lowest_legal(
     rng: Any = None
     with pytest.raises(ValueError, match="answered 10000000 in row 0"):
         ask_player(player, state, coords, rng)
-    monkeypatch.setattr("resgym.game.devices.can_look", lambda device: False)
+    monkeypatch.setattr("resgym.game.devices.is_host_memory", lambda device: False)
     assert ask_player(player, state, coords, rng).tolist() == expected
     for wrong, error in ((given[:3], ValueError), (given.float(), TypeError), (None, TypeError)):
         bad = CallablePlayer(lambda s, c, r: wrong, role)  # type: ignore  # noqa: B023

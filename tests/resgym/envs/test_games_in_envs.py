@@ -143,7 +143,7 @@ def test_one_seat_environments_give_the_rewards_of_their_role(reward):
     for seed in range(6):
         both = make_vec(BOTH, 1, **sizes)
         both.reset(seed=seed)
-        start = both.table.state.point_lists()
+        start = both.games.point_lists()
         moves, rewards, ended = [], [], False
         while not ended:
             action = int(act_random(both, seed, len(moves))[0])
@@ -173,7 +173,7 @@ def test_a_custom_reward_sees_the_move():
     for env_id, role in ((HOST, "host"), (AGENT, "agent")):
         env = make_vec(env_id, 3, reward=reward, **PLAIN)
         env.reset(seed=0)
-        before = env.table.state
+        before = env.games.position
         _, got, terminated, _, _ = env.step(act_random(env, 0))
         move = seen[-1]
         assert move.role == role

@@ -144,7 +144,7 @@ def test_one_row_meets_all_of_a_mixture():
     env.reset(seed=3)
     order = []
     for _ in range(60):
-        before = int(env.table.episode[0])
+        before = int(env.games.episode[0])
         env.step([3])
         order.append((before, asked[-1]))
     assert {number for _, number in order} == {0, 1, 2}
@@ -178,7 +178,7 @@ def test_a_new_opponent_answers_from_the_next_move_on():
     assert type(env.opponents[0]) is type(make_agent("choose_last"))
     observation, *_ = env.step([0, 0, 0])
     # {x, y} answered by y: (4, 4, 1) and (0, 3, 0), where the second covers the first.
-    assert env.table.episode.tolist() == [1, 1, 1]
+    assert env.games.episode.tolist() == [1, 1, 1]
     # At the agent's seat the set that was named before stays the one to answer.
     env = make_vec(AGENT, 3, opponent="all_coord")
     observation, _ = env.reset(seed=0)
@@ -207,8 +207,8 @@ def test_a_refused_opponent_leaves_the_old_one():
         ({"random": 1}, [0, 0, 0], ValueError, "assignment needs a sequence of opponents"),
         (["random", 5, "random"], None, TypeError, "opponent must be a name"),
         (["random"], [0, 0], ValueError, r"assignment must have shape \(3,\), got \(2,\)"),
-        (["random"], [0, 1, 0], ValueError, r"assignment must be in 0\.\.0 .*, got 0\.\.1"),
-        (["random"], [0, -1, 0], ValueError, r"assignment must be in 0\.\.0 .*, got -1\.\.0"),
+        (["random"], [0, 1, 0], ValueError, r"assignment must be in 0\.\.0 .*, got 1$"),
+        (["random"], [0, -1, 0], ValueError, r"assignment must be in 0\.\.0 .*, got -1$"),
         (["random"], [0.0, 0.0, 0.0], TypeError, "assignment must be integers"),
         ("random", [0, 0, 0], ValueError, "assignment needs a sequence of opponents"),
     ]
@@ -272,10 +272,10 @@ def test_an_opponent_that_fails_leaves_no_trace(env_id):
     assert rows == expected
     if env_id == AGENT:
         fail.append(RuntimeError("no answer"))
-        before = row_bytes(env._observe(), 0)
+        before = [field.tolist() for field in env.games]
         with pytest.raises(RuntimeError, match="no answer"):
             env.reset(seed=1)
-        assert row_bytes(env._observe(), 0) == before
+        assert [field.tolist() for field in env.games] == before
 
 
 def test_a_reward_function_that_fails_leaves_no_trace():

@@ -1,4 +1,4 @@
-"""Every line of the table in resgym/envs/autoreset.py: one situation, one outcome."""
+"""Every line of the table in resgym.game.episode.outcome: one situation, one outcome."""
 
 from __future__ import annotations
 
@@ -44,10 +44,7 @@ def values(*tensors) -> list[list]:
 
 def state_of(env) -> tuple:
     """Everything that the next steps depend on."""
-    table = env.table
-    tensors = [table.state.points, table.state.count, table.coords, table.half_moves]
-    tensors += [table.seed, table.episode, env._return, env._length, env._ended]
-    return tuple(tensor.tolist() for tensor in tensors)
+    return tuple(tensor.tolist() for tensor in env.games)
 
 
 def test_legal_actions_are_played():
@@ -202,7 +199,7 @@ def test_overflow_truncates_and_keeps_the_position(env_id):
         [True, False],
     ]
     assert reward.tolist() == [0.0, 0.0]
-    assert env.table.state.point_lists()[0] == points
+    assert env.games.point_lists()[0] == points
     assert info["_episode"].tolist() == [True, False]
 
 
@@ -222,7 +219,7 @@ def test_same_step_restarts_at_once():
     assert before[3][0] == 1  # half-moves of the new episode: the host has named its set
     _, _, terminated, truncated, _ = env.step([1, 1, 1])
     # No row was idle.
-    assert env._length[~(terminated | truncated)].min() >= 1
+    assert env.games.lengths[~(terminated | truncated)].min() >= 1
 
 
 def test_next_step_ignores_the_action_of_an_ended_row():
@@ -238,7 +235,7 @@ def test_next_step_ignores_the_action_of_an_ended_row():
     assert not bool((terminated | truncated)[0])
     assert int((observation["points"][0, :, 0] >= 0).sum()) > 1
     assert observation["coords"][0].tolist() == [1, 1]
-    assert env._length.tolist()[0] == 0
+    assert env.games.lengths.tolist()[0] == 0
     with pytest.raises(ValueError, match="action of row 0 must be one of"):
         env.step([77, 0, 0])
 

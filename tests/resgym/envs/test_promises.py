@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from resgym.envs.alternating import AlternatingPlayers
-from resgym.envs.two_player import HironakaVectorEnv
 from tests.resgym.backends import every_backend
 from tests.resgym.envs.helpers import (
     AGENT,
@@ -65,33 +63,3 @@ def test_final_observations_are_those_of_all_rows(env_id: str, opponent: Any, ba
             went_on += not done
     assert ended > 10
     assert went_on > 10
-
-
-class OtherMasks(AlternatingPlayers):
-    def action_masks(self) -> Any:
-        masks = super().action_masks()
-        masks[:, -1] = False
-        return masks
-
-
-class OtherLegal(AlternatingPlayers):
-    def _legal(self) -> torch.Tensor:
-        return super()._legal() & False
-
-
-class OtherStep(AlternatingPlayers):
-    def step(self, actions: Any) -> Any:
-        observation, *rest = super().step(actions)
-        return observation * 2, *rest
-
-
-def test_a_subclass_that_does_it_another_way_promises_nothing() -> None:
-    def made(kind: type[AlternatingPlayers]) -> AlternatingPlayers:
-        return kind(HironakaVectorEnv(2), "host")
-
-    assert made(AlternatingPlayers).all_actions_legal
-    assert not made(OtherMasks).all_actions_legal
-    assert not made(OtherLegal).all_actions_legal
-    assert made(OtherMasks).final_obs_of_all_rows
-    assert not made(OtherStep).final_obs_of_all_rows
-    assert made(OtherStep).all_actions_legal

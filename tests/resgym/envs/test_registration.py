@@ -110,7 +110,7 @@ def test_keyword_arguments_of_make_vec():
     assert (env.max_episode_steps, env.invalid_action) == (17, "noop")
     assert (env.render_mode, env.output) == ("ansi", "numpy")
     assert env.device == torch.device("cpu")
-    assert env.table.backend.name == "torch"
+    assert env.backend.name == "torch"
     assert env.metadata["autoreset_mode"] == AutoresetMode.NEXT_STEP
     assert env.spec.kwargs["num_envs"] == 6
 
@@ -154,8 +154,8 @@ def test_arguments_of_make_vec_are_refused_by_make(name):
 @pytest.mark.parametrize("backend", ["auto", *available()])
 def test_backends_by_name(backend):
     env = make_vec(HOST, 2, backend=backend)
-    assert env.table.backend.name == backend or backend == "auto"
-    assert env.table.backend.name != "auto"
+    assert env.backend.name == backend or backend == "auto"
+    assert env.backend.name != "auto"
 
 
 @pytest.mark.parametrize("env_id", IDS)

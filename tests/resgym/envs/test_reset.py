@@ -32,21 +32,21 @@ CUSP = [(2, 0, 0), (0, 3, 0)]
 
 def first_points(env, **arguments) -> list:
     env.reset(**arguments)
-    return env.table.state.point_lists()
+    return env.games.point_lists()
 
 
 @pytest.mark.parametrize("env_id", IDS)
 def test_starts_are_those_of_the_documented_key(env_id):
     """Episode e of a row seeded s starts from the key (s, e, 0, 0); row i of seed s is s + i."""
     env = make_vec(env_id, 3, autoreset_mode="DISABLED")
-    spec = env.table.spec
+    spec = env.plan.spec
     for seed in (0, 12345, 2**62):
         env.reset(seed=seed)
         for episode in range(3):
             expected = [
                 reference_start(spec, step_key(seed + row, episode, 0, 0))[0] for row in range(3)
             ]
-            assert env.table.state.point_lists() == expected
+            assert env.games.point_lists() == expected
             env.reset()
 
 
@@ -150,17 +150,17 @@ def test_given_positions_of_some_rows(env_id):
     env = make_vec(env_id, 4, **SHORT)
     env.reset(seed=3)
     env.step(act_random(env, 0))
-    before, table = env.table.state.point_lists(), env.table
-    half_moves, coords = table.half_moves.clone(), table.coords.clone()
+    before, games = env.games.point_lists(), env.games
+    half_moves, coords = games.half_moves.clone(), games.coords.clone()
     mask = np.array([False, True, False, True])
     options = {"points": CUSP, "reset_mask": mask}
     env.reset(options=options)
-    after = env.table.state.point_lists()
+    after = env.games.point_lists()
     assert after == [before[0], CUSP, before[2], CUSP]
     kept = torch.from_numpy(~mask)
-    assert torch.equal(env.table.half_moves[kept], half_moves[kept])
-    assert torch.equal(env.table.coords[kept], coords[kept])
-    assert env._length.tolist() == [1, 0, 1, 0]
+    assert torch.equal(env.games.half_moves[kept], half_moves[kept])
+    assert torch.equal(env.games.coords[kept], coords[kept])
+    assert env.games.lengths.tolist() == [1, 0, 1, 0]
     assert list(options) == ["points", "reset_mask"]
     assert mask.tolist() == [False, True, False, True]
 

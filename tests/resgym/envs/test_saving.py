@@ -188,8 +188,8 @@ def test_every_state_on_the_way_can_be_loaded(env_id: str, mode: str, variant: A
         assert same(other.state_dict(), state)
         if not time:
             env.reset(seed=2)
-        elif mode == "DISABLED" and bool(env._ended.any()):
-            env.reset(options={"reset_mask": env._ended})
+        elif mode == "DISABLED" and bool(env.games.ended.any()):
+            env.reset(options={"reset_mask": env.games.ended})
         else:
             env.step(torch.arange(5) % 3 + time % 2)
 
@@ -198,14 +198,14 @@ def test_every_state_on_the_way_can_be_loaded(env_id: str, mode: str, variant: A
 def test_stage_limits_the_next_starts_and_survives(env_id: str) -> None:
     env = make(env_id, num_envs=200, max_episode_steps=3)
     env.reset(seed=0)
-    assert int(env.table.state.count.max()) > 3
-    before = env.table.state.points.clone()
+    assert int(env.games.counts.max()) > 3
+    before = env.games.points.clone()
     env.set_stage(num_points=3, max_value=4)
-    assert torch.equal(env.table.state.points, before)  # running games go on
+    assert torch.equal(env.games.points, before)  # running games go on
     for look in (lambda: env.reset(), lambda: play(env, 3)):
         look()
-        fresh = env.table.half_moves <= 1
-        points = env.table.state.points[fresh]
+        fresh = env.games.half_moves <= 1
+        points = env.games.points[fresh]
         assert points.shape[1:] == (6, 3)
         assert int((points[:, :, 0] >= 0).sum(1).max()) <= 3
         assert int(points.max()) <= 4
@@ -214,7 +214,7 @@ def test_stage_limits_the_next_starts_and_survives(env_id: str) -> None:
     assert same(play(other, 8), play(env, 8))
     env.set_stage()
     env.reset()
-    assert int(env.table.state.points.max()) == 9
+    assert int(env.games.points.max()) == 9
 
 
 def test_a_stage_of_full_size_changes_no_start() -> None:
@@ -236,4 +236,4 @@ def test_stages_out_of_range(sizes: Any, message: str) -> None:
     env = make(IDS[0])
     with pytest.raises(ValueError, match=message):
         env.set_stage(**sizes)
-    assert env.table.start_spec == env.table.spec
+    assert env.plan.start_spec == env.plan.spec

@@ -108,7 +108,7 @@ def test_the_classes_themselves_in_every_mode(env_id, mode, backend):
     The single environments play on torch, whatever plays the vector environment.
     """
     vector = make_vec(env_id, NUM_ENVS, autoreset_mode=mode, backend=backend, **SHORT)
-    assert vector.table.backend.name == get(backend, vector.table.spec).name
+    assert vector.backend.name == get(backend, vector.plan.spec).name
     single = singles(lambda: CLASSES[env_id](backend="torch", **SHORT), mode)
     assert compare(vector, single, mode, 100, terminal_wins=True) > 50
 

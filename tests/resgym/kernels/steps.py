@@ -10,6 +10,9 @@ import pytest
 import torch
 from gymnasium.vector import AutoresetMode
 
+from resgym.game.spec import MAX_COORDINATE
+from resgym.kernels import Backend
+
 
 def array(tree: Any) -> np.ndarray:
     return tree.cpu().numpy() if isinstance(tree, torch.Tensor) else np.asarray(tree)
@@ -70,7 +73,7 @@ def play_both(
     seen = {"terminated": 0, "truncated": 0, "overflow": 0}
     assert_same(torch_env.reset(seed=seed), fast_env.reset(seed=seed), "reset")
     for step in range(steps):
-        ended = array(torch_env.unwrapped._ended)
+        ended = array(torch_env.unwrapped.games.ended)
         if torch_env.unwrapped.autoreset_mode == AutoresetMode.DISABLED and ended.any():
             options = {"reset_mask": ended}
             assert_same(
@@ -88,15 +91,63 @@ def play_both(
     return seen
 
 
+def play_overflows(env_id: str, fast: str, rounds: int, **kwargs: Any) -> None:
+    """Games from the edge of the range, over and over, on a backend and the reference."""
+    top = MAX_COORDINATE
+    points = [[top, top - 1, 0], [top - 1, top, 1], [0, 1, top], [1, 0, top - 1]]
+    a, b = (make(env_id, name, max_num_points=4, **kwargs) for name in ("torch", fast))
+    overflows = 0
+    for round_ in range(rounds):
+        results = [env.reset(seed=round_, options={"points": points}) for env in (a, b)]
+        assert_same(*results, "reset")
+        for step in range(2):
+            ended = bool(a.unwrapped.games.ended.any())
+            if ended and a.unwrapped.autoreset_mode == AutoresetMode.DISABLED:
+                break
+            actions = actions_for(a, 10 * round_ + step, illegal=False)
+            expected, found = as_dict(a.step(actions)), as_dict(b.step(actions))
+            assert_same(expected, found, f"round {round_}: ")
+            overflows += int(expected["info"]["overflow"].sum())
+            assert bool((expected["truncated"] >= expected["info"]["overflow"]).all())
+    assert overflows > 5
+
+
+def play_smaller_starts(fast: str, steps: int, **kwargs: Any) -> None:
+    envs = [make("resgym/HironakaHost-v0", name, **kwargs) for name in ("torch", fast)]
+    for env in envs:
+        env.reset(seed=1)
+        env.unwrapped.set_stage(num_points=4, max_value=3)
+    for step in range(steps):
+        actions = actions_for(envs[0], step, illegal=False)
+        assert_same(as_dict(envs[0].step(actions)), as_dict(envs[1].step(actions)), f"{step} ")
+    assert envs[1].unwrapped.games.counts.max() <= 4
+
+
+def refuse_steps(env_id: str, fast: str, **kwargs: Any) -> None:
+    """An illegal action, and an ended row in DISABLED, are named and change nothing."""
+    env = make(env_id, fast, autoreset_mode="DISABLED", max_episode_steps=1, **kwargs)
+    env.reset(seed=3)
+    good = actions_for(env, 0, illegal=False)
+    before = leaves(env.unwrapped.state_dict())
+    for wrong in (99, -1):
+        actions = good.copy()
+        actions[4] = wrong
+        with pytest.raises(ValueError, match=rf"action of row 4 must be one of .*, got {wrong}"):
+            env.step(actions)
+    after = leaves(env.unwrapped.state_dict())
+    assert all(np.array_equal(before[name], after[name]) for name in before)
+    env.step(good)
+    with pytest.raises(ValueError, match=r"rows \[0, 1, 2, 3, 4, 5\] have ended"):
+        env.step(good)
+
+
 @pytest.fixture
-def only_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fails a test in which the compiled environment takes a step in parts."""
-    from resgym.envs.autoreset import TensorVectorEnv
+def only_fused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails a test in which a fused backend leaves a step to the reference."""
+    reference = Backend.step
 
-    in_parts = TensorVectorEnv._step_in_parts
+    def guarded(self: Backend, *arguments: Any) -> Any:
+        assert self.name == "torch", "a step was not fused"
+        return reference(self, *arguments)
 
-    def guarded(self: Any, values: Any, actions: Any) -> Any:
-        assert self.table.backend.name == "torch", "a step was not taken in one pass"
-        return in_parts(self, values, actions)
-
-    monkeypatch.setattr(TensorVectorEnv, "_step_in_parts", guarded)
+    monkeypatch.setattr(Backend, "step", guarded)

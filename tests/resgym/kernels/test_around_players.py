@@ -1,25 +1,19 @@
-"""Steps by compiled passes around players that are asked, against the same steps in parts."""
+"""Steps by compiled passes around players that are asked, against the reference."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from gymnasium.vector import AutoresetMode
 
 import resgym
-from resgym.envs.one_pass import step_around_players
 from resgym.game.rng import RowRandom, Stream
 from tests.resgym.kernels.steps import (
-    actions_for,
-    as_dict,
-    assert_same,
-    leaves,
-    make,
-    only_in_one_pass,  # noqa: F401
+    only_fused,  # noqa: F401
     play_both,
+    refuse_steps,
 )
 
 pytest.importorskip("numba")
@@ -48,8 +42,8 @@ OPPONENTS = {
 CASES = [(seat, opponent) for seat, those in OPPONENTS.items() for opponent in those]
 
 
-@pytest.mark.usefixtures("only_in_one_pass")
-@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.DISABLED])
+@pytest.mark.usefixtures("only_fused")
+@pytest.mark.parametrize("mode", AutoresetMode)
 @pytest.mark.parametrize(("seat", "opponent"), CASES)
 def test_opponents_and_modes(seat: str, opponent: Any, mode: AutoresetMode) -> None:
     seen = play_both(
@@ -64,18 +58,9 @@ def test_opponents_and_modes(seat: str, opponent: Any, mode: AutoresetMode) -> N
     assert seen["truncated"] > 3
 
 
-@pytest.mark.usefixtures("only_in_one_pass")
-def test_an_agent_is_asked_in_next_step_too() -> None:
-    play_both(SEATS["host"], opponent=drawing_agent, autoreset_mode="NEXT_STEP")
-
-
-def test_a_host_in_next_step_goes_in_parts() -> None:
-    play_both(SEATS["agent"], opponent=drawing_host, autoreset_mode="NEXT_STEP")
-
-
-@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.usefixtures("only_fused")
 @pytest.mark.parametrize("invalid_action", ["noop", "penalty", "terminate"])
-@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.DISABLED])
+@pytest.mark.parametrize("mode", AutoresetMode)
 @pytest.mark.parametrize(("seat", "opponent"), CASES[::2])
 def test_illegal_actions(
     seat: str, opponent: Any, mode: AutoresetMode, invalid_action: str
@@ -90,7 +75,7 @@ def test_illegal_actions(
     )
 
 
-@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.usefixtures("only_fused")
 @pytest.mark.parametrize("reward", ["step", "survival", "points"])
 @pytest.mark.parametrize("output", ["numpy", "torch"])
 @pytest.mark.parametrize("seat", SEATS)
@@ -100,64 +85,15 @@ def test_rewards_and_outputs(seat: str, reward: str, output: str) -> None:
 
 
 @pytest.mark.parametrize("seat", SEATS)
-def test_refused_actions_are_named_and_change_nothing(seat: str) -> None:
-    env = make(SEATS[seat], "numba", opponent=OPPONENTS[seat][0])
-    env.reset(seed=3)
-    before = leaves(env.unwrapped.state_dict())
-    for wrong in (99, -1):
-        actions = actions_for(env, 0, illegal=False)
-        actions[4] = wrong
-        with pytest.raises(ValueError, match=rf"action of row 4 must be one of .*, got {wrong}"):
-            env.step(actions)
-    after = leaves(env.unwrapped.state_dict())
-    assert all(np.array_equal(before[name], after[name]) for name in before)
-
-
-@pytest.mark.parametrize("seat", SEATS)
-def test_a_player_that_fails_changes_nothing(seat: str) -> None:
-    good = OPPONENTS[seat][0]
-    broken: list[int] = []
-
-    def player(state: Any, coords: Any, rng: RowRandom) -> torch.Tensor:
-        if broken:
-            raise RuntimeError("no answer")
-        return good(state, coords, rng)
-
-    envs = [make(SEATS[seat], "numba", opponent=player) for _ in range(2)]
-    for env in envs:
-        env.reset(seed=1)
-    for step in range(8):
-        actions = actions_for(envs[0], step, illegal=False)
-        broken.append(1)
-        with pytest.raises(RuntimeError, match="no answer"):
-            envs[0].step(actions)
-        broken.clear()
-        assert_same(as_dict(envs[1].step(actions)), as_dict(envs[0].step(actions)), f"{step} ")
-
-
-@pytest.mark.parametrize("seat", SEATS)
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"reward": lambda transition: transition.finished.to(torch.float32)},
-        {"polytope": "newton"},
-        {"backend": "torch"},
-    ],
-    ids=["function", "newton", "torch"],
-)
-def test_what_is_not_compiled_goes_in_parts(seat: str, options: dict[str, Any]) -> None:
-    options = {"backend": "numba", **options}
-    env = make(SEATS[seat], opponent=OPPONENTS[seat][0], **options)
-    env.reset(seed=0)
-    actions = torch.as_tensor(actions_for(env, 0, illegal=False))
-    assert step_around_players(env.unwrapped, actions) is None
-    env.step(actions)
+def test_refused_steps_change_nothing(seat: str) -> None:
+    refuse_steps(SEATS[seat], "numba", opponent=OPPONENTS[seat][0])
 
 
 def test_numbers_worked_out_later_are_the_same() -> None:
     rng = RowRandom.for_episode(torch.arange(7), torch.arange(7) * 3)
     step = torch.tensor([0, 1, 5, 2, 2, 0, 9])
-    now, later = rng.at(step, Stream.HOST), rng.at_later(step, Stream.HOST)
+    now, later = rng.at(step, Stream.HOST), rng.at(step, Stream.HOST)
+    now = RowRandom(now.key)
     index = torch.tensor([6, 2])
     assert torch.equal(later.select(index).words(3), now.select(index).words(3))
     assert torch.equal(later.uniform(), now.uniform())

@@ -8,6 +8,7 @@ import importlib.util
 import itertools
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import warnings
@@ -239,3 +240,23 @@ def test_numba_without_the_parts_that_the_cache_uses(
     with pytest.warns(RuntimeWarning, match="there is no cache"):
         function = load(path)
     assert function(1) == 8
+
+
+def test_a_constant_of_the_rule_is_part_of_every_digest(tmp_path: Path) -> None:
+    """Kernels freeze constants of `resgym.game`: with another one their files are worthless."""
+    package = tmp_path / "resgym"
+    for folder in ("game", "kernels"):
+        shutil.copytree(Path(compiled.__file__).parents[2] / folder, package / folder)
+    file = package / "kernels" / "cpu" / "compilation.py"
+    spec = importlib.util.spec_from_file_location("copied_compilation", file)
+    assert spec is not None
+    assert spec.loader is not None
+    copied = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(copied)
+    before = copied._digest_of_sources(opened)
+    rule = package / "game" / "spec.py"
+    text = rule.read_text()
+    rule.write_text(text.replace("MAX_COORDINATE = 2**59", "MAX_COORDINATE = 2**58"))
+    assert copied._digest_of_sources(opened) != before
+    rule.write_text(text)
+    assert copied._digest_of_sources(opened) == before

@@ -12,7 +12,6 @@ import pytest
 import torch
 
 from resgym.envs import HironakaVectorEnv
-from resgym.envs.table import Table
 from resgym.game import GameSpec, GameState, RowRandom
 from resgym.kernels import dispatch, host_actions, resolve_backend
 from resgym.players import make_host
@@ -119,9 +118,9 @@ def test_everything_is_played_without_numba() -> None:
     env = HironakaVectorEnv(4)
     env.reset(seed=0)
     env.step(torch.zeros(4, dtype=torch.int64))
-    state = env.table.state
-    assert host_actions("zeillinger", state, env.table.rng(0)) is None
-    assert make_host("zeillinger").act(state, None, env.table.rng(0)).shape == (4,)
+    state = env.games.position
+    assert host_actions("zeillinger", state, env.games.rng(0)) is None
+    assert make_host("zeillinger").act(state, None, env.games.rng(0)).shape == (4,)
 
 
 @pytest.mark.usefixtures("with_a_broken_numba")
@@ -150,7 +149,7 @@ def test_triton_on_a_device_that_it_does_not_know() -> None:
     with pytest.raises(ValueError, match="backend 'triton' runs on cuda, got device 'cpu'"):
         resolve_backend("triton", CPU, SPEC)
     with pytest.raises(ValueError, match="backend 'triton' runs on cuda, got device 'meta'"):
-        Table(2, SPEC, torch.device("meta"), backend="triton")
+        resolve_backend("triton", torch.device("meta"), SPEC)
 
 
 @needs_triton
@@ -179,12 +178,12 @@ def test_a_device_on_which_the_kernels_fail() -> None:
 @needs_triton
 @pytest.mark.usefixtures("anew")
 def test_kernels_that_give_wrong_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    from resgym.kernels.cuda import backend as triton_backend
     from resgym.kernels.cuda import grids as triton_launch
+    from resgym.kernels.cuda.backend import TritonBackend
 
     monkeypatch.setattr(triton_launch, "INTERPRETED", True)
     right = dispatch.random_starts
-    monkeypatch.setattr(triton_backend, "random_starts", right)
+    monkeypatch.setattr(TritonBackend, "random_starts", staticmethod(right))
     assert resolve_backend("triton", CPU, SPEC).name == "triton"
 
     def wrong(spec: GameSpec, rng: RowRandom) -> GameState:
@@ -194,6 +193,6 @@ def test_kernels_that_give_wrong_results(monkeypatch: pytest.MonkeyPatch) -> Non
         return GameState(points, state.count)
 
     _forget()
-    monkeypatch.setattr(triton_backend, "random_starts", wrong)
+    monkeypatch.setattr(TritonBackend, "random_starts", staticmethod(wrong))
     with pytest.raises(ValueError, match=r"backend 'triton' does not work .*results are wrong"):
         resolve_backend("triton", CPU, SPEC)

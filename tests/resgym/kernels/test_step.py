@@ -1,8 +1,9 @@
-"""Whole steps by the compiled pass against the same steps in parts, bit for bit."""
+"""Whole steps by the compiled pass against the reference, bit for bit."""
 
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,18 @@ import torch
 from gymnasium.vector import AutoresetMode
 
 import resgym
-from resgym.envs.one_pass import step_in_one_pass
-from resgym.game.spec import MAX_COORDINATE
+from resgym.game.observation import observe_points
 from tests.resgym.kernels.steps import (
     actions_for,
     as_dict,
     assert_same,
     leaves,
     make,
-    only_in_one_pass,  # noqa: F401
+    only_fused,  # noqa: F401
     play_both,
+    play_overflows,
+    play_smaller_starts,
+    refuse_steps,
 )
 
 pytest.importorskip("numba")
@@ -32,7 +35,7 @@ AGENTS = ("random", "choose_first", "choose_last")
 HOSTS = ("random", "random_pair", "all_coord", "zeillinger", "zeillinger_lex")
 
 
-@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.usefixtures("only_fused")
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("reward", REWARDS)
 @pytest.mark.parametrize("env_id", IDS)
@@ -42,7 +45,7 @@ def test_ids_modes_and_rewards(env_id: str, mode: AutoresetMode, reward: str) ->
     assert seen["truncated"] > 3
 
 
-@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.usefixtures("only_fused")
 @pytest.mark.parametrize("invalid_action", ["noop", "penalty", "terminate"])
 @pytest.mark.parametrize(("env_id", "mode"), list(itertools.product(IDS, MODES)))
 def test_illegal_actions(env_id: str, mode: AutoresetMode, invalid_action: str) -> None:
@@ -56,21 +59,21 @@ def test_illegal_actions(env_id: str, mode: AutoresetMode, invalid_action: str) 
     )
 
 
-@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.usefixtures("only_fused")
 @pytest.mark.parametrize("dimension", [2, 3, 6, 10])
 @pytest.mark.parametrize("opponent", AGENTS)
 def test_agents(opponent: str, dimension: int) -> None:
     play_both("resgym/HironakaHost-v0", opponent=opponent, dimension=dimension, max_num_points=9)
 
 
-@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.usefixtures("only_fused")
 @pytest.mark.parametrize("dimension", [2, 3, 6, 10])
 @pytest.mark.parametrize("opponent", HOSTS)
 def test_hosts(opponent: str, dimension: int) -> None:
     play_both("resgym/HironakaAgent-v0", opponent=opponent, dimension=dimension, max_num_points=9)
 
 
-@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.usefixtures("only_fused")
 @pytest.mark.parametrize("env_id", IDS)
 @pytest.mark.parametrize(
     "options",
@@ -88,44 +91,19 @@ def test_sizes_and_options(env_id: str, options: dict[str, Any]) -> None:
     play_both(env_id, **options)
 
 
-@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.usefixtures("only_fused")
 @pytest.mark.parametrize("env_id", IDS)
 @pytest.mark.parametrize("mode", MODES)
 def test_overflow(env_id: str, mode: AutoresetMode) -> None:
-    top = MAX_COORDINATE
-    points = [[top, top - 1, 0], [top - 1, top, 1], [0, 1, top], [1, 0, top - 1]]
-    kwargs: dict[str, Any] = {"max_num_points": 4, "autoreset_mode": mode}
-    a, b = make(env_id, "torch", **kwargs), make(env_id, "numba", **kwargs)
-    overflows = 0
-    for round_ in range(12):
-        options = {"points": points}
-        assert_same(
-            a.reset(seed=round_, options=options), b.reset(seed=round_, options=options), "reset"
-        )
-        for step in range(2):
-            if mode == AutoresetMode.DISABLED and bool(a.unwrapped._ended.any()):
-                break
-            actions = actions_for(a, 10 * round_ + step, illegal=False)
-            expected, found = as_dict(a.step(actions)), as_dict(b.step(actions))
-            assert_same(expected, found, f"round {round_}: ")
-            overflows += int(expected["info"]["overflow"].sum())
-            assert bool((expected["truncated"] >= expected["info"]["overflow"]).all())
-    assert overflows > 5
+    play_overflows(env_id, "numba", 12, autoreset_mode=mode)
 
 
-@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.usefixtures("only_fused")
 def test_smaller_starts() -> None:
-    envs = [make("resgym/HironakaHost-v0", name) for name in ("torch", "numba")]
-    for env in envs:
-        env.reset(seed=1)
-        env.unwrapped.set_stage(num_points=4, max_value=3)
-    for step in range(60):
-        actions = actions_for(envs[0], step, illegal=False)
-        assert_same(as_dict(envs[0].step(actions)), as_dict(envs[1].step(actions)), f"{step} ")
-    assert envs[1].unwrapped.table.state.count.max() <= 4
+    play_smaller_starts("numba", 60)
 
 
-@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.usefixtures("only_fused")
 @pytest.mark.parametrize("env_id", IDS)
 def test_rows_do_not_depend_on_their_number_or_on_threads(
     env_id: str, monkeypatch: pytest.MonkeyPatch
@@ -146,33 +124,16 @@ def test_rows_do_not_depend_on_their_number_or_on_threads(
             for name, array in leaves({k: a[k] for k in a if k != "info"}).items():
                 other = leaves({k: b[k] for k in b if k != "info"})[name]
                 assert np.array_equal(array[:3], other), f"step {step}: {name}"
-            assert_same(
-                a["observation"], wide.unwrapped._out(wide.unwrapped._observe()), f"{step} "
-            )
+            seen = a["observation"]
+            seen = seen if isinstance(seen, torch.Tensor) else seen["points"]
+            assert torch.equal(seen, observe_points(wide.unwrapped.games.position))
     finally:
         torch.set_num_threads(threads)
 
 
 @pytest.mark.parametrize("env_id", IDS)
 def test_refused_steps_change_nothing(env_id: str) -> None:
-    env = make(env_id, "numba")
-    env.reset(seed=3)
-    before = leaves(env.unwrapped.state_dict())
-    actions = actions_for(env, 0, illegal=False)
-    actions[4] = 99
-    with pytest.raises(ValueError, match=r"action of row 4 must be one of .*, got 99"):
-        env.step(actions)
-    after = leaves(env.unwrapped.state_dict())
-    assert all(np.array_equal(before[name], after[name]) for name in before)
-
-
-def test_ended_rows_are_refused_when_disabled() -> None:
-    env = make("resgym/HironakaHost-v0", "numba", autoreset_mode="DISABLED", max_episode_steps=2)
-    env.reset(seed=3)
-    env.step(np.zeros(6, np.int64))
-    env.step(np.zeros(6, np.int64))
-    with pytest.raises(ValueError, match=r"rows \[0, 1, 2, 3, 4, 5\] have ended"):
-        env.step(np.zeros(6, np.int64))
+    refuse_steps(env_id, "numba")
 
 
 def test_results_stay_as_they_are() -> None:
@@ -182,7 +143,7 @@ def test_results_stay_as_they_are() -> None:
     held: list[tuple[Any, dict[str, np.ndarray]]] = []
     for step in range(30):
         result = as_dict(env.step(actions_for(env, step, illegal=False)))
-        state = env.unwrapped.table.state
+        state = env.unwrapped.games.position
         tree = {**result, "state": {"points": state.points, "count": state.count}}
         held.append((tree, {name: array.copy() for name, array in leaves(tree).items()}))
     for tree, copy in held:
@@ -207,10 +168,7 @@ class Mine(type(resgym.make_agent("choose_first"))):  # type: ignore[misc]
     ],
     ids=["subclass", "greedy_points", "mixed", "function", "newton"],
 )
-def test_what_is_not_compiled_goes_in_parts(options: dict[str, Any]) -> None:
-    env = make("resgym/HironakaHost-v0", "numba", **options)
-    env.reset(seed=0)
-    assert step_in_one_pass(env.unwrapped, torch.zeros(6, dtype=torch.int64)) is None
+def test_what_is_not_compiled_is_the_same(options: dict[str, Any]) -> None:
     play_both("resgym/HironakaHost-v0", steps=15, **options)
 
 
@@ -223,7 +181,7 @@ def test_opponents_and_settings_may_change() -> None:
         lambda env: env.set_opponent(Mine()),
         lambda env: setattr(env, "reward", "step"),
         lambda env: env.set_opponent("random"),
-        lambda env: setattr(env, "max_episode_steps", 3),
+        lambda env: setattr(env, "plan", replace(env.plan, max_episode_steps=3)),
     ]
     for step in range(50):
         if step % 10 == 0:
@@ -237,20 +195,12 @@ def test_large_results_that_are_still_held_are_never_written_again():
     env = make(IDS[1], "numba", 3000, opponent="random")
     first, _ = env.reset(seed=0)
     actions = torch.zeros(3000, dtype=torch.int64)
-    held, copies = [first, env.table.state.points], [first.clone(), env.table.state.points.clone()]
+    held, copies = [first, env.games.points], [first.clone(), env.games.points.clone()]
     for _ in range(12):
         observation, _, _, _, info = env.step(actions)
         row = observation[1]  # a view keeps the whole alive
-        kept = [row, info.get("final_obs", row).numpy(), env.table.state.points]
+        kept = [row, info.get("final_obs", row).numpy(), env.games.points]
         held += kept
         copies += [torch.as_tensor(value).clone() for value in kept]
     for value, copy in zip(held, copies, strict=True):
         assert torch.equal(torch.as_tensor(value), copy)
-
-
-def test_memory_that_nobody_holds_is_used_again():
-    env = make(IDS[1], "numba", 3000, opponent="random")
-    env.reset(seed=0)
-    actions = torch.zeros(3000, dtype=torch.int64)
-    places = {env.step(actions)[0].data_ptr() for _ in range(12)}
-    assert len(places) <= 3

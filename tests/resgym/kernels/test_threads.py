@@ -75,7 +75,7 @@ def play(seed: int, steps: int = 25) -> Any:
     env.reset(seed=seed)
     for step in range(steps):
         env.step(torch.full((GAMES,), step % 4))
-    return env.table.state.points
+    return env.games.points
 
 
 def test_several_threads_at_once() -> None:

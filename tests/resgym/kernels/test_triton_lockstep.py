@@ -12,23 +12,21 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from gymnasium.vector import AutoresetMode
 
-from resgym.game import GameSpec, GameState, RowRandom, Stream, devices, host_action_table, move
-from resgym.game.observation import observe_points
+from resgym.game import GameSpec, devices
 from resgym.game.spec import MAX_COORDINATE
-from resgym.game.starts import random_starts
-from resgym.game.state import state_from_points
-from resgym.kernels import Backend, resolve_backend
 from resgym.testing import check_vector_env
+from tests.resgym.kernels.operations import check_memory_and_no_games, check_starts, play_moves
 from tests.resgym.kernels.steps import (
-    actions_for,
     as_dict,
     assert_same,
     leaves,
     make,
-    only_in_one_pass,  # noqa: F401
+    only_fused,  # noqa: F401
     play_both,
+    play_overflows,
+    play_smaller_starts,
+    refuse_steps,
 )
 
 CUDA = torch.cuda.is_available()
@@ -48,7 +46,7 @@ SIZES = [(2, 1), (2, 5), (3, 20), (4, 7), (5, 33), (7, 4), (10, 6)]
 @pytest.fixture(autouse=True)
 def nothing_may_be_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     """The reference works as on an accelerator, whose infos have fields that are always there."""
-    monkeypatch.setattr(devices, "can_look", lambda device: False)
+    monkeypatch.setattr(devices, "is_host_memory", lambda device: False)
     if INTERPRETED:
         table = triton_launch.cut
         monkeypatch.setattr(triton_launch, "cut", lambda *sizes: table(*sizes)._replace(games=16))
@@ -58,56 +56,19 @@ def both(env_id: str, steps: int = STEPS, num_envs: int = GAMES, **options: Any)
     return play_both(env_id, steps, fast="triton", num_envs=num_envs, device=DEVICE, **options)
 
 
-def fast(spec: GameSpec) -> Backend:
-    return resolve_backend("triton", torch.device(DEVICE), spec)
-
-
-def rows(num_games: int, step: int, stream: int = Stream.USER) -> RowRandom:
-    row = torch.arange(num_games, device=DEVICE)
-    return RowRandom.for_step(row, row * 0, row * 0 + step, stream)
-
-
-def same(a: GameState, b: GameState) -> bool:
-    return torch.equal(a.points, b.points) and torch.equal(a.count, b.count)
-
-
-def play_moves(spec: GameSpec, values: torch.Tensor, moves: int = 3) -> int:
-    """Random moves on both backends, illegal ones among them; how many overflowed."""
-    num_games, dimension = 37, spec.dimension
-    drawn = values.to(DEVICE)[
-        rows(num_games, 7).integers(len(values), n=spec.max_num_points * dimension)
-    ]
-    state = state_from_points(drawn.view(num_games, spec.max_num_points, dimension), spec, DEVICE)
-    table = host_action_table(dimension, DEVICE)
-    kernels, overflowed = fast(spec), 0
-    for step in range(moves):
-        for scale in (True, False):
-            seen, found = observe_points(state, scale), kernels.observe_points(state, scale)
-            assert torch.equal(seen.view(torch.int32), found.view(torch.int32))
-        coords = table[rows(num_games, step, Stream.HOST).integers(len(table))]
-        # Some sets are emptied or cut to one axis: such moves must change nothing.
-        coords = coords & (rows(num_games, step, 4).integers(9, n=dimension) > 0)
-        axis = rows(num_games, step, Stream.AGENT).integers(dimension)
-        kept = state.select(slice(None))
-        expected, expected_overflow = move(state, coords, axis, spec)
-        result, overflow = kernels.move(state, coords, axis, spec)
-        assert same(state, kept), "the given state was written to"
-        assert same(expected, result)
-        assert torch.equal(expected_overflow, overflow)
-        overflowed += int(overflow.sum())
-        state = result
-    return overflowed
+def play(spec: GameSpec, values: torch.Tensor) -> int:
+    return play_moves("triton", spec, values, 3, 37, DEVICE)
 
 
 @pytest.mark.parametrize(("dimension", "num_points"), SIZES)
 def test_moves(dimension: int, num_points: int) -> None:
     reposition = num_points % 2 == 0
-    play_moves(GameSpec(dimension, num_points, reposition=reposition), torch.arange(21))
+    play(GameSpec(dimension, num_points, reposition=reposition), torch.arange(21))
 
 
 @pytest.mark.parametrize("dimension", [2, 3, 5])
 def test_ties_and_equal_points(dimension: int) -> None:
-    play_moves(GameSpec(dimension, 30), torch.tensor([0, 1, 2]))
+    play(GameSpec(dimension, 30), torch.tensor([0, 1, 2]))
 
 
 @pytest.mark.parametrize(("dimension", "num_points"), [(2, 6), (3, 9), (5, 40), (10, 5)])
@@ -116,8 +77,8 @@ def test_values_around_the_width_of_a_word(dimension: int, num_points: int) -> N
     width = 63 // triton_launch.cut(num_points, dimension).axes - 1
     edge = 2**width
     values = torch.tensor([0, 1, edge // 4, edge // 2, edge - 2, edge - 1])
-    play_moves(GameSpec(dimension, num_points), values)
-    play_moves(GameSpec(dimension, num_points), torch.tensor([1, edge - 1, edge, edge + 1]))
+    play(GameSpec(dimension, num_points), values)
+    play(GameSpec(dimension, num_points), torch.tensor([1, edge - 1, edge, edge + 1]))
 
 
 @pytest.mark.parametrize("reposition", [False, True])
@@ -125,53 +86,27 @@ def test_values_around_the_width_of_a_word(dimension: int, num_points: int) -> N
 def test_values_near_the_bound(dimension: int, num_points: int, reposition: bool) -> None:
     top = MAX_COORDINATE
     values = torch.tensor([2**31, 2**53 + 1, top // 2, top // 2 + 1, top - 1, top])
-    assert play_moves(GameSpec(dimension, num_points, reposition=reposition), values) > 0
+    assert play(GameSpec(dimension, num_points, reposition=reposition), values) > 0
 
 
 @pytest.mark.parametrize("polytope", ["dominance", "newton"])
-@pytest.mark.parametrize(("dimension", "num_points"), SIZES)
+@pytest.mark.parametrize(("dimension", "num_points"), SIZES[1:])
 def test_starts(dimension: int, num_points: int, polytope: Any) -> None:
     if polytope == "newton" and dimension > 3:
         pytest.skip("the reference finds vertices slowly")
     for max_value in (1, 20, 2**31 - 2):
-        spec = GameSpec(dimension, num_points, max_value, polytope)
-        if num_points == 1:
-            with pytest.raises(ValueError, match="max_num_points must be at least 2"):
-                fast(spec).random_starts(spec, rows(5, 0))
-            continue
-        rng = rows(19, 0, Stream.START)
-        # {(1, 0, ..), (0, 1, ..)} is met where 1 is the largest value: almost all starts are over.
-        assert same(random_starts(spec, rng), fast(spec).random_starts(spec, rng))
+        check_starts("triton", GameSpec(dimension, num_points, max_value, polytope), 19, DEVICE)
 
 
 def test_the_newton_polytope() -> None:
-    play_moves(GameSpec(3, 7, polytope="newton"), torch.arange(12))
+    play(GameSpec(3, 7, polytope="newton"), torch.arange(12))
 
 
-def test_memory_that_is_not_contiguous() -> None:
-    spec = GameSpec(3, 6)
-    one = state_from_points([(4, 0, 1), (0, 3, 2), (2, 2, 2)], spec, DEVICE)
-    expanded = GameState(one.points.expand(16, -1, -1), one.count.expand(16))
-    coords = torch.ones(3, 16, dtype=torch.bool, device=DEVICE).t()
-    axis = torch.tensor([[0, 9], [1, 9], [2, 9], [0, 9]], device=DEVICE).repeat(4, 1)[:, 0]
-    assert same(
-        move(expanded, coords, axis, spec)[0], fast(spec).move(expanded, coords, axis, spec)[0]
-    )
+def test_memory_and_no_games() -> None:
+    check_memory_and_no_games("triton", DEVICE)
 
 
-def test_no_games() -> None:
-    spec = GameSpec(3, 4)
-    none = GameState(
-        torch.empty(0, 4, 3, dtype=torch.int64, device=DEVICE),
-        torch.empty(0, dtype=torch.int64, device=DEVICE),
-    )
-    coords = torch.empty(0, 3, dtype=torch.bool, device=DEVICE)
-    after, overflow = fast(spec).move(none, coords, none.count, spec)
-    assert after.points.shape == (0, 4, 3)
-    assert overflow.shape == (0,)
-
-
-@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.usefixtures("only_fused")
 @pytest.mark.parametrize(
     ("env_id", "mode", "reward"),
     [
@@ -195,7 +130,7 @@ def test_ids_modes_and_rewards(env_id: str, mode: str, reward: str) -> None:
     assert seen["truncated"] > 3
 
 
-@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.usefixtures("only_fused")
 @pytest.mark.parametrize(
     ("env_id", "mode", "invalid_action"),
     [
@@ -214,21 +149,21 @@ def test_illegal_actions(env_id: str, mode: str, invalid_action: str) -> None:
     )  # fmt: skip
 
 
-@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.usefixtures("only_fused")
 @pytest.mark.parametrize("dimension", [2, 3, 5, 10])
 @pytest.mark.parametrize("opponent", ["random", "choose_first", "choose_last"])
 def test_agents(opponent: str, dimension: int) -> None:
     both(HOST, 4, opponent=opponent, dimension=dimension, max_num_points=5)
 
 
-@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.usefixtures("only_fused")
 @pytest.mark.parametrize("dimension", [2, 4, 10])
 @pytest.mark.parametrize("opponent", ["random", "random_pair", "all_coord"])
 def test_hosts(opponent: str, dimension: int) -> None:
     both(AGENT, 4, opponent=opponent, dimension=dimension, max_num_points=5)
 
 
-@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.usefixtures("only_fused")
 @pytest.mark.parametrize(
     ("env_id", "options"),
     [
@@ -245,41 +180,18 @@ def test_sizes_and_options(env_id: str, options: dict[str, Any]) -> None:
     both(env_id, 4, **options)
 
 
-@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.usefixtures("only_fused")
 @pytest.mark.parametrize("env_id", [HOST, AGENT, BOTH])
 def test_overflow(env_id: str) -> None:
-    top = MAX_COORDINATE
-    points = [[top, top - 1, 0], [top - 1, top, 1], [0, 1, top], [1, 0, top - 1]]
-    kwargs: dict[str, Any] = {"max_num_points": 4, "num_envs": 19, "device": DEVICE}
-    a, b = make(env_id, "torch", **kwargs), make(env_id, "triton", **kwargs)
-    overflows = 0
-    for round_ in range(2):
-        options = {"points": points}
-        assert_same(
-            a.reset(seed=round_, options=options), b.reset(seed=round_, options=options), "reset"
-        )
-        for step in range(2):
-            actions = actions_for(a, 10 * round_ + step, illegal=False)
-            expected, found = as_dict(a.step(actions)), as_dict(b.step(actions))
-            assert_same(expected, found, f"round {round_}: ")
-            overflows += int(expected["info"]["overflow"].sum())
-    assert overflows > 5
+    play_overflows(env_id, "triton", 2, num_envs=19, device=DEVICE)
 
 
-@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.usefixtures("only_fused")
 def test_smaller_starts() -> None:
-    options: dict[str, Any] = {"device": DEVICE, "max_episode_steps": 2}
-    envs = [make(HOST, name, **options) for name in ("torch", "triton")]
-    for env in envs:
-        env.reset(seed=1)
-        env.unwrapped.set_stage(num_points=4, max_value=3)
-    for step in range(4):
-        actions = actions_for(envs[0], step, illegal=False)
-        assert_same(as_dict(envs[0].step(actions)), as_dict(envs[1].step(actions)), f"{step} ")
-    assert envs[1].unwrapped.table.state.count.max() <= 4
+    play_smaller_starts("triton", 4, device=DEVICE, max_episode_steps=2)
 
 
-@pytest.mark.usefixtures("only_in_one_pass")
+@pytest.mark.usefixtures("only_fused")
 def test_rows_do_not_depend_on_their_number(monkeypatch: pytest.MonkeyPatch) -> None:
     """Also with the games of a program that the table names."""
     options: dict[str, Any] = {"device": DEVICE, "max_num_points": 6}
@@ -297,25 +209,7 @@ def test_rows_do_not_depend_on_their_number(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_refused_steps_change_nothing() -> None:
-    env = make(AGENT, "triton", device=DEVICE)
-    env.reset(seed=3)
-    before = leaves(env.unwrapped.state_dict())
-    actions = actions_for(env, 0, illegal=False)
-    actions[4] = 99
-    with pytest.raises(ValueError, match=r"action of row 4 must be one of .*, got 99"):
-        env.step(actions)
-    after = leaves(env.unwrapped.state_dict())
-    assert all(np.array_equal(before[name], after[name]) for name in before)
-
-
-def test_ended_rows_are_refused_when_disabled() -> None:
-    env = make(
-        HOST, "triton", device=DEVICE, autoreset_mode=AutoresetMode.DISABLED, max_episode_steps=1
-    )
-    env.reset(seed=3)
-    env.step(np.zeros(6, np.int64))
-    with pytest.raises(ValueError, match=r"rows \[0, 1, 2, 3, 4, 5\] have ended"):
-        env.step(np.zeros(6, np.int64))
+    refuse_steps(AGENT, "triton", device=DEVICE)
 
 
 def test_results_stay_as_they_are() -> None:
@@ -342,7 +236,7 @@ def test_results_stay_as_they_are() -> None:
     [{"opponent": "zeillinger"}, {"opponent": ["random", "choose_last"] * 3}],
     ids=["zeillinger", "mixed"],
 )
-def test_what_no_kernel_plays_goes_in_parts(options: dict[str, Any]) -> None:
+def test_what_no_kernel_plays_is_the_same(options: dict[str, Any]) -> None:
     env_id = AGENT if options["opponent"] == "zeillinger" else HOST
     both(env_id, 4, num_envs=6, max_num_points=6, **options)
 

@@ -61,26 +61,24 @@ def test_a_game_does_not_depend_on_the_others(host, agent):
 def test_games_use_the_random_numbers_of_the_environments():
     """Half-move h draws from step h, so that an environment plays the very same game."""
     from resgym.envs import HironakaVectorEnv
-    from resgym.game import host_action_table
 
     sizes = {"max_num_points": 8, "max_value": 9}
-    env = HironakaVectorEnv(12, autoreset_mode="DISABLED", max_episode_steps=None, **sizes)
+    env = HironakaVectorEnv(12, max_episode_steps=None, **sizes)
     env.reset(seed=0)
     starts, rng = batch(12)
-    assert torch.equal(env.table.state.points, starts.points)
+    assert torch.equal(env.games.points, starts.points)
     expected = play_lengths(make_host("random"), make_agent("random"), starts, SPEC, rng, 40)
     moves = torch.zeros(12, dtype=torch.int64)
     host, agent = make_host("random"), make_agent("random")
-    sets = host_action_table(3)
+    going = torch.ones(12, dtype=torch.bool)
     for _ in range(40):
-        going = ~env.table.state.finished()
-        if not bool(going.any()):
-            break
-        actions = host.act(env.table.state, None, env.table.rng(Stream.HOST))
-        env.table.name_set(sets[actions], going)
-        axis = agent.act(env.table.state, sets[actions], env.table.rng(Stream.AGENT))
-        env.table.answer(axis, going)
+        games = env.games
+        env.step(host.act(games.position, None, games.rng(Stream.HOST)))
+        games = env.games
+        axis = agent.act(games.position, games.coords, games.rng(Stream.AGENT))
+        _, _, terminated, _, _ = env.step(axis)
         moves += going
+        going &= ~terminated  # what follows is another game
     assert torch.equal(moves, expected.moves)
 
 

@@ -178,7 +178,7 @@ def test_starts_are_not_those_of_an_environment_with_the_same_seed():
     rho(spy, "random", games=3, seed=5, max_moves=1)
     env = resgym_env(3)
     env.reset(seed=5)
-    assert not set(map(tuple, seen[0])) & set(map(tuple, env.table.state.point_lists()))
+    assert not set(map(tuple, seen[0])) & set(map(tuple, env.games.point_lists()))
 
 
 def resgym_env(num_envs: int):

@@ -147,7 +147,7 @@ def test_bad_arguments(arguments, message):
 def test_random_starts_are_those_of_the_environment():
     env = gymnasium.make_vec("resgym/HironakaHost-v0", num_envs=1)
     env.reset(seed=5)
-    assert random_position(seed=5) == env.unwrapped.table.state.point_lists()[0]
+    assert random_position(seed=5) == env.unwrapped.games.point_lists()[0]
 
 
 # The command line.

@@ -29,7 +29,7 @@ def by_updates(*starts: int) -> list[dict[str, Any]]:
 
 
 def starts_of(callback: BaseCallback) -> tuple[int, int]:
-    spec = callback.training_env.venv.unwrapped.table.start_spec  # type: ignore[attr-defined]
+    spec = callback.training_env.venv.unwrapped.plan.start_spec  # type: ignore[attr-defined]
     return spec.max_num_points, spec.max_value
 
 
@@ -37,9 +37,9 @@ def test_stages_follow_each_other_and_rows_change_over() -> None:
     seen: list[tuple[int, tuple[int, int], int]] = []
 
     def look(callback: BaseCallback) -> None:
-        table = callback.training_env.venv.unwrapped.table  # type: ignore[attr-defined]
-        fresh = table.half_moves == 0
-        largest = int(table.state.count[fresh].max()) if bool(fresh.any()) else 0
+        games = callback.training_env.venv.unwrapped.games  # type: ignore[attr-defined]
+        fresh = games.half_moves == 0
+        largest = int(games.counts[fresh].max()) if bool(fresh.any()) else 0
         seen.append((callback.model._n_updates, starts_of(callback), largest))  # type: ignore[attr-defined]
 
     model = game_model()

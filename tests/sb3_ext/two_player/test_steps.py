@@ -271,11 +271,11 @@ def test_rollouts_are_fresh_games_or_go_on():
         )
         env = players.roles["host"].env.venv.unwrapped
         players.collect_rollout("host", max_steps=1)
-        episodes, moves = env.table.episode.clone(), env.table.half_moves.clone()
+        episodes, moves = env.games.episode.clone(), env.games.half_moves.clone()
         players.collect_rollout("host", max_steps=1)
         going_on = moves > 0
-        started = env.table.episode[going_on] > episodes[going_on]
-        ended = env.table.half_moves[going_on] == 0
+        started = env.games.episode[going_on] > episodes[going_on]
+        ended = env.games.half_moves[going_on] == 0
         if reset == "true":
             assert started.all()
         else:

@@ -1,0 +1,140 @@
+"""Seats a learner in one role and lets players answer in the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from torch import Tensor
+
+from resgym.envs.arguments import parse_integers
+from resgym.envs.two_player import HironakaVectorEnv
+from resgym.envs.vector_env import TensorVectorEnv
+from resgym.game.episode_state import EpisodeState
+from resgym.game.rng import RowRandom
+from resgym.game.spec import Role
+from resgym.players import (
+    MixedPlayer,
+    Mixture,
+    Player,
+    ask_player,
+    ask_players,
+    compiled_name,
+    make_mixture,
+    resolve_player,
+)
+
+__all__ = ["AlternatingPlayers"]
+
+
+class AlternatingPlayers(TensorVectorEnv):
+    """One-seat view of a `HironakaVectorEnv`: a step is a whole move.
+
+    Seat ``host`` (``resgym/HironakaHost-v0``): action ``Discrete(2^D - D - 1)``, an axis set;
+    observation float32 [N, P, D], the points.
+
+    Seat ``agent`` (``resgym/HironakaAgent-v0``): action ``Discrete(D)``, an axis of the observed
+    set; observation ``points`` float32 [N, P, D] and ``coords`` int8 [N, D], the set that the host
+    has named, which is the legal-action mask at once and the set that will be played.
+
+    ``max_episode_steps`` of the wrapped environment counts half-moves, so an episode here lasts at
+    most half as many steps.
+    """
+
+    def __init__(
+        self,
+        env: HironakaVectorEnv,
+        seat: Role = "host",
+        opponent: Any = None,
+    ) -> None:
+        """Makes the view; the games are its own, and start at its first reset.
+
+        Args:
+            env: the two-seat environment. Its game, reward, limits and modes carry over.
+            seat: the learner's role.
+            opponent: who answers: a player's name, a `Player`, a callable, a saved model's path;
+                or several, see `set_opponent`. The default is ``random``.
+
+        Raises:
+            ValueError, TypeError: the seat or an opponent is none.
+        """
+        if not isinstance(env, HironakaVectorEnv):
+            raise TypeError(f"env must be a HironakaVectorEnv, got {type(env).__name__}")
+        if seat not in ("host", "agent"):
+            raise ValueError(f"seat must be 'host' or 'agent', got {seat!r}")
+        limit = env.plan.max_episode_steps
+        plan = replace(
+            env.plan, seat=seat, max_episode_steps=None if limit is None else (limit + 1) // 2
+        )
+        super().__init__(
+            env.num_envs,
+            plan,
+            env.backend,
+            env.device,
+            output=env.output,
+            render_mode=env.render_mode,
+        )
+        self.env = env
+        self.seat: Role = seat
+        self.opponent_role: Role = "agent" if seat == "host" else "host"
+        self.all_actions_legal = seat == "host"
+        self.set_opponent("random" if opponent is None else opponent)
+
+    def set_opponent(self, opponent: Any, assignment: Any = None) -> None:
+        """Replaces the opponent, from the next move on.
+
+        Args:
+            opponent: one opponent; or a sequence of them, to whom the games are dealt out in turn
+                (N of them: one per row); or a mapping of opponents to weights. See `Mixture`.
+            assignment: int [N], which of a sequence plays each row, whatever the episode.
+
+        Raises:
+            ValueError, TypeError: an opponent is none, or the assignment does not fit.
+        """
+        role, spec = self.opponent_role, self.plan.spec
+        several = isinstance(opponent, Mapping) or (
+            isinstance(opponent, Sequence) and not isinstance(opponent, str)
+        )
+        if assignment is not None and (not several or isinstance(opponent, Mapping)):
+            raise ValueError("assignment needs a sequence of opponents")
+        name, chosen = None, opponent
+        if not several:
+            chosen = resolve_player(opponent, role, spec)
+            name = compiled_name(chosen)
+        elif assignment is None:
+            chosen = make_mixture(opponent, role, spec)
+        else:
+            players = make_mixture(opponent, role, spec).players
+            rows = parse_integers("assignment", assignment, self.num_envs, self.device)
+            chosen = MixedPlayer(players, rows)
+        self._opponent: Player | Mixture = chosen
+        self.plan = replace(self.plan, opponent=name)
+
+    @property
+    def opponents(self) -> list[Player]:
+        """The distinct players that answer."""
+        opponent = self._opponent
+        players: Sequence[Player]
+        players = opponent.players if isinstance(opponent, (Mixture, MixedPlayer)) else [opponent]
+        return list({id(player): player for player in players}.values())
+
+    def _ask(
+        self, games: EpisodeState, coords: Tensor | None, rng: RowRandom, rows: Tensor | None
+    ) -> Tensor:
+        # Who is asked may keep what it was shown, also if it fails.
+        self._games = self._games.tensors()
+        position, opponent = games.position, self._opponent
+        seats = opponent.seats(games.episode) if isinstance(opponent, Mixture) else None
+        if rows is not None:
+            position, rng = position.select(rows), rng.select(rows)
+            coords = None if coords is None else coords[rows]
+            seats = None if seats is None else seats[rows]
+        if isinstance(opponent, Mixture):
+            assert seats is not None
+            return ask_players(opponent.distinct, seats, position, coords, rng, rows)
+        return ask_player(opponent, position, coords, rng, rows)
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Closes the wrapped environment too."""
+        self.env.close()

@@ -1,0 +1,337 @@
+"""Every vector environment of the package: input is checked, a backend plays, output is handed out.
+
+What a step does in every situation is a table at `resgym.game.episode.outcome`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from torch import Tensor
+
+from resgym.envs.arguments import (
+    parse_actions,
+    parse_options,
+    parse_reset_mask,
+    parse_seeds,
+    refusal,
+    start_sizes,
+)
+from resgym.envs.saving import load_state, save_state
+from resgym.game.episode import legal_actions
+from resgym.game.episode_state import Array, EpisodeState, Games
+from resgym.game.plan import RefusedStep, StepPlan
+from resgym.game.rewards import RewardFunction, resolve_reward
+from resgym.game.rng import RowRandom
+from resgym.game.spec import GameSpec, check_choice
+from resgym.game.starts import given_starts
+from resgym.kernels import Backend
+from resgym.render.positions import RENDER_MODES, check_render_mode, render_game, render_modes
+
+__all__ = ["OUTPUTS", "TensorVectorEnv"]
+
+OUTPUTS = ("torch", "numpy")
+
+Observation = Any
+
+
+class TensorVectorEnv(VectorEnv):
+    """N games: actions in, masks, autoreset, statistics, results out.
+
+    Attributes:
+        num_envs: N.
+        plan: what is played, and what a step does.
+        backend: plays it.
+        device: where results live when ``output`` is ``torch``.
+        all_actions_legal: a promise to learners: every action is legal in every position, nobody
+            needs `action_masks`. A subclass that does it another way takes it back, and likewise
+        final_obs_of_all_rows: rows that go on have their observation in ``final_obs``, where a step
+            has it, so that it is what the actions of all rows led to.
+    """
+
+    # As Gymnasium declares it: each instance has its own, with its autoreset mode.
+    metadata: dict[str, Any] = {  # noqa: RUF012
+        "render_modes": list(RENDER_MODES),
+        "render_fps": 2,
+    }
+    all_actions_legal = False
+    final_obs_of_all_rows = True
+
+    def __init__(
+        self,
+        num_envs: int,
+        plan: StepPlan,
+        backend: Backend,
+        device: torch.device,
+        *,
+        output: str,
+        render_mode: str | None,
+    ) -> None:
+        self.num_envs = num_envs
+        self.plan = plan
+        self.backend = backend
+        self.device = device
+        self.output = check_choice("output", output, OUTPUTS)
+        self.autoreset_mode = AutoresetMode[plan.autoreset_mode]
+        self.single_observation_space = _observation_space(plan)
+        self.single_action_space = spaces.Discrete(plan.num_actions)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        # Per instance: the class dictionary is shared by all environments.
+        self.metadata = {
+            **type(self).metadata,
+            "autoreset_mode": self.autoreset_mode,
+            "render_modes": render_modes(plan.spec.dimension),
+        }
+        self.render_mode = check_render_mode(render_mode, plan.spec.dimension)
+        self._started = False
+        self._games: Games = EpisodeState.empty(num_envs, plan.spec, device)
+
+    # A look at the games.
+
+    @property
+    def spec_of_game(self) -> GameSpec:
+        """The game that is played."""
+        return self.plan.spec
+
+    @property
+    def max_episode_steps(self) -> int | None:
+        """Steps after which an episode is truncated, or None."""
+        return self.plan.max_episode_steps
+
+    @property
+    def invalid_action(self) -> str:
+        """What becomes of an illegal action."""
+        return self.plan.invalid_action
+
+    @property
+    def reward(self) -> str | RewardFunction:
+        """The reward, a name or a function; a new one holds from the next step on."""
+        return self.plan.reward
+
+    @reward.setter
+    def reward(self, reward: str | RewardFunction) -> None:
+        resolve_reward(reward)
+        self.plan = replace(self.plan, reward=reward)
+
+    @property
+    def started(self) -> bool:
+        """Whether there are games to look at: it was reset and is not closed."""
+        return self._started and not self.closed
+
+    @property
+    def games(self) -> EpisodeState:
+        """The games as they are now: tensors that no later step writes to."""
+        games = self._games = self._games.tensors()
+        return games
+
+    def action_masks(self) -> Any:
+        """Bool [N, A], True = legal, for the current observation.
+
+        Raises:
+            ValueError: before the first reset, or after close.
+        """
+        self._require_started("action_masks")
+        return self._out(legal_actions(self.plan, self.games.coords).clone())
+
+    def render(self) -> tuple[Any, ...] | None:
+        """One frame per row in ``render_mode``, or None without one.
+
+        ``ansi`` and ``svg`` frames are text, ``rgb_array`` frames uint8 [H, W, 3] of one size. In
+        ``human`` the frames of row 0 are printed at every reset and step, and here is None.
+
+        Raises:
+            ValueError: before the first reset, or after close.
+        """
+        self._require_open()
+        if self.render_mode is None:
+            return None
+        self._require_started("render")
+        if self.render_mode == "human":
+            return None
+        return tuple(self._frame(row, self.render_mode) for row in range(self.num_envs))
+
+    def _frame(self, row: int, render_mode: str) -> Any:
+        games = self.games
+        points = games.position.select(slice(row, row + 1)).point_lists()[0]
+        coords = games.coords[row].nonzero()[:, 0].tolist()
+        return render_game(points, coords, int(games.half_moves[row]) // 2, render_mode)
+
+    # The public contract.
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Starts new episodes.
+
+        Args:
+            seed: s seeds row i with s + i; a list gives one seed per row. Rows with None go on with
+                their own random numbers (the first time, with fresh entropy).
+            options: ``points`` (one game or N of them) to start from; ``reset_mask`` (bool [N],
+                torch or numpy) to restart some rows only. Not modified.
+
+        Raises:
+            ValueError, TypeError: an option is unknown or does not fit; nothing has changed then.
+        """
+        self._require_open()
+        options = parse_options(options)
+        mask = parse_reset_mask(
+            options.get("reset_mask"), self.num_envs, self.device, self._started
+        )
+        seeds = parse_seeds(seed, self.num_envs, fresh=not self._started)
+        points, given = options.get("points"), None
+        if points is not None:
+            given = given_starts(points, self.plan.spec, self.num_envs, self.device)
+        games = self._reseeded(seeds, mask)
+        result = self.backend.start(self.plan, games, mask, self._ask, given)
+        self._games, self._started = result.games, True
+        self._show()
+        return self._observation(self._out(result.points), self._out(result.coords)), {}
+
+    def _reseeded(self, seeds: Sequence[int | None], mask: Tensor) -> Games:
+        """The games with new seeds in the rows of ``mask`` that have one; their count is afresh."""
+        if all(seed is None for seed in seeds):
+            return self._games
+        games = self.games
+        given = torch.tensor([seed is not None for seed in seeds], device=self.device) & mask
+        fresh = torch.tensor([seed or 0 for seed in seeds], device=self.device)
+        return games._replace(
+            seed=torch.where(given, fresh, games.seed),
+            episode=torch.where(given, -1, games.episode),
+        )
+
+    def step(self, actions: Any) -> tuple[Observation, Any, Any, Any, dict[str, Any]]:
+        """Plays one action in every row.
+
+        Args:
+            actions: int [N], torch or numpy.
+
+        Returns:
+            observation, reward float32 [N], terminated bool [N], truncated bool [N] and info with
+            ``overflow`` bool [N]; ``final_obs`` (as the observation, dense, never overwritten) with
+            its mask ``_final_obs``, and ``episode`` = {r, l} with its mask ``_episode``. On the CPU
+            these four are there only when an episode ended; on an accelerator always.
+
+        Raises:
+            ValueError, TypeError: actions of a wrong shape, dtype or (``invalid_action="error"``)
+                an illegal one; stepping before a reset, after close, or an ended row in DISABLED
+                mode. Nothing has changed then, nor after an error of an opponent or of a reward
+                function, which is passed on.
+        """
+        self._require_started("step")
+        values = parse_actions(actions, self.num_envs, self.device)
+        try:
+            result = self.backend.step(self.plan, self._games, values, self._ask)
+        except RefusedStep:
+            raise refusal(self.plan, self.games, values, actions) from None
+        self._games = result.games
+        self._show()
+
+        out = self._out
+        info: dict[str, Any] = {"overflow": out(result.overflow)}
+        if result.ended is not None:
+            returns, lengths = out(result.episode_returns), out(result.episode_lengths)
+            info["episode"] = {"r": returns, "l": lengths}
+            info["_episode"] = ended = out(result.ended)
+            if result.final_points is not None:
+                info["final_obs"] = self._observation(
+                    out(result.final_points), out(result.final_coords)
+                )
+                info["_final_obs"] = ended.clone() if self.output == "torch" else ended.copy()
+        if result.rewards is not None:
+            info["rewards"] = out(result.rewards)
+        return (
+            self._observation(out(result.points), out(result.coords)),
+            out(result.reward),
+            out(result.terminated),
+            out(result.truncated),
+            info,
+        )
+
+    def _ask(
+        self, games: EpisodeState, coords: Tensor | None, rng: RowRandom, rows: Tensor | None
+    ) -> Tensor:
+        """Asks the other seat; see `resgym.game.episode_state.Ask`."""
+        raise NotImplementedError("both seats are played")
+
+    def set_stage(self, num_points: int | None = None, max_value: int | None = None) -> None:
+        """Makes random starts smaller, for a curriculum; each row's next episode is the first.
+
+        Args:
+            num_points: points drawn for a start, 2 to ``max_num_points``; None for all.
+            max_value: largest coordinate drawn, 1 to the environment's own; None for that.
+
+        Raises:
+            ValueError, TypeError: a size is out of its range; nothing has changed then.
+        """
+        starts = start_sizes(self.plan.spec, num_points, max_value)
+        self.plan = replace(self.plan, start_spec=starts)
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that the next steps depend on, beside the players: copies of tensors, plain data."""
+        return save_state(self.plan, self.games, self._started)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on where `state_dict` was taken, with as many rows of the same game.
+
+        Raises:
+            ValueError, TypeError: the state is of another game or form, or holds values that no
+                game of this environment can have. Nothing has changed then.
+        """
+        self._require_open()
+        self.plan, self._games, self._started = load_state(self.plan, self.games, state)
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """Nothing is held open."""
+
+    def _observation(self, points: Any, coords: Any) -> Observation:
+        """What the seat sees, of what was given out: float32 [N, P, D] and int8 [N, D]."""
+        if self.plan.seat == "host":
+            return points
+        if self.plan.seat == "agent":
+            return {"coords": coords, "points": points}
+        named = coords.any(1)  # 1 where a set awaits the agent's answer
+        to_play = named.long() if isinstance(named, Tensor) else named.astype(np.int64)
+        return {"coords": coords, "points": points, "to_play": to_play}
+
+    def _out(self, value: Array | None) -> Any:
+        if value is None:
+            return None
+        if self.output == "torch":
+            return value if isinstance(value, Tensor) else torch.from_numpy(value)
+        return value.cpu().numpy() if isinstance(value, Tensor) else value
+
+    def _show(self) -> None:
+        if self.render_mode == "human":
+            print(self._frame(0, "ansi"))
+
+    def _require_open(self) -> None:
+        if self.closed:
+            raise ValueError("the environment is closed: make a new one")
+
+    def _require_started(self, what: str) -> None:
+        self._require_open()
+        if not self._started:
+            raise ValueError(f"{what} before reset: call reset() first")
+
+
+def _observation_space(plan: StepPlan) -> spaces.Space[Any]:
+    spec = plan.spec
+    high = 1.0 if plan.scale_observation else np.inf
+    points = spaces.Box(-1.0, high, (spec.max_num_points, spec.dimension), np.float32)
+    if plan.seat == "host":
+        return points
+    coords = spaces.MultiBinary(spec.dimension)
+    if plan.seat == "agent":
+        return spaces.Dict(points=points, coords=coords)
+    return spaces.Dict(points=points, coords=coords, to_play=spaces.Discrete(2))

@@ -1,0 +1,362 @@
+"""A step and a start of N games in play: the reference that every backend equals bit for bit.
+
+The functions are pure: they return new states and write to no tensor. Whoever plays the other seat
+is asked through a function `Ask`; a backend that knows a scripted player may play it itself.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from resgym.game import devices
+from resgym.game.actions import host_action_table
+from resgym.game.episode_state import Ask, EpisodeState, ResetResult, StepResult
+from resgym.game.observation import observe_points
+from resgym.game.plan import INVALID_ACTION_REWARD, RefusedStep, StepPlan
+from resgym.game.rewards import Transition, role_reward
+from resgym.game.rng import RowRandom, Stream
+from resgym.game.rules import move
+from resgym.game.spec import GameSpec, Role
+from resgym.game.starts import random_starts
+from resgym.game.state import GameState, where_state
+
+__all__ = [
+    "REFERENCE",
+    "Kernels",
+    "answers_of_agents",
+    "legal_actions",
+    "name_sets",
+    "outcome",
+    "start",
+    "step",
+]
+
+
+class Kernels:
+    """The operations that a step is made of; backends put faster ones in their place."""
+
+    def move(
+        self, state: GameState, coords: Tensor, axis: Tensor, spec: GameSpec
+    ) -> tuple[GameState, Tensor]:
+        """See `resgym.game.rules.move`."""
+        return move(state, coords, axis, spec)
+
+    def random_starts(self, spec: GameSpec, rng: RowRandom) -> GameState:
+        """See `resgym.game.starts.random_starts`."""
+        return random_starts(spec, rng)
+
+    def observe_points(self, state: GameState, scale: bool = True) -> Tensor:
+        """See `resgym.game.observation.observe_points`."""
+        return observe_points(state, scale)
+
+
+REFERENCE = Kernels()
+
+
+def legal_actions(plan: StepPlan, coords: Tensor) -> Tensor:
+    """Bool [N, A]: the legal actions, given the sets bool [N, D] that await an answer."""
+    action = torch.arange(plan.num_actions, device=coords.device)
+    host_legal = (action < plan.spec.num_host_actions).expand(len(coords), -1)
+    if plan.seat == "host":
+        return host_legal
+    agent_legal = pad(coords, (0, plan.num_actions - plan.spec.dimension))
+    if plan.seat == "agent":
+        return agent_legal
+    return torch.where(coords.any(1, keepdim=True), agent_legal, host_legal)
+
+
+def answers_of_agents(
+    plan: StepPlan, state: EpisodeState, actions: Tensor, mask: Tensor, ask: Ask
+) -> Tensor:
+    """The opposing agents' axes int64 [N] in all rows, if these actions were played.
+
+    Args:
+        plan: the plan.
+        state: the games.
+        actions: int64 [N], the hosts', in range.
+        mask: bool [N], the rows that are played. The others, with an illegal action or about to
+            restart, get any set: a player is never asked to choose from nothing.
+        ask: asks the agents.
+    """
+    sets = _sets(plan, state)
+    coords = torch.where(mask[:, None], sets[actions], sets[:1])
+    rng = RowRandom(state.key).at(state.half_moves + mask, Stream.AGENT)
+    return ask(state, coords, rng, None)
+
+
+def name_sets(plan: StepPlan, state: EpisodeState, mask: Tensor, ask: Ask) -> EpisodeState:
+    """The opposing hosts name their sets in the rows of ``mask``, bool [N]."""
+    sets, rng = _sets(plan, state), state.rng(Stream.HOST)
+    half_moves = state.half_moves + mask
+    if devices.is_host_memory(mask.device):
+        rows = mask.nonzero()[:, 0]
+        if not len(rows):
+            return state
+        if len(rows) < len(mask):
+            coords = state.coords.index_copy(0, rows, sets[ask(state, None, rng, rows)])
+            return state._replace(coords=coords, half_moves=half_moves)
+    chosen = sets[ask(state, None, rng, None)]
+    coords = torch.where(mask[:, None], chosen, state.coords)
+    return state._replace(coords=coords, half_moves=half_moves)
+
+
+def _sets(plan: StepPlan, state: EpisodeState) -> Tensor:
+    return host_action_table(plan.spec.dimension, state.coords.device)
+
+
+def start(
+    plan: StepPlan,
+    state: EpisodeState,
+    mask: Tensor,
+    ask: Ask,
+    given: GameState | None = None,
+    kernels: Kernels = REFERENCE,
+) -> ResetResult:
+    """Starts episodes in the rows of ``mask``, bool [N].
+
+    Args:
+        plan: the plan.
+        state: the games; not written to.
+        mask: which rows.
+        ask: asks the opponents; never called if both seats are played.
+        given: unfinished positions of N games to start from; None for random ones.
+        kernels: the operations to use.
+    """
+    state = _restarted(plan, state, mask, ask, given, kernels)
+    return ResetResult(state._replace(ended=state.ended & ~mask), *_observed(plan, state, kernels))
+
+
+def _restarted(
+    plan: StepPlan,
+    state: EpisodeState,
+    mask: Tensor,
+    ask: Ask,
+    given: GameState | None,
+    kernels: Kernels,
+) -> EpisodeState:
+    episode = state.episode + mask
+    key = RowRandom.for_episode(state.seed, episode).key
+    position = state.position
+    rng = RowRandom(key).at(0, Stream.START)
+    # Where the started rows can be counted for free, only they are drawn.
+    rows = mask.nonzero()[:, 0] if devices.is_host_memory(mask.device) else None
+    if given is not None:
+        position = where_state(mask, given, position)
+    elif rows is None:
+        position = where_state(mask, _drawn(plan, rng, kernels), position)
+    elif len(rows):
+        fresh = _drawn(plan, rng.select(rows), kernels)
+        position = GameState(
+            position.points.index_copy(0, rows, fresh.points),
+            position.count.index_copy(0, rows, fresh.count),
+        )
+    state = state._replace(
+        points=position.points,
+        counts=position.count,
+        coords=state.coords & ~mask[:, None],
+        half_moves=torch.where(mask, 0, state.half_moves),
+        episode=episode,
+        key=key,
+        returns=torch.where(mask, 0.0, state.returns),
+        lengths=torch.where(mask, 0, state.lengths),
+    )
+    if plan.seat != "agent":
+        return state
+    return name_sets(plan, state, mask, ask)
+
+
+def _drawn(plan: StepPlan, rng: RowRandom, kernels: Kernels) -> GameState:
+    fresh = kernels.random_starts(plan.start_spec, rng)
+    missing = plan.spec.max_num_points - plan.start_spec.max_num_points
+    points = pad(fresh.points, (0, 0, 0, missing), value=-1) if missing else fresh.points
+    return GameState(points, fresh.count)
+
+
+def _observed(
+    plan: StepPlan,
+    state: EpisodeState,
+    kernels: Kernels,
+    rows: Tensor | None = None,
+) -> tuple[Tensor, Tensor]:
+    """New tensors: what is seen of all rows, or of those of an index int64 [M]."""
+    position, coords = state.position, state.coords
+    if rows is not None:
+        position, coords = position.select(rows), coords[rows]
+    return kernels.observe_points(position, plan.scale_observation), coords.to(torch.int8)
+
+
+class _Move(NamedTuple):
+    """What the legal actions led to; ``reward`` to ``overflow`` are neutral in other rows."""
+
+    state: EpisodeState
+    reward: Tensor
+    rewards: Tensor | None
+    finished: Tensor
+    overflow: Tensor
+
+
+def step(
+    plan: StepPlan,
+    state: EpisodeState,
+    actions: Tensor,
+    ask: Ask,
+    kernels: Kernels = REFERENCE,
+) -> StepResult:
+    """Plays one action int64 [N] in every row.
+
+    Args:
+        plan: the plan.
+        state: the games; not written to.
+        actions: any integers; what an illegal one does is said at `outcome`.
+        ask: asks the opponents; never called if both seats are played.
+        kernels: the operations to use.
+
+    Raises:
+        RefusedStep: see there.
+    """
+    active = ~state.ended
+    known = actions.clamp(0, plan.num_actions - 1)
+    legal = known == actions
+    if plan.seat != "host":
+        legal = legal & legal_actions(plan, state.coords).gather(1, known[:, None])[:, 0]
+    if plan.may_refuse and bool(_refused(plan, active, legal).any()):
+        raise RefusedStep
+    moved = _move(plan, state, known, active & legal, ask, kernels)
+    lengths = state.lengths + active
+    reward, terminated, truncated = outcome(plan, active, legal, moved, lengths)
+    ended = terminated | truncated
+    waiting = state.ended
+    state = moved.state._replace(returns=state.returns + reward, lengths=lengths, ended=ended)
+
+    looking = devices.is_host_memory(actions.device)
+    any_ended = not looking or bool(ended.any())
+    final_points = final_coords = None
+    same_step = plan.autoreset_mode == "SAME_STEP"
+    restart = ended if same_step else waiting
+    statistics = (state.returns.clone(), state.lengths.clone()) if any_ended else (None, None)
+    rows = restart.nonzero()[:, 0] if looking else None
+    if plan.autoreset_mode == "DISABLED" or (rows is not None and not len(rows)):
+        points, coords = _observed(plan, state, kernels)
+    else:
+        if same_step:
+            final_points, final_coords = _observed(plan, state, kernels)
+            state = state._replace(ended=torch.zeros_like(ended))
+        state = _restarted(plan, state, restart, ask, None, kernels)
+        if rows is None or final_points is None or final_coords is None:
+            points, coords = _observed(plan, state, kernels)
+        else:
+            fresh_points, fresh_coords = _observed(plan, state, kernels, rows)
+            points = final_points.index_copy(0, rows, fresh_points)
+            coords = final_coords.index_copy(0, rows, fresh_coords)
+    return StepResult(
+        games=state,
+        points=points,
+        coords=coords,
+        reward=reward,
+        rewards=moved.rewards,
+        terminated=terminated,
+        truncated=truncated,
+        overflow=moved.overflow,
+        ended=ended.clone() if any_ended else None,
+        final_points=final_points,
+        final_coords=final_coords,
+        episode_returns=statistics[0],
+        episode_lengths=statistics[1],
+    )
+
+
+def _refused(plan: StepPlan, active: Tensor, legal: Tensor) -> Tensor:
+    """Bool [N]: rows for which a step is refused."""
+    refused = active & ~legal if plan.invalid_action == "error" else torch.zeros_like(active)
+    return refused | ~active if plan.autoreset_mode == "DISABLED" else refused
+
+
+def outcome(
+    plan: StepPlan, active: Tensor, legal: Tensor, moved: _Move, lengths: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Reward float32 [N], terminated and truncated bool [N] of a step, which is total.
+
+        situation                       outcome
+        legal action                    the move is played
+        illegal, invalid_action=error   ValueError before anything changes
+        illegal, noop                   position stays, reward 0, the step counts
+        illegal, penalty                as noop, reward -1
+        illegal, terminate              terminated, reward -1
+        one point left                  terminated
+        max_episode_steps reached       truncated (unless terminated)
+        a coordinate would pass 2^59    position stays, truncated, info["overflow"]
+        ended row, SAME_STEP            cannot be met: the row has restarted already
+        ended row, NEXT_STEP            the action is ignored, the row restarts, reward 0
+        ended row, DISABLED             ValueError until reset with options={"reset_mask": ...}
+
+    Args:
+        plan: the plan.
+        active: bool [N], rows that had not ended.
+        legal: bool [N], rows whose action is legal.
+        moved: what these led to.
+        lengths: int64 [N], steps of the episode, with this one.
+    """
+    illegal = active & ~legal
+    reward, terminated = moved.reward, moved.finished
+    if plan.invalid_action in ("penalty", "terminate"):
+        reward = torch.where(illegal, INVALID_ACTION_REWARD, reward)
+    if plan.invalid_action == "terminate":
+        terminated = terminated | illegal
+    truncated = moved.overflow
+    if plan.max_episode_steps is not None:
+        truncated = truncated | (lengths >= plan.max_episode_steps)
+    return reward, terminated, truncated & active & ~terminated
+
+
+def _move(
+    plan: StepPlan,
+    state: EpisodeState,
+    actions: Tensor,
+    mask: Tensor,
+    ask: Ask,
+    kernels: Kernels,
+) -> _Move:
+    """Plays the rows of ``mask``, whose actions are legal: a half-move or two."""
+    spec, sets = plan.spec, _sets(plan, state)
+    named, half_moves = state.coords, state.half_moves
+    answering = mask
+    if plan.seat != "agent":
+        naming = mask
+        if plan.seat == "both":
+            naming, answering = mask & ~named.any(1), mask & named.any(1)
+        chosen = sets[actions.clamp(max=len(sets) - 1)]
+        named, half_moves = torch.where(naming[:, None], chosen, named), half_moves + naming
+    if plan.seat == "host":
+        axis = answers_of_agents(plan, state, actions, mask, ask)
+    else:
+        axis = actions.clamp(max=spec.dimension - 1)
+
+    # The set that a reward is told of is the one that is answered, not one that was just named.
+    asked = state.coords if plan.seat == "both" else named
+    before = state.position
+    after, overflow = kernels.move(before, named & answering[:, None], axis, spec)
+    finished = answering & after.finished()
+
+    def reward_of(role: Role) -> Tensor:
+        transition = Transition(before, asked, axis, after, finished, role)
+        return torch.where(answering, role_reward(plan.reward, transition), 0.0)
+
+    rewards = None
+    if plan.seat == "both":
+        host, reward = reward_of("host"), reward_of("agent")
+        rewards = torch.stack([host, reward], 1)
+    else:
+        reward = reward_of(plan.seat)
+    state = state._replace(
+        points=after.points,
+        counts=after.count,
+        coords=named & ~answering[:, None],
+        half_moves=half_moves + answering,
+    )
+    if plan.seat == "agent":
+        state = name_sets(plan, state, answering & ~finished, ask)
+    return _Move(state, reward, rewards, finished, overflow)

@@ -1,0 +1,147 @@
+"""The one state of N games in play, and what a step or a start of them leads to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from resgym.game.rng import RowRandom
+from resgym.game.spec import GameSpec
+from resgym.game.state import GameState
+
+__all__ = ["Array", "Ask", "EpisodeState", "Games", "ResetResult", "StepResult"]
+
+Array = Tensor | np.ndarray
+
+
+class EpisodeState(NamedTuple):
+    """What N rows remember from one step to the next.
+
+    Attributes:
+        points: int64 [N, P, D] of the positions.
+        counts: int64 [N], alive points of the positions.
+        coords: bool [N, D], the set that the host has named and the agent has not answered yet;
+            all False when it is the host's turn.
+        half_moves: int64 [N], half-moves played in the episode.
+        seed: int64 [N], row seeds.
+        episode: int64 [N], episodes started since the row was seeded, from 0; -1 before.
+        key: int64 [N], key of the episode's random numbers.
+        returns: float32 [N], sum of the episode's rewards.
+        lengths: int64 [N], steps of the episode.
+        ended: bool [N], the episode has ended and was not restarted.
+    """
+
+    points: Tensor
+    counts: Tensor
+    coords: Tensor
+    half_moves: Tensor
+    seed: Tensor
+    episode: Tensor
+    key: Tensor
+    returns: Tensor
+    lengths: Tensor
+    ended: Tensor
+
+    @classmethod
+    def empty(cls, num_games: int, spec: GameSpec, device: torch.device) -> EpisodeState:
+        """N rows before their first episode."""
+        shape = (num_games, spec.max_num_points, spec.dimension)
+        zeros = torch.zeros(num_games, dtype=torch.int64, device=device)
+        return cls(
+            points=torch.full(shape, -1, dtype=torch.int64, device=device),
+            counts=zeros + 1,
+            coords=torch.zeros(num_games, spec.dimension, dtype=torch.bool, device=device),
+            half_moves=zeros,
+            seed=zeros,
+            episode=zeros - 1,
+            key=RowRandom.for_episode(zeros, zeros - 1).key,
+            returns=torch.zeros(num_games, device=device),
+            lengths=zeros,
+            ended=torch.zeros(num_games, dtype=torch.bool, device=device),
+        )
+
+    def tensors(self) -> EpisodeState:
+        """The state itself; see `Games`."""
+        return self
+
+    @property
+    def position(self) -> GameState:
+        """The positions."""
+        return GameState(self.points, self.counts)
+
+    def point_lists(self) -> list[list[tuple[int, ...]]]:
+        """The alive points of every game as plain integers."""
+        return self.position.point_lists()
+
+    def rng(self, stream: int) -> RowRandom:
+        """The rows' random numbers at their half-move, for one `Stream`."""
+        return RowRandom(self.key).at(self.half_moves, stream)
+
+
+class Games(Protocol):
+    """A state in the form that suits a backend, which may write to it once it was stepped from."""
+
+    def tensors(self) -> EpisodeState:
+        """The state as tensors, to which nobody writes from now on."""
+        ...
+
+
+Ask = Callable[[EpisodeState, "Tensor | None", RowRandom, "Tensor | None"], Tensor]
+"""Asks the other seat: ``ask(games, coords, rng, rows)``.
+
+``games`` are all N games, ``coords`` bool [N, D] the sets to answer (None if hosts are asked) and
+``rng`` the random numbers of all N. ``rows`` int64 [M] says which are to be answered; None: all.
+Returns int64 [M], every entry legal.
+"""
+
+
+class ResetResult(NamedTuple):
+    """What the start of episodes led to; new arrays, which the caller owns.
+
+    Attributes:
+        games: the state afterwards.
+        points: float32 [N, P, D], the observed points of all rows.
+        coords: int8 [N, D], the observed sets.
+    """
+
+    games: Games
+    points: Array
+    coords: Array
+
+
+class StepResult(NamedTuple):
+    """What a step led to; new arrays, which the caller owns.
+
+    Attributes:
+        games: the state afterwards.
+        points: float32 [N, P, D], the observed points.
+        coords: int8 [N, D], the observed sets.
+        reward: float32 [N].
+        rewards: float32 [N, 2], of both roles (host, agent); None unless the seat is ``both``.
+        terminated: bool [N].
+        truncated: bool [N].
+        overflow: bool [N].
+        ended: bool [N], terminated or truncated; None if no row is, where that can be seen.
+        final_points: float32 [N, P, D], observed before the restarts of SAME_STEP; None without.
+        final_coords: int8 [N, D], likewise.
+        episode_returns: float32 [N], before the restarts; None where ``ended`` is.
+        episode_lengths: int64 [N], likewise.
+    """
+
+    games: Games
+    points: Array
+    coords: Array
+    reward: Array
+    rewards: Array | None
+    terminated: Array
+    truncated: Array
+    overflow: Array
+    ended: Array | None
+    final_points: Array | None
+    final_coords: Array | None
+    episode_returns: Array | None
+    episode_lengths: Array | None

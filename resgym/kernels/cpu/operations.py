@@ -1,0 +1,148 @@
+"""The single operations compiled for the CPU, one game at a time.
+
+Tensors are read and written through NumPy views, without copies; results are new tensors.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from resgym.game.actions import action_axes
+from resgym.game.rng import RowRandom
+from resgym.game.spec import GameSpec
+from resgym.game.state import GameState
+from resgym.kernels.backend import FusedBackend
+from resgym.kernels.cpu.compilation import compiled
+from resgym.kernels.cpu.players import AGENTS, HOSTS, name_set
+from resgym.kernels.cpu.rules import draw_start, observe_position, play_move, set_of_row
+
+__all__ = ["NumbaOperations", "array_of", "set_numbers"]
+
+
+def array_of(tensor: Tensor) -> np.ndarray:
+    """The memory of a CPU tensor in C order; a copy only if the tensor is not contiguous."""
+    return tensor.detach().contiguous().numpy()
+
+
+@lru_cache(maxsize=16)
+def set_numbers(dimension: int) -> np.ndarray:
+    """int64 [A]: the sets of the host's actions, bit j for axis j, in ascending order."""
+    return np.array([sum(1 << axis for axis in axes) for axes in action_axes(dimension)])
+
+
+@compiled
+def _move_rows(points, count, coords, axis, reposition, overflow, moved):
+    """Plays in place; returns the first row whose axis is none, or -1."""
+    num_games, num_points, dimension = points.shape
+    scratch = np.empty(2 * num_points, np.int64)
+    numbers = np.empty(num_points * dimension, np.int64)
+    dims = np.empty(dimension, np.int64)
+    for game in range(num_games):
+        overflow[game] = moved[game] = False
+        chosen = axis[game]
+        if chosen < 0 or chosen >= dimension:
+            return game
+        axis_mask = set_of_row(dims, coords[game])
+        before = count[game]
+        # A set of one axis has no bit left without its lowest one.
+        if before <= 1 or not (axis_mask >> chosen) & 1 or axis_mask & (axis_mask - 1) == 0:
+            continue
+        position = points[game]
+        after = play_move(dims, position, before, axis_mask, chosen, reposition, scratch, numbers)
+        if after < 0:
+            overflow[game] = True
+            continue
+        moved[game] = True
+        count[game] = after
+        for row in range(after, before):
+            for other in range(dimension):
+                points[game, row, other] = -1
+    return -1
+
+
+@compiled
+def _draw_rows(points, count, keys, values, attempts, reposition):
+    num_games, num_points, dimension = points.shape
+    scratch = np.empty(2 * num_points, np.int64)
+    numbers = np.empty(num_points * dimension, np.int64)
+    dims = np.empty(dimension, np.int64)
+    for game in range(num_games):
+        key = np.uint64(keys[game])
+        drawn = draw_start(dims, points[game], key, values, attempts, reposition, scratch, numbers)
+        count[game] = drawn
+        for row in range(drawn, num_points):
+            for axis in range(dimension):
+                points[game, row, axis] = -1
+
+
+@compiled
+def _observe_rows(points, count, scale, seen):
+    dims = np.empty(points.shape[2], np.int64)
+    for game in range(points.shape[0]):
+        observe_position(dims, points[game], count[game], scale, seen[game])
+
+
+@compiled
+def _choose_rows(host, points, count, sets, keys, actions):
+    dims = np.empty(points.shape[2], np.int64)
+    for game in range(count.shape[0]):
+        axis_mask = name_set(dims, host, points[game], count[game], sets, np.uint64(keys[game]))
+        actions[game] = np.searchsorted(sets, axis_mask)
+
+
+class NumbaOperations(FusedBackend):
+    """The single operations, and the choices of scripted hosts."""
+
+    name = "numba"
+    agents = AGENTS
+    hosts = HOSTS
+
+    def _moved(
+        self, state: GameState, coords: Tensor, axis: Tensor, spec: GameSpec
+    ) -> tuple[GameState, Tensor, Tensor]:
+        """See `FusedBackend`.
+
+        Raises:
+            IndexError: an axis is outside 0..D-1.
+        """
+        after = GameState(
+            state.points.clone(memory_format=torch.contiguous_format),
+            state.count.clone(memory_format=torch.contiguous_format),
+        )
+        moved, overflow = torch.empty(2, state.num_games, dtype=torch.bool).unbind()
+        arrays = map(array_of, (after.points, after.count, coords, axis))
+        bad = _move_rows(*arrays, spec.reposition, array_of(overflow), array_of(moved))
+        if bad >= 0:
+            raise IndexError(f"axis must be in 0..{spec.dimension - 1}, got {int(axis[bad])}")
+        return after, moved, overflow
+
+    def _drawn(self, spec: GameSpec, rng: RowRandom) -> GameState:
+        shape = (*rng.key.shape, spec.max_num_points, spec.dimension)
+        state = GameState(
+            torch.empty(shape, dtype=torch.int64), torch.empty(rng.key.shape, dtype=torch.int64)
+        )
+        arrays = map(array_of, (state.points, state.count, rng.key))
+        _draw_rows(*arrays, spec.max_value + 1, spec.start_attempts, spec.reposition)
+        return state
+
+    def observe_points(self, state: GameState, scale: bool = True) -> Tensor:
+        """See `resgym.game.observation.observe_points`."""
+        seen = torch.full(state.points.shape, -1.0)
+        points, count = array_of(state.points), array_of(state.count)
+        _observe_rows(points, count, bool(scale), array_of(seen))
+        return seen
+
+    def host_actions(self, name: str, state: GameState, rng: RowRandom) -> Tensor | None:
+        """The actions int64 [N] of a scripted host; None for one that is not compiled."""
+        if name not in HOSTS:
+            return None
+        actions = torch.empty(state.num_games, dtype=torch.int64)
+        points, count = array_of(state.points), array_of(state.count)
+        sets = set_numbers(state.points.shape[2])
+        host = HOSTS.index(name)
+        _choose_rows(host, points, count, sets, array_of(rng.key), array_of(actions))
+        return actions

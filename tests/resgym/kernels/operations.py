@@ -1,0 +1,95 @@
+"""The single operations of a backend beside the reference, bit for bit, along random games."""
+
+from __future__ import annotations
+
+import torch
+
+from resgym.game import GameSpec, GameState, RowRandom, Stream, host_action_table, move
+from resgym.game.observation import observe_points
+from resgym.game.starts import random_starts
+from resgym.game.state import state_from_points
+from resgym.kernels import resolve_backend
+
+
+def rows(
+    num_games: int, step: int, stream: int = Stream.USER, seed: int = 0, device: str = "cpu"
+) -> RowRandom:
+    row = torch.arange(num_games, device=device)
+    return RowRandom.for_step(row + seed, row * 0, row * 0 + step, stream)
+
+
+def same(a: GameState, b: GameState) -> bool:
+    return torch.equal(a.points, b.points) and torch.equal(a.count, b.count)
+
+
+def positions(spec: GameSpec, num_games: int, values: torch.Tensor, device: str) -> GameState:
+    """Positions with coordinates out of a list; a short list makes ties and equal points."""
+    size = spec.max_num_points * spec.dimension
+    drawn = values.to(device)[rows(num_games, 7, device=device).integers(len(values), n=size)]
+    return state_from_points(
+        drawn.view(num_games, spec.max_num_points, spec.dimension), spec, device
+    )
+
+
+def play_moves(
+    name: str,
+    spec: GameSpec,
+    values: torch.Tensor,
+    moves: int,
+    num_games: int = 64,
+    device: str = "cpu",
+) -> int:
+    """Random moves on both backends, illegal ones among them; how many overflowed."""
+    state = positions(spec, num_games, values, device)
+    kernels = resolve_backend(name, torch.device(device), spec)
+    table, overflowed = host_action_table(spec.dimension, device), 0
+
+    def draws(step: int, stream: int) -> RowRandom:
+        return rows(num_games, step, stream, device=device)
+
+    for step in range(moves):
+        for scale in (True, False):
+            seen, found = observe_points(state, scale), kernels.observe_points(state, scale)
+            assert torch.equal(seen.view(torch.int32), found.view(torch.int32))
+        coords = table[draws(step, Stream.HOST).integers(len(table))]
+        # Some sets are emptied or cut to one axis: such moves must change nothing.
+        coords = coords & (draws(step, 4).integers(9, n=spec.dimension) > 0)
+        axis = draws(step, Stream.AGENT).integers(spec.dimension)
+        kept = state.select(slice(None))
+        expected, expected_overflow = move(state, coords, axis, spec)
+        result, overflow = kernels.move(state, coords, axis, spec)
+        assert same(state, kept), "the given state was written to"
+        assert same(expected, result)
+        assert torch.equal(expected_overflow, overflow)
+        overflowed += int(overflow.sum())
+        state = result
+    return overflowed
+
+
+def check_starts(name: str, spec: GameSpec, num_games: int, device: str = "cpu") -> None:
+    """Also the fixed start, which is met where 1 is the largest value: most starts are over."""
+    rng = rows(num_games, 0, Stream.START, seed=3, device=device)
+    kernels = resolve_backend(name, torch.device(device), spec)
+    assert same(random_starts(spec, rng), kernels.random_starts(spec, rng))
+
+
+def check_memory_and_no_games(name: str, device: str = "cpu") -> None:
+    """Memory that is not contiguous, and none."""
+    spec = GameSpec(3, 6)
+    kernels = resolve_backend(name, torch.device(device), spec)
+    state = positions(spec, 16, torch.arange(9), device)
+    strided = GameState(
+        state.points.permute(2, 1, 0).contiguous().permute(2, 1, 0),
+        state.count.repeat(2, 1).t()[:, 0],
+    )
+    expanded = GameState(state.points[:1].expand(16, -1, -1), state.count[:1].expand(16))
+    coords = torch.ones(3, 16, dtype=torch.bool, device=device).t()
+    axis = torch.tensor([[0, 9], [1, 9], [2, 9], [0, 9]], device=device).repeat(4, 1)[:, 0]
+    for each in (strided, expanded):
+        expected, _ = move(each, coords, axis, spec)
+        assert same(expected, kernels.move(each, coords, axis, spec)[0])
+        assert torch.equal(observe_points(each), kernels.observe_points(each, True))
+    after, overflow = kernels.move(state.select(slice(0, 0)), coords[:0], axis[:0], spec)
+    assert after.points.shape == (0, 6, 3)
+    assert overflow.shape == (0,)
+    assert kernels.observe_points(after, True).shape == (0, 6, 3)

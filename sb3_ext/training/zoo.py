@@ -43,9 +43,9 @@ from stable_baselines3.common.utils import ConstantSchedule
 import resgym
 from resgym.players.trust import add_trust, trusting
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
+from sb3_ext.algorithms import ALGORITHMS
 from sb3_ext.schedules.binding import BoundSchedule, bind_schedules
 from sb3_ext.schedules.schedules import Schedule, parse_schedule
-from sb3_ext.training.algorithms import EXTRA_ALGORITHMS
 from sb3_ext.training.config_files import (
     check_hyperparameters,
     config_folder,
@@ -327,7 +327,7 @@ def _replaced_names(module: Any, options: RunOptions | None, trust: bool) -> Ite
     samplers = {"ddqn": _sample_and_convert, **ppo}
     converters = {"ddqn": _convert_ddqn, "ppo_mask": opt.HYPERPARAMS_CONVERTER["ppo"]}
     patches: list[Any] = [
-        patch.dict(rl_zoo3.ALGOS, EXTRA_ALGORITHMS),
+        patch.dict(rl_zoo3.ALGOS, {name: ALGORITHMS.resolve(name) for name in ALGORITHMS}),
         patch.dict(opt.HYPERPARAMS_SAMPLER, samplers),
         patch.dict(opt.HYPERPARAMS_CONVERTER, converters),
         patch.object(Manager, "options", options or RunOptions()),

@@ -11,24 +11,21 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from sb3_ext.config.checks import check_count, check_number
+from sb3_ext.config.checks import check_count
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import (
     ConfigError,
     Count,
-    ExplorationRate,
     Fraction,
-    LearningRate,
     PositiveCount,
     PositiveNumber,
     Section,
     checked,
     read_section,
-    registered,
 )
-from sb3_ext.networks import OPTIMIZERS, expand_net_arch
+from sb3_ext.two_player import off_policy, on_policy  # noqa: F401  # what learner_of knows
 from sb3_ext.two_player.games import GAMES, GameSettings
-from sb3_ext.two_player.registries import ALGORITHMS, BUFFERS
+from sb3_ext.two_player.learner import TrainedRole, learner_of
 from sb3_ext.two_player.update_schedule import AlternatingPeriodic, UpdateSchedule, parse_updates
 
 __all__ = [
@@ -37,12 +34,8 @@ __all__ = [
     "ComputeSection",
     "EvaluationSection",
     "LoggingSection",
-    "OptimizerSection",
-    "ReplayBufferSection",
-    "RolloutSection",
     "ScriptedRole",
     "SelfPlaySection",
-    "TargetUpdateSection",
     "TrainedRole",
     "TrainerConfig",
     "TrainingSection",
@@ -50,134 +43,8 @@ __all__ = [
 
 CONFIG_VERSION = 1
 
-_RESERVED = {
-    "batch_size",
-    "buffer_size",
-    "device",
-    "env",
-    "exploration_rate",
-    "gamma",
-    "gradient_steps",
-    "learning_rate",
-    "learning_starts",
-    "max_grad_norm",
-    "policy",
-    "policy_kwargs",
-    "replay_buffer_class",
-    "replay_buffer_kwargs",
-    "replay_ratio",
-    "seed",
-    "target_update_interval",
-    "target_update_unit",
-    "tau",
-    "train_freq",
-}
-
-
-def _algorithm_arguments(value: Any) -> Any:
-    taken = _RESERVED & set(value) if isinstance(value, Mapping) else set()
-    if taken:
-        raise ValueError(
-            f": {sorted(taken)[0]!r} is decided by the trainer or by a key of its own, leave it out"
-        )
-    return value
-
-
-def _net_arch(value: Any) -> Any:
-    try:
-        expand_net_arch(value)
-    except (TypeError, ValueError) as error:
-        raise ValueError(str(error).removeprefix("net_arch")) from None
-    return value
-
-
 def _optional_count(value: Any) -> Any:
     return None if value is None else check_count("", value)
-
-
-def _optional_number(value: Any) -> Any:
-    return None if value is None else check_number("", value, 0, above=True)
-
-
-class OptimizerSection(Section):
-    """The optimiser of a role."""
-
-    name: Annotated[str, registered(OPTIMIZERS)] = Field(
-        description="name of the optimiser: adam, adamw, rmsprop, sgd, or one that was registered"
-    )
-    arguments: dict[str, Any] = Field(description="its arguments beside the learning rate")
-
-
-class ReplayBufferSection(Section):
-    """The replay buffer of a role."""
-
-    name: Annotated[str, registered(BUFFERS)] = Field(
-        description="kind of replay buffer: tensor, or one that was registered"
-    )
-    size: PositiveCount = Field(description="capacity in transitions; memory grows as it fills")
-    arguments: dict[str, Any] = Field(description="further arguments of the buffer")
-
-
-class TargetUpdateSection(Section):
-    """When and how far the target network follows."""
-
-    every_updates: PositiveCount = Field(description="updates of the role between target updates")
-    tau: Annotated[float, checked(lambda value: check_number("", value, 0, 1, above=True))] = Field(
-        description="weight of the online network in a target update, in (0, 1]; 1 copies it"
-    )
-
-
-class RolloutSection(Section):
-    """How experience is collected."""
-
-    initial_rollout_size: PositiveCount = Field(
-        description="games played before the first update, rounded up to whole rollouts"
-    )
-    rollout_size: PositiveCount = Field(description="games in parallel in a rollout")
-    every_updates: PositiveCount = Field(description="updates of the role between rollouts")
-    max_rollout_steps: PositiveCount = Field(description="moves of a rollout in every game")
-    reset_each_rollout: bool = Field(
-        description="true: each rollout starts new games; false: it goes on with the games in play"
-    )
-
-
-class TrainedRole(Section):
-    """A role that learns."""
-
-    player: Literal["trained"] = Field(
-        description="trained, the name of a scripted player, or the path of a saved model"
-    )
-    algorithm: Annotated[str, registered(ALGORITHMS)] = Field(
-        description="ddqn, dqn, qrdqn, or one that was registered"
-    )
-    algorithm_arguments: Annotated[dict[str, Any], checked(_algorithm_arguments)] = Field(
-        description="arguments of the algorithm that have no key here, such as double_q"
-    )
-    policy: str = Field(description="the algorithm's name of a policy, such as HostPolicy")
-    policy_arguments: dict[str, Any] = Field(
-        description="arguments of the policy beside net_arch and optimizer, such as extractor"
-    )
-    net_arch: Annotated[list[Any], checked(_net_arch)] = Field(
-        description="layers after the features extractor, in the net_arch language"
-    )
-    optimizer: OptimizerSection = Field(description="the optimiser")
-    learning_rate: LearningRate = Field(description="number or schedule of the role's updates")
-    exploration_rate: ExplorationRate = Field(
-        description="number or schedule, the probability of a random legal action in a rollout"
-    )
-    batch_size: PositiveCount = Field(description="transitions of an update")
-    gamma: Fraction = Field(description="discount of one move")
-    max_grad_norm: Annotated[float | None, checked(_optional_number)] = Field(
-        description="the gradient is clipped to this norm; null: never"
-    )
-    replay_buffer: ReplayBufferSection = Field(description="the replay buffer")
-    target_update: TargetUpdateSection = Field(description="the target network")
-    rollout: RolloutSection = Field(description="the collection of experience")
-    reward: str = Field(description="name of a reward of the game, such as terminal")
-    opponent: str = Field(
-        description="who answers in rollouts: latest (the other role as it is now), pool "
-        "(self_play), the name of a scripted player, or the path of a saved model"
-    )
 
 
 class ScriptedRole(Section):
@@ -265,13 +132,21 @@ def _read_game(data: Any) -> GameSettings:
 def _read_role(name: str, data: Any) -> TrainedRole | ScriptedRole:
     if isinstance(data, (TrainedRole, ScriptedRole)):
         return data
-    trained = isinstance(data, Mapping) and data.get("player", "trained") == "trained"
     where = f"roles.{name}"
-    return (
-        read_section(TrainedRole, data, where)
-        if trained
-        else read_section(ScriptedRole, data, where)
-    )
+    given: Mapping[str, Any] = data if isinstance(data, Mapping) else {}
+    if given.get("player", "trained") != "trained":
+        return read_section(ScriptedRole, data, where)
+    try:
+        learner = learner_of(given.get("algorithm", "ddqn"))
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{where}.algorithm: {error}") from None
+    role = read_section(learner.Section, data, where)
+    for argument in sorted(role.reserved & set(role.algorithm_arguments)):
+        raise ConfigError(
+            f"{where}.algorithm_arguments: {argument!r} is decided by the trainer or by a key of "
+            "its own, leave it out"
+        )
+    return role
 
 
 def _read_roles(data: Any) -> Any:

@@ -23,13 +23,14 @@ from typing import Any
 
 import yaml
 
+from sb3_ext.callbacks.action_counts import entropy_of_counts
 from sb3_ext.checkpoints.checkpoint import checkpoint_name, prune_checkpoints, save_checkpoint
 from sb3_ext.checkpoints.durable_files import rename_durably, write_text_durably
 from sb3_ext.checkpoints.model_state import network_description
 from sb3_ext.checkpoints.provenance import provenance
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.two_player.config import TrainerConfig
-from sb3_ext.two_player.measures import Evaluation, action_entropy
+from sb3_ext.two_player.measures import Evaluation
 
 __all__ = ["RunDirectory"]
 
@@ -103,7 +104,7 @@ class RunDirectory:
         self._append("evaluations.jsonl", evaluation.to_dict())
         shown = {f"{measure}/{pair}": value for pair, value in evaluation.values.items()}
         for role, counts in evaluation.actions.items():
-            shown[f"{role}/action_entropy"] = action_entropy(counts)
+            shown[f"{role}/action_entropy"] = entropy_of_counts(counts)
         self._show(evaluation.step, shown)
 
     def save_model(self, folder: str, role: str, model: Any) -> None:

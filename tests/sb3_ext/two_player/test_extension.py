@@ -185,7 +185,6 @@ def test_the_update_is_that_of_the_original_with_plain_q_learning():
     huber_loss(predicted, target).backward()
     torch.nn.utils.clip_grad_norm_(parameters, 0.1)
     torch.optim.Adam(parameters, lr=1e-3).step()
-    learner.set_learning_rate()
     learner.gradient_step()
     for ours, theirs in zip(model.q_net.parameters(), parameters, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-6)

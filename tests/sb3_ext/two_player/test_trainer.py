@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import math
 
 import pytest
 import torch
@@ -12,7 +11,6 @@ from torch import nn
 from resgym.players import make_agent
 from sb3_ext.ddqn import DDQN
 from sb3_ext.two_player import ConfigError, HostAgentTrainer
-from sb3_ext.two_player.measures import action_entropy
 from tests.sb3_ext.two_player.helpers import tiny, trainer
 from tests.sb3_ext.two_player.test_steps import same, weights
 
@@ -244,12 +242,6 @@ def test_b25_actions_are_counted_and_their_entropy_told():
     assert len(players.count_actions("agent")) == 3
     with pytest.raises(ValueError, match="unknown role 'guest'"):
         players.count_actions("guest")
-    assert action_entropy([5, 5]) == pytest.approx(1.0)
-    assert action_entropy([5, 0, 0]) == 0.0
-    assert action_entropy([0, 0]) == 0.0
-    assert action_entropy([1, 3]) == pytest.approx(
-        -(0.25 * math.log(0.25) + 0.75 * math.log(0.75)) / math.log(2)
-    )
 
 
 def test_b25_a_limit_of_no_finished_game_is_no_error():

@@ -1,7 +1,7 @@
 """Algorithms by name: `--algo` of the command lines, `algorithm` of a two-player configuration.
 
-    from sb3_ext.algorithms import ALGORITHMS
-    ALGORITHMS.register("mine", MyAlgorithm)
+from sb3_ext.algorithms import ALGORITHMS
+ALGORITHMS.register("mine", MyAlgorithm)
 """
 
 from __future__ import annotations

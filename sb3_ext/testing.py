@@ -134,10 +134,7 @@ def smoke_pipeline(
         SmokeError: A stage failed; one line that names it.
         ValueError, TypeError: An argument of this function is wrong.
     """
-    if isinstance(algo, str):
-        algorithm = ALGORITHMS.resolve(algo)
-    else:
-        algorithm = algo
+    algorithm = ALGORITHMS.resolve(algo) if isinstance(algo, str) else algo
     if not (isinstance(algorithm, type) and issubclass(algorithm, BaseAlgorithm)):
         raise TypeError(f"algo: got {algo!r}, need a name or a class of stable-baselines3")
     check_count("n_envs", n_envs)

@@ -1,4 +1,4 @@
-"""The training state of SB3's own off-policy algorithms: what `OffPolicyModel` offers itself."""
+"""The training state of SB3's own algorithms: what `OffPolicyModel` offers itself."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.common.base_class import BaseAlgorithm
 from torch import Tensor
 
 from sb3_ext.networks.observations import to_arrays, to_device
@@ -29,10 +29,11 @@ _COUNTERS = (
     "exploration_rate",
     "num_timesteps",
 )
-_OBSERVATIONS = ("_last_obs", "_last_original_obs")
+# What an on-policy algorithm goes on from, beside the observation, is where episodes start.
+_OBSERVATIONS = ("_last_obs", "_last_original_obs", "_last_episode_starts")
 
 
-def observation_tensors(model: OffPolicyAlgorithm, *names: str) -> dict[str, Tensor]:
+def observation_tensors(model: BaseAlgorithm, *names: str) -> dict[str, Tensor]:
     """Attributes that hold an observation, as tensors named ``<attribute>.<key>``."""
     tensors: dict[str, Tensor] = {}
     for name in names:
@@ -44,9 +45,7 @@ def observation_tensors(model: OffPolicyAlgorithm, *names: str) -> dict[str, Ten
     return tensors
 
 
-def load_observations(
-    model: OffPolicyAlgorithm, tensors: Mapping[str, Tensor], *names: str
-) -> None:
+def load_observations(model: BaseAlgorithm, tensors: Mapping[str, Tensor], *names: str) -> None:
     """Sets attributes from `observation_tensors` to NumPy arrays, or to None without any."""
     for name in names:
         entries = {
@@ -57,7 +56,7 @@ def load_observations(
         setattr(model, name, to_arrays(entries.get("", entries)) if entries else None)
 
 
-def stock_training_state(model: OffPolicyAlgorithm) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def stock_training_state(model: BaseAlgorithm) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """Named tensors and plain data, as `OffPolicyModel.training_state` gives them."""
     counters: dict[str, Any] = {
         name: _plain(getattr(model, name)) for name in _COUNTERS if hasattr(model, name)
@@ -70,7 +69,7 @@ def stock_training_state(model: OffPolicyAlgorithm) -> tuple[dict[str, Tensor], 
 
 
 def load_stock_training_state(
-    model: OffPolicyAlgorithm, tensors: Mapping[str, Tensor], counters: Mapping[str, Any]
+    model: BaseAlgorithm, tensors: Mapping[str, Tensor], counters: Mapping[str, Any]
 ) -> None:
     """Puts back what `stock_training_state` gave.
 

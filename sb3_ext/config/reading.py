@@ -167,9 +167,15 @@ def smoke_version(config: TrainerConfig) -> TrainerConfig:
         data["self_play"]["team_change"] = min(data["self_play"]["team_change"], 1)
     for role in data["roles"].values():
         if role["player"] == "trained":
-            role["batch_size"] = min(role["batch_size"], 16)
-            role["target_update"]["every_updates"] = 2
-            role["replay_buffer"]["size"] = min(role["replay_buffer"]["size"], 10_000)
-            role["rollout"] |= {"initial_rollout_size": 4, "rollout_size": 4, "every_updates": 2}
-            role["rollout"]["max_rollout_steps"] = min(role["rollout"]["max_rollout_steps"], 5)
+            rollout = role["rollout"]
+            rollout |= {
+                "rollout_size": 4,
+                "max_rollout_steps": min(rollout["max_rollout_steps"], 5),
+            }
+            if "batch_size" in role:
+                role["batch_size"] = min(role["batch_size"], 16)
+            if "replay_buffer" in role:
+                role["target_update"]["every_updates"] = 2
+                role["replay_buffer"]["size"] = min(role["replay_buffer"]["size"], 10_000)
+                rollout |= {"initial_rollout_size": 4, "every_updates": 2}
     return read_config(data)

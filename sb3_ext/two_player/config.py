@@ -43,6 +43,7 @@ __all__ = [
 
 CONFIG_VERSION = 1
 
+
 def _optional_count(value: Any) -> Any:
     return None if value is None else check_count("", value)
 

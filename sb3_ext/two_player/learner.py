@@ -1,8 +1,8 @@
 """A role that learns: what the trainer, the pool and the checkpoints ask of it.
 
-A `Learner` holds a model of stable-baselines3 and its games, and knows when and how to update it and
-to collect experience. Subclasses do so for one kind of algorithm, with a section of their own in the
-configuration; `learner_of` finds the one of an algorithm:
+A `Learner` holds a model of stable-baselines3 and its games, and knows when and how to update it
+and to collect experience. Subclasses do so for one kind of algorithm, with a section of their own
+in the configuration; `learner_of` finds the one of an algorithm:
 
     off_policy.py   DDQN, DQN, QRDQN and what is registered with the constructor of SB3's DQN
     on_policy.py    PPO, MaskablePPO, A2C
@@ -183,7 +183,7 @@ class Learner(ABC):
     def __init__(self, role: str, section: Any, game: Game, seed: int, device: str) -> None:
         self.role, self.section, self.game = role, section, game
         self.frozen = False
-        self._interrupted = False
+        self._interrupted = False  # by a callback, in a rollout
         reward = section.reward
         self.env = TensorVecEnv(game.make_env(role, section.rollout.rollout_size, reward, device))
         self.rate: Schedule = parse_schedule(section.learning_rate, "learning_rate", "updates")
@@ -245,8 +245,7 @@ class Learner(ABC):
     def begin(self) -> None:
         """Tell the callbacks that training starts."""
         self._interrupted = False
-        if hasattr(self.model, "stop_requested"):
-            self.model.stop_requested = False
+        self.model.stop_requested = False
         self.callback.on_training_start({"self": self.model, "callback": self.callback}, globals())
 
     def end(self) -> None:
@@ -256,7 +255,7 @@ class Learner(ABC):
     @property
     def wants_to_stop(self) -> bool:
         """Whether a callback has ended training since `begin`."""
-        return self._interrupted or getattr(self.model, "stop_requested", False)
+        return self._interrupted or self.model.stop_requested
 
     @property
     @abstractmethod
@@ -333,7 +332,7 @@ class Learner(ABC):
     # ------------------------------------------------------------------ changes
 
     def add_callback(self, callback: BaseCallback) -> None:
-        """Have a callback of SB3 called from now on; in training that is under way it starts at once."""
+        """Have a callback of SB3 called, from the next `begin` on."""
         callback.init_callback(self.model)
         self.callback.callbacks.append(callback)
 
@@ -453,4 +452,6 @@ def learner_of(algorithm: str) -> type[Learner]:
     for base in kind.__mro__:
         if base in LEARNERS:
             return LEARNERS[base]
-    raise ValueError(f"{algorithm!r} is {kind.__name__}, which no learner trains; enter it in LEARNERS")
+    raise ValueError(
+        f"{algorithm!r}: {kind.__name__} has no entry in LEARNERS, nor what it derives from"
+    )

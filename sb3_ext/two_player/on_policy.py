@@ -92,7 +92,7 @@ class OnPolicyLearner(Learner):
             ValueError: another number of moves was asked for than rollouts have.
         """
         if max_steps not in (None, self.model.n_steps):
-            raise ValueError(f"max_steps: rollouts have {self.model.n_steps} moves, got {max_steps}")
+            raise ValueError(f"max_steps must be {self.model.n_steps}, got {max_steps}")
         return super().collect(games, max_steps)
 
     def _play(self, steps: int) -> bool:

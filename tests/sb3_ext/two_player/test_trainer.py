@@ -288,6 +288,24 @@ def test_copies_play_the_same_and_learn_apart():
     assert not same(before, weights(duplicate.roles["host"]))
 
 
+def test_copies_keep_rewards_opponents_and_frozen_roles():
+    players = trainer(opponents={"agent": "zeillinger"})
+    players.replace_reward("host", "survival")
+    choose_first = make_agent("choose_first")
+    players.set_opponent("host", choose_first)
+    players.freeze("agent")
+    duplicate = players.copy()
+    assert env_of(duplicate, "host").reward == "survival"
+    assert env_of(duplicate, "host").opponents == [choose_first]
+    assert type(env_of(duplicate, "agent").opponents[0]) is type(
+        env_of(players, "agent").opponents[0]
+    )
+    assert duplicate.roles["agent"].frozen
+    players.set_opponent("host", players.players["agent"])  # the newest, said in another way
+    duplicate = players.copy()
+    assert env_of(duplicate, "host").opponents == [duplicate.players["agent"]]
+
+
 @pytest.mark.parametrize("role", ["host", "agent"])
 def test_nan_stops_training_and_names_the_role(role):
     players = trainer("logging.every_steps=2")

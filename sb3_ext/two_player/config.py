@@ -1,6 +1,6 @@
 """The configuration of the host/agent trainer: every key, its type, its range, its meaning.
 
-No key has a default, so a configuration file shows all of an experiment. `reading.py` makes these
+No key but `callbacks` has a default, so a configuration file shows all of an experiment. `reading.py` makes these
 models from files and dictionaries.
 """
 

@@ -31,11 +31,11 @@ class OnPolicyRole(TrainedRole):
     }
 
     net_arch: list[PositiveCount] = Field(
-        description="layers after the features extractor, widths only for on-policy algorithms"
+        description=TrainedRole.model_fields["net_arch"].description
     )
-    gae_lambda: Fraction = Field(description="on-policy: from TD (0) to Monte Carlo (1) advantages")
-    ent_coef: Weight = Field(description="on-policy: weight of the entropy in the loss")
-    vf_coef: Weight = Field(description="on-policy: weight of the value's error in the loss")
+    gae_lambda: Fraction = Field(description="advantages, from those of one move (0) to those of whole games (1)")
+    ent_coef: Weight = Field(description="weight of the entropy in the loss")
+    vf_coef: Weight = Field(description="weight of the value's error in the loss")
 
 
 class PPORole(OnPolicyRole):
@@ -46,8 +46,8 @@ class PPORole(OnPolicyRole):
     }
 
     batch_size: PositiveCount = Field(description="transitions of an update")
-    n_epochs: PositiveCount = Field(description="PPO: updates with all of a rollout, in batches")
-    clip_range: PositiveNumber = Field(description="PPO: how far an update may change a policy")
+    n_epochs: PositiveCount = Field(description="times that a rollout is gone through")
+    clip_range: PositiveNumber = Field(description="how far the probability of an action may change")
 
 
 class OnPolicyLearner(Learner):

@@ -134,14 +134,19 @@ def _read_role(name: str, data: Any) -> TrainedRole | ScriptedRole:
     if isinstance(data, (TrainedRole, ScriptedRole)):
         return data
     where = f"roles.{name}"
-    given: Mapping[str, Any] = data if isinstance(data, Mapping) else {}
-    if given.get("player", "trained") != "trained":
+    if not isinstance(data, Mapping):
+        raise ConfigError(f"{where} must be a mapping, got {data!r}")
+    if data.get("player", "trained") != "trained":
         return read_section(ScriptedRole, data, where)
+    if "algorithm" not in data:  # no other key can be judged
+        raise ConfigError(
+            f"{where}.algorithm is missing: {TrainedRole.model_fields['algorithm'].description}"
+        )
     try:
-        learner = learner_of(given.get("algorithm", "ddqn"))
+        section = learner_of(data["algorithm"]).Section
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{where}.algorithm: {error}") from None
-    role = read_section(learner.Section, data, where)
+    role = read_section(section, data, where)
     for argument in sorted(role.reserved & set(role.algorithm_arguments)):
         raise ConfigError(
             f"{where}.algorithm_arguments: {argument!r} is decided by the trainer or by a key of "

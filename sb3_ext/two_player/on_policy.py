@@ -33,7 +33,9 @@ class OnPolicyRole(TrainedRole):
     net_arch: list[PositiveCount] = Field(
         description=TrainedRole.model_fields["net_arch"].description
     )
-    gae_lambda: Fraction = Field(description="advantages, from those of one move (0) to those of whole games (1)")
+    gae_lambda: Fraction = Field(
+        description="advantages, from those of one move (0) to those of whole games (1)"
+    )
     ent_coef: Weight = Field(description="weight of the entropy in the loss")
     vf_coef: Weight = Field(description="weight of the value's error in the loss")
 
@@ -47,7 +49,9 @@ class PPORole(OnPolicyRole):
 
     batch_size: PositiveCount = Field(description="transitions of an update")
     n_epochs: PositiveCount = Field(description="times that a rollout is gone through")
-    clip_range: PositiveNumber = Field(description="how far the probability of an action may change")
+    clip_range: PositiveNumber = Field(
+        description="how far the probability of an action may change"
+    )
 
 
 class OnPolicyLearner(Learner):

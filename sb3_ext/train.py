@@ -14,9 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from resgym.players.trust import add_trust
+from sb3_ext.config.yaml_files import read_yaml
 from sb3_ext.training.runs import RunOptions
 from sb3_ext.training.zoo import run_zoo
 
@@ -69,7 +68,7 @@ def _arguments_of(run: Path) -> list[str]:
     if not found:
         raise ValueError(f"resume: must be the folder of a run, but {run} has no */args.yml")
     try:
-        saved: Any = yaml.safe_load(found[0].read_text())
+        saved: Any = read_yaml(found[0])
         arguments = [f"--algo={_word(saved['algo'])}", f"--env={_word(saved['env'])}"]
         arguments += [f"--seed={int(saved['seed'])}", f"-n={int(saved['n_timesteps'])}"]
         for name in ("env_kwargs", "eval_env_kwargs"):
@@ -78,7 +77,7 @@ def _arguments_of(run: Path) -> list[str]:
                 arguments += [
                     f"{_word(key)}:{json.dumps(value)}" for key, value in saved[name].items()
                 ]
-    except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(
             f"resume: {found[0]} is damaged: {' '.join(str(error).split())}"
         ) from error

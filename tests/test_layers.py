@@ -84,8 +84,6 @@ NOT_YET = {
     ("resgym.envs.one_pass", "resgym.envs.autoreset"),
     ("resgym.envs.one_pass", "resgym.envs.two_player"),
     ("sb3_ext.checkpoints.model_state", "sb3_ext.off_policy.model"),
-    ("sb3_ext.config.reading", "sb3_ext.two_player.config"),
-    ("sb3_ext.config.sections", "sb3_ext.schedules.schedules"),
     ("sb3_ext.networks", "sb3_ext.points.ordered_points"),
     ("sb3_ext.networks", "sb3_ext.points.point_pairs"),
     ("sb3_ext.networks", "sb3_ext.points.point_set"),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -56,6 +58,50 @@ def test_commands_run(command, capsys, tmp_path, monkeypatch):
     monkeypatch.setattr("sys.stdin", io.StringIO("q\n"))
     assert main([*command[1:], *less.get(command[1], [])]) == 0
     assert capsys.readouterr().out.strip()
+
+
+MODULES = [
+    line.split("#")[0].strip()
+    for block in blocks("sh")
+    for line in block.splitlines()
+    if line.startswith("python -m ")
+]
+# What makes each of them short; of a repeated option the last one counts.
+LESS = {
+    "sb3_ext.train": "-n 2048 --eval-freq -1 --checkpoint-updates 0",
+    "sb3_ext.enjoy": "-n 20",
+    "sb3_ext.two_player": "--steps 4 --set evaluation.games=10 --set evaluation.action_games=5",
+    "sb3_ext.teach generate": "--positions 400",
+    "sb3_ext.teach train": "--set updates=5 --set batch_size=16",
+    "sb3_ext.curves": "",
+    "sb3_ext.attack": "--no-exact --seeds 0 --set responder.updates=2 --set test.games=20 "
+    "--set validation.games=20 --set exact=null --set responder.lookahead_moves=0",
+}
+# `make train`, which the README runs first.
+QUICKSTART = "python -m sb3_ext.quickstart --no-progress"
+LESS_QUICKSTART = "--updates 2 --games 10"
+
+
+@pytest.mark.parametrize("shorter", [True, pytest.param(False, marks=pytest.mark.long)])
+def test_modules_run_in_order_from_an_empty_folder(shorter, tmp_path):
+    """As they stand on the page, each after the other, in a folder with the configurations."""
+    shutil.copytree(ROOT / "configs", tmp_path / "configs")
+    assert len(MODULES) == len(LESS)
+    commands = [(QUICKSTART, LESS_QUICKSTART), *zip(MODULES, LESS.values(), strict=True)]
+    for (command, less), name in zip(commands, ["sb3_ext.quickstart", *LESS], strict=True):
+        assert command.startswith(f"python -m {name}")
+        arguments = shlex.split(f"{command} {less}" if shorter else command)[1:]
+        found = subprocess.run(
+            [sys.executable, *arguments],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            timeout=3600,
+            check=False,
+        )
+        assert found.returncode == 0, f"{command}\n{found.stderr}"
+        assert "Traceback" not in found.stderr, command
 
 
 def test_there_are_examples():

@@ -22,7 +22,8 @@ from sb3_ext.callbacks.rho_evaluation import RhoEvaluation
 from sb3_ext.callbacks.sample_games import SampleGames
 from sb3_ext.callbacks.stop_conditions import StopConditions
 from sb3_ext.callbacks.timers import Timers
-from sb3_ext.config.registry import Registry, unknown_word
+from sb3_ext.config.arguments import check_arguments
+from sb3_ext.config.registry import Registry
 
 __all__ = ["CALLBACKS", "make_callback"]
 
@@ -48,13 +49,9 @@ def make_callback(data: Mapping[str, Any]) -> BaseCallback:
         raise ValueError(f"must be a mapping with the key callback, got {data!r}")
     kind: Any = CALLBACKS.resolve(data["callback"])
     arguments = {key: value for key, value in data.items() if key != "callback"}
-    signature = inspect.signature(kind)
-    open_ended = any(each.kind is each.VAR_KEYWORD for each in signature.parameters.values())
-    for key in arguments:
-        if key not in signature.parameters and not open_ended:
-            raise ValueError(unknown_word(f"key of {data['callback']}", key, signature.parameters))
+    check_arguments(kind, arguments)
     try:
-        signature.bind(**arguments)
+        inspect.signature(kind).bind(**arguments)
     except TypeError as error:
         raise ValueError(f"{data['callback']}: {error}") from None
     callback: BaseCallback = kind(**arguments)

@@ -6,12 +6,21 @@ import math
 from numbers import Real
 from typing import Any
 
-__all__ = ["check_count", "check_number", "numeric_string_hint"]
+__all__ = ["LARGEST_COUNT", "check_count", "check_number", "numeric_string_hint", "shown"]
+
+LARGEST_COUNT = 2**62
+"""Greater whole numbers do not fit into tensors."""
+
+
+def shown(value: object) -> str:
+    """A value as errors show it: its beginning, if it is long."""
+    text = repr(value)
+    return text if len(text) <= 200 else f"{text[:200]}..."
 
 
 def numeric_string_hint(value: Any) -> str:
     """Why a number may have arrived as a string; empty when the value is no such string."""
-    if not isinstance(value, str):
+    if not isinstance(value, str) or len(value) > 40:
         return ""
     try:
         number = float(value)
@@ -31,12 +40,7 @@ def numeric_string_hint(value: Any) -> str:
 
 
 def check_number(
-    name: str,
-    value: Any,
-    low: float = -math.inf,
-    high: float = math.inf,
-    *,
-    above: bool = False,
+    name: str, value: Any, low: float = -math.inf, high: float = math.inf, *, above: bool = False
 ) -> float:
     """A finite number within bounds.
 
@@ -47,19 +51,19 @@ def check_number(
         high: highest value allowed.
         above: whether ``low`` itself is excluded.
 
-    Returns:
-        The value as a float.
-
     Raises:
         TypeError: the value is no number.
         ValueError: the value is a number written as a string, not finite, or out of bounds.
     """
     hint = numeric_string_hint(value)
     if hint:
-        raise ValueError(f"{name} must be a number, got the string {value!r}{hint}")
+        raise ValueError(f"{name} must be a number, got the string {shown(value)}{hint}")
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number, got {value!r}")
-    number = float(value)
+        raise TypeError(f"{name} must be a number, got {shown(value)}")
+    try:
+        number = float(value)
+    except OverflowError:  # a whole number of more than 308 digits, too long to be shown
+        raise ValueError(f"{name} must be a number below 1e308, got a greater one") from None
     below = number <= low if above else number < low
     if not math.isfinite(number) or below or number > high:
         opening = "(" if above or low == -math.inf else "["
@@ -69,13 +73,15 @@ def check_number(
 
 
 def check_count(name: str, value: Any, low: int = 1) -> int:
-    """A whole number of at least ``low``; 1.0e5, as YAML gives it, is one.
+    """A whole number from ``low`` to `LARGEST_COUNT`; 1.0e5, as YAML gives it, is one.
 
     Raises:
         TypeError: the value is no number.
-        ValueError: the value is a string, not whole, or too small.
+        ValueError: the value is a string, not whole, too small or too large.
     """
     number = check_number(name, value)
     if number != int(number) or number < low:
         raise ValueError(f"{name} must be a whole number of at least {low}, got {value!r}")
+    if number > LARGEST_COUNT:
+        raise ValueError(f"{name} must be at most {LARGEST_COUNT}, got {value!r}")
     return int(number)

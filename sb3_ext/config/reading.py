@@ -1,74 +1,79 @@
-"""Configurations from files, dictionaries and the command line."""
+"""Configurations from files, dictionaries and the command line: where they lie, how they change."""
 
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar
 
-import yaml
+from typing_extensions import Self
 
+from sb3_ext.config.checks import shown
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import ConfigError, Section, read_section
-from sb3_ext.config.yaml_files import read_yaml
-from sb3_ext.two_player.config import TrainerConfig
+from sb3_ext.config.yaml_files import parse_yaml, read_yaml
 
 __all__ = [
-    "SectionFiles",
+    "ConfigFile",
     "apply_settings",
     "find_config",
-    "read_config",
+    "read_mapping",
     "shipped_configs",
-    "smoke_version",
+    "split_setting",
 ]
 
 _CONFIGS = (Path(__file__).parents[1] / "configs", Path(__file__).parents[2] / "configs")
 """An installed package has its configurations beside its code, a checkout at the top."""
 
-Model = TypeVar("Model", bound=Section)
+
+def shipped_configs(folder: str = "") -> list[str]:
+    """Names of the files that come with the package, below a folder of ``configs``, sorted."""
+    roots = [root / folder for root in _CONFIGS]
+    found = [(root, path) for root in roots for path in root.rglob("*.yml")]
+    return sorted({path.relative_to(root).with_suffix("").as_posix() for root, path in found})
 
 
-@dataclass(frozen=True)
-class SectionFiles(Generic[Model]):
-    """YAML files of one kind of configuration.
+def find_config(
+    name: str | Path, folder: str = "", field: str = "config", *, shipped: bool = False
+) -> Path:
+    """The file of a path, or of the name of one that comes with the package.
+
+    Args:
+        name: with or without ``.yml`` if it comes with the package.
+        folder: where it lies then, below ``configs``.
+        field: what the error calls it.
+        shipped: only those that come with the package.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    own = [root / folder / f"{name}{end}" for root in _CONFIGS for end in ("", ".yml")]
+    for path in own if shipped else (Path(name), *own):
+        if os.path.isfile(path):
+            return path
+    raise ConfigError(
+        f"{field}: there is no file {shown(str(name))}, and none of this name among "
+        f"{', '.join(shipped_configs(folder))}"
+    )
+
+
+class ConfigFile(Section):
+    """A section that is a whole file.
 
     Attributes:
-        model: what a file is read to.
         folder: where those of the package lie, below ``configs``.
-        field: what messages call the argument.
-        kind: what messages call a file.
+        field: what errors call the argument.
     """
 
-    model: type[Model]
-    folder: str
-    field: str
-    kind: str
+    folder: ClassVar[str] = ""
+    field: ClassVar[str] = "config"
 
-    def names(self) -> list[str]:
-        """Names of the files that come with the package, sorted."""
-        return sorted(
-            {path.stem for root in _CONFIGS for path in (root / self.folder).glob("*.yml")}
-        )
-
-    def find(self, name: str | Path) -> Path:
-        """The file of a path, or of the name of one that comes with the package.
-
-        Raises:
-            ConfigError: there is none.
-        """
-        for path in (Path(name), *(root / self.folder / f"{name}.yml" for root in _CONFIGS)):
-            if path.is_file():
-                return path
-        raise ConfigError(
-            f"{self.field}: there is no file {str(name)!r}, and no {self.kind} of this name among "
-            f"{', '.join(self.names())}"
-        )
-
+    @classmethod
     def read(
-        self, source: Model | Mapping[str, Any] | str | Path, settings: Sequence[str] = ()
-    ) -> Model:
+        cls, source: Self | Mapping[str, Any] | str | Path, settings: Sequence[str] = ()
+    ) -> Self:
         """Reads and checks a configuration.
 
         Args:
@@ -79,33 +84,58 @@ class SectionFiles(Generic[Model]):
         Raises:
             ConfigError: one line that names file and field, what was given and what is allowed.
         """
-        if isinstance(source, self.model):
-            return self.read(source.to_dict(), settings) if settings else source
+        if isinstance(source, cls):
+            return cls.read(source.to_dict(), settings) if settings else source
         if isinstance(source, Mapping):
-            return read_section(self.model, apply_settings(source, settings))
+            return read_section(cls, apply_settings(source, settings))
         if not isinstance(source, (str, Path)):
             raise ConfigError(
-                f"{self.field} must be a path, a name, a dictionary or of {self.model.__name__}, "
-                f"got {source!r}"
+                f"{cls.field} must be a path, a name, a dictionary or of {cls.__name__}, "
+                f"got {shown(source)}"
             )
-        path = self.find(source)
+        path = find_config(source, cls.folder, cls.field)
+        data = read_mapping(path)
         try:
-            data = read_yaml(path)
-        except ValueError as error:
-            raise ConfigError(str(error)) from None
-        if not isinstance(data, Mapping):
-            raise ConfigError(f"{path}: must hold a mapping, got {type(data).__name__}")
-        try:
-            return self.read(data, settings)
+            return cls.read(data, settings)
         except ConfigError as error:
             raise ConfigError(f"{path}: {error}") from None
 
+    @classmethod
+    def shipped(cls) -> list[str]:
+        """Names of the files that come with the package, sorted."""
+        return shipped_configs(cls.folder)
 
-_FILES = SectionFiles(TrainerConfig, "two_player", "config", "configuration")
 
-shipped_configs = _FILES.names
-find_config = _FILES.find
-read_config = _FILES.read
+def read_mapping(path: Path) -> Mapping[str, Any]:
+    """What a file holds.
+
+    Raises:
+        ConfigError: it cannot be read, or holds something else; one line that begins with the path.
+    """
+    try:
+        data = read_yaml(path)
+    except ValueError as error:
+        raise ConfigError(str(error)) from None
+    if not isinstance(data, Mapping):
+        raise ConfigError(f"{path}: must hold a mapping, got {type(data).__name__}")
+    return data
+
+
+def split_setting(text: str, separator: str = "=", option: str = "--set") -> tuple[str, Any]:
+    """The key and the value of an argument ``key=value``, the value in YAML.
+
+    Raises:
+        ConfigError: it is of another form.
+    """
+    name, found, value = text.partition(separator)
+    if not found or not name:
+        raise ConfigError(
+            f"{option} must have the form dotted.key{separator}value, got {shown(text)}"
+        )
+    try:
+        return name, parse_yaml(value)
+    except ValueError as error:
+        raise ConfigError(f"{option} {name}: {shown(value)} is no YAML value: {error}") from None
 
 
 def apply_settings(data: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:
@@ -113,27 +143,24 @@ def apply_settings(data: Mapping[str, Any], settings: Sequence[str]) -> dict[str
 
     Args:
         data: the configuration as plain data.
-        settings: ``dotted.key=value`` each, the value in YAML; the key must be there already.
+        settings: ``dotted.key=value`` each, the value in YAML; all but the last key have to be
+            there already.
 
     Raises:
-        ConfigError: a setting is of another form, or names a key that is not there.
+        ConfigError: a setting is of another form, or names a section that is not there.
     """
     changed: dict[str, Any] = _unshared(data)
     for setting in settings:
-        name, separator, text = setting.partition("=")
-        if not separator or not name:
-            raise ConfigError(f"--set must have the form dotted.key=value, got {setting!r}")
-        try:
-            value = yaml.safe_load(text)
-        except yaml.YAMLError:
-            raise ConfigError(f"--set {name}: {text!r} is no YAML value") from None
+        name, value = split_setting(setting)
         *parents, last = name.split(".")
         section: Any = changed
         for depth, key in enumerate(parents):
-            section = _inner(section, key, parents[:depth])
+            if key not in section:
+                where = f"key of {'.'.join(parents[:depth])}" if depth else "key"
+                raise ConfigError(f"--set: {unknown_word(where, key, map(str, section))}")
+            section = section[key]
             if not isinstance(section, dict):
                 raise ConfigError(f"--set {name}: {'.'.join(parents[: depth + 1])} has no keys")
-        _inner(section, last, parents)
         section[last] = value
     return changed
 
@@ -145,37 +172,3 @@ def _unshared(data: Any) -> Any:
     if isinstance(data, list):
         return [_unshared(value) for value in data]
     return copy.deepcopy(data)
-
-
-def _inner(section: dict[str, Any], key: str, parents: Sequence[str]) -> Any:
-    if key not in section:
-        where = f"key of {'.'.join(parents)}" if parents else "key"
-        raise ConfigError(f"--set: {unknown_word(where, key, section)}")
-    return section[key]
-
-
-def smoke_version(config: TrainerConfig) -> TrainerConfig:
-    """The same experiment made as short as possible: every part runs once, in seconds."""
-    data = config.to_dict()
-    data["training"]["steps"] = 4
-    data["evaluation"] |= {"every_steps": 2, "games": 16, "max_moves": 20, "action_games": 8}
-    data["logging"]["every_steps"] = 2
-    if data["checkpoint"] is not None:
-        data["checkpoint"]["every_steps"] = 2
-    if data["self_play"] is not None:
-        data["self_play"] |= {"save_steps": 1, "swap_steps": 1, "rating_games": 8}
-        data["self_play"]["team_change"] = min(data["self_play"]["team_change"], 1)
-    for role in data["roles"].values():
-        if role["player"] == "trained":
-            rollout = role["rollout"]
-            rollout |= {
-                "rollout_size": 4,
-                "max_rollout_steps": min(rollout["max_rollout_steps"], 5),
-            }
-            if "batch_size" in role:
-                role["batch_size"] = min(role["batch_size"], 16)
-            if "replay_buffer" in role:
-                role["target_update"]["every_updates"] = 2
-                role["replay_buffer"]["size"] = min(role["replay_buffer"]["size"], 10_000)
-                rollout |= {"initial_rollout_size": 4, "every_updates": 2}
-    return read_config(data)

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, get_args
 
+from annotated_types import Ge, Gt, Le
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
-from sb3_ext.config.checks import check_count, check_number, numeric_string_hint
+from sb3_ext.config.checks import (
+    LARGEST_COUNT,
+    check_count,
+    check_number,
+    numeric_string_hint,
+    shown,
+)
 from sb3_ext.config.registry import Registry, unknown_word
-from sb3_ext.schedules.schedules import Schedule, parse_schedule
 
 __all__ = [
     "ConfigError",
     "Count",
-    "ExplorationRate",
     "Fraction",
-    "LearningRate",
+    "Number",
     "PositiveCount",
+    "PositiveFraction",
     "PositiveNumber",
     "Section",
+    "Size",
+    "Whole",
     "checked",
     "read_section",
     "registered",
@@ -33,7 +41,11 @@ class ConfigError(ValueError):
 
 
 class Section(BaseModel):
-    """A part of a configuration: every field must be given, no other, with its exact type."""
+    """A part of a configuration: no unknown field, each with its exact type.
+
+    Validators of fields and sections raise ValueError; the message goes on after the name of the
+    field or section (``" must be ..."``, ``": ..."``, ``".field must be ..."``).
+    """
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
@@ -43,11 +55,7 @@ class Section(BaseModel):
 
 
 def checked(check: Callable[[Any], Any]) -> BeforeValidator:
-    """A validator from a function that returns the value to keep or raises.
-
-    Args:
-        check: its errors continue the name of the field: ``" must be ..."`` or ``": ..."``.
-    """
+    """A validator from a function that returns the value to keep, or raises as `Section` says."""
 
     def run(value: Any) -> Any:
         try:
@@ -68,29 +76,31 @@ def registered(registry: Registry[Any]) -> BeforeValidator:
     return checked(check)
 
 
-def _schedule(highest: float) -> Callable[[Any], Any]:
-    def check(value: Any) -> Any:
-        schedule = parse_schedule(value, "", "updates")
-        low, high = schedule.bounds()
-        if low < 0 or high > highest:
-            raise ValueError(f": {schedule!r} takes {low:g} to {high:g}, not in [0, {highest:g}]")
-        if schedule.unit == "progress":
-            raise ValueError(
-                ": the two-player trainer has no end that progress could refer to; give the "
-                "schedule a number of steps and the unit updates or transitions"
-            )
-        # The configuration stays plain data, so that it can be written out as it was read.
-        return value.to_dict() if isinstance(value, Schedule) else value
+Whole = checked(lambda value: check_count("", value, low=-LARGEST_COUNT))
+"""Whole numbers also as YAML gives 1.0e5."""
+Number = checked(lambda value: check_number("", value))
 
-    return check
+Count = Annotated[int, Whole, Ge(0)]
+PositiveCount = Annotated[int, Whole, Ge(1)]
+Size = Annotated[int, Whole, Ge(1), Le(2**20)]
+"""Of what is held in memory at once: rows of a batch, games in parallel."""
+Fraction = Annotated[float, Number, Ge(0), Le(1)]
+PositiveFraction = Annotated[float, Number, Gt(0), Le(1)]
+PositiveNumber = Annotated[float, Number, Gt(0)]
 
-
-Count = Annotated[int, checked(lambda value: check_count("", value, low=0))]
-PositiveCount = Annotated[int, checked(lambda value: check_count("", value))]
-Fraction = Annotated[float, checked(lambda value: check_number("", value, 0, 1))]
-PositiveNumber = Annotated[float, checked(lambda value: check_number("", value, 0, above=True))]
-LearningRate = Annotated[Any, checked(_schedule(float("inf")))]
-ExplorationRate = Annotated[Any, checked(_schedule(1.0))]
+_ALLOWED = {
+    "bool_type": "true or false",
+    "greater_than": "above {gt:g}",
+    "greater_than_equal": "at least {ge:g}",
+    "less_than": "below {lt:g}",
+    "less_than_equal": "at most {le:.16g}",
+    "dict_type": "a mapping",
+    "list_type": "a list",
+    "model_type": "a mapping",
+    "string_pattern_mismatch": "text of the form {pattern}",
+    "string_type": "text",
+    "too_short": "at least {min_length} long",
+}
 
 
 def read_section(model: type[S], data: Any, where: str = "") -> S:
@@ -104,12 +114,10 @@ def read_section(model: type[S], data: Any, where: str = "") -> S:
     Raises:
         ConfigError: something is missing, unknown, of another type or out of range.
     """
-    if isinstance(data, model):
-        return data
-    if not isinstance(data, Mapping):
-        raise ConfigError(f"{where or 'a configuration'} must be a mapping, got {data!r}")
+    if not isinstance(data, (model, Mapping)):
+        raise ConfigError(f"{where or 'a configuration'} must be a mapping, got {shown(data)}")
     try:
-        return model.model_validate(dict(data))
+        return model.model_validate(data if isinstance(data, model) else dict(data))
     except ValidationError as error:
         raise ConfigError(_one_line(error, model, where)) from None
 
@@ -117,38 +125,44 @@ def read_section(model: type[S], data: Any, where: str = "") -> S:
 def _one_line(error: ValidationError, model: type[Section], where: str) -> str:
     # An unknown key explains a missing one, so it is told first.
     found = sorted(error.errors(), key=lambda each: each["type"] != "extra_forbidden")
-    first = found[0]
-    path = [str(part) for part in first["loc"]]
-    dotted = ".".join([where, *path] if where else path)
-    kind, given = first["type"], first["input"]
+    first, more = found[0], f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    path, kind, given = first["loc"], first["type"], first["input"]
     raised = first.get("ctx", {}).get("error")
-    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
-    if isinstance(raised, ConfigError):
-        return f"{raised}{more}"
     if kind == "extra_forbidden":
-        section = _section_at(model, path[:-1])
-        parent = ".".join(([where] if where else []) + path[:-1])
-        what = f"key of {parent}" if parent else "key"
-        return unknown_word(what, path[-1], section.model_fields) + more
+        parent = _dotted(where, path[:-1])
+        fields = _section_at(model, path[:-1]).model_fields
+        return unknown_word(f"key of {parent}" if parent else "key", path[-1], fields) + more
     if kind == "missing":
-        return f"{dotted} is missing: {_description(model, path)}{more}"
-    if raised is not None:
+        about = _section_at(model, path[:-1]).model_fields[str(path[-1])].description
+        text = f" is missing{f': {about}' if about else ''}"
+    elif isinstance(raised, ConfigError):  # of a section that was read on its own
+        return f"{raised}{more}"
+    elif raised is not None:
         text = str(raised)
-        return f"{dotted}{text if text[:1] in (' ', ':', '[') else ': ' + text}{more}"
-    text = first["msg"].replace("Input should be", "must be")
-    return f"{dotted} {text}, got {given!r}{numeric_string_hint(given)}{more}"
+        text = text if text[:1] in (" ", ".", ":", "[") else f": {text}"
+    else:
+        allowed = first["msg"].replace("Input should be", "must be").replace(" should ", " must ")
+        if kind in _ALLOWED:
+            allowed = f"must be {_ALLOWED[kind].format(**first.get('ctx', {}))}"
+        text = f" {allowed}, got {shown(given)}{numeric_string_hint(given)}"
+    return f"{_dotted(where, path)}{text}".lstrip(" .:") + more
 
 
-def _section_at(model: type[Section], path: list[str]) -> type[Section]:
+def _dotted(where: str, path: tuple[int | str, ...]) -> str:
+    names = [f"[{name}]" if isinstance(name, int) else f".{name}" for name in path]
+    return "".join([where, *names]).lstrip(".")
+
+
+def _section_at(model: type[Section], path: tuple[int | str, ...]) -> type[Section]:
     for name in path:
-        inner = model.model_fields[name].annotation
-        if not (isinstance(inner, type) and issubclass(inner, Section)):
-            # An optional section: take the section of the union.
-            options = getattr(inner, "__args__", ())
-            inner = next(o for o in options if isinstance(o, type) and issubclass(o, Section))
-        model = inner
+        if isinstance(name, str):
+            model = next(_sections_in(model.model_fields[name].annotation))
     return model
 
 
-def _description(model: type[Section], path: list[str]) -> str:
-    return _section_at(model, path[:-1]).model_fields[path[-1]].description or "no description"
+def _sections_in(annotation: Any) -> Any:
+    """The sections of an optional or repeated field."""
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        yield annotation
+    for inside in get_args(annotation):
+        yield from _sections_in(inside)

@@ -1,46 +1,134 @@
-"""Configuration files: plain YAML, in which no key of a mapping stands twice."""
+"""Configuration files: plain YAML of a limited size, in which no key of a mapping stands twice.
+
+Text, numbers, true, false, null, lists and mappings; anchors and merges as long as what they repeat
+stays small. There is nothing else: no dates, no sets, no Python.
+"""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-__all__ = ["read_yaml"]
+__all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_VALUES", "parse_yaml", "read_yaml"]
 
-_MERGE = "tag:yaml.org,2002:merge"
+MAX_BYTES = 2**17
+MAX_DEPTH = 40
+"""Lists and mappings inside each other."""
+MAX_VALUES = 10_000
+"""Keys and values, those that anchors repeat counted each time."""
+
+_TOO_DEEP = f"more than {MAX_DEPTH} lists and mappings inside each other"
+_TAG = "tag:yaml.org,2002:"
+_PLAIN = (None, *(_TAG + kind for kind in ("null", "bool", "int", "float", "str", "seq", "map")))
 
 
 class _Loader(yaml.SafeLoader):
-    """The safe loader, which knows plain data only; unlike it, as YAML asks, each key once."""
+    """The safe loader, for less: plain data, each key once, of a bounded size."""
+
+    yaml_constructors = {  # noqa: RUF012  as PyYAML has it
+        tag: make for tag, make in yaml.SafeLoader.yaml_constructors.items() if tag in _PLAIN
+    }
+    # A date and a lone = are text.
+    yaml_implicit_resolvers = {  # noqa: RUF012
+        first: [each for each in tags if each[0] not in (_TAG + "timestamp", _TAG + "value")]
+        for first, tags in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.depth = 0
+        self.sizes: dict[yaml.Node, int] = {}
+
+    def fetch_flow_collection_start(self, TokenClass: Any) -> None:
+        """The scanner is far ahead of the composer, and slow on many brackets."""
+        if self.flow_level > MAX_DEPTH:
+            self._refuse(_TOO_DEEP, self.get_mark())
+        super().fetch_flow_collection_start(TokenClass)
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        """Counts as it goes, so that a refusal comes before the work."""
+        event: Any = self.peek_event()
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            self._refuse(_TOO_DEEP, event.start_mark)
+        node: Any = super().compose_node(parent, index)
+        self.depth -= 1
+        if isinstance(event, yaml.AliasEvent) and node not in self.sizes:
+            self._refuse(
+                f"the alias {event.anchor!r} stands inside of what it repeats", event.start_mark
+            )
+        if not isinstance(event, yaml.AliasEvent):
+            inside = [] if isinstance(node, yaml.ScalarNode) else node.value
+            if isinstance(node, yaml.MappingNode):
+                inside = [each for pair in inside for each in pair]
+            self.sizes[node] = 1 + sum(self.sizes[each] for each in inside)
+        if max(self.sizes[node], len(self.sizes)) > MAX_VALUES:
+            self._refuse(f"more than {MAX_VALUES} keys and values", event.start_mark)
+        return node
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         """Composed before `<<` is resolved, whose keys may be set again."""
         node = super().compose_mapping_node(anchor)
         seen = set()
         for key, _ in node.value:
-            name = (key.tag, str(key.value))
-            if name in seen and key.tag != _MERGE:
-                raise yaml.composer.ComposerError(
-                    None, None, f"the key {key.value!r} stands twice in one mapping", key.start_mark
-                )
+            name = (key.tag, key.value if isinstance(key, yaml.ScalarNode) else id(key))
+            if name in seen and key.tag != _TAG + "merge":
+                self._refuse(f"the key {key.value!r} stands twice in one mapping", key.start_mark)
             seen.add(name)
         return node
 
+    def construct_object(self, node: Any, deep: bool = False) -> Any:
+        """PyYAML's own constructors fail in many ways on text that is not of their tag."""
+        try:
+            value = super().construct_object(node, deep)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            kind = node.tag.removeprefix(_TAG)
+            raise yaml.constructor.ConstructorError(
+                None, None, f"{str(node.value)[:40]!r} is no {kind}", node.start_mark
+            ) from None
+        if isinstance(value, int) and abs(value) >= 2**63:
+            self._refuse("a whole number of more than 63 bits", node.start_mark)
+        return value
 
-def read_yaml(path: Path) -> Any:
-    """What a file holds, as plain data; nothing in it is evaluated.
+    def _refuse(self, problem: str, where: Any) -> None:
+        raise yaml.composer.ComposerError(None, None, problem, where)
+
+
+def parse_yaml(text: str) -> Any:
+    """What a text holds, as plain data; nothing in it is evaluated.
 
     Raises:
-        ValueError: the file cannot be read, is no YAML, or has a key twice; one line.
+        ValueError: it is no YAML, not plain, too large, or has a key twice; one line, which
+            continues the name of what was read.
     """
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)  # a safe one
-    except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: cannot be read: {error}") from None
+        if len(text) > MAX_BYTES:
+            raise ValueError(f"more than {MAX_BYTES} characters")
+        return yaml.load(text, Loader=_Loader)  # type: ignore[arg-type]  # a safe one
     except yaml.YAMLError as error:
         mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
         where = "" if mark is None else f" at line {mark.line + 1}"
-        why = "" if not problem else f": {' '.join(str(problem).split())}"
-        raise ValueError(f"{path}: not readable as plain YAML{where}{why}") from None
+        why = "" if not problem else f": {' '.join(str(problem)[:200].split())}"
+        raise ValueError(f"not readable as plain YAML{where}{why}") from None
+
+
+def read_yaml(path: str | Path) -> Any:
+    """What a file holds, see `parse_yaml`.
+
+    Raises:
+        ValueError: as there, or the file cannot be read; one line that begins with the path.
+    """
+    try:
+        if not os.path.isfile(path):  # a pipe or a device may never end
+            raise FileNotFoundError("there is no such file")
+        with open(path, encoding="utf-8") as file:
+            text = file.read(MAX_BYTES + 1)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path}: cannot be read: {error}") from None
+    try:
+        return parse_yaml(text)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None

@@ -10,14 +10,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from torch import Tensor, nn
 
+from sb3_ext.config.checks import shown
 from sb3_ext.config.registry import Registry, unknown_word
 from sb3_ext.networks.linear import Linear
 
 __all__ = ["ACTIVATIONS", "Mlp", "ResidualBlock", "build_mlp", "expand_net_arch"]
+
+MAX_WEIGHTS = 2**28
+"""Of one ``net_arch``; as float32 they take 1 GiB."""
+MAX_LAYERS = 10_000
 
 ACTIVATIONS: Registry[type[nn.Module]] = Registry("activation")
 ACTIVATIONS.register("elu", nn.ELU)
@@ -129,14 +135,24 @@ def expand_net_arch(net_arch: Sequence[Any]) -> list[tuple[str, int | str]]:
 
     Raises:
         TypeError: it is no list.
-        ValueError: an item is not of the language.
+        ValueError: an item is not of the language, or all of them make more than `MAX_WEIGHTS`.
     """
-    return list(_expand(net_arch, "net_arch"))
+    items = list(_expand(net_arch, "net_arch"))
+    widths = [64]  # of a usual input
+    for _, item in items:
+        if isinstance(item, int):
+            widths.append(item)
+        elif item not in _NORMS:
+            widths += [int(item[1:])] * 2
+    weights = sum(before * after for before, after in pairwise(widths))
+    if weights > MAX_WEIGHTS:
+        raise ValueError(f"net_arch must have at most {MAX_WEIGHTS} weights, got {weights}")
+    return items
 
 
 def _expand(net_arch: Any, where: str) -> Iterator[tuple[str, int | str]]:
     if isinstance(net_arch, (str, Mapping)) or not isinstance(net_arch, Sequence):
-        raise TypeError(f"{where} must be a list of layers, got {net_arch!r}")
+        raise TypeError(f"{where} must be a list of layers, got {shown(net_arch)}")
     for index, item in enumerate(net_arch):
         position = f"{where}[{index}]"
         if isinstance(item, Mapping):
@@ -146,23 +162,29 @@ def _expand(net_arch: Any, where: str) -> Iterator[tuple[str, int | str]]:
                         f"{position}: {unknown_word('key', key, ['repeat', 'net_arch'])}"
                     )
             if len(item) != 2:
-                raise ValueError(f"{position} needs the keys repeat and net_arch, got {item!r}")
+                raise ValueError(
+                    f"{position} needs the keys repeat and net_arch, got {shown(item)}"
+                )
             times = _check_width(f"{position}.repeat", item["repeat"])
             part = list(_expand(item["net_arch"], f"{position}.net_arch"))
+            if times * len(part) > MAX_LAYERS:
+                raise ValueError(
+                    f"{position} must make at most {MAX_LAYERS} layers, got {times * len(part)}"
+                )
             yield from part * times
         elif _is_layer(item):
             yield position, item
         else:
-            raise ValueError(f"{position} must be {_ALLOWED}, got {item!r}")
+            raise ValueError(f"{position} must be {_ALLOWED}, got {shown(item)}")
 
 
 def _is_layer(item: Any) -> bool:
     if isinstance(item, str):
-        return item in _NORMS or re.fullmatch(r"r[1-9][0-9]*", item) is not None
+        return item in _NORMS or re.fullmatch(r"r[1-9][0-9]{0,8}", item) is not None
     return isinstance(item, int) and not isinstance(item, bool) and item >= 1
 
 
 def _check_width(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"{name} must be an int of at least 1, got {value!r}")
+        raise ValueError(f"{name} must be an int of at least 1, got {shown(value)}")
     return value

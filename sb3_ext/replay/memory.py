@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import torch
 
-__all__ = ["available_bytes", "format_bytes"]
+__all__ = ["available_bytes", "format_bytes", "reserve_memory"]
 
 _CONTROL_GROUP = Path("/sys/fs/cgroup")
 _MEMORY_TABLE = Path("/proc/meminfo")
@@ -39,6 +40,17 @@ def format_bytes(count: int) -> str:
             return f"{size:.0f} {unit}" if unit == "B" else f"{size:.2f} {unit}"
         size /= 1024
     return f"{size:.2f} TiB"
+
+
+def reserve_memory(model: Any) -> None:
+    """Reserves the replay buffer of a model now rather than at the first transition.
+
+    Raises:
+        ValueError: the device has less memory left than the buffer needs.
+    """
+    allocate = getattr(getattr(model, "replay_buffer", None), "allocate", None)
+    if allocate is not None:
+        allocate()
 
 
 def _machine_bytes() -> int | None:

@@ -13,20 +13,21 @@ import json
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import resgym
 from resgym.files import output_file, write_file
 from resgym.players import Player, resolve_player
 from resgym.players.trust import add_trust, trusting
 from sb3_ext.callbacks.rho_evaluation import player_of
-from sb3_ext.checkpoints.durable_files import rename_durably
-from sb3_ext.studies.markdown import markdown_table
-from sb3_ext.training.quickstart import NUM_ENVS, QUICKSTART_UPDATES, make_model
+from sb3_ext.config.checks import check_count
+from sb3_ext.studies.tables import markdown_table, text_table
+from sb3_ext.training.command_line import exit_code
+from sb3_ext.training.quickstart import QUICKSTART_UPDATES, make_model, save_whole
+from sb3_ext.training.runs import transitions_for
 
-__all__ = ["Row", "Size", "main", "table", "train_host"]
+__all__ = ["Row", "Size", "main", "optimum", "table"]
 
 MAX_NUM_POINTS = 20
 OPPONENT = "random"
@@ -41,8 +42,7 @@ HEADINGS = (
 )
 
 
-@dataclass(frozen=True)
-class Size:
+class Size(NamedTuple):
     """Size of one host's tree.
 
     Attributes:
@@ -62,8 +62,7 @@ class Size:
         return f"not finished at {self.cut}", f"> {self.nodes}"
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """One singularity.
 
     Attributes:
@@ -84,40 +83,13 @@ class Row:
 
     def cells(self) -> tuple[str, ...]:
         """The entries of the table."""
-        return (
-            self.name,
-            str(self.least_depth),
-            str(self.fewest_nodes),
-            *self.zeillinger.cells(),
-            *self.trained.cells(),
-        )
+        optimum = (self.name, str(self.least_depth), str(self.fewest_nodes))
+        return (*optimum, *self.zeillinger.cells(), *self.trained.cells())
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data."""
-        return {
-            "name": self.name,
-            "polynomial": self.polynomial,
-            "least_depth": self.least_depth,
-            "fewest_nodes": self.fewest_nodes,
-            "zeillinger": vars(self.zeillinger),
-            "trained": vars(self.trained),
-        }
-
-
-def train_host(updates: int, seed: int, progress: bool = False) -> Any:
-    """The quickstart's learner after training against the random agent.
-
-    Args:
-        updates: gradient updates.
-        seed: fixes the run.
-        progress: show a progress bar.
-    """
-    model = make_model(updates, seed, OPPONENT)
-    model.learn(
-        model.learning_starts + NUM_ENVS * -(-updates // model.gradient_steps),
-        progress_bar=progress,
-    )
-    return model
+        trees = {"zeillinger": self.zeillinger._asdict(), "trained": self.trained._asdict()}
+        return {**self._asdict(), **trees}
 
 
 def table(
@@ -144,22 +116,32 @@ def table(
     ]
 
 
-def _row(name: str, host: Player | str, max_depth: int, max_nodes: int) -> Row:
-    points = resgym.singularity(name)
-    optimum = {}
+def optimum(points: Any) -> dict[str, int]:
+    """Least depth and fewest nodes of a resolution, both proved (of two trees, possibly).
+
+    Raises:
+        RuntimeError: one of them could not be proved.
+    """
+    found = {}
     for objective in ("depth", "nodes"):
         solution = resgym.solve(points, objective)
         if not solution.proved or not isinstance(solution.value, int):
-            raise RuntimeError(f"{name}: {solution}")
-        optimum[objective] = solution.value
+            raise RuntimeError(str(solution))
+        found[objective] = solution.value
+    return found
+
+
+def _row(name: str, host: Player | str, max_depth: int, max_nodes: int) -> Row:
+    points = resgym.singularity(name)
+    best = optimum(points)
     trained = resgym.resolution_tree(
         points, host, max_depth=max_depth, max_nodes=max_nodes, max_num_points=MAX_NUM_POINTS
     )
     return Row(
         name,
         points.pretty(),
-        optimum["depth"],
-        optimum["nodes"],
+        best["depth"],
+        best["nodes"],
         _size(resgym.resolution_tree(points, "zeillinger"), 100, 100_000),
         _size(trained, max_depth, max_nodes),
     )
@@ -174,14 +156,6 @@ def _size(tree: resgym.ResolutionTree, max_depth: int, max_nodes: int) -> Size:
     endings = {chart.ending for chart in tree if chart.is_cut}
     cut = " and ".join(text for ending, text in reasons.items() if ending in endings)
     return Size(tree.depth, tree.num_nodes, cut or None)
-
-
-def _plain(rows: Sequence[tuple[str, ...]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join(
-        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-        for row in rows
-    )
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -221,27 +195,24 @@ def _host(args: argparse.Namespace) -> Player:
     """The saved host, or one trained now."""
     if args.model is not None:
         return resolve_player(args.model, "host", resgym.GameSpec())
-    if args.updates < 1:
-        raise ValueError(f"updates must be at least 1, got {args.updates}")
-    if args.seed < 0:
-        raise ValueError(f"seed must be at least 0, got {args.seed}")
+    check_count("updates", args.updates)
+    check_count("seed", args.seed, low=0)
     saved: Path = args.save if args.save.suffix else args.save.with_suffix(".zip")
-    saved.parent.mkdir(parents=True, exist_ok=True)
     print(f"training a host against {OPPONENT}: {args.updates} updates", file=sys.stderr)
     begin = time.perf_counter()
-    model = train_host(args.updates, args.seed, progress=sys.stderr.isatty())
-    aside = saved.with_name(f"{saved.stem}.new.zip")
-    model.save(aside)
-    rename_durably(aside, saved)
+    model = make_model(args.updates, args.seed, OPPONENT)
+    model.learn(transitions_for(model, args.updates), progress_bar=sys.stderr.isatty())
+    save_whole(model, saved)
     seconds = time.perf_counter() - begin
     print(f"trained for {seconds:.0f} s, saved as {saved}", file=sys.stderr)
     return player_of(model)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Prints the table; returns the exit code (2 for bad input, with one line on stderr)."""
+    """Prints the table; returns the exit code, see `exit_code`."""
     args = _parser().parse_args(arguments)
-    try:
+
+    def work() -> None:
         for name in args.names or ():
             resgym.singularity(name)
         if args.json is not None:
@@ -249,16 +220,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with trusting(args.trust):
             host = _host(args)
         rows = table(host, args.names, args.max_depth, args.max_nodes)
-        cells = [HEADINGS, *(row.cells() for row in rows)]
-        print(markdown_table(cells[0], cells[1:]) if args.markdown else _plain(cells))
+        cells = [row.cells() for row in rows]
+        print(markdown_table(HEADINGS, cells) if args.markdown else text_table([HEADINGS, *cells]))
         if args.json is not None:
             write_file(args.json, json.dumps([row.to_dict() for row in rows], indent=2) + "\n")
-    except KeyboardInterrupt:
-        return 130
-    except (ValueError, OSError) as error:
-        print(f"ade_table: {' '.join(str(error).split())}", file=sys.stderr)
-        return 2
-    return 0
+
+    return exit_code("ade_table", work)
 
 
 if __name__ == "__main__":

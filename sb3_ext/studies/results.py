@@ -24,124 +24,46 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
-
 import resgym
 from resgym.files import write_file
 from resgym.players import Player, resolve_player
 from resgym.players.trust import add_trust, trusting
 from sb3_ext.checkpoints.provenance import provenance
+from sb3_ext.studies.ade_table import optimum
 from sb3_ext.studies.attack.table import Results, markdown
-from sb3_ext.studies.markdown import markdown_table
-from sb3_ext.studies.teach.benchmark import (
-    AGENTS,
-    as_drawn,
-    brieskorn_pham_starts,
-    compared_depths,
-    draws_beside,
-    least_depths,
-    right_choices,
-)
-from sb3_ext.studies.teach.dataset import load_dataset
-from sb3_ext.studies.teach.draws import Draws
-from sb3_ext.studies.teach.examples import Examples, examples_of
+from sb3_ext.studies.tables import markdown_table
+from sb3_ext.studies.teach.benchmark import AGENTS, host_test, measure_host
+from sb3_ext.studies.teach.examples import Examples, checked
 from sb3_ext.studies.teach.families import read_teach_config
-from sb3_ext.studies.teach.generate import Plan, generate
+from sb3_ext.studies.teach.generate import Plan, prepared
+from sb3_ext.training.command_line import add_options, exit_code
 
-__all__ = ["host_row", "main", "page"]
+__all__ = ["main", "page"]
 
 HOSTS = ("zeillinger", "spivakovsky", "taught", "robust")
 HELD_OUT = 0.05
 LABEL_BUDGET = 300_000
+MAX_DEPTH = 40
 
 
-def host_row(
-    host: Player,
-    examples: Examples,
-    draws: Draws,
-    powers: Sequence[Any],
-    least: Sequence[int | None],
-    *,
-    names: Sequence[str],
-    larger: int,
-    games: int,
-    max_depth: int = 40,
-) -> dict[str, Any]:
-    """Everything that is measured of one host.
-
-    Args:
-        host: a host in three axes.
-        examples: held-out positions.
-        draws: held-out positions as often as they are drawn.
-        powers: the positions of x^a + y^b + z^c.
-        least: their proved least depths.
-        names: singularities.
-        larger: how many positions of 6 to 8 points to grow trees from.
-        games: games of each rho.
-        max_depth: branches are cut after so many moves.
-    """
+def _trees(host: Player, names: Sequence[str]) -> dict[str, Any]:
+    """Size of a host's tree for each singularity; branches are cut after `MAX_DEPTH` moves."""
     trees = {
-        name: resgym.resolution_tree(resgym.singularity(name), host, max_depth=max_depth)
+        name: resgym.resolution_tree(resgym.singularity(name), host, max_depth=MAX_DEPTH)
         for name in names
     }
-    right = right_choices(host, examples)
-    small = examples.count <= 5
-
-    def share(chosen: Tensor) -> dict[str, Any]:
-        return {"positions": int(chosen.sum()), "optimal": int(right[chosen].sum())}
-
-    large = ((examples.count >= 6) & (examples.count <= 8)).nonzero()[:larger, 0]
-    chosen = examples.select(large)
-    starts = [
-        rows[:count].tolist()
-        for rows, count in zip(chosen.points, chosen.count.tolist(), strict=True)
-    ]
     return {
-        "trees": {
-            name: {
-                "depth": tree.depth,
-                "nodes": tree.num_nodes,
-                "complete": not any(chart.is_cut for chart in tree),
-            }
-            for name, tree in trees.items()
-        },
-        "held_out": {
-            "up_to_5_points": share(small),
-            "as_drawn": as_drawn(host, draws),
-            "by_points": {
-                number: share(examples.count == number)
-                for number in examples.count.unique().tolist()
-            },
-            "by_least_depth": {
-                number: share(small & (examples.value == number))
-                for number in examples.value[small].unique().tolist()
-            },
-        },
-        "points_6_to_8": compared_depths(host, starts, chosen.value.tolist(), max_depth),
-        "brieskorn_pham": compared_depths(host, powers, least, max_depth),
-        "rho": {agent: resgym.rho(host, agent, games=games, seed=0).rho for agent in AGENTS},
+        name: {"depth": tree.depth, "nodes": tree.num_nodes, "complete": tree.complete}
+        for name, tree in trees.items()
     }
-
-
-def _optima(names: Sequence[str]) -> dict[str, dict[str, int]]:
-    found: dict[str, dict[str, int]] = {}
-    for name in names:
-        found[name] = {}
-        for objective in ("depth", "nodes"):
-            solution = resgym.solve(resgym.singularity(name), objective)
-            if not solution.proved or not isinstance(solution.value, int):
-                raise RuntimeError(f"{name}: {solution}")
-            found[name][objective] = solution.value
-    return found
 
 
 def _held_out(plan: Plan, workers: int) -> Examples:
     """Labelled positions that no dataset with the same share of held-out ones has taught."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "data"
-        generate(plan, out, workers=workers, progress=sys.stderr.isatty())
-        data: Any = load_dataset(out)
-        return examples_of(data.split("held_out"))
+        data = prepared(plan, out, workers=workers, progress=sys.stderr.isatty())
+        return checked(data.split("held_out"))
 
 
 # --------------------------------------------------------------------------------------- the page
@@ -195,7 +117,7 @@ def page(found: Mapping[str, Any], attack: str) -> str:
         for h in hosts.values()
     ]
     measures = [["singularities in the least depth, of " + str(len(optima)), *least]]
-    for part, text in (("up_to_5_points", "distinct ones"), ("as_drawn", "as often as drawn")):
+    for part, text in (("up_to_5_points", "distinct ones"), ("as_drawn", "with repetition")):
         shares = (host["held_out"][part] for host in hosts.values())
         measures.append(
             [
@@ -320,7 +242,7 @@ def _parser() -> argparse.ArgumentParser:
         help="results of the attack (default docs/attack.json)",
     )
     parser.add_argument("--seed", type=int, default=1, help="of the positions (default 1)")
-    parser.add_argument("--workers", type=int, default=2, help="processes that label (default 2)")
+    add_options(parser, "--workers")
     return parser
 
 
@@ -362,60 +284,42 @@ def _draw_trees(out: Path, name: str, players: Mapping[str, Player]) -> list[tup
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Measures and writes; returns the exit code (2 for bad input, with one line on stderr)."""
+    """Measures and writes; returns the exit code, see `exit_code`."""
     args = _parser().parse_args(arguments)
     given = list(sys.argv[1:] if arguments is None else arguments)
-    try:
-        _check(args)
-        with trusting(args.trust):
-            players = _players(args.hosts)
-        attack = markdown(Results(args.attack))
-        names = args.names or resgym.singularity_names()
-        print("labelling held-out positions", file=sys.stderr)
-        plan = Plan(read_teach_config("default"), args.positions, seed=args.seed, held_out=HELD_OUT)
-        examples = _held_out(plan, args.workers)
-        draws = draws_beside(plan)
-        powers = brieskorn_pham_starts(args.brieskorn_pham)
-        least = least_depths(powers, LABEL_BUDGET)
-        rows = {}
-        for name, host in players.items():
-            print(f"measuring {name}", file=sys.stderr)
-            rows[name] = host_row(
-                host,
-                examples,
-                draws,
-                powers,
-                least,
-                names=names,
-                larger=args.larger,
-                games=args.games,
-            )
-        (args.out / "images").mkdir(parents=True, exist_ok=True)
-        command = ["python", "-m", "sb3_ext.studies.results", *given]
-        made = provenance(args.seed, command)
-        found = {
-            "setup": {
-                "brieskorn_pham": args.brieskorn_pham,
-                "command": " ".join(command),
-                "commit": made["commit"],
-                "games": args.games,
-                "picture": args.picture,
-                "positions": args.positions,
-                "seed": args.seed,
-            },
-            "optima": _optima(names),
-            "hosts": rows,
-            "pictures": _draw_trees(args.out, args.picture, players),
+    return exit_code(
+        "results", lambda: _measure(args, ["python", "-m", "sb3_ext.studies.results", *given])
+    )
+
+
+def _measure(args: argparse.Namespace, command: Sequence[str]) -> None:
+    _check(args)
+    with trusting(args.trust):
+        players = _players(args.hosts)
+    attack = markdown(Results(args.attack))
+    names = args.names or resgym.singularity_names()
+    print("labelling held-out positions", file=sys.stderr)
+    plan = Plan(read_teach_config("default"), args.positions, seed=args.seed, held_out=HELD_OUT)
+    test = host_test(_held_out(plan, args.workers), plan, args.brieskorn_pham, LABEL_BUDGET)
+    rows = {}
+    for name, host in players.items():
+        print(f"measuring {name}", file=sys.stderr)
+        rows[name] = {
+            "trees": _trees(host, names),
+            **measure_host(host, test, larger=args.larger, games=args.games, max_depth=MAX_DEPTH),
         }
-        text = json.dumps(found, indent=1) + "\n"
-        write_file(args.out / "results.json", text)
-        write_file(args.out / "results.md", page(json.loads(text), attack))
-    except KeyboardInterrupt:
-        return 130
-    except (ValueError, OSError, RuntimeError) as error:
-        print(f"results: {' '.join(str(error).split())}", file=sys.stderr)
-        return 2
-    return 0
+    (args.out / "images").mkdir(parents=True, exist_ok=True)
+    shown = ("brieskorn_pham", "games", "picture", "positions", "seed")
+    made = {"command": " ".join(command), "commit": provenance(args.seed, command)["commit"]}
+    found = {
+        "setup": {**made, **{name: getattr(args, name) for name in shown}},
+        "optima": {name: optimum(resgym.singularity(name)) for name in names},
+        "hosts": rows,
+        "pictures": _draw_trees(args.out, args.picture, players),
+    }
+    text = json.dumps(found, indent=1) + "\n"
+    write_file(args.out / "results.json", text)
+    write_file(args.out / "results.md", page(json.loads(text), attack))
 
 
 if __name__ == "__main__":

@@ -15,16 +15,18 @@ every algorithm.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from sb3_ext.config.arguments import check_arguments
+from sb3_ext.config.checks import LARGEST_COUNT, check_count, numeric_string_hint, shown
+from sb3_ext.config.reading import read_mapping
 from sb3_ext.config.registry import unknown_word
-from sb3_ext.config.yaml_files import read_yaml
-from sb3_ext.networks import ACTIVATIONS, EXTRACTORS
+from sb3_ext.config.sections import ConfigError
+from sb3_ext.networks import ACTIVATIONS, EXTRACTORS, expand_net_arch
 
-__all__ = ["ZOO_KEYS", "check_hyperparameters", "config_folder", "read_config", "resolve_extractor"]
+__all__ = ["ZOO_KEYS", "check_hyperparameters", "read_sections", "resolve_extractor"]
 
 ZOO_KEYS = (
     "callback",
@@ -42,29 +44,28 @@ ZOO_KEYS = (
 """Keys that are no argument of the algorithm."""
 
 MAPPINGS = ("env_kwargs", "monitor_kwargs", "policy_kwargs", "replay_buffer_kwargs")
-COUNTS = ("n_envs", "n_timesteps")
+TEXTS = ("policy",)
+COUNTS = {
+    "batch_size": (1, 2**20),
+    "buffer_size": (1, LARGEST_COUNT),
+    "frame_stack": (1, 2**10),
+    "n_envs": (1, 2**20),
+    "n_epochs": (1, LARGEST_COUNT),
+    "n_steps": (1, 2**20),
+    "n_timesteps": (1, LARGEST_COUNT),
+}
+"""Least and greatest of what is counted; sizes of what is held in memory at once end at 2^20."""
 
 
-def config_folder() -> Path:
-    """Where the shipped files are: beside the code when installed, at the top of a checkout."""
-    package = Path(__file__).resolve().parents[1]
-    for folder in (package / "configs", package.parent / "configs"):
-        if folder.is_dir():
-            return folder
-    raise FileNotFoundError(f"configs: no such folder beside {package}")
-
-
-def read_config(path: Path) -> dict[str, Any]:
+def read_sections(path: Path) -> dict[str, Any]:
     """The sections of a file.
 
     Raises:
-        ValueError: the file is not there or no mapping of mappings.
+        ConfigError: the file cannot be read, or is no mapping of mappings.
     """
-    if not path.is_file():
-        raise ValueError(f"conf-file: no such file {path}")
-    data = read_yaml(path)
-    if not isinstance(data, Mapping) or not all(isinstance(v, Mapping) for v in data.values()):
-        raise ValueError(f"{path}: must map environment ids (or 'default') to keys")
+    data = read_mapping(path)
+    if not all(isinstance(section, Mapping) for section in data.values()):
+        raise ConfigError(f"{path}: must map environment ids (or 'default') to keys")
     return {str(name): dict(section) for name, section in data.items()}
 
 
@@ -77,43 +78,43 @@ def check_hyperparameters(values: Mapping[str, Any], algorithm: type, where: str
         where: file and section, for errors.
 
     Raises:
-        ValueError: an unknown or missing key, a number given as text, code given as text.
+        ConfigError: an unknown or missing key, a number given as text, code given as text; one
+            line.
     """
-    arguments = set(inspect.signature(algorithm.__init__).parameters) - {  # type: ignore[misc]
-        "self",
-        "env",
-        "_init_setup_model",
-    }
-    allowed = arguments | set(ZOO_KEYS)
-    for key, value in values.items():
-        if key not in allowed:
-            raise ValueError(f"{where}: {unknown_word('key', key, allowed)}")
-        if key in MAPPINGS and not isinstance(value, Mapping):
-            raise ValueError(f"{where}: {key} must be a mapping, got {value!r}")
-        if key == "normalize" and not isinstance(value, (bool, Mapping)):
-            raise ValueError(f"{where}: normalize must be true, false or a mapping, got {value!r}")
-        if isinstance(value, str) and _is_number(value):
-            raise ValueError(
-                f"{where}: {key} must be a number, got the text {value!r} (YAML 1.1 reads 1e-4 as "
-                "text: write 1.0e-4)"
-            )
-    for key in ("policy", "n_timesteps"):
-        if key not in values:
-            raise ValueError(f"{where}: the key {key} is missing")
-    for key in COUNTS:
-        value = values.get(key, 1)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 1:
-            raise ValueError(f"{where}: {key} must be a number of at least 1, got {value!r}")
-        if value != int(value):
-            raise ValueError(f"{where}: {key} must be whole, got {value!r}")
-
-
-def _is_number(text: str) -> bool:
     try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+        check_arguments(algorithm, values, ZOO_KEYS)
+        for key in ("policy", "n_timesteps"):
+            if key not in values:
+                raise ConfigError(f"the key {key} is missing")
+        for key, value in values.items():
+            _check_value(key, value)
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{where}: {error}") from None
+
+
+def _check_value(key: str, value: Any) -> None:
+    hint = numeric_string_hint(value)
+    if hint:
+        raise ConfigError(f"{key} must be a number, got the text {shown(value)}{hint}")
+    if key in MAPPINGS and not isinstance(value, Mapping):
+        raise ConfigError(f"{key} must be a mapping, got {shown(value)}")
+    if key in TEXTS and not isinstance(value, str):
+        raise ConfigError(f"{key} must be text, got {shown(value)}")
+    if key == "normalize" and not isinstance(value, (bool, Mapping)):
+        raise ConfigError(f"normalize must be true, false or a mapping, got {shown(value)}")
+    if key in COUNTS:
+        low, high = COUNTS[key]
+        if check_count(key, value, low) > high:
+            raise ConfigError(f"{key} must be at most {high}, got {value}")
+    if key == "train_freq":
+        steps, unit = value if isinstance(value, list) and len(value) == 2 else (value, "step")
+        check_count(key, steps)
+        if unit not in ("step", "episode"):
+            raise ConfigError(f"train_freq: {unknown_word('unit', unit, ('step', 'episode'))}")
+    if key == "policy_kwargs":
+        net_arch = value.get("net_arch", [])
+        for part in net_arch.values() if isinstance(net_arch, Mapping) else [net_arch]:
+            expand_net_arch(part)
 
 
 def resolve_extractor(policy_kwargs: Mapping[str, Any], algorithm: str) -> dict[str, Any]:

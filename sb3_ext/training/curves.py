@@ -15,12 +15,12 @@ import argparse
 import json
 import math
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from resgym.measure.plots import Curve, plot_curves, plot_file
+from sb3_ext.training.command_line import exit_code
 
 __all__ = ["history_curves", "main", "read_curves"]
 
@@ -115,11 +115,10 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Writes the plot; returns the exit code (2 for bad input, with one line on stderr)."""
     args = _parser().parse_args(arguments)
-    try:
+
+    def work() -> None:
         target = plot_file(args.out, "out")
         plot_curves(_all_curves(args.runs), target, title=args.title)
-    except (ValueError, OSError) as error:
-        print(f"curves: {' '.join(str(error).split())}", file=sys.stderr)
-        return 2
-    print(f"written to {target}")
-    return 0
+        print(f"written to {target}")
+
+    return exit_code("curves", work)

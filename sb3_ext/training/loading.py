@@ -2,8 +2,8 @@
 
 Two kinds of files are read. Checkpoint directories of this package are data: reading them executes
 nothing (see `sb3_ext.checkpoints.checkpoint`). Files ``.zip`` of stable-baselines3 contain
-pickles, of which only known parts are read (see `sb3_ext.training.trust`); what else they hold is executed
-within `resgym.players.trust.trusting` alone, as SB3's own `load` does.
+pickles, of which only known parts are read (see `sb3_ext.training.trust`); what else
+they hold is executed within `resgym.players.trust.trusting` alone, as SB3's own `load` does.
 """
 
 from __future__ import annotations

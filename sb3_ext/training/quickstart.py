@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import platform
 import sys
 import time
 from collections.abc import Sequence
@@ -17,7 +16,6 @@ from typing import Any
 import gymnasium
 import torch
 
-import resgym
 from resgym.game import GameSpec, random_starts
 from resgym.game.rng import RowRandom, Stream
 from resgym.measure.games import record_game
@@ -26,12 +24,16 @@ from resgym.measure.rho import CrossPlay, cross_play
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of
 from sb3_ext.checkpoints.durable_files import rename_durably, write_text_durably
+from sb3_ext.checkpoints.provenance import provenance
+from sb3_ext.config.checks import check_count
 from sb3_ext.ddqn import DDQN
 from sb3_ext.schedules.frequency import Every
 from sb3_ext.schedules.schedules import Linear
+from sb3_ext.training.command_line import add_options, exit_code, torch_threads
 from sb3_ext.training.curves import history_curves
+from sb3_ext.training.runs import transitions_for
 
-__all__ = ["NUM_ENVS", "QUICKSTART_UPDATES", "main", "make_model"]
+__all__ = ["QUICKSTART_UPDATES", "main", "make_model", "run", "save_whole"]
 
 NUM_ENVS = 256
 QUICKSTART_UPDATES = 5_000
@@ -104,62 +106,74 @@ def _parser() -> argparse.ArgumentParser:
         "--games", type=int, default=10_000, help="games for each cell of the table"
     )
     parser.add_argument("--out", type=Path, default=Path("runs/quickstart"), help="results folder")
-    parser.add_argument(
-        "--threads",
-        type=int,
-        default=1,
-        help="threads of torch (default 1: on small machines more are slower)",
-    )
-    parser.add_argument("--no-progress", action="store_true", help="no progress bar")
+    add_options(parser, "--threads", "--no-progress")
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Trains, compares, writes; returns the exit code."""
+    """Trains, compares, writes; returns the exit code, see `exit_code`."""
     args = _parser().parse_args(arguments)
-    for name in ("updates", "games", "threads"):
-        if getattr(args, name) < 1:
-            print(
-                f"quickstart: {name} must be at least 1, got {getattr(args, name)}", file=sys.stderr
-            )
-            return 2
-    torch.set_num_threads(args.threads)
-    out: Path = args.out
+
+    def work() -> None:
+        for name in ("updates", "games"):
+            check_count(name, getattr(args, name))
+        with torch_threads(args.threads):
+            run(args.out, args.updates, args.seed, args.games, progress=not args.no_progress)
+
+    return exit_code("quickstart", work)
+
+
+def save_whole(model: DDQN, path: Path) -> None:
+    """Saves a model for SB3; an older file stays until the new one is complete."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f"{path.stem}.new.zip")
+    model.save(aside)
+    rename_durably(aside, path)
+
+
+def run(out: Path, updates: int, seed: int, games: int, progress: bool = False) -> dict[str, Any]:
+    """The main job.
+
+    Args:
+        out: folder of the results, made if needed.
+        updates: gradient updates.
+        seed: fixes the run.
+        games: games of each cell of the table, and of each evaluation but at most 1,000 there.
+        progress: show a bar.
+
+    Returns:
+        What ``summary.json`` holds.
+    """
     try:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        print(f"quickstart: out must be a writable folder, got {out}: {error}", file=sys.stderr)
-        return 2
-    model = make_model(args.updates, args.seed)
+        raise ValueError(f"out must be a writable folder, got {out}: {error}") from error
+    model = make_model(updates, seed)
     evaluation = RhoEvaluation(
         [OPPONENT],
-        Every(updates=max(1, args.updates // 10)),
-        games=1000,
+        Every(updates=max(1, updates // 10)),
+        games=min(games, 1000),
         seed=1,
         at_start=True,
         save_path=out,
     )
-    timesteps = model.learning_starts + NUM_ENVS * -(-args.updates // 2)
     print(
         f"training a host against {OPPONENT}: dimension 3, 20 points, values 0..20, "
-        f"{args.updates} updates"
+        f"{updates} updates"
     )
     begin = time.perf_counter()
-    model.learn(timesteps, callback=evaluation, progress_bar=not args.no_progress)
+    model.learn(transitions_for(model, updates), evaluation, progress_bar=progress)
     wall = time.perf_counter() - begin
-    model.save(out / "host.new.zip")
-    rename_durably(out / "host.new.zip", out / "host.zip")
+    save_whole(model, out / "host.zip")
 
-    print(f"\nrho (games finished per move), {args.games} games each, cut at 200 moves:\n")
+    print(f"\nrho (games finished per move), {games} games each, cut at 200 moves:\n")
     hosts = {"trained": player_of(model), **{name: name for name in SCRIPTED_HOSTS}}
-    table = cross_play(hosts, list(AGENTS), games=args.games, seed=2)
+    table = cross_play(hosts, list(AGENTS), games=games, seed=2)
     print(table)
     training_seconds = evaluation.history[-1]["training_seconds"]
     print(f"\ntrained for {training_seconds:.0f} s ({wall:.0f} s with the evaluations)")
-
     summary = {
         "opponent": OPPONENT,
-        "seed": args.seed,
         "updates": model._n_updates,
         "transitions": model.num_timesteps,
         "training_seconds": round(training_seconds, 1),
@@ -169,11 +183,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         },
         "table": table.to_dict(),
         "curve": evaluation.history,
-        "versions": {
-            "resgym": resgym.__version__,
-            "torch": str(torch.__version__),
-            "python": platform.python_version(),
-        },
+        **provenance(seed),
     }
     write_text_durably(out / "summary.json", json.dumps(summary, indent=2) + "\n")
     written = ["model", "summary.json"]
@@ -182,6 +192,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         written.append("curve.png")
     except ValueError as error:  # without matplotlib
         print(f"no curve.png: {error}", file=sys.stderr)
-    write_text_durably(out / "game.txt", _sample_game(model, args.seed))
+    write_text_durably(out / "game.txt", _sample_game(model, seed))
     print(f"{', '.join(written)} and game.txt are in {out}")
-    return 0
+    return summary

@@ -15,7 +15,7 @@ from sb3_ext.config.checks import check_count
 from sb3_ext.off_policy.loop import TensorOffPolicy
 from sb3_ext.schedules.frequency import Every
 
-__all__ = ["RunOptions"]
+__all__ = ["RunOptions", "transitions_for"]
 
 
 @dataclass(frozen=True)
@@ -68,3 +68,18 @@ class RunOptions:
             print(f"going on from {path}, {model.num_timesteps} transitions")
         elif self.init_from is not None:
             print(f"networks of {init_from(model, self.init_from)}")
+
+
+def transitions_for(model: Any, updates: int) -> int:
+    """Transitions after which a model has made so many updates, rounded up to whole blocks of them.
+
+    Raises:
+        ValueError: the algorithm's settings do not fix how many updates a rollout brings.
+    """
+    if model.replay_ratio is not None or model.gradient_steps < 1:
+        raise ValueError("algorithm: gradient_steps must be at least 1, without replay_ratio")
+    if updates == 0:
+        return 0
+    rows = model.n_envs * model.train_freq.frequency
+    # Updates begin with the rollout that brings more transitions than learning_starts.
+    return int((model.learning_starts // rows - (-updates // model.gradient_steps)) * rows)

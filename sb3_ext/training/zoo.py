@@ -6,6 +6,7 @@ puts them back:
     ALGOS, HYPERPARAMS_SAMPLER, HYPERPARAMS_CONVERTER   entries added for our algorithms
     train.ExperimentManager   `Manager` below
     *.StoreDict               key:value pairs are read as YAML, not evaluated as code
+    exp_manager.yaml          the reader of configurations
     what runs code that files name      `sb3_ext.training.zoo_trust`, unless ``--trust`` is given
     ExperimentManager.default_vec_env_cls   one batched environment instead of many single ones
 
@@ -21,6 +22,7 @@ import importlib.util
 import itertools
 import os
 import platform
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -44,16 +46,19 @@ import resgym
 from resgym.players.trust import add_trust, trusting
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.algorithms import ALGORITHMS
+from sb3_ext.config.arguments import REFUSALS
+from sb3_ext.config.checks import numeric_string_hint
+from sb3_ext.config.reading import find_config, read_mapping, split_setting
+from sb3_ext.replay.memory import reserve_memory
 from sb3_ext.schedules.binding import BoundSchedule, bind_schedules
 from sb3_ext.schedules.schedules import Schedule, parse_schedule
 from sb3_ext.training.config_files import (
     check_hyperparameters,
-    config_folder,
-    read_config,
+    read_sections,
     resolve_extractor,
 )
 from sb3_ext.training.runs import RunOptions
-from sb3_ext.training.zoo_trust import plain_data_only
+from sb3_ext.training.zoo_trust import SAFE_YAML, plain_data_only
 
 __all__ = ["Manager", "StoreYaml", "run_zoo", "take_trust"]
 
@@ -73,23 +78,11 @@ class StoreYaml(argparse.Action):
         """Stores a dict."""
         stored = {}
         for pair in values:
-            key, colon, value = pair.partition(":")
-            if not colon or not key:
-                raise ValueError(f"{option_string}: must be key:value pairs, got {pair!r}")
-            try:
-                # YAML 1.1 takes 1e-3 for text, which nobody means on a command line.
-                stored[key] = float(value) if _is_exponent(value) else yaml.safe_load(value)
-            except yaml.YAMLError as error:
-                raise ValueError(f"{option_string}: {key} must be YAML, got {value!r}") from error
+            key, value = split_setting(pair, ":", str(option_string))
+            # YAML 1.1 takes 1e-3 for text, which nobody means on a command line.
+            exponent = numeric_string_hint(value) and value == pair.partition(":")[2]
+            stored[key] = float(value) if exponent else value
         setattr(namespace, self.dest, stored)
-
-
-def _is_exponent(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return "e" in text.lower() and "." not in text
 
 
 def _has_tensor_env(env_id: str) -> bool:
@@ -122,7 +115,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
 
     def __init__(self, args: argparse.Namespace, algo: str, env_id: str, *more: Any, **kwargs: Any):
         if kwargs.get("config") is None:
-            kwargs["config"] = str(config_folder() / f"{algo}.yml")
+            kwargs["config"] = str(find_config(f"{algo}.yml", shipped=True))
         super().__init__(args, algo, env_id, *more, **kwargs)
         if not _has_tensor_env(env_id):
             self.vec_env_class = {
@@ -152,12 +145,9 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
 
     def _sections(self, path: Path) -> dict[str, Any]:
         if self.options.resume is None:
-            return read_config(path)
+            return read_sections(path)
         # The file of a run is the section of its environment alone.
-        try:
-            return {self.env_name.gym_id: dict(yaml.safe_load(path.read_text()))}
-        except (OSError, ValueError, TypeError, yaml.YAMLError) as error:
-            raise ValueError(f"resume: {path} is missing or damaged") from error
+        return {self.env_name.gym_id: dict(read_mapping(path))}
 
     def _preprocess_schedules(self, hyperparams: dict[str, Any]) -> dict[str, Any]:  # type: ignore[override]
         if self.algo == "ddqn":  # reads every form of a schedule itself
@@ -208,7 +198,22 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
             )
 
     def setup_experiment(self) -> Any:
-        """Builds environment and model; attaches schedules and checkpoints."""
+        """Builds environment and model; attaches schedules and checkpoints.
+
+        Raises:
+            ValueError: something does not fit, whatever way it was found out; no folder is left.
+        """
+        self._new_folders: list[Path] = []
+        try:
+            return self._set_up()
+        except (*REFUSALS, ImportError, OSError, gymnasium.error.Error) as error:
+            for folder in self._new_folders:
+                shutil.rmtree(folder, ignore_errors=True)
+            if isinstance(error, (TypeError, ValueError)):
+                raise
+            raise ValueError(f"{self.config}: {type(error).__name__}: {error}") from error
+
+    def _set_up(self) -> Any:
         if self.options.resume is not None:
             self.monitor_kwargs = {**self.monitor_kwargs, "override_existing": False}
         result = super().setup_experiment()
@@ -219,6 +224,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
                 bind_schedules(model, total_timesteps=self.n_timesteps, **self._schedules)
             self.callbacks += self.options.callbacks(model, Path(self.save_path))
             self.options.apply(model, self.callbacks)
+            reserve_memory(model)
         return result
 
     def create_log_folder(self) -> None:
@@ -230,7 +236,9 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         if self.options.resume is None:
             stem = os.path.join(self.log_path, f"{self.env_name}_")
             number, *uuid = self.save_path[len(stem) :].split("_", 1)
-            Path(stem).parent.mkdir(parents=True, exist_ok=True)
+            parent = Path(stem).parent
+            self._new_folders = [each for each in (parent, *parent.parents) if not each.exists()]
+            parent.mkdir(parents=True, exist_ok=True)
             for free in itertools.count(int(number)):
                 self.save_path = "_".join([f"{stem}{free}", *uuid])
                 try:
@@ -238,6 +246,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
                 except FileExistsError:
                     continue
                 break
+            self._new_folders.append(Path(self.save_path))
             self.params_path = f"{self.save_path}/{self.env_name}"
         super().create_log_folder()
 
@@ -330,6 +339,7 @@ def _replaced_names(module: Any, options: RunOptions | None, trust: bool) -> Ite
         patch.dict(rl_zoo3.ALGOS, {name: ALGORITHMS.resolve(name) for name in ALGORITHMS}),
         patch.dict(opt.HYPERPARAMS_SAMPLER, samplers),
         patch.dict(opt.HYPERPARAMS_CONVERTER, converters),
+        patch.object(rl_zoo3.exp_manager, "yaml", SAFE_YAML),
         patch.object(Manager, "options", options or RunOptions()),
         patch.object(rl_zoo3.exp_manager.ExperimentManager, "default_vec_env_cls", TensorVecEnv),
     ]
@@ -377,7 +387,7 @@ def run_zoo(
 
     Args:
         command: module and function of rl_zoo3 by one name, such as ``train`` or ``enjoy``.
-        arguments: its command line.
+        arguments: its command line; without ``-f`` the folder is ``logs``, where ``train`` writes.
         options: what to do about checkpoints; by default there are some.
         trust: whether files may name and hold code that is run.
 
@@ -386,12 +396,16 @@ def run_zoo(
     """
     module = importlib.import_module(f"rl_zoo3.{command}")
     name = f"python -m sb3_ext.{command}"
-    with _replaced_names(module, options, trust), patch.object(sys, "argv", [name, *arguments]):
+    argv = [name, "-f", "logs", *arguments]
+    with _replaced_names(module, options, trust), patch.object(sys, "argv", argv):
         try:
             if "--track" in arguments:
                 _require_wandb()
             getattr(module, command)()
-        except (ValueError, TypeError, FileNotFoundError, yaml.YAMLError) as error:
+        except ImportError as error:
+            print(f"{command}: gym-packages: {error}", file=sys.stderr)
+            return 2
+        except (AssertionError, OSError, TypeError, ValueError) as error:
             print(f"{command}: {' '.join(str(error).split())}", file=sys.stderr)
             return 2
     return 0

@@ -127,7 +127,7 @@ def _finish_plot(pyplot: Any, output: Path | None, show: Callable[[], Any]) -> N
 
 
 def _run(command: str, arguments: Sequence[str], run: Callable[[], Any]) -> int:
-    with patch.object(sys, "argv", [f"python -m sb3_ext.{command}", *arguments]):
+    with patch.object(sys, "argv", [f"python -m sb3_ext.{command}", "-f", "logs", *arguments]):
         try:
             run()
         except (AssertionError, ValueError, TypeError, OSError, yaml.YAMLError) as error:

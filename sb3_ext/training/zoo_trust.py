@@ -4,7 +4,7 @@ Without ``--trust`` these names are replaced while one of rl_zoo3's commands run
 
     exp_manager.eval, utils.eval      `plain_value`: dict(...) of literals, names of replay buffers
     utils.importlib                   `known_class`, for callbacks, wrappers and policies
-    *.yaml                            the safe loader
+    *.yaml                            the reader of configurations
     save_util.json_to_data            `read_zip_data`: models
     save_util.pickle, vec_normalize.pickle   `read_pickle`: replay buffers and statistics
 """
@@ -22,6 +22,7 @@ import yaml
 from stable_baselines3.common import save_util
 from stable_baselines3.common.vec_env import vec_normalize
 
+from sb3_ext.config.yaml_files import parse_yaml
 from sb3_ext.training.trust import known_class, plain_value, read_pickle, read_zip_data
 
 __all__ = ["SAFE_YAML", "plain_data_only"]
@@ -30,8 +31,8 @@ SAFE_YAML = SimpleNamespace(
     UnsafeLoader=yaml.SafeLoader,
     SafeLoader=yaml.SafeLoader,
     YAMLError=yaml.YAMLError,
-    safe_load=yaml.safe_load,
-    load=lambda stream, Loader=None: yaml.safe_load(stream),
+    safe_load=lambda stream: parse_yaml(stream.read()),
+    load=lambda stream, Loader=None: parse_yaml(stream.read()),
     dump=yaml.safe_dump,
 )
 

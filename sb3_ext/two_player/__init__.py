@@ -20,7 +20,6 @@ except ImportError as error:
 
 from sb3_ext.algorithms import ALGORITHMS
 from sb3_ext.callbacks.named import CALLBACKS
-from sb3_ext.config.reading import read_config, shipped_configs
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.networks import OPTIMIZERS
 from sb3_ext.schedules.schedules import SCHEDULES
@@ -41,6 +40,9 @@ from sb3_ext.two_player.update_schedule import (
     ContiguousPeriodic,
     UpdateSchedule,
 )
+
+read_config = TrainerConfig.read
+shipped_configs = TrainerConfig.shipped
 
 __all__ = [
     "ALGORITHMS",

@@ -18,9 +18,9 @@ from sb3_ext.checkpoints.checkpoint import (
     list_checkpoints,
     load_checkpoint,
 )
-from sb3_ext.config.reading import read_config, shipped_configs, smoke_version
 from sb3_ext.config.sections import ConfigError
-from sb3_ext.two_player.config import TrainerConfig
+from sb3_ext.replay.memory import reserve_memory
+from sb3_ext.two_player.config import TrainerConfig, smoke_version
 from sb3_ext.two_player.measures import Evaluation, format_pairs
 from sb3_ext.two_player.run_directory import RunDirectory
 from sb3_ext.two_player.trainer import HostAgentTrainer
@@ -55,7 +55,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--config",
-        help=f"a YAML file, or one of {', '.join(shipped_configs())}; not needed with --resume",
+        help=f"a YAML file, or one of {_shipped()}; not needed with --resume",
     )
     parser.add_argument(
         "--set",
@@ -86,13 +86,17 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _shipped() -> str:
+    return ", ".join(TrainerConfig.shipped())
+
+
 def _run(args: argparse.Namespace, command: Sequence[str]) -> int:
     if args.steps is not None and args.steps < 1:
         raise ConfigError(f"--steps must be at least 1, got {args.steps}")
     if args.resume is not None and args.out is not None:
         raise ConfigError("--out: a resumed run stays in its folder; give only --resume")
     if args.resume is None and args.config is None:
-        raise ConfigError(f"--config is missing: a file or one of {', '.join(shipped_configs())}")
+        raise ConfigError(f"--config is missing: a file or one of {_shipped()}")
     state = None if args.resume is None else _saved_state(args.resume)
     config = _config(args, state)
     if args.dry_run:
@@ -110,6 +114,11 @@ def _run(args: argparse.Namespace, command: Sequence[str]) -> int:
         trainer.load_state_dict(state)
     if args.init_from is not None:
         trainer.init_from(_checkpoints(args.init_from, "--init-from"))
+    for role, learner in trainer.roles.items():
+        try:
+            reserve_memory(learner.model)
+        except ValueError as error:
+            raise ConfigError(f"roles.{role}.replay_buffer.size: {error}") from None
     output = trainer.output = RunDirectory(out, config, command, resumed_at=resumed_at)
     steps = _steps_to_make(args, config, trainer)
     try:
@@ -148,10 +157,12 @@ def _saved_state(run: Path) -> dict[str, Any] | None:
 
 def _config(args: argparse.Namespace, state: dict[str, Any] | None) -> TrainerConfig:
     if args.resume is None:
-        config = read_config(args.config, args.settings)
+        config = TrainerConfig.read(args.config, args.settings)
         return smoke_version(config) if args.smoke else config
-    saved = read_config(args.resume / "config.yml" if state is None else state["trainer"]["config"])
-    if args.config is not None and read_config(args.config) != saved:
+    saved = TrainerConfig.read(
+        args.resume / "config.yml" if state is None else state["trainer"]["config"]
+    )
+    if args.config is not None and TrainerConfig.read(args.config) != saved:
         raise ConfigError(
             f"--config: {args.config} differs from the configuration of the run in {args.resume}; "
             "leave it out to go on, or use --init-from to start a new run from its networks"
@@ -163,7 +174,7 @@ def _config(args: argparse.Namespace, state: dict[str, Any] | None) -> TrainerCo
                 f"--set {setting}: a resumed run may change only training.steps, logging, "
                 "checkpoint and compute; use --init-from to start a new run from its networks"
             )
-    return read_config(saved, args.settings)
+    return TrainerConfig.read(saved, args.settings)
 
 
 def _checkpoints(folder: Path, option: str) -> Path:

@@ -1,17 +1,18 @@
 """The configuration of the host/agent trainer: every key, its type, its range, its meaning.
 
-No key but `callbacks` has a default, so a configuration file shows all of an experiment. `reading.py` makes these
-models from files and dictionaries.
+No key but `callbacks` has a default, so a configuration file shows all of an experiment.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
+from annotated_types import Ge, Le
 from pydantic import Field, model_validator
 
-from sb3_ext.config.checks import check_count
+from sb3_ext.config.checks import shown
+from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import (
     ConfigError,
@@ -20,11 +21,13 @@ from sb3_ext.config.sections import (
     PositiveCount,
     PositiveNumber,
     Section,
+    Size,
+    Whole,
     checked,
     read_section,
 )
 from sb3_ext.two_player import off_policy, on_policy  # noqa: F401  # what learner_of knows
-from sb3_ext.two_player.games import GAMES, GameSettings
+from sb3_ext.two_player.games import GAMES
 from sb3_ext.two_player.learner import TrainedRole, learner_of
 from sb3_ext.two_player.update_schedule import AlternatingPeriodic, UpdateSchedule, parse_updates
 
@@ -39,13 +42,10 @@ __all__ = [
     "TrainedRole",
     "TrainerConfig",
     "TrainingSection",
+    "smoke_version",
 ]
 
 CONFIG_VERSION = 1
-
-
-def _optional_count(value: Any) -> Any:
-    return None if value is None else check_count("", value)
 
 
 class ScriptedRole(Section):
@@ -66,12 +66,10 @@ class EvaluationSection(Section):
     """The measure of the players."""
 
     every_steps: PositiveCount = Field(description="steps between evaluations; one more at the end")
-    games: PositiveCount = Field(
-        description="games of each pairing, from the same starts each time"
-    )
+    games: Size = Field(description="games of each pairing, from the same starts each time")
     max_moves: PositiveCount = Field(description="games are cut after so many moves")
     seed: Count = Field(description="fixes the starts, independent of the seed of training")
-    action_games: PositiveCount = Field(description="games in which actions are counted")
+    action_games: Size = Field(description="games in which actions are counted")
     keep_best: bool = Field(description="keep the best model of each role, see the documentation")
     opponents: dict[str, list[str]] = Field(
         description="per role the scripted players that it is measured against"
@@ -91,7 +89,7 @@ class SelfPlaySection(Section):
         description="part of the games that meet the newest opponent, not one from the pool"
     )
     initial_elo: PositiveNumber = Field(description="rating of a role at the start")
-    rating_games: PositiveCount = Field(description="games of a rating match")
+    rating_games: Size = Field(description="games of a rating match")
 
 
 class LoggingSection(Section):
@@ -113,29 +111,33 @@ class ComputeSection(Section):
     """Where the work is done."""
 
     device: str = Field(description="cpu, cuda, cuda:1, ... or auto")
-    torch_threads: Annotated[int | None, checked(_optional_count)] = Field(
+    torch_threads: Annotated[int, Whole, Ge(1), Le(1024)] | None = Field(
         description="threads of a tensor operation while training; null: leave as it is"
     )
 
 
-def _read_game(data: Any) -> GameSettings:
-    if isinstance(data, GameSettings):
-        return data
-    if not isinstance(data, Mapping) or "name" not in data:
-        raise ConfigError(f"game must be a mapping with the key name, got {data!r}")
+def _read_game(data: Any) -> Any:
+    name = data["name"] if isinstance(data, Mapping) and "name" in data else None
+    if name is None:
+        raise ValueError(f" must be a mapping with the key name, got {shown(data)}")
     try:
-        kind = GAMES.resolve(data["name"])
+        settings = GAMES.resolve(name).Settings
     except (TypeError, ValueError) as error:
-        raise ConfigError(f"game.name: {error}") from None
-    return read_section(kind.Settings, data, "game")
+        raise ValueError(f".name: {error}") from None
+    return read_section(settings, data, "game")
 
 
-def _read_role(name: str, data: Any) -> TrainedRole | ScriptedRole:
+def _read_roles(data: Any) -> Any:
+    if not isinstance(data, Mapping):
+        raise ValueError(f" must be a mapping from role to its section, got {shown(data)}")
+    return {str(name): _read_role(f"roles.{name}", each) for name, each in data.items()}
+
+
+def _read_role(where: str, data: Any) -> TrainedRole | ScriptedRole:
     if isinstance(data, (TrainedRole, ScriptedRole)):
         return data
-    where = f"roles.{name}"
     if not isinstance(data, Mapping):
-        raise ConfigError(f"{where} must be a mapping, got {data!r}")
+        raise ConfigError(f"{where} must be a mapping, got {shown(data)}")
     if data.get("player", "trained") != "trained":
         return read_section(ScriptedRole, data, where)
     if "algorithm" not in data:  # no other key can be judged
@@ -146,23 +148,13 @@ def _read_role(name: str, data: Any) -> TrainedRole | ScriptedRole:
         section = learner_of(data["algorithm"]).Section
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{where}.algorithm: {error}") from None
-    role = read_section(section, data, where)
-    for argument in sorted(role.reserved & set(role.algorithm_arguments)):
-        raise ConfigError(
-            f"{where}.algorithm_arguments: {argument!r} is decided by the trainer or by a key of "
-            "its own, leave it out"
-        )
-    return role
+    return read_section(section, data, where)
 
 
-def _read_roles(data: Any) -> Any:
-    if not isinstance(data, Mapping):
-        raise ValueError(f" must be a mapping from role to its section, got {data!r}")
-    return {str(name): _read_role(str(name), section) for name, section in data.items()}
-
-
-class TrainerConfig(Section):
+class TrainerConfig(ConfigFile):
     """A whole configuration."""
+
+    folder: ClassVar[str] = "two_player"
 
     config_version: Literal[1] = Field(description="version of this format")
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")] = Field(
@@ -188,15 +180,15 @@ class TrainerConfig(Section):
         players = self.training.players
         for player in players:
             if player not in self.trained_roles:
-                raise ConfigError(
-                    f"training.players: {unknown_word('trained role', player, self.trained_roles)}"
+                raise ValueError(
+                    f".training.players: {unknown_word('trained role', player, self.trained_roles)}"
                 )
         if not players or len(set(players)) < len(players):
-            raise ConfigError(f"training.players must name each role once, got {players}")
+            raise ValueError(f".training.players must name each role once, got {players}")
         try:
             schedules = parse_updates(self.training.updates, names)
         except (TypeError, ValueError) as error:
-            raise ConfigError(f"training.updates: {error}") from None
+            raise ValueError(f".training.updates: {error}") from None
         self._self_play_fits(schedules)
         return self
 
@@ -205,15 +197,15 @@ class TrainerConfig(Section):
         pooled = [role for role in trained if role.opponent == "pool"]
         if self.self_play is None:
             if pooled:
-                raise ConfigError("self_play is null, but a role has the opponent pool")
+                raise ValueError(".self_play is null, but a role has the opponent pool")
             return
         if not pooled:
-            raise ConfigError("self_play is given, but no role has the opponent pool")
+            raise ValueError(".self_play is given, but no role has the opponent pool")
         if len(trained) < 2:
-            raise ConfigError("self_play needs two trained roles, one is scripted")
+            raise ValueError(".self_play needs two trained roles, one is scripted")
         if self.self_play.team_change and self.training.updates != {"mode": "interleaved"}:
-            raise ConfigError(
-                "self_play.team_change is another way to write phases; with training.updates "
+            raise ValueError(
+                ".self_play.team_change is another way to write phases; with training.updates "
                 f"{dict(self.training.updates)!r} it must be 0, got {self.self_play.team_change}"
             )
 
@@ -230,18 +222,36 @@ class TrainerConfig(Section):
             return dict.fromkeys(names, AlternatingPeriodic(2 * change, change, names[0]))
         return parse_updates(self.training.updates, names)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data that `read_config` reads back to an equal configuration."""
-        data = self.model_dump()
-        data["game"] = self.game.model_dump()
-        data["roles"] = {name: role.model_dump() for name, role in self.roles.items()}
-        return data
-
 
 def _same_names(where: str, given: Mapping[str, Any], names: tuple[str, ...]) -> None:
     for name in given:
         if name not in names:
-            raise ConfigError(unknown_word(f"role in {where}", name, names))
+            raise ValueError(unknown_word(f"role in {where}", name, names))
     for name in names:
         if name not in given:
-            raise ConfigError(f"{where}.{name} is missing; the game has the roles {names}")
+            raise ValueError(f".{where}.{name} is missing; the game has the roles {names}")
+
+
+def smoke_version(config: TrainerConfig) -> TrainerConfig:
+    """The same experiment made as short as possible: every part runs once, in seconds."""
+    data = config.to_dict()
+    data["training"]["steps"] = 4
+    data["evaluation"] |= {"every_steps": 2, "games": 16, "max_moves": 20, "action_games": 8}
+    data["logging"]["every_steps"] = 2
+    if data["checkpoint"] is not None:
+        data["checkpoint"]["every_steps"] = 2
+    if data["self_play"] is not None:
+        data["self_play"] |= {"save_steps": 1, "swap_steps": 1, "rating_games": 8}
+        data["self_play"]["team_change"] = min(data["self_play"]["team_change"], 1)
+    for role in data["roles"].values():
+        if role["player"] == "trained":
+            rollout = role["rollout"]
+            rollout["rollout_size"] = 4
+            rollout["max_rollout_steps"] = min(rollout["max_rollout_steps"], 5)
+            if "batch_size" in role:
+                role["batch_size"] = min(role["batch_size"], 16)
+            if "replay_buffer" in role:
+                role["target_update"]["every_updates"] = 2
+                role["replay_buffer"]["size"] = min(role["replay_buffer"]["size"], 10_000)
+                rollout |= {"initial_rollout_size": 4, "every_updates": 2}
+    return TrainerConfig.read(data)

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import torch
-from pydantic import Field
+from pydantic import Field, model_validator
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 from stable_baselines3.common.logger import KVWriter, Logger
@@ -32,13 +32,15 @@ from sb3_ext.callbacks.layer_statistics import layer_statistics
 from sb3_ext.callbacks.named import make_callback
 from sb3_ext.checkpoints.callback_state import callback_states, load_callback_states
 from sb3_ext.checkpoints.model_state import model_state, restore_model
-from sb3_ext.config.checks import check_number
+from sb3_ext.config.arguments import REFUSALS, check_arguments
+from sb3_ext.config.checks import shown
 from sb3_ext.config.sections import (
     ConfigError,
     Fraction,
-    LearningRate,
     PositiveCount,
+    PositiveNumber,
     Section,
+    Size,
     checked,
     registered,
 )
@@ -50,6 +52,7 @@ from sb3_ext.off_policy.sb3_private import (
     num_updates,
     restart_episodes,
 )
+from sb3_ext.schedules.fields import LearningRate
 from sb3_ext.schedules.schedules import Schedule, parse_schedule
 from sb3_ext.two_player.games import Game
 
@@ -74,7 +77,7 @@ class OptimizerSection(Section):
 class RolloutSection(Section):
     """How experience is collected."""
 
-    rollout_size: PositiveCount = Field(description="games in parallel in a rollout")
+    rollout_size: Size = Field(description="games in parallel in a rollout")
     max_rollout_steps: PositiveCount = Field(description="moves of a rollout in every game")
     reset_each_rollout: bool = Field(
         description="true: each rollout starts new games; false: it goes on with the games in play"
@@ -83,7 +86,7 @@ class RolloutSection(Section):
 
 def _callbacks(value: Any) -> Any:
     if not isinstance(value, list):
-        raise ValueError(f" must be a list of mappings, got {value!r}")
+        raise ValueError(f" must be a list of mappings, got {shown(value)}")
     for number, data in enumerate(value):
         try:
             make_callback(data)
@@ -122,10 +125,9 @@ class TrainedRole(Section):
     optimizer: OptimizerSection = Field(description="the optimiser")
     learning_rate: LearningRate = Field(description="number or schedule of the role's updates")
     gamma: Fraction = Field(description="discount of one move")
-    max_grad_norm: Annotated[
-        float | None,
-        checked(lambda value: value if value is None else check_number("", value, 0, above=True)),
-    ] = Field(description="the gradient is clipped to this norm; null: never")
+    max_grad_norm: PositiveNumber | None = Field(
+        description="the gradient is clipped to this norm; null: never"
+    )
     rollout: RolloutSection = Field(description="the collection of experience")
     reward: str = Field(description="name of a reward of the game, such as terminal")
     opponent: str = Field(
@@ -137,6 +139,19 @@ class TrainedRole(Section):
         description="callbacks of this role, each a mapping with its name under callback and its "
         "arguments; may be left out",
     )
+
+    @model_validator(mode="after")
+    def _arguments_fit(self) -> TrainedRole:
+        for argument in sorted(self.reserved & set(self.algorithm_arguments)):
+            raise ValueError(
+                f".algorithm_arguments: {argument!r} is decided by the trainer or by a key of its "
+                "own, leave it out"
+            )
+        try:
+            check_arguments(ALGORITHMS.resolve(self.algorithm), self.algorithm_arguments)
+        except ValueError as error:
+            raise ValueError(f".algorithm_arguments: {error}") from None
+        return self
 
 
 # ------------------------------------------------------------------------------------ the learner
@@ -189,7 +204,7 @@ class Learner(ABC):
         self.rate: Schedule = parse_schedule(section.learning_rate, "learning_rate", "updates")
         try:
             self.model: Any = self._build(seed, device)
-        except (AssertionError, TypeError, ValueError) as error:
+        except REFUSALS as error:
             raise ConfigError(f"roles.{role}: {' '.join(str(error).split())}") from error
         self._log = _LastLog()
         self.model.set_logger(Logger(None, [self._log]))

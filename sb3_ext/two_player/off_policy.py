@@ -14,20 +14,20 @@ from stable_baselines3.common.type_aliases import TrainFreq, TrainFrequencyUnit
 from stable_baselines3.common.utils import get_parameters_by_name, polyak_update
 from torch import Tensor, nn
 
-from sb3_ext.config.checks import check_number
 from sb3_ext.config.registry import Registry
 from sb3_ext.config.sections import (
     ConfigError,
-    ExplorationRate,
     PositiveCount,
+    PositiveFraction,
     Section,
-    checked,
+    Size,
     registered,
 )
-from sb3_ext.networks import expand_net_arch
+from sb3_ext.networks.fields import NetArch
 from sb3_ext.off_policy.sb3_private import networks_were_replaced
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.schedules.binding import bind_schedules, rebind_schedules
+from sb3_ext.schedules.fields import ExplorationRate
 from sb3_ext.schedules.schedules import parse_schedule
 from sb3_ext.two_player.learner import LEARNERS, Learner, RolloutSection, TrainedRole
 
@@ -59,7 +59,7 @@ class TargetUpdateSection(Section):
     """When and how far the target network follows."""
 
     every_updates: PositiveCount = Field(description="updates of the role between target updates")
-    tau: Annotated[float, checked(lambda value: check_number("", value, 0, 1, above=True))] = Field(
+    tau: PositiveFraction = Field(
         description="weight of the online network in a target update, in (0, 1]; 1 copies it"
     )
 
@@ -73,14 +73,6 @@ class OffPolicyRollout(RolloutSection):
     every_updates: PositiveCount = Field(description="updates of the role between rollouts")
 
 
-def _net_arch(value: Any) -> Any:
-    try:
-        expand_net_arch(value)
-    except (TypeError, ValueError) as error:
-        raise ValueError(str(error).removeprefix("net_arch")) from None
-    return value
-
-
 class OffPolicyRole(TrainedRole):
     """A role that learns from a replay buffer."""
 
@@ -90,13 +82,11 @@ class OffPolicyRole(TrainedRole):
         *("target_update_interval", "target_update_unit", "tau", "train_freq"),
     }
 
-    net_arch: Annotated[list[Any], checked(_net_arch)] = Field(
-        description=TrainedRole.model_fields["net_arch"].description
-    )
+    net_arch: NetArch = Field(description=TrainedRole.model_fields["net_arch"].description)
     exploration_rate: ExplorationRate = Field(
         description="number or schedule, the probability of a random legal action in a rollout"
     )
-    batch_size: PositiveCount = Field(description="transitions of an update")
+    batch_size: Size = Field(description="transitions of an update")
     replay_buffer: ReplayBufferSection = Field(description="the replay buffer")
     target_update: TargetUpdateSection = Field(description="the target network")
     rollout: OffPolicyRollout = Field(description="the collection of experience")

@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar
 
+from annotated_types import Ge
 from pydantic import Field
 from sb3_contrib import MaskablePPO
 from stable_baselines3 import PPO
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.utils import ConstantSchedule
 
-from sb3_ext.config.checks import check_number
-from sb3_ext.config.sections import Fraction, PositiveCount, PositiveNumber, checked
+from sb3_ext.config.sections import Fraction, Number, PositiveCount, PositiveNumber, Size
 from sb3_ext.two_player.learner import LEARNERS, Learner, TrainedRole
 
 __all__ = ["OnPolicyLearner", "OnPolicyRole", "PPOLearner", "PPORole"]
 
-Weight = Annotated[float, checked(lambda value: check_number("", value, 0))]
+Weight = Annotated[float, Number, Ge(0)]
 
 
 class OnPolicyRole(TrainedRole):
@@ -30,9 +30,7 @@ class OnPolicyRole(TrainedRole):
         *("ent_coef", "gae_lambda", "n_steps", "vf_coef"),
     }
 
-    net_arch: list[PositiveCount] = Field(
-        description=TrainedRole.model_fields["net_arch"].description
-    )
+    net_arch: list[Size] = Field(description=TrainedRole.model_fields["net_arch"].description)
     gae_lambda: Fraction = Field(
         description="advantages, from those of one move (0) to those of whole games (1)"
     )
@@ -47,7 +45,7 @@ class PPORole(OnPolicyRole):
         *("batch_size", "clip_range", "n_epochs"),
     }
 
-    batch_size: PositiveCount = Field(description="transitions of an update")
+    batch_size: Size = Field(description="transitions of an update")
     n_epochs: PositiveCount = Field(description="times that a rollout is gone through")
     clip_range: PositiveNumber = Field(
         description="how far the probability of an action may change"

@@ -16,7 +16,6 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import get_device
 from torch import nn
 
-from sb3_ext.config.reading import read_config
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.two_player.config import TrainerConfig
@@ -62,7 +61,7 @@ class TwoPlayers:
         opponents: Mapping[str, Any] | None = None,
         callbacks: Mapping[str, Iterable[BaseCallback]] | None = None,
     ) -> None:
-        self.config = read_config(config)
+        self.config = TrainerConfig.read(config)
         try:
             self.game = GAMES.resolve(self.config.game.name)(self.config.game)
         except (TypeError, ValueError) as error:

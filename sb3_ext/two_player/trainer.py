@@ -18,7 +18,6 @@ from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback
 from torch import nn
-from tqdm import tqdm
 
 from sb3_ext.checkpoints.checkpoint import CheckpointWarning, load_checkpoint, save_checkpoint
 from sb3_ext.checkpoints.random_state import global_random_state, load_global_random_state
@@ -27,6 +26,7 @@ from sb3_ext.config.checks import check_count
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.measures import Evaluation
 from sb3_ext.two_player.players import TwoPlayers
+from sb3_ext.two_player.progress import progress_bar
 from sb3_ext.two_player.run_directory import RunDirectory
 from sb3_ext.two_player.steps import Steps, torch_threads
 
@@ -99,7 +99,7 @@ class HostAgentTrainer(TwoPlayers):
             players: roles to train, in the order of their updates; None: those of
                 `training.players` that are not frozen.
             callback: called with the trainer after each step; False stops.
-            progress: show a progress bar.
+            progress: show a progress bar, if tqdm is installed.
 
         A callback of a role that ends training, such as `StopConditions`, ends it after the step in
         progress, for both roles.
@@ -120,8 +120,7 @@ class HostAgentTrainer(TwoPlayers):
         self._stop_requested = False
         threads = self.config.compute.torch_threads
         learners = [self.roles[name] for name in names]
-        bar = tqdm(total=steps, unit="step", dynamic_ncols=True, disable=not progress)
-        with torch_threads(threads), bar:
+        with torch_threads(threads), progress_bar(steps, progress) as bar:
             for learner in learners:
                 learner.begin()
             if not any(learner.wants_to_stop for learner in learners):
@@ -133,8 +132,7 @@ class HostAgentTrainer(TwoPlayers):
                 if self.total_steps % self.config.logging.every_steps == 0:
                     self.log_metrics()
                 if self.total_steps % interval == 0:
-                    name, value = next(iter(self.evaluate().values.items()))
-                    bar.set_postfix({name: f"{value:.4f}"})
+                    bar.show(self.evaluate().values)
                 bar.update()
                 wants_more = callback is None or callback(self) is not False
                 self._checkpoint_if_due()

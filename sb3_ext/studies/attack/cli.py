@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NoReturn
-
-import torch
+from typing import Any
 
 from resgym.players.trust import add_trust, trusting
-from sb3_ext.checkpoints.checkpoint import CheckpointError
-from sb3_ext.config.sections import ConfigError
 from sb3_ext.studies.attack.exact import exact_worst_case
 from sb3_ext.studies.attack.exploitation import exploit, report_to_stderr
 from sb3_ext.studies.attack.frozen import FrozenPlayer
 from sb3_ext.studies.attack.settings import AttackBudget, read_budget, shipped_budgets
 from sb3_ext.studies.attack.table import AGENTS, HOSTS, Results, fill, markdown, write_page
+from sb3_ext.training.command_line import OneLineParser, add_options, exit_code, torch_threads
 
 __all__ = ["main"]
 
@@ -44,68 +40,41 @@ A run goes on where it was stopped: seeds that are finished in its folder are no
 """
 
 
-class _Parser(argparse.ArgumentParser):
-    """As argparse, with errors in one line."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Attacks as the command line says; returns the exit code.
-
-    0: done. 1: a training became NaN, or results could not be written. 2: the command line, the
-    budget, the player or a folder is not valid; one line says why. 130: stopped by Ctrl-C, what is
-    finished is kept.
-    """
+    """Attacks as the command line says; returns the exit code, see `exit_code`."""
     args = _parser().parse_args(arguments)
-    before = torch.get_num_threads()
-    try:
-        if args.threads < 1:
-            raise ConfigError(f"threads must be at least 1, got {args.threads}")
-        torch.set_num_threads(args.threads)
-        with trusting(args.trust):
-            code: int = args.run(args)
-        return code
-    except (CheckpointError, ConfigError) as error:
-        print(f"attack: {error}", file=sys.stderr)
-        return 2
-    except (FloatingPointError, OSError) as error:
-        print(f"attack: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print("attack: stopped; what is finished is kept, repeat to go on", file=sys.stderr)
-        return 130
-    finally:
-        torch.set_num_threads(before)
+
+    def work() -> None:
+        with torch_threads(args.threads), trusting(args.trust):
+            args.run(args)
+
+    return exit_code("attack", work, "stopped; what is finished is kept, repeat to go on")
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    parser = OneLineParser(
         prog="python -m sb3_ext.attack",
         description=_ABOUT,
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
-
     run = commands.add_parser("run", help="attack one player")
-    _add_player(run)
-    _add_budget(run, "points5")
+    exact = commands.add_parser("exact", help="the worst case of one player by search")
+    for one in (run, exact):
+        one.add_argument("player", help="a name, or the path of a saved model")
+        one.add_argument("--role", choices=("host", "agent"), help="its seat, if it is not clear")
+        one.add_argument("--name", help="for tables")
+        one.add_argument(
+            "--budget",
+            default="points5",
+            help=f"a YAML file, or one of {', '.join(shipped_budgets())} (default points5)",
+        )
     run.add_argument("--seeds", type=int, nargs="+", help="instead of those of the budget")
     run.add_argument(
         "--out", type=Path, help="folder (default runs/attack/<budget>/<role>-<player>)"
     )
     run.add_argument("--no-exact", action="store_true", help="no search for the truth")
-    _add_output(run)
-    run.set_defaults(run=_run)
-
-    exact = commands.add_parser("exact", help="the worst case of one player by search")
-    _add_player(exact)
-    _add_budget(exact, "points5")
-    _add_output(exact)
-    exact.set_defaults(run=_exact)
-
     table = commands.add_parser("table", help="attack many players and compare them")
     table.add_argument("--hosts", nargs="*", metavar="NAME", default=list(HOSTS))
     table.add_argument("--agents", nargs="*", metavar="NAME", default=list(AGENTS))
@@ -119,7 +88,6 @@ def _parser() -> argparse.ArgumentParser:
     table.add_argument(
         "--budgets", nargs="+", metavar="NAME", default=["points5", "points20"], help="settings"
     )
-    table.add_argument("--set", action="append", default=[], dest="settings", metavar="a.b=1")
     table.add_argument(
         "--results",
         type=Path,
@@ -133,71 +101,35 @@ def _parser() -> argparse.ArgumentParser:
     table.add_argument(
         "--page", type=Path, help="a Markdown file whose tables are replaced by these"
     )
-    _add_output(table)
-    table.set_defaults(run=_table)
+    for command, function in ((run, _run), (exact, _exact), (table, _table)):
+        add_trust(command)
+        add_options(command, "--set", "--json", "--no-progress", "--threads")
+        command.set_defaults(run=function)
     return parser
 
 
-def _add_player(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("player", help="a name, or the path of a saved model")
-    parser.add_argument("--role", choices=("host", "agent"), help="its seat, if that is not clear")
-    parser.add_argument("--name", help="for tables")
-
-
-def _add_budget(parser: argparse.ArgumentParser, default: str) -> None:
-    parser.add_argument(
-        "--budget",
-        default=default,
-        help=f"a YAML file, or one of {', '.join(shipped_budgets())} (default {default})",
-    )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        dest="settings",
-        metavar="a.b=1",
-        help="another value for a key of the budget; may be repeated",
-    )
-
-
-def _add_output(parser: argparse.ArgumentParser) -> None:
-    add_trust(parser)
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    parser.add_argument("--no-progress", action="store_true", help="no lines of progress on stderr")
-    parser.add_argument(
-        "--threads", type=int, default=1, help="threads of torch (default 1, best for small nets)"
-    )
-
-
-def _budget(args: argparse.Namespace) -> AttackBudget:
+def _one_player(args: argparse.Namespace) -> tuple[FrozenPlayer, AttackBudget]:
     settings = list(args.settings)
     if getattr(args, "seeds", None):
         settings.append(f"responder.seeds={args.seeds}")
-    return read_budget(args.budget, settings)
+    budget = read_budget(args.budget, settings)
+    return FrozenPlayer.of(args.player, budget.game.spec(), args.role, args.name), budget
 
 
-def _run(args: argparse.Namespace) -> int:
-    budget = _budget(args)
-    out = args.out
-    if out is None:
-        frozen = FrozenPlayer.of(args.player, budget.game.spec(), args.role, args.name)
-        out = Path("runs/attack") / budget.name / f"{frozen.role}-{frozen.name}"
+def _run(args: argparse.Namespace) -> None:
+    frozen, budget = _one_player(args)
     result = exploit(
-        args.player,
+        frozen,
         budget,
-        role=args.role,
-        name=args.name,
         exact=False if args.no_exact else None,
-        out=out,
+        out=args.out or Path("runs/attack") / budget.name / f"{frozen.role}-{frozen.name}",
         progress=not args.no_progress,
     )
     print(result.to_json(indent=2) if args.json else result.report())
-    return 0
 
 
-def _exact(args: argparse.Namespace) -> int:
-    budget = _budget(args)
-    frozen = FrozenPlayer.of(args.player, budget.game.spec(), args.role, args.name)
+def _exact(args: argparse.Namespace) -> None:
+    frozen, budget = _one_player(args)
 
     def show(done: int, starts: int) -> None:
         if not args.no_progress and done % max(1, starts // 10) == 0:
@@ -205,25 +137,17 @@ def _exact(args: argparse.Namespace) -> int:
 
     found = exact_worst_case(frozen, budget, progress=show)
     print(json.dumps(found.to_dict(), indent=2) if args.json else f"{frozen.name}: {found}")
-    return 0
 
 
-def _models(given: Sequence[str]) -> list[tuple[str | None, str]]:
-    found: list[tuple[str | None, str]] = []
-    for text in given:
-        name, separator, path = text.partition("=")
-        found.append((name, path) if separator else (None, text))
-    return found
-
-
-def _table(args: argparse.Namespace) -> int:
+def _table(args: argparse.Namespace) -> None:
     budgets = [read_budget(name, args.settings) for name in args.budgets]
     players: list[tuple[Any, Any, str | None]] = [(name, "host", None) for name in args.hosts]
     players += [(name, "agent", None) for name in args.agents]
-    players += [(path, None, name) for name, path in _models(args.model)]
+    for text in args.model:
+        name, separator, path = text.partition("=")
+        players.append((path, None, name) if separator else (text, None, None))
     results = Results(args.results)
     fill(results, players, budgets, args.out, progress=not args.no_progress)
     if args.page is not None:
         write_page(args.page, results)
     print(json.dumps(results.rows, indent=2) if args.json else markdown(results))
-    return 0

@@ -118,7 +118,7 @@ def exact_worst_case(
     budget = read_budget(budget)
     section = _section(budget)
     spec = budget.game.spec()
-    frozen = player if isinstance(player, FrozenPlayer) else FrozenPlayer.of(player, spec, role)
+    frozen = FrozenPlayer.of(player, spec, role)
     seated = _seated(frozen.player)
     limit = budget.game.max_moves
     moves, finished, given_up, endless = [], [], [], 0
@@ -167,10 +167,7 @@ def _solve(
     points: Any, role: Role, player: Player, max_depth: int, max_positions: int
 ) -> resgym.Solution:
     try:
-        if role == "host":
-            return resgym.solve(
-                points, host=player, max_depth=max_depth, max_positions=max_positions
-            )
-        return resgym.solve(points, agent=player, max_depth=max_depth, max_positions=max_positions)
+        seats: dict[str, Any] = {role: player}
+        return resgym.solve(points, max_depth=max_depth, max_positions=max_positions, **seats)
     except ValueError as error:
         raise ConfigError(f"exact: {error}") from None

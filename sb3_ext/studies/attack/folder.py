@@ -1,4 +1,4 @@
-"""The folder of an attack: every finished part is there as a whole, or not at all.
+"""The folder of an attack: every finished part is there as a whole and sealed by a digest.
 
 attack.json         the player and the budget
 scripted.json       the scripted responders
@@ -11,20 +11,23 @@ result.json         everything together
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from resgym.measure.rho import RhoResult
 from sb3_ext.checkpoints.checkpoint import save_checkpoint
-from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.checkpoints.model_state import network_description
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.studies.attack.exact import ExactResult, rho_from_dict
 from sb3_ext.studies.attack.frozen import FrozenPlayer
 from sb3_ext.studies.attack.result import AttackResult, SeedResult
 from sb3_ext.studies.attack.settings import AttackBudget
+from sb3_ext.studies.json_files import check_seal, sealed, write_json
 
 __all__ = ["AttackFolder"]
+
+T = TypeVar("T")
 
 
 class AttackFolder:
@@ -34,7 +37,7 @@ class AttackFolder:
     added.
 
     Args:
-        path: the folder, made if needed.
+        path: the folder, made if needed; None keeps nothing.
         frozen: the player under attack.
         budget: the budget.
 
@@ -42,14 +45,16 @@ class AttackFolder:
         ConfigError: the folder holds another attack, or cannot be written to.
     """
 
-    def __init__(self, path: str | Path, frozen: FrozenPlayer, budget: AttackBudget) -> None:
-        self.path = Path(path)
+    def __init__(self, path: str | Path | None, frozen: FrozenPlayer, budget: AttackBudget) -> None:
+        self.path = None if path is None else Path(path)
+        if self.path is None:
+            return
         about = {
             "role": frozen.role,
             "fingerprint": frozen.fingerprint,
             "budget": _without_seeds(budget),
         }
-        found = self._read("attack.json")
+        found = self._read("attack.json", dict)
         if found is not None:
             for field, what in (
                 ("role", "attacks a player of the other seat"),
@@ -67,8 +72,9 @@ class AttackFolder:
 
     def scripted(self) -> dict[str, RhoResult] | None:
         """The scripted responders, if they were measured."""
-        found = self._read("scripted.json")
-        return None if found is None else {name: rho_from_dict(r) for name, r in found.items()}
+        return self._read(
+            "scripted.json", lambda found: {name: rho_from_dict(r) for name, r in found.items()}
+        )
 
     def keep_scripted(self, scripted: dict[str, RhoResult]) -> None:
         """Writes them."""
@@ -76,8 +82,7 @@ class AttackFolder:
 
     def exact(self) -> ExactResult | None:
         """The search, if it was made."""
-        found = self._read("exact.json")
-        return None if found is None else ExactResult.from_dict(found)
+        return self._read("exact.json", ExactResult.from_dict)
 
     def keep_exact(self, exact: ExactResult) -> None:
         """Writes it."""
@@ -85,17 +90,12 @@ class AttackFolder:
 
     def seed(self, seed: int) -> SeedResult | None:
         """A responder, if it is finished."""
-        found = self._read(f"seed-{seed}.json")
-        if found is None:
-            return None
-        try:
-            return SeedResult.from_dict(found)
-        except (KeyError, TypeError, ValueError) as error:
-            name = self.path / f"seed-{seed}.json"
-            raise ConfigError(f"out: {name} is no result of a seed: {error}; delete it") from None
+        return self._read(f"seed-{seed}.json", SeedResult.from_dict)
 
     def keep_seed(self, found: SeedResult, model: Any) -> None:
         """Writes a finished responder, its network first."""
+        if self.path is None:
+            return
         state = {
             "evaluation": found.best,
             "network": network_description(model.policy),
@@ -108,20 +108,19 @@ class AttackFolder:
         """Writes everything together."""
         self._write("result.json", result.to_dict())
 
-    def _read(self, name: str) -> Any:
-        file = self.path / name
-        if not file.is_file():
+    def _read(self, name: str, parse: Callable[[dict[str, Any]], T]) -> T | None:
+        if self.path is None or not (file := self.path / name).is_file():
             return None
         try:
-            data = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, ValueError) as error:
-            raise ConfigError(f"out: {file} is not readable: {error}; delete it") from None
-        if not isinstance(data, dict):
-            raise ConfigError(f"out: {file} is not readable: no mapping; delete it")
-        return data
+            return parse(check_seal(json.loads(file.read_text(encoding="utf-8"))))
+        except (KeyError, OSError, TypeError, ValueError) as error:
+            raise ConfigError(
+                f"out: {file} is damaged or of another version: {error}; delete it"
+            ) from None
 
-    def _write(self, name: str, data: Any) -> None:
-        write_text_durably(self.path / name, json.dumps(data, indent=2) + "\n")
+    def _write(self, name: str, data: dict[str, Any]) -> None:
+        if self.path is not None:
+            write_json(self.path / name, sealed(data))
 
 
 def _without_seeds(budget: AttackBudget) -> Any:

@@ -50,7 +50,8 @@ class FrozenPlayer:
         """Resolves what a caller means.
 
         Args:
-            player: a name, a `Player`, a function or the path of a saved model.
+            player: a name, a `Player`, a function or the path of a saved model; a `FrozenPlayer`
+                is given back as it is.
             spec: the game.
             role: its seat; None where that is clear from the player.
             name: for tables; by default the player's own.
@@ -59,6 +60,8 @@ class FrozenPlayer:
             ConfigError: the seat is not clear, or there is no such player for it.
             TypeError: it is nothing that plays.
         """
+        if isinstance(player, cls):
+            return player
         if role is not None and role not in ("host", "agent"):
             raise ConfigError(f"role must be 'host' or 'agent', got {role!r}")
         resolved = _resolve(player, spec, role)

@@ -1,4 +1,4 @@
-"""A responder that tries its answers in its head before it gives one."""
+"""A responder that chooses its answers by rollouts against the frozen player."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from resgym.players import Player, ask_player
 
 __all__ = ["RolloutPlayer"]
 
-_IMAGINED = 0x726F6C6C  # games in the head draw other numbers than the game that is played
+_ROLLOUT = 0x726F6C6C  # rollouts draw other random numbers than the game that is played
 
 
 class RolloutPlayer:
-    """One step of policy improvement by playing to the end (Tesauro and Galperin 1996).
+    """One step of policy improvement by rollouts to the end (Tesauro and Galperin 1996).
 
-    The opponent is known, since it is frozen. For every legal answer the game is played on in the
-    head, by the opponent itself and by a policy for the player's own later moves, and the answer
-    with the longest game (an agent) or the shortest (a host) is given; of several equally good ones
-    that of the policy, or else the first. Against an opponent that draws numbers the games
-    in the head draw their own, so nothing is known in advance.
+    The opponent is known, since it is frozen. For every legal answer the game is simulated with the
+    opponent itself and a policy for the player's own later moves, and the answer with the longest
+    game (an agent) or the shortest (a host) is given; of several equally good ones that of the
+    policy, or else the first. Against an opponent that draws random numbers the rollouts draw their
+    own, so nothing is known in advance.
 
     Args:
         policy: plays the later moves; a player of the same seat.
         opponent: the frozen player.
         spec: the game.
-        moves: games in the head are cut after so many.
+        moves: rollouts are cut after so many.
 
     Attributes:
         role: the seat it plays.
@@ -44,7 +44,7 @@ class RolloutPlayer:
         self.policy, self.opponent, self.spec, self.moves = policy, opponent, spec, moves
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
-        """See `Player.act`; costs as many moves as the games in the head have."""
+        """See `Player.act`; costs as many moves as the rollouts have."""
         usual = ask_player(self.policy, state, coords, rng)
         games, options = state.num_games, self._options
         row = torch.arange(games, device=state.device).repeat_interleave(options)
@@ -58,7 +58,7 @@ class RolloutPlayer:
             state.select(row[tried]),
             None if coords is None else coords[row[tried]],
             option[tried],
-            rng.split(_IMAGINED).select(row[tried]),
+            rng.split(_ROLLOUT).select(row[tried]),
         )
         score = (length if self.role == "agent" else -length).view(games, options)
         # Twice, to make room for a preference among equals.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
@@ -19,8 +18,9 @@ from sb3_ext.ddqn import DDQN
 from sb3_ext.schedules.frequency import Every
 from sb3_ext.studies.attack.frozen import FrozenPlayer, other_role
 from sb3_ext.studies.attack.settings import AttackBudget
+from sb3_ext.training.runs import transitions_for
 
-__all__ = ["Look", "Training", "train_responder"]
+__all__ = ["Look", "train_responder"]
 
 Look = Callable[[dict[str, Any]], None]
 """Called with every entry of the history as it is made."""
@@ -28,27 +28,11 @@ Look = Callable[[dict[str, Any]], None]
 _ENVIRONMENTS = {"host": "resgym/HironakaHost-v0", "agent": "resgym/HironakaAgent-v0"}
 
 
-@dataclass(frozen=True)
-class Training:
-    """One trained responder.
-
-    Attributes:
-        model: the learner, with the weights of its best version.
-        history: the looks at it: updates, transitions, seconds, rho on the validation starts.
-        best: the entry of the history that was kept.
-        updates: gradient updates made.
-        transitions: moves played for training.
-        parameters: numbers in the network that plays.
-        seconds: time taken, looks included.
-    """
-
-    model: DDQN
-    history: list[dict[str, Any]]
-    best: dict[str, Any]
-    updates: int
-    transitions: int
-    parameters: int
-    seconds: float
+# Settings of a responder that are arguments of DDQN by the same name.
+_SAME = (
+    *("learning_rate", "exploration_rate", "buffer_size", "learning_starts", "batch_size"),
+    *("gamma", "n_steps", "target_update_interval", "tau", "max_grad_norm", "dueling"),
+)
 
 
 class _KeepBest(RhoEvaluation):
@@ -74,7 +58,7 @@ class _KeepBest(RhoEvaluation):
 
 def train_responder(
     frozen: FrozenPlayer, budget: AttackBudget, seed: int, look: Look | None = None
-) -> Training:
+) -> tuple[DDQN, dict[str, Any]]:
     """Learns a best response.
 
     The learner meets only the frozen player, in random games. Every so many updates it is measured
@@ -87,13 +71,17 @@ def train_responder(
         seed: fixes the network, the games and the exploration.
         look: called at each measurement.
 
+    Returns:
+        The learner with the weights of its best version, and what `SeedResult` says of its
+        training.
+
     Raises:
         ConfigError: the learner refuses an argument of the budget.
         FloatingPointError: the training became NaN.
     """
     begin = time.monotonic()
     model = _model(frozen, budget, seed)
-    game, section = budget.game, budget.responder
+    game = budget.game.to_dict()
     best = _KeepBest(
         [frozen.player],
         Every(updates=budget.validation.every_updates),
@@ -101,33 +89,20 @@ def train_responder(
         games=budget.validation.games,
         seed=budget.validation.seed,
         at_start=True,
-        max_value=game.max_value,
-        polytope=game.polytope,
-        reposition=game.reposition,
-        max_moves=game.max_moves,
+        **{key: game[key] for key in ("max_value", "polytope", "reposition", "max_moves")},
     )
-    model.learn(_steps(budget) * section.num_envs, callback=best, log_interval=None)
+    transitions = transitions_for(model, budget.responder.updates)
+    model.learn(transitions, callback=best, log_interval=None)
     model.policy.load_state_dict(best.weights)
-    history = [_plain(entry) for entry in best.history]
-    return Training(
-        model,
-        history,
-        _plain(best.kept),
-        int(model._n_updates),
-        int(model.num_timesteps),
-        sum(weight.numel() for weight in model.q_net.parameters()),
-        time.monotonic() - begin,
-    )
-
-
-def _steps(budget: AttackBudget) -> int:
-    """Parallel steps for exactly so many updates (rounded up to whole blocks)."""
-    section = budget.responder
-    if section.updates == 0:
-        return 0
-    # Updates begin with the step that brings more transitions than learning_starts.
-    before = section.learning_starts // section.num_envs
-    return before + -(-section.updates // section.updates_per_step)
+    found = {
+        "best": _plain(best.kept),
+        "history": [_plain(entry) for entry in best.history],
+        "updates": int(model._n_updates),
+        "transitions": int(model.num_timesteps),
+        "parameters": sum(weight.numel() for weight in model.q_net.parameters()),
+        "seconds": round(time.monotonic() - begin, 1),
+    }
+    return model, found
 
 
 def _plain(entry: dict[str, Any]) -> dict[str, Any]:
@@ -142,35 +117,22 @@ def _plain(entry: dict[str, Any]) -> dict[str, Any]:
 def _model(frozen: FrozenPlayer, budget: AttackBudget, seed: int) -> DDQN:
     game, section = budget.game, budget.responder
     seat = other_role(frozen.role)
+    arguments = game.to_dict()
     games = gymnasium.make_vec(
         _ENVIRONMENTS[seat],
         num_envs=section.num_envs,
         opponent=frozen.player,
         reward=section.reward,
-        dimension=game.dimension,
-        max_num_points=game.max_num_points,
-        max_value=game.max_value,
-        polytope=game.polytope,
-        reposition=game.reposition,
-        max_episode_steps=game.max_moves,
+        max_episode_steps=arguments.pop("max_moves"),
+        **arguments,
     )
     try:
         return DDQN(
             "HostPolicy" if seat == "host" else "AgentPolicy",
             TensorVecEnv(games),
-            learning_rate=section.learning_rate,
-            exploration_rate=section.exploration_rate,
-            buffer_size=section.buffer_size,
-            learning_starts=section.learning_starts,
-            batch_size=section.batch_size,
-            gamma=section.gamma,
-            n_steps=section.n_steps,
+            **{key: getattr(section, key) for key in _SAME},
             train_freq=1,
             gradient_steps=section.updates_per_step,
-            target_update_interval=section.target_update_interval,
-            tau=section.tau,
-            max_grad_norm=section.max_grad_norm,
-            dueling=section.dueling,
             policy_kwargs={**section.policy_arguments, "net_arch": section.net_arch},
             seed=seed,
             device="cpu",

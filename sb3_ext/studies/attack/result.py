@@ -10,6 +10,7 @@ from typing import Any
 from resgym.game.spec import Role
 from resgym.measure.rho import RhoResult
 from sb3_ext.studies.attack.exact import ExactResult, rho_from_dict
+from sb3_ext.studies.tables import text_table
 
 __all__ = ["AttackResult", "SeedResult"]
 
@@ -21,7 +22,7 @@ class SeedResult:
     Attributes:
         seed: of its training.
         test: it against the player, on the test's starts.
-        lookahead: the same when it plays games in its head before every move; None without.
+        lookahead: the same with a rollout of every answer before each move; None without.
         on_exact: the worse of the two on the starts that were searched; None without a search.
         best: its best version: updates, transitions, seconds, rho on the validation starts.
         history: all looks at it.
@@ -45,10 +46,8 @@ class SeedResult:
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
         return {
-            **vars(self),
-            "test": self.test.to_dict(),
-            "lookahead": None if self.lookahead is None else self.lookahead.to_dict(),
-            "on_exact": None if self.on_exact is None else self.on_exact.to_dict(),
+            key: value.to_dict() if isinstance(value, RhoResult) else value
+            for key, value in vars(self).items()
         }
 
     @classmethod
@@ -59,10 +58,8 @@ class SeedResult:
             KeyError, TypeError, ValueError: it is something else.
         """
         found = dict(data)
-        found["test"] = rho_from_dict(found["test"])
-        for key in ("lookahead", "on_exact"):
-            if found[key] is not None:
-                found[key] = rho_from_dict(found[key])
+        for key in ("test", "lookahead", "on_exact"):
+            found[key] = found[key] and rho_from_dict(found[key])
         return cls(**found)
 
 
@@ -98,43 +95,24 @@ class AttackResult:
     @property
     def responders(self) -> dict[str, RhoResult]:
         """Every responder's rho, the trained ones as ``seed 0`` and ``seed 0 with lookahead``."""
-        return {**self._trained, **self.scripted}
-
-    @property
-    def _trained(self) -> dict[str, RhoResult]:
         found = {}
         for each in self.trained:
             found[f"seed {each.seed}"] = each.test
             if each.lookahead is not None:
                 found[f"seed {each.seed} with lookahead"] = each.lookahead
-        return found
+        return {**found, **self.scripted}
 
     @property
     def worst_responder(self) -> str:
         """The responder that did most."""
-        return self._worst_of(self.responders)
+        found = self.responders
+        pick = min if self.role == "host" else max
+        return pick(found, key=lambda name: found[name].rho)
 
     @property
     def worst(self) -> RhoResult:
         """The figure of the attack: the worst rho over all responders, with its interval."""
         return self.responders[self.worst_responder]
-
-    @property
-    def worst_trained(self) -> RhoResult | None:
-        """The worst over the trained responders; None if there are none."""
-        found = self._trained
-        return found[self._worst_of(found)] if found else None
-
-    @property
-    def worst_scripted(self) -> RhoResult | None:
-        """The worst over the scripted responders; None if there are none."""
-        return self.scripted[self._worst_of(self.scripted)] if self.scripted else None
-
-    @property
-    def worst_on_exact(self) -> RhoResult | None:
-        """The worst over the trained responders on the starts that were searched."""
-        found = {str(each.seed): each.on_exact for each in self.trained if each.on_exact}
-        return found[self._worst_of(found)] if found else None
 
     @property
     def complete(self) -> bool:
@@ -180,25 +158,20 @@ class AttackResult:
             if each.lookahead is not None:
                 rows.append(_row("  the same with lookahead", each.lookahead, "-", "-"))
         rows += [_row(name, found, "-", "-") for name, found in self.scripted.items()]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        table = "\n".join(
-            "  ".join(
-                cell.ljust(width) if number == 0 else cell.rjust(width)
-                for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-            )
-            for row in rows
-        )
         test = self.budget["test"]["games"]
         lines = [
             f"{self.role} {self.player} under attack, {self.budget['name']}: {test} games each",
             "",
-            table,
+            text_table(rows),
             "",
             f"worst: {self.worst.rho:.4f} ({low:.4f} to {high:.4f}) by {self.worst_responder}, "
             f"the {low_or_high} rho found",
         ]
         if self.exact is not None:
-            lines.append(self._against_the_truth(self.exact))
+            reached = [each.on_exact.rho for each in self.trained if each.on_exact]
+            there = (min if self.role == "host" else max)(reached, default=None)
+            text = "" if there is None else f"; the trained responders reach {there:.4f} there"
+            lines.append(f"{self.exact}{text}")
         if not self.complete:
             missing = len(self.budget["responder"]["seeds"]) - len(self.trained)
             lines.append(f"incomplete: {missing} seeds are not trained yet")
@@ -207,16 +180,6 @@ class AttackResult:
             f"A bound from {bound} of the {low_or_high} rho over all responders; it proves no more."
         )
         return "\n".join(lines)
-
-    def _against_the_truth(self, exact: ExactResult) -> str:
-        found = self.worst_on_exact
-        text = str(exact)
-        if found is None:
-            return text
-        return f"{text}; the trained responders reach {found.rho:.4f} there"
-
-    def __str__(self) -> str:
-        return self.report()
 
 
 def _row(name: str, found: RhoResult, validation: str, updates: str) -> tuple[str, ...]:

@@ -6,28 +6,34 @@ has a default, so a file shows all of it.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+import torch
+from annotated_types import Ge, Len
+from pydantic import BeforeValidator, Field, model_validator
 
 from resgym.game.spec import GameSpec
 from resgym.players import agent_names, host_names
-from sb3_ext.config.checks import check_count, check_number
-from sb3_ext.config.reading import SectionFiles
+from sb3_ext.config.checks import shown
+from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import (
     ConfigError,
     Count,
-    ExplorationRate,
     Fraction,
-    LearningRate,
     PositiveCount,
+    PositiveFraction,
     PositiveNumber,
     Section,
+    Size,
+    Whole,
     checked,
 )
-from sb3_ext.networks import expand_net_arch
-from sb3_ext.schedules.schedules import parse_schedule
+from sb3_ext.networks.fields import NetArch
+from sb3_ext.replay.memory import available_bytes, format_bytes
+from sb3_ext.schedules.fields import ExplorationRate, LearningRate
 
 __all__ = [
     "AttackBudget",
@@ -42,40 +48,30 @@ __all__ = [
 ]
 
 
-def _net_arch(value: Any) -> Any:
-    try:
-        expand_net_arch(value)
-    except (TypeError, ValueError) as error:
-        raise ValueError(str(error).removeprefix("net_arch")) from None
+def _different(value: Any) -> Any:
+    if isinstance(value, list) and len(set(map(str, value))) < len(value):
+        raise ValueError(f" must be different from each other, got {shown(value)}")
     return value
 
 
-def _seeds(value: Any) -> Any:
-    if not isinstance(value, list) or not value:
-        raise ValueError(f" must be a list of at least one seed, got {value!r}")
-    seeds = [check_count("", seed, low=0) for seed in value]
-    if len(set(seeds)) < len(seeds):
-        raise ValueError(f" must be different from each other, got {value!r}")
-    return seeds
-
-
-def _names(known: Any) -> Any:
+def _one_of(known: Callable[[], list[str]]) -> BeforeValidator:
     def check(value: Any) -> Any:
-        if not isinstance(value, list):
-            raise ValueError(f" must be a list of names, got {value!r}")
-        for name in value:
-            if name not in known():
-                raise ValueError(f": {unknown_word('player', name, known())}")
+        if value not in known():
+            raise ValueError(f": {unknown_word('player', value, known())}")
         return value
 
     return checked(check)
+
+
+Agent = Annotated[str, _one_of(agent_names)]
+Host = Annotated[str, _one_of(host_names)]
 
 
 class GameSection(Section):
     """The game, its starts included."""
 
     dimension: PositiveCount = Field(description="number of axes")
-    max_num_points: PositiveCount = Field(description="points of a random start, at least 2")
+    max_num_points: Annotated[int, Whole, Ge(2)] = Field(description="points of a random start")
     max_value: Count = Field(description="starts are uniform on 0..max_value")
     polytope: Literal["dominance", "newton"] = Field(description="which points a move keeps")
     reposition: bool = Field(description="subtract the least coordinate of each axis after a move")
@@ -88,9 +84,7 @@ class GameSection(Section):
         try:
             self.spec()
         except (TypeError, ValueError) as error:
-            raise ConfigError(f"game.{error}") from None
-        if self.max_num_points < 2:
-            raise ConfigError(f"game.max_num_points must be at least 2, got {self.max_num_points}")
+            raise ValueError(f".{error}") from None
         return self
 
     def spec(self) -> GameSpec:
@@ -103,21 +97,21 @@ class GameSection(Section):
 class ResponderSection(Section):
     """The learner that looks for a best response: network, training, repetitions."""
 
-    seeds: Annotated[list[int], checked(_seeds)] = Field(
+    seeds: Annotated[list[Count], checked(_different), Len(1)] = Field(
         description="one training for each, from nothing"
     )
     updates: Count = Field(description="gradient updates of each training; 0 leaves it untrained")
-    num_envs: PositiveCount = Field(description="games played at once")
+    num_envs: Size = Field(description="games played at once")
     updates_per_step: PositiveCount = Field(description="updates after each parallel step")
     learning_starts: PositiveCount = Field(description="transitions collected before any update")
     buffer_size: PositiveCount = Field(description="transitions kept")
-    batch_size: PositiveCount = Field(description="transitions of an update")
+    batch_size: Size = Field(description="transitions of an update")
     learning_rate: LearningRate = Field(description="number or schedule of updates")
     exploration_rate: ExplorationRate = Field(description="number or schedule of updates")
     gamma: Fraction = Field(description="discount of one move")
-    n_steps: PositiveCount = Field(description="rewards summed before the value is bootstrapped")
+    n_steps: Size = Field(description="rewards summed before the value is bootstrapped")
     target_update_interval: PositiveCount = Field(description="updates between target updates")
-    tau: Annotated[float, checked(lambda value: check_number("", value, 0, 1, above=True))] = Field(
+    tau: PositiveFraction = Field(
         description="weight of the online network in a target update, in (0, 1]"
     )
     max_grad_norm: PositiveNumber = Field(description="the gradient is clipped to this norm")
@@ -125,7 +119,7 @@ class ResponderSection(Section):
         description="what it learns from; step is the length of the game"
     )
     dueling: bool = Field(description="value and advantage heads")
-    net_arch: Annotated[list[Any], checked(_net_arch)] = Field(
+    net_arch: NetArch = Field(
         description="layers after the features extractor, in the net_arch language"
     )
     lookahead_moves: Count = Field(
@@ -141,26 +135,22 @@ class ValidationSection(Section):
     """The starts on which the best version of a responder is chosen; never those of the test."""
 
     every_updates: PositiveCount = Field(description="updates between two looks")
-    games: PositiveCount = Field(description="games of a look, from the same starts each time")
+    games: Size = Field(description="games of a look, from the same starts each time")
     seed: Count = Field(description="fixes these starts; another one than that of the test")
 
 
 class StartSection(Section):
     """The starts on which everything that is reported is measured."""
 
-    games: PositiveCount = Field(description="games against each responder")
+    games: Size = Field(description="games against each responder")
     seed: Count = Field(description="fixes the starts")
 
 
 class ScriptedSection(Section):
     """Responders that cost nothing; the worst of all responders counts."""
 
-    agents: Annotated[list[str], _names(agent_names)] = Field(
-        description="scripted agents that attack a host"
-    )
-    hosts: Annotated[list[str], _names(host_names)] = Field(
-        description="scripted hosts that attack an agent"
-    )
+    agents: list[Agent] = Field(description="scripted agents that attack a host")
+    hosts: list[Host] = Field(description="scripted hosts that attack an agent")
 
 
 class ExactSection(Section):
@@ -174,8 +164,11 @@ class ExactSection(Section):
     )
 
 
-class AttackBudget(Section):
+class AttackBudget(ConfigFile):
     """A whole budget."""
+
+    folder: ClassVar[str] = "attack"
+    field: ClassVar[str] = "budget"
 
     config_version: Literal[1] = Field(description="version of this format")
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")] = Field(
@@ -191,21 +184,36 @@ class AttackBudget(Section):
     @model_validator(mode="after")
     def _parts_fit(self) -> AttackBudget:
         if self.validation.seed == self.test.seed:
-            raise ConfigError(
-                "validation.seed must differ from test.seed, or the version would be chosen on the "
-                f"starts that it is judged by; both are {self.test.seed}"
+            raise ValueError(
+                ".validation.seed must differ from test.seed, or the version would be chosen on "
+                f"the starts that it is judged by; both are {self.test.seed}"
             )
         if self.exact is not None and self.exact.starts > self.test.games:
-            raise ConfigError(
-                f"exact.starts must be at most test.games ({self.test.games}), "
+            raise ValueError(
+                f".exact.starts must be at most test.games ({self.test.games}), "
                 f"got {self.exact.starts}"
             )
-        for name in ("learning_rate", "exploration_rate"):
-            parse_schedule(getattr(self.responder, name), name, "updates")
         return self
 
 
-_FILES = SectionFiles(AttackBudget, "attack", "budget", "budget")
+shipped_budgets = AttackBudget.shipped
 
-shipped_budgets = _FILES.names
-read_budget = _FILES.read
+
+def read_budget(
+    source: AttackBudget | Mapping[str, Any] | str | Path, settings: Sequence[str] = ()
+) -> AttackBudget:
+    """A budget that this machine can give, see `ConfigFile.read`.
+
+    Raises:
+        ConfigError: as there, or there is less memory than the replay buffer's observations need.
+    """
+    budget = AttackBudget.read(source, settings)
+    size, game = budget.responder.buffer_size, budget.game
+    needed = size * 2 * 4 * game.max_num_points * game.dimension
+    available = available_bytes(torch.device("cpu"))
+    if available is not None and needed > available:
+        raise ConfigError(
+            f"responder.buffer_size: {size} transitions need {format_bytes(needed)}, but "
+            f"{format_bytes(available)} are available"
+        )
+    return budget

@@ -14,7 +14,8 @@ from sb3_ext.studies.attack.exploitation import Report, exploit, report_to_stder
 from sb3_ext.studies.attack.frozen import FrozenPlayer
 from sb3_ext.studies.attack.result import AttackResult
 from sb3_ext.studies.attack.settings import AttackBudget
-from sb3_ext.studies.markdown import markdown_table
+from sb3_ext.studies.json_files import check_seal, sealed, write_json
+from sb3_ext.studies.tables import markdown_table
 
 __all__ = ["AGENTS", "HOSTS", "Results", "fill", "markdown", "write_page"]
 
@@ -34,7 +35,7 @@ _BEGIN, _END = "<!-- attack tables: begin -->", "<!-- attack tables: end -->"
 
 
 class Results:
-    """What was found, one row for each player and budget, in a file that is written as a whole.
+    """What was found, one row for each player and budget, each sealed by a digest, in one file.
 
     Args:
         path: the file, made with the first row.
@@ -43,7 +44,7 @@ class Results:
         rows: plain data, in the order in which they were found.
 
     Raises:
-        ConfigError: the file holds something else.
+        ConfigError: the file holds something else, or was changed by another hand.
     """
 
     def __init__(self, path: Path) -> None:
@@ -53,14 +54,13 @@ class Results:
             return
         try:
             rows = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, ValueError) as error:
-            raise ConfigError(f"results: {path} is not readable: {error}") from None
-        keys = {"player", "role", "fingerprint", "budget", "worst", "trained", "scripted", "exact"}
-        if not isinstance(rows, list) or not all(
-            isinstance(row, dict) and keys <= row.keys() for row in rows
-        ):
-            raise ConfigError(f"results: {path} holds no results of attacks")
-        self.rows = rows
+            if not isinstance(rows, list):
+                raise TypeError(f"must be a list, got {type(rows).__name__}")
+            self.rows = [check_seal(row) for row in rows]
+        except (OSError, TypeError, ValueError) as error:
+            raise ConfigError(
+                f"results: {path} holds no results of attacks that can be read: {error}"
+            ) from None
 
     def has(self, frozen: FrozenPlayer, budget: AttackBudget) -> bool:
         """Whether this player was attacked with this budget."""
@@ -78,7 +78,7 @@ class Results:
         else:
             self.rows.append(row)
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        write_text_durably(self.path, json.dumps(self.rows, indent=1) + "\n")
+        write_json(self.path, [sealed(row) for row in self.rows])
 
 
 def _plain(budget: AttackBudget) -> Any:
@@ -130,15 +130,8 @@ def fill(
             say(f"{budget.name}: {frozen.role} {frozen.name} is in {results.path}")
             continue
         say(f"{budget.name}: {frozen.role} {frozen.name}")
-        found = exploit(
-            frozen.player,
-            budget,
-            role=frozen.role,
-            name=frozen.name,
-            out=out / budget.name / f"{frozen.role}-{frozen.name}",
-            progress=say,
-        )
-        results.add(found)
+        folder = out / budget.name / f"{frozen.role}-{frozen.name}"
+        results.add(exploit(frozen, budget, out=folder, progress=say))
 
 
 def markdown(results: Results) -> str:

@@ -3,7 +3,8 @@
 ``python -m sb3_ext.teach --help`` lists the commands.
 """
 
-from sb3_ext.studies.teach.dataset import Dataset, Split, load_dataset
-from sb3_ext.studies.teach.reinforcement import MirroredGames, Teacher
+from sb3_ext.studies.teach.dataset import Dataset, load_dataset
+from sb3_ext.studies.teach.examples import Examples
+from sb3_ext.studies.teach.reinforcement import Teacher
 
-__all__ = ["Dataset", "MirroredGames", "Split", "Teacher", "load_dataset"]
+__all__ = ["Dataset", "Examples", "Teacher", "load_dataset"]

@@ -1,40 +1,89 @@
-"""What a host in three axes is measured by: singularities, larger positions, rho at 20 points."""
+"""What a host in three axes is measured by: singularities, held-out and larger positions, rho."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import combinations_with_replacement
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor
 
 import resgym
-from resgym.game.rng import RowRandom
-from resgym.game.state import GameState
-from resgym.players import Player, ask_player
+from resgym.players import Player
 from resgym.solver.labels import SOLVED, Labeller
-from sb3_ext.callbacks.rho_evaluation import player_of
-from sb3_ext.studies.teach.draws import Draws, held_out_draws
-from sb3_ext.studies.teach.examples import Examples, examples_of
-from sb3_ext.studies.teach.generate import Plan
-from sb3_ext.studies.teach.measures import held_out_accuracy, worst_case_depths
+from sb3_ext.studies.teach.drawing import Plan, held_out_shares
+from sb3_ext.studies.teach.examples import Examples
+from sb3_ext.studies.teach.families import draw_batch
+from sb3_ext.studies.teach.measures import optimal_choices, worst_case_depths
 
 __all__ = [
-    "as_drawn",
+    "AGENTS",
+    "Draws",
+    "HostTest",
     "brieskorn_pham_starts",
-    "compared_depths",
-    "draws_beside",
-    "host_results",
+    "held_out_draws",
     "host_summary",
+    "host_test",
     "least_depths",
-    "right_choices",
+    "measure_host",
     "singularity_depths",
     "singularity_summary",
 ]
 
 AGENTS = ("choose_first", "choose_last", "random")
+
+DRAWN_BATCHES = 40
+"""Times that 8192 positions are drawn for `held_out_draws`."""
+
+DRAWN_BUDGET = 20_000
+"""Positions expanded for the label of one of these."""
+
+
+class Draws(NamedTuple):
+    """Held-out positions with repetition: each as often as the generator draws it.
+
+    A dataset holds every position once, so rare and difficult ones prevail in it. Here the common
+    ones count as often as they come.
+
+    Attributes:
+        family: the family's name.
+        examples: the positions, labelled for the host, by depth.
+        left_out: how many were left out because the solver's budget was not enough.
+    """
+
+    family: str
+    examples: Examples
+    left_out: int
+
+
+def held_out_draws(plan: Plan) -> Draws:
+    """Draws positions of the first family of a plan and labels those that are held out.
+
+    The draws are those of the next seed. Whether a position is held out is decided by its canonical
+    form alone, so no dataset with the plan's share of held-out positions has taught any of them.
+
+    Args:
+        plan: families, seed and share of held-out positions.
+    """
+    config = plan.config
+    labeller = Labeller(config.dimension, config.max_num_points, budget=DRAWN_BUDGET)
+    points, counts = [], []
+    for batch in range(DRAWN_BATCHES):
+        draws = draw_batch(config, 0, batch, plan.seed + 1)
+        rows, count = np.asarray(draws.points), np.asarray(draws.count)
+        chosen = held_out_shares(labeller.canonical(rows, count).digests) < plan.held_out
+        points.append(rows[chosen])
+        counts.append(count[chosen])
+    rows, count = np.concatenate(points), np.concatenate(counts)
+    labels = labeller.host(rows, count)
+    good = labels.status == SOLVED
+    fields = (rows[good], count[good], labels.optimal[good], labels.value[good])
+    found, count_of, optimal, value = map(torch.from_numpy, fields)
+    examples = Examples(found, count_of, None, optimal, value)
+    return Draws(config.families[0].name, examples, int((~good).sum()))
 
 
 def brieskorn_pham_starts(highest: int) -> list[tuple[tuple[int, int, int], ...]]:
@@ -52,7 +101,7 @@ def least_depths(starts: Sequence[Any], budget: int) -> list[int | None]:
         starts: lists of minimal points.
         budget: positions expanded for one.
     """
-    rows = max(2, *(len(start) for start in starts))
+    rows = max([2, *map(len, starts)])
     points = np.full((len(starts), rows, 3), -1)
     for number, start in enumerate(starts):
         points[number, : len(start)] = start
@@ -84,44 +133,21 @@ def compared_depths(
     }
 
 
-def right_choices(host: Player, examples: Examples) -> Tensor:
-    """Bool [M]: whether a host's choice is one of the optimal ones.
-
-    Args:
-        host: any host.
-        examples: M positions labelled for the host.
-    """
-    state = GameState(examples.points, examples.count)
-    rng = RowRandom.for_episode(torch.zeros_like(state.count), torch.arange(len(examples)))
-    return examples.optimal.gather(1, ask_player(host, state, None, rng)[:, None])[:, 0]
+@cache
+def _least_depth(name: str) -> int:
+    value = resgym.solve(resgym.singularity(name), "depth").value
+    assert isinstance(value, int)
+    return value
 
 
-def draws_beside(plan: Plan) -> Draws:
-    """Held-out positions of the first family of a dataset, drawn with the next seed."""
-    return held_out_draws(plan.config, plan.seed + 1, plan.held_out)
-
-
-def as_drawn(host: Player, draws: Draws) -> dict[str, Any]:
-    """Optimal choices of a host in held-out positions as often as drawn."""
-    right = right_choices(host, draws.examples)
-    return {
-        "family": draws.family,
-        "left_out": draws.left_out,
-        "optimal": int(right.sum()),
-        "positions": len(right),
-    }
-
-
-def singularity_depths(host: Player, label_budget: int, max_depth: int) -> dict[str, Any]:
+def singularity_depths(host: Player, max_depth: int) -> dict[str, Any]:
     """Depth in the worst case and proved least depth of the sixteen singularities, by name."""
     names = resgym.singularity_names()
     starts = [[tuple(p) for p in resgym.singularity(name)] for name in names]
     depths = worst_case_depths(host, starts, max_depth=max_depth)
     return {
-        name: {"depth": depth, "least_depth": least}
-        for name, depth, least in zip(
-            names, depths, least_depths(starts, label_budget), strict=True
-        )
+        name: {"depth": depth, "least_depth": _least_depth(name)}
+        for name, depth in zip(names, depths, strict=True)
     }
 
 
@@ -137,73 +163,105 @@ def singularity_summary(singularities: Mapping[str, Any]) -> str:
     return f"singularities in the least depth: {least} of {len(singularities)}{others}"
 
 
-def host_results(
-    model: Any,
-    data: Any,
-    plan: Plan,
-    *,
-    larger: int = 300,
-    brieskorn_pham: int = 9,
-    label_budget: int = 300_000,
-    games: int = 4000,
-    max_depth: int = 40,
-) -> dict[str, Any]:
-    """All measures of a host.
+class HostTest(NamedTuple):
+    """The positions that a host is measured on; the same for all hosts that are compared.
+
+    Attributes:
+        held_out: distinct held-out positions, labelled.
+        draws: held-out positions with repetition.
+        powers: the positions of x^a + y^b + z^c.
+        least: their proved least depths, None without a proof.
+    """
+
+    held_out: Examples
+    draws: Draws
+    powers: list[Any]
+    least: list[int | None]
+
+
+def host_test(held_out: Examples, plan: Plan, brieskorn_pham: int, label_budget: int) -> HostTest:
+    """Draws and labels what hosts are measured on.
 
     Args:
-        model: the host's model, in three axes.
-        data: the dataset; its held-out part is used, and must not have been taught.
+        held_out: the held-out part of a dataset.
         plan: what the dataset was made from.
-        larger: how many held-out positions of 6 to 8 points to grow trees from.
-        brieskorn_pham: highest exponent of x^a + y^b + z^c.
+        brieskorn_pham: highest exponent of x^a + y^b + z^c; below 2 there is none.
         label_budget: positions expanded to prove the least depth of one of these.
-        games: games of each rho, from 20 points.
+    """
+    powers = brieskorn_pham_starts(brieskorn_pham)
+    least = least_depths(powers, label_budget) if powers else []
+    return HostTest(held_out, held_out_draws(plan), powers, least)
+
+
+def measure_host(
+    host: Player, test: HostTest, *, larger: int, games: int, max_depth: int
+) -> dict[str, Any]:
+    """Everything that is measured of a host beside its trees.
+
+    Args:
+        host: a host in three axes.
+        test: the positions; the host must not have been taught the held-out ones.
+        larger: how many held-out positions of 6 to 8 points to grow trees from.
+        games: games of each rho, from 20 points; 0 leaves them out.
         max_depth: trees with a longer branch are given up.
 
     Returns:
-        plain data; see `host_summary`.
+        Plain data; see `host_summary`. ``points_6_to_8``, ``brieskorn_pham`` and ``rho`` are
+        missing where there is nothing to measure.
     """
-    host = player_of(model, "taught")
-    held_out = examples_of(data.split("held_out"))
-    small = held_out.select(held_out.count <= 5)
-    large = held_out.select(held_out.count >= 6)
-    large = large.select(large.count <= 8) if len(large) else large
+    examples, drawn = test.held_out, optimal_choices(host, test.draws.examples)
+    right = optimal_choices(host, examples)
+    small = examples.count <= 5
+
+    def share(chosen: Tensor) -> dict[str, Any]:
+        return {"positions": int(chosen.sum()), "optimal": int(right[chosen].sum())}
+
     results: dict[str, Any] = {
-        "singularities": singularity_depths(host, label_budget, max_depth),
-        "held_out_up_to_5_points": held_out_accuracy(model.policy, small),
-        "as_drawn": as_drawn(host, draws_beside(plan)),
+        "held_out": {
+            "up_to_5_points": share(small),
+            "as_drawn": {
+                "family": test.draws.family,
+                "left_out": test.draws.left_out,
+                "optimal": int(drawn.sum()),
+                "positions": len(drawn),
+            },
+            "by_points": {
+                number: share(examples.count == number)
+                for number in examples.count.unique().tolist()
+            },
+            "by_least_depth": {
+                number: share(small & (examples.value == number))
+                for number in examples.value[small].unique().tolist()
+            },
+        }
     }
-    if len(large) and larger:
-        chosen = large.select(torch.arange(min(larger, len(large))))
+    large = ((examples.count >= 6) & (examples.count <= 8)).nonzero()[:larger, 0]
+    if len(large):
+        chosen = examples.select(large)
         starts = [
-            points[:count].tolist()
-            for points, count in zip(chosen.points, chosen.count.tolist(), strict=True)
+            rows[:count].tolist()
+            for rows, count in zip(chosen.points, chosen.count.tolist(), strict=True)
         ]
         results["points_6_to_8"] = compared_depths(host, starts, chosen.value.tolist(), max_depth)
-    if brieskorn_pham >= 2:
-        starts = brieskorn_pham_starts(brieskorn_pham)
-        results["brieskorn_pham"] = compared_depths(
-            host, starts, least_depths(starts, label_budget), max_depth
-        )
+    if test.powers:
+        results["brieskorn_pham"] = compared_depths(host, test.powers, test.least, max_depth)
     if games:
-        results["rho_20_points"] = {
+        results["rho"] = {
             agent: resgym.rho(host, agent, games=games, seed=0).rho for agent in AGENTS
         }
     return results
 
 
 def host_summary(results: Mapping[str, Any]) -> str:
-    """The measures as a few lines of text."""
-    share = results["held_out_up_to_5_points"]
-    drawn = results["as_drawn"]
-    lines = [
-        singularity_summary(results["singularities"]),
-        f"optimal choices, held out, up to 5 points: {100 * share['accuracy']:.2f} % of "
-        f"{share['positions']}",
-        f"the same as often as drawn ({drawn['family']}): "
-        f"{100 * drawn['optimal'] / max(drawn['positions'], 1):.2f} % of {drawn['positions']}, "
-        f"{drawn['left_out']} without a proof",
-    ]
+    """The result of `measure_host` as a few lines of text."""
+    lines = []
+    for part, text in (("up_to_5_points", "distinct"), ("as_drawn", "with repetition")):
+        share = results["held_out"][part]
+        percent = 100 * share["optimal"] / max(share["positions"], 1)
+        lines.append(
+            f"optimal choices, held out, up to 5 points, {text}: {percent:.2f} % of "
+            f"{share['positions']}"
+        )
     for key, title in (
         ("points_6_to_8", "held-out positions of 6 to 8 points"),
         ("brieskorn_pham", "x^a + y^b + z^c"),
@@ -216,6 +274,6 @@ def host_summary(results: Mapping[str, Any]) -> str:
                 f"{100 * row['within_one'] / total:.1f} % within one of it ({row['positions']}, "
                 f"{row['not_proved']} without a proof, {row['not_finished']} not finished)"
             )
-    for agent, rho in results.get("rho_20_points", {}).items():
+    for agent, rho in results.get("rho", {}).items():
         lines.append(f"rho against {agent}, 20 points: {rho:.3f}")
     return "\n".join(lines)

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 
 from resgym.players.trust import add_trust, trusting
+from sb3_ext.training.command_line import OneLineParser, exit_code, torch_threads
 
 __all__ = ["COMMANDS", "main"]
 
@@ -27,16 +28,12 @@ COMMANDS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command; returns the exit code.
-
-    0: done. 1: results could not be written, or a process died. 2: the command line, a file or a
-    dataset is not valid; one line says why. 130: interrupted.
-    """
+    """Runs a command; returns the exit code, see `exit_code`."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     modules = {name: importlib.import_module(module) for name, module in COMMANDS.items()}
-    parser = argparse.ArgumentParser(
+    parser = OneLineParser(
         prog="python -m sb3_ext.teach",
-        description="Positions labelled by the solver, and players taught by them.",
+        description="Positions labelled by the solver, and players that imitate it.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, module in modules.items():
@@ -49,22 +46,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         module.add_arguments(command)
         add_trust(command)
     args = parser.parse_args(given)
-    try:
-        with trusting(args.trust):
+
+    def work() -> int:
+        with torch_threads(getattr(args, "threads", 1)), trusting(args.trust):
             return int(modules[args.command].run(args, ["python", "-m", "sb3_ext.teach", *given]))
-    except ValueError as error:
-        print(f"teach {args.command}: {_line(error)}", file=sys.stderr)
-        return 2
-    except (ImportError, OSError, RuntimeError) as error:
-        print(f"teach {args.command}: {_line(error)}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        print(
-            f"teach {args.command}: interrupted; the same command goes on from here",
-            file=sys.stderr,
-        )
-        return 130
 
-
-def _line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
+    return exit_code(
+        f"teach {args.command}", work, "interrupted; the same command goes on from here"
+    )

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from resgym.measure.plots import Curve, plot_curves, plot_file
-from sb3_ext.studies.markdown import markdown_table
+from sb3_ext.studies.tables import markdown_table
 from sb3_ext.studies.teach.robust_evaluation import worst_margin
 
 __all__ = ["HELP", "add_arguments", "run", "table"]

@@ -11,7 +11,6 @@ file is imported.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -24,7 +23,9 @@ import torch
 from torch import Tensor
 
 from resgym.solver.labels import SOLVER_VERSION
-from sb3_ext.checkpoints.durable_files import file_digest, rename_durably, sync, write_text_durably
+from sb3_ext.checkpoints.durable_files import file_digest, rename_durably, sync
+from sb3_ext.studies.json_files import digest_of, sealed
+from sb3_ext.studies.teach.examples import Examples
 
 __all__ = [
     "MANIFEST",
@@ -33,13 +34,10 @@ __all__ = [
     "SEATS",
     "Dataset",
     "DatasetError",
-    "Split",
-    "digest_of",
     "load_dataset",
     "manifest_text",
     "read_shard_notes",
     "shard_name",
-    "write_json",
     "write_shard",
 ]
 
@@ -55,30 +53,6 @@ _MANIFEST_BYTES = 1 << 24
 
 class DatasetError(ValueError):
     """A dataset is missing, damaged, half written or of another kind; one line."""
-
-
-@dataclass(frozen=True)
-class Split:
-    """One part of a dataset, M labelled positions.
-
-    Attributes:
-        points: int64 [M, P, D], alive points first in descending lexicographic order, absent rows
-            -1, as they were drawn.
-        count: int64 [M].
-        coords: bool [M, D], the host's sets; None for the host's seat.
-        optimal: bool [M, A] with A = 2^D - D - 1, numbered as in the environments (host), or
-            bool [M, D] (agent): the optimal moves, at least one.
-        value: int64 [M], least depth (or nodes) from the position; for the agent's seat after the
-            host's choice, this move included.
-        family: int64 [M], index into ``Dataset.families``.
-    """
-
-    points: Tensor
-    count: Tensor
-    coords: Tensor | None
-    optimal: Tensor
-    value: Tensor
-    family: Tensor
 
 
 @dataclass(frozen=True)
@@ -103,9 +77,9 @@ class Dataset:
     max_num_points: int
     families: list[str]
     manifest: Mapping[str, Any]
-    parts: Mapping[str, Split]
+    parts: Mapping[str, Examples]
 
-    def split(self, part: str) -> Split:
+    def split(self, part: str) -> Examples:
         """``train`` or ``held_out``: no position is in one if an equivalent one is in the other.
 
         Raises:
@@ -164,23 +138,9 @@ def shard_name(number: int) -> str:
     return f"shard-{number:05d}.safetensors"
 
 
-def digest_of(*values: Any) -> str:
-    """SHA-256 of arrays (content, type and shape) and plain data."""
-    digest = hashlib.sha256()
-    for value in values:
-        if isinstance(value, np.ndarray):
-            digest.update(f"{value.dtype.str}{value.shape}".encode())
-            digest.update(np.ascontiguousarray(value).tobytes())
-        else:
-            digest.update(json.dumps(value, sort_keys=True).encode())
-    return digest.hexdigest()
-
-
 def manifest_text(content: Mapping[str, Any]) -> str:
     """The one way to write a manifest, its own digest included."""
-    document = {key: value for key, value in content.items() if key != "sha256"}
-    document["sha256"] = digest_of(document)
-    return json.dumps(document, indent=1, sort_keys=True) + "\n"
+    return json.dumps(sealed(content), indent=1, sort_keys=True) + "\n"
 
 
 def write_shard(file: Path, arrays: Mapping[str, np.ndarray], notes: Mapping[str, Any]) -> None:
@@ -316,11 +276,13 @@ def _read_shard(path: Path, entry: Mapping[str, Any], plan: Mapping[str, Any]) -
     return tensors
 
 
-def _part(shards: Sequence[Mapping[str, Tensor]], held_out: bool, plan: Mapping[str, Any]) -> Split:
+def _part(
+    shards: Sequence[Mapping[str, Tensor]], held_out: bool, plan: Mapping[str, Any]
+) -> Examples:
     def gathered(name: str, kind: torch.dtype) -> Tensor:
         return torch.cat([shard[name][shard["held_out"] == held_out].to(kind) for shard in shards])
 
-    return Split(
+    return Examples(
         gathered("points", torch.int64),
         gathered("count", torch.int64),
         gathered("coords", torch.bool) if plan["seat"] == "agent" else None,
@@ -328,8 +290,3 @@ def _part(shards: Sequence[Mapping[str, Tensor]], held_out: bool, plan: Mapping[
         gathered("value", torch.int64),
         gathered("family", torch.int64),
     )
-
-
-def write_json(file: Path, data: Any) -> None:
-    """Replaces a file of plain data as a whole."""
-    write_text_durably(file, json.dumps(data, indent=1, sort_keys=True) + "\n")

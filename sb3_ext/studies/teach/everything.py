@@ -9,79 +9,37 @@ results.json. The same command goes on where it was interrupted.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-
+from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
-from sb3_ext.checkpoints.durable_files import write_text_durably
-from sb3_ext.config.registry import unknown_word
-from sb3_ext.config.sections import (
-    ConfigError,
-    Count,
-    Fraction,
-    PositiveCount,
-    Section,
-    read_section,
+from sb3_ext.studies.json_files import write_json
+from sb3_ext.studies.teach.benchmark import (
+    host_summary,
+    host_test,
+    measure_host,
+    singularity_depths,
+    singularity_summary,
 )
-from sb3_ext.studies.teach.benchmark import host_results, host_summary
-from sb3_ext.studies.teach.dataset import MANIFEST, load_dataset
 from sb3_ext.studies.teach.families import read_teach_config
-from sb3_ext.studies.teach.generate import Plan, generate
+from sb3_ext.studies.teach.generate import Plan, check_plan, prepared
+from sb3_ext.studies.teach.settings import TaughtConfig
 from sb3_ext.studies.teach.train import (
     ENVIRONMENTS,
     accuracy_table,
-    find_config,
     read_hyperparameters,
-    read_settings,
     show_measurement,
     teach,
 )
-from sb3_ext.training.config_files import read_config
+from sb3_ext.training.command_line import add_options
 
 __all__ = ["HELP", "add_arguments", "run"]
 
 HELP = "generate, train and measure: from nothing to a taught player"
-
-
-class _Algorithm(Section):
-    """The section ``algorithm``: a file in rl_zoo3's form."""
-
-    file: str
-
-
-class _Data(Section):
-    """The section ``data``: see `Plan`, which checks the ranges."""
-
-    config: str
-    positions: PositiveCount = 100_000
-    seat: str = "host"
-    objective: str = "depth"
-    held_out: Fraction = 0.05
-    seed: Count = 0
-
-
-class _Measure(Section):
-    """The section ``measure``: see `host_results`."""
-
-    larger: Count = 300
-    brieskorn_pham: Count = 9
-    label_budget: PositiveCount = 300_000
-    games: Count = 4000
-    max_depth: PositiveCount = 40
-
-
-_SECTIONS: dict[str, type[Section] | None] = {
-    "algorithm": _Algorithm,
-    "data": _Data,
-    "measure": _Measure,
-    "train": None,  # checked by the settings themselves
-}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -93,42 +51,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="sections data, algorithm, train, measure (default taught/host.yml)",
     )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        dest="changes",
-        metavar="KEY=VALUE",
-        help="another value for a setting of the training; may be repeated",
-    )
     parser.add_argument("--positions", type=int, help="instead of data.positions")
     parser.add_argument("--seed", type=int, help="of the data and of the training")
-    parser.add_argument("--workers", type=int, default=2, help="processes that label (default 2)")
-    parser.add_argument("--threads", type=int, default=1, help="threads of torch (default 1)")
-    parser.add_argument("--no-progress", action="store_true", help="no progress bar")
+    add_options(parser, "--set", "--workers", "--threads", "--no-progress")
 
 
 def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     """Runs the command; see `sb3_ext.studies.teach.cli.main`."""
-    sections = _read(args.config)
-    settings = read_settings(args.config, args.changes, args.seed)
-    wanted = sections["data"].model_dump()
-    for key, value in (("positions", args.positions), ("seed", args.seed)):
+    changes = [f"train.{change}" for change in args.settings]
+    for key, value in (
+        ("data.positions", args.positions),
+        ("data.seed", args.seed),
+        ("train.seed", args.seed),
+    ):
         if value is not None:
-            wanted[key] = value
+            changes.append(f"{key}={value}")
+    config = TaughtConfig.read(args.config, changes)
+    wanted = config.data.to_dict()
     plan = Plan(read_teach_config(wanted.pop("config")), **wanted)
-    hyperparameters = read_hyperparameters(sections["algorithm"].file, ENVIRONMENTS[plan.seat])
-    if args.threads < 1:
-        raise ValueError(f"threads must be at least 1, got {args.threads}")
-    torch.set_num_threads(args.threads)
+    check_plan(plan, args.workers)
+    hyperparameters = read_hyperparameters(config.algorithm.file, ENVIRONMENTS[plan.seat])
     out: Path = args.out
     bar = not args.no_progress and sys.stderr.isatty()
     seconds: dict[str, float] = {}
 
     begin = time.perf_counter()
-    if not (out / "data" / MANIFEST).is_file():
-        generate(plan, out / "data", workers=args.workers, progress=bar, command=command)
-    data = load_dataset(out / "data", dimension=plan.config.dimension, seat=plan.seat)
+    data = prepared(plan, out / "data", workers=args.workers, progress=bar, command=command)
     seconds["generate"] = time.perf_counter() - begin
 
     begin = time.perf_counter()
@@ -136,7 +84,7 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
         data,
         out / "taught",
         hyperparameters,
-        settings,
+        config.train,
         resume=bool(list_checkpoints(out / "taught")),
         progress=bar,
         report=None if bar else show_measurement,
@@ -152,34 +100,19 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     results: dict[str, Any] = {"held_out": held_out}
     if plan.seat == "host" and plan.objective == "depth" and plan.config.dimension == 3:
         begin = time.perf_counter()
-        results |= host_results(model, data, plan, **sections["measure"].model_dump())
+        measured, host = config.measure, player_of(model, "taught")
+        results["singularities"] = singularity_depths(host, measured.max_depth)
+        test = host_test(
+            data.split("held_out"), plan, measured.brieskorn_pham, measured.label_budget
+        )
+        results["host"] = measure_host(
+            host, test, larger=measured.larger, games=measured.games, max_depth=measured.max_depth
+        )
         seconds["measure"] = time.perf_counter() - begin
-        print(host_summary(results))
+        print(
+            singularity_summary(results["singularities"]), host_summary(results["host"]), sep="\n"
+        )
     results["seconds"] = {name: round(value, 1) for name, value in seconds.items()}
-    write_text_durably(out / "results.json", json.dumps(results, indent=1) + "\n")
+    write_json(out / "results.json", results)
     print("seconds: " + ", ".join(f"{name} {value:.0f}" for name, value in seconds.items()))
     return 0
-
-
-def _read(config: str | Path) -> dict[str, Any]:
-    """The sections of a file, read and checked before anything long begins.
-
-    Raises:
-        ValueError: one line.
-    """
-    file = find_config(config)
-    found = read_config(file)
-    for name in found:
-        if name not in _SECTIONS:
-            raise ValueError(f"{file}: {unknown_word('section', name, _SECTIONS)}")
-    for name in _SECTIONS:
-        if name not in found:
-            raise ValueError(f"{file}: the section {name} is missing")
-    try:
-        return {
-            name: read_section(model, found[name], name)
-            for name, model in _SECTIONS.items()
-            if model is not None
-        }
-    except ConfigError as error:
-        raise ValueError(f"{file}: {error}") from None

@@ -6,11 +6,10 @@ Letters: M labelled positions, B rows of a batch, P points, D axes, A actions of
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import permutations
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,26 +23,14 @@ from sb3_ext.points.mirror import rows_in_order
 __all__ = [
     "AxisOrders",
     "Examples",
-    "Labelled",
     "axis_orders",
+    "checked",
     "digest",
-    "examples_of",
     "observe",
     "permute_axes",
-    "permute_observation",
     "rename_axes",
     "seeded_generator",
 ]
-
-
-class Labelled(Protocol):
-    """One part of a dataset, as `sb3_ext.studies.teach.dataset` gives it."""
-
-    points: Tensor
-    count: Tensor
-    coords: Tensor | None
-    optimal: Tensor
-    value: Tensor
 
 
 @dataclass(frozen=True)
@@ -51,11 +38,15 @@ class Examples:
     """Labelled positions.
 
     Attributes:
-        points: int64 [M, P, D], alive points first, absent rows -1.
+        points: int64 [M, P, D], alive points first in descending lexicographic order, absent rows
+            -1, as they were drawn.
         count: int64 [M], alive points, at least 2.
         coords: bool [M, D], the host's sets; None if the host is to move.
-        optimal: bool [M, A], the optimal moves, at least one in every row.
-        value: int64 [M], moves (or nodes) under optimal play.
+        optimal: bool [M, A] with A = 2^D - D - 1, numbered as in the environments (host), or
+            bool [M, D] (agent): the optimal moves, at least one in every row.
+        value: int64 [M], least depth (or nodes) from the position; for the agent's seat after the
+            host's choice, this move included.
+        family: int64 [M], index into ``Dataset.families``; None where it is not known.
     """
 
     points: Tensor
@@ -63,6 +54,7 @@ class Examples:
     coords: Tensor | None
     optimal: Tensor
     value: Tensor
+    family: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.count)
@@ -77,22 +69,23 @@ class Examples:
             None if self.coords is None else self.coords[index],
             self.optimal[index],
             self.value[index],
+            None if self.family is None else self.family[index],
         )
 
 
-def examples_of(part: Labelled) -> Examples:
-    """The tensors of a part of a dataset, checked where a mistake would teach nonsense.
+def checked(examples: Examples) -> Examples:
+    """The same examples, after a look at what would teach nonsense.
 
     Raises:
-        ValueError: it is empty, or a row has no optimal move or an illegal one.
+        ValueError: there are none, or a row has no optimal move or an illegal one.
     """
-    if not len(part.count):
+    if not len(examples):
         raise ValueError("data: this part of the dataset has no positions")
-    if not bool(part.optimal.any(1).all()):
+    if not bool(examples.optimal.any(1).all()):
         raise ValueError("data: there is a position without an optimal move")
-    if part.coords is not None and bool((part.optimal & ~part.coords).any()):
+    if examples.coords is not None and bool((examples.optimal & ~examples.coords).any()):
         raise ValueError("data: there is an optimal axis outside of the host's set")
-    return Examples(part.points, part.count, part.coords, part.optimal, part.value)
+    return examples
 
 
 def digest(examples: Examples) -> str:
@@ -150,28 +143,12 @@ def permute_axes(examples: Examples, order: Tensor) -> Examples:
         coords, moves = None, orders.actions[order]
     else:
         coords, moves = examples.coords.gather(1, axes), axes
-    return Examples(
-        rows_in_order(points),
-        examples.count,
-        coords,
-        examples.optimal.gather(1, moves),
-        examples.value,
+    return replace(
+        examples,
+        points=rows_in_order(points),
+        coords=coords,
+        optimal=examples.optimal.gather(1, moves),
     )
-
-
-def permute_observation(observation: Any, axes: Tensor) -> Any:
-    """What the environment would show if the axes were renamed.
-
-    Args:
-        observation: float [B, P, D], or a dict of these ``points`` and ``coords`` [B, D].
-        axes: int64 [D], the new axis j is the old axis ``axes[j]``.
-    """
-    if isinstance(observation, Mapping):
-        return {
-            "coords": observation["coords"][:, axes],
-            "points": permute_observation(observation["points"], axes),
-        }
-    return rows_in_order(observation[:, :, axes])
 
 
 # ------------------------------------------------------------------------------------ observations

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal
 
 import torch
-from pydantic import Field
+from annotated_types import Ge, Le, Len
+from pydantic import BeforeValidator, Field, model_validator
 from torch import Tensor
 
 from resgym.game.actions import host_action_table
@@ -34,16 +34,16 @@ from resgym.kernels.dispatch import resolve_backend
 from resgym.players import ask_player, make_agent, make_host
 from resgym.polynomials.singularities import singularity, singularity_names
 from resgym.solver.labels import MAX_LABEL_DIMENSION
+from sb3_ext.config.checks import check_count, shown
+from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.sections import (
-    ConfigError,
     Fraction,
     PositiveCount,
     PositiveNumber,
     Section,
-    read_section,
+    Whole,
+    checked,
 )
-from sb3_ext.config.yaml_files import read_yaml
-from sb3_ext.training.config_files import config_folder
 
 __all__ = [
     "BATCH_ROWS",
@@ -64,7 +64,31 @@ INT64_MAX = torch.iinfo(torch.int64).max
 MAX_POINTS = 64
 MAX_VALUE = 10**6
 
-Range = Annotated[list[int], Field(min_length=2, max_length=2)]
+
+def _range(low: int, high: int) -> Any:
+    """Least and greatest value, both given, within bounds."""
+
+    def check(value: Any) -> Any:
+        counts = [check_count("", each, low) for each in value] if isinstance(value, list) else []
+        if len(counts) != 2 or not counts[0] <= counts[1] <= high:
+            raise ValueError(f" must be [least, greatest] within {low}..{high}, got {shown(value)}")
+        return counts
+
+    return checked(check)
+
+
+def _maker(make: Callable[[str], Any]) -> Any:
+    def check(value: Any) -> Any:
+        make(value)
+        return value
+
+    return checked(check)
+
+
+Points = Annotated[list[int], _range(2, MAX_POINTS)]
+Exponents = Annotated[list[int], _range(1, MAX_VALUE)]
+Moves = Annotated[list[int], _range(0, 1000)]
+Value = Annotated[int, Whole, Ge(1), Le(MAX_VALUE)]
 
 
 class Play(Section):
@@ -74,9 +98,9 @@ class Play(Section):
     has an allowed number of points. Each game has one of the hosts and one of the agents.
     """
 
-    hosts: Annotated[list[str], Field(min_length=1)]
-    agents: Annotated[list[str], Field(min_length=1)]
-    moves: Range
+    hosts: Annotated[list[Annotated[str, _maker(make_host)]], Len(1)]
+    agents: Annotated[list[Annotated[str, _maker(make_agent)]], Len(1)]
+    moves: Moves
 
 
 class Family(Section):
@@ -104,13 +128,31 @@ class Family(Section):
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]+$")]
     kind: Literal["uniform", "brieskorn_pham", "invertible"]
     weight: PositiveNumber = 1.0
-    points: Range | None = None
-    max_value: Annotated[list[PositiveCount], Field(min_length=1)] | None = None
-    sparsity: Annotated[list[Fraction], Field(min_length=1)] | None = None
-    exponents: Range | None = None
-    alive: Range | None = None
+    points: Points | None = None
+    max_value: Annotated[list[Value], Len(1)] | None = None
+    sparsity: Annotated[list[Fraction], Len(1)] | None = None
+    exponents: Exponents | None = None
+    alive: Points | None = None
     largest: PositiveCount | None = None
-    play: Any = None
+    play: Play | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _whole(cls, data: Any) -> Any:
+        uniform = isinstance(data, Mapping) and data.get("kind") == "uniform"
+        if uniform and data.get("sparsity") is None:
+            return {**data, "sparsity": [0.0]}
+        return data
+
+    @model_validator(mode="after")
+    def _keys_fit(self) -> Family:
+        for key in ("points", "max_value", "sparsity", "exponents"):
+            wanted = (key == "exponents") == (self.kind != "uniform")
+            given = getattr(self, key) is not None
+            if given != wanted:
+                why = f"has no meaning for kind {self.kind}" if given else "is missing"
+                raise ValueError(f".{key} {why}")
+        return self
 
 
 class Exclude(Section):
@@ -122,20 +164,11 @@ class Exclude(Section):
     """
 
     singularities: bool = False
-    brieskorn_pham: int = 0
+    brieskorn_pham: Annotated[int, Whole, Ge(0), Le(30)] = 0
 
 
-class _Top(Section):
-    """A configuration as it is written."""
-
-    dimension: int
-    budget: PositiveCount
-    families: Annotated[list[Any], Field(min_length=1)]
-    exclude: Any = None
-
-
-class TeachConfig(NamedTuple):
-    """A checked configuration.
+class TeachConfig(ConfigFile):
+    """A whole configuration.
 
     Attributes:
         dimension: number of axes D.
@@ -144,10 +177,22 @@ class TeachConfig(NamedTuple):
         families: in order.
     """
 
-    dimension: int
-    budget: int
-    exclude: Exclude
-    families: tuple[Family, ...]
+    folder: ClassVar[str] = "teach"
+
+    dimension: Annotated[int, Whole, Ge(2), Le(MAX_LABEL_DIMENSION)]
+    budget: PositiveCount
+    exclude: Annotated[Exclude, BeforeValidator(lambda given: {} if given is None else given)] = (
+        Exclude()
+    )
+    families: Annotated[list[Family], Len(1)]
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> TeachConfig:
+        names = [family.name for family in self.families]
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f".families: the name {name!r} stands there twice")
+        return self
 
     @property
     def max_num_points(self) -> int:
@@ -156,107 +201,10 @@ class TeachConfig(NamedTuple):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data from which the same configuration is read."""
-        return {
-            "dimension": self.dimension,
-            "budget": self.budget,
-            "exclude": self.exclude.model_dump(),
-            "families": [
-                {
-                    key: value.model_dump() if isinstance(value, Section) else value
-                    for key, value in family
-                    if value is not None
-                }
-                for family in self.families
-            ],
-        }
+        return self.model_dump(exclude_none=True)
 
 
-def read_teach_config(source: Mapping[str, Any] | str | Path) -> TeachConfig:
-    """Reads and checks a configuration.
-
-    Args:
-        source: a YAML file, the name of one in ``configs/teach``, or plain data.
-
-    Raises:
-        ConfigError: one line that names file and field, what was given and what is allowed.
-    """
-    if isinstance(source, Mapping):
-        return _config(source)
-    path = Path(source)
-    if not path.is_file():
-        folder = config_folder() / "teach"
-        path = folder / f"{source}.yml"
-        if not path.is_file():
-            names = ", ".join(sorted(file.stem for file in folder.glob("*.yml")))
-            raise ConfigError(f"config: there is no file {str(source)!r}, and none among {names}")
-    try:
-        data = read_yaml(path)
-    except ValueError as error:
-        raise ConfigError(str(error)) from None
-    if not isinstance(data, Mapping):
-        raise ConfigError(f"{path}: must hold a mapping, got {type(data).__name__}")
-    try:
-        return _config(data)
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from None
-
-
-def _config(data: Mapping[str, Any]) -> TeachConfig:
-    top = read_section(_Top, data)
-    if not 2 <= top.dimension <= MAX_LABEL_DIMENSION:
-        raise ConfigError(f"dimension must be in 2..{MAX_LABEL_DIMENSION}, got {top.dimension}")
-    exclude = read_section(Exclude, {} if top.exclude is None else top.exclude, "exclude")
-    if not 0 <= exclude.brieskorn_pham <= 30:
-        raise ConfigError(f"exclude.brieskorn_pham must be in 0..30, got {exclude.brieskorn_pham}")
-    families = []
-    for place, entry in enumerate(top.families):
-        name = entry.get("name", place) if isinstance(entry, Mapping) else place
-        families.append(_checked(read_section(Family, entry, f"families[{name}]"), top.dimension))
-    names = [family.name for family in families]
-    for name in names:
-        if names.count(name) > 1:
-            raise ConfigError(f"families: the name {name!r} stands there twice")
-    return TeachConfig(top.dimension, top.budget, exclude, tuple(families))
-
-
-def _checked(family: Family, dimension: int) -> Family:
-    """The family with all that may be left out, after checks that need more than one key."""
-    where = f"families[{family.name}]"
-    uniform = family.kind == "uniform"
-    for key in ("points", "max_value", "sparsity", "exponents"):
-        wanted = (key != "exponents") == uniform
-        given = getattr(family, key) is not None
-        if given and not wanted:
-            raise ConfigError(f"{where}.{key} has no meaning for kind {family.kind}")
-        if wanted and not given and key != "sparsity":
-            raise ConfigError(f"{where}.{key} is missing")
-    changes: dict[str, Any] = {}
-    if uniform and family.sparsity is None:
-        changes["sparsity"] = [0.0]
-    if family.play is not None:
-        play = changes["play"] = read_section(Play, family.play, f"{where}.play")
-        _check_range(f"{where}.play.moves", play.moves, 0, 1000)
-        for key, make in (("hosts", make_host), ("agents", make_agent)):
-            for name in getattr(play, key):
-                try:
-                    make(name)
-                except (TypeError, ValueError) as error:
-                    raise ConfigError(f"{where}.play.{key}: {error}") from None
-    family = family.model_copy(update=changes)
-    if uniform:
-        _check_range(f"{where}.points", family.points, 2, MAX_POINTS)
-        if max(family.max_value or [0]) > MAX_VALUE:
-            raise ConfigError(f"{where}.max_value must be at most {MAX_VALUE}")
-    else:
-        _check_range(f"{where}.exponents", family.exponents, 1, MAX_VALUE)
-    if family.alive is not None:
-        _check_range(f"{where}.alive", family.alive, 2, MAX_POINTS)
-    return family
-
-
-def _check_range(name: str, given: list[int] | None, low: int, high: int) -> None:
-    if given is None or not low <= given[0] <= given[1] <= high:
-        raise ConfigError(f"{name} must be [least, greatest] within {low}..{high}, got {given}")
+read_teach_config = TeachConfig.read
 
 
 def alive_range(family: Family, dimension: int) -> tuple[int, int]:

@@ -20,103 +20,43 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
-from functools import lru_cache
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait as wait_for
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-import numpy as np
 import torch
 
-from resgym.game.actions import host_action_table
-from resgym.game.rng import RowRandom, derive_seed
-from resgym.solver.labels import OUT_OF_BUDGET, SOLVED, SOLVER_VERSION, TOO_LARGE, Labeller
+from resgym.solver.labels import OUT_OF_BUDGET, SOLVED, TOO_LARGE
 from resgym.solver.solve import Objective
 from sb3_ext.checkpoints.durable_files import file_digest, write_text_durably
 from sb3_ext.checkpoints.folder_lock import sole_writer
 from sb3_ext.checkpoints.provenance import provenance
 from sb3_ext.config.sections import ConfigError
+from sb3_ext.studies.json_files import digest_of, write_json
+from sb3_ext.studies.teach import drawing
 from sb3_ext.studies.teach.dataset import (
     MANIFEST,
     PLAN,
     SCHEMA,
     SEATS,
-    digest_of,
+    Dataset,
+    load_dataset,
     manifest_text,
     read_shard_notes,
     shard_name,
-    write_json,
     write_shard,
 )
-from sb3_ext.studies.teach.families import (
-    BATCH_ROWS,
-    TeachConfig,
-    draw_batch,
-    excluded_forms,
-    read_teach_config,
-)
+from sb3_ext.studies.teach.drawing import Plan, Positions, draw_positions, labeller_of
+from sb3_ext.studies.teach.families import read_teach_config
+from sb3_ext.training.command_line import add_options
+from sb3_ext.two_player.progress import progress_bar
 
-__all__ = ["HELP", "Plan", "add_arguments", "generate", "held_out_shares", "run"]
+__all__ = ["HELP", "Plan", "add_arguments", "check_plan", "generate", "prepared", "run"]
 
 HELP = "draw positions, label them with the solver, write a dataset"
 
-SHARD_ROWS = 4096
-"""Positions labelled with one table, and lost at most when the command is killed."""
-
 MAX_POSITIONS = 10**8
-IDLE_BATCHES = 20
-"""A family has no more to give once so many draws in a row brought nothing new."""
-
-_SET_WORD, _ORDER_WORD = 0x73657473, 0x6F72646572
-
-
-class Plan(NamedTuple):
-    """What determines a dataset.
-
-    Attributes:
-        config: families, exclusions, budget.
-        positions: how many to draw.
-        seat: ``host`` or ``agent``.
-        objective: ``depth`` or ``nodes``.
-        seed: 0 or more.
-        held_out: share of the canonical forms that are held out, 0 to 1 (exclusive).
-    """
-
-    config: TeachConfig
-    positions: int
-    seat: str = "host"
-    objective: str = "depth"
-    seed: int = 0
-    held_out: float = 0.05
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data that names everything the content depends on."""
-        return {
-            **self._asdict(),
-            "config": self.config.to_dict(),
-            "dimension": self.config.dimension,
-            "max_num_points": self.config.max_num_points,
-            "schema": SCHEMA,
-            "shard_rows": SHARD_ROWS,
-            "solver": SOLVER_VERSION,
-        }
-
-
-@dataclass(frozen=True)
-class _Positions:
-    """Distinct positions, N rows of numpy arrays; see `dataset.Split`."""
-
-    points: np.ndarray
-    count: np.ndarray
-    family: np.ndarray
-    held_out: np.ndarray
-    coords: np.ndarray
-
-    def rows(self, rows: slice) -> _Positions:
-        """Some of them."""
-        return _Positions(**{name: array[rows] for name, array in vars(self).items()})
 
 
 class _Job(NamedTuple):
@@ -125,7 +65,7 @@ class _Job(NamedTuple):
     file: Path
     plan: dict[str, Any]
     digest: str
-    positions: _Positions
+    positions: Positions
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -145,15 +85,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="fixes the dataset (default 0)")
     parser.add_argument(
-        "--workers", type=int, default=2, help="processes that label (default 2); changes no result"
-    )
-    parser.add_argument(
         "--held-out",
         type=float,
         default=0.05,
         help="share of the positions, by canonical form, for measuring only (default 0.05)",
     )
-    parser.add_argument("--no-progress", action="store_true", help="no progress bar")
+    add_options(parser, "--workers", "--no-progress")
 
 
 def run(args: argparse.Namespace, command: Sequence[str]) -> int:
@@ -200,10 +137,30 @@ def generate(
         RuntimeError: a process died.
     """
     out, begin = Path(out), time.perf_counter()
-    _check(plan, workers)
+    check_plan(plan, workers)
     _open_folder(out, plan.to_dict())
     with sole_writer(out):
         return _complete(plan, out, workers, progress, command, begin)
+
+
+def prepared(
+    plan: Plan,
+    out: Path,
+    *,
+    workers: int = 1,
+    progress: bool = False,
+    command: Sequence[str] = (),
+) -> Dataset:
+    """The dataset of a plan: read if it is finished, otherwise generated first.
+
+    Raises:
+        ValueError, OSError, RuntimeError: as for `generate`; the folder of another plan is refused.
+    """
+    if (out / MANIFEST).is_file():
+        _open_folder(out, plan.to_dict())
+    else:
+        generate(plan, out, workers=workers, progress=progress, command=command)
+    return load_dataset(out, dimension=plan.config.dimension, seat=plan.seat)
 
 
 def _complete(
@@ -212,15 +169,15 @@ def _complete(
     """Labels and writes what is missing in the folder of a plan; returns the manifest."""
     content = plan.to_dict()
     digest = digest_of(content)
-    positions, families = _draw(plan)
+    drawn, families = draw_positions(plan)
     jobs = [
         _Job(
             out / shard_name(number),
             content,
             digest,
-            positions.rows(slice(first, first + SHARD_ROWS)),
+            drawn.rows(slice(first, first + drawing.SHARD_ROWS)),
         )
-        for number, first in enumerate(range(0, len(positions.count), SHARD_ROWS))
+        for number, first in enumerate(range(0, len(drawn.count), drawing.SHARD_ROWS))
     ]
     notes: dict[Path, dict[str, Any]] = {}
     for job in jobs:
@@ -228,8 +185,8 @@ def _complete(
         if found is not None and found.get("job") == _job_digest(job):
             notes[job.file] = found
     open_jobs = [job for job in jobs if job.file not in notes]
-    kept = len(positions.count) - sum(len(job.positions.count) for job in open_jobs)
-    with _bar(len(positions.count), kept, progress) as bar:
+    kept = len(drawn.count) - sum(len(job.positions.count) for job in open_jobs)
+    with progress_bar(len(drawn.count), progress, kept, "position") as bar:
         for job, found in _labelled(open_jobs, workers):
             notes[job.file] = found
             bar.update(len(job.positions.count))
@@ -248,7 +205,8 @@ def _complete(
     return manifest
 
 
-def _check(plan: Plan, workers: int) -> None:
+def check_plan(plan: Plan, workers: int) -> None:
+    """Refuses what is out of range, in one line."""
     if plan.seat not in SEATS:
         raise ConfigError(f"seat must be one of {', '.join(SEATS)}, got {plan.seat!r}")
     if plan.objective not in get_args(Objective):
@@ -290,128 +248,6 @@ def _open_folder(out: Path, content: Mapping[str, Any]) -> None:
     write_json(file, content)
 
 
-def _draw(plan: Plan) -> tuple[_Positions, list[dict[str, Any]]]:
-    """The positions, without doubles, and what became of the families."""
-    from resgym.solver.label_kernels import new_members
-
-    config = plan.config
-    labeller = _labeller(config.dimension, config.max_num_points, "depth", 1)
-    barred = _barred_digests(config)
-    slots = _with_room(np.zeros((1024, 2), np.int64), len(barred))
-    new_members(slots, barred, np.empty(len(barred), np.bool_))
-    points, counts, family_of, digests, families = [], [], [], [], []
-    for place, target in enumerate(_shares(plan)):
-        family = config.families[place]
-        found = drawn = idle = batch = 0
-        while found < target and idle < IDLE_BATCHES:
-            draws = draw_batch(config, place, batch, plan.seed)
-            batch += 1
-            rows = np.asarray(draws.count)
-            # In any order: the positions of a game must not come before those of later moves.
-            order = np.argsort(
-                RowRandom.for_episode(
-                    torch.full((len(rows),), derive_seed(plan.seed, _ORDER_WORD, place, batch)),
-                    torch.arange(len(rows)),
-                )
-                .words()
-                .numpy(),
-                kind="stable",
-            )
-            some, rows = np.asarray(draws.points)[order], rows[order]
-            codes = labeller.canonical(some, rows).digests
-            new = np.empty(len(rows), np.bool_)
-            # A whole batch is put in, however few of it are wanted.
-            slots = _with_room(slots, len(codes))
-            new_members(slots, codes, new)
-            index = np.flatnonzero(new)
-            drawn += len(rows)
-            # The rest of the last batch stays marked as met: the next families draw others.
-            index = index[: target - found]
-            idle = 0 if len(index) else idle + 1
-            found += len(index)
-            points.append(some[index])
-            counts.append(rows[index])
-            digests.append(codes[index])
-            family_of.append(np.full(len(index), place))
-        if found == 0 and target > 0:
-            raise ConfigError(
-                f"families[{family.name}]: no position that fits and is new in {batch} times "
-                f"{BATCH_ROWS} draws; take other points, values, alive or exclude"
-            )
-        families.append(
-            {"name": family.name, "wanted": target, "positions": found, "looked_at": drawn}
-        )
-    codes = np.concatenate(digests)
-    number = np.arange(len(codes))
-    return _Positions(
-        np.concatenate(points),
-        np.concatenate(counts),
-        np.concatenate(family_of),
-        held_out_shares(codes) < plan.held_out,
-        _sets(plan, number),
-    ), families
-
-
-def held_out_shares(digests: np.ndarray) -> np.ndarray:
-    """A number from 0 to 1 for each digest; positions with less than ``held_out`` are held out.
-
-    Args:
-        digests: int64 [N, 2], of canonical forms.
-    """
-    # Of the second half, so that the order in the hash table plays no part.
-    return np.asarray((digests[:, 1].copy().view(np.uint64) >> np.uint64(11)) * 2.0**-53)
-
-
-def _with_room(slots: np.ndarray, more: int) -> np.ndarray:
-    """The set of `new_members`, or a larger copy if it would be more than half full."""
-    from resgym.solver.label_kernels import new_members
-
-    held = slots[slots.any(1)]
-    size = 1 << (2 * (len(held) + more)).bit_length()
-    if size <= len(slots):
-        return slots
-    larger = np.zeros((2 * size, 2), np.int64)
-    new_members(larger, held, np.empty(len(held), np.bool_))
-    return larger
-
-
-def _shares(plan: Plan) -> list[int]:
-    """Positions of each family: proportional to the weights, the largest remainders rounded up."""
-    weights = [family.weight for family in plan.config.families]
-    exact = [plan.positions * weight / sum(weights) for weight in weights]
-    shares = [int(value) for value in exact]
-    by_remainder = sorted(range(len(exact)), key=lambda k: (shares[k] - exact[k], k))
-    for k in by_remainder[: plan.positions - sum(shares)]:
-        shares[k] += 1
-    return shares
-
-
-def _barred_digests(config: TeachConfig) -> np.ndarray:
-    forms = sorted(excluded_forms(config.exclude, config.dimension))
-    size = max([2, *map(len, forms)])
-    labeller = _labeller(config.dimension, size, "depth", 1)
-    points = np.full((len(forms), size, config.dimension), -1)
-    for row, form in zip(points, forms, strict=True):
-        row[: len(form)] = form
-    return labeller.canonical(points, np.array([len(form) for form in forms], np.int64)).digests
-
-
-def _sets(plan: Plan, number: np.ndarray) -> np.ndarray:
-    """Bool [N, D]: the set that the agent is asked about, uniform; none for the host."""
-    if plan.seat == "host":
-        return np.zeros((len(number), 0), np.bool_)
-    table = host_action_table(plan.config.dimension)
-    seeds = torch.full((len(number),), derive_seed(plan.seed, _SET_WORD))
-    rng = RowRandom.for_episode(seeds, torch.from_numpy(number))
-    return table[rng.integers(len(table))].numpy()
-
-
-@lru_cache(maxsize=4)
-def _labeller(dimension: int, max_num_points: int, objective: Any, budget: int) -> Labeller:
-    room = 2**20 if budget > 1 else 2**10
-    return Labeller(dimension, max_num_points, objective, budget=budget, room=room)
-
-
 def _job_digest(job: _Job) -> str:
     return digest_of(job.digest, job.file.name, *vars(job.positions).values())
 
@@ -419,7 +255,7 @@ def _job_digest(job: _Job) -> str:
 def _label(job: _Job) -> dict[str, Any]:
     """Labels one shard and writes it; returns its notes."""
     plan, positions = job.plan, job.positions
-    labeller = _labeller(
+    labeller = labeller_of(
         plan["dimension"], plan["max_num_points"], plan["objective"], plan["config"]["budget"]
     )
     # What the budget is enough for must not depend on which shards came before.
@@ -493,27 +329,6 @@ def _start_worker() -> None:
             os._exit(1)
 
         threading.Thread(target=follow, daemon=True).start()
-
-
-class _NoBar:
-    def __enter__(self) -> _NoBar:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
-    def update(self, number: int) -> None:
-        pass
-
-
-def _bar(total: int, initial: int, wanted: bool) -> Any:
-    if wanted:
-        try:
-            from tqdm import tqdm
-        except ImportError:
-            return _NoBar()
-        return tqdm(total=total, initial=initial, unit="position", dynamic_ncols=True)
-    return _NoBar()
 
 
 def _manifest(

@@ -1,15 +1,16 @@
-"""What a taught network is measured by: pure functions of batches.
+"""Losses of imitation learning with the solver as the expert: pure functions of batches.
 
-The teacher knows, for every position, the set of optimal moves and the value v: how many moves the
+The expert knows, for every position, the set of optimal moves and the value v: how many moves the
 game takes, this one counted, if both sides play their best. An action value network learns both:
 
-    choice    -log of the probability that softmax(Q / temperature) puts on the optimal set
+    choice    cross-entropy: -log of the probability that softmax(Q / temperature) gives the optimal
+              set
     value     Q of every optimal move is the discounted return R(v) of that game; Q of every other
               legal move is at most that of a game one move worse
 
-The first is about which move is best and the second keeps the numbers what Q-learning takes them
-for, so that reinforcement learning goes on from them instead of unlearning them first. Against an
-opponent who is not optimal the true values are higher than R(v), never lower.
+The first fixes which move is best; the second keeps the numbers action values, so that
+reinforcement learning goes on from them instead of unlearning them first. Against an opponent who
+is not optimal the true values are higher than R(v), never lower.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How good a taught player is: held-out choices, and depths in the worst case."""
+"""How good a player is: optimal moves in labelled positions, and depths in the worst case."""
 
 from __future__ import annotations
 
@@ -15,23 +15,46 @@ from resgym.game.spec import GameSpec
 from resgym.game.state import GameState, state_from_points
 from resgym.players import Player, ask_player
 from sb3_ext.studies.teach.examples import Examples
-from sb3_ext.studies.teach.pretraining import optimal_choices
 
-__all__ = ["held_out_accuracy", "worst_case_depths"]
+__all__ = ["chosen_moves", "held_out_accuracy", "optimal_choices", "worst_case_depths"]
+
+_ROWS_AT_ONCE = 8192
 
 
-def held_out_accuracy(policy: Any, examples: Examples) -> dict[str, Any]:
-    """The share of positions in which the greedy move is an optimal one.
+def chosen_moves(player: Player, examples: Examples) -> Tensor:
+    """The moves that a player chooses, int64 [M]: host actions or axes.
 
     Args:
-        policy: of the seat that the positions are labelled for.
+        player: of the seat that the positions are labelled for.
+        examples: M positions.
+    """
+    result = []
+    for begin in range(0, len(examples), _ROWS_AT_ONCE):
+        rows = torch.arange(begin, min(begin + _ROWS_AT_ONCE, len(examples)))
+        batch = examples.select(rows)
+        rng = RowRandom.for_episode(torch.zeros_like(rows), rows)
+        state = GameState(batch.points, batch.count)
+        result.append(ask_player(player, state, batch.coords, rng))
+    return torch.cat(result)
+
+
+def optimal_choices(player: Player, examples: Examples) -> Tensor:
+    """Bool [M]: whether the move that a player chooses is an optimal one."""
+    return examples.optimal.gather(1, chosen_moves(player, examples)[:, None])[:, 0]
+
+
+def held_out_accuracy(player: Player, examples: Examples) -> dict[str, Any]:
+    """The share of positions in which a player's move is an optimal one.
+
+    Args:
+        player: of the seat that the positions are labelled for.
         examples: positions that it was not taught.
 
     Returns:
         ``positions``, ``accuracy``, and the same two ``by_count`` (of points) and ``by_value`` (the
         moves or nodes under optimal play), each a dict by number.
     """
-    right = optimal_choices(policy, examples)
+    right = optimal_choices(player, examples)
 
     def share(chosen: Tensor) -> dict[str, Any]:
         return {
@@ -68,7 +91,7 @@ def worst_case_depths(
     Returns:
         A number per start; None where the tree was given up or a coordinate would pass 2^59.
     """
-    rows = max(2, *(len(start) for start in starts))
+    rows = max([2, *map(len, starts)])
     spec = GameSpec(dimension, rows)
     state = state_from_points([[tuple(p) for p in start] for start in starts], spec)
     tree = torch.arange(len(starts))

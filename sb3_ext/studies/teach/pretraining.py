@@ -23,7 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from sb3_ext.callbacks.rho_evaluation import role_of
+from sb3_ext.callbacks.rho_evaluation import player_of, role_of
 from sb3_ext.checkpoints.checkpoint import (
     CheckpointError,
     checkpoint_name,
@@ -37,48 +37,28 @@ from sb3_ext.checkpoints.model_state import load_policy_weights, network_descrip
 from sb3_ext.checkpoints.optimizer_state import load_optimizer_state, optimizer_state
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.learning import clip_gradients
-from sb3_ext.ddqn.targets import legal_argmax
 from sb3_ext.networks.observations import to_device
-from sb3_ext.networks.policy_scores import action_scores
 from sb3_ext.studies.teach.examples import (
     Examples,
+    checked,
     digest,
-    examples_of,
     observe,
     rename_axes,
     seeded_generator,
 )
 from sb3_ext.studies.teach.losses import RETURNS, TeachingLoss, teaching_loss
+from sb3_ext.studies.teach.measures import optimal_choices
 from sb3_ext.studies.teach.settings import TeachingSettings
 
 __all__ = [
     "Pretraining",
     "check_data",
-    "chosen_moves",
+    "imitation_loss",
     "observation_form",
-    "optimal_choices",
 ]
 
 # Purposes of random numbers, mixed into the seed.
 _SPLIT, _ORDER, _AXES = 0, 1, 2
-
-_EVALUATION_ROWS = 8192
-
-
-def chosen_moves(policy: Any, examples: Examples) -> Tensor:
-    """The policy's greedy legal moves, int64 [M]."""
-    rows, scale = observation_form(policy)
-    result = []
-    for begin in range(0, len(examples), _EVALUATION_ROWS):
-        batch = examples.select(torch.arange(begin, min(begin + _EVALUATION_ROWS, len(examples))))
-        observation = to_device(observe(batch, rows, scale), policy.device)
-        result.append(legal_argmax(action_scores(policy, observation).cpu(), batch.coords))
-    return torch.cat(result)
-
-
-def optimal_choices(policy: Any, examples: Examples) -> Tensor:
-    """Bool [M]: whether the policy's greedy move is an optimal one."""
-    return examples.optimal.gather(1, chosen_moves(policy, examples)[:, None])[:, 0]
 
 
 def observation_form(policy: Any) -> tuple[int, bool]:
@@ -122,6 +102,32 @@ def check_data(data: Any, policy: Any, value_weight: float) -> None:
         )
 
 
+def imitation_loss(
+    model: DDQN, batch: Examples, reward: str, temperature: float, value_weight: float
+) -> TeachingLoss:
+    """The loss of a model's online network on labelled positions; see `teaching_loss`.
+
+    Args:
+        model: the learner; its ``gamma`` is the discount of the returns.
+        batch: B positions of its seat.
+        reward: the environment's, see `RETURNS`.
+        temperature: see `choice_loss`.
+        value_weight: see `teaching_loss`.
+    """
+    policy, device = model.policy, model.device
+    return teaching_loss(
+        policy.q_net(to_device(observe(batch, *observation_form(policy)), device)),
+        batch.optimal.to(device),
+        None if batch.coords is None else batch.coords.to(device),
+        batch.value.to(device),
+        seat=role_of(policy.observation_space),
+        reward=reward,
+        gamma=model.gamma,
+        temperature=temperature,
+        value_weight=value_weight,
+    )
+
+
 class Pretraining:
     """Teaches the networks of a `DDQN` model, from the training part of a dataset.
 
@@ -151,8 +157,7 @@ class Pretraining:
     ) -> None:
         self.model, self.policy = model, model.policy
         self.settings, self.reward = settings, reward
-        self.seat = role_of(model.observation_space)
-        self._rows, self._scale = observation_form(self.policy)
+        self._player = player_of(model)
         # One of its own: the model's may follow the learning rate of its reinforcement learning.
         self.optimizer = self.policy.optimizer_class(  # type: ignore[call-arg]
             self.policy.q_net.parameters(),
@@ -160,7 +165,7 @@ class Pretraining:
             **self.policy.optimizer_kwargs,
         )
         self._check(data)
-        examples = examples_of(data.split("train"))
+        examples = checked(data.split("train"))
         self._digest = digest(examples)
         order = torch.randperm(len(examples), generator=seeded_generator(settings.seed, _SPLIT, 0))
         kept = max(1, round(len(examples) * settings.validation_fraction))
@@ -256,7 +261,9 @@ class Pretraining:
         for group in optimizer.param_groups:
             group["lr"] = settings.rate(self.update)
         policy.set_training_mode(True)
-        terms = self._loss(batch)
+        terms = imitation_loss(
+            self.model, batch, self.reward, settings.temperature, settings.value_weight
+        )
         parameters = list(policy.q_net.parameters())
         for parameter in parameters:
             parameter.grad = None
@@ -281,21 +288,6 @@ class Pretraining:
             batch = rename_axes(batch, source)
         return batch
 
-    def _loss(self, batch: Examples) -> TeachingLoss:
-        device = self.policy.device
-        values = self.policy.q_net(to_device(observe(batch, self._rows, self._scale), device))
-        return teaching_loss(
-            values,
-            batch.optimal.to(device),
-            None if batch.coords is None else batch.coords.to(device),
-            batch.value.to(device),
-            seat=self.seat,
-            reward=self.reward,
-            gamma=self.model.gamma,
-            temperature=self.settings.temperature,
-            value_weight=self.settings.value_weight,
-        )
-
     def _measure(self) -> dict[str, Any]:
         updates = self.update - (self.history[-1]["update"] if self.history else 0)
         total, choice, value = (self._sums / max(updates, 1)).tolist()
@@ -305,7 +297,7 @@ class Pretraining:
                 "max_grad_norm"
             )
         self._sums.zero_()
-        accuracy = float(optimal_choices(self.policy, self.validation).double().mean())
+        accuracy = float(optimal_choices(self._player, self.validation).double().mean())
         measured = {
             "update": self.update,
             "seconds": round(self.seconds, 3),

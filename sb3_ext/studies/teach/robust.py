@@ -18,7 +18,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
 import yaml
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 
@@ -32,27 +31,30 @@ from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.checkpoints.folder_lock import sole_writer
 from sb3_ext.checkpoints.provenance import provenance
 from sb3_ext.checkpoints.resume import init_from, resume
+from sb3_ext.config.yaml_files import read_yaml
 from sb3_ext.ddqn import DDQN
+from sb3_ext.replay.memory import reserve_memory
 from sb3_ext.schedules.frequency import Every
+from sb3_ext.studies.json_files import write_json
 from sb3_ext.studies.teach.benchmark import singularity_depths, singularity_summary
-from sb3_ext.studies.teach.dataset import MANIFEST, Dataset, load_dataset
-from sb3_ext.studies.teach.examples import examples_of
+from sb3_ext.studies.teach.dataset import Dataset, load_dataset
 from sb3_ext.studies.teach.families import read_teach_config
-from sb3_ext.studies.teach.generate import Plan, generate
+from sb3_ext.studies.teach.generate import Plan, prepared
 from sb3_ext.studies.teach.measures import held_out_accuracy
 from sb3_ext.studies.teach.reinforcement import Teacher
 from sb3_ext.studies.teach.robust_evaluation import MAX_DEPTH, RobustEvaluation, worst_margin
-from sb3_ext.studies.teach.robust_settings import PARTS, RobustConfig, read_robust_config
+from sb3_ext.studies.teach.settings import PARTS, RobustConfig, read_robust_config
 from sb3_ext.studies.teach.train import ENVIRONMENTS, build_model, read_hyperparameters
+from sb3_ext.training.command_line import add_options
 from sb3_ext.training.curves import history_curves
 from sb3_ext.training.loading import load_policy
+from sb3_ext.training.runs import transitions_for
 
 __all__ = ["HELP", "add_arguments", "measure", "run"]
 
 HELP = "train a host against several opponents at once, with the teacher beside it"
 
 CONFIG = "taught/robust.yml"
-LABEL_BUDGET = 300_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,14 +64,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--config", default=CONFIG, metavar="FILE", help=f"all settings (default {CONFIG})"
     )
     parser.add_argument("--data", type=Path, help="a dataset's folder, instead of making one")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        dest="changes",
-        metavar="KEY=VALUE",
-        help="another value for a setting, such as algorithm.updates=5000; may be repeated",
-    )
     parser.add_argument(
         "--opponent",
         action="append",
@@ -89,9 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--init-from", type=Path, metavar="RUN", help="begin with these networks")
     parser.add_argument("--seed", type=int, help="instead of algorithm.seed")
-    parser.add_argument("--workers", type=int, default=2, help="processes that label (default 2)")
-    parser.add_argument("--threads", type=int, default=1, help="threads of torch (default 1)")
-    parser.add_argument("--no-progress", action="store_true", help="no progress bar")
+    add_options(parser, "--set", "--workers", "--threads", "--no-progress")
 
 
 # ------------------------------------------------------------------------------------ the run
@@ -99,16 +91,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     """Runs the command; see `sb3_ext.studies.teach.cli.main`."""
-    config = read_robust_config(args.config, args.changes, args.opponents, args.without, args.seed)
+    config = read_robust_config(args.config, args.settings, args.opponents, args.without, args.seed)
     hyperparameters = read_hyperparameters(config.algorithm.file, ENVIRONMENTS["host"])
     if not {"augmentation", "mixture"}.isdisjoint(args.without):
         # One opponent alone tells mirror images apart.
         kept = dict(hyperparameters.get("policy_kwargs", {}))
         kept.pop("mirror", None)
         hyperparameters = {**hyperparameters, "policy_kwargs": kept}
-    if args.threads < 1:
-        raise ValueError(f"threads must be at least 1, got {args.threads}")
-    torch.set_num_threads(args.threads)
     out: Path = args.out
     if out.exists() and not out.is_dir():
         raise ValueError(f"out: must be a folder, {out} is a file")
@@ -136,11 +125,10 @@ def _run(
     elif args.init_from is not None:
         init_from(model, args.init_from)
     write_text_durably(out / "config.yml", yaml.safe_dump(config.to_dict(), sort_keys=False))
-    record = provenance(config.algorithm.seed, command)
-    write_text_durably(out / "provenance.json", json.dumps(record, indent=1) + "\n")
+    write_json(out / "provenance.json", provenance(config.algorithm.seed, command))
 
     begin = time.perf_counter()
-    left = _transitions(model, config.algorithm.updates) - model.num_timesteps
+    left = transitions_for(model, config.algorithm.updates) - model.num_timesteps
     if left > 0:
         try:
             model.learn(left, callbacks, reset_num_timesteps=False, progress_bar=bar)
@@ -155,7 +143,7 @@ def _run(
         "seconds": round(time.perf_counter() - begin, 1),
         **measure(out / "run", config, data),
     }
-    write_text_durably(out / "results.json", json.dumps(results, indent=1) + "\n")
+    write_json(out / "results.json", results)
     history = json.loads((out / "run" / "rho.json").read_text())
     plot_curves(
         history_curves(history),
@@ -176,6 +164,7 @@ def _model(config: RobustConfig, hyperparameters: Mapping[str, Any]) -> DDQN:
         seed=config.algorithm.seed,
         num_envs=int(hyperparameters.get("n_envs", 1)),
     )
+    reserve_memory(model)
     return model
 
 
@@ -184,11 +173,13 @@ def _data(config: RobustConfig, args: argparse.Namespace, command: Sequence[str]
         return load_dataset(args.data, dimension=3, seat="host")
     wanted = config.data.model_dump()
     plan = Plan(read_teach_config(wanted.pop("config")), seat="host", objective="depth", **wanted)
-    folder = args.out / "data"
-    if not (folder / MANIFEST).is_file():
-        progress = not args.no_progress and sys.stderr.isatty()
-        generate(plan, folder, workers=args.workers, progress=progress, command=command)
-    return load_dataset(folder, dimension=plan.config.dimension, seat="host")
+    return prepared(
+        plan,
+        args.out / "data",
+        workers=args.workers,
+        progress=not args.no_progress and sys.stderr.isatty(),
+        command=command,
+    )
 
 
 def _callbacks(config: RobustConfig, data: Dataset | None, folder: Path) -> list[BaseCallback]:
@@ -213,20 +204,10 @@ def _callbacks(config: RobustConfig, data: Dataset | None, folder: Path) -> list
     return callbacks
 
 
-def _transitions(model: DDQN, updates: int) -> int:
-    """Transitions after which so many updates have been made (whole blocks of them)."""
-    frequency: Any = model.train_freq
-    rows = model.n_envs * frequency.frequency
-    if model.replay_ratio is not None or model.gradient_steps < 1:
-        raise ValueError("algorithm: gradient_steps must be at least 1, without replay_ratio")
-    # Updates begin with the rollout that brings more transitions than learning_starts.
-    return (model.learning_starts // rows - (-updates // model.gradient_steps)) * rows
-
-
 def _same_settings(path: Path, config: RobustConfig) -> None:
     """Refuses to go on with a run under other settings; only its length may change."""
     try:
-        before = yaml.safe_load(path.read_text(encoding="utf-8"))
+        before = read_yaml(path)
         own = config.to_dict()
         for section in own:
             saved, now = before[section], own[section]
@@ -234,7 +215,7 @@ def _same_settings(path: Path, config: RobustConfig) -> None:
                 saved, now = ({k: v for k, v in x.items() if k != "updates"} for x in (saved, now))
             if saved != now:
                 raise ValueError(f"out: its run has another section {section!r}: {saved}")
-    except (OSError, KeyError, TypeError, AttributeError, yaml.YAMLError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"out: {path} is missing or damaged") from error
 
 
@@ -266,13 +247,12 @@ def measure(run_dir: Path, config: RobustConfig, data: Dataset | None = None) ->
         "rho": rho,
         "targets": dict(wanted.targets),
         "margin": worst_margin({name: each["rho"] for name, each in rho.items()}, wanted.targets),
-        "singularities": singularity_depths(host, LABEL_BUDGET, MAX_DEPTH),
+        "singularities": singularity_depths(host, MAX_DEPTH),
     }
     if data is not None:
-        part: Any = data.split("held_out")
-        held_out = examples_of(part)
+        held_out = data.split("held_out")
         small = held_out.select(held_out.count <= 5)
-        results["held_out_up_to_5_points"] = held_out_accuracy(policy, small)
+        results["held_out_up_to_5_points"] = held_out_accuracy(host, small)
     return results
 
 

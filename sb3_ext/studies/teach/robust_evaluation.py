@@ -8,11 +8,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-import resgym
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of, role_of
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.schedules.frequency import Every
-from sb3_ext.studies.teach.measures import worst_case_depths
+from sb3_ext.studies.teach.benchmark import singularity_depths
 
 __all__ = ["MAX_DEPTH", "RobustEvaluation", "worst_margin"]
 
@@ -73,21 +72,12 @@ class RobustEvaluation(RhoEvaluation):
         self.average = check_number("average", average, low=0, high=1)
         self._averaged: list[Tensor] = []
         self._steps = 0
-        self._starts: dict[str, Any] = {}
-        self._least: dict[str, int] = {}
         self._excess: dict[str, int | None] = {}
         self._margin = 0.0
 
     def _on_training_start(self) -> None:
         if role_of(self.model.observation_space) != "host":
             raise ValueError("targets: are those of a host, the model is an agent")
-        names = resgym.singularity_names()
-        if not self._starts and self._dimension() == 3:
-            self._starts = {name: [tuple(p) for p in resgym.singularity(name)] for name in names}
-            for name, start in self._starts.items():
-                value = resgym.solve(start, "depth").value
-                assert isinstance(value, int)
-                self._least[name] = value
         super()._on_training_start()
 
     def _on_step(self) -> bool:
@@ -133,13 +123,11 @@ class RobustEvaluation(RhoEvaluation):
     def _score(self, results: dict[str, float]) -> float:
         self._margin = margin = worst_margin(results, self.targets)
         self._excess = {}
-        if self._starts:
-            depths = worst_case_depths(
-                player_of(self.model), list(self._starts.values()), max_depth=MAX_DEPTH
-            )
+        if self._dimension() == 3:
+            found = singularity_depths(player_of(self.model), MAX_DEPTH)
             self._excess = {
-                name: None if depth is None else depth - self._least[name]
-                for name, depth in zip(self._starts, depths, strict=True)
+                name: None if row["depth"] is None else row["depth"] - row["least_depth"]
+                for name, row in found.items()
             }
         kept = all(excess is not None and excess <= self.deeper for excess in self._excess.values())
         return margin if kept else margin - 1.0

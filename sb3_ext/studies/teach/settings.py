@@ -1,100 +1,231 @@
-"""The settings of supervised pretraining, as plain data."""
+"""The files of the commands train, run and robust: what they declare, and how they are changed."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
 
-from sb3_ext.config.checks import check_count, check_number
-from sb3_ext.config.registry import unknown_word
+from annotated_types import Gt, Le, Len
+from pydantic import Field
+
+from sb3_ext.config.checks import check_number
+from sb3_ext.config.reading import ConfigFile, apply_settings, find_config, read_mapping
+from sb3_ext.config.sections import (
+    ConfigError,
+    Count,
+    Fraction,
+    Number,
+    PositiveCount,
+    PositiveNumber,
+    Section,
+    Size,
+    read_section,
+)
+from sb3_ext.schedules.fields import schedule_field
 from sb3_ext.schedules.schedules import parse_schedule
 
-__all__ = ["TeachingSettings"]
+__all__ = [
+    "PARTS",
+    "RobustConfig",
+    "TaughtConfig",
+    "TeachingSettings",
+    "read_robust_config",
+    "read_settings",
+]
+
+PARTS = ("teacher", "mixture", "augmentation")
+"""What ``--without`` leaves out of the command robust."""
 
 
-@dataclass(frozen=True)
-class TeachingSettings:
-    """How a policy is taught.
+class TeachingSettings(Section):
+    """How a policy is taught."""
 
-    Attributes:
-        updates: gradient updates in all.
-        batch_size: positions of an update.
-        learning_rate: a number or a schedule of the updates; one of the progress runs over
-            ``updates``.
-        temperature: values are divided by it before the softmax of the choice; above 0.
-        value_weight: weight of the value beside the choice; 0 teaches the choice only.
-        augment: rename the axes of every position at random, each time it is seen.
-        max_grad_norm: clip the gradient's norm to this; None: never.
-        validation_fraction: part of the training positions that is kept back to choose the best
-            update by, above 0 and below 1. Held-out positions play no part in that.
-        evaluation_updates: updates between two such measurements.
-        patience: measurements without a better one after which training stops; None: never.
-        checkpoint_updates: updates between two checkpoints, 0 for one at the end only.
-        seed: fixes the networks, the order of the positions and the renaming.
-
-    Raises:
-        TypeError, ValueError: a setting of another type or out of its range.
-    """
-
-    updates: int = 20_000
-    batch_size: int = 1024
-    learning_rate: Any = "cos_1e-3_1e-5"
-    temperature: float = 0.1
-    value_weight: float = 0.1
-    augment: bool = True
-    max_grad_norm: float | None = 10.0
-    validation_fraction: float = 0.02
-    evaluation_updates: int = 1000
-    patience: int | None = None
-    checkpoint_updates: int = 1000
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("updates", "batch_size", "evaluation_updates"):
-            object.__setattr__(self, name, check_count(name, getattr(self, name)))
-        for name in ("checkpoint_updates", "seed"):
-            object.__setattr__(self, name, check_count(name, getattr(self, name), low=0))
-        if self.patience is not None:
-            object.__setattr__(self, "patience", check_count("patience", self.patience))
-        if self.max_grad_norm is not None:
-            check_number("max_grad_norm", self.max_grad_norm, low=0, above=True)
-        check_number("temperature", self.temperature, low=0, above=True)
-        check_number("value_weight", self.value_weight, low=0)
-        check_number("validation_fraction", self.validation_fraction, low=0, high=0.5, above=True)
-        if not isinstance(self.augment, bool):
-            raise TypeError(f"augment must be true or false, got {self.augment!r}")
-        schedule = parse_schedule(self.learning_rate, "learning_rate")
-        if schedule.unit == "transitions":
-            raise ValueError(
-                "learning_rate: must be a schedule of updates or progress, got unit 'transitions'"
-            )
-        lowest = schedule.bounds()[0]
-        if lowest < 0:
-            raise ValueError(f"learning_rate must be at least 0, got {lowest}")
-
-    @classmethod
-    def of(cls, values: Mapping[str, Any], where: str = "train") -> TeachingSettings:
-        """The settings of a section of a configuration file; what is left out has its default.
-
-        Raises:
-            TypeError, ValueError: as above, or an unknown key; one line that names the section.
-        """
-        known = [field.name for field in dataclasses.fields(cls)]
-        for key in values:
-            if key not in known:
-                raise ValueError(f"{where}: {unknown_word('key', key, known)}")
-        try:
-            return cls(**values)
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"{where}: {error}") from error
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data that `of` reads back."""
-        return dataclasses.asdict(self)
+    updates: PositiveCount = Field(20_000, description="gradient updates in all")
+    batch_size: Size = Field(1024, description="positions of an update")
+    learning_rate: Annotated[Any, schedule_field(units=("updates", "progress"), unit=None)] = Field(
+        "cos_1e-3_1e-5",
+        description="number or schedule; one of the progress runs over all updates",
+    )
+    temperature: PositiveNumber = Field(
+        0.1, description="values are divided by it before the softmax of the choice"
+    )
+    value_weight: Annotated[float, Number, Field(ge=0)] = Field(
+        0.1, description="weight of the value beside the choice; 0 teaches the choice only"
+    )
+    augment: bool = Field(
+        True, description="rename the axes of every position at random, each time it is seen"
+    )
+    max_grad_norm: PositiveNumber | None = Field(
+        10.0, description="the gradient is clipped to this norm; null: never"
+    )
+    validation_fraction: Annotated[float, Number, Gt(0), Le(0.5)] = Field(
+        0.02,
+        description="part of the training positions that is kept back to choose the best update "
+        "by; held-out positions play no part in that",
+    )
+    evaluation_updates: PositiveCount = Field(
+        1000, description="updates between two such measurements"
+    )
+    patience: PositiveCount | None = Field(
+        None, description="measurements without a better one after which training stops"
+    )
+    checkpoint_updates: Count = Field(
+        1000, description="updates between two checkpoints, 0 for one at the end only"
+    )
+    seed: Count = Field(
+        0, description="fixes the networks, the order of the positions and the renaming"
+    )
 
     def rate(self, update: int) -> float:
         """The learning rate of an update, counted from 0."""
         schedule = parse_schedule(self.learning_rate, "learning_rate")
         return schedule(update / self.updates if schedule.unit == "progress" else update)
+
+
+def read_settings(
+    config: str | Path, changes: Sequence[str] = (), seed: int | None = None
+) -> TeachingSettings:
+    """The section ``train`` of a file, with changes ``key=value``.
+
+    Raises:
+        ConfigError: one line.
+    """
+    file = find_config(config)
+    values = read_mapping(file).get("train", {})
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"{file}: train must be a mapping, got {values!r}")
+    return read_section(
+        TeachingSettings, apply_settings(values, _with_seed(changes, seed)), "train"
+    )
+
+
+class _Algorithm(Section):
+    """The section ``algorithm`` of the command run: a file in rl_zoo3's form."""
+
+    file: str
+
+
+class _Data(Section):
+    """The section ``data``: see `Plan`, which checks the ranges."""
+
+    config: str
+    positions: PositiveCount = 100_000
+    seat: str = "host"
+    objective: str = "depth"
+    held_out: Fraction = 0.05
+    seed: Count = 0
+
+
+class _Measure(Section):
+    """The section ``measure``: see `host_results`."""
+
+    larger: Count = 300
+    brieskorn_pham: Annotated[Count, Le(100)] = 9
+    label_budget: PositiveCount = 300_000
+    games: Annotated[Count, Le(2**20)] = 4000
+    max_depth: PositiveCount = 40
+
+
+class TaughtConfig(ConfigFile):
+    """A file of the command run."""
+
+    algorithm: _Algorithm
+    data: _Data
+    measure: _Measure
+    train: TeachingSettings
+
+
+class _LongAlgorithm(_Algorithm):
+    """The section ``algorithm`` of the command robust, with the length of the run."""
+
+    updates: PositiveCount
+    checkpoint_updates: Count
+    seed: Count
+
+
+class _RobustData(Section):
+    """The section ``data`` of the command robust, whose seat is the host's."""
+
+    config: str
+    positions: PositiveCount
+    held_out: Fraction
+    seed: Count
+
+
+class _Teacher(Section):
+    """The section ``teacher``: see `Teacher`."""
+
+    weight: PositiveNumber
+    batch_size: Size
+    temperature: PositiveNumber
+    augment: bool
+    families: list[str] | None
+    seed: Count
+
+
+class _Evaluation(Section):
+    """The section ``evaluation``: see `RobustEvaluation`."""
+
+    targets: Annotated[dict[str, PositiveNumber], Len(1)]
+    deeper: Count
+    average: Fraction
+    updates: PositiveCount
+    games: Size
+    seed: Count
+    test_games: Size
+    test_seed: Count
+
+
+class RobustConfig(ConfigFile):
+    """A file of the command robust; every key must be there.
+
+    Attributes:
+        opponents: who is trained against: names or paths of saved models, and their weights.
+    """
+
+    algorithm: _LongAlgorithm
+    data: _RobustData
+    teacher: _Teacher
+    opponents: Annotated[dict[str, PositiveNumber], Len(1)]
+    evaluation: _Evaluation
+
+
+def read_robust_config(
+    source: str | Path,
+    changes: Sequence[str] = (),
+    opponents: Sequence[str] = (),
+    without: Sequence[str] = (),
+    seed: int | None = None,
+) -> RobustConfig:
+    """The settings of a file, changed.
+
+    Args:
+        source: the file.
+        changes: ``section.key=value``.
+        opponents: ``player=weight``, added to the mixture.
+        without: of `PARTS`; the network's mirror is no part of this file.
+        seed: instead of ``algorithm.seed``.
+
+    Raises:
+        ConfigError: one line that names the field.
+    """
+    config = RobustConfig.read(source, _with_seed(changes, seed, "algorithm.seed"))
+    mixture = dict(config.opponents)
+    for text in opponents:
+        name, _, weight = text.rpartition("=")
+        try:
+            mixture[name] = check_number("", float(weight), low=0, above=True)
+        except ValueError:
+            name = ""
+        if not name:
+            raise ConfigError(f"opponent: must be PLAYER=WEIGHT, got {text!r}")
+    if "mixture" in without:
+        mixture = {next(iter(mixture)): 1.0}
+    augment = config.teacher.augment and "augmentation" not in without
+    teacher = config.teacher.model_copy(update={"augment": augment})
+    return config.model_copy(update={"opponents": mixture, "teacher": teacher})
+
+
+def _with_seed(changes: Sequence[str], seed: int | None, key: str = "seed") -> list[str]:
+    return [*changes, *([] if seed is None else [f"{key}={seed}"])]

@@ -20,27 +20,27 @@ from types import FrameType
 from typing import Any
 
 import gymnasium
-import torch
 import yaml
 
 import resgym  # noqa: F401  registers the environments
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
+from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.checkpoints.folder_lock import sole_writer
 from sb3_ext.checkpoints.provenance import provenance
+from sb3_ext.config.arguments import REFUSALS
+from sb3_ext.config.reading import find_config
+from sb3_ext.config.sections import ConfigError
 from sb3_ext.ddqn import DDQN
+from sb3_ext.studies.json_files import write_json
 from sb3_ext.studies.teach.dataset import load_dataset
-from sb3_ext.studies.teach.examples import examples_of
+from sb3_ext.studies.teach.examples import checked
 from sb3_ext.studies.teach.measures import held_out_accuracy
 from sb3_ext.studies.teach.pretraining import Pretraining
-from sb3_ext.studies.teach.settings import TeachingSettings
-from sb3_ext.training.config_files import (
-    ZOO_KEYS,
-    check_hyperparameters,
-    config_folder,
-    read_config,
-)
+from sb3_ext.studies.teach.settings import TeachingSettings, read_settings
+from sb3_ext.training.command_line import add_options
+from sb3_ext.training.config_files import ZOO_KEYS, check_hyperparameters, read_sections
 from sb3_ext.two_player.progress import progress_bar
 
 __all__ = [
@@ -49,9 +49,7 @@ __all__ = [
     "accuracy_table",
     "add_arguments",
     "build_model",
-    "find_config",
     "read_hyperparameters",
-    "read_settings",
     "run",
     "show_measurement",
     "teach",
@@ -66,20 +64,14 @@ ALGO_CONFIG = "taught/ddqn.yml"
 SETTINGS = "taught/host.yml"
 
 
-def find_config(path: str | Path) -> Path:
-    """A file as given, or of the shipped ``configs`` folder."""
-    path = Path(path)
-    return path if path.exists() else config_folder() / path
-
-
 def read_hyperparameters(path: str | Path, env_id: str) -> dict[str, Any]:
     """The section of an environment in a file in rl_zoo3's form, checked for DDQN.
 
     Raises:
         ValueError: the file or section is missing, or a key is wrong.
     """
-    file = find_config(path)
-    sections = read_config(file)
+    file = find_config(path, field="algo-config")
+    sections = read_sections(file)
     section = sections.get(env_id, sections.get("default"))
     if section is None:
         raise ValueError(f"algo-config: {file} has neither a section {env_id} nor 'default'")
@@ -102,17 +94,24 @@ def build_model(
         dimension: number of axes of the data; used where the file names none.
         seed: fixes the networks.
         num_envs: games of the model's environment.
+
+    Raises:
+        ConfigError: something in the file does not fit; one line.
     """
     keywords = {"dimension": dimension, **hyperparameters.get("env_kwargs", {})}
-    env = gymnasium.make_vec(
-        env_id, num_envs=num_envs, vectorization_mode="vector_entry_point", **keywords
-    )
     arguments = {key: value for key, value in hyperparameters.items() if key not in ZOO_KEYS}
     if "exploration_rate" in hyperparameters:
         arguments["exploration_rate"] = hyperparameters["exploration_rate"]
     arguments = {"device": "cpu", **arguments, "seed": seed}
     policy = hyperparameters["policy"]
-    return DDQN(policy, TensorVecEnv(env), **arguments), keywords.get("reward", "terminal")
+    try:
+        env = gymnasium.make_vec(
+            env_id, num_envs=num_envs, vectorization_mode="vector_entry_point", **keywords
+        )
+        model = DDQN(policy, TensorVecEnv(env), **arguments)
+    except REFUSALS as error:
+        raise ConfigError(f"algo-config: {' '.join(str(error).split())}") from error
+    return model, keywords.get("reward", "terminal")
 
 
 def teach(
@@ -172,8 +171,7 @@ def _run(
     model, settings = pretraining.model, pretraining.settings
     record = {"algorithm": dict(hyperparameters), "train": settings.to_dict()}
     write_text_durably(out / "config.yml", yaml.safe_dump(record, sort_keys=True))
-    record = provenance(settings.seed, command)
-    write_text_durably(out / "provenance.json", json.dumps(record, indent=1) + "\n")
+    write_json(out / "provenance.json", provenance(settings.seed, command))
     with (
         progress_bar(settings.updates - pretraining.update, progress) as bar,
         _signals(pretraining),
@@ -191,10 +189,10 @@ def _run(
     if not finished:
         return None
     model.save(out / "model.zip")
-    result = held_out_accuracy(model.policy, examples_of(data.split("held_out")))
+    result = held_out_accuracy(player_of(model), checked(data.split("held_out")))
     result["seconds"] = round(pretraining.seconds, 1)
     result["updates"] = pretraining.update
-    write_text_durably(out / "held_out.json", json.dumps(result, indent=1) + "\n")
+    write_json(out / "held_out.json", result)
     return model, result
 
 
@@ -239,52 +237,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help=f"its section 'train' has the settings (default {SETTINGS})",
     )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        dest="changes",
-        metavar="KEY=VALUE",
-        help="another value for a setting, such as updates=5000; may be repeated",
-    )
     parser.add_argument("--seed", type=int, help="instead of the setting 'seed'")
     parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
-    parser.add_argument("--threads", type=int, default=1, help="threads of torch (default 1)")
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-    parser.add_argument("--no-progress", action="store_true", help="no progress bar")
-
-
-def read_settings(
-    config: str | Path, changes: Sequence[str] = (), seed: int | None = None
-) -> TeachingSettings:
-    """The section ``train`` of a file, with changes ``key=value``.
-
-    Raises:
-        ValueError: one line.
-    """
-    values = dict(read_config(find_config(config)).get("train", {}))
-    for change in changes:
-        key, equals, text = change.partition("=")
-        if not equals:
-            raise ValueError(f"set: must be KEY=VALUE, got {change!r}")
-        try:
-            values[key] = yaml.safe_load(text)
-        except yaml.YAMLError as error:
-            raise ValueError(f"set: {key} must be YAML, got {text!r}") from error
-    if seed is not None:
-        values["seed"] = seed
-    try:
-        return TeachingSettings.of(values)
-    except TypeError as error:
-        raise ValueError(str(error)) from error
+    add_options(parser, "--set", "--threads", "--json", "--no-progress")
 
 
 def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     """Runs the command; see `sb3_ext.studies.teach.cli.main`."""
-    if args.threads < 1:
-        raise ValueError(f"threads must be at least 1, got {args.threads}")
-    torch.set_num_threads(args.threads)
-    settings = read_settings(args.config, args.changes, args.seed)
+    settings = read_settings(args.config, args.settings, args.seed)
     data = load_dataset(args.data)
     hyperparameters = read_hyperparameters(args.algo_config, ENVIRONMENTS[data.seat])
     bar = not args.no_progress and sys.stderr.isatty()

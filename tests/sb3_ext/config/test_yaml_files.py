@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from sb3_ext.config.yaml_files import read_yaml
+
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n" for before, name in pairwise("abcdefghi")
+)
+"""Some hundred bytes for nine to the ninth power values."""
 
 
 def write(tmp_path: Path, text: str) -> Path:
@@ -44,6 +50,19 @@ def test_plain_data_and_merged_mappings(tmp_path: Path) -> None:
         ("a: [1\n", "not readable as plain YAML at line 2"),
         ("a: !!python/object/apply:os.getcwd []\n", "not readable as plain YAML at line 1"),
         ("a: \x07\n", "not readable as plain YAML"),
+        ("a: !!bool foo\n", "at line 1: 'foo' is no bool"),
+        ("a: !!int foo\n", "at line 1: 'foo' is no int"),
+        ("a: !!int ''\n", "at line 1: '' is no int"),
+        ("a: !!timestamp foo\n", "could not determine a constructor for the tag"),
+        ("a: !!binary aGk=\n", "could not determine a constructor for the tag"),
+        (f"a: {'9' * 5000}\n", "is no int"),
+        (f"a: {'9' * 20}\n", "a whole number of more than 63 bits"),
+        (f"a: {'[' * 2000}\n", "more than 40 lists and mappings inside each other"),
+        ("a: &a [*a]\n", "the alias 'a' stands inside of what it repeats"),
+        ("a: &a {<<: *a}\n", "the alias 'a' stands inside of what it repeats"),
+        (BOMB, "more than 10000 keys and values"),
+        ("- 1\n" * 20_000, "more than 10000 keys and values"),
+        ("#" * 2**17 + "\n", "more than 131072 characters"),
     ],
 )
 def test_what_is_refused_is_one_line(tmp_path: Path, text: str, words: str) -> None:
@@ -54,9 +73,16 @@ def test_what_is_refused_is_one_line(tmp_path: Path, text: str, words: str) -> N
     assert "\n" not in str(caught.value)
 
 
+def test_dates_are_text_and_shared_parts_may_repeat(tmp_path: Path) -> None:
+    text = "a: &a {b: 2001-01-01}\nc: [*a, *a, =]\n"
+    part = {"b": "2001-01-01"}
+    assert read_yaml(write(tmp_path, text)) == {"a": part, "c": [part, part, "="]}
+
+
 def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="cannot be read"):
-        read_yaml(tmp_path / "none.yml")
+    for name in ("none.yml", ".", "a" * 5000):
+        with pytest.raises(ValueError, match="cannot be read"):
+            read_yaml(tmp_path / name)
     path = tmp_path / "bytes.yml"
     path.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ValueError, match="cannot be read"):

@@ -87,8 +87,8 @@ def test_training_saves_the_host_that_is_shown(tmp_path, monkeypatch, capsys):
     [
         (["--names", "E9"], "name must be A_n"),
         (["--model", "nowhere.zip"], "nowhere.zip"),
-        (["--updates", "0"], "updates must be at least 1, got 0"),
-        (["--seed", "-1"], "seed must be at least 0, got -1"),
+        (["--updates", "0"], "updates must be a whole number of at least 1, got 0"),
+        (["--seed", "-1"], "seed must be a whole number of at least 0, got -1"),
     ],
 )
 def test_bad_input_is_one_line(arguments, expected, capsys, tmp_path, monkeypatch):

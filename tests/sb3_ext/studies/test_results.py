@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
 from sb3_ext.studies import results
-from sb3_ext.studies.teach import draws
+from sb3_ext.studies.attack.table import Results, markdown
+from sb3_ext.studies.teach import benchmark
 
+DOCS = Path(__file__).resolve().parents[3] / "docs"
 SMALL = [
     "--positions", "800", "--larger", "3", "--brieskorn-pham", "3", "--games", "30",
     "--names", "A2", "D4", "--picture", "A2", "--workers", "1",
@@ -16,7 +19,7 @@ SMALL = [
 
 
 def test_the_page_shows_what_was_measured(tmp_path, monkeypatch):
-    monkeypatch.setattr(draws, "BATCHES", 1)
+    monkeypatch.setattr(benchmark, "DRAWN_BATCHES", 1)
     attack = tmp_path / "attack.json"  # none was made yet
     arguments = ["--out", str(tmp_path / "docs"), "--host", "random_host=random", *SMALL]
     assert results.main([*arguments, "--attack", str(attack)]) == 0
@@ -68,3 +71,10 @@ def test_bad_input_is_one_line_and_nothing_is_written(arguments, message, tmp_pa
     assert said.count("\n") == 1
     assert message in said
     assert not out.exists()
+
+
+def test_the_page_in_docs_shows_its_data():
+    found = json.loads((DOCS / "results.json").read_text(encoding="utf-8"))
+    tables = markdown(Results(DOCS / "attack.json"))
+    assert results.page(found, tables) == (DOCS / "results.md").read_text(encoding="utf-8")
+    assert found["setup"]["command"].startswith("python -m sb3_ext.studies.results --out docs")

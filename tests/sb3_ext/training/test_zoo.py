@@ -13,11 +13,12 @@ import torch
 import yaml
 from stable_baselines3 import DQN
 
+from sb3_ext.algorithms import ObservedMaskPPO
+from sb3_ext.config.reading import find_config
 from sb3_ext.ddqn import DDQN
 from sb3_ext.schedules.schedules import Linear
 from sb3_ext.train import main as train_main
-from sb3_ext.training.algorithms import ObservedMaskPPO
-from sb3_ext.training.config_files import config_folder, read_config
+from sb3_ext.training.config_files import read_sections
 from sb3_ext.training.zoo import run_zoo
 
 HOST = "resgym/HironakaHost-v0"
@@ -201,7 +202,7 @@ def test_optuna_tries_hyperparameters(
 
 def test_shipped_files_name_both_environments_and_a_default() -> None:
     for algorithm in ALGORITHMS:
-        sections = read_config(config_folder() / f"{algorithm}.yml")
+        sections = read_sections(find_config(algorithm))
         assert set(sections) == {"default", HOST, AGENT}
 
 
@@ -211,19 +212,42 @@ def test_shipped_files_name_both_environments_and_a_default() -> None:
         (["batch_siz:3"], "unknown key 'batch_siz'; did you mean 'batch_size'?"),
         (["learning_rate:expp_1"], "learning_rate"),
         (["policy_kwargs:'dict(net_arch=[3])'"], "policy_kwargs must be a mapping"),
-        (["n_envs:0"], "n_envs must be a number of at least 1, got 0"),
+        (["n_envs:0"], "n_envs must be a whole number of at least 1, got 0"),
         (["batch_size:-3"], "batch_size"),
         (["env_kwargs:{opponent: nobody}"], "nobody"),
         (["nocolon"], "key:value"),
+        (["double_q:abc"], "double_q must be true or false, got 'abc'"),
+        (["gamma:!!int foo"], "-params gamma: '!!int foo' is no YAML value"),
+        (["learning_rate:null"], "learning_rate must be"),
+        (["n_steps:1.0e+308"], "n_steps must be a whole number up to 2^62, got"),
+        (["train_freq:[0]"], "train_freq must be"),
+        (["train_freq:[1, day]"], "train_freq: unknown unit 'day'"),
+        (["buffer_size:1000000000000000"], "buffer_size: 1000000000000000 transitions"),
+        (["policy_kwargs:{net_arch: [1000000000]}"], "net_arch must have at most"),
+        (["env_kwargs:{dimension: 1000}"], "dimension"),
+        (["callback:os.nope"], "os.nope"),
+        (["callback:{os.nope: 3}"], "os.nope"),
+        (["-i", "nothing.zip"], "must be a valid path to a .zip"),
+        (["--gym-packages", "no_such_package"], "gym-packages: No module named"),
     ],
 )
-def test_bad_values_are_one_line(
+def test_bad_values_are_one_line_and_leave_nothing(
     tmp_path: Path, more: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert train(tmp_path, "ddqn", HOST, *more) == 2
+    assert train(tmp_path / "logs", "ddqn", HOST, *more) == 2
     error = capsys.readouterr().err.strip()
     assert message in error
     assert "\n" not in error
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_refusal_leaves_the_folders_of_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "ddqn" / "other"
+    other.mkdir(parents=True)
+    assert train(tmp_path, "ddqn", HOST, "batch_size:-3") == 2
+    assert list((tmp_path / "ddqn").iterdir()) == [other]
 
 
 def test_text_numbers_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -45,7 +45,9 @@ _TINY_ROLE = (
 
 def plain(name: str) -> dict[str, Any]:
     """A configuration of the package as plain data."""
-    return apply_settings(yaml.safe_load(find_config(name).read_text(encoding="utf-8")), [])
+    return apply_settings(
+        yaml.safe_load(find_config(name, "two_player").read_text(encoding="utf-8")), []
+    )
 
 
 def tiny(*settings: str, name: str = "small", **sections: Any) -> dict[str, Any]:

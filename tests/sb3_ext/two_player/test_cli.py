@@ -109,6 +109,11 @@ def test_steps_and_smoke_and_dry_run(tmp_path, config, capsys, monkeypatch):
         (["--config", "small", "--init-from", "nowhere"], "--init-from: there is no folder"),
         (["--resume", "."], "there is no"),
         (["--config", "small", "--set", "roles.host.reward=gold"], "roles.host: reward must be"),
+        (["--config", "small", "--set", "seed=!!int x"], "--set seed: '!!int x' is no YAML value"),
+        (
+            ["--config", "small", "--set", f"roles.host.replay_buffer.size={10**15}"],
+            "roles.host.replay_buffer.size: buffer_size: 1000000000000000 transitions",
+        ),
     ],
 )
 def test_errors_are_one_line_and_code_2(arguments, expected, capsys, tmp_path, monkeypatch):

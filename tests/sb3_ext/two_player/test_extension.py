@@ -47,8 +47,7 @@ def _registered(monkeypatch):
         (BUFFERS, "counting", CountingBuffer),
         (OPTIMIZERS, "nostep", NoStep),
     ):
-        monkeypatch.setattr(registry, "_entries", dict(registry._entries))
-        registry.register(name, entry)
+        monkeypatch.setitem(registry, name, entry)
 
 
 def race(*settings):

@@ -135,7 +135,7 @@ def test_what_on_policy_learners_cannot_do_is_said():
         players.replace_nets(host=torch.nn.Linear(15, 4))
     with pytest.raises(ValueError, match="max_steps must be 3, got 5"):
         players.collect_rollout("host", max_steps=5)
-    with pytest.raises(ConfigError, match=r"roles\.host: .*clip"):
+    with pytest.raises(ConfigError, match=r"roles\.host\.algorithm_arguments: .*clip"):
         HostAgentTrainer(duel("roles.host.algorithm_arguments={clip: 1}"))
 
 

@@ -1,4 +1,4 @@
-"""Games in the head: against plain recursion on the reference rule, and by what they improve."""
+"""Rollouts before each answer: against plain recursion on the reference rule, and their gain."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_it_never_does_less_than_its_policy(name):
 
 
 def test_it_does_not_know_what_will_be_drawn():
-    """The numbers of the games in the head are others: knowing them would win more."""
+    """The random numbers of the rollouts are others: knowing them would win more."""
     host = make_host("random")
     policy = make_agent("choose_first")
     ahead = RolloutPlayer(policy, host, SPEC, 10)

@@ -21,9 +21,9 @@ def test_shipped_budgets():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        (["responder.updates=-1"], "responder.updates must be a whole number of at least 0"),
+        (["responder.updates=-1"], "responder.updates must be at least 0, got -1"),
         (["responder.updats=1"], "did you mean 'updates'"),
-        (["responder.seeds=[]"], "responder.seeds must be a list of at least one seed"),
+        (["responder.seeds=[]"], "responder.seeds must be at least 1 long, got []"),
         (["responder.seeds=[1, 1]"], "responder.seeds must be different from each other"),
         (["responder.net_arch=[x]"], "responder.net_arch"),
         (["responder.learning_rate=1e-3"], "responder.learning_rate"),
@@ -32,8 +32,9 @@ def test_shipped_budgets():
         (["game.dimension=11"], "game.dimension must be"),
         (["validation.seed=2"], "validation.seed must differ from test.seed"),
         (["scripted.agents=[choose_frist]"], "did you mean 'choose_first'"),
+        (["responder.buffer_size=1000000000000000"], "responder.buffer_size: 1000000000000000"),
         (["exact.starts=20000"], "exact.starts must be at most test.games (500)"),
-        (["name"], "--set must have the form dotted.key=value"),
+        (["name"], "--set must have the form dotted.key=value, got 'name'"),
     ],
 )
 def test_bad_budgets(settings, message):
@@ -55,7 +56,7 @@ def test_bad_files(tmp_path):
             read_budget(file)
         assert message in str(error.value)
         assert "\n" not in str(error.value)
-    with pytest.raises(ConfigError, match=r"no budget of this name among .*points5"):
+    with pytest.raises(ConfigError, match=r"budget: there is no file .* among .*points5"):
         read_budget("point5")
     with pytest.raises(ConfigError, match="budget must be"):
         read_budget(3)  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ def test_rows_are_added_and_kept(tmp_path, monkeypatch):
     exploit = module.exploit
 
     def counted(player, *args, **kwargs):
-        attacked.append(kwargs["name"])
+        attacked.append(player.name)
         return exploit(player, *args, **kwargs)
 
     monkeypatch.setattr(module, "exploit", counted)
@@ -92,11 +93,22 @@ def test_page(tmp_path):
 
 def test_files_that_are_no_results(tmp_path):
     file = tmp_path / "results.json"
-    for text in ("{", "{}", "[1]", '[{"player": "a"}]'):
+    for text in ("{", "{}", "7", "[1]", '[{"player": "a"}]', "[null]"):
         file.write_text(text)
-        with pytest.raises(ConfigError) as error:
+        with pytest.raises(ConfigError, match=r"results.json holds no results") as error:
             Results(file)
-        assert "results.json" in str(error.value)
+        assert "\n" not in str(error.value)
+
+
+def test_a_changed_row_is_noticed(tmp_path):
+    file = tmp_path / "attack.json"
+    text = (DOCS / "attack.json").read_text(encoding="utf-8")
+    digits = [match.start() for match in re.finditer(r"[0-9]", text)]
+    for place in digits[:: len(digits) // 60]:
+        other = "7" if text[place] != "7" else "3"
+        file.write_text(text[:place] + other + text[place + 1 :])
+        with pytest.raises(ConfigError, match="sha256: was changed after it was written"):
+            Results(file)
 
 
 def test_the_page_in_docs_shows_its_results():
@@ -105,3 +117,13 @@ def test_the_page_in_docs_shows_its_results():
     for setting in {row["setting"] for row in results.rows}:
         budgets = {json.dumps(row["budget"]) for row in results.rows if row["setting"] == setting}
         assert len(budgets) == 1, "players that are compared must have had the same budget"
+
+
+def test_the_page_of_the_robust_host_says_what_the_attack_found():
+    page = (DOCS / "robust.md").read_text(encoding="utf-8")
+    shown = {row["player"]: {} for row in Results(DOCS / "attack.json").rows}
+    for row in Results(DOCS / "attack.json").rows:
+        shown[row["player"]][row["setting"]] = f"{row['worst']['rho']:.4f}"
+    for player in ("taught", "zeillinger", "spivakovsky", "robust"):
+        found = cells(page.split("## Its worst case")[1], f"`{player}`")
+        assert found[1:3] == [shown[player]["points5"], shown[player]["points20"]]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import random
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
 import torch
 
 from resgym.game.actions import action_axes
 from resgym.game.plain import Position, canonical, moved, prune
+from sb3_ext.studies.teach.examples import Examples
 
 DEEPEST = 6
 
@@ -84,14 +84,14 @@ class SmallData:
                 rows.append((position, [axis in axes for axis in range(3)], optimal, most + 1))
         return rows
 
-    def split(self, name: str) -> Any:
+    def split(self, name: str) -> Examples:
         """As `sb3_ext.studies.teach.dataset` gives a part."""
         rows = self._parts[name]
         points = torch.full((len(rows), self.max_num_points, 3), -1)
         for row, (position, *_) in enumerate(rows):
             points[row, : len(position)] = torch.tensor(sorted(position, reverse=True))
         coords = None if self.seat == "host" else torch.tensor([row[1] for row in rows])
-        return SimpleNamespace(
+        return Examples(
             points=points,
             count=(points[:, :, 0] >= 0).sum(1),
             coords=coords,

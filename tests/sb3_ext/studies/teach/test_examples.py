@@ -8,7 +8,13 @@ import torch
 
 import resgym
 from resgym.game.actions import action_axes
-from sb3_ext.studies.teach.examples import axis_orders, digest, examples_of, observe, permute_axes
+from sb3_ext.studies.teach.examples import (
+    axis_orders,
+    checked,
+    digest,
+    observe,
+    permute_axes,
+)
 from tests.sb3_ext.studies.teach.labelled import SmallData
 
 
@@ -26,7 +32,7 @@ def test_an_order_renames_sets_as_it_renames_coordinates():
 def test_labels_of_a_renamed_position_are_those_of_the_solver(seat):
     """Every order of the axes of every position is a position that was labelled afresh."""
     data = SmallData(seat, positions=12)
-    examples = examples_of(data.split("train"))
+    examples = data.split("train")
     checked = changed = 0
     for number, axes in enumerate(axis_orders(3).axes.tolist()):
         renamed = permute_axes(examples, torch.full((len(examples),), number))
@@ -50,7 +56,7 @@ def test_labels_of_a_renamed_position_are_those_of_the_solver(seat):
 
 @pytest.mark.parametrize("seat", ["host", "agent"])
 def test_observations_are_those_of_the_environment(seat):
-    examples = examples_of(SmallData(seat, positions=8).split("train"))
+    examples = SmallData(seat, positions=8).split("train")
     env_id = {"host": "resgym/HironakaHost-v0", "agent": "resgym/HironakaAgent-v0"}[seat]
     env = gymnasium.make_vec(
         env_id, num_envs=len(examples), vectorization_mode="vector_entry_point"
@@ -72,15 +78,15 @@ def test_observations_are_those_of_the_environment(seat):
 
 
 def test_a_selection_is_cut_to_the_rows_in_use():
-    examples = examples_of(SmallData(positions=30).split("train"))
+    examples = SmallData(positions=30).split("train")
     two = examples.select(examples.count == 2)
     assert two.points.shape[1] == 2
     assert bool((two.points >= 0).all())
 
 
 def test_the_digest_knows_every_tensor():
-    examples = examples_of(SmallData(positions=10).split("train"))
-    again = examples_of(SmallData(positions=10).split("train"))
+    examples = SmallData(positions=10).split("train")
+    again = SmallData(positions=10).split("train")
     assert digest(examples) == digest(again)
     again.optimal[3] = ~again.optimal[3]
     assert digest(examples) != digest(again)
@@ -90,12 +96,11 @@ def test_labels_that_teach_nonsense_are_refused():
     part = SmallData(positions=10).split("train")
     part.optimal[2] = False
     with pytest.raises(ValueError, match="without an optimal move"):
-        examples_of(part)
+        checked(part)
     part = SmallData("agent", positions=10).split("train")
     part.optimal[:] = True
     with pytest.raises(ValueError, match="outside of the host's set"):
-        examples_of(part)
+        checked(part)
     part = SmallData(positions=10).split("train")
-    part.count = part.count[:0]
     with pytest.raises(ValueError, match="no positions"):
-        examples_of(part)
+        checked(part.select(part.count > 4))

@@ -6,9 +6,8 @@ import pytest
 import torch
 
 import resgym
-from sb3_ext.studies.teach.examples import examples_of
-from sb3_ext.studies.teach.measures import held_out_accuracy, worst_case_depths
-from sb3_ext.studies.teach.pretraining import optimal_choices
+from sb3_ext.callbacks.rho_evaluation import player_of
+from sb3_ext.studies.teach.measures import held_out_accuracy, optimal_choices, worst_case_depths
 from tests.sb3_ext.studies.teach.labelled import SmallData
 from tests.sb3_ext.studies.teach.test_pretraining import make_model
 
@@ -38,10 +37,10 @@ def test_branches_that_never_end_are_given_up():
 
 
 def test_accuracy_by_size_adds_up():
-    examples = examples_of(SmallData(positions=80).split("train"))
-    policy = make_model().policy
-    result = held_out_accuracy(policy, examples)
-    right = optimal_choices(policy, examples)
+    examples = SmallData(positions=80).split("train")
+    player = player_of(make_model())
+    result = held_out_accuracy(player, examples)
+    right = optimal_choices(player, examples)
     assert result["positions"] == len(examples)
     assert result["accuracy"] == pytest.approx(float(right.double().mean()))
     for key, numbers in (("by_count", examples.count), ("by_value", examples.value)):

@@ -1,7 +1,8 @@
-"""The teacher during reinforcement, and games seen in a mirror."""
+"""The teacher during reinforcement."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import gymnasium
@@ -10,16 +11,15 @@ import torch
 from stable_baselines3.common.callbacks import CallbackList
 
 import resgym  # noqa: F401  registers the environments
-from resgym.game.actions import host_action_table
 from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.checkpoint import CheckpointError
 from sb3_ext.checkpoints.resume import resume, save_run
 from sb3_ext.ddqn import DDQN
-from sb3_ext.replay.buffers import TensorReplayBufferSamples
-from sb3_ext.studies.teach.examples import examples_of, observe
+from sb3_ext.studies.teach.examples import observe
 from sb3_ext.studies.teach.losses import teaching_loss
-from sb3_ext.studies.teach.pretraining import optimal_choices
-from sb3_ext.studies.teach.reinforcement import MirroredGames, Teacher
+from sb3_ext.studies.teach.measures import optimal_choices
+from sb3_ext.studies.teach.reinforcement import Teacher
 from tests.sb3_ext.checkpoints.test_checkpoint import equal
 from tests.sb3_ext.checkpoints.test_resume import full_state
 from tests.sb3_ext.ddqn.helpers import make_model, same, weights
@@ -46,10 +46,8 @@ def test_the_teacher_adds_its_loss(seat: str) -> None:
     data = SmallData(seat)
     teacher = Teacher(data, weight=0.5, batch_size=4000, temperature=0.3, augment=False)
     model = make(seat)
-    teacher.init_callback(model)
-    term = teacher._make(model)
-    loss = float(term.extra_loss(model).detach())  # type: ignore[union-attr]
-    examples = examples_of(data.split("train"))
+    loss = float(teacher.extra_loss(model).detach())
+    examples = data.split("train")
     values = model.q_net(observe(examples, 5))
     everything = teaching_loss(
         values,
@@ -69,21 +67,21 @@ def test_the_teacher_adds_its_loss(seat: str) -> None:
 
 def test_the_moves_are_learned_while_it_plays() -> None:
     data = SmallData()
-    examples = examples_of(data.split("train"))
+    examples = data.split("train")
 
     def share(*callbacks: Any) -> float:
         model = make(learning_rate=3e-3, gradient_steps=2, policy_kwargs={"net_arch": [64, 64]})
         model.learn(64 + 8 * 150, list(callbacks))
         assert model.extensions == []
-        return float(optimal_choices(model.policy, examples).double().mean())
+        return float(optimal_choices(player_of(model), examples).double().mean())
 
     assert share(Teacher(data, weight=1.0, batch_size=64)) > 0.9
     assert share() < 0.8
 
 
-def test_resuming_with_a_teacher_and_a_mirror_is_exact(tmp_path: Any) -> None:
+def test_resuming_with_a_teacher_is_exact(tmp_path: Any) -> None:
     def callbacks() -> list[Any]:
-        return [Teacher(SmallData(), batch_size=16, seed=3), MirroredGames([2, 1, 0])]
+        return [Teacher(SmallData(), batch_size=16, seed=3)]
 
     whole = make()
     whole.learn(480, callbacks())
@@ -96,13 +94,11 @@ def test_resuming_with_a_teacher_and_a_mirror_is_exact(tmp_path: Any) -> None:
     ours, theirs = full_state(second), full_state(whole)
     for part in theirs:
         assert equal(ours[part], theirs[part]), part
-    # Each of the two, and the seed, made a difference.
+    # The teacher, its seed and the renaming made a difference.
     for others in (
         [],
-        callbacks()[:1],
-        callbacks()[1:],
-        [Teacher(SmallData(), batch_size=16, seed=4), MirroredGames([2, 1, 0])],
-        [Teacher(SmallData(), batch_size=16, seed=3, augment=False), callbacks()[1]],
+        [Teacher(SmallData(), batch_size=16, seed=4)],
+        [Teacher(SmallData(), batch_size=16, seed=3, augment=False)],
     ):
         other = make()
         other.learn(480, others)
@@ -128,8 +124,7 @@ class TwoFamilies(SmallData):
 
     def split(self, name: str) -> Any:
         part = super().split(name)
-        part.family = (part.value > 3).long()
-        return part
+        return replace(part, family=(part.value > 3).long())
 
 
 def test_some_families_only() -> None:
@@ -153,68 +148,3 @@ def test_what_does_not_fit_is_refused() -> None:
         Teacher(SmallData(), value_weight=0.3)
     with pytest.raises(ValueError, match="there is no dataset"):
         Teacher("nowhere/at/all")
-    for order in ([0, 1, 2], [0, 0, 1], [1, 2, 3]):
-        with pytest.raises(ValueError, match=r"^order must be another order"):
-            MirroredGames(order)
-    with pytest.raises(ValueError, match=r"^order must have 3 axes, got \[1, 0\]$"):
-        make().learn(80, MirroredGames([1, 0]))
-
-
-@pytest.mark.parametrize("order", [[2, 1, 0], [1, 2, 0], [0, 2, 1]])
-@pytest.mark.parametrize("seat", ["host", "agent"])
-def test_a_mirrored_transition_is_one_of_the_renamed_game(seat: str, order: list[int]) -> None:
-    """Plays a move in a position and in the renamed one, by sets and axes, not by tables."""
-    model = make(seat)
-    env = gymnasium.make_vec(
-        "resgym/Hironaka-v0", num_envs=1, max_num_points=5, max_value=4, reward="step"
-    )
-    sets = [set(row.nonzero()[:, 0].tolist()) for row in host_action_table(3)]
-
-    def play(points: list[tuple[int, ...]], chosen: set[int], axis: int) -> Any:
-        """Host's and agent's observation before, and the host's after."""
-        before = env.reset(seed=0, options={"points": points})[0]["points"].clone()
-        env.step(torch.tensor([sets.index(chosen)]))
-        named = torch.tensor([[int(a in chosen) for a in range(3)]], dtype=torch.int8)
-        after = env.step(torch.tensor([axis]))[0]["points"].clone()
-        return before, named, after
-
-    points, chosen, axis = [(4, 0, 1), (0, 3, 2), (1, 1, 1), (2, 2, 0)], {0, 2}, 2
-    new = {old: place for place, old in enumerate(order)}  # where an old axis has gone
-    renamed = [tuple(point[old] for old in order) for point in points]
-    one = play(points, chosen, axis)
-    two = play(renamed, {new[a] for a in chosen}, new[axis])
-    assert not torch.equal(one[0], two[0])
-
-    def transition(played: Any, chosen: set[int], axis: int) -> Any:
-        before, named, after = played
-        host = seat == "host"
-        observation = before if host else {"coords": named, "points": before}
-        reached = after if host else {"coords": named, "points": after}
-        action = sets.index(chosen) if host else axis
-        double = (
-            (lambda x: torch.cat([x, x]))
-            if host
-            else (lambda x: {k: torch.cat([v, v]) for k, v in x.items()})
-        )
-        return TensorReplayBufferSamples(
-            double(observation),
-            torch.tensor([[action]] * 2),
-            double(reached),
-            torch.zeros(2, 1),
-            -torch.ones(2, 1),
-        )
-
-    batch = transition(one, chosen, axis)
-    mirror = MirroredGames(order)
-    mirror.init_callback(model)
-    changed = mirror._make(model).change_batch(model, batch)
-    expected = transition(two, {new[a] for a in chosen}, new[axis])
-    for name in ("observations", "actions", "next_observations"):
-        got, want, old = (getattr(each, name) for each in (changed, expected, batch))
-        if isinstance(got, dict):
-            for key in got:
-                assert torch.equal(got[key][0], want[key][0])
-                assert torch.equal(got[key][1], old[key][1])
-        else:
-            assert torch.equal(got[0], want[0])
-            assert torch.equal(got[1], old[1])

@@ -12,12 +12,13 @@ import yaml
 import resgym
 from sb3_ext.checkpoints.checkpoint import read_checkpoint
 from sb3_ext.checkpoints.folder_lock import sole_writer
+from sb3_ext.config.reading import find_config
 from sb3_ext.ddqn import DDQN
-from sb3_ext.studies.teach import robust, robust_evaluation
+from sb3_ext.studies.teach import benchmark, robust, robust_evaluation
 from sb3_ext.studies.teach.cli import main
 from sb3_ext.studies.teach.robust_evaluation import RobustEvaluation, worst_margin
-from sb3_ext.studies.teach.robust_settings import read_robust_config
-from sb3_ext.studies.teach.train import ENVIRONMENTS, find_config, read_hyperparameters
+from sb3_ext.studies.teach.settings import read_robust_config
+from sb3_ext.studies.teach.train import ENVIRONMENTS, read_hyperparameters
 from sb3_ext.training.loading import load_player
 from tests.sb3_ext.checkpoints.test_checkpoint import equal
 from tests.sb3_ext.ddqn.helpers import same, weights
@@ -40,10 +41,10 @@ def test_the_worst_margin() -> None:
 def test_deep_singularities_cost_more_than_any_margin(
     monkeypatch: pytest.MonkeyPatch, excess: list[Any], score: float
 ) -> None:
-    least = {"A1": 1, "D4": 4, "E8": 7}
+    least = {"A2": 3, "D4": 4, "E8": 7}
     monkeypatch.setattr(resgym, "singularity_names", lambda: list(least))
     depths = [None if e is None else e + d for e, d in zip(excess, least.values(), strict=True)]
-    monkeypatch.setattr(robust_evaluation, "worst_case_depths", lambda *_, **__: depths)
+    monkeypatch.setattr(benchmark, "worst_case_depths", lambda *_, **__: depths)
     evaluation = RobustEvaluation(TARGETS, {"updates": 1000}, deeper=1, games=20)
     make().learn(8, evaluation)
     rho = {"choose_first": 0.12, "random": 0.33}
@@ -260,13 +261,16 @@ def test_without_a_part(small: list[str], tmp_path: Any) -> None:
     [
         (["--set", "teacher.weight=0"], "teacher.weight"),
         (["--set", "evaluation.target=1"], "unknown key of evaluation 'target'"),
-        (["--set", "nothing.weight=1"], "unknown section 'nothing'"),
-        (["--set", "teacher.weight"], "set: must be KEY=VALUE, got 'teacher.weight'"),
-        (["--set", "opponents={}"], "opponents must have at least one player"),
+        (["--set", "nothing.weight=1"], "--set: unknown key 'nothing'"),
+        (
+            ["--set", "teacher.weight"],
+            "--set must have the form dotted.key=value, got 'teacher.weight'",
+        ),
+        (["--set", "opponents={}"], "opponents must be at least 1 long, got {}"),
         (["--opponent", "random"], "opponent: must be PLAYER=WEIGHT, got 'random'"),
         (["--opponent", "nobody=1"], "got 'nobody'"),
         (["--opponent", "runs/nobody=1"], "there is no saved model at 'runs/nobody'"),
-        (["--config", "nowhere.yml"], "config: no such file"),
+        (["--config", "nowhere.yml"], "config: there is no file 'nowhere.yml'"),
         (["--threads", "0"], "threads must be at least 1"),
     ],
 )

@@ -9,19 +9,23 @@ import signal
 import pytest
 import yaml
 
+from sb3_ext.callbacks.rho_evaluation import player_of
+from sb3_ext.config.reading import find_config
 from sb3_ext.ddqn import DDQN
-from sb3_ext.studies.teach import draws, train
-from sb3_ext.studies.teach.benchmark import brieskorn_pham_starts, host_results, host_summary
+from sb3_ext.studies.teach import benchmark, train
+from sb3_ext.studies.teach.benchmark import (
+    brieskorn_pham_starts,
+    host_summary,
+    host_test,
+    measure_host,
+    singularity_depths,
+    singularity_summary,
+)
 from sb3_ext.studies.teach.cli import main
 from sb3_ext.studies.teach.families import read_teach_config
-from sb3_ext.studies.teach.generate import Plan
-from sb3_ext.studies.teach.train import (
-    ENVIRONMENTS,
-    build_model,
-    find_config,
-    read_hyperparameters,
-    read_settings,
-)
+from sb3_ext.studies.teach.generate import Plan, generate, prepared
+from sb3_ext.studies.teach.settings import read_settings
+from sb3_ext.studies.teach.train import ENVIRONMENTS, build_model, read_hyperparameters
 from sb3_ext.training.loading import load_player
 from tests.sb3_ext.studies.teach.labelled import SmallData
 from tests.sb3_ext.studies.teach.test_pretraining import QUICK, SMALL
@@ -86,11 +90,11 @@ def test_a_signal_stops_with_a_checkpoint_and_resume_goes_on(small, tmp_path, ca
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--set", "updates=0"], "train: updates must be a whole number of at least 1, got 0"),
-        (["--set", "augment=3"], "train: augment must be true or false, got 3"),
-        (["--set", "updates"], "set: must be KEY=VALUE, got 'updates'"),
-        (["--set", "update=3"], "unknown key 'update'; did you mean 'updates'"),
-        (["--algo-config", "nothing.yml"], "no such file"),
+        (["--set", "updates=0"], "train.updates must be at least 1, got 0"),
+        (["--set", "augment=3"], "train.augment must be true or false, got 3"),
+        (["--set", "updates"], "--set must have the form dotted.key=value, got 'updates'"),
+        (["--set", "update=3"], "unknown key of train 'update'; did you mean 'updates'"),
+        (["--algo-config", "nothing.yml"], "algo-config: there is no file 'nothing.yml'"),
         (["--threads", "0"], "threads must be at least 1, got 0"),
     ],
 )
@@ -124,21 +128,27 @@ def test_measures_of_a_host(small, monkeypatch):
     hyperparameters = read_hyperparameters(small[6], ENVIRONMENTS["host"])
     model, _ = build_model(ENVIRONMENTS["host"], hyperparameters, 3, seed=0)
     plan = Plan(read_teach_config("small"), 100)
-    monkeypatch.setattr(draws, "BATCHES", 2)
-    results = host_results(
-        model, data, plan, larger=5, brieskorn_pham=3, label_budget=1000, games=20, max_depth=5
-    )
-    assert results["as_drawn"]["family"] == "uniform"
-    assert 0 <= results["as_drawn"]["optimal"] <= results["as_drawn"]["positions"] > 100
-    assert len(results["singularities"]) == 16
-    assert results["singularities"]["E8"]["least_depth"] == 7
+    monkeypatch.setattr(benchmark, "DRAWN_BATCHES", 2)
+    test = host_test(data.split("held_out"), plan, brieskorn_pham=3, label_budget=1000)
+    results = measure_host(player_of(model), test, larger=5, games=20, max_depth=5)
+    drawn = results["held_out"]["as_drawn"]
+    assert drawn["family"] == "uniform"
+    assert 0 <= drawn["optimal"] <= drawn["positions"] > 100
+    singularities = singularity_depths(player_of(model), max_depth=5)
+    assert len(singularities) == 16
+    assert singularities["E8"]["least_depth"] == 7
     row = results["brieskorn_pham"]
     assert row["positions"] == len(brieskorn_pham_starts(3)) == 4
     assert row["not_proved"] == 0
     assert 0 <= row["optimal"] <= row["within_one"] <= 4 - row["not_finished"]
-    assert set(results["rho_20_points"]) == {"choose_first", "choose_last", "random"}
+    assert set(results["rho"]) == {"choose_first", "choose_last", "random"}
     assert "points_6_to_8" not in results  # there are none in these data
-    assert "singularities in the least depth" in host_summary(results)
+    assert "singularities in the least depth" in singularity_summary(singularities)
+    assert "rho against choose_first, 20 points" in host_summary(results)
+    nothing = measure_host(
+        player_of(model), test._replace(powers=[]), larger=0, games=0, max_depth=5
+    )
+    assert set(nothing) == {"held_out"}
 
 
 @pytest.mark.long
@@ -164,19 +174,19 @@ def test_from_nothing_to_a_taught_host(tmp_path, capsys):
     assert set(results["seconds"]) == {"generate", "train", "measure"}
     config.write_text(yaml.safe_dump({**sections, "tran": {}}))
     assert main(command) == 2
-    assert "unknown section 'tran'; did you mean 'train'" in capsys.readouterr().err
+    assert "unknown key 'tran'; did you mean 'train'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
     ("section", "key", "value", "message"),
     [
-        ("data", "config", None, "data.config must be a valid string, got None"),
+        ("data", "config", None, "data.config must be text, got None"),
         ("data", "seed", "abc", "data.seed must be a number, got 'abc'"),
         ("data", "held_out", "1e-1", "data.held_out must be a number, got the string '1e-1'"),
         ("data", "bogus", 1, "unknown key of data 'bogus'"),
         ("algorithm", "file", ..., "algorithm.file is missing"),
         ("measure", "games", "many", "measure.games must be a number, got 'many'"),
-        ("measure", "max_depth", 0, "max_depth must be a whole number of at least 1, got 0"),
+        ("measure", "max_depth", 0, "measure.max_depth must be at least 1, got 0"),
     ],
 )
 def test_a_bad_section_is_one_line_before_anything_is_made(
@@ -204,3 +214,24 @@ def test_a_file_in_the_place_of_the_folder_is_one_line(small, tmp_path, capsys):
         assert main(command) == 2
         assert f"out: must be a folder, {file} is a file\n" in capsys.readouterr().err
     assert file.read_text() == "kept"
+
+
+@pytest.mark.parametrize("command", ["run", "robust"])
+def test_a_dataset_of_other_settings_is_refused(command, tmp_path, capsys):
+    """The folder's data are not taken for those that were asked for."""
+    file = {"run": "taught/host.yml", "robust": "taught/robust.yml"}[command]
+    sections = yaml.safe_load(find_config(file).read_text())
+    config = tmp_path / "config.yml"
+    sections["data"] |= {"config": "small", "positions": 200}
+    config.write_text(yaml.safe_dump(sections))
+    wanted = sections["data"]
+    plan = Plan(read_teach_config("small"), 150, seed=wanted["seed"], held_out=wanted["held_out"])
+    out = tmp_path / "out"
+    generate(plan, out / "data")
+    kept = {path: path.read_bytes() for path in (out / "data").iterdir()}
+    assert main([command, "--out", str(out), "--config", str(config), "--no-progress"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "holds a dataset with another positions" in error
+    assert {path: path.read_bytes() for path in (out / "data").iterdir()} == kept
+    assert prepared(plan, out / "data").manifest["plan"]["positions"] == 150

@@ -1,10 +1,10 @@
-"""Tables as Markdown."""
+"""Tables as Markdown and as plain text."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-__all__ = ["markdown_table"]
+__all__ = ["markdown_table", "text_table"]
 
 
 def markdown_table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -17,3 +17,15 @@ def markdown_table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str
     lines = [f"| {' | '.join(row)} |" for row in (heading, *rows)]
     lines.insert(1, "|---" + "|---:" * (len(heading) - 1) + "|")
     return "\n".join(lines)
+
+
+def text_table(rows: Sequence[Sequence[str]]) -> str:
+    """The same for a terminal: columns of equal width."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            [row[0].ljust(widths[0])]
+            + [cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True)]
+        )
+        for row in rows
+    )

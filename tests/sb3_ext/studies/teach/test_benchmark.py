@@ -1,4 +1,4 @@
-"""Held-out positions as often as they are drawn."""
+"""Held-out positions with repetition."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import torch
 from resgym.game.plain import canonical, prune
 from resgym.players import make_host
 from resgym.solver.solve import solve
-from sb3_ext.studies.teach import draws
-from sb3_ext.studies.teach.benchmark import right_choices
+from sb3_ext.studies.teach import benchmark
 from sb3_ext.studies.teach.dataset import load_dataset
 from sb3_ext.studies.teach.families import draw_batch, read_teach_config
 from sb3_ext.studies.teach.generate import Plan, generate
+from sb3_ext.studies.teach.measures import optimal_choices
 
 
 def forms(points, count):
@@ -24,12 +24,12 @@ def forms(points, count):
 
 
 def test_they_count_as_often_as_they_come_and_were_not_taught(tmp_path, monkeypatch):
-    monkeypatch.setattr(draws, "BATCHES", 2)
+    monkeypatch.setattr(benchmark, "DRAWN_BATCHES", 2)
     config = read_teach_config("small")
     plan = Plan(config, 3000, seed=3, held_out=0.2)
     generate(plan, tmp_path / "data")
     taught = load_dataset(tmp_path / "data").split("train")
-    family, found, left_out = draws.held_out_draws(config, 4, 0.2)
+    family, found, left_out = benchmark.held_out_draws(plan)
     assert (family, left_out) == ("uniform", 0)
     drawn = [draw_batch(config, 0, batch, 4) for batch in range(2)]
     everything = Counter(form for d in drawn for form in forms(d.points, d.count))
@@ -42,6 +42,6 @@ def test_they_count_as_often_as_they_come_and_were_not_taught(tmp_path, monkeypa
     for row in range(0, len(found), 200):
         points = found.points[row, : found.count[row]].tolist()
         assert solve(points).value == found.value[row]
-    right = right_choices(make_host("zeillinger"), found).double().mean()
+    right = optimal_choices(make_host("zeillinger"), found).double().mean()
     assert 0.5 < right < 0.95
     assert torch.equal(found.value > 0, torch.ones(len(found), dtype=torch.bool))

@@ -1,0 +1,87 @@
+"""Keyword arguments in configuration files, checked against the function that will get them."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, get_args
+
+from sb3_ext.config.checks import LARGEST_COUNT, numeric_string_hint, shown
+from sb3_ext.config.registry import unknown_word
+from sb3_ext.config.sections import ConfigError
+
+__all__ = ["REFUSALS", "check_arguments"]
+
+REFUSALS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
+"""How constructors of torch and stable-baselines3 refuse what a configuration asks for."""
+
+_WORDS = {
+    "bool": "true or false",
+    "float": "a number",
+    "int": "a whole number up to 2^62",
+    "str": "text",
+}
+
+
+def check_arguments(
+    function: Callable[..., Any], values: Mapping[str, Any], besides: Collection[str] = ()
+) -> None:
+    """Checks the names, and the values of those arguments that are plain numbers, words or flags.
+
+    Args:
+        function: a function, or a class for its constructor.
+        values: from a configuration.
+        besides: keys that are allowed too.
+
+    Raises:
+        ConfigError: an unknown key, or a value of another type than its annotation says; one line.
+    """
+    parameters = inspect.signature(function).parameters
+    open_ended = any(each.kind is each.VAR_KEYWORD for each in parameters.values())
+    names = {name for name in parameters if name != "env" and not name.startswith("_")}
+    for key, value in values.items():
+        if key not in names | set(besides) and not open_ended:
+            raise ConfigError(unknown_word("key", key, names | set(besides)))
+        if key in names:
+            _check(key, value, parameters[key])
+
+
+def _check(key: str, value: Any, parameter: inspect.Parameter) -> None:
+    types = _type_names(parameter.annotation)
+    if value is None:
+        fits = "None" in types or parameter.default is None
+    elif isinstance(value, str) and "str" not in types and numeric_string_hint(value):
+        fits = False
+    elif not types <= {*_WORDS, "None"}:  # something of its own, which may have more forms
+        fits = True
+    elif isinstance(value, (bool, str)):
+        fits = type(value).__name__ in types
+    elif "float" in types:
+        fits = isinstance(value, (float, int)) and not math.isnan(value)
+    else:
+        whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+        fits = "int" in types and whole and abs(value) <= LARGEST_COUNT
+    if not fits:
+        wanted = " or ".join(_WORDS[name] for name in sorted(types & _WORDS.keys()))
+        raise ConfigError(
+            f"{key} must be {wanted or 'a number'}, got {shown(value)}{numeric_string_hint(value)}"
+        )
+
+
+def _type_names(annotation: Any) -> set[str]:
+    """The types of an annotation by name, ``None`` among them."""
+    if isinstance(annotation, str):
+        return {part.strip() for part in annotation.split("|")}
+    parts = get_args(annotation) or (annotation,)
+    names = {getattr(part, "__name__", str(part)) for part in parts}
+    return {"None" if name == "NoneType" else name for name in names}

@@ -1,0 +1,46 @@
+"""Schedules as fields of a configuration, which stays plain data."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator
+
+from sb3_ext.config.sections import checked
+from sb3_ext.schedules.schedules import Schedule, Unit, parse_schedule
+
+__all__ = ["ExplorationRate", "LearningRate", "schedule_field"]
+
+
+def schedule_field(
+    highest: float = math.inf,
+    units: tuple[Unit, ...] = ("updates", "transitions"),
+    unit: Unit | None = "updates",
+) -> BeforeValidator:
+    """A validator for all forms of a schedule.
+
+    Args:
+        highest: largest value that it may take; 0 is the smallest.
+        units: what it may count.
+        unit: of a form that does not say its own.
+    """
+
+    def check(value: Any) -> Any:
+        schedule = parse_schedule(value, "", unit)
+        low, high = schedule.bounds()
+        if low < 0 or high > highest:
+            raise ValueError(f": {schedule!r} takes {low:g} to {high:g}, not in [0, {highest:g}]")
+        if schedule.unit not in units:
+            why = "" if "progress" in units else ": there is no end that progress could refer to"
+            raise ValueError(
+                f" must be a schedule of {' or '.join(units)}, got unit {schedule.unit!r}{why}"
+            )
+        # Plain data can be written out as it was read.
+        return value.to_dict() if isinstance(value, Schedule) else value
+
+    return checked(check)
+
+
+LearningRate = Annotated[Any, schedule_field()]
+ExplorationRate = Annotated[Any, schedule_field(highest=1.0)]

@@ -1,0 +1,109 @@
+"""Damaged configurations: each is read, or refused in one line; nothing else ever happens."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+import rl_zoo3
+
+from sb3_ext import algorithms
+from sb3_ext.config.reading import find_config, shipped_configs
+from sb3_ext.studies.attack.settings import AttackBudget
+from sb3_ext.studies.teach.families import TeachConfig
+from sb3_ext.studies.teach.settings import TaughtConfig, read_robust_config
+from sb3_ext.training.config_files import check_hyperparameters, read_sections
+from sb3_ext.two_player.config import TrainerConfig
+
+_REPEATED = (
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]" for before, name in pairwise("abcdefghi")
+)
+BOMB = f"{{a: &a [x, x, x, x, x, x, x, x, x], {', '.join(_REPEATED)}}}"
+VALUES = (
+    *("!!bool foo", "!!timestamp foo", "!!int foo", "!!int ''", "!!binary /", "!!set {a}"),
+    *("!!python/name:os.system", "2001-13-45", "2001-01-01", "=", "<<", "0x", "1:70", "~", "''"),
+    *("9" * 5000, "9" * 400, "-" + "9" * 30, "1e308", "1.0e+308", "1.0e+400", ".nan", "-.inf"),
+    *("[" * 2000, "{a: " * 500, "&a [*a]", "&a {b: *a}", "{<<: [1]}", "{<<: &a {<<: *a}}", BOMB),
+    *("null", "true", "abc", "-1", "0", "1", "0.5", "1.5", "1e-4", "'1'", "1000000000000", "[]"),
+    *("[0]", "[1, 1]", "[abc]", "[null]", "[1000000000]", "[{repeat: 1000000000, net_arch: [1]}]"),
+    *("{}", "{a: 1}", "{1: 2}", "{null: 1}", "{[a]: 1}", "{? {a: b}}", "lin_1", "exp_nan_1_2"),
+    *("{schedule: linear}", "{schedule: [x]}", "{mode: phases, period: 1.0e+300}", "os.nope"),
+    *("\x07", "\t", "%YAML", "- -", "'", '"', "*none", "&", "? ", ": ", "|", "{", "]", "\ud7ff"),
+)
+
+
+def read_algorithm(path: Path) -> None:
+    sections = read_sections(path)
+    for name, section in sections.items():
+        check_hyperparameters(section, ALGORITHMS.get(path.stem, ALGORITHMS["ddqn"]), name)
+
+
+_OURS = algorithms.ALGORITHMS
+ALGORITHMS: Mapping[str, type] = {**rl_zoo3.ALGOS, **{name: _OURS.resolve(name) for name in _OURS}}
+READERS: Mapping[str, Callable[[Path], Any]] = {
+    "attack/": AttackBudget.read,
+    "taught/.*ddqn": read_algorithm,
+    "taught/host": TaughtConfig.read,
+    "taught/robust": read_robust_config,
+    "teach/": TeachConfig.read,
+    "two_player/": TrainerConfig.read,
+    "": read_algorithm,
+}
+
+
+def reader_of(name: str) -> Callable[[Path], Any]:
+    return next(reader for start, reader in READERS.items() if re.match(start, name))
+
+
+def damaged(text: str, draw: random.Random) -> str:
+    """The text with one to three changes."""
+    for _ in range(draw.randint(1, 3)):
+        lines = text.splitlines(keepends=True) or ["\n"]
+        place = draw.randrange(len(lines))
+        kind = draw.random()
+        if kind < 0.6:  # another value
+            values = list(re.finditer(r"(?<=[:,\[] )[^\s,{}\[\]]+", text))
+            if values:
+                at = draw.choice(values)
+                text = text[: at.start()] + draw.choice(VALUES) + text[at.end() :]
+        elif kind < 0.7:  # another key
+            word = draw.choice(("bogus", "1", "null", "seed", "[a]"))
+            lines[place] = re.sub(r"\w+(?=:)", word, lines[place], count=1)
+            text = "".join(lines)
+        elif kind < 0.8:
+            text = "".join(lines[:place] + lines[place + 1 :])
+        elif kind < 0.9:
+            text = "".join(lines[: place + 1] + lines[place:])
+        else:
+            at = draw.randrange(len(text) + 1)
+            text = text[:at] + draw.choice(VALUES) + text[at + draw.randint(0, 20) :]
+    return text
+
+
+def outcome(name: str, text: str, path: Path) -> str:
+    """What reading says: nothing, or the line that refuses."""
+    path.write_text(text, encoding="utf-8")
+    try:
+        reader_of(name)(path)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("name", shipped_configs())
+def test_damaged_files_are_read_or_refused_in_one_line(name: str, tmp_path: Path) -> None:
+    draw = random.Random(name)
+    text = find_config(name, shipped=True).read_text(encoding="utf-8")
+    path = tmp_path / f"{Path(name).name}.yml"
+    assert outcome(name, text, path) == ""
+    refusals = [outcome(name, damaged(text, draw), path) for _ in range(20)]
+    assert sum(map(bool, refusals)) > 5
+    for line in refusals:
+        assert "\n" not in line
+        assert len(line) < 2000
+    assert list(tmp_path.iterdir()) == [path]

@@ -20,8 +20,8 @@ from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import ParseError, parse
 from resgym.polynomials.singularities import random_family, singularity, singularity_names
 from resgym.solver.solve import Solution, solve
-from resgym.trees.data import ResolutionTree
 from resgym.trees.growth import resolution_tree
+from resgym.trees.tree import ResolutionTree
 
 __version__ = "0.1.0"
 

@@ -62,9 +62,11 @@ def _add_out(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _game_arguments(args: argparse.Namespace) -> dict[str, Any]:
-    names = ("games", "seed", "device", "dimension", "max_num_points", "max_value", "max_moves")
-    return {name: getattr(args, name) for name in names}
+def _options(args: argparse.Namespace, names: str) -> dict[str, Any]:
+    return {name: getattr(args, name) for name in names.split()}
+
+
+_GAME = "games seed device dimension max_num_points max_value max_moves"
 
 
 def _print(result: Any, as_json: bool) -> None:
@@ -74,7 +76,7 @@ def _print(result: Any, as_json: bool) -> None:
 def _rho(args: argparse.Namespace) -> None:
     from resgym.measure.rho import rho
 
-    _print(rho(args.host, args.agent, **_game_arguments(args)), args.json)
+    _print(rho(args.host, args.agent, **_options(args, _GAME)), args.json)
 
 
 def _cross_play(args: argparse.Namespace) -> None:
@@ -83,13 +85,13 @@ def _cross_play(args: argparse.Namespace) -> None:
 
     if args.plot is not None:
         require_matplotlib("--plot")
-    table = cross_play(args.hosts, args.agents, **_game_arguments(args))
-    _print(table, args.json)
+    table = cross_play(args.hosts, args.agents, **_options(args, _GAME))
     if args.plot is not None:
         from resgym.measure.plots import plot_rho_table
 
         plot_rho_table(table, args.plot)
         print(f"written to {args.plot}", file=sys.stderr)
+    _print(table, args.json)
 
 
 def _check(args: argparse.Namespace) -> None:
@@ -140,13 +142,7 @@ def _parse_start(args: argparse.Namespace) -> Any:
 
 
 _GAME_FILES = (".gif", ".html", ".json")
-_TREE_FILES: dict[str, Callable[[Any], str]] = {
-    ".dot": lambda tree: tree.to_dot(),
-    ".html": lambda tree: tree.to_html(),
-    ".json": lambda tree: tree.to_json(indent=2),
-    ".svg": lambda tree: tree.to_svg(),
-    ".txt": lambda tree: tree.to_text(),
-}
+_TREE_FILES = (".dot", ".html", ".json", ".svg", ".txt")
 
 
 def _file_type(endings: Collection[str]) -> Callable[[str], Path]:
@@ -163,45 +159,40 @@ def _file_type(endings: Collection[str]) -> Callable[[str], Path]:
     return file
 
 
-def _show_tree(tree: Any, args: argparse.Namespace, heading: str) -> None:
-    """Prints a tree's figures and outline, and writes it to a file if one is named."""
-    if not args.json:
-        print(heading)
-        if tree is not None:
-            print(tree.to_text())
-    if args.out is None:
-        return
-    if tree is None:
-        raise ValueError(f"out: there is no tree to write to {args.out}")
+def _written(args: argparse.Namespace, content: str) -> None:
     from resgym.files import write_file
 
-    if args.out.suffix.lower() == ".svg":
-        write_file(args.out, tree.to_svg(layout=args.layout))
-    else:
-        write_file(args.out, _TREE_FILES[args.out.suffix.lower()](tree))
+    write_file(args.out, content)
     print(f"written to {args.out}", file=sys.stderr)
+
+
+def _show(args: argparse.Namespace, result: Any, tree: Any, heading: str) -> None:
+    """Writes a tree to a file if one is named, then prints a result and the tree's outline."""
+    if args.out is not None and tree is not None:
+        forms = {
+            ".dot": tree.to_dot,
+            ".html": tree.to_html,
+            ".json": lambda: tree.to_json(indent=2),
+            ".svg": lambda: tree.to_svg(layout=args.layout),
+            ".txt": tree.to_text,
+        }
+        _written(args, forms[args.out.suffix.lower()]())
+    if args.json:
+        print(json.dumps(result.to_dict(), indent=2))
+    else:
+        print(heading if tree is None else f"{heading}\n{tree.to_text()}")
+    if args.out is not None and tree is None:
+        raise ValueError(f"out: there is no tree to write to {args.out}")
 
 
 def _tree(args: argparse.Namespace) -> None:
     from resgym.trees.growth import resolution_tree
 
-    tree = resolution_tree(
-        _parse_start(args),
-        args.host,
-        max_depth=args.max_depth,
-        max_nodes=args.max_nodes,
-        smooth_stop=args.smooth_stop,
-        reposition=args.reposition,
-        seed=args.seed,
-    )
-    if args.json:
-        print(tree.to_json(indent=2))
+    options = _options(args, "max_depth max_nodes smooth_stop reposition seed")
+    tree = resolution_tree(_parse_start(args), args.host, **options)
     cut = "" if tree.complete else f", {tree.num_cut} branches cut"
-    _show_tree(
-        tree,
-        args,
-        f"depth {tree.depth}, {tree.num_nodes} nodes, {tree.num_leaves} leaves{cut}",
-    )
+    heading = f"depth {tree.depth}, {tree.num_nodes} nodes, {tree.num_leaves} leaves{cut}"
+    _show(args, tree, tree, heading)
 
 
 def _solve(args: argparse.Namespace) -> None:
@@ -235,17 +226,13 @@ def _solve(args: argparse.Namespace) -> None:
         solution = Solution(
             None, bound, None, False, args.objective, None, seconds, positions, "interrupt"
         )
-    if args.json:
-        print(json.dumps(solution.to_dict(), indent=2))
-    elif interrupted:
-        print(solution)
     if interrupted:
+        _print(solution, args.json)
         raise KeyboardInterrupt
-    _show_tree(solution.tree, args, str(solution))
+    _show(args, solution, solution.tree, str(solution))
 
 
 def _play(args: argparse.Namespace) -> None:
-    from resgym.files import write_file
     from resgym.polynomials.monomials import variable_pretty
     from resgym.render.picture import PICTURE_DIMENSIONS
     from resgym.render.shapes import require_matplotlib
@@ -253,11 +240,8 @@ def _play(args: argparse.Namespace) -> None:
 
     # With --json the conversation must not mix with the result.
     target = sys.stderr if args.json else sys.stdout
-    sizes = {
-        name: getattr(args, name)
-        for name in ("dimension", "max_num_points", "max_value")
-        if getattr(args, name) is not None
-    }
+    sizes = _options(args, "dimension max_num_points max_value")
+    sizes = {name: value for name, value in sizes.items() if value is not None}
     if args.start is None:
         points = random_position(**sizes, seed=args.seed)
     elif sizes:
@@ -282,35 +266,22 @@ def _play(args: argparse.Namespace) -> None:
     )
     result = {"variables": list(points.variables), "seat": args.seat, **record.to_dict()}
     text = json.dumps(result, indent=2)
+    names = [variable_pretty(name) for name in points.variables]
+    if args.out is not None and args.out.suffix.lower() == ".gif":
+        record.to_gif(args.out, names=names)
+        print(f"written to {args.out}", file=sys.stderr)
+    elif args.out is not None:
+        html = args.out.suffix.lower() == ".html"
+        _written(args, record.to_html(names=names) if html else text + "\n")
     if args.json:
         print(text)
-    if args.out is None:
-        return
-    names = [variable_pretty(name) for name in points.variables]
-    if args.out.suffix.lower() == ".gif":
-        record.to_gif(args.out, names=names)
-    elif args.out.suffix.lower() == ".html":
-        write_file(args.out, record.to_html(names=names))
-    else:
-        write_file(args.out, text + "\n")
-    print(f"written to {args.out}", file=sys.stderr)
 
 
 def _bench(args: argparse.Namespace) -> None:
     from resgym.measure.bench import bench
 
-    _print(
-        bench(
-            batch_sizes=args.batch_sizes,
-            dimension=args.dimension,
-            max_num_points=args.max_num_points,
-            device=args.device,
-            backend=args.backend,
-            repeats=args.repeats,
-            seconds=args.seconds,
-        ),
-        args.json,
-    )
+    names = "batch_sizes dimension max_num_points device backend repeats seconds"
+    _print(bench(**_options(args, names)), args.json)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -326,21 +297,19 @@ def _parser() -> argparse.ArgumentParser:
     agents = f"one of {', '.join(agent_names())}, or a saved model's path"
 
     command = commands.add_parser("rho", help="games finished per move, host against agent")
-    command.add_argument("host", help=hosts)
-    command.add_argument("agent", help=agents)
+    add = command.add_argument
+    add("host", help=hosts)
+    add("agent", help=agents)
     _add_play(command)
     _add_json(command)
     add_trust(command)
     command.set_defaults(run=_rho)
 
     command = commands.add_parser("cross-play", help="a table of rho, hosts against agents")
-    command.add_argument(
-        "--hosts", nargs="+", default=["random", "all_coord", "zeillinger"], help=hosts
-    )
-    command.add_argument(
-        "--agents", nargs="+", default=["random", "choose_first", "choose_last"], help=agents
-    )
-    command.add_argument(
+    add = command.add_argument
+    add("--hosts", nargs="+", default=["random", "all_coord", "zeillinger"], help=hosts)
+    add("--agents", nargs="+", default=["random", "choose_first", "choose_last"], help=agents)
+    add(
         "--plot",
         type=_file_type((".png", ".svg", ".pdf")),
         metavar="FILE",
@@ -352,63 +321,63 @@ def _parser() -> argparse.ArgumentParser:
     command.set_defaults(run=_cross_play)
 
     command = commands.add_parser("check", help="does an environment keep the vector contract?")
-    command.add_argument("id", help="a Gymnasium id, for example resgym/HironakaHost-v0")
-    command.add_argument("--steps", type=int, default=200, help="steps to play (default 200)")
-    command.add_argument("--seed", type=int, default=0)
+    add = command.add_argument
+    add("id", help="a Gymnasium id, for example resgym/HironakaHost-v0")
+    add("--steps", type=int, default=200, help="steps to play (default 200)")
+    add("--seed", type=int, default=0)
     _add_json(command)
     command.set_defaults(run=_check)
 
     start = "E8, a polynomial like x^2+y^3+z^5, exponent lists or a file"
     command = commands.add_parser("tree", help="the resolution tree of a host")
-    command.add_argument("start", help=start)
-    command.add_argument("--host", default="zeillinger", help=f"{hosts} (default zeillinger)")
-    command.add_argument("--max-depth", type=int, default=100, help="moves (default 100)")
-    command.add_argument("--max-nodes", type=int, default=100_000, help="(default 100000)")
-    command.add_argument(
-        "--smooth-stop", action="store_true", help="end also at a monomial of degree one"
-    )
-    command.add_argument(
-        "--reposition", action="store_true", help="follow the strict transform (see the docs)"
-    )
-    command.add_argument("--seed", type=int, default=0, help="for hosts that draw (default 0)")
+    add = command.add_argument
+    add("start", help=start)
+    add("--host", default="zeillinger", help=f"{hosts} (default zeillinger)")
+    add("--max-depth", type=int, default=100, help="moves (default 100)")
+    add("--max-nodes", type=int, default=100_000, help="(default 100000)")
+    add("--smooth-stop", action="store_true", help="end also at a monomial of degree one")
+    add("--reposition", action="store_true", help="follow the strict transform (see the docs)")
+    add("--seed", type=int, default=0, help="for hosts that draw (default 0)")
     _add_out(command)
     _add_json(command)
     add_trust(command)
     command.set_defaults(run=_tree)
 
     command = commands.add_parser("solve", help="the optimal value of a position, with proof")
-    command.add_argument("start", help=start)
-    command.add_argument(
+    add = command.add_argument
+    add("start", help=start)
+    add(
         "--objective",
         choices=("depth", "nodes"),
         default="depth",
         help="moves on the longest branch, or nodes of the tree (default depth)",
     )
-    command.add_argument("--max-depth", type=int, help="look at so many moves only")
-    command.add_argument("--time-limit", type=float, metavar="SECONDS", help="stop after these")
-    command.add_argument("--agent", help="the shortest game against this agent instead")
-    command.add_argument("--host", help="the longest game that this host can be forced to instead")
+    add("--max-depth", type=int, help="look at so many moves only")
+    add("--time-limit", type=float, metavar="SECONDS", help="stop after these")
+    add("--agent", help="the shortest game against this agent instead")
+    add("--host", help="the longest game that this host can be forced to instead")
     _add_out(command)
     _add_json(command)
     add_trust(command)
     command.set_defaults(run=_solve)
 
     command = commands.add_parser("play", help="play a game in the terminal")
-    command.add_argument("start", nargs="?", help=f"{start}; random if left out")
-    command.add_argument(
+    add = command.add_argument
+    add("start", nargs="?", help=f"{start}; random if left out")
+    add(
         "--as",
         dest="seat",
         choices=("host", "agent"),
         default="agent",
         help="your seat (default agent)",
     )
-    command.add_argument(
+    add(
         "--opponent",
         help="a player's name or a saved model's path (default zeillinger as host, random as "
         "agent)",
     )
-    command.add_argument("--seed", type=int, default=0, help="fixes start and opponent (default 0)")
-    command.add_argument(
+    add("--seed", type=int, default=0, help="fixes start and opponent (default 0)")
+    add(
         "--out",
         type=_file_type(_GAME_FILES),
         metavar="FILE",
@@ -421,15 +390,14 @@ def _parser() -> argparse.ArgumentParser:
     command.set_defaults(run=_play, dimension=None, max_num_points=None, max_value=None)
 
     command = commands.add_parser("bench", help="moves per second of the vector environment")
-    command.add_argument(
-        "--batch-sizes", type=int, nargs="+", default=[1, 64, 1024, 4096, 16384], metavar="B"
-    )
-    command.add_argument("--dimension", type=int, default=3)
-    command.add_argument("--max-num-points", type=int, default=20)
-    command.add_argument("--device", default="cpu")
-    command.add_argument("--backend", default="auto")
-    command.add_argument("--repeats", type=int, default=5, help="the median is printed (default 5)")
-    command.add_argument("--seconds", type=float, default=1.0, help="a repeat (default 1)")
+    add = command.add_argument
+    add("--batch-sizes", type=int, nargs="+", default=[1, 64, 1024, 4096, 16384], metavar="B")
+    add("--dimension", type=int, default=3)
+    add("--max-num-points", type=int, default=20)
+    add("--device", default="cpu")
+    add("--backend", default="auto")
+    add("--repeats", type=int, default=5, help="the median is printed (default 5)")
+    add("--seconds", type=float, default=1.0, help="a repeat (default 1)")
     _add_json(command)
     command.set_defaults(run=_bench)
     return parser

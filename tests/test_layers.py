@@ -73,13 +73,8 @@ EXCEPT = {
 # Still to be untied: (module, what it imports). Nothing may be added.
 NOT_YET = {
     ("resgym.render.positions", "resgym.envs.arguments"),
-    ("resgym.render.games", "resgym.measure.games"),
     ("resgym.render.positions", "resgym.envs.table"),
     ("resgym.solver.solve", "resgym.solver.responses"),
-    ("resgym.trees.data", "resgym.trees.html"),
-    ("resgym.trees.data", "resgym.trees.outline"),
-    ("resgym.trees.data", "resgym.trees.svg"),
-    ("resgym.trees.data", "resgym.trees.text"),
     ("resgym.envs.one_pass", "resgym.envs.alternating"),
     ("resgym.envs.one_pass", "resgym.envs.autoreset"),
     ("resgym.envs.one_pass", "resgym.envs.two_player"),

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from reprlib import repr as brief
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from resgym.game.spec import MAX_COORDINATE, GameSpec
 __all__ = [
     "GameState",
     "canonical_state",
+    "check_coordinates",
     "holds_integers",
     "state_from_points",
     "tensor_kind",
@@ -134,6 +136,26 @@ def _is_scalar(value: Any) -> bool:
     )
 
 
+def check_coordinates(values: Sequence[Any], name: str) -> tuple[int, ...]:
+    """A point as plain integers.
+
+    Args:
+        values: its coordinates.
+        name: what to call the point in messages.
+
+    Raises:
+        TypeError: one is no integer.
+        ValueError: one is negative or above 2^59.
+    """
+    for value in values:
+        if isinstance(value, bool) or not hasattr(value, "__index__"):
+            given = f"{brief(value)} ({type(value).__name__})"
+            raise TypeError(f"{name} must hold integers, got {given}")
+        if not 0 <= value <= MAX_COORDINATE:
+            raise ValueError(f"{name} must hold integers in 0..2^59, got {value}")
+    return tuple(int(value) for value in values)
+
+
 def _rows_of_game(game: Any, name: str, spec: GameSpec) -> np.ndarray:
     rows = [game] if _is_scalar(game) else list(game)
     if not rows:
@@ -150,14 +172,7 @@ def _rows_of_game(game: Any, name: str, spec: GameSpec) -> np.ndarray:
             raise ValueError(
                 f"{where} must have {spec.dimension} coordinates (dimension), got {len(values)}"
             )
-        for value in values:
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-                raise TypeError(
-                    f"{where} must hold integers, got {value!r} ({type(value).__name__})"
-                )
-            if not 0 <= int(value) <= MAX_COORDINATE:
-                raise ValueError(f"{where} must hold integers in 0..2^59, got {value}")
-        checked.append([int(value) for value in values])
+        checked.append(check_coordinates(values, where))
     return np.array(checked, dtype=np.int64)
 
 

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from resgym.envs.table import resolve_device
 from resgym.game import devices
 from resgym.game.actions import action_axes, host_action_table
 from resgym.game.rng import RowRandom, Stream
 from resgym.game.spec import GameSpec, check_integer
 from resgym.game.state import GameState, where_state
-from resgym.kernels import resolve_backend
+from resgym.kernels import Backend, resolve_backend
 from resgym.players import Player, ask_player, resolve_player, rows_of
-from resgym.render.positions import AXIS_NAMES, format_axes, format_position
+from resgym.render.games import GameRecord
 
-__all__ = ["GameRecord", "Lengths", "play_lengths", "record_game"]
+__all__ = ["Lengths", "play_lengths", "play_move", "record_game"]
 
 
 @dataclass(frozen=True)
@@ -37,6 +33,36 @@ class Lengths:
     moves: Tensor
     finished: Tensor
     overflow: Tensor
+
+
+def play_move(
+    host: Player,
+    agent: Player,
+    state: GameState,
+    spec: GameSpec,
+    rng: RowRandom,
+    played: int,
+    kernels: Backend,
+) -> tuple[Tensor, Tensor, GameState, Tensor]:
+    """One move of N games.
+
+    Args:
+        host: names the sets.
+        agent: answers.
+        state: N positions.
+        spec: the game.
+        rng: random numbers of the N games; half-move h of a game draws from step h.
+        played: moves played before.
+        kernels: implementation of the move.
+
+    Returns:
+        The host's actions int64 [N], the agent's axes int64 [N], the positions after it, and
+        bool [N]: a coordinate would have passed 2^59, the position is as before.
+    """
+    action = ask_player(host, state, None, rng.at(2 * played, Stream.HOST))
+    coords = host_action_table(spec.dimension, state.device)[action]
+    axis = ask_player(agent, state, coords, rng.at(2 * played + 1, Stream.AGENT))
+    return action, axis, *kernels.move(state, coords, axis, spec)
 
 
 def play_lengths(
@@ -55,7 +81,7 @@ def play_lengths(
         agent: answers.
         starts: N positions.
         spec: the game.
-        rng: random numbers of the N games; half-move h of a game draws from step h.
+        rng: random numbers of the N games, see `play_move`.
         max_moves: games are cut after so many moves.
         backend: implementation of the move.
 
@@ -65,7 +91,6 @@ def play_lengths(
     device = starts.device
     looking = devices.can_look(device)
     kernels = resolve_backend(backend, device, spec)
-    sets = host_action_table(spec.dimension, device)
     moves = torch.zeros_like(starts.count)
     overflowed = torch.zeros_like(moves, dtype=torch.bool)
     finished = starts.finished()
@@ -84,71 +109,12 @@ def play_lengths(
                 break
         elif played % 16 == 0 and not bool(going.any()):
             break
-        coords = sets[ask_player(host, state, None, rng.at(2 * played, Stream.HOST))]
-        axis = ask_player(agent, state, coords, rng.at(2 * played + 1, Stream.AGENT))
-        after, overflow = kernels.move(state, coords, axis, spec)
+        *_, after, overflow = play_move(host, agent, state, spec, rng, played, kernels)
         state = after if looking else where_state(going, after, state)
         moves = moves.index_add(0, row, going.to(moves.dtype))
         finished = finished.index_copy(0, row, finished[row] | (going & state.finished()))
         overflowed = overflowed.index_copy(0, row, overflowed[row] | (going & overflow))
     return Lengths(moves, finished, overflowed)
-
-
-@dataclass(frozen=True)
-class GameRecord:
-    """One game, move by move.
-
-    Attributes:
-        positions: the positions met, the start first.
-        axes: the host's set of each move.
-        axis: the agent's axis of each move.
-        finished: one point was left in the end.
-    """
-
-    positions: list[list[tuple[int, ...]]]
-    axes: list[tuple[int, ...]]
-    axis: list[int]
-    finished: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
-        return {
-            "finished": self.finished,
-            "moves": len(self.axes),
-            "positions": [[list(point) for point in points] for points in self.positions],
-            "host": [list(axes) for axes in self.axes],
-            "agent": list(self.axis),
-        }
-
-    def to_gif(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        seconds: float = 1.5,
-        names: Sequence[str] = AXIS_NAMES,
-    ) -> Path:
-        """Writes the game as an animated GIF (2 or 3 axes); see `game_to_gif`."""
-        from resgym.render.games import game_to_gif
-
-        return game_to_gif(self, path, seconds=seconds, names=names)
-
-    def to_html(self, *, title: str = "", names: Sequence[str] = AXIS_NAMES) -> str:
-        """A page with a picture of every position (2 or 3 axes); see `game_to_html`."""
-        from resgym.render.games import game_to_html
-
-        return game_to_html(self, title=title, names=names)
-
-    def __str__(self) -> str:
-        parts = ["start", format_position(self.positions[0], None)]
-        for number, (axes, axis) in enumerate(zip(self.axes, self.axis, strict=True), 1):
-            parts.append(
-                f"\nmove {number}: host {format_axes(axes)}, agent {AXIS_NAMES[axis]}"
-                f"  ({AXIS_NAMES[axis]} becomes {' + '.join(AXIS_NAMES[a] for a in axes)})"
-            )
-            parts.append(format_position(self.positions[number], None))
-        if not self.finished:
-            parts.append(f"\nstopped after {len(self.axes)} moves")
-        return "\n".join(parts)
 
 
 def record_game(
@@ -172,22 +138,13 @@ def record_game(
     """
     check_integer("max_moves", max_moves, 1)
     hosts, agents = resolve_player(host, "host", spec), resolve_player(agent, "agent", spec)
-    kernels = resolve_backend("auto", resolve_device(start.device), spec)
-    sets = host_action_table(spec.dimension, start.device)
-    one = torch.ones_like(start.count)
-    rng = RowRandom.for_episode(one * seed, one * 0)
-    state, positions = start, [start.point_lists()[0]]
-    axes: list[tuple[int, ...]] = []
-    chosen: list[int] = []
-    for played in range(max_moves):
-        if bool(state.finished()):
-            break
-        action = ask_player(hosts, state, None, rng.at(2 * played, Stream.HOST))
-        axis = ask_player(agents, state, sets[action], rng.at(2 * played + 1, Stream.AGENT))
-        state, overflow = kernels.move(state, sets[action], axis, spec)
+    kernels = resolve_backend("auto", start.device, spec)
+    rng = RowRandom.for_episode(torch.full_like(start.count, seed), torch.zeros_like(start.count))
+    state, record = start, GameRecord(start.point_lists(), [], [], bool(start.finished()))
+    while not record.finished and len(record.axes) < max_moves:
+        played = len(record.axes)
+        action, axis, state, overflow = play_move(hosts, agents, state, spec, rng, played, kernels)
         if bool(overflow):
             break
-        axes.append(action_axes(spec.dimension)[int(action)])
-        chosen.append(int(axis))
-        positions.append(state.point_lists()[0])
-    return GameRecord(positions, axes, chosen, bool(state.finished()))
+        record = record.after(action_axes(spec.dimension)[int(action)], int(axis), state)
+    return record

@@ -9,7 +9,8 @@ import torch
 from resgym.game.rng import RowRandom, Stream, derive_seed
 from resgym.game.spec import GameSpec, check_integer
 from resgym.game.starts import random_starts
-from resgym.measure.games import GameRecord, record_game
+from resgym.measure.games import record_game
+from resgym.render.games import GameRecord
 
 __all__ = ["sample_games"]
 

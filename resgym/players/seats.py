@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from resgym.game.actions import action_axes, host_action_table
-from resgym.game.plain import Position
+from resgym.game.plain import Position, prune
 from resgym.game.rng import RowRandom
 from resgym.game.spec import MAX_COORDINATE, GameSpec, Polytope, Role
 from resgym.game.state import GameState, state_from_points
@@ -43,10 +43,9 @@ class OrderedRule:
 
     def start(self, points: Iterable[tuple[int, ...]]) -> Position:
         """The points of a start that matter."""
-        kept: list[tuple[int, ...]] = []
-        for point in points:
-            if not any(_covers(other, point) for other in kept):
-                kept = [other for other in kept if not _covers(point, other)] + [point]
+        given = dict.fromkeys(points)
+        least = set(prune(given))
+        kept = [point for point in given if point in least]
         if self.spec.polytope == "newton" and len(kept) > 2:
             spec = GameSpec(self.spec.dimension, len(kept), polytope="newton")
             vertices = set(state_from_points([kept], spec).point_lists()[0])
@@ -65,10 +64,6 @@ class OrderedRule:
             (*point[:axis], total, *point[axis + 1 :])
             for point, total in zip(points, totals, strict=True)
         )
-
-
-def _covers(low: tuple[int, ...], high: tuple[int, ...]) -> bool:
-    return all(a <= b for a, b in zip(low, high, strict=True))
 
 
 class Seat:

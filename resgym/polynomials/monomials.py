@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from reprlib import repr as brief
 from typing import Any
 
-from resgym.game.spec import MAX_COORDINATE, MAX_DIMENSION
+from resgym.game.spec import MAX_DIMENSION
+from resgym.game.state import check_coordinates
 
 __all__ = [
     "Exponents",
@@ -125,22 +127,15 @@ def check_points(points: Any, name: str = "points") -> list[Point]:
         TypeError: it is no sequence of rows, or an entry is no whole number.
         ValueError: it is empty, the rows differ in length, or an entry is out of range.
     """
-    if hasattr(points, "tolist"):
-        points = points.tolist()
-    if isinstance(points, (str, bytes, dict)) or not isinstance(points, Iterable):
-        raise TypeError(f"{name} must be a list of exponent lists, got {points!r}")
-    rows = []
-    for index, row in enumerate(points):
-        if hasattr(row, "tolist"):
-            row = row.tolist()
-        if isinstance(row, (str, bytes, dict)) or not isinstance(row, Iterable):
-            raise TypeError(f"{name}[{index}] must be a list of exponents, got {row!r}")
-        rows.append(_check_row(list(row), f"{name}[{index}]"))
-        if len(rows[index]) != len(rows[0]):
+    rows: list[Point] = []
+    for index, row in enumerate(_entries(points, name, "a list of exponent lists")):
+        where = f"{name}[{index}]"
+        values = _entries(row, where, "a list of exponents")
+        if rows and len(values) != len(rows[0]):
             raise ValueError(
-                f"{name}[{index}] must have {len(rows[0])} exponents like {name}[0], "
-                f"got {len(rows[index])}"
+                f"{where} must have {len(rows[0])} exponents like {name}[0], got {len(values)}"
             )
+        rows.append(check_coordinates(values, where))
     if not rows:
         raise ValueError(f"{name} must have at least one exponent list, got an empty list")
     dimension = len(rows[0])
@@ -149,12 +144,9 @@ def check_points(points: Any, name: str = "points") -> list[Point]:
     return rows
 
 
-def _check_row(row: list[Any], name: str) -> Point:
-    for value in row:
-        if isinstance(value, bool) or not hasattr(value, "__index__"):
-            raise TypeError(
-                f"{name} must hold whole numbers, got {value!r} ({type(value).__name__})"
-            )
-        if not 0 <= value <= MAX_COORDINATE:
-            raise ValueError(f"{name} must hold exponents from 0 to 2^59, got {value}")
-    return tuple(int(value) for value in row)
+def _entries(values: Any, name: str, allowed: str) -> list[Any]:
+    if hasattr(values, "tolist"):
+        values = values.tolist()
+    if isinstance(values, (str, bytes, dict)) or not isinstance(values, Iterable):
+        raise TypeError(f"{name} must be {allowed}, got {brief(values)}")
+    return list(values)

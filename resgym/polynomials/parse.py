@@ -6,22 +6,23 @@ import json
 import re
 import warnings
 from collections.abc import Sequence
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from resgym.game.spec import MAX_COORDINATE, MAX_DIMENSION
 from resgym.polynomials.monomials import Exponents, check_points
-from resgym.polynomials.reader import Monomial, ParseError, read_polynomials
+from resgym.polynomials.reader import Monomial, ParseError, read_monomials
 from resgym.polynomials.singularities import is_singularity_name, random_family, singularity
 
-__all__ = ["CoefficientWarning", "ParseError", "as_position", "parse"]
+__all__ = ["CoefficientWarning", "ConstantWarning", "ParseError", "as_position", "parse"]
 
 _FILE_SUFFIXES = (".txt", ".json", ".poly", ".sing", ".m2")
-_RING = re.compile(r"ring\s+\w+\s*=[^;()]*,\s*\(([^()]*)\)\s*,\s*\w+\s*;")
+MAX_LENGTH = 50_000
+"""Characters of a text; reading takes a time in proportion to them."""
+
+_RING = re.compile(r"\s*ring\s+\w+\s*=[^;()]*,\s*\(([^()]*)\)\s*,\s*\w+\s*;")
 _PREFIX = re.compile(r"(?:ideal|poly)\s+\w+\s*=")
-_CALL = re.compile(r"\s*(?:monomialIdeal|ideal)\s*\((.*)\)\s*;?\s*", re.DOTALL)
-_SUFFIX = re.compile(r"(?:\s*=\s*0)?\s*;?\s*$")
+_CALL = re.compile(r"\s*(?:monomialIdeal|ideal)\s*\(")
 _COMMENT = re.compile(r"(?://|#)[^\n]*")
 _FAMILY = re.compile(r"\s*(?:random|bp)\s*\(", re.IGNORECASE)
 
@@ -30,15 +31,20 @@ class CoefficientWarning(UserWarning):
     """Coefficients other than 1 and -1 were given; only exponents matter to the game."""
 
 
+class ConstantWarning(UserWarning):
+    """A constant term was given: the origin is no point of the hypersurface."""
+
+
 def parse(source: Any, variables: str | Sequence[str] | None = None) -> Exponents:
     """Exponents of a polynomial given in any usual form.
 
     Args:
         source: one of
 
-            - a polynomial as text: ``x^2+y^3+z^5``, ``x**2 + y**3*z``, ``x^2y``, Singular's short
-              form ``x2+y2z+z3``, indexed variables ``x_1^2+x_2^3``; several, separated by commas,
-              give the union of their monomials (``monomialIdeal(x^13, x^6*y^4, y^9)`` too);
+            - a polynomial as text: ``x^2+y^3+z^5``, ``x**2 + y**3*z``, ``x^2y``, ``$x^2+y^{3}$``,
+              Singular's short form ``x2+y2z+z3``, indexed variables ``x_1^2+x_2^3``; several,
+              separated by commas, give the union of their monomials (``monomialIdeal(x^13,
+              x^6*y^4, y^9)`` too);
             - a name (``E8``, ``D_4``) or a family (``bp(2,3,5)``, seed 0);
             - exponent lists, as lists, arrays or JSON text;
             - a SymPy expression or ``Poly``, or an object with an ``exponents()`` method (Sage);
@@ -54,7 +60,7 @@ def parse(source: Any, variables: str | Sequence[str] | None = None) -> Exponent
     Raises:
         ParseError: the text does not parse; a caret points at the character.
         ValueError: no term, a constant, fewer than 2 or more than 10 variables, an exponent below
-            0 or above 2^59.
+            0 or above 2^59, a text of more than 50,000 characters.
         TypeError: something else altogether.
     """
     names = _variable_names(variables)
@@ -92,7 +98,8 @@ def _variable_names(variables: str | Sequence[str] | None) -> tuple[str, ...] | 
 
 def _parse_file(path: Path, names: tuple[str, ...] | None) -> Exponents:
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open(encoding="utf-8") as file:
+            text = file.read(MAX_LENGTH + 1)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "no UTF-8 text"
         raise ValueError(f"file {str(path)!r} cannot be read: {reason}") from None
@@ -105,6 +112,8 @@ def _blank(pattern: re.Pattern[str], text: str) -> str:
 
 
 def _parse_text(text: str, names: tuple[str, ...] | None) -> Exponents:
+    if len(text) > MAX_LENGTH:
+        raise ValueError(f"points must be a text of at most {MAX_LENGTH} characters, got more")
     if not text.strip():
         raise ValueError("points must be a polynomial, a name or a list of exponents, got nothing")
     if is_singularity_name(text):
@@ -113,34 +122,38 @@ def _parse_text(text: str, names: tuple[str, ...] | None) -> Exponents:
         return random_family(text)
     if text.lstrip().startswith("["):
         return _from_rows(_read_json(text), names)
-    ring = _RING.search(text)
+    text = _without_frame(text.rstrip())
+    ring = _RING.match(text)
     if ring:
         names = names or _variable_names(ring[1])
-        text = _blank(_RING, text)
+        text = " " * ring.end() + text[ring.end() :]
     text = _blank(_PREFIX, text)
-    call = _CALL.fullmatch(text)
-    if call:
-        text = " " * call.start(1) + call[1]
-    text = _SUFFIX.sub("", text)
+    call = _CALL.match(text)
+    if call and text.endswith(")"):
+        text = " " * call.end() + text[call.end() : -1]
     if not text.strip():
         raise ValueError("points must be a polynomial, got none")
-    terms: dict[Monomial, Fraction] = {}
-    for polynomial in read_polynomials(text):
-        for monomial, value in polynomial.items():
-            terms.setdefault(monomial, value)
-            if abs(value) != 1:
-                terms[monomial] = value
-    return _from_terms(terms, names, text)
+    return _from_monomials(*read_monomials(text), names, text)
 
 
-def _from_terms(
-    terms: dict[Monomial, Fraction], names: tuple[str, ...] | None, text: str
+def _without_frame(text: str) -> str:
+    """Text without dollar signs around it and without ``= 0`` and ``;`` at its end."""
+    for _ in "$$":
+        if text.lstrip()[:1] == text[-1:] == "$":
+            text = text[:-1].replace("$", " ", 1).rstrip()
+    text = text.removesuffix(";").rstrip()
+    left = text.removesuffix("0").rstrip()
+    return left[:-1].rstrip() if left != text and left.endswith("=") else text
+
+
+def _from_monomials(
+    monomials: list[Monomial], unusual: bool, names: tuple[str, ...] | None, text: str
 ) -> Exponents:
     shown = text.strip()
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
-    if not terms:
+    if not monomials:
         raise ValueError(f"the polynomial must have a term, all terms of {shown!r} cancel")
-    used = {name for monomial in terms for name, _ in monomial}
+    used = {name for monomial in monomials for name in monomial}
     if not used:
         raise ValueError(f"the polynomial must have 2 to 10 variables, got the constant {shown!r}")
     if names is None:
@@ -152,9 +165,8 @@ def _from_terms(
         raise ParseError(
             f"{unknown[0]} is none of the variables {', '.join(names)}", text, text.index(letter)
         )
-    _notice(any(abs(value) != 1 for value in terms.values()))
-    powers = [dict(monomial) for monomial in terms]
-    return _from_rows([[row.get(name, 0) for name in names] for row in powers], names)
+    _notice(unusual, not all(monomials))
+    return _from_rows([[monomial.get(name, 0) for name in names] for monomial in monomials], names)
 
 
 def _check_number(names: Sequence[str], shown: str) -> None:
@@ -210,8 +222,9 @@ def _parse_sympy(expression: Any, names: tuple[str, ...] | None) -> Exponents:
         raise ValueError(f"points must be a polynomial, got {expression}") from None
     if any(exponent > MAX_COORDINATE for row in polynomial.monoms() for exponent in row):
         raise ValueError("points must hold exponents from 0 to 2^59")
-    _notice(any(abs(value) != 1 for value in polynomial.coeffs()))
-    return _from_rows(polynomial.monoms(), order)
+    rows = polynomial.monoms()
+    _notice(any(abs(value) != 1 for value in polynomial.coeffs()), not all(map(any, rows)))
+    return _from_rows(rows, order)
 
 
 def _symbol_order(name: str) -> tuple[str, int]:
@@ -219,10 +232,10 @@ def _symbol_order(name: str) -> tuple[str, int]:
     return _variable_order(f"{found[1]}_{found[2]}" if found else name + "_")
 
 
-def _notice(given: bool) -> None:
-    if given:
-        warnings.warn(
-            "coefficients are ignored: only the exponents matter to the game",
-            CoefficientWarning,
-            stacklevel=5,
-        )
+def _notice(coefficients: bool, constant: bool) -> None:
+    if coefficients:
+        text = "coefficients are ignored: only the exponents matter to the game"
+        warnings.warn(text, CoefficientWarning, stacklevel=5)
+    if constant:
+        text = "there is a constant term: the hypersurface misses the origin, the game is over"
+        warnings.warn(text, ConstantWarning, stacklevel=5)

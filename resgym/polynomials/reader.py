@@ -1,7 +1,8 @@
-"""Reads one polynomial, or several separated by commas, from text: a recursive-descent reader.
+"""Reads polynomials, separated by commas, from text: a recursive-descent reader.
 
-Nothing is evaluated: numbers become fractions, letters become variables, and everything else is an
-error whose message puts a caret under the character.
+Nothing is evaluated: letters become variables, and everything that the grammar has not is an error
+whose message puts a caret under the character. Text, nesting, exponents and work are bounded, so
+that whatever is typed is read or refused at once.
 
 Grammar (blanks are free between tokens)::
 
@@ -17,27 +18,43 @@ Grammar (blanks are free between tokens)::
 from __future__ import annotations
 
 import re
-from fractions import Fraction
 from typing import NoReturn
 
 from resgym.game.spec import MAX_COORDINATE
 
-__all__ = ["ParseError", "Polynomial", "read_polynomials"]
+__all__ = ["Monomial", "ParseError", "read_monomials"]
 
-Monomial = tuple[tuple[str, int], ...]
-Polynomial = dict[Monomial, Fraction]
+Monomial = dict[str, int]
+"""Variables with their exponents above 0."""
+
+Terms = dict[int, int]
+"""A polynomial: coefficients modulo `_PRIME` by packed monomials. Exponents stand side by side in
+one integer, `_BITS` for each variable, so that the product of monomials is the sum of integers."""
 
 MAX_TERMS = 10_000
+MAX_PRODUCTS = 100_000
 MAX_NESTING = 50
 MAX_DIGITS = 100
 MAX_POWER = 100
+MAX_VARIABLES = 52
+
+# Only whether a coefficient is 0, 1 or -1 is asked for. Modulo this prime that is exact for all of
+# up to 156 digits, and no power of a number takes time.
+_PRIME = 2**521 - 1
+_UNITS = (1, _PRIME - 1)
+# Powers stop at 2^59, and no text is so long that the sum of its exponents reaches 2^96.
+_BITS = 96
 
 _TIMES = "*·⋅×"
 _MINUS = "-−"
-_SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
-_PLAIN_INDEX = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
+_DIGITS = re.compile("[0-9]+")
+_NUMBER = re.compile(r"([0-9]+)(\.?)([0-9]*)")
+_VARIABLE = re.compile(r"([A-Za-z])(?:_([0-9]+)|_\{([0-9]+)\}|([₀-₉]+)|(_))?([0-9]*)")
 _INDEXED = re.compile(r"[A-Za-z]\d+\s*(?:\^|\*\*)")
-_FUNCTIONS = ("sin", "cos", "tan", "exp", "log", "sqrt")
+_WORD = re.compile("sin|cos|tan|exp|log|sqrt|pi")
+_POWER = re.compile(r"\^|\*\*")
+_RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+_PLAIN = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉", "0123456789" * 2)
 
 
 class ParseError(ValueError):
@@ -63,13 +80,26 @@ class ParseError(ValueError):
         super().__init__(f"{message}\n  {line}\n  {' ' * column}^")
 
 
-def read_polynomials(text: str) -> list[Polynomial]:
-    """The polynomials of a comma-separated text, like terms added up, vanished terms dropped.
+def read_monomials(text: str) -> tuple[list[Monomial], bool]:
+    """The monomials of a text, and whether one has a coefficient other than 1 and -1.
+
+    Like terms of a polynomial are added up and vanished ones dropped; several polynomials give the
+    union of their monomials.
 
     Raises:
-        ParseError: the text does not follow the grammar.
+        ParseError: the text does not follow the grammar, or asks for too much.
     """
-    return _Reader(text).read_list()
+    reader = _Reader(text)
+    terms = reader.read_sum()
+    unusual = any(value not in _UNITS for value in terms.values())
+    while reader.take(","):
+        more = reader.read_sum()
+        unusual |= any(value not in _UNITS for value in more.values())
+        terms |= more
+        reader.check_terms(terms)
+    if reader.peek():
+        reader.unexpected()
+    return [reader.exponents(monomial) for monomial in terms], unusual
 
 
 class _Reader:
@@ -77,26 +107,13 @@ class _Reader:
         self.text = text
         self.at = 0
         self.depth = 0
+        self.products = 0
+        self.names: dict[str, int] = {}
         # "x1^2" can only mean an indexed variable, and then every "x1" of the text does.
         self.indexed = _INDEXED.search(text) is not None
 
     def fail(self, message: str, position: int | None = None) -> NoReturn:
-        where = self.at if position is None else position
-        raise ParseError(message, self.text, where)
-
-    def peek(self) -> str:
-        while self.at < len(self.text) and self.text[self.at].isspace():
-            self.at += 1
-        return self.text[self.at] if self.at < len(self.text) else ""
-
-    def read_list(self) -> list[Polynomial]:
-        polynomials = [self.read_sum()]
-        while self.peek() == ",":
-            self.at += 1
-            polynomials.append(self.read_sum())
-        if self.peek():
-            self.unexpected()
-        return polynomials
+        raise ParseError(message, self.text, self.at if position is None else position)
 
     def unexpected(self) -> NoReturn:
         character = self.peek()
@@ -104,175 +121,165 @@ class _Reader:
             self.fail("the polynomial ends too early")
         self.fail(f"unexpected {character!r} in the polynomial")
 
-    def read_sum(self) -> Polynomial:
-        total: Polynomial = {}
-        first = True
-        while True:
-            character = self.peek()
-            sign = -1 if character and character in _MINUS else 1
-            if character == "+" or sign < 0:
-                self.at += 1
-            elif not first:
-                return {monomial: value for monomial, value in total.items() if value}
-            first = False
-            for monomial, value in self.read_product().items():
-                total[monomial] = total.get(monomial, Fraction(0)) + sign * value
-            self.check_terms(total)
+    def peek(self) -> str:
+        """The next character that is no blank; empty at the end."""
+        while (character := self.text[self.at : self.at + 1]).isspace():
+            self.at += 1
+        return character
 
-    def read_product(self) -> Polynomial:
+    def take(self, characters: str) -> str:
+        """Reads the next character if it is one of these, or else nothing."""
+        character = self.peek()
+        if character not in characters:
+            return ""
+        self.at += len(character)
+        return character
+
+    def match(self, pattern: re.Pattern[str]) -> re.Match[str] | None:
+        """Reads what matches next, if anything does."""
+        self.peek()
+        found = pattern.match(self.text, self.at)
+        if found:
+            self.at = found.end()
+        return found
+
+    def digits(self, found: re.Match[str], group: int = 0) -> str:
+        """A group of plain, raised or lowered digits as plain ones."""
+        if len(found[group]) > MAX_DIGITS:
+            self.fail(f"a number of more than {MAX_DIGITS} digits", found.start(group))
+        return found[group].translate(_PLAIN)
+
+    def read_sum(self) -> Terms:
+        total: Terms = {}
+        sign = self.take("+" + _MINUS)
+        while True:
+            factor = -1 if sign and sign in _MINUS else 1
+            for monomial, value in self.read_product().items():
+                total[monomial] = (total.get(monomial, 0) + factor * value) % _PRIME
+            self.check_terms(total)
+            sign = self.take("+" + _MINUS)
+            if not sign:
+                return {monomial: value for monomial, value in total.items() if value}
+
+    def read_product(self) -> Terms:
         product = self.read_factor()
         while character := self.peek():
-            if character in _TIMES:
-                self.at += 1
-                product = self.multiply(product, self.read_factor())
-            elif character == "/":
-                self.at += 1
+            if self.take("/"):
                 start = self.at
                 divisor = self.read_factor()
-                if set(divisor) - {()}:
+                if set(divisor) - {0}:
                     self.fail("division by a variable: exponents must be at least 0", start)
-                if not divisor.get((), 0):
+                if not divisor.get(0):
                     self.fail("division by zero", start)
-                product = {key: value / divisor[()] for key, value in product.items()}
-            elif character.isascii() and (character.isalpha() or character == "("):
+                product = self.multiply(product, {0: pow(divisor[0], -1, _PRIME)})
+            elif self.take(_TIMES) or (
+                character.isascii() and (character.isalpha() or character == "(")
+            ):
                 product = self.multiply(product, self.read_factor())
-            elif character.isdigit() and character not in _SUPERSCRIPTS:
+            elif character in "0123456789":
                 self.fail("a number after a factor: write x^2 for a power, 2*x for a product")
             else:
                 break
         return product
 
-    def read_factor(self) -> Polynomial:
+    def read_factor(self) -> Terms:
         character = self.peek()
         start = self.at
-        if character.isascii() and character.isdigit():
-            base: Polynomial = {(): self.read_number()}
-        elif character.isascii() and character.isalpha():
-            base = {((self.read_variable(), 1),): Fraction(1)}
-            # Digits that touch the letter are its power in Singular's short form.
-            if self.at < len(self.text) and self.text[self.at] in "0123456789":
-                return self.power(base, self.read_digits(), start)
+        if found := self.match(_NUMBER):
+            if found[2] and not found[3]:
+                self.fail("a decimal point must be followed by digits")
+            value = int(self.digits(found, 1) + self.digits(found, 3))
+            base = {0: value * pow(10, -len(found[3]), _PRIME) % _PRIME}
+        elif found := self.match(_WORD):
+            letters = "*".join(found[0])
+            self.fail(f"{found[0]} is no polynomial; a product is written {letters}", start)
+        elif found := self.match(_VARIABLE):
+            base, touching = self.variable(found)
+            if touching:  # Singular's short form
+                return self.power(base, int(touching), start)
         elif character == "(":
             base = self.read_parenthesis()
         else:
             self.unexpected()
-        exponent = self.read_power()
+        exponent = self.read_exponent()
         return base if exponent is None else self.power(base, exponent, start)
 
-    def read_parenthesis(self) -> Polynomial:
+    def variable(self, found: re.Match[str]) -> tuple[Terms, str]:
+        """A variable, and the digits that touch it without being its index."""
+        if found[5]:
+            self.fail("an index must be a whole number, as in x_1", found.end(5))
+        index = next((self.digits(found, group) for group in (2, 3, 4) if found[group]), "")
+        touching = self.digits(found, 6)
+        if self.indexed and not index:
+            index, touching = touching, ""
+        name = f"{found[1]}_{index}" if index else found[1]
+        slot = self.names.setdefault(name, len(self.names))
+        if slot == MAX_VARIABLES:
+            self.fail(f"more than {MAX_VARIABLES} variables", found.start())
+        return {1 << _BITS * slot: 1}, touching
+
+    def read_parenthesis(self) -> Terms:
         opening = self.at
         self.depth += 1
         if self.depth > MAX_NESTING:
             self.fail(f"more than {MAX_NESTING} parentheses inside each other")
-        self.at += 1
+        self.take("(")
         inside = self.read_sum()
-        if self.peek() != ")":
+        if not self.take(")"):
             if not self.peek():
                 self.fail("this parenthesis is not closed", opening)
             self.unexpected()
-        self.at += 1
         self.depth -= 1
         return inside
 
-    def read_variable(self) -> str:
-        for function in _FUNCTIONS:
-            if self.text.startswith(function, self.at):
-                self.fail(f"{function} is no polynomial")
-        letter = self.text[self.at]
-        self.at += 1
-        rest = self.text[self.at :]
-        index = re.match(r"_([0-9]+)|_\{([0-9]+)\}|([₀-₉]+)", rest)
-        if index is None and rest.startswith("_"):
-            self.at += 1
-            self.fail("an index must be a whole number, as in x_1")
-        if index is None and self.indexed:
-            index = re.match(r"([0-9]+)()()", rest)
-        if index is None:
-            return letter
-        self.at += index.end()
-        digits = index[1] or index[2] or index[3].translate(_PLAIN_INDEX)
-        return f"{letter}_{digits}"
-
-    def read_digits(self) -> int:
-        start = self.at
-        while self.at < len(self.text) and self.text[self.at] in "0123456789":
-            self.at += 1
-        if self.at - start > MAX_DIGITS:
-            self.fail(f"a number of more than {MAX_DIGITS} digits", start)
-        return int(self.text[start : self.at])
-
-    def read_number(self) -> Fraction:
-        whole = self.read_digits()
-        if not self.text.startswith(".", self.at):
-            return Fraction(whole)
-        self.at += 1
-        start = self.at
-        if self.peek() not in set("0123456789"):
-            self.fail("a decimal point must be followed by digits")
-        decimals = self.read_digits()
-        return whole + Fraction(decimals, 10 ** (self.at - start))
-
-    def read_power(self) -> int | None:
-        character = self.peek()
-        if character and character in _SUPERSCRIPTS:
-            digits = ""
-            while self.at < len(self.text) and self.text[self.at] in _SUPERSCRIPTS:
-                digits += str(_SUPERSCRIPTS.index(self.text[self.at]))
-                self.at += 1
-            return int(digits[:MAX_DIGITS])
-        if self.text.startswith("**", self.at):
-            self.at += 2
-        elif character == "^":
-            self.at += 1
-        else:
+    def read_exponent(self) -> int | None:
+        if raised := self.match(_RAISED):
+            return int(self.digits(raised))
+        if not self.match(_POWER):
             return None
-        closing = {"(": ")", "{": "}"}.get(self.peek(), "")
-        if closing:
-            self.at += 1
-        character = self.peek()
-        if character and character in _MINUS:
-            self.fail("an exponent must be at least 0")
-        if not character or character not in "0123456789":
+        closing = {"(": ")", "{": "}"}.get(self.take("({"), "")
+        found = self.match(_DIGITS)
+        if found is None:
+            character = self.peek()
+            negative = character and character in _MINUS
+            self.fail(f"an exponent must be {'at least 0' if negative else 'a whole number'}")
+        if self.peek() == ".":
             self.fail("an exponent must be a whole number")
-        exponent = self.read_digits()
-        if self.text.startswith(".", self.at):
-            self.fail("an exponent must be a whole number")
-        if closing:
-            if self.peek() != closing:
-                self.fail(f"an exponent must be a whole number; {closing!r} expected")
-            self.at += 1
+        if closing and not self.take(closing):
+            self.fail(f"an exponent must be a whole number; {closing!r} expected")
         if self.peek() == "^" or self.text.startswith("**", self.at):
             self.fail("two exponents in a row")
-        return exponent
+        return int(self.digits(found))
 
-    def power(self, base: Polynomial, exponent: int, start: int) -> Polynomial:
-        if exponent > MAX_COORDINATE:
-            self.fail("an exponent must be at most 2^59", start)
+    def power(self, base: Terms, exponent: int, start: int) -> Terms:
         if len(base) == 1:
             ((monomial, value),) = base.items()
-            if exponent > MAX_POWER and abs(value) != 1:
-                self.fail(f"a number to a power above {MAX_POWER}", start)
-            value = value**exponent if abs(value) != 1 else value ** (exponent % 2 + 2)
-            return {tuple((name, power * exponent) for name, power in monomial if exponent): value}
+            highest = max([1, *self.exponents(monomial).values()]) * exponent
+            if highest > MAX_COORDINATE:
+                self.fail("an exponent must be at most 2^59", start)
+            return {monomial * exponent: pow(value, exponent, _PRIME)}
         if exponent > MAX_POWER:
             self.fail(f"a sum to a power above {MAX_POWER}", start)
-        result: Polynomial = {(): Fraction(1)}
+        result: Terms = {0: 1}
         for _ in range(exponent):
             result = self.multiply(result, base)
         return result
 
-    def multiply(self, left: Polynomial, right: Polynomial) -> Polynomial:
-        product: Polynomial = {}
+    def multiply(self, left: Terms, right: Terms) -> Terms:
+        self.products += len(left) * len(right)
+        if self.products > MAX_PRODUCTS:
+            self.fail(f"more than {MAX_PRODUCTS} products of terms")
+        product: Terms = {}
         for one, value in left.items():
             for two, other in right.items():
-                powers = dict(one)
-                for name, power in two:
-                    powers[name] = powers.get(name, 0) + power
-                monomial = tuple(sorted(powers.items()))
-                product[monomial] = product.get(monomial, Fraction(0)) + value * other
+                product[one + two] = (product.get(one + two, 0) + value * other) % _PRIME
             self.check_terms(product)
         return {monomial: value for monomial, value in product.items() if value}
 
-    def check_terms(self, polynomial: Polynomial) -> None:
-        if len(polynomial) > MAX_TERMS:
+    def check_terms(self, terms: Terms) -> None:
+        if len(terms) > MAX_TERMS:
             self.fail(f"more than {MAX_TERMS} terms", min(self.at, len(self.text) - 1))
+
+    def exponents(self, monomial: int) -> Monomial:
+        powers = (monomial >> _BITS * slot & 2**_BITS - 1 for slot in range(len(self.names)))
+        return {name: power for name, power in zip(self.names, powers, strict=True) if power}

@@ -13,6 +13,7 @@ __all__ = ["is_singularity_name", "random_family", "singularity", "singularity_n
 _NAME = re.compile(r"\s*([ADE])_?\{?(\d{1,18})\}?\s*", re.IGNORECASE)
 _FAMILY = re.compile(r"\s*(random|bp)\s*\(([^()]*)\)\s*", re.IGNORECASE)
 _DRAWS = 10_000
+_NUMBERS = 100_000  # drawn at most, which bounds the time
 
 
 def is_singularity_name(text: str) -> bool:
@@ -119,12 +120,13 @@ def _random_points(points: int, top: int, dimension: int, generator: random.Rand
     check_integer("points", points, 2, MAX_NUM_POINTS)
     check_integer("max", top, 1, MAX_COORDINATE)
     check_integer("dim", dimension, 2, MAX_DIMENSION)
-    for _ in range(_DRAWS):
+    draws = min(_DRAWS, 1 + _NUMBERS // (points * dimension))
+    for _ in range(draws):
         rows = [tuple(generator.randint(0, top) for _ in range(dimension)) for _ in range(points)]
         lowest = tuple(map(min, zip(*rows, strict=True)))
         if lowest not in rows and len(set(rows)) == points:
             return Exponents(rows)
     raise ValueError(
         f"no unfinished position with points={points}, max={top}, dim={dimension} in "
-        f"{_DRAWS} draws: take more values or fewer points"
+        f"{draws} draws: take more values or fewer points"
     )

@@ -114,20 +114,19 @@ class _Scale:
 
 
 def _vertices(points: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """Vertices of conv(S) + the positive quadrant, from left to right (lower convex hull)."""
-    hull: list[tuple[int, ...]] = []
-    lowest: int | None = None
-    for x, y in sorted(set(points)):
-        if lowest is not None and y >= lowest:
-            continue
-        lowest = y
-        while len(hull) > 1:
-            (ax, ay), (bx, by) = hull[-2], hull[-1]
-            if (bx - ax) * (y - ay) > (by - ay) * (x - ax):
-                break
-            hull.pop()
-        hull.append((x, y))
-    return hull
+    """Vertices of conv(S) + the positive orthant; in the plane from left to right."""
+    every = sorted(set(points))
+    return [
+        point
+        for point in every
+        if is_vertex(
+            [
+                [a - b for a, b in zip(other, point, strict=True)]
+                for other in every
+                if other != point
+            ]
+        )
+    ]
 
 
 def plane_diagram(
@@ -222,7 +221,7 @@ def space_diagram(
             diagram.write(Text((x - 6, y + 4), label, MUTED, TICK_SIZE, "end"))
     for x, y in ((1, 0), (0, 1)):
         shapes.append(Line(place(x, y, 0), place(x, y, 1), FAINT, 0.6))
-    vertices = _space_vertices(points)
+    vertices = _vertices(points)
     _draw_polyhedron(diagram, [_shares(scales, vertex) for vertex in vertices], place)
     ends = [place(1, 0, 0), place(0, 1, 0), place(0, 0, 1)]
     for axis, end in enumerate(ends):
@@ -252,22 +251,6 @@ def space_diagram(
 def _shares(scales: Sequence[_Scale], point: tuple[int, ...]) -> tuple[float, float, float]:
     x, y, z = (scale.at(value) for scale, value in zip(scales, point, strict=True))
     return x, y, z
-
-
-def _space_vertices(points: Sequence[tuple[int, ...]]) -> set[tuple[int, ...]]:
-    """Vertices of conv(S) + the positive octant."""
-    every = set(points)
-    return {
-        point
-        for point in every
-        if is_vertex(
-            [
-                [a - b for a, b in zip(other, point, strict=True)]
-                for other in every
-                if other != point
-            ]
-        )
-    }
 
 
 def _draw_polyhedron(

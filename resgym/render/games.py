@@ -1,21 +1,27 @@
-"""Recorded games as animations and picture strips, for two and three axes."""
+"""Recorded games as text, animations and picture strips."""
 
 from __future__ import annotations
 
 import io
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-
-import numpy as np
+from typing import Any
 
 from resgym.files import output_file, write_file
-from resgym.measure.games import GameRecord
-from resgym.render.positions import AXIS_NAMES, format_axes, picture_of
+from resgym.game.state import GameState
+from resgym.render.positions import (
+    AXIS_NAMES,
+    format_axes,
+    format_move,
+    format_position,
+    picture_of,
+)
 from resgym.render.shapes import Picture, picture_to_rgb, picture_to_svg, require_matplotlib
 
-__all__ = ["game_pictures", "game_to_gif", "game_to_html"]
+__all__ = ["GameRecord"]
 
 STYLE = """
 body { font-family: 'DejaVu Sans', Verdana, Arial, sans-serif; color: #1d2733; margin: 24px; }
@@ -26,97 +32,132 @@ svg { width: 100%; height: auto; display: block; }
 """
 
 
-def game_pictures(record: GameRecord, names: Sequence[str] = AXIS_NAMES) -> list[Picture]:
-    """One picture per position, each with the move that is made in it.
+@dataclass(frozen=True)
+class GameRecord:
+    """One game, move by move.
 
-    Args:
-        record: a game of 2 or 3 axes.
-        names: of the axes.
-
-    Raises:
-        ValueError: another number of axes.
+    Attributes:
+        positions: the positions met, the start first.
+        axes: the host's set of each move.
+        axis: the agent's axis of each move.
+        finished: one point was left in the end.
     """
-    pictures = [
-        picture_of(points, axes, move, axis, names)
-        for move, (points, axes, axis) in enumerate(
-            zip(record.positions, record.axes, record.axis, strict=False)
+
+    positions: list[list[tuple[int, ...]]]
+    axes: list[tuple[int, ...]]
+    axis: list[int]
+    finished: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {
+            "finished": self.finished,
+            "moves": len(self.axes),
+            "positions": [[list(point) for point in points] for points in self.positions],
+            "host": [list(axes) for axes in self.axes],
+            "agent": list(self.axis),
+        }
+
+    def after(self, axes: tuple[int, ...], axis: int, state: GameState) -> GameRecord:
+        """The record with one more move, which led to ``state``, a state of one game."""
+        return GameRecord(
+            [*self.positions, *state.point_lists()],
+            [*self.axes, axes],
+            [*self.axis, axis],
+            bool(state.finished()),
         )
-    ]
-    return [*pictures, picture_of(record.positions[-1], (), len(record.axis), None, names)]
 
+    def __str__(self) -> str:
+        parts = ["start", format_position(self.positions[0], None)]
+        for number, (axes, axis) in enumerate(zip(self.axes, self.axis, strict=True), 1):
+            parts.append(f"\nmove {number}: {format_move(axes, axis)}")
+            parts.append(format_position(self.positions[number], None))
+        if not self.finished:
+            parts.append(f"\nstopped after {len(self.axes)} moves")
+        return "\n".join(parts)
 
-def game_to_gif(
-    record: GameRecord,
-    path: str | os.PathLike[str],
-    *,
-    seconds: float = 1.5,
-    names: Sequence[str] = AXIS_NAMES,
-) -> Path:
-    """Writes a game as an animated GIF that starts over at its end.
+    def pictures(self, names: Sequence[str] = AXIS_NAMES) -> list[Picture]:
+        """One picture per position, each with the move that is made in it.
 
-    Each move is two frames: the position, and the same with the sets named and answered. The last
-    frame stays three times as long.
+        Args:
+            names: of the axes.
 
-    Args:
-        record: a game of 2 or 3 axes.
-        path: of the file; a missing ending becomes ``.gif``.
-        seconds: that a move is shown.
-        names: of the axes.
+        Raises:
+            ValueError: the game has neither 2 nor 3 axes.
+        """
+        moves = [*zip(self.axes, self.axis, strict=True), ((), None)]
+        return [
+            picture_of(points, axes, move, axis, names)
+            for move, (points, (axes, axis)) in enumerate(zip(self.positions, moves, strict=True))
+        ]
 
-    Returns:
-        The path written.
+    def to_gif(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        seconds: float = 1.5,
+        names: Sequence[str] = AXIS_NAMES,
+    ) -> Path:
+        """Writes the game as an animated GIF that starts over at its end.
 
-    Raises:
-        ValueError: another number of axes, seconds that are not positive, another ending, a folder
-            that does not exist, or matplotlib is not installed.
-    """
-    require_matplotlib("an animation")
-    from PIL import Image
+        Each move is two frames: the position, and the same with the sets named and answered. The
+        last frame stays three times as long.
 
-    if not 0 < seconds < float("inf"):
-        raise ValueError(f"seconds must be a positive number, got {seconds}")
-    target = Path(path) if Path(path).suffix else Path(f"{os.fspath(path)}.gif")
-    output_file(target, (".gif",))
-    drawn = game_pictures(record, names)
-    frames: list[np.ndarray] = []
-    times: list[int] = []
-    for move, picture in enumerate(drawn):
-        last = move == len(drawn) - 1
-        if not last:
-            before = picture_of(record.positions[move], (), move, None, names)
-            frames.append(picture_to_rgb(before))
-            times.append(int(400 * seconds))
-        frames.append(picture_to_rgb(picture))
-        times.append(int((3000 if last else 600) * seconds))
-    images = [Image.fromarray(frame).quantize(256, dither=Image.Dither.NONE) for frame in frames]
-    content = io.BytesIO()
-    images[0].save(content, "GIF", save_all=True, append_images=images[1:], duration=times, loop=0)
-    write_file(target, content.getvalue())
-    return target
+        Args:
+            path: of the file; a missing ending becomes ``.gif``.
+            seconds: that a move is shown.
+            names: of the axes.
 
+        Returns:
+            The path written.
 
-def game_to_html(record: GameRecord, *, title: str = "", names: Sequence[str] = AXIS_NAMES) -> str:
-    """A page of its own that shows all positions of a game side by side.
+        Raises:
+            ValueError: the game has neither 2 nor 3 axes, seconds that are not positive, another
+                ending, a folder that does not exist, or matplotlib is not installed.
+        """
+        require_matplotlib("an animation")
+        from PIL import Image
 
-    Args:
-        record: a game of 2 or 3 axes.
-        title: heading; the number of moves by default.
-        names: of the axes.
+        if not 0 < seconds < float("inf"):
+            raise ValueError(f"seconds must be a positive number, got {seconds}")
+        target = Path(path) if Path(path).suffix else Path(f"{os.fspath(path)}.gif")
+        output_file(target, (".gif",))
+        drawn = self.pictures(names)
+        frames, times = [], []
+        for move, picture in enumerate(drawn[:-1]):
+            frames += [picture_of(self.positions[move], (), move, None, names), picture]
+            times += [int(400 * seconds), int(600 * seconds)]
+        images = [
+            Image.fromarray(picture_to_rgb(frame)).quantize(256, dither=Image.Dither.NONE)
+            for frame in [*frames, drawn[-1]]
+        ]
+        times.append(int(3000 * seconds))
+        content = io.BytesIO()
+        images[0].save(
+            content, "GIF", save_all=True, append_images=images[1:], duration=times, loop=0
+        )
+        write_file(target, content.getvalue())
+        return target
 
-    Raises:
-        ValueError: another number of axes.
-    """
-    moves = len(record.axis)
-    title = title or f"A game of {moves} {'move' if moves == 1 else 'moves'}"
-    items = "\n".join(
-        f"<li>{picture_to_svg(picture)}</li>" for picture in game_pictures(record, names)
-    )
-    played = "; ".join(
-        f"{format_axes(axes, names)} → {names[axis]}"
-        for axes, axis in zip(record.axes, record.axis, strict=True)
-    )
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8">'
-        f"<title>{escape(title)}</title>\n<style>{STYLE}</style></head>\n<body>\n"
-        f"<h1>{escape(title)}</h1>\n<p>{escape(played)}</p>\n<ol>\n{items}\n</ol>\n</body>\n</html>\n"
-    )
+    def to_html(self, *, title: str = "", names: Sequence[str] = AXIS_NAMES) -> str:
+        """A page of its own that shows all positions of the game side by side.
+
+        Args:
+            title: heading; the number of moves by default.
+            names: of the axes.
+
+        Raises:
+            ValueError: the game has neither 2 nor 3 axes.
+        """
+        moves = len(self.axis)
+        title = escape(title or f"A game of {moves} {'move' if moves == 1 else 'moves'}")
+        items = "\n".join(f"<li>{picture_to_svg(each)}</li>" for each in self.pictures(names))
+        played = "; ".join(
+            f"{format_axes(axes, names)} → {names[axis]}"
+            for axes, axis in zip(self.axes, self.axis, strict=True)
+        )
+        return (
+            '<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8">'
+            f"<title>{title}</title>\n<style>{STYLE}</style></head>\n<body>\n"
+            f"<h1>{title}</h1>\n<p>{escape(played)}</p>\n<ol>\n{items}\n</ol>\n</body>\n</html>\n"
+        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from resgym.polynomials.monomials import monomial_pretty
 from resgym.render.diagram import (
     CHOSEN,
     INK,
@@ -30,8 +31,6 @@ _LINE = 19.0
 _NUMBER = 32.0
 LABEL_SIZE = 11.0
 MARKER = 6.0
-
-_RAISED = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def draw_position(
@@ -151,12 +150,11 @@ def _list(points: Sequence[tuple[int, ...]], names: Sequence[str]) -> list[Text]
 def _monomial(point: Sequence[int], names: Sequence[str]) -> tuple[str, float]:
     """``x²y`` and its size; with exponents like ``x^1.5e17`` if the list has no room for it."""
     room = _LIST.right - _LIST.left - _NUMBER
-    factors = [(name, power) for name, power in zip(names, point, strict=False) if power]
-    exact = "".join(
-        name if power == 1 else name + str(power).translate(_RAISED) for name, power in factors
-    )
+    names = names[: len(point)]
+    exact = monomial_pretty(tuple(point), names)
     # Raised digits are about two thirds as wide.
     if text_width(exact, 12) * 0.7 <= room:
-        return exact or "1", 12.0
-    text = " ".join(f"{name}^{short(power)}" for name, power in factors)
+        return exact, 12.0
+    factors = zip(names, point, strict=True)
+    text = " ".join(f"{name}^{short(power)}" for name, power in factors if power)
     return text, min(12.0, 12 * room / text_width(text, 12))

@@ -7,6 +7,7 @@ from typing import Any
 
 from resgym.envs.arguments import check_choice
 from resgym.envs.table import Table
+from resgym.polynomials.monomials import monomial_text
 from resgym.render.picture import PICTURE_DIMENSIONS, draw_position
 from resgym.render.shapes import Picture, picture_to_rgb, picture_to_svg, require_matplotlib
 
@@ -16,7 +17,7 @@ __all__ = [
     "RenderModeError",
     "check_render_mode",
     "format_axes",
-    "format_monomial",
+    "format_move",
     "format_position",
     "picture_of",
     "render_modes",
@@ -28,19 +29,15 @@ RENDER_MODES = ("ansi", "human", "rgb_array", "svg")
 PICTURE_MODES = ("rgb_array", "svg")
 
 
-def format_monomial(point: tuple[int, ...], names: Sequence[str] = AXIS_NAMES) -> str:
-    """``x^2*y`` for (2, 1, 0); ``1`` for the origin."""
-    factors = [
-        names[axis] if exponent == 1 else f"{names[axis]}^{exponent}"
-        for axis, exponent in enumerate(point)
-        if exponent
-    ]
-    return "*".join(factors) or "1"
-
-
 def format_axes(axes: Sequence[int], names: Sequence[str] = AXIS_NAMES) -> str:
     """``{x, z}`` for the axes 0 and 2."""
     return "{" + ", ".join(names[axis] for axis in axes) + "}"
+
+
+def format_move(axes: Sequence[int], axis: int, names: Sequence[str] = AXIS_NAMES) -> str:
+    """A move in words: ``host {x, y}, agent y: y becomes x + y``."""
+    total = " + ".join(names[each] for each in axes)
+    return f"host {format_axes(axes, names)}, agent {names[axis]}: {names[axis]} becomes {total}"
 
 
 def format_position(
@@ -65,7 +62,7 @@ def format_position(
     lines = [heading]
     for point in points:
         row = "  ".join(str(v).rjust(width) for v, width in zip(point, widths, strict=True))
-        lines.append(f"{row}   {format_monomial(point, names)}")
+        lines.append(f"{row}   {monomial_text(point, names)}")
     noun = "point" if len(points) == 1 else "points"
     if len(points) == 1:
         lines.append("one point left: the game is over")
@@ -150,9 +147,7 @@ def picture_of(
     """
     title = f"move {move}"
     if axis is not None:
-        total = " + ".join(names[each] for each in coords)
-        note = f"host {format_axes(coords, names)}, agent {names[axis]}: "
-        note += f"{names[axis]} becomes {total}"
+        note = format_move(coords, axis, names)
     elif len(points) == 1:
         note = "one point left: the game is over"
     elif coords:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
@@ -20,6 +21,7 @@ __all__ = [
     "picture_to_rgb",
     "picture_to_svg",
     "require_matplotlib",
+    "svg_page",
     "text_width",
 ]
 
@@ -92,16 +94,30 @@ def text_width(text: str, size: float) -> float:
 
 def picture_to_svg(picture: Picture) -> str:
     """A stand-alone SVG file as text."""
-    size = f'width="{picture.width}" height="{picture.height}"'
+    shapes = [_svg_shape(shape) for shape in picture.shapes]
+    font = f'font-family="{FONT}"'
+    return svg_page(picture.width, picture.height, picture.title, shapes, font) + "\n"
+
+
+def svg_page(width: float, height: float, title: str, elements: Sequence[str], font: str) -> str:
+    """A stand-alone SVG file with a white ground.
+
+    Args:
+        width: in pixels.
+        height: in pixels.
+        title: told when the mouse rests on the ground, and read to those who cannot see.
+        elements: in the order of drawing.
+        font: attributes of all text.
+    """
+    size = f'width="{width:.0f}" height="{height:.0f}"'
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" '
-            f'viewBox="0 0 {picture.width} {picture.height}" font-family="{FONT}">',
-            f"<title>{escape(picture.title)}</title>",
+            f'viewBox="0 0 {width:.0f} {height:.0f}" {font}>',
+            f"<title>{escape(title)}</title>",
             f'<rect {size} fill="#ffffff"/>',
-            *(_svg_shape(shape) for shape in picture.shapes),
+            *elements,
             "</svg>",
-            "",
         ]
     )
 

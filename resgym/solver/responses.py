@@ -29,8 +29,9 @@ from resgym.players.seats import OrderedRule, Seat
 from resgym.polynomials.monomials import Exponents
 from resgym.solver.proof import Limits, Progress
 from resgym.solver.solve import TREE_LIMIT, Objective, Solution
-from resgym.trees.data import Chart, ResolutionTree
+from resgym.trees.data import Chart
 from resgym.trees.growth import grow_tree
+from resgym.trees.tree import ResolutionTree
 
 __all__ = ["longest_game", "shortest_game"]
 

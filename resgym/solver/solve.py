@@ -15,8 +15,9 @@ from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
 from resgym.solver.proof import Limits, OptimalPlay, Progress, Proof, prove
 from resgym.solver.search_table import NO_TREE
-from resgym.trees.data import Chart, ResolutionTree
+from resgym.trees.data import Chart
 from resgym.trees.growth import grow_tree, resolution_tree
+from resgym.trees.tree import ResolutionTree
 
 __all__ = ["Objective", "Progress", "Solution", "progress_report", "solve"]
 

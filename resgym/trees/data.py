@@ -1,4 +1,4 @@
-"""Resolution trees as data, with their forms for people and for other programs."""
+"""Trees of charts as data: what is grown, and what all writers read."""
 
 from __future__ import annotations
 
@@ -9,14 +9,11 @@ from typing import Any, Literal
 
 from resgym.polynomials.monomials import monomial_text
 
-__all__ = ["Chart", "Ending", "ResolutionTree"]
+__all__ = ["Chart", "ChartTree", "Ending"]
 
 Ending = Literal["resolved", "smooth", "depth", "size", "overflow"]
 """Why a branch ends: one monomial is left; a monomial of degree one with ``smooth_stop``; cut by
 ``max_depth``; cut by ``max_nodes``; a coordinate would pass 2^59."""
-
-Layout = Literal["tree", "outline"]
-"""How a picture of a tree is laid out."""
 
 _CUT = ("depth", "size", "overflow")
 
@@ -51,8 +48,8 @@ class Chart:
         return self.ending in _CUT
 
 
-class ResolutionTree:
-    """A tree of charts. Nodes are numbered from 1 (the root), level by level.
+class ChartTree:
+    """A tree of charts, numbered from 1 (the root), level by level.
 
     Args:
         charts: all charts in the order of their numbers.
@@ -68,7 +65,7 @@ class ResolutionTree:
     def __repr__(self) -> str:
         cut = "" if self.complete else f", {self.num_cut} branches cut"
         return (
-            f"ResolutionTree(depth={self.depth}, num_nodes={self.num_nodes}, "
+            f"{type(self).__name__}(depth={self.depth}, num_nodes={self.num_nodes}, "
             f"num_leaves={self.num_leaves}{cut})"
         )
 
@@ -140,42 +137,3 @@ class ResolutionTree:
     def to_json(self, indent: int | None = None) -> str:
         """`to_dict` as JSON text."""
         return json.dumps(self.to_dict(), indent=indent)
-
-    def to_text(self, max_charts: int = 200) -> str:
-        """An outline for the terminal; beyond ``max_charts`` lines the rest is folded."""
-        from resgym.trees.text import tree_to_text
-
-        return tree_to_text(self, max_charts)
-
-    def to_dot(self) -> str:
-        """Graphviz source: monomials in the nodes, moves at the edges."""
-        from resgym.trees.text import tree_to_dot
-
-        return tree_to_dot(self)
-
-    def to_svg(self, max_charts: int = 100, layout: Layout = "tree") -> str:
-        """A picture; subtrees beyond ``max_charts`` charts are folded into one box each.
-
-        Args:
-            max_charts: at most so many are shown.
-            layout: ``tree`` grows from left to right; ``outline`` has a line a chart, indented by
-                depth, which keeps deep trees narrow.
-
-        Raises:
-            ValueError: ``max_charts`` is below 1, or another layout.
-        """
-        if layout == "outline":
-            from resgym.trees.outline import tree_to_outline_svg
-
-            return tree_to_outline_svg(self, max_charts)
-        if layout != "tree":
-            raise ValueError(f"layout must be 'tree' or 'outline', got {layout!r}")
-        from resgym.trees.svg import tree_to_svg
-
-        return tree_to_svg(self, max_charts)
-
-    def to_html(self, max_charts: int = 100) -> str:
-        """A page that needs nothing else: totals, the picture, and an outline that folds."""
-        from resgym.trees.html import tree_to_html
-
-        return tree_to_html(self, max_charts)

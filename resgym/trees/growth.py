@@ -13,7 +13,8 @@ from resgym.game.spec import Polytope, check_integer
 from resgym.players.seats import OrderedRule, Seat
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
-from resgym.trees.data import Chart, Ending, ResolutionTree
+from resgym.trees.data import Chart, Ending
+from resgym.trees.tree import ResolutionTree
 
 __all__ = ["grow_tree", "resolution_tree"]
 

@@ -6,8 +6,8 @@ from html import escape
 
 from resgym.game.spec import check_integer
 from resgym.polynomials.monomials import position_pretty, script_runs, variable_pretty
-from resgym.trees.data import Chart, ResolutionTree
-from resgym.trees.layout import ending_text, subtree_sizes
+from resgym.trees.data import Chart, ChartTree
+from resgym.trees.labels import ending_text, subtree_sizes
 from resgym.trees.svg import tree_to_svg
 
 __all__ = ["tree_to_html"]
@@ -50,7 +50,7 @@ picture.scrollTop = first.top - picture.getBoundingClientRect().top - picture.cl
 """
 
 
-def tree_to_html(tree: ResolutionTree, max_charts: int = 100) -> str:
+def tree_to_html(tree: ChartTree, max_charts: int = 100) -> str:
     """HTML text of a page.
 
     Args:
@@ -99,7 +99,7 @@ def _scripts(text: str) -> str:
     )
 
 
-def _outline(tree: ResolutionTree) -> str:
+def _outline(tree: ChartTree) -> str:
     """Nested ``details``, written without recursion: trees can be deep."""
     sizes = subtree_sizes(tree)
     parts: list[str] = []
@@ -132,7 +132,7 @@ def _outline(tree: ResolutionTree) -> str:
     return "\n".join(parts)
 
 
-def _line(tree: ResolutionTree, chart: Chart) -> str:
+def _line(tree: ChartTree, chart: Chart) -> str:
     move = ""
     if chart.axis is not None:
         move = f'<span class="move">{_scripts(variable_pretty(tree.variables[chart.axis]))}</span> '

@@ -1,22 +1,20 @@
-"""Where the boxes of a tree picture go: folding, labels and a tidy layout from left to right.
+"""Where the boxes of a tree picture go.
 
-Columns are depths. Within a column boxes follow the order of the branches, every subtree is packed
-as close to the one above as the outlines of both allow, and a parent stands in the middle of its
-children (Reingold and Tilford, "Tidier Drawings of Trees", IEEE TSE 7, 1981, turned on its side and
-with boxes of different heights).
+``layout_tree`` grows from left to right: columns are depths, boxes follow the order of the
+branches, every subtree is packed as close to the one above as the outlines of both allow, and a
+parent stands in the middle of its children (Reingold and Tilford, "Tidier Drawings of Trees", IEEE
+TSE 7, 1981, turned on its side and with boxes of different heights). ``layout_outline`` has a line
+a chart, indented by depth, which keeps deep trees narrow.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import groupby
 
-from resgym.polynomials.monomials import (
-    monomial_pretty,
-    position_pretty,
-    script_runs,
-    variable_pretty,
-)
-from resgym.trees.data import Chart, ResolutionTree
+from resgym.polynomials.monomials import monomial_pretty, script_runs
+from resgym.trees.data import Chart, ChartTree
+from resgym.trees.labels import chart_note, chart_text, folded_charts, move_text, subtree_sizes
 
 __all__ = [
     "FONT_SIZE",
@@ -25,13 +23,8 @@ __all__ = [
     "SCRIPT_SIZE",
     "Box",
     "Layout",
-    "chart_note",
-    "chart_text",
-    "ending_text",
-    "folded_charts",
+    "layout_outline",
     "layout_tree",
-    "move_text",
-    "subtree_sizes",
     "text_width",
 ]
 
@@ -41,13 +34,18 @@ ADVANCE = 0.61
 """Width of a character of a monospace font, relative to its size."""
 
 LINE = 16
-PADDING = 7
 GAP_SIBLINGS = 8
 GAP_COUSINS = 18
 EDGE = 34
+BEND = 12
 MARGIN = 16
 LABEL_WIDTH = 40
 LABEL_LINES = 4
+
+ROW = 24
+INDENT = 22
+LONGEST = 90
+"""Characters of a chart's line in an outline; all are shown when the mouse rests on it."""
 
 
 @dataclass
@@ -56,30 +54,49 @@ class Box:
 
     Attributes:
         chart: what is shown.
-        lines: text, the first with the number.
-        note: how the branch ends, or what is folded; may be empty.
-        move: label of the edge that leads here; empty at the root.
         hidden: number of charts folded into this box.
+        lines: text.
+        note: a last line on how the branch ends, or what is folded; may be empty.
+        padding: space for the frame, in pixels: beside the text on each side, and above and below
+            it together.
+        move: label of the edge that leads here; empty at the root.
+        children: boxes below.
         x, y: left edge and vertical middle, in pixels.
-        width, height: size in pixels.
-        children: boxes to the right.
+        edge: of the edge that leads here, as an SVG path; empty at the root.
+        move_at: left end of the move's baseline.
     """
 
     chart: Chart
+    hidden: int
     lines: list[str]
     note: str
+    padding: tuple[int, int]
     move: str
-    hidden: int
-    children: list[Box]
+    children: list[Box] = field(default_factory=list)
     x: float = 0.0
     y: float = 0.0
-    width: float = 0.0
-    height: float = 0.0
+    edge: str = ""
+    move_at: tuple[float, float] = (0.0, 0.0)
+
+    @property
+    def texts(self) -> list[str]:
+        """All lines."""
+        return [*self.lines, self.note] if self.note else self.lines
+
+    @property
+    def width(self) -> float:
+        """In pixels."""
+        return max(map(text_width, self.texts)) + 2 * self.padding[0]
+
+    @property
+    def height(self) -> float:
+        """In pixels."""
+        return len(self.texts) * LINE + self.padding[1]
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Boxes in the order of their charts, and the size of the picture in pixels."""
+    """Boxes in the order of drawing, and the size of the picture in pixels."""
 
     boxes: list[Box]
     width: float
@@ -94,63 +111,33 @@ def text_width(text: str, size: float = FONT_SIZE) -> float:
     )
 
 
-def subtree_sizes(tree: ResolutionTree) -> list[int]:
-    """Number of charts below every chart, itself included, in the order of the charts."""
-    sizes = [1] * tree.num_nodes
-    for chart in reversed(tree.charts):
+def layout_outline(tree: ChartTree, max_charts: int) -> Layout:
+    """Places the boxes of a tree below each other; see `layout_tree` for the arguments."""
+    folded, sizes = folded_charts(tree, max_charts), subtree_sizes(tree)
+    boxes: dict[int, Box] = {}
+    stack: list[Chart] = [tree.root]
+    while stack:
+        chart = stack.pop()
+        hidden = sizes[chart.number - 1] - 1 if chart.number in folded else 0
+        text, note = chart_text(tree, chart), chart_note(chart, hidden)
+        text = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+        line = f"{text}   {note}" if note else text
+        box = Box(chart, hidden, [line], "", (6, 4), move_text(tree, chart))
+        box.x, box.y = float(MARGIN + INDENT * chart.depth), MARGIN + ROW * (len(boxes) + 0.5)
         if chart.parent is not None:
-            sizes[chart.parent - 1] += sizes[chart.number - 1]
-    return sizes
+            # From below the left end of the parent's line, down and to the right.
+            stem, top = box.x - INDENT + 8, boxes[chart.parent].y + LINE / 2 + 2
+            box.edge = f"M{stem:.1f} {top:.1f}V{box.y:.1f}H{box.x:.1f}"
+            box.move_at = (box.x + 4, box.y + 3.5)
+            box.x += text_width(box.move) + 12
+        boxes[chart.number] = box
+        if not hidden:
+            stack.extend(tree[child] for child in reversed(chart.children))
+    right = max(box.x + box.width for box in boxes.values())
+    return Layout(list(boxes.values()), right + MARGIN, MARGIN + ROW * len(boxes) + MARGIN)
 
 
-def folded_charts(tree: ResolutionTree, max_charts: int) -> set[int]:
-    """Numbers of the charts whose children are not shown, so that few enough charts are.
-
-    Charts are opened level by level as long as all their children fit.
-    """
-    folded = set()
-    shown, visible = 1, {1}
-    for chart in tree:
-        if chart.number not in visible or not chart.children:
-            continue
-        if shown + len(chart.children) <= max_charts:
-            shown += len(chart.children)
-            visible.update(chart.children)
-        else:
-            folded.add(chart.number)
-    return folded
-
-
-def move_text(tree: ResolutionTree, chart: Chart) -> str:
-    """The move that leads to a chart: ``{x, y} → x``; empty for the root."""
-    if chart.parent is None or chart.axis is None:
-        return ""
-    names = [variable_pretty(name) for name in tree.variables]
-    axes = tree[chart.parent].axes or ()
-    return f"{{{','.join(names[axis] for axis in axes)}}} → {names[chart.axis]}"
-
-
-def ending_text(chart: Chart) -> str:
-    """What a cut branch or a smooth end says; empty otherwise."""
-    return {
-        "depth": "cut: depth limit",
-        "size": "cut: size limit",
-        "overflow": "cut: exponents too large",
-        "smooth": "smooth",
-    }.get(chart.ending or "", "")
-
-
-def chart_text(tree: ResolutionTree, chart: Chart) -> str:
-    """Number and monomials in one line: ``2: x² + z⁵``."""
-    return f"{chart.number}: {position_pretty(chart.points, tree.variables)}"
-
-
-def chart_note(chart: Chart, hidden: int) -> str:
-    """How a branch ends, or how many charts below are folded; may be empty."""
-    return f"+ {hidden} charts folded" if hidden else ending_text(chart)
-
-
-def _label_lines(tree: ResolutionTree, chart: Chart) -> list[str]:
+def _label_lines(tree: ChartTree, chart: Chart) -> list[str]:
     """Number and monomials, broken into lines."""
     lines = [f"{chart.number}: "]
     last = len(chart.points) - 1
@@ -170,53 +157,50 @@ def _label_lines(tree: ResolutionTree, chart: Chart) -> list[str]:
     ]
 
 
-def layout_tree(tree: ResolutionTree, max_charts: int) -> Layout:
-    """Places the boxes of a tree.
+def layout_tree(tree: ChartTree, max_charts: int) -> Layout:
+    """Places the boxes of a tree from left to right.
 
     Args:
         tree: any tree.
         max_charts: subtrees are folded so that at most so many boxes are shown.
     """
-    folded = folded_charts(tree, max_charts)
-    sizes = subtree_sizes(tree)
+    folded, sizes = folded_charts(tree, max_charts), subtree_sizes(tree)
     boxes: dict[int, Box] = {}
     for chart in tree:
         parent = None if chart.parent is None else boxes.get(chart.parent)
         if chart.parent is not None and (parent is None or chart.parent in folded):
             continue
         hidden = sizes[chart.number - 1] - 1 if chart.number in folded else 0
-        note = chart_note(chart, hidden)
-        lines = _label_lines(tree, chart)
-        box = Box(chart, lines, note, move_text(tree, chart), hidden, [])
-        texts = [*lines, note] if note else lines
-        box.width = max(map(text_width, texts)) + 2 * PADDING
-        box.height = len(texts) * LINE + PADDING
+        note, lines = chart_note(chart, hidden), _label_lines(tree, chart)
+        box = Box(chart, hidden, lines, note, (7, 7), move_text(tree, chart))
         boxes[chart.number] = box
         if parent is not None:
             parent.children.append(box)
     shown = list(boxes.values())
     right = _place_columns(shown)
     bottom = _place_rows(shown)
+    ends: dict[int, float] = {}
+    for box in shown:
+        ends[box.chart.depth] = max(ends.get(box.chart.depth, 0.0), box.x + box.width)
+    for box in shown:
+        # An elbow to each child, with the move above its last part.
+        bend = ends[box.chart.depth] + BEND
+        for child in box.children:
+            end = box.x + box.width
+            child.edge = f"M{end:.1f} {box.y:.1f}H{bend:.1f}V{child.y:.1f}H{child.x:.1f}"
+            child.move_at = (bend + 6, child.y - 5)
     return Layout(shown, right + MARGIN, bottom + MARGIN)
 
 
 def _place_columns(boxes: list[Box]) -> float:
     """Sets x: columns as wide as their widest box, edges as long as their longest label."""
-    columns = boxes[-1].chart.depth + 1
-    widths = [0.0] * columns
-    edges = [0.0] * columns
-    for box in boxes:
-        depth = box.chart.depth
-        widths[depth] = max(widths[depth], box.width)
-        edges[depth] = max(edges[depth], text_width(box.move))
     left = float(MARGIN)
-    lefts = []
-    for depth in range(columns):
-        left += edges[depth] + EDGE if depth else 0.0
-        lefts.append(left)
-        left += widths[depth]
-    for box in boxes:
-        box.x = lefts[box.chart.depth]
+    for depth, column in groupby(boxes, key=lambda box: box.chart.depth):
+        level = list(column)
+        left += max(text_width(box.move) for box in level) + EDGE if depth else 0.0
+        for box in level:
+            box.x = left
+        left += max(box.width for box in level)
     return left
 
 

@@ -2,28 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from html import escape
+from typing import Literal
 
 from resgym.game.spec import check_integer
 from resgym.polynomials.monomials import position_pretty, script_runs
-from resgym.trees.data import Chart, ResolutionTree
+from resgym.render.shapes import svg_page
+from resgym.trees.data import ChartTree
+from resgym.trees.labels import totals_text
 from resgym.trees.layout import (
     FONT_SIZE,
     LINE,
     MARGIN,
     SCRIPT_SIZE,
     Box,
+    layout_outline,
     layout_tree,
     text_width,
 )
 
-__all__ = ["HEADER", "chart_box", "svg_frame", "svg_text", "totals_text", "tree_to_svg"]
+__all__ = ["tree_to_svg"]
 
 HEADER = 52
 TITLE_SIZE = 14
 MIN_WIDTH = 420
 FONT = "'DejaVu Sans Mono', Menlo, Consolas, 'Liberation Mono', monospace"
+INK = "#1c2733"
+MOVE = "#33518a"
 
 # Fill and outline by state; told apart by the outline's style and the note too, not only by colour.
 _COLOURS = {
@@ -35,96 +40,67 @@ _COLOURS = {
 }
 
 
-def totals_text(tree: ResolutionTree) -> str:
-    """``7 moves deep, 54 charts, 31 leaves``, with the number of cut branches if there are any."""
-    text = (
-        f"{_count(tree.depth, 'move')} deep, {_count(tree.num_nodes, 'chart')}, "
-        f"{tree.num_leaves} {'leaf' if tree.num_leaves == 1 else 'leaves'}"
-    )
-    return text if tree.complete else f"{text}, {_count(tree.num_cut, 'branch', 'branches')} cut"
-
-
-def _count(number: int, one: str, many: str | None = None) -> str:
-    return f"{number} {one if number == 1 else many or one + 's'}"
-
-
-def tree_to_svg(tree: ResolutionTree, max_charts: int = 100) -> str:
-    """SVG text of a tree.
+def tree_to_svg(
+    tree: ChartTree, max_charts: int = 100, layout: Literal["tree", "outline"] = "tree"
+) -> str:
+    """A tree as an SVG picture; subtrees beyond ``max_charts`` charts are folded into one box each.
 
     Args:
         tree: any tree.
-        max_charts: subtrees are folded so that at most so many charts are shown.
+        max_charts: at most so many are shown.
+        layout: ``tree`` grows from left to right; ``outline`` has a line a chart, indented by
+            depth, which keeps deep trees narrow.
 
     Raises:
-        ValueError: ``max_charts`` is below 1.
+        ValueError: ``max_charts`` is below 1, or another layout.
     """
     check_integer("max_charts", max_charts, 1)
-    layout = layout_tree(tree, max_charts)
-    edges_left = _edge_starts(layout.boxes)
-    parts = [line for box in layout.boxes for line in _edges(box, edges_left)]
-    parts.extend(_box(box, tree) for box in layout.boxes)
-    hidden = sum(box.hidden for box in layout.boxes)
-    return svg_frame(tree, parts, layout.width, layout.height + HEADER, hidden)
-
-
-def svg_frame(
-    tree: ResolutionTree, parts: list[str], width: float, height: float, hidden: int
-) -> str:
-    """SVG text with title and totals above what is drawn.
-
-    Args:
-        tree: what is shown.
-        parts: elements, whose origin is below the heading.
-        width: of the parts, in pixels; the picture is as wide as its heading at least.
-        height: of the picture, in pixels.
-        hidden: number of charts that are folded.
-    """
+    if layout not in ("tree", "outline"):
+        raise ValueError(f"layout must be 'tree' or 'outline', got {layout!r}")
+    placed = (layout_tree if layout == "tree" else layout_outline)(tree, max_charts)
     totals = totals_text(tree)
-    if hidden:
+    if hidden := sum(box.hidden for box in placed.boxes):
         totals += f"; {hidden} charts folded"
-    width = max(width, text_width(totals) + 2 * MARGIN, MIN_WIDTH)
+    # Title and totals stand above, and the picture is as wide as the totals at least.
+    width = max(placed.width, text_width(totals) + 2 * MARGIN, MIN_WIDTH)
     title = tree.title
     while text_width(title, TITLE_SIZE) > width - 2 * MARGIN:
         title = title[:-2] + "…"
-    return "\n".join(
-        [
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-            f'viewBox="0 0 {width:.0f} {height:.0f}" font-family="{escape(FONT)}" '
-            f'font-size="{FONT_SIZE}" role="img">',
-            f"<title>{escape(tree.title)}: {totals}</title>",
-            f'<rect width="{width:.0f}" height="{height:.0f}" fill="#ffffff"/>',
-            svg_text(title, MARGIN, 24, "#1c2733", TITLE_SIZE),
-            svg_text(totals, MARGIN, 42, "#44505c"),
-            f'<g transform="translate(0 {HEADER - 6})">',
-            *parts,
-            "</g></svg>",
-        ]
+    parts = [
+        _text(title, MARGIN, 24, INK, TITLE_SIZE),
+        _text(totals, MARGIN, 42, "#44505c"),
+        f'<g transform="translate(0 {HEADER - 6})">',
+    ]
+    for box in placed.boxes:
+        if box.edge:
+            line = 'fill="none" stroke="#9aa7b3" stroke-width="1.2"'
+            parts += [f'<path d="{box.edge}" {line}/>', _text(box.move, *box.move_at, MOVE)]
+    parts += [_box(tree, box) for box in placed.boxes]
+    font = f'font-family="{escape(FONT)}" font-size="{FONT_SIZE}"'
+    size = (width, placed.height + HEADER)
+    return svg_page(*size, f"{tree.title}: {totals}", [*parts, "</g>"], font)
+
+
+def _box(tree: ChartTree, box: Box) -> str:
+    """A chart in a frame of its state's colour; all monomials show when the mouse rests on it."""
+    state = "cut" if box.chart.is_cut else box.chart.ending or "open"
+    fill, line = _COLOURS["folded" if box.hidden else state]
+    dashes = ' stroke-dasharray="5 3"' if box.hidden or box.chart.is_cut else ""
+    monomials = escape(position_pretty(box.chart.points, tree.variables))
+    top = box.y - box.height / 2
+    left, base = box.x + box.padding[0], top + box.padding[1] / 2 + 11.5
+    texts = [
+        _text(text, left, base + row * LINE, INK if row < len(box.lines) else line)
+        for row, text in enumerate(box.texts)
+    ]
+    return (
+        f"<g><title>chart {box.chart.number}: {monomials}</title>"
+        f'<rect x="{box.x:.1f}" y="{top:.1f}" width="{box.width:.1f}" height="{box.height:.1f}" '
+        f'rx="4" fill="{fill}" stroke="{line}" stroke-width="1.2"{dashes}/>{"".join(texts)}</g>'
     )
 
 
-def _edge_starts(boxes: list[Box]) -> dict[int, float]:
-    """Where the horizontal parts of the edges into each column begin."""
-    right: dict[int, float] = {}
-    for box in boxes:
-        depth = box.chart.depth
-        right[depth] = max(right.get(depth, 0.0), box.x + box.width)
-    return {depth + 1: x + 12 for depth, x in right.items()}
-
-
-def _edges(box: Box, starts: dict[int, float]) -> list[str]:
-    """Elbows from a box to its children, with the moves above their last part."""
-    parts = []
-    for child in box.children:
-        bend = starts[child.chart.depth]
-        parts.append(
-            f'<path d="M{box.x + box.width:.1f} {box.y:.1f}H{bend:.1f}V{child.y:.1f}'
-            f'H{child.x:.1f}" fill="none" stroke="#9aa7b3" stroke-width="1.2"/>'
-        )
-        parts.append(svg_text(child.move, bend + 6, child.y - 5, "#33518a"))
-    return parts
-
-
-def svg_text(text: str, x: float, y: float, colour: str, size: float = FONT_SIZE) -> str:
+def _text(text: str, x: float, y: float, colour: str, size: float = FONT_SIZE) -> str:
     """A line of text; raised and lowered digits are set small, which reads better than theirs."""
     script = size * SCRIPT_SIZE / FONT_SIZE
     shift, runs = 0.0, []
@@ -138,46 +114,3 @@ def svg_text(text: str, x: float, y: float, colour: str, size: float = FONT_SIZE
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" fill="{colour}"{own} xml:space="preserve">{inside}</text>'
     )
-
-
-def chart_box(
-    tree: ResolutionTree,
-    chart: Chart,
-    place: tuple[float, float, float, float],
-    hidden: int,
-    texts: Sequence[str],
-) -> str:
-    """A chart in a frame of its state's colour; all monomials show when the mouse rests on it.
-
-    Args:
-        tree: of the chart.
-        chart: what stands in the frame.
-        place: left, top, width and height, in pixels.
-        hidden: number of charts folded into it.
-        texts: elements in the frame.
-    """
-    left, top, width, height = place
-    fill, line = _COLOURS[_state(chart, hidden)]
-    dashes = ' stroke-dasharray="5 3"' if hidden or chart.is_cut else ""
-    monomials = escape(position_pretty(chart.points, tree.variables))
-    return (
-        f"<g><title>chart {chart.number}: {monomials}</title>"
-        f'<rect x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" height="{height:.1f}" rx="4" '
-        f'fill="{fill}" stroke="{line}" stroke-width="1.2"{dashes}/>{"".join(texts)}</g>'
-    )
-
-
-def _state(chart: Chart, hidden: int) -> str:
-    return "folded" if hidden else "cut" if chart.is_cut else chart.ending or "open"
-
-
-def _box(box: Box, tree: ResolutionTree) -> str:
-    top = box.y - box.height / 2
-    texts = [
-        svg_text(text, box.x + 7, top + 15 + row * LINE, "#1c2733")
-        for row, text in enumerate(box.lines)
-    ]
-    if box.note:
-        line = _COLOURS[_state(box.chart, box.hidden)][1]
-        texts.append(svg_text(box.note, box.x + 7, top + 15 + len(box.lines) * LINE, line))
-    return chart_box(tree, box.chart, (box.x, top, box.width, box.height), box.hidden, texts)

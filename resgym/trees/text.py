@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from resgym.game.spec import check_integer
 from resgym.polynomials.monomials import position_pretty, variable_pretty
-from resgym.trees.data import Chart, ResolutionTree
-from resgym.trees.layout import ending_text, folded_charts, move_text, subtree_sizes
-from resgym.trees.svg import totals_text
+from resgym.trees.data import Chart, ChartTree
+from resgym.trees.labels import (
+    ending_text,
+    folded_charts,
+    move_text,
+    subtree_sizes,
+    totals_text,
+)
 
 __all__ = ["tree_to_dot", "tree_to_text"]
 
 
-def tree_to_text(tree: ResolutionTree, max_charts: int = 200) -> str:
+def tree_to_text(tree: ChartTree, max_charts: int = 200) -> str:
     """An outline: one line a chart, with its move, number, monomials and the host's next set.
 
     Args:
@@ -40,7 +45,7 @@ def tree_to_text(tree: ResolutionTree, max_charts: int = 200) -> str:
     return "\n".join(lines)
 
 
-def _line(tree: ResolutionTree, chart: Chart, below: int, folded: set[int]) -> str:
+def _line(tree: ChartTree, chart: Chart, below: int, folded: set[int]) -> str:
     text = ""
     if chart.axis is not None:
         text = f"{variable_pretty(tree.variables[chart.axis])}: "
@@ -54,7 +59,7 @@ def _line(tree: ResolutionTree, chart: Chart, below: int, folded: set[int]) -> s
     return f"{text}   ({note})" if note else text
 
 
-def tree_to_dot(tree: ResolutionTree) -> str:
+def tree_to_dot(tree: ChartTree) -> str:
     """Graphviz source of the whole tree, one node a chart; ``dot -Tsvg`` draws it.
 
     Args:

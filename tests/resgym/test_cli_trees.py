@@ -172,3 +172,10 @@ def test_a_reader_that_leaves_is_no_error():
     assert done.stdout.startswith("depth 13, 91 nodes")
     assert done.stderr == ""
     assert done.returncode == 0
+
+
+def test_the_file_is_written_before_anyone_reads(tmp_path):
+    target = tmp_path / "tree.svg"
+    command = f"{sys.executable} -m resgym.cli tree A8 --out {target} | true"
+    subprocess.run(["bash", "-c", command], capture_output=True, check=False)
+    assert target.read_text(encoding="utf-8").endswith("</svg>")

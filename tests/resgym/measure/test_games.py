@@ -117,7 +117,7 @@ def test_a_recorded_game_in_words():
     record = record_game("all_coord", "choose_last", start, SPEC)
     text = str(record)
     assert text.startswith("start\nx  y  z\n2  0  0   x^2\n0  3  0   y^3\n2 points;")
-    assert "move 1: host {x, y, z}, agent z  (z becomes x + y + z)" in text
+    assert "move 1: host {x, y, z}, agent z: z becomes x + y + z" in text
     plain = json.loads(json.dumps(record.to_dict()))
     assert plain["host"] == [list(axes) for axes in record.axes]
     assert plain["positions"][0] == [[2, 0, 0], [0, 3, 0]]

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resgym.polynomials.monomials import Exponents, monomial_pretty, script_runs
-from resgym.polynomials.parse import CoefficientWarning, ParseError, parse
+from resgym.polynomials.parse import CoefficientWarning, ConstantWarning, ParseError, parse
 
 E8 = [(2, 0, 0), (0, 3, 0), (0, 0, 5)]
 D4 = [(2, 0, 0), (0, 2, 1), (0, 0, 3)]
@@ -45,12 +45,13 @@ D4 = [(2, 0, 0), (0, 2, 1), (0, 0, 3)]
         ("ring R=0,(x,y,z),dp; poly f=x2-y3;", [(2, 0, 0), (0, 3, 0)]),
         ("monomialIdeal(x^13,x^6*y^4,y^9)", [(13, 0), (6, 4), (0, 9)]),
         ("x^2, y^3, x^2", [(2, 0), (0, 3)]),
-        ("x^2+y+1", [(2, 0), (0, 1), (0, 0)]),
         ("x^2+w^3+y", [(2, 0, 0), (0, 0, 3), (0, 1, 0)]),
         ("x_10+x_2^2+x_1", [(0, 0, 1), (0, 2, 0), (1, 0, 0)]),
         ("(x+y)(x-y)", [(2, 0), (0, 2)]),
         ("x^2 - x^2 + x*y + y^2", [(1, 1), (0, 2)]),
         ("x^0*y^2+z", [(2, 0), (0, 1)]),
+        ("$x^2 + y^{3} + z^5$", E8),
+        ("$$ x^2 + y^3 + z^5 = 0 $$", E8),
         ("E8", E8),
         ("d_4", D4),
         ("bp(2,3,5)", E8),
@@ -105,6 +106,14 @@ def test_coefficients_are_noticed_once_they_matter_to_the_reader():
         assert parse("-x^2-y^3") == [(2, 0), (0, 3)]
     with pytest.warns(CoefficientWarning):
         assert parse("(x+y)^2*z") == [(2, 0, 1), (1, 1, 1), (0, 2, 1)]
+
+
+def test_a_constant_term_is_noticed():
+    with pytest.warns(ConstantWarning, match="misses the origin"):
+        assert parse("x^2+y+1") == [(2, 0), (0, 1), (0, 0)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert parse("x^2+y+1-1") == [(2, 0), (0, 1)]
 
 
 def test_files(tmp_path):
@@ -173,6 +182,7 @@ def test_objects_with_exponents_like_those_of_sage():
         ("x$y", 1),
         ("x+y!", 3),
         ("sin(x)+y", 0),
+        ("x^2+pi*y^3", 4),
         ("x/y+y", 2),
         ("x/0+y", 2),
         ("x 2+y", 2),
@@ -219,8 +229,8 @@ def test_the_caret_stays_right_in_long_text():
         ("[]", "got an empty list"),
         ([], "got an empty list"),
         ([[1, 2], [3]], r"points\[1\] must have 2 exponents like points\[0\], got 1"),
-        ([[1, 2], [3, -4]], r"points\[1\] must hold exponents from 0 to 2\^59, got -4"),
-        ([[2**59 + 1, 0]], "from 0 to 2"),
+        ([[1, 2], [3, -4]], r"points\[1\] must hold integers in 0\.\.2\^59, got -4"),
+        ([[2**59 + 1, 0]], "0..2"),
         ([[1], [2]], "2 to 10 variables, got 1"),
         ([[0] * 11], "2 to 10 variables, got 11"),
         ("x^3^^3", "two exponents"),
@@ -228,8 +238,18 @@ def test_the_caret_stays_right_in_long_text():
         ("(x+y)^2000", "a sum to a power above"),
         ("(" * 80, "parentheses inside each other"),
         ("[" * 5000, "no list of exponents"),
-        ("(a+b+c+d+e+f)^60", "more than 10000 terms"),
+        ("(1+x)^100*(1+y)^100", "more than 10000 terms"),
         ("9" * 200 + "x+y", "more than 100 digits"),
+        ("+".join(f"x_{index}" for index in range(60)), "more than 52 variables"),
+        ("((1+x)^99)^100*y", "more than 100000 products of terms"),
+        ("(x+y+z+1)" * 3000, "more than 100000 products of terms"),
+        ("(x^1000000*y)^1000000000000+z", "at most 2\\^59"),
+        ("x+y+" * 400_000 + "z", "at most 50000 characters"),
+        ("[" * 2000 + "1,2" + "]" * 2000, "no list of exponents"),
+        ("ring r=" * 6000, "unexpected '='"),
+        ("x+y" + " " * 40_000 + "!", "unexpected '!'"),
+        ("x" + " " * 40_000, "has 1"),
+        ("random(points=1000,max=1,dim=10)", "in 11 draws"),
     ],
 )
 def test_bad_values_get_one_clear_line(source, message):
@@ -273,8 +293,45 @@ def test_what_is_written_is_read_back(points):
     assert parse(json.dumps(points)) == points
 
 
-@given(st.text(alphabet="xyz019+-*^/()_., []=;", max_size=30))
-def test_any_text_gives_exponents_or_a_value_error(text):
+def test_large_numbers_and_long_blanks_are_read():
+    with pytest.warns(CoefficientWarning):
+        assert parse("((((9^100)^100)^100)^100)*x+y") == [(1, 0), (0, 1)]
+    blanks = " " * 15_000
+    assert parse(f"{blanks}ideal(x,y){blanks};") == [(1, 0), (0, 1)]
+    assert parse(f"x^2+y{blanks}={blanks}0{blanks}") == [(2, 0), (0, 1)]
+
+
+def test_fractions_cancel_exactly():
+    with pytest.warns(CoefficientWarning):
+        assert parse("x/3 + y/7 + 2*x/6 - 0.25y - 2/3*x + z").variables == ("y", "z")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert parse("3x/3 - 0.5y - y/2") == [(1, 0), (0, 1)]
+
+
+pieces = st.sampled_from(
+    [
+        *"xyz019+-*^/()_., []{}=;$²₁",
+        "^99",
+        "x^2",
+        "(x+y)",
+        "ideal ",
+        "ring r=",
+        "[[",
+        " " * 50,
+        "E8",
+    ]
+)
+texts = st.lists(pieces, max_size=30).map("".join) | st.text(max_size=30)
+
+
+@given(texts, st.integers(1, 2000))
+def test_any_text_gives_exponents_or_a_value_error(text, times):
+    for typed in (text, text * times):
+        check_read_or_refused(typed)
+
+
+def check_read_or_refused(text):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:

@@ -11,8 +11,8 @@ from PIL import Image
 
 from resgym.game.spec import GameSpec
 from resgym.game.state import state_from_points
-from resgym.measure.games import GameRecord, record_game
-from resgym.render.games import game_pictures, game_to_gif, game_to_html
+from resgym.measure.games import record_game
+from resgym.render.games import GameRecord
 from resgym.render.picture import HEIGHT, WIDTH
 
 
@@ -23,7 +23,7 @@ def game(points=((2, 0, 0), (0, 3, 0), (0, 0, 5))) -> GameRecord:
 
 
 def notes(record: GameRecord, **kwargs) -> list[str]:
-    return [picture.shapes[-1].text for picture in game_pictures(record, **kwargs)]
+    return [picture.shapes[-1].text for picture in record.pictures(**kwargs)]
 
 
 def test_one_picture_a_position_with_its_move():
@@ -37,7 +37,7 @@ def test_one_picture_a_position_with_its_move():
 
 def test_an_animation_has_every_frame_and_time(tmp_path):
     record = game()
-    path = game_to_gif(record, tmp_path / "game", seconds=1.0)
+    path = record.to_gif(tmp_path / "game", seconds=1.0)
     assert path.name == "game.gif"
     with Image.open(path) as film:
         assert film.size == (WIDTH, HEIGHT)
@@ -50,16 +50,6 @@ def test_an_animation_has_every_frame_and_time(tmp_path):
     assert times == [400, 600] * len(record.axis) + [3000]
     for one, other in itertools.pairwise(frames):
         assert not np.array_equal(one, other)
-
-
-def test_a_record_writes_itself(tmp_path):
-    record = game()
-    path = record.to_gif(tmp_path / "own.gif", seconds=1.0, names="abc")
-    assert (
-        path.read_bytes()
-        == game_to_gif(record, tmp_path / "b", seconds=1.0, names="abc").read_bytes()
-    )
-    assert record.to_html(title="a") == game_to_html(record, title="a")
 
 
 def test_an_animation_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
@@ -79,14 +69,14 @@ def test_an_animation_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
 
 def test_a_page_holds_all_pictures():
     record = game(((2, 0), (0, 3)))
-    page = game_to_html(record, title="x² < y³")
+    page = record.to_html(title="x² < y³")
     assert page.count("<svg") == len(record.positions)
     assert "<h1>x² &lt; y³</h1>" in page
     for part in page.split("<li>")[1:]:
         ElementTree.fromstring(part.split("</li>")[0])
 
 
-@pytest.mark.parametrize("write", [lambda r, p: game_to_gif(r, p), lambda r, p: game_to_html(r)])
+@pytest.mark.parametrize("write", [GameRecord.to_gif, lambda record, _: record.to_html()])
 def test_games_of_four_axes_have_no_pictures(write, tmp_path):
     record = game(((2, 0, 0, 0), (0, 3, 0, 0)))
     with pytest.raises(ValueError, match=r"^points must have 2 or 3 axes to be drawn, got 4$"):
@@ -103,4 +93,4 @@ def test_games_of_four_axes_have_no_pictures(write, tmp_path):
 )
 def test_bad_arguments(name, seconds, message, tmp_path):
     with pytest.raises(ValueError, match=message):
-        game_to_gif(game(), tmp_path / name, seconds=seconds)
+        game().to_gif(tmp_path / name, seconds=seconds)

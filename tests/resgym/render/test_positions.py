@@ -12,7 +12,7 @@ from gymnasium.utils.env_checker import check_env
 
 from resgym.render.diagram import CHOSEN
 from resgym.render.picture import HEIGHT, WIDTH
-from resgym.render.positions import format_axes, format_monomial, format_position
+from resgym.render.positions import format_axes, format_move, format_position
 from tests.resgym.envs.helpers import AGENT, BOTH, HOST, make_vec
 
 EXAMPLE = [(5, 0, 1), (1, 5, 1), (0, 25, 0), (0, 0, 4)]
@@ -152,8 +152,6 @@ def test_columns_are_as_wide_as_their_widest_number():
 
 
 def test_monomials_and_axes():
-    assert format_monomial((0, 0)) == "1"
-    assert format_monomial((1, 2, 0)) == "x*y^2"
-    assert format_monomial(tuple(range(10))) == "y*z^2*w^3*v^4*u^5*t^6*s^7*r^8*q^9"
     assert format_axes((0, 2)) == "{x, z}"
     assert format_axes([1]) == "{y}"
+    assert format_move((0, 2), 2) == "host {x, z}, agent z: z becomes x + z"

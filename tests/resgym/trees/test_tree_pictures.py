@@ -12,7 +12,8 @@ import pytest
 from resgym.polynomials.singularities import random_family, singularity_names
 from resgym.solver.solve import solve
 from resgym.trees.growth import resolution_tree
-from resgym.trees.layout import folded_charts, layout_tree, text_width
+from resgym.trees.labels import folded_charts
+from resgym.trees.layout import layout_tree, text_width
 
 SVG = "{http://www.w3.org/2000/svg}"
 

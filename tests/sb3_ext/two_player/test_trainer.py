@@ -100,7 +100,10 @@ def test_b17_two_scripted_players_are_refused_in_one_line():
         ("roles.host.opponent=choose_frist", r"roles\.host\.opponent: .*choose_first"),
         ("roles.host.reward=gold", r"roles\.host: reward must be one of"),
         ("roles.host.policy=HostPolicies", r"roles\.host: .*HostPolicies"),
-        ("roles.host.algorithm_arguments={double: 1}", r"roles\.host: .*double"),
+        (
+            "roles.host.algorithm_arguments={double: 1}",
+            r"roles\.host\.algorithm_arguments: .*double",
+        ),
         ("roles.host.policy_arguments={extractor: tree}", r"roles\.host: .*tree"),
         ("roles.host.replay_buffer.arguments={speed: 1}", r"roles\.host: .*speed"),
         ("roles.host.optimizer.arguments={momentum: 1}", r"roles\.host: .*momentum"),

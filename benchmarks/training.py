@@ -1,5 +1,8 @@
 """Rates with a policy of [256, 256], and with learning on top: DDQN beside SB3's DQN.
 
+The network that `make train` trains (points as a set, then [256, 128]) is measured beside the plain
+one, with the same batches.
+
 With a policy: every action comes out of a forward pass and is then replaced by a uniformly random
 one, so that the positions are those of the environment's own rate. With training: a transition is
 also stored and one update of 256 transitions is made per parallel step; exploration stays at 0.1.
@@ -23,6 +26,7 @@ from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.ddqn import DDQN
 
 BATCH, NET_ARCH, EXPLORATION = 256, [256, 256], 0.1
+MAIN_JOB = {"extractor": "point_set", "net_arch": [256, 128]}  # as in configs/ddqn.yml
 LARGEST_STOCK = 1024  # games that SB3's DummyVecEnv is measured with
 
 
@@ -186,6 +190,8 @@ def training_makers(
         for number in threads:
             single = learning(best, number, rollout_precision="float32")
             found.append((f"DDQN {best} float32 rollouts, {number}", single))
+            sets = learning(best, number, policy_kwargs=MAIN_JOB)
+            found.append((f"DDQN {best} point_set, {number}", sets))
         if games <= LARGEST_STOCK:
             found.append(
                 (

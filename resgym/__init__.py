@@ -19,7 +19,8 @@ from resgym.players import (
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import ParseError, parse
 from resgym.polynomials.singularities import random_family, singularity, singularity_names
-from resgym.solver.solve import Solution, solve
+from resgym.solver.solution import Solution
+from resgym.solver.solve import solve
 from resgym.trees.growth import resolution_tree
 from resgym.trees.tree import ResolutionTree
 

@@ -196,7 +196,8 @@ def _tree(args: argparse.Namespace) -> None:
 
 
 def _solve(args: argparse.Namespace) -> None:
-    from resgym.solver.solve import Progress, Solution, progress_report, solve
+    from resgym.solver.solution import Progress, Solution, progress_report
+    from resgym.solver.solve import solve
 
     show = progress_report(sys.stderr.isatty())
     latest = Progress(0, 0, 0.0)
@@ -224,7 +225,7 @@ def _solve(args: argparse.Namespace) -> None:
         interrupted = True
         bound, positions, seconds = latest.lower_bound, latest.positions_searched, latest.seconds
         solution = Solution(
-            None, bound, None, False, args.objective, None, seconds, positions, "interrupt"
+            None, bound, None, False, args.objective, seconds, positions, "interrupt"
         )
     if interrupted:
         _print(solution, args.json)

@@ -250,7 +250,7 @@ class _Pipeline:
             algorithm=self.algorithm.__name__,
             stages=dict(self.seconds),
             transitions=int(model.num_timesteps),
-            updates=int(model._n_updates),
+            updates=model.num_updates,
             observations=sum(_rows(observation) for observation, _ in fresh),
             legal_checked=checked,
         )

@@ -74,15 +74,9 @@ EXCEPT = {
 NOT_YET = {
     ("resgym.render.positions", "resgym.envs.arguments"),
     ("resgym.render.positions", "resgym.envs.table"),
-    ("resgym.solver.solve", "resgym.solver.responses"),
     ("resgym.envs.one_pass", "resgym.envs.alternating"),
     ("resgym.envs.one_pass", "resgym.envs.autoreset"),
     ("resgym.envs.one_pass", "resgym.envs.two_player"),
-    ("sb3_ext.checkpoints.model_state", "sb3_ext.off_policy.model"),
-    ("sb3_ext.networks", "sb3_ext.points.ordered_points"),
-    ("sb3_ext.networks", "sb3_ext.points.point_pairs"),
-    ("sb3_ext.networks", "sb3_ext.points.point_set"),
-    ("sb3_ext.replay.buffers", "sb3_ext.off_policy.tensor_normalize"),
 }
 
 

@@ -1,7 +1,6 @@
-"""Positions as tuples of plain integers: the exact rule, and the keys of a search table.
+"""Positions as tuples of plain integers: the exact rule, and one form for equal positions.
 
-Python integers have no bound, so nothing here can overflow. `compiled_search` does the same on
-int64 arrays.
+Python integers have no bound, so nothing here can overflow.
 """
 
 from __future__ import annotations
@@ -15,8 +14,6 @@ from operator import le
 __all__ = [
     "Position",
     "canonical",
-    "canonical_order",
-    "children",
     "moved",
     "prune",
     "reduced",
@@ -53,21 +50,12 @@ def prune(points: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
     return kept
 
 
-def moved(position: Position, axes: tuple[int, ...], axis: int) -> list[tuple[int, ...]]:
+def moved(
+    position: Sequence[tuple[int, ...]], axes: tuple[int, ...], axis: int
+) -> list[tuple[int, ...]]:
     """The pruned points after the host's set ``axes`` and the agent's ``axis``."""
-    return _replaced(position, _totals(position, axes), axis)
-
-
-def _totals(position: Position, axes: tuple[int, ...]) -> list[int]:
-    return [sum([point[axis] for axis in axes]) for point in position]
-
-
-def _replaced(position: Position, totals: list[int], axis: int) -> list[tuple[int, ...]]:
     return prune(
-        [
-            (*point[:axis], total, *point[axis + 1 :])
-            for point, total in zip(position, totals, strict=True)
-        ]
+        [(*point[:axis], sum([point[k] for k in axes]), *point[axis + 1 :]) for point in position]
     )
 
 
@@ -101,39 +89,22 @@ def canonical(points: Sequence[tuple[int, ...]]) -> Position:
     Args:
         points: a pruned position.
     """
-    return canonical_order(points)[0]
-
-
-def canonical_order(points: Sequence[tuple[int, ...]]) -> tuple[Position, tuple[int, ...]]:
-    """The canonical form, and which axis of the given points each of its axes is."""
     columns = _reduced_columns(points)
     dimension = len(columns)
-    if len(points) == 1:
-        return (tuple([0] * dimension),), tuple(range(dimension))
     values = [sorted(column) for column in columns]
-    order = tuple(sorted(range(dimension), key=values.__getitem__))
+    order = sorted(range(dimension), key=values.__getitem__)
     groups = [tuple(group) for _, group in groupby(order, key=values.__getitem__)]
-    if len(groups) == dimension or _number_of_orders(groups) > MAX_PERMUTATIONS:
-        return _permuted(columns, order), order
-    orders = (
-        tuple(axis for group in choice for axis in group)
-        for choice in product(*(permutations(group) for group in groups))
+    # Axes that are 0 throughout need no other order.
+    tied = [len(group) if any(columns[group[0]]) else 1 for group in groups]
+    if prod(map(factorial, tied)) > MAX_PERMUTATIONS:
+        tied = [1] * len(groups)
+    orders = product(
+        *(
+            permutations(group) if number > 1 else [group]
+            for group, number in zip(groups, tied, strict=True)
+        )
     )
-    return min((_permuted(columns, order), order) for order in orders)
-
-
-def _number_of_orders(groups: list[tuple[int, ...]]) -> int:
-    return prod(factorial(len(group)) for group in groups)
-
-
-def _permuted(columns: list[tuple[int, ...]], order: tuple[int, ...]) -> Position:
-    return tuple(sorted(zip(*[columns[axis] for axis in order], strict=True)))
-
-
-def children(position: Position) -> list[list[Position]]:
-    """Canonical answers of the agent to every action of `search_actions`, in the order of axes."""
-    answers = []
-    for axes in search_actions(len(position[0])):
-        totals = _totals(position, axes)
-        answers.append([canonical(_replaced(position, totals, axis)) for axis in axes])
-    return answers
+    return min(
+        tuple(sorted(zip(*[columns[axis] for axis in chain(*choice)], strict=True)))
+        for choice in orders
+    )

@@ -1,141 +1,195 @@
-"""The search of `search_table` on int64 arrays, compiled by numba, step for step.
-
-Importing this module needs numba (``pip install 'resgym[fast]'``). All positions, moves and bounds
-live in flat arrays that Python enlarges when the compiled loop reports that they are full.
-"""
+"""The table of `resgym.solver.kernels`, which grows as it fills. Importing this needs numba."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
-from resgym.game.plain import Position, search_actions
-from resgym.solver.compiled_kernels import (
-    ACTIONS,
-    ANSWERS,
-    EXPANDED,
-    FULL,
-    POSITIONS,
-    SETTLED,
-    STACK,
-    TOO_LARGE,
-    WORDS,
-    advance,
-    insert,
-    rehash,
-)
-from resgym.solver.search_table import NO_TREE, STEPS_PER_EXPANSION
+from resgym.game.actions import action_axes
+from resgym.game.plain import search_actions
+from resgym.kernels.cpu import compilation
+from resgym.solver import kernels
+from resgym.solver.forms import LARGEST, Room
+from resgym.solver.search import NO_TREE, STEPS_PER_EXPANSION
 
-__all__ = ["CompiledSearch", "is_ready"]
+__all__ = ["CompiledSearch", "is_cached", "is_ready"]
+
+_FEW = 256
+"""Positions that a new table has room for."""
+
+Points = Sequence[tuple[int, ...]]
 
 
 def is_ready() -> bool:
     """Whether the search has been compiled, or loaded from its cache, in this process."""
-    return bool(advance.signatures)
+    return bool(kernels.search.signatures)
+
+
+def is_cached() -> bool:
+    """Whether the search lies compiled on disk, so that loading it takes a moment only."""
+    search = CompiledSearch("depth", 2, 2)
+    return compilation.is_cached(kernels.search, *search.question([((0, 1), (1, 0))], -1, 0, 0))
+
+
+def _bits(sets: tuple[tuple[int, ...], ...]) -> np.ndarray:
+    return np.array([sum(1 << axis for axis in axes) for axes in sets], np.int64)
 
 
 class CompiledSearch:
-    """The table as arrays; a `resgym.solver.search_table.Search`.
+    """A `resgym.solver.search.Search` on arrays.
 
     Args:
         objective: ``depth`` or ``nodes``.
-        cut_cost: cost of an unfinished position with no move remaining.
-        dimension: number of axes D, 2 to 10.
-
-    Raises:
-        OverflowError: from `add` and `advance`, when a coordinate passes 2^58.
+        dimension: number of axes D.
+        num_points: largest number of points of a position P.
+        cut: see `resgym.solver.search.PythonSearch`.
     """
 
-    def __init__(self, objective: str, cut_cost: int = NO_TREE, dimension: int = 3) -> None:
+    def __init__(
+        self, objective: str, dimension: int, num_points: int, *, cut: bool = False
+    ) -> None:
         self.by_depth = objective == "depth"
-        self.cut_cost = cut_cost
-        actions = search_actions(dimension)
-        self._sets = np.array([[j in axes for j in range(dimension)] for axes in actions])
-        self._num_answers = sum(map(len, actions))
-        self._counters = np.zeros(6, np.int64)
-        self._root = -1
-        small = 1024
-        self._coords = np.empty(4 * small, np.int64)
-        # start, count, left, hashes, lower: one row each, so that they grow together.
-        self._numbers = np.empty((5, small), np.int64)
-        self._settled = np.zeros(small, np.bool_)
-        self._actions = np.empty((2, small), np.int64)
-        self._moves = np.empty((2, small), np.int64)
-        self._answers = np.empty(4 * small, np.int64)
-        self._slots = np.full(2 * small, -1, np.int64)
-        self._stack = np.empty(small, np.int64)
+        # Two, so that what stands for a position that is too large fits.
+        num_points = max(2, num_points)
+        self._num_points, self._dimension = num_points, dimension
+        self._host_sets = _bits(action_axes(dimension))
 
-    @property
-    def expanded(self) -> int:
-        """Number of positions whose moves have been generated."""
-        return int(self._counters[EXPANDED])
+        def numbers(*shape: int) -> np.ndarray:
+            return np.zeros(shape, np.int64)
+
+        self._room = Room(
+            rows=numbers(3, num_points, dimension),
+            columns=numbers(dimension, num_points),
+            pairs=numbers(dimension, dimension),
+            axes=numbers(4, dimension),
+            words=numbers(3, num_points * (dimension + 2)),
+        )
+        self._table = kernels.Table(
+            by_depth=np.array([self.by_depth]),
+            cut=np.array([cut]),
+            sets=_bits(search_actions(dimension)),
+            counters=numbers(5),
+            words=np.empty(8 * _FEW, np.int64),
+            entries=np.empty((_FEW, 9), np.int64),
+            slots=np.empty(2 * _FEW, np.int32),
+            answers=np.empty(4 * _FEW, np.int32),
+            stack=numbers(64, 2),
+        )
+        self.clear()
+
+    def clear(self) -> None:
+        """Forgets all positions."""
+        self._table.slots[:] = -1
+        # Position 0 stands for everything finished.
+        self._table.counters[:] = [1, 0, 0, 0, 0]
+        cost = 0 if self.by_depth else 1
+        self._table.entries[0, [kernels.LOWER, kernels.UPPER]] = cost
 
     @property
     def size(self) -> int:
         """Number of positions in the table."""
-        return int(self._counters[POSITIONS])
+        return int(self._table.counters[kernels.POSITIONS])
 
-    def add(self, position: Position, remaining: int = -1) -> int:
-        """The number of a canonical position with so many moves remaining (-1: no limit)."""
-        rows = np.array(position, np.int64)
-        self._make_room(len(rows))
-        start, count, left, hashes, lower = self._numbers
-        return int(
-            insert(
-                rows, len(rows), remaining, self.by_depth, self.cut_cost, self._counters,
-                self._coords, start, count, left, hashes, lower, self._settled,
-                self._actions[0], self._slots,
-            )
-        )  # fmt: skip
+    @property
+    def expanded(self) -> int:
+        """Number of positions whose moves have been generated."""
+        return int(self._table.counters[kernels.EXPANDED])
 
-    def bound(self, position: Position, remaining: int = -1) -> tuple[int, bool]:
-        """The proved lower bound of a canonical position, and whether it is the value."""
-        number = self.add(position, remaining)
-        return int(self._numbers[4, number]), bool(self._settled[number])
+    def settle(self, points: Points, left: int, highest: int, expansions: int) -> None:
+        """See `Search`."""
+        status = self._answer([points], left, highest, expansions)[1]
+        if status[0] == kernels.TOO_LARGE:
+            raise OverflowError("a coordinate passes 2^55")
 
-    def advance(self, root: int, expansions: int) -> bool:
-        """Searches on until the root is settled or that many positions have been expanded."""
-        if root != self._root:
-            self._root = root
-            self._counters[STACK] = 0
-        steps = expansions * STEPS_PER_EXPANSION
+    def bounds(self, positions: Sequence[Points], left: int) -> list[tuple[int, int]]:
+        """See `Search`."""
+        bounds, status = self._answer(positions, left, -1, 0)
+        bounds[status == kernels.TOO_LARGE] = 0, NO_TREE
+        return [(lower, upper) for lower, upper in bounds.tolist()]
+
+    def _answer(
+        self, positions: Sequence[Points], left: int, highest: int, expansions: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Bounds int64 [N, 2] and status int64 [N]."""
         end = self.expanded + expansions
         while True:
-            start, count, left, hashes, lower = self._numbers
-            status, steps = advance(
-                root, end, steps, self._sets, self._num_answers, self.by_depth, self.cut_cost,
-                self._counters, self._coords, start, count, left, hashes, lower, self._settled,
-                self._actions[0], self._actions[1], self._slots, self._moves[0], self._moves[1],
-                self._answers, self._stack,
-            )  # fmt: skip
-            if status == TOO_LARGE:
-                raise OverflowError("a coordinate passes 2^58")
-            if status != FULL:
-                return bool(status == SETTLED)
-            top = self._stack[self._counters[STACK] - 1]
-            self._make_room(int(count[top]))
+            question = self.question(positions, left, highest, end - self.expanded)
+            if kernels.search(*question) == len(positions):
+                return question[-2], question[-1]
+            self.grow()
 
-    def _make_room(self, size: int) -> None:
-        """Room to expand one position of that many points."""
-        counters, new = self._counters, self._num_answers
-        words = size * self._sets.shape[1] * new
-        self._coords = _grown(self._coords, counters[WORDS] + words)
-        self._numbers = _grown(self._numbers, counters[POSITIONS] + new)
-        self._settled = _grown(self._settled, counters[POSITIONS] + new)
-        self._actions = _grown(self._actions, counters[POSITIONS] + new)
-        self._moves = _grown(self._moves, counters[ACTIONS] + len(self._sets))
-        self._answers = _grown(self._answers, counters[ANSWERS] + new)
-        self._stack = _grown(self._stack, counters[STACK] + 2)
-        if 2 * (counters[POSITIONS] + new) > len(self._slots):
-            needed = 4 * int(counters[POSITIONS] + new)
-            self._slots = np.full(1 << needed.bit_length(), -1, np.int64)
-            rehash(self._slots, self._numbers[3], int(counters[POSITIONS]))
+    def question(
+        self, positions: Sequence[Points], left: int, highest: int, expansions: int
+    ) -> tuple[Any, ...]:
+        """The arguments of `resgym.solver.kernels.search` for the bounds of positions."""
+        number = len(positions)
+        rows = np.full((number, self._num_points, self._dimension), -1)
+        count = np.array([len(points) for points in positions])
+        for row, points in zip(rows, positions, strict=True):
+            if max(map(max, points)) <= LARGEST:
+                row[: len(points)] = points
+            else:
+                # Too large to be held, as is what stands for it, unless it is finished.
+                row[:2] = 0
+                row[0, 0], row[1, 1] = 8 * LARGEST, 1
+        arrays = np.zeros((number, 0), np.bool_), np.zeros((number, 2), np.int64)
+        effort = np.array([expansions, STEPS_PER_EXPANSION * expansions])
+        return (
+            self._table, self._room, rows, count, left, np.full(number, -1), self._host_sets,
+            highest, effort, 0, *arrays, np.zeros(number, np.int64),
+        )  # fmt: skip
+
+    def label(
+        self,
+        points: np.ndarray,
+        count: np.ndarray,
+        asked: np.ndarray,
+        begin: int,
+        optimal: np.ndarray,
+        bounds: np.ndarray,
+        status: np.ndarray,
+        expansions: int,
+    ) -> int:
+        """Optimal moves of many positions; see `resgym.solver.kernels.search`."""
+        effort = np.array([expansions, STEPS_PER_EXPANSION * expansions])
+        row = kernels.search(
+            self._table, self._room, points, count, -1, asked, self._host_sets, NO_TREE, effort,
+            begin, optimal, bounds, status,
+        )  # fmt: skip
+        return int(row)
+
+    def canonical(
+        self, points: np.ndarray, count: np.ndarray, forms: np.ndarray, digests: np.ndarray
+    ) -> None:
+        """Canonical forms of many positions; see `resgym.solver.kernels.canonical_batch`."""
+        kernels.canonical_batch(self._room, points, count, forms, digests)
+
+    def grow(self) -> None:
+        """Makes room for the next step, at least, and doubles what had none."""
+        table, counters = self._table, self._table.counters
+        positions, new = int(counters[kernels.POSITIONS]), 3 * self._dimension
+        answers = len(table.sets) * (self._dimension + 3) + new
+        words = new * self._num_points * self._dimension
+        slots = table.slots
+        if 2 * (positions + new) > len(slots):
+            slots = np.full(4 << (positions + new).bit_length(), -1, np.int32)
+            kernels.rehash(slots, table.entries, positions)
+        self._table = table._replace(
+            words=_grown(table.words, counters[kernels.WORDS] + words),
+            entries=_grown(table.entries, positions + new),
+            slots=slots,
+            answers=_grown(table.answers, counters[kernels.ANSWERS] + answers),
+            # How full it was is not known.
+            stack=_grown(table.stack, min(2 * len(table.stack), 2**14)),
+        )
 
 
 def _grown(array: np.ndarray, needed: int) -> np.ndarray:
-    """The array, at least doubled in its last axis if it is shorter than needed."""
-    length = array.shape[-1]
-    if length >= needed:
+    """The array, at least doubled if it is shorter than needed."""
+    if len(array) >= needed:
         return array
-    larger = np.empty((*array.shape[:-1], max(2 * length, int(needed))), array.dtype)
-    larger[..., :length] = array
+    larger = np.empty((max(2 * len(array), int(needed)), *array.shape[1:]), array.dtype)
+    larger[: len(array)] = array
     return larger

@@ -8,14 +8,13 @@ the whole batch, because small positions lead to the same ones again and again. 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 
 from resgym.game.actions import action_axes
-from resgym.game.plain import search_actions
 from resgym.game.spec import MAX_NUM_POINTS, check_integer
-from resgym.solver.solve import Objective
+from resgym.solver.solution import Objective, check_objective
 
 __all__ = [
     "MAX_LABEL_DIMENSION",
@@ -28,7 +27,7 @@ __all__ = [
     "Labels",
 ]
 
-SOLVER_VERSION = 1
+SOLVER_VERSION = 2
 """Raised when labels of an earlier version should no longer be trusted or compared."""
 
 MAX_LABEL_DIMENSION = 5
@@ -76,7 +75,7 @@ class Labeller:
         max_num_points: rows of the positions P.
         objective: ``depth`` or ``nodes``.
         budget: positions expanded for one label, at least 1.
-        room: positions that the table holds; a full one is emptied. About 200 bytes each.
+        room: positions that the table holds; a full one is emptied. About 250 bytes each.
 
     Raises:
         ImportError: numba is missing.
@@ -92,33 +91,30 @@ class Labeller:
         budget: int = 20_000,
         room: int = 2**20,
     ) -> None:
-        from resgym.solver import label_kernels
+        from resgym.solver.compiled_search import CompiledSearch
 
-        self._kernels: Any = label_kernels
         check_integer("dimension", dimension, 2, MAX_LABEL_DIMENSION)
         check_integer("max_num_points", max_num_points, 2, MAX_NUM_POINTS)
         check_integer("budget", budget, 1)
         check_integer("room", room, 2**10, 2**30)
-        if objective not in get_args(Objective):
-            raise ValueError(f"objective must be 'depth' or 'nodes', got {objective!r}")
+        check_objective(objective)
         self.dimension, self.max_num_points = dimension, max_num_points
-        self.objective, self.budget = objective, budget
-        self._table = _table(label_kernels, dimension, max_num_points, objective == "depth", room)
-        self.clear()
+        self.objective, self.budget, self.room = objective, budget, room
+        self._search = CompiledSearch(objective, dimension, max_num_points)
 
     def clear(self) -> None:
         """Forgets all positions."""
-        self._kernels.clear(self._table)
+        self._search.clear()
 
     @property
     def size(self) -> int:
         """Number of positions in the table."""
-        return int(self._table.counters[self._kernels.POSITIONS])
+        return self._search.size
 
     @property
     def expanded(self) -> int:
         """Number of positions expanded since the table was empty."""
-        return int(self._table.counters[self._kernels.EXPANDED])
+        return self._search.expanded
 
     def host(self, points: np.ndarray, count: np.ndarray) -> Labels:
         """The host's optimal actions, in the numbering of the environments.
@@ -131,9 +127,8 @@ class Labeller:
             ValueError: shapes, counts or coordinates that do not fit.
         """
         points, count = self._checked(points, count, 2)
-        labels = self._empty(len(count), len(self._table.host_sets))
-        self._kernels.label_host(self._table, points, count, self.budget, *labels)
-        return labels
+        asked = np.zeros(len(count), np.int64)
+        return self._labels(points, count, asked, len(action_axes(self.dimension)))
 
     def agent(self, points: np.ndarray, count: np.ndarray, coords: np.ndarray) -> Labels:
         """The agent's optimal axes, and the value after the host's choice.
@@ -159,9 +154,7 @@ class Labeller:
         if (coords.sum(1) < 2).any():
             raise ValueError("coords must have at least two axes in every row")
         sets = coords.astype(np.int64) @ (1 << np.arange(self.dimension, dtype=np.int64))
-        labels = self._empty(len(count), self.dimension)
-        self._kernels.label_agent(self._table, points, count, sets, self.budget, *labels)
-        return labels
+        return self._labels(points, count, sets, self.dimension)
 
     def canonical(self, points: np.ndarray, count: np.ndarray) -> CanonicalForms:
         """Canonical forms of pruned positions.
@@ -174,14 +167,35 @@ class Labeller:
             ValueError: shapes, counts or coordinates that do not fit.
         """
         points, count = self._checked(points, count, 1)
-        forms = CanonicalForms(np.empty_like(points), np.empty((len(count), 2), np.int64))
-        self._kernels.canonical_batch(self._table, points, count, *forms)
+        forms = CanonicalForms(np.full_like(points, -1), np.zeros((len(count), 2), np.int64))
+        self._search.canonical(points, count, *forms)
         return forms
 
-    def _empty(self, rows: int, moves: int) -> Labels:
-        return Labels(
-            np.zeros((rows, moves), np.bool_), np.zeros(rows, np.int64), np.zeros(rows, np.int64)
-        )
+    def _labels(
+        self, points: np.ndarray, count: np.ndarray, asked: np.ndarray, moves: int
+    ) -> Labels:
+        rows = len(count)
+        optimal = np.zeros((rows, moves), np.bool_)
+        bounds, status = np.zeros((rows, 2), np.int64), np.zeros(rows, np.int64)
+        begin, cleared = 0, -1
+        while begin < rows:
+            begin = self._search.label(
+                points, count, asked, begin, optimal, bounds, status, self.budget
+            )
+            if begin == rows:
+                break
+            if self.size < self.room:
+                self._search.grow()
+            elif cleared < begin:
+                # Once more with all of the room; then it is too much for it.
+                self.clear()
+                cleared = begin
+            else:
+                status[begin] = OUT_OF_BUDGET
+                begin += 1
+        solved = status == SOLVED
+        optimal[~solved] = False
+        return Labels(optimal, np.where(solved, bounds[:, 0], 0), status)
 
     def _checked(
         self, points: np.ndarray, count: np.ndarray, least: int
@@ -202,46 +216,3 @@ class Labeller:
         if (points[alive] < 0).any() or (points[alive] >= 2**59).any():
             raise ValueError("points must have coordinates of 0 to 2^59 in the alive rows")
         return points, count
-
-
-def _table(kernels: Any, dimension: int, rows: int, by_depth: bool, room: int) -> Any:
-    def numbers(*shape: int) -> np.ndarray:
-        return np.zeros(shape, np.int64)
-
-    def bits(axes: tuple[int, ...]) -> int:
-        return sum(1 << axis for axis in axes)
-
-    num_answers = sum(map(len, action_axes(dimension)))
-    # What a position and its moves take on average; what is filled first makes the table full.
-    return kernels.Table(
-        by_depth=np.array([by_depth]),
-        sets=np.array([bits(axes) for axes in search_actions(dimension)]),
-        host_sets=np.array([bits(axes) for axes in action_axes(dimension)]),
-        counters=numbers(kernels.NUM_COUNTERS),
-        words=np.empty(room * min(rows, 6), np.int64),
-        start=np.empty(room, np.int64),
-        size=np.empty(room, np.int32),
-        width=np.empty(room, np.int32),
-        hashes=np.empty(room, np.int64),
-        bounds=np.empty(room, np.int64),
-        first_action=np.empty(room, np.int64),
-        last_action=np.empty(room, np.int64),
-        slots=np.empty(1 << (2 * room - 1).bit_length(), np.int32),
-        action_start=np.empty(room * len(action_axes(dimension)) // 2, np.int64),
-        action_end=np.empty(room * len(action_axes(dimension)) // 2, np.int64),
-        answers=np.empty(room * num_answers // 2, np.int32),
-        stack=numbers(4096),
-        root=numbers(rows, dimension),
-        here=numbers(rows, dimension),
-        there=numbers(rows, dimension),
-        below=numbers(rows, dimension),
-        last=numbers(rows, dimension),
-        columns=numbers(dimension, rows),
-        order=numbers(dimension),
-        group_end=numbers(dimension),
-        lowest=numbers(dimension),
-        powers=numbers(dimension),
-        key=numbers(rows * dimension),
-        trial=numbers(rows * dimension),
-        chosen=numbers(dimension),
-    )

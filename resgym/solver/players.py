@@ -4,55 +4,51 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar, get_args
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from resgym.game.actions import action_axes
-from resgym.game.plain import Position, canonical, canonical_order, moved, prune
+from resgym.game.plain import Position, canonical, moved, prune, reduced
 from resgym.game.rng import RowRandom
 from resgym.game.spec import Role, check_integer
 from resgym.game.state import GameState
 from resgym.players import Player, resolve_player
 from resgym.players.base import given_sets
-from resgym.solver.proof import Limits, OptimalPlay, Proof, prove
-from resgym.solver.solve import Objective
+from resgym.solver.proof import Proof, best_sets, prove
+from resgym.solver.solution import Limits, Objective, check_objective
 
 __all__ = ["OptimalAgent", "OptimalHost"]
 
-DEFAULT_BUDGET = 1000
-"""About a tenth of a second for a position in three axes that the budget does not settle, and less
-than a search expands before it turns to its compiled form."""
+DEFAULT_BUDGET = 20_000
+"""A fifth of a second or so for a position in three axes, compiled; enough for nearly every one of
+20 points with values up to 20."""
 
 REMEMBERED = 50_000
 """Positions whose result is kept; a result depends on the position and the budget alone."""
 
 
-def _prove(root: Position, objective: str, budget: int) -> Proof:
-    return prove(root, objective, Limits(None, 2**62), max_expansions=budget)
+def _prove(points: Position, objective: str, budget: int) -> Proof:
+    return prove(points, objective, Limits(None, 2**62), max_expansions=budget)
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _best_set(root: Position, objective: str, budget: int) -> tuple[int, ...] | None:
-    """The host's best set in a canonical position, or None if the budget does not settle it."""
-    proof = _prove(root, objective, budget)
-    if not proof.settled:
-        return None
-    play = OptimalPlay(proof)
-    return play.best_axes((root, tuple(range(len(root[0]))), -1))
+def _best_set(points: Position, objective: str, budget: int) -> tuple[int, ...] | None:
+    """The host's best set in a position, or None if the budget does not settle it."""
+    proof = _prove(points, objective, budget)
+    return best_sets(proof.search, [points])[0] if proof.settled else None
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _bound(root: Position, objective: str, budget: int) -> tuple[int, bool]:
+def _bound(form: Position, objective: str, budget: int) -> tuple[int, bool]:
     """The proved lower bound of a canonical position and whether it is the value."""
-    proof = _prove(root, objective, budget)
+    proof = _prove(form, objective, budget)
     return proof.lower, proof.settled
 
 
 def _check(objective: str, budget: int) -> None:
-    if objective not in get_args(Objective):
-        raise ValueError(f"objective must be 'depth' or 'nodes', got {objective!r}")
+    check_objective(objective)
     check_integer("budget", budget, 1)
 
 
@@ -92,10 +88,9 @@ class OptimalHost:
             if len(points) == 1:
                 answers.append(0)
                 continue
-            root, order = canonical_order(prune(points))
-            axes = _best_set(root, self.objective, self.budget)
+            axes = _best_set(reduced(prune(points)), self.objective, self.budget)
             # -1 asks the fallback.
-            answers.append(-1 if axes is None else numbers[tuple(sorted(order[j] for j in axes))])
+            answers.append(-1 if axes is None else numbers[axes])
         answer = torch.tensor(answers, dtype=torch.int64, device=state.device)
         return _filled(answer, self._fallback, state, None, rng)
 

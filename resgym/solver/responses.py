@@ -7,7 +7,7 @@ level by level with one call of the fixed player per level.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from resgym.game.actions import action_axes
@@ -27,8 +27,7 @@ from resgym.players import (
 )
 from resgym.players.seats import OrderedRule, Seat
 from resgym.polynomials.monomials import Exponents
-from resgym.solver.proof import Limits, Progress
-from resgym.solver.solve import TREE_LIMIT, Objective, Solution
+from resgym.solver.solution import TREE_LIMIT, Limits, Objective, Progress, Solution
 from resgym.trees.data import Chart
 from resgym.trees.growth import grow_tree
 from resgym.trees.tree import ResolutionTree
@@ -132,14 +131,19 @@ def longest_game(
         return _solution(objective, value, None, limits, searched)
     if stopped is not None:
         return _solution(objective, value, None, limits, searched, stopped)
-    tree = _host_tree(position, fixed, graph, costs, objective)
-    return _solution(objective, value, tree, limits, searched)
+    return _solution(
+        objective,
+        value,
+        lambda: _host_tree(position, fixed, graph, costs, objective),
+        limits,
+        searched,
+    )
 
 
 def _solution(
     objective: Objective,
     value: int | float,
-    tree: ResolutionTree | None,
+    grow: Callable[[], ResolutionTree | None] | None,
     limits: Limits,
     searched: int,
     stopped: str | None = None,
@@ -147,7 +151,7 @@ def _solution(
     """A proved value, or a lower bound if the search was stopped."""
     proved = stopped is None
     known = value if proved else None
-    return Solution(known, value, known, proved, objective, tree, limits.seconds, searched, stopped)
+    return Solution(known, value, known, proved, objective, limits.seconds, searched, stopped, grow)
 
 
 def _explore(
@@ -286,8 +290,9 @@ def shortest_game(
     while step is not None:
         sets.insert(0, step[1])
         step = reached[step[0]]
-    tree = _agent_game(position, fixed, sets)
-    return _solution(objective, len(sets) + extra, tree, limits, searched)
+    return _solution(
+        objective, len(sets) + extra, lambda: _agent_game(position, fixed, sets), limits, searched
+    )
 
 
 def _reach(

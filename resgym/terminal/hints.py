@@ -11,7 +11,8 @@ from resgym.game.rng import RowRandom
 from resgym.game.state import GameState
 from resgym.players import make_host
 from resgym.render.positions import format_axes
-from resgym.solver.solve import Solution, solve
+from resgym.solver.solution import Solution
+from resgym.solver.solve import solve
 
 __all__ = ["SECONDS", "agent_hint", "host_hint"]
 

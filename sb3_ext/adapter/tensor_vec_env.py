@@ -105,13 +105,6 @@ class TensorVecEnv(VecEnv):
                 os.fspath(filename), env_id, tuple(info_keywords), override_existing
             )
 
-    @classmethod
-    def from_env_fns(
-        cls, env_fns: Sequence[Callable[[], gymnasium.Env]], **kwargs: Any
-    ) -> TensorVecEnv:
-        """The same as the constructor with a list of functions."""
-        return cls(list(env_fns), **kwargs)
-
     # ------------------------------------------------------------------- tensor door
 
     @property
@@ -362,11 +355,6 @@ class TensorVecEnv(VecEnv):
         """One frame per row; None where the environment draws none."""
         frames = self.venv.render() if self.render_mode == "rgb_array" else None
         return [None] * self.num_envs if frames is None else [np.asarray(each) for each in frames]
-
-    def flush_monitor(self) -> None:
-        """Write the episodes gathered so far to `monitor.csv`, if there is one."""
-        if self._monitor_file is not None:
-            self._monitor_file.flush()
 
     def _layers(self) -> Iterator[VectorEnv]:
         """The environment and what it wraps, outermost first."""

@@ -11,7 +11,6 @@ from sb3_ext.callbacks.checkpoints import Checkpoints
 from sb3_ext.callbacks.conditions import Bound, Converged
 from sb3_ext.callbacks.curriculum import Curriculum
 from sb3_ext.callbacks.layer_statistics import LayerStatistics
-from sb3_ext.callbacks.profiler import Profiler
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation
 from sb3_ext.callbacks.sample_games import SampleGames
 from sb3_ext.callbacks.signals import Signals
@@ -25,7 +24,6 @@ __all__ = [
     "Converged",
     "Curriculum",
     "LayerStatistics",
-    "Profiler",
     "RhoEvaluation",
     "SampleGames",
     "Signals",

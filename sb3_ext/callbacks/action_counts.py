@@ -11,8 +11,9 @@ from gymnasium import spaces
 from stable_baselines3.common.callbacks import BaseCallback
 from torch import Tensor
 
+from sb3_ext.adapter.observations import to_arrays
+from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.callbacks.counting import as_tensor
-from sb3_ext.networks.observations import to_arrays
 from sb3_ext.schedules.frequency import Every, parse_every
 
 __all__ = ["ActionCounts", "entropy_of_counts"]
@@ -73,7 +74,7 @@ class ActionCounts(BaseCallback):
 
     def _on_step(self) -> bool:
         self._count(as_tensor(self.locals["actions"]))
-        updates = int(getattr(self.model, "_n_updates", 0))
+        updates = num_updates(self.model)
         if self.every.due(updates=updates, transitions=self.num_timesteps):
             self._log()
         return True

@@ -10,6 +10,7 @@ from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback
 
+from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.checkpoints.checkpoint import CheckpointWarning
 from sb3_ext.checkpoints.resume import save_run
 from sb3_ext.config.checks import check_count
@@ -68,7 +69,7 @@ class Checkpoints(BaseCallback):
         self._requested = True
 
     def _on_rollout_start(self) -> None:
-        updates = int(getattr(self.model, "_n_updates", 0))
+        updates = num_updates(self.model)
         due = self.every.due(updates=updates, transitions=self.model.num_timesteps)
         if not (due or self._requested):
             return

@@ -8,6 +8,7 @@ from typing import Any
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecEnv
 
+from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.callbacks.conditions import Condition, parse_conditions
 from sb3_ext.callbacks.metric_feed import MetricFeed
 
@@ -93,7 +94,7 @@ class Curriculum(BaseCallback):
         self.training_env.env_method("set_stage", **self.settings[self.stage])
         change = {
             "stage": self.stage,
-            "updates": int(getattr(self.model, "_n_updates", 0)),
+            "updates": num_updates(self.model),
             "transitions": self.num_timesteps,
         }
         self.changes.append(change)

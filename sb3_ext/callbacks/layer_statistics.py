@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
 
+from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.schedules.frequency import Every, parse_every
 
 __all__ = ["LayerStatistics", "layer_statistics"]
@@ -45,7 +46,7 @@ class LayerStatistics(BaseCallback):
         self.every = parse_every(every)
 
     def _on_rollout_start(self) -> None:
-        updates = int(getattr(self.model, "_n_updates", 0))
+        updates = num_updates(self.model)
         if self.every.due(updates=updates, transitions=self.num_timesteps):
             self.log()
 

@@ -8,6 +8,7 @@ from typing import Any
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import KVWriter, Logger
 
+from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation
 from sb3_ext.checkpoints.callback_state import walk_callbacks
 
@@ -57,7 +58,7 @@ class MetricFeed:
         """The values since the last call, oldest first."""
         counters = {
             "transitions": float(model.num_timesteps),
-            "updates": float(getattr(model, "_n_updates", 0)),
+            "updates": float(num_updates(model)),
         }
         logged = dict(self._logged)
         self._logged.clear()

@@ -12,6 +12,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from resgym.measure.rho import rho
 from resgym.players import ScoringPlayer, player_name, resolve_player
+from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.checkpoints.checkpoint import save_checkpoint
 from sb3_ext.checkpoints.durable_files import rename_durably, write_text_durably
 from sb3_ext.checkpoints.model_state import network_description
@@ -137,7 +138,7 @@ class RhoEvaluation(BaseCallback):
             self.evaluate()
 
     def _updates(self) -> int:
-        return int(getattr(self.model, "_n_updates", 0))
+        return num_updates(self.model)
 
     def _on_step(self) -> bool:
         if self.every.due(updates=self._updates(), transitions=self.num_timesteps):

@@ -12,6 +12,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from resgym.measure.samples import sample_games
 from resgym.players import player_name
+from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.callbacks.rho_evaluation import player_of, role_of
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.config.checks import check_count
@@ -73,7 +74,7 @@ class SampleGames(BaseCallback):
         self._game = {"dimension": dimension, "max_num_points": rows, **self.game}
 
     def _updates(self) -> int:
-        return int(getattr(self.model, "_n_updates", 0))
+        return num_updates(self.model)
 
     def _on_step(self) -> bool:
         if self.every.due(updates=self._updates(), transitions=self.num_timesteps):

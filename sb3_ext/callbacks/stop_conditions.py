@@ -8,6 +8,7 @@ from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback
 
+from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.callbacks.conditions import parse_conditions
 from sb3_ext.callbacks.counting import EndedEpisodes
 from sb3_ext.callbacks.metric_feed import MetricFeed
@@ -83,7 +84,7 @@ class StopConditions(BaseCallback):
     def used(self) -> dict[str, float]:
         """How much of each budget was used."""
         now = {
-            "max_updates": getattr(self.model, "_n_updates", 0),
+            "max_updates": num_updates(self.model),
             "max_timesteps": self.model.num_timesteps,
             "max_episodes": self._episodes.count if "max_episodes" in self.budgets else 0,
             "max_seconds": self._seconds(),

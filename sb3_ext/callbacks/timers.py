@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
 
+from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.schedules.frequency import Every, parse_every
 
 __all__ = ["Stopwatch", "Timers"]
@@ -97,7 +98,7 @@ class Timers(BaseCallback):
         if self._rollout_ended is not None:
             self._watch.add("update", now - self._rollout_ended)
         self._rollout_began, self._rollout_ended = now, None
-        updates = int(getattr(self.model, "_n_updates", 0))
+        updates = num_updates(self.model)
         if self.every.due(updates=updates, transitions=self.num_timesteps):
             self._log()
 

@@ -41,7 +41,6 @@ from sb3_ext.checkpoints.format import (
     STATE,
     CheckpointError,
     CheckpointWarning,
-    check_file,
     read_manifest,
     read_part,
     read_state,
@@ -55,13 +54,11 @@ __all__ = [
     "CheckpointWarning",
     "checkpoint_name",
     "is_checkpoint",
-    "latest_checkpoint",
     "list_checkpoints",
     "load_checkpoint",
     "prune_checkpoints",
     "read_checkpoint",
     "save_checkpoint",
-    "verify_checkpoint",
 ]
 
 T = TypeVar("T")
@@ -167,17 +164,6 @@ def _was_replaced(path: Path) -> bool:
     return path.suffix == ".old" and path.with_suffix("").exists()
 
 
-def latest_checkpoint(run_dir: str | os.PathLike[str]) -> Path:
-    """The newest valid checkpoint of a run folder.
-
-    Damaged ones are passed over with a `CheckpointWarning` that says what is wrong.
-
-    Raises:
-        CheckpointError: there is none.
-    """
-    return _newest(run_dir, verify_checkpoint)[0]
-
-
 def _newest(run_dir: str | os.PathLike[str], read: Callable[[Path], T]) -> tuple[Path, T]:
     """The newest checkpoint that can be read, and what was read."""
     reasons = []
@@ -194,15 +180,12 @@ def _newest(run_dir: str | os.PathLike[str], read: Callable[[Path], T]) -> tuple
     raise CheckpointError(f"{run_dir}: there is no valid checkpoint in this folder{detail}")
 
 
-def prune_checkpoints(
-    run_dir: str | os.PathLike[str], keep_last: int, keep: Collection[Path] = ()
-) -> list[Path]:
+def prune_checkpoints(run_dir: str | os.PathLike[str], keep_last: int) -> list[Path]:
     """Removes all numbered checkpoints but the newest, and what interrupted writers left behind.
 
     Args:
         run_dir: the run folder. No other process may be writing into it.
         keep_last: how many stay, at least 1; two allow going back when one is damaged.
-        keep: further ones to leave.
 
     Returns:
         The directories that were removed.
@@ -210,11 +193,10 @@ def prune_checkpoints(
     if keep_last < 1:
         raise ValueError(f"keep_last must be at least 1, got {keep_last}")
     run_dir = Path(run_dir)
-    kept = {Path(path) for path in keep}
     orphans = sorted(run_dir.glob("checkpoint-*.tmp"))
     for path in orphans:
         _remove(path)
-    doomed = [path for path in list_checkpoints(run_dir)[keep_last:] if path not in kept]
+    doomed = list_checkpoints(run_dir)[keep_last:]
     doomed += [path for path in sorted(run_dir.glob("checkpoint-*.old")) if _was_replaced(path)]
     for path in doomed:
         # Renamed first: a removal that is interrupted must not leave half a checkpoint.
@@ -225,18 +207,6 @@ def prune_checkpoints(
 
 
 # ---------------------------------------------------------------------------------------- reading
-
-
-def verify_checkpoint(path: str | os.PathLike[str]) -> None:
-    """Reads every file of a checkpoint and compares it with the manifest.
-
-    Raises:
-        CheckpointError: something is missing or differs.
-    """
-    path = Path(path)
-    files = read_manifest(path)
-    for name in files:
-        check_file(path, name, files)
 
 
 def load_checkpoint(

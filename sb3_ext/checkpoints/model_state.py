@@ -28,18 +28,13 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from torch import Tensor
 
+from sb3_ext.adapter.sb3_private import forget_observation
 from sb3_ext.checkpoints.checkpoint import CheckpointError, CheckpointWarning
 from sb3_ext.checkpoints.optimizer_state import load_optimizer_state, optimizer_state
 from sb3_ext.checkpoints.policy_description import describe_policy
 from sb3_ext.checkpoints.space_description import describe_space
-from sb3_ext.checkpoints.stock_state import (
-    load_observations,
-    load_stock_training_state,
-    observation_tensors,
-    stock_training_state,
-)
+from sb3_ext.checkpoints.training_state import load_training_state, training_state
 from sb3_ext.checkpoints.vec_env_state import load_vec_env_state, vec_env_state
-from sb3_ext.off_policy.model import OffPolicyModel
 from sb3_ext.replay.buffers import TensorReplayBuffer
 
 __all__ = [
@@ -68,16 +63,10 @@ def model_state(model: BaseAlgorithm, prefix: str = "", *, buffer: bool = True) 
         ValueError: its replay buffer cannot be saved.
     """
     _check_algorithm(model)
-    logs: dict[str, Any] = {}
-    if isinstance(model, OffPolicyModel):
-        model.check_finite()
-        logs["episodes"] = model._episode_sums.state_dict()
-        logs["updates"] = model.update_sums.state_dict()
-        tensors, counters = model.training_state()
-        # Of SB3's loop under a VecNormalize: what the buffer stores, before normalisation.
-        tensors |= observation_tensors(model, "_last_original_obs")
-    else:
-        tensors, counters = stock_training_state(model)
+    ours: Any = model
+    if hasattr(model, "check_finite"):
+        ours.check_finite()
+    tensors, counters = training_state(model)
     weights = dict(model.policy.state_dict())
     _check_finite(weights)
     parts: dict[str, Any] = {
@@ -93,8 +82,8 @@ def model_state(model: BaseAlgorithm, prefix: str = "", *, buffer: bool = True) 
         "training": {"counters": counters, "tensors": tensors},
         "environment": None if model.env is None else vec_env_state(model.env),
     }
-    if logs:
-        parts["logs"] = logs
+    if hasattr(model, "log_state"):
+        parts["logs"] = ours.log_state()
     if buffer:
         parts["buffer"] = _buffer_state(_buffer_of(model))
     return {prefix + part: value for part, value in parts.items()}
@@ -135,18 +124,12 @@ def restore_model(model: BaseAlgorithm, state: Mapping[str, Any], prefix: str = 
             stacklevel=3,
         )
     with _errors_named(f"{prefix}training"):
-        tensors, counters = parts["training"]["tensors"], parts["training"]["counters"]
-        if isinstance(model, OffPolicyModel):
-            model.load_training_state(tensors, counters)
-            load_observations(model, tensors, "_last_original_obs")
-        else:
-            load_stock_training_state(model, tensors, counters)
-    if isinstance(model, OffPolicyModel) and "logs" in parts:
+        load_training_state(model, parts["training"]["tensors"], parts["training"]["counters"])
+    if hasattr(model, "load_log_state") and "logs" in parts:
         with _errors_named(f"{prefix}logs"):
-            model._episode_sums.load_state_dict(parts["logs"]["episodes"], model.device)
-            model.update_sums.load_state_dict(parts["logs"]["updates"])
+            model.load_log_state(parts["logs"])
     if environment is None:
-        model._last_obs = None  # makes learn() reset the environment
+        forget_observation(model)  # learn() resets the environment
         warnings.warn(
             f"{prefix}environment: its state was not saved; new episodes begin, and the run differs"
             " from one that was not interrupted",

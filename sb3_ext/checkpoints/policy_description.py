@@ -34,10 +34,12 @@ from stable_baselines3.common.torch_layers import (
 from stable_baselines3.dqn.policies import DQNPolicy
 from stable_baselines3.dqn.policies import MultiInputPolicy as DQNMultiInputPolicy
 
+import sb3_ext.points  # noqa: F401  registers its extractors
 from sb3_ext.checkpoints.plain_state import split_state
 from sb3_ext.checkpoints.space_description import build_space, describe_space
 from sb3_ext.config.registry import Registry, unknown_word
-from sb3_ext.networks import ACTIVATIONS, EXTRACTORS
+from sb3_ext.networks.extractors import EXTRACTORS
+from sb3_ext.networks.mlp import ACTIVATIONS
 
 __all__ = ["POLICIES", "build_policy", "describe_policy"]
 

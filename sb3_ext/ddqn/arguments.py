@@ -7,12 +7,13 @@ from typing import Any
 
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.config.registry import unknown_word
+from sb3_ext.ddqn.exploring import ROLLOUT_PRECISIONS
 from sb3_ext.networks.compiling import compile_fault
 from sb3_ext.off_policy.graphed import graph_fault
-from sb3_ext.schedules.schedules import Schedule, parse_schedule
+from sb3_ext.schedules.binding import parse_within
+from sb3_ext.schedules.schedules import Schedule
 
 __all__ = [
-    "ROLLOUT_PRECISIONS",
     "TARGET_UPDATE_UNITS",
     "WARMUPS",
     "check_acceleration",
@@ -21,7 +22,6 @@ __all__ = [
 ]
 
 TARGET_UPDATE_UNITS = ("updates", "transitions")
-ROLLOUT_PRECISIONS = ("auto", "float32", "bfloat16")
 WARMUPS = ("uniform_legal", "policy")
 
 
@@ -40,11 +40,7 @@ def read_schedule(name: str, value: Any, highest: float = float("inf")) -> Any:
         return value
     if not isinstance(value, (str, Mapping, Schedule)):
         return check_number(name, value, low=0, high=highest)
-    schedule = parse_schedule(value, name)
-    low, high = schedule.bounds()
-    if low < 0 or high > highest:
-        raise ValueError(f"{name}: {schedule!r} takes {low:g} to {high:g}, not in [0, {highest:g}]")
-    return schedule
+    return parse_within(name, value, highest)
 
 
 def check_arguments(model: Any) -> None:

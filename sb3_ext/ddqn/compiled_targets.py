@@ -1,7 +1,7 @@
 """`targets`, compiled: one pass over a batch instead of a dozen operations on a few numbers a row.
 
-Needs numba. What the operations of `targets` give on float32 tensors is given here bit by bit;
-only the means of `huber_step` are summed in another order. A mask of no rows stands for None.
+Needs numba. What the operations of `targets` give on float32 tensors is given here bit by bit. A
+mask of no rows stands for None.
 """
 
 from __future__ import annotations
@@ -10,12 +10,9 @@ import numpy as np
 
 from resgym.kernels.cpu.compilation import compiled, inlined
 
-__all__ = ["NO_SUCH_ACTION", "bootstrap_targets", "choose", "huber_step"]
+__all__ = ["bootstrap_targets", "choose"]
 
-NO_SUCH_ACTION = -1.0
-"""What `huber_step` gives instead of a loss, which is never below 0."""
-
-_ZERO, _HALF, _ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
+_ZERO = np.float32(0.0)
 
 
 @inlined
@@ -87,41 +84,3 @@ def bootstrap_targets(values, preferred, legal, rewards, dones, discounts, resul
             if not possible:
                 value = _ZERO
         result[row] = rewards[row] + discounts[row if each else 0] * value
-
-
-@compiled
-def huber_step(values, actions, targets, gradient):  # type: ignore[no-untyped-def]
-    """Mean `targets.huber_loss` of the actions taken, and its gradient.
-
-    Args:
-        values: float32 [B, A].
-        actions: int64 [B].
-        targets: float32 [B].
-        gradient: float32 [B, A], written.
-
-    Returns:
-        Means of loss, predicted value, target and absolute error, and the largest such error;
-        first `NO_SUCH_ACTION` where an action is none.
-    """
-    rows = values.shape[0]
-    loss = predicted_sum = target_sum = error_sum = 0.0
-    largest = _ZERO
-    for row in range(rows):
-        for action in range(values.shape[1]):
-            gradient[row, action] = _ZERO
-        if not 0 <= actions[row] < values.shape[1]:
-            return NO_SUCH_ACTION, 0.0, 0.0, 0.0, largest
-        predicted = values[row, actions[row]]
-        error = predicted - targets[row]
-        slope = min(max(error, -_ONE), _ONE)
-        if np.isnan(error):
-            slope = error
-        gradient[row, actions[row]] = slope / np.float32(rows)
-        loss += (error - _HALF * slope) * slope
-        predicted_sum += predicted
-        target_sum += targets[row]
-        size = abs(error)
-        error_sum += size
-        if size > largest or np.isnan(size):
-            largest = size
-    return loss / rows, predicted_sum / rows, target_sum / rows, error_sum / rows, largest

@@ -1,42 +1,54 @@
 """Deep Q-learning, double by default, for many parallel games with legal-action masks.
 
-What is replaced of SB3's `DQN` (2.9.2), beside what `sb3_ext.off_policy.loop` lists:
+What is replaced of SB3's `DQN` (2.9.2), beside what `sb3_ext.off_policy.algorithm` lists:
 
     __init__              the arguments below, checked
     _setup_model          schedules of updates, what is measured
     _update_learning_rate before every update, not once per block of updates
     _on_step              target updates by transitions; SB3 rounds the interval
-    train                 the update, in pieces that can be replaced (`learning.py`)
+    train                 the update, in pieces that can be replaced
     predict               legal actions, one exploration coin per row
 """
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from gymnasium import spaces
+from stable_baselines3 import DQN
 from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv
 from torch import Tensor
+from torch.optim import Optimizer
 
+from sb3_ext.adapter.observations import to_arrays
 from sb3_ext.ddqn import targets
 from sb3_ext.ddqn.arguments import check_acceleration, check_arguments, read_schedule
-from sb3_ext.ddqn.learning import MEASURED, QLearning
+from sb3_ext.ddqn.exploring import EpsilonGreedy
+from sb3_ext.ddqn.extensions import UpdateExtension
 from sb3_ext.ddqn.policies import AgentPolicy, HostPolicy, MlpPolicy, MultiInputPolicy
-from sb3_ext.ddqn.stacked import stacked_network
-from sb3_ext.networks.observations import to_arrays
+from sb3_ext.ddqn.update import MEASURED, EagerUpdate, LossTerms, compiled_pair, graphed_update
+from sb3_ext.networks.optimizers import forget_tiny_moments
+from sb3_ext.off_policy.algorithm import OffPolicy
+from sb3_ext.off_policy.graphed import GraphedUpdate
 from sb3_ext.off_policy.log import UpdateSums
-from sb3_ext.schedules.binding import BoundSchedule, bind_schedules, rebind_schedules
+from sb3_ext.schedules.binding import (
+    BoundSchedule,
+    bind_schedules,
+    rebind_schedules,
+    set_learning_rate,
+)
 from sb3_ext.schedules.schedules import Schedule
 
 __all__ = ["DDQN"]
 
 
-class DDQN(QLearning):
+class DDQN(OffPolicy, DQN):
     """Double deep Q-learning (van Hasselt, Guez, Silver 2016), or plain with `double_q=False`.
 
     Against SB3's `DQN`: double Q by default; illegal actions are left out of exploration, of the
@@ -99,10 +111,20 @@ class DDQN(QLearning):
         log_interval_seconds: Log when this many seconds have passed; None: not by time.
         log_interval_updates: Log when this many updates have passed; None: not by updates.
 
+    Attributes:
+        num_target_updates: Target updates so far.
+        extensions: What takes part in every update beside the loss; not saved.
+
     Raises:
         ValueError: An argument out of its range, in one line.
         TypeError: An argument of another type.
     """
+
+    _graphed: GraphedUpdate | None = None
+    _compiled: Any = None
+
+    own_counters = (*OffPolicy.own_counters, "num_target_updates")
+    sets_rate_at_every_update = True  # so `bind_schedules` need not
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
         "AgentPolicy": AgentPolicy,
@@ -164,7 +186,7 @@ class DDQN(QLearning):
         self.log_interval_seconds = log_interval_seconds
         self.log_interval_updates = log_interval_updates
         self.num_target_updates = 0
-        self.extensions = []
+        self.extensions: list[UpdateExtension] = []
         self.exploration = read_schedule("exploration_rate", exploration_rate, highest=1.0)
         policy_kwargs = dict(policy_kwargs or {})
         if dueling:
@@ -231,29 +253,18 @@ class DDQN(QLearning):
         assert isinstance(self.action_space, spaces.Discrete)
         return int(self.action_space.n)
 
-    def _current_exploration_rate(self) -> float:
-        return float(self.exploration_schedule(self._current_progress_remaining))
+    def explorer(self) -> EpsilonGreedy:
+        """What chooses the actions to collect with now."""
+        rate = float(self.exploration_schedule(self._current_progress_remaining))
+        self.exploration_rate = rate
+        explorer = EpsilonGreedy(self.q_net, self.num_actions, self.rollout_precision)
+        at_random = self.num_timesteps < self.learning_starts and self.warmup == "uniform_legal"
+        explorer.exploration_rate = None if at_random else rate
+        return explorer
 
-    def _explore(self, observation: Any, legal: Tensor | None) -> Tensor:
-        self.exploration_rate = self._current_exploration_rate()
-        source = self.random_streams.explore
-        if self.num_timesteps < self.learning_starts and self.warmup == "uniform_legal":
-            if legal is None:
-                shape = (self.n_envs, self.num_actions)
-                legal = torch.ones(shape, dtype=torch.bool, device=self.device)
-            return targets.uniform_legal(legal, source)
-        values = self._values_to_explore(observation)
-        return targets.epsilon_greedy(values, legal, self.exploration_rate, source)
-
-    def _values_to_explore(self, observation: Any) -> Tensor:
-        # The memory of the hidden layers is kept: for many rows that saves a part of the time.
-        stack = stacked_network(self.q_net, self._stacks[0])
-        self._stacks = stack, self._stacks[1]
-        if stack is not None:
-            return stack.to_explore(observation, self.rollout_precision)
-        half = self.rollout_precision == "bfloat16"
-        with torch.no_grad(), torch.autocast(self.device.type, torch.bfloat16, enabled=half):
-            return self.q_net(observation).float()
+    def playing_weights(self) -> Mapping[str, Tensor]:
+        """Those of the online network."""
+        return self.q_net.state_dict()
 
     def predict(  # type: ignore[override]
         self,
@@ -305,14 +316,92 @@ class DDQN(QLearning):
         array = actions.cpu().numpy()
         return (array if many else array[0]), state
 
-    def _excluded_save_params(self) -> list[str]:
-        mine = ("_graphed", "_compiled", "_stacks", "_stacked", "extensions")
-        return [*super()._excluded_save_params(), *mine]
+    # ------------------------------------------------------------------ learning
 
-    # ------------------------------------------------------------------ logs
+    def train(self, gradient_steps: int, batch_size: int = 256) -> None:
+        """Make updates: sample, loss, gradient, clip, optimiser, target network when due.
 
-    def _counters(self) -> tuple[str, ...]:
-        return (*super()._counters(), "num_target_updates")
+        Args:
+            gradient_steps: Number of updates.
+            batch_size: Transitions of each.
+        """
+        assert self.replay_buffer is not None
+        optimizer = self.policy.optimizer
+        self._graphed = graphed_update(self, self._graphed)
+        update = self._graphed or EagerUpdate(self)
+        with self.training_mode(True):
+            for _ in range(gradient_steps):
+                batch: Any = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)
+                for extension in self.extensions:
+                    batch = extension.change_batch(self, batch)
+                self._update_learning_rate(optimizer)
+                measured = update(batch)
+                self._n_updates += 1
+                self.update_sums.add(measured)
+                if self._n_updates % 100 == 0 and self.device.type == "cpu":
+                    forget_tiny_moments(optimizer)
+                by_updates = self.target_update_unit == "updates"
+                if by_updates and self._n_updates % self.target_update_interval == 0:
+                    self.update_target()
+
+    def _compute_loss(self, batch: Any) -> LossTerms:
+        """The loss on a batch of the replay buffer; replace it to learn something else."""
+        with torch.no_grad():
+            target = self._compute_target(batch)
+        values = self._networks()[0](batch.observations)
+        predicted = values.gather(1, batch.actions)[:, 0]
+        return LossTerms(targets.huber_loss(predicted, target), predicted, target)
+
+    def _compute_target(self, batch: Any) -> Tensor:
+        """Targets `[B]` of a batch, from the target network and, for double Q, the online one."""
+        next_obs = batch.next_observations
+        legal = getattr(batch, "next_legal", None)
+        if legal is None:
+            legal = self.legal_actions.of_observation(next_obs)
+        online_net, target_net = self._networks()
+        online = None
+        if self.double_q:
+            # In evaluation mode: the next observations must not enter BatchNorm's statistics.
+            with self.training_mode(False):
+                online = online_net(next_obs)
+        discounts = self.gamma if batch.discounts is None else batch.discounts[:, 0]
+        return targets.bootstrap_target(
+            batch.rewards[:, 0],
+            batch.dones[:, 0],
+            discounts,
+            target_net(next_obs),
+            legal,
+            online,
+        )
+
+    def _networks(self) -> tuple[Callable[[Any], Tensor], Callable[[Any], Tensor]]:
+        """The online and the target network as updates call them."""
+        if not self.compile_networks:
+            return self.q_net, self.q_net_target
+        self._compiled = compiled_pair(self, self._compiled)
+        return self._compiled[2], self._compiled[3]
+
+    def _update_learning_rate(self, optimizers: list[Optimizer] | Optimizer) -> None:
+        rate = float(self.lr_schedule(self._current_progress_remaining))
+        for optimizer in optimizers if isinstance(optimizers, list) else [optimizers]:
+            set_learning_rate(optimizer, rate)
+
+    def update_target(self) -> None:
+        """Move the target network towards the online one with weight `tau`, whatever is due."""
+        with torch.no_grad():
+            target = [*self.q_net_target.parameters(), *self.batch_norm_stats_target]
+            online = [*self.q_net.parameters(), *self.batch_norm_stats]
+            torch._foreach_lerp_(target, online, self.tau)
+        self.num_target_updates += 1
+
+    def _on_step(self) -> None:
+        if self.target_update_unit == "transitions":
+            interval = self.target_update_interval
+            before = self.num_timesteps - (self._transitions_of_step or self.n_envs)
+            if self.num_timesteps // interval > before // interval:
+                self.update_target()
+
+    # ------------------------------------------------------------------ logs and saving
 
     def dump_logs(self) -> None:
         """Write what happened since the last log; waits for the device once."""
@@ -321,3 +410,6 @@ class DDQN(QLearning):
         self.logger.record("train/target_updates", self.num_target_updates)
         self.logger.record("rollout/exploration_rate", self.exploration_rate)
         super().dump_logs()
+
+    def _excluded_save_params(self) -> list[str]:
+        return [*super()._excluded_save_params(), "_graphed", "_compiled", "extensions"]

@@ -15,7 +15,7 @@ class UpdateExtension:
     An update calls `change_batch` of every extension, in turn, before the loss and `extra_loss` of
     every one after it. Both may draw random numbers, but a run that is resumed has to draw the
     same ones: take them from a generator that is seeded by the number of the update,
-    ``model._n_updates``, which counts the finished ones. Models are saved without extensions.
+    ``model.num_updates``, which counts the finished ones. Models are saved without extensions.
 
     A captured update (`cuda_graphs`) would repeat the first extra loss for ever, so DDQN refuses
     the two together.

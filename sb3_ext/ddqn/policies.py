@@ -21,8 +21,6 @@ import inspect
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-import numpy as np
-import torch
 from gymnasium import spaces
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, CombinedExtractor
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
@@ -31,9 +29,9 @@ from torch.optim import Optimizer
 
 from sb3_ext.checkpoints.policy_description import POLICIES
 from sb3_ext.ddqn.targets import legal_argmax
-from sb3_ext.networks import EXTRACTORS, OPTIMIZERS, FlattenExtractor, build_mlp
-from sb3_ext.networks.extractors import flatten_entries
-from sb3_ext.networks.relu_stack import has_hooks, run_layers, stacked_layers
+from sb3_ext.networks.extractors import EXTRACTORS, FlattenExtractor
+from sb3_ext.networks.mlp import build_mlp
+from sb3_ext.networks.optimizers import OPTIMIZERS
 from sb3_ext.off_policy.legality import mask_key
 from sb3_ext.points.mirror import Mirror, parse_mirror
 
@@ -110,30 +108,9 @@ class LegalQNetwork(QNetwork):
             if len(shape) != 2:
                 raise ValueError(f"mirror: needs a box of points [P, D], got {observation_space}")
             self._mirror = parse_mirror(mirror, shape[1], int(action_space.n))
-        self._only_flat = _only_flattened(observation_space)
-
-    def plain_layers(self) -> list[nn.Linear] | None:
-        """The linear layers if all else is flattening and ReLU between them, otherwise None."""
-        extractor = self.features_extractor
-        if (
-            not self._only_flat
-            or self._mirror is not None  # it does more than its layers
-            or type(self) is not LegalQNetwork
-            or type(extractor) is not FlattenExtractor
-            or len(extractor.network)
-            or has_hooks(extractor)
-            or has_hooks(self)
-        ):
-            return None
-        return stacked_layers(self.q_net)
 
     def forward(self, obs: Any) -> Tensor:
-        """Action values `[B, A]`; without gradients plain layers are run without their modules."""
-        if not torch.is_grad_enabled() and not torch.compiler.is_compiling():
-            layers = self.plain_layers()
-            if layers is not None:
-                extractor: Any = self.features_extractor
-                return run_layers(layers, flatten_entries(obs, extractor.keys))
+        """Action values `[B, A]`."""
         if self._mirror is None:
             values: Tensor = super().forward(obs)
             return values
@@ -258,15 +235,3 @@ def _optimizer(
     if can_fuse and not arguments.keys() & {"foreach", "fused"}:
         arguments["fused"] = True
     return optimizer, arguments
-
-
-def _only_flattened(space: spaces.Space[Any]) -> bool:
-    """Whether SB3 hands observations of this space to the extractor as they are, but for the type.
-
-    It divides pictures by 255 and writes discrete entries as one-hot vectors.
-    """
-    if isinstance(space, spaces.Dict):
-        return all(_only_flattened(part) for part in space.values())
-    if isinstance(space, spaces.Box):
-        return space.dtype == np.float32
-    return isinstance(space, spaces.MultiBinary)

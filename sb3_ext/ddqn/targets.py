@@ -4,9 +4,9 @@ Letters: B rows of a batch, A actions. A mask says `legal`, True = allowed; None
 action is. Minus infinity appears only inside an argmax, never in a value that is returned, because
 `0 * -inf` in a target is NaN.
 
-The functions of a whole step of the loop (`epsilon_greedy`, `bootstrap_target`, `huber_step`) are
-compiled for float32 numbers on a CPU where numba is installed: each is a dozen operations on a few
-numbers a row, most of whose time is the calls. The operations stand beside as the reference.
+The functions of a whole step of the loop (`epsilon_greedy`, `bootstrap_target`) are compiled for
+float32 numbers on a CPU where numba is installed: each is a dozen operations on a few numbers a
+row, most of whose time is the calls. The operations stand beside as the reference.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ __all__ = [
     "bootstrap_value",
     "epsilon_greedy",
     "huber_loss",
-    "huber_step",
     "legal_argmax",
     "td_target",
     "uniform_legal",
@@ -203,37 +202,3 @@ def bootstrap_target(
 def huber_loss(predicted: Tensor, target: Tensor) -> Tensor:
     """Mean Huber loss with threshold 1: half the square within 1, linear beyond."""
     return functional.smooth_l1_loss(predicted, target, beta=1.0)
-
-
-def huber_step(values: Tensor, actions: Tensor, target: Tensor) -> tuple[Tensor, list[float]]:
-    """The gradient of `huber_loss` of the actions that were taken, and what is measured.
-
-    Args:
-        values: Action values `[B, A]`.
-        actions: Those taken, `[B]` int64.
-        target: `[B]`.
-
-    Returns:
-        The gradient with respect to the values, `[B, A]`, new; means of loss, predicted value,
-        target and absolute error, and the largest absolute error.
-    """
-    quick = _compiled_for(values, target)
-    if quick is not None and _fit(values.shape[:1], actions, target) and len(values):
-        gradient = torch.empty_like(values)
-        means = quick.huber_step(
-            values.detach().numpy(),
-            actions.contiguous().numpy(),
-            target.numpy(),
-            gradient.numpy(),
-        )
-        if means[0] != quick.NO_SUCH_ACTION:
-            return gradient, [*means]
-    predicted = values.gather(1, actions[:, None])[:, 0]
-    error = predicted - target
-    slope = error.clamp(-1.0, 1.0)
-    losses = error.sub(slope, alpha=0.5).mul_(slope)
-    sizes = error.abs()
-    means = torch.stack((losses, predicted, target, sizes)).mean(1).tolist()
-    slope /= len(slope)
-    gradient = torch.zeros_like(values).scatter_(1, actions[:, None], slope[:, None])
-    return gradient, [*means, float(sizes.max())]

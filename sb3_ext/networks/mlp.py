@@ -9,7 +9,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -17,7 +18,6 @@ from torch import Tensor, nn
 
 from sb3_ext.config.checks import shown
 from sb3_ext.config.registry import Registry, unknown_word
-from sb3_ext.networks.linear import Linear
 
 __all__ = ["ACTIVATIONS", "Mlp", "ResidualBlock", "build_mlp", "expand_net_arch"]
 
@@ -55,19 +55,19 @@ class ResidualBlock(nn.Module):
     Args:
         input_dim: width of x.
         width: width inside and after. The skip is a linear map where it differs from the input's.
-        activation: class of the activation.
+        activation: makes the activation.
     """
 
-    def __init__(self, input_dim: int, width: int, activation: type[nn.Module]) -> None:
+    def __init__(self, input_dim: int, width: int, activation: Callable[[], nn.Module]) -> None:
         super().__init__()
         self.body = nn.Sequential(
-            Linear(input_dim, width),
+            nn.Linear(input_dim, width),
             nn.BatchNorm1d(width),
             activation(),
-            Linear(width, width),
+            nn.Linear(width, width),
             nn.BatchNorm1d(width),
         )
-        self.skip = nn.Identity() if input_dim == width else Linear(input_dim, width)
+        self.skip = nn.Identity() if input_dim == width else nn.Linear(input_dim, width)
         self.activation = activation()
 
     def forward(self, x: Tensor) -> Tensor:
@@ -103,14 +103,16 @@ def build_mlp(
         ValueError: an item of ``net_arch`` is not of the language; its position is named.
     """
     width = _check_width("input_dim", input_dim)
-    act = ACTIVATIONS.resolve(activation) if isinstance(activation, str) else activation
+    act: Any = ACTIVATIONS.resolve(activation) if isinstance(activation, str) else activation
     if not (isinstance(act, type) and issubclass(act, nn.Module)):
         raise TypeError(f"activation must be a name or a torch module class, got {activation!r}")
+    # In place: a copy of every activation takes as long as a part of the product before it.
+    act = partial(nn.ReLU, inplace=True) if act is nn.ReLU else act
     layers: list[nn.Module] = []
     can_norm = False
     for position, item in expand_net_arch(net_arch):
         if isinstance(item, int):
-            layers += [Linear(width, item), act()]
+            layers += [nn.Linear(width, item), act()]
             width, can_norm = item, True
         elif item in _NORMS:
             if not can_norm:
@@ -122,7 +124,7 @@ def build_mlp(
             layers.append(ResidualBlock(width, block_width, act))
             width, can_norm = block_width, False
     if output_dim is not None:
-        layers.append(Linear(width, _check_width("output_dim", output_dim)))
+        layers.append(nn.Linear(width, _check_width("output_dim", output_dim)))
         width = output_dim
     return Mlp(layers, width)
 

@@ -1,14 +1,15 @@
-"""Names of optimisers for configuration files."""
+"""Optimisers by name, and what is done to gradients and moments around their steps."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import optim
-from torch.optim import optimizer as torch_optimizer
 
 from sb3_ext.config.registry import Registry
 
-__all__ = ["OPTIMIZERS", "forget_tiny_moments", "step_plainly"]
+__all__ = ["OPTIMIZERS", "clip_gradients", "forget_tiny_moments"]
 
 OPTIMIZERS: Registry[type[optim.Optimizer]] = Registry("optimizer")
 OPTIMIZERS.register("adam", optim.Adam)
@@ -45,67 +46,22 @@ def forget_tiny_moments(optimizer: optim.Optimizer) -> None:
                 square.masked_fill_(square < TINY_SQUARE, 0.0)
 
 
-def step_plainly(optimizer: optim.Optimizer) -> None:
-    """As `optimizer.step()`: the same bits, and for small networks on a CPU in half of the time.
+def clip_gradients(parameters: Sequence[torch.Tensor], max_norm: float) -> torch.Tensor:
+    """As `torch.nn.utils.clip_grad_norm_`, for parameters on one device and of one type.
 
-    PyTorch's own `step` of Adam and AdamW in their fused form takes notes for a profiler and sorts
-    the parameters by device and type around one operation. That operation and the hooks are called
-    here, where nothing else is to be done; otherwise `optimizer.step()` is.
+    It skips the sorting by device and type, which takes longer than the arithmetic for networks
+    of this size.
+
+    Args:
+        parameters: Those without a gradient are passed over.
+        max_norm: Norm of all gradients together after this.
+
+    Returns:
+        The norm before, a scalar.
     """
-    if not _is_one_operation(optimizer):
-        optimizer.step()
-        return
-    for hook in [*optimizer._optimizer_step_pre_hooks.values()]:
-        hook(optimizer, (), {})
-    _fused_step(optimizer)
-    for hook in [*optimizer._optimizer_step_post_hooks.values()]:
-        hook(optimizer, (), {})
-
-
-def _is_one_operation(optimizer: optim.Optimizer) -> bool:
-    """Whether a step is no more than `_fused_step`."""
-    own = vars(optimizer)
-    if (
-        type(optimizer) not in (optim.Adam, optim.AdamW)
-        or own.keys() & {"step", "grad_scale", "found_inf"}  # replaced, or told by a scaler
-        or torch_optimizer._global_optimizer_pre_hooks
-        or torch_optimizer._global_optimizer_post_hooks
-        or len(optimizer.param_groups) != 1
-    ):
-        return False
-    group = optimizer.param_groups[0]
-    if not group["fused"] or isinstance(group["lr"], torch.Tensor):
-        return False
-    if any(group[name] for name in ("amsgrad", "capturable", "differentiable")):
-        return False
-    # The first step makes the state.
-    return all(
-        each.is_cpu and each.grad is not None and optimizer.state.get(each)
-        for each in group["params"]
-    )
-
-
-def _fused_step(optimizer: optim.Optimizer) -> None:
-    group = optimizer.param_groups[0]
-    parameters = group["params"]
-    states = [optimizer.state[each] for each in parameters]
-    steps = [state["step"] for state in states]
-    beta1, beta2 = group["betas"]
-    operation = torch._fused_adamw_ if group["decoupled_weight_decay"] else torch._fused_adam_
-    with torch.no_grad():
-        torch._foreach_add_(steps, 1)
-        operation(
-            parameters,
-            [each.grad for each in parameters],
-            [state["exp_avg"] for state in states],
-            [state["exp_avg_sq"] for state in states],
-            [],
-            steps,
-            amsgrad=False,
-            beta1=beta1,
-            beta2=beta2,
-            eps=group["eps"],
-            lr=group["lr"],
-            maximize=group["maximize"],
-            weight_decay=group["weight_decay"],
-        )
+    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+    norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))
+    if norm.device.type == "cpu" and float(norm) + 1e-6 <= max_norm:
+        return norm  # looking at a value costs nothing here, and the factor would be 1
+    torch._foreach_mul_(gradients, (max_norm / (norm + 1e-6)).clamp(max=1.0))
+    return norm

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from sb3_ext.off_policy.collector import ParallelStep
+
 __all__ = ["LazyArray", "LazyInfos"]
 
 
@@ -54,31 +56,31 @@ class LazyInfos(Sequence[dict[str, Any]]):
     `TimeLimit.truncated`; the dictionaries of the others are empty.
 
     Args:
-        terminated: `[N]` bool.
-        truncated: `[N]` bool.
-        info: Info of the step, as `TensorVecEnv.step_tensors` gives it.
+        step: The step, in tensors.
     """
 
-    def __init__(self, terminated: Tensor, truncated: Tensor, info: dict[str, Any]) -> None:
-        self._ends = (terminated, truncated)
-        self._info = info
+    def __init__(self, step: ParallelStep) -> None:
+        self._step = step
         self._rows: list[dict[str, Any]] | None = None
 
     def _build(self) -> list[dict[str, Any]]:
         if self._rows is None:
-            terminated, truncated = (value.cpu().numpy() for value in self._ends)
+            step = self._step
+            terminated, truncated = step.terminated.cpu().numpy(), step.truncated.cpu().numpy()
             self._rows = [{} for _ in terminated]
             for row in (terminated | truncated).nonzero()[0].tolist():
-                episode, final = self._info["episode"], self._info["final_obs"]
                 self._rows[row] = {
                     "TimeLimit.truncated": bool(truncated[row] and not terminated[row]),
-                    "episode": {"r": episode["r"][row].item(), "l": episode["l"][row].item()},
-                    "terminal_observation": _row_of(final, row),
+                    "terminal_observation": _row_of(step.next_observations, row),
                 }
+                if step.episode is not None:
+                    self._rows[row]["episode"] = {
+                        k: step.episode[k][row].item() for k in ("r", "l")
+                    }
         return self._rows
 
     def __len__(self) -> int:
-        return len(self._ends[0])
+        return len(self._step.terminated)
 
     def __getitem__(self, index: Any) -> Any:
         return self._build()[index]

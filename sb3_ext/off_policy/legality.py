@@ -107,8 +107,37 @@ class LegalActions:
         """The mask inside a batch of observations, `[N, A]` bool, or None if it is not there."""
         return None if self.key is None else observation[self.key].bool()
 
-    def of_environment(self, env: VecEnv | None, device: torch.device) -> Tensor | None:
-        """The environment's mask for its current observation, or None if it is not the source."""
-        if self.source != "environment" or env is None:
-            return None
-        return torch.as_tensor(environment_masks(env), device=device).bool()
+    def now(
+        self,
+        observation: Any,
+        env: VecEnv | None,
+        device: torch.device,
+        known: Tensor | None = None,
+    ) -> Tensor | None:
+        """Legal actions at the current observation, `[N, A]` bool, or None if nobody tells.
+
+        Args:
+            observation: What the environment shows now, as tensors.
+            env: The environment.
+            device: Where the mask is wanted.
+            known: What it said about this observation already, if it was asked.
+        """
+        if self.source != "environment":
+            return self.of_observation(observation)
+        return self._ask(env, device) if known is None else known
+
+    def after(
+        self, env: VecEnv | None, device: torch.device, dones: Tensor
+    ) -> tuple[Tensor | None, Tensor | None]:
+        """Masks from an environment that was just stepped, if it is asked: for now, and to store.
+
+        Where an episode ended, the environment already shows the next one. The mask of the final
+        observation is unknown then, and every action counts as legal there.
+        """
+        legal = self._ask(env, device) if self.source == "environment" else None
+        return legal, None if legal is None else legal | dones.to(device)[:, None]
+
+    def _ask(self, env: VecEnv | None, device: torch.device) -> Tensor | None:
+        return (
+            None if env is None else torch.as_tensor(environment_masks(env), device=device).bool()
+        )

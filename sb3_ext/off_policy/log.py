@@ -25,16 +25,11 @@ class EpisodeSums:
     def __init__(self) -> None:
         self._sums: Tensor | None = None
 
-    def add(self, info: dict[str, Any]) -> None:
-        """Count the episodes that ended in one parallel step.
-
-        Args:
-            info: Info of the step: if any row ended, `episode` with `r` and `l`, both `[N]`, and
-                `_episode` `[N]` bool, the rows that it holds for.
-        """
-        if "episode" not in info:
+    def add(self, episode: dict[str, Any] | None) -> None:
+        """Count the episodes that ended in one parallel step: `ParallelStep.episode`."""
+        if episode is None:
             return
-        ended, episode = info["_episode"].float(), info["episode"]
+        ended = episode["ended"].float()
         sums = torch.stack([ended, episode["r"].float(), episode["l"].float()]) @ ended
         self._sums = sums if self._sums is None else self._sums + sums
 

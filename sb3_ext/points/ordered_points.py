@@ -12,7 +12,12 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import Tensor
 
 from sb3_ext.networks.extractors import EXTRACTORS, flatten_entries
-from sb3_ext.points.point_set import point_features
+from sb3_ext.points.point_inputs import (
+    canonical_points,
+    point_features,
+    points_of,
+    split_point_space,
+)
 
 __all__ = ["OrderedPointsExtractor"]
 
@@ -40,16 +45,7 @@ class OrderedPointsExtractor(BaseFeaturesExtractor):
     """
 
     def __init__(self, observation_space: spaces.Space[Any], rows: int | None = None) -> None:
-        others: dict[str, spaces.Space[Any]] = {}
-        points: Any = observation_space
-        if isinstance(observation_space, spaces.Dict):
-            others = {key: observation_space[key] for key in sorted(observation_space.spaces)}
-            points = others.pop("points", None)
-        if not isinstance(points, spaces.Box) or len(points.shape) != 2:
-            raise ValueError(
-                "ordered_points needs a Box of shape (points, dimension), or a Dict with such an "
-                f"entry 'points', got {observation_space}"
-            )
+        points, others = split_point_space("ordered_points", observation_space)
         most, dimension = points.shape
         rows = most if rows is None else rows
         if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= most:
@@ -63,16 +59,11 @@ class OrderedPointsExtractor(BaseFeaturesExtractor):
 
     def forward(self, observations: Tensor | Mapping[str, Tensor]) -> Tensor:
         """From observations, points float [N, P, D], to features [N, features_dim]."""
-        points = observations if isinstance(observations, Tensor) else observations["points"]
-        points = points if points.is_floating_point() else points.float()
-        absent = points[:, :, :1] < 0
+        points, there = points_of(observations)
         # Where the whole set lies counts, also if only some of its rows are read.
-        lowest = points.masked_fill(absent, torch.inf).amin(1, keepdim=True)
-        moved = (points - lowest).masked_fill(absent, 0.0)
-        largest = moved.amax((1, 2), keepdim=True)
-        moved = moved / torch.where(largest > 0, largest, 1.0)
-        seen, moved, absent = (each[:, : self.rows] for each in (points, moved, absent))
-        present = (~absent).to(points.dtype)
+        moved = canonical_points(points, there)
+        seen, moved = points[:, : self.rows], moved[:, : self.rows]
+        present = there[:, : self.rows, None].to(points.dtype)
         features = torch.cat([seen * present, point_features(moved) * present, present], 2)
         parts = [features.flatten(1)]
         if self.other_keys:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -11,120 +10,19 @@ from gymnasium import spaces
 from stable_baselines3.common.preprocessing import get_flattened_obs_dim
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
 from sb3_ext.networks.extractors import EXTRACTORS, flatten_entries
-from sb3_ext.networks.mlp import build_mlp, expand_net_arch
+from sb3_ext.networks.mlp import build_mlp
+from sb3_ext.points.point_inputs import (
+    canonical_points,
+    point_features,
+    points_of,
+    refuse_batch_norm,
+    split_point_space,
+)
+from sb3_ext.points.point_rows import DenseRows, PackedRows, shapes_are_fixed
 
-__all__ = [
-    "PointSetExtractor",
-    "canonical_points",
-    "point_features",
-    "refuse_batch_norm",
-    "split_point_space",
-]
-
-# Coordinates lie in [0, 1]; below this part of the largest one, logarithms are cut off.
-_SMALLEST = 1e-3
-
-
-def point_features(points: Tensor) -> Tensor:
-    """What a network is told about a point: x, log(x + 0.001) scaled to about 0..1, and x == 0.
-
-    A move adds coordinates, so that after a few moves they lie many orders of magnitude apart;
-    the logarithm keeps the small ones apart, and whether one is exactly 0 decides what it can do.
-
-    Args:
-        points: float [..., D], at least 0.
-
-    Returns:
-        float [..., 3 D].
-    """
-    logarithm = (points + _SMALLEST).log() / -math.log(_SMALLEST) + 1.0
-    return torch.cat([points, logarithm, (points == 0).to(points.dtype)], -1)
-
-
-def group_maximum(rows: Tensor, group: Tensor, groups: int) -> Tensor:
-    """The maximum [G, F] over the rows of each group, 0 without any.
-
-    Args:
-        rows: float [R, F].
-        group: int64 [R], of each row, 0 to G - 1.
-        groups: their number G.
-    """
-    highest: Tensor = _GroupMaximum.apply(rows, group, groups)  # type: ignore[no-untyped-call]
-    return highest
-
-
-class _GroupMaximum(torch.autograd.Function):
-    """Maximum over the rows of each group, 0 without any; rows that tie share the gradient.
-
-    The same as ``scatter_reduce("amax")``, whose own gradient takes three times as long on a CPU
-    and half of the time of a small network.
-    """
-
-    @staticmethod
-    def forward(context: Any, rows: Tensor, game: Tensor, games: int) -> Tensor:
-        zeros = rows.new_zeros(games, rows.shape[1])
-        index = game[:, None].expand_as(rows)
-        highest = zeros.scatter_reduce(0, index, rows, "amax", include_self=False)
-        context.save_for_backward(rows, game, highest)
-        return highest
-
-    @staticmethod
-    @once_differentiable
-    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        rows, game, highest = context.saved_tensors
-        winners = (rows == highest.index_select(0, game)).to(gradient.dtype)
-        ties = torch.zeros_like(highest).index_add_(0, game, winners)
-        return winners * (gradient / ties).index_select(0, game), None, None
-
-
-class _DenseRows:
-    """All rows, absent ones too: shapes depend on no data, as CUDA graphs and compilers need."""
-
-    def __init__(self, present: Tensor) -> None:
-        self.present = present
-        self.count = present.sum(1)
-
-    def take(self, x: Tensor) -> Tensor:
-        """[N, P, F] to rows [R, F]."""
-        return x.flatten(0, 1)
-
-    def spread(self, x: Tensor) -> Tensor:
-        """[N, F], one per game, to rows [R, F]."""
-        games, size = self.present.shape
-        return x[:, None].expand(games, size, x.shape[1]).flatten(0, 1)
-
-    def pool(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        """Rows [R, F] to the maximum and the mean [N, F] over a game's points, 0 without any."""
-        x = rows.view(*self.present.shape, rows.shape[1])
-        absent = ~self.present[:, :, None]
-        highest = x.masked_fill(absent, torch.finfo(x.dtype).min).amax(1)
-        highest = highest.masked_fill((self.count == 0)[:, None], 0.0)
-        total = x.masked_fill(absent, 0.0).sum(1)
-        return highest, total / self.count.clamp(min=1)[:, None]
-
-
-class _PackedRows:
-    """Only the rows that are present: in play about one in seven, so the network costs less."""
-
-    def __init__(self, present: Tensor) -> None:
-        self.present = present
-        self.count = present.sum(1)
-        self.game, self.slot = present.nonzero(as_tuple=True)
-
-    def take(self, x: Tensor) -> Tensor:
-        return x[self.game, self.slot]
-
-    def spread(self, x: Tensor) -> Tensor:
-        return x.index_select(0, self.game)
-
-    def pool(self, rows: Tensor) -> tuple[Tensor, Tensor]:
-        games = self.present.shape[0]
-        highest = group_maximum(rows, self.game, games)
-        total = rows.new_zeros(games, rows.shape[1]).index_add(0, self.game, rows)
-        return highest, total / self.count.clamp(min=1)[:, None]
+__all__ = ["PointSetExtractor"]
 
 
 @EXTRACTORS.register("point_set")
@@ -194,71 +92,22 @@ class PointSetExtractor(BaseFeaturesExtractor):
 
     def forward(self, observations: Tensor | Mapping[str, Tensor]) -> Tensor:
         """From observations, points float [N, P, D], to features [N, features_dim]."""
-        points = observations if isinstance(observations, Tensor) else observations["points"]
-        points = points if points.is_floating_point() else points.float()
-        present = points[:, :, 0] >= 0
-        fixed_shapes = points.device.type != "cpu" or torch.compiler.is_compiling()
-        rows = _DenseRows(present) if fixed_shapes else _PackedRows(present)
-
+        points, present = points_of(observations)
         if self.canonical:
             points = canonical_points(points, present)
-        # Absent rows become the origin, so that no logarithm of a negative number is taken.
-        known = rows.take(points).clamp(min=0.0)
-        inputs = [point_features(known)]
+        rows = (DenseRows if shapes_are_fixed(points) else PackedRows)(points, present)
+        inputs = [point_features(rows.points.clamp(min=0.0))]
         if self.beside_keys:
             inputs.append(rows.spread(flatten_entries(observations, self.beside_keys)))
-        encoded = self.encoder(torch.cat(inputs, -1) if len(inputs) > 1 else inputs[0])
-        pooled = [*rows.pool(encoded)]
+        encoded = self.encoder(torch.cat(inputs, 1) if len(inputs) > 1 else inputs[0])
+        pooled = [rows.pool_points(encoded)]
         if self.second:
             # Added rather than concatenated: the large product is then one per game, not per row.
-            around = self.second["around"](torch.cat(pooled, 1))
-            pooled = [*rows.pool(self.second["context"](encoded + rows.spread(around)))]
+            around = self.second["around"](pooled[0])
+            pooled = [rows.pool_points(self.second["context"](encoded + rows.spread(around)))]
         # The mean hides how many points there are.
         pooled.append(rows.count[:, None].to(points.dtype).log1p())
         if self.other_keys:
             pooled.append(flatten_entries(observations, self.other_keys))
         features: Tensor = self.head(torch.cat(pooled, 1))
         return features
-
-
-def canonical_points(points: Tensor, present: Tensor) -> Tensor:
-    """Moves and scales each set [N, P, D] so that it touches every x_i = 0, with largest entry 1.
-
-    The game is the same for a set that is translated or scaled, so nothing is lost by it.
-    """
-    absent = ~present[:, :, None]
-    shifted = points - points.masked_fill(absent, torch.inf).amin(1, keepdim=True)
-    shifted = shifted.masked_fill(absent, 0.0)
-    largest = shifted.amax((1, 2), keepdim=True)
-    return shifted / torch.where(largest > 0, largest, 1.0)
-
-
-def split_point_space(
-    extractor: str, space: spaces.Space[Any]
-) -> tuple[spaces.Box, dict[str, spaces.Space[Any]]]:
-    """The space of the points, and the other entries in alphabetical order.
-
-    Raises:
-        ValueError: there are no points; the message names the extractor.
-    """
-    others: dict[str, spaces.Space[Any]] = {}
-    points: spaces.Space[Any] | None = space
-    if isinstance(space, spaces.Dict):
-        others = {key: space[key] for key in sorted(space.spaces) if key != "points"}
-        points = space.spaces.get("points")
-    if not isinstance(points, spaces.Box) or len(points.shape) != 2:
-        raise ValueError(
-            f"{extractor} needs a Box of shape (points, dimension), or a Dict with such an entry "
-            f"'points', got {space}"
-        )
-    return points, others
-
-
-def refuse_batch_norm(name: str, net_arch: Sequence[Any]) -> None:
-    """Raises ValueError if a net for single points has BatchNorm; ``name`` is the argument's."""
-    for position, item in expand_net_arch(net_arch):
-        if item == "b" or (isinstance(item, str) and item.startswith("r")):
-            raise ValueError(
-                f"{name}: {position} {item!r} has BatchNorm, whose statistics would depend on the "
-                "padding; use 'ln' here, or BatchNorm in head_net"
-            )

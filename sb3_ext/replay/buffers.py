@@ -19,11 +19,12 @@ from stable_baselines3.common.vec_env import VecNormalize
 from torch import Tensor
 
 from sb3_ext.config.checks import check_count, check_number
-from sb3_ext.off_policy.tensor_normalize import normalize_observation, normalize_reward
 from sb3_ext.replay.memory import available_bytes, format_bytes
 from sb3_ext.replay.n_step import n_step_return
 from sb3_ext.replay.shared_observations import SharedObservationStore
+from sb3_ext.replay.tensor_normalize import normalize_observation, normalize_reward
 from sb3_ext.replay.transition_store import TransitionStore, transition_layout
+from sb3_ext.replay.writers import RowRanges
 
 __all__ = ["TensorReplayBuffer", "TensorReplayBufferSamples"]
 
@@ -81,7 +82,7 @@ class TensorReplayBuffer(ReplayBuffer):
         observation_space: Space of one row's observation: a box, a discrete one, or a flat
             dictionary of them.
         action_space: Space of one row's action.
-        device: Where samples are returned.
+        device: Where transitions are kept and samples returned.
         n_envs: Rows N that are added at a time.
         optimize_memory_usage: Store every observation once, see
             `sb3_ext.replay.shared_observations`: about half the memory, the same samples. SB3's
@@ -90,7 +91,6 @@ class TensorReplayBuffer(ReplayBuffer):
         n_steps: Longest window of the n-step return, >= 1.
         gamma: Discount of one step, in [0, 1]. Required for n_steps > 1; without it `discounts`
             of the samples is None and SB3's algorithms use their own gamma.
-        storage_device: Where transitions are kept; None: where the samples go.
         final_share: With `optimize_memory_usage`: room for final observations in parts of the
             capacity, in (0, 1]. One over the mean length of an episode is needed; the room grows
             if it is too little.
@@ -115,7 +115,6 @@ class TensorReplayBuffer(ReplayBuffer):
         *,
         n_steps: int = 1,
         gamma: float | None = None,
-        storage_device: torch.device | str | None = None,
         final_share: float = 0.25,
         store_next_legal: bool = False,
         seed: int = 0,
@@ -135,7 +134,6 @@ class TensorReplayBuffer(ReplayBuffer):
                 f"store_next_legal: got True for {action_space}, allowed only for Discrete actions"
             )
         self._generator: torch.Generator | None = None
-        self._storage_device = None if storage_device is None else get_device(storage_device)
         # ReplayBuffer's own constructor allocates the numpy arrays that this class replaces, so
         # its parent's is called instead.
         super(ReplayBuffer, self).__init__(
@@ -149,16 +147,14 @@ class TensorReplayBuffer(ReplayBuffer):
         self.gamma = gamma
         self.store_next_legal = store_next_legal
         self._store = self._new_store()
+        self._row_ranges = RowRanges(n_envs)
         self.set_seed(seed)
 
     # ------------------------------------------------------------------- size, memory, place
 
     @property  # type: ignore[override]
     def device(self) -> torch.device:
-        """Where samples are returned.
-
-        Assigning it moves the stored transitions along, unless `storage_device` was given.
-        """
+        """Where transitions are kept and samples returned; assigning it moves what is stored."""
         return self._device
 
     @device.setter
@@ -166,12 +162,7 @@ class TensorReplayBuffer(ReplayBuffer):
         self._device = get_device(device)
         self._generator = None
         if hasattr(self, "_store"):
-            self._store.move(self.storage_device)
-
-    @property
-    def storage_device(self) -> torch.device:
-        """Where the transitions are kept."""
-        return self._device if self._storage_device is None else self._storage_device
+            self._store.move(self._device)
 
     @property
     def num_transitions(self) -> int:
@@ -194,17 +185,18 @@ class TensorReplayBuffer(ReplayBuffer):
 
     def memory_estimate(self) -> str:
         """One line: how much memory the full buffer takes, and how much there is."""
-        available = available_bytes(self.storage_device)
+        available = available_bytes(self._device)
         there = "" if available is None else f", {format_bytes(available)} available"
         return (
             f"Replay buffer: {self._store.capacity:,} transitions of {self.bytes_per_transition:,}"
-            f" bytes, {format_bytes(self.memory_bytes())} on {self.storage_device}{there}"
+            f" bytes, {format_bytes(self.memory_bytes())} on {self._device}{there}"
         )
 
     def reset(self) -> None:
         """Forget all transitions; the memory stays reserved."""
         super().reset()
         self._store.clear()
+        self._row_ranges.clear()
 
     def allocate(self) -> None:
         """Reserve the memory now rather than at the first transition; again is harmless.
@@ -225,8 +217,14 @@ class TensorReplayBuffer(ReplayBuffer):
         terminated: Tensor,
         truncated: Tensor,
         next_legal: Tensor | None = None,
+        *,
+        first_row: int = 0,
     ) -> None:
         """Store one transition of every row. Copies its arguments; never waits for the device.
+
+        Several writers can fill one buffer, each M consecutive rows: pass M for N below. A slot is
+        stored, and can be sampled, when the transitions of all rows have come; those of a writer
+        that is ahead wait until then and are no part of what is saved.
 
         Args:
             obs: Observations acted on, `[N, ...]` or a dictionary of such.
@@ -239,10 +237,12 @@ class TensorReplayBuffer(ReplayBuffer):
             truncated: `[N]` bool.
             next_legal: `[N, A]` bool, actions legal at `next_obs`; given exactly if the buffer
                 was made with `store_next_legal=True`.
+            first_row: Number of the writer's first row.
 
         Raises:
             ValueError: A shape does not fit the spaces, `next_legal` is missing or not expected,
-                or the buffer does not fit into memory. Nothing is stored then.
+                the rows are not there or belong in part to another writer, or the buffer does not
+                fit into memory. Nothing is stored then.
         """
         if (next_legal is not None) != self.store_next_legal:
             given = "none" if next_legal is None else "a mask"
@@ -261,7 +261,15 @@ class TensorReplayBuffer(ReplayBuffer):
         }
         if next_legal is not None:
             entries["next_legal"] = next_legal
-        entries = self._store.checked(entries)
+        rows = min(len(terminated), self.n_envs)
+        entries = self._store.checked(entries, rows)
+        if rows == self.n_envs and first_row == 0:
+            self._row_ranges.clear()
+        else:
+            complete = self._row_ranges.add(first_row, entries)
+            if complete is None:
+                return
+            entries = complete
         if (self.n_steps > 1 or self.optimize_memory_usage) and self.num_transitions > 0:
             newest = (self.pos - 1) % self.buffer_size
             differs = self._store.not_following(newest, entries)
@@ -317,7 +325,7 @@ class TensorReplayBuffer(ReplayBuffer):
         Args:
             batch_size: Number B of transitions, >= 1.
             env: Normalise observations and rewards with the statistics of this wrapper.
-            generator: Draw from this generator (on `storage_device`) and advance it, instead of
+            generator: Draw from this generator (on `device`) and advance it, instead of
                 the buffer's own sequence.
 
         Raises:
@@ -329,14 +337,14 @@ class TensorReplayBuffer(ReplayBuffer):
         if generator is None:
             generator = self._next_generator()
         index = torch.randint(
-            self.num_transitions, (batch_size,), generator=generator, device=self.storage_device
+            self.num_transitions, (batch_size,), generator=generator, device=self._device
         )
         return self._get_samples(index, env)
 
     def _get_samples(  # type: ignore[override]
         self, batch_inds: Tensor, env: VecNormalize | None = None
     ) -> TensorReplayBufferSamples:
-        """Transitions by flat index slot * N + row, `[B]` int64 on `storage_device`."""
+        """Transitions by flat index slot * N + row, `[B]` int64 on `device`."""
         last = batch_inds
         if self.n_steps == 1:
             returns = normalize_reward(self._store.take("rewards", batch_inds), env)
@@ -353,7 +361,7 @@ class TensorReplayBuffer(ReplayBuffer):
             )
             last = window.gather(1, length[:, None] - 1)[:, 0]
         actions = self._store.take("actions", batch_inds)
-        samples = TensorReplayBufferSamples(
+        return TensorReplayBufferSamples(
             observations=normalize_observation(self._observation("observations", batch_inds), env),
             actions=actions if actions.is_floating_point() else actions.long(),
             next_observations=normalize_observation(
@@ -364,7 +372,6 @@ class TensorReplayBuffer(ReplayBuffer):
             discounts=None if discounts is None else discounts[:, None],
             next_legal=self._store.take("next_legal", last) if self.store_next_legal else None,
         )
-        return TensorReplayBufferSamples(*(_move(value, self.device) for value in samples))
 
     # ------------------------------------------------------------------- saving and loading
 
@@ -422,20 +429,18 @@ class TensorReplayBuffer(ReplayBuffer):
     def __getstate__(self) -> dict[str, Any]:
         # As numpy arrays on the CPU, so that a machine without this device can load them, and
         # only the slots in use.
-        state = self.__dict__ | {"_store": None, "_generator": None, "_device": "cpu"}
+        left_out = {"_store": None, "_generator": None, "_row_ranges": None}
+        state = self.__dict__ | left_out | {"_device": "cpu"}
         tensors = self._store.filled(self.size())
         state["_arrays"] = {name: value.cpu().numpy() for name, value in tensors.items()}
-        if self._storage_device is not None:
-            state["_storage_device"] = str(self._storage_device)
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         arrays = state.pop("_arrays")
         self.__dict__.update(state)
         self._device = torch.device("cpu")
-        if self._storage_device is not None:
-            self._storage_device = get_device(self._storage_device)
         self._store = self._new_store()
+        self._row_ranges = RowRanges(self.n_envs)
         tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
         self._store.fill(tensors, self.size(), (self.pos - 1) % self.buffer_size)
 
@@ -443,7 +448,7 @@ class TensorReplayBuffer(ReplayBuffer):
 
     def _new_store(self) -> TransitionStore:
         layout = transition_layout(self.observation_space, self.action_space, self.store_next_legal)
-        arguments = (layout, self.buffer_size, self.n_envs, self.storage_device)
+        arguments = (layout, self.buffer_size, self.n_envs, self._device)
         if self.optimize_memory_usage:
             return SharedObservationStore(*arguments, self.final_share)
         return TransitionStore(*arguments)
@@ -455,7 +460,7 @@ class TensorReplayBuffer(ReplayBuffer):
 
     def _next_generator(self) -> torch.Generator:
         if self._generator is None:
-            self._generator = torch.Generator(device=self.storage_device)
+            self._generator = torch.Generator(device=self._device)
         self._generator.manual_seed(_scramble(self.seed, self.num_batches_drawn))
         self.num_batches_drawn += 1
         return self._generator
@@ -477,12 +482,6 @@ def _to_tensors(observation: np.ndarray | dict[str, np.ndarray]) -> Observation:
     if isinstance(observation, dict):
         return {key: torch.as_tensor(value) for key, value in observation.items()}
     return torch.as_tensor(observation)
-
-
-def _move(value: Any, device: torch.device) -> Any:
-    if isinstance(value, dict):
-        return {key: _move(entry, device) for key, entry in value.items()}
-    return value.to(device, non_blocking=True) if isinstance(value, Tensor) else value
 
 
 def _scramble(seed: int, batch: int) -> int:

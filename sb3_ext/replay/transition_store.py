@@ -35,7 +35,6 @@ class TransitionStore:
         self.num_rows = num_rows
         self.device = device
         self.fields: dict[str, Tensor] = {}
-        self._shapes = {name: (num_rows, *shape) for name, (shape, _) in layout.items()}
 
     @property
     def bytes_per_transition(self) -> int:
@@ -84,15 +83,15 @@ class TransitionStore:
         self.device = device
         self.fields = {name: value.to(device) for name, value in self.fields.items()}
 
-    def checked(self, entries: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        """One transition of every row with the shapes of the layout.
+    def checked(self, entries: Mapping[str, Tensor], rows: int) -> dict[str, Tensor]:
+        """One transition of so many rows with the shapes of the layout.
 
         Raises:
             ValueError: The fields are not those of the layout, or a shape differs.
         """
         if entries.keys() != self.layout.keys():
             raise ValueError(f"transition: got {sorted(entries)}, need {sorted(self.layout)}")
-        return {name: self._shaped(name, value) for name, value in entries.items()}
+        return {name: self._shaped(name, value, rows) for name, value in entries.items()}
 
     def reached(self, name: str, slot: int) -> Tensor:
         """What the transitions of a slot led to, `[N, *shape]`, of an observation field."""
@@ -173,8 +172,8 @@ class TransitionStore:
                     f" need {need} {dtype}"
                 )
 
-    def _shaped(self, name: str, value: Tensor) -> Tensor:
-        need = self._shapes[name]
+    def _shaped(self, name: str, value: Tensor, rows: int) -> Tensor:
+        need = (rows, *self.layout[name][0])
         if value.shape == need:
             return value
         given = tuple(value.shape)

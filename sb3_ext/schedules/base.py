@@ -28,66 +28,44 @@ class Schedule(ABC):
     Args:
         unit: what the count means, see the module. None takes ``"updates"``, or the unit of the
             schedules inside.
-        offset: the count at which the schedule starts; before it, the first value holds. This is
-            the one thing that a schedule carries beside its definition.
     """
 
     # None stands for "not said" until __post_init__ fills it in.
     unit: Unit = None  # type: ignore[assignment]
-    offset: float = 0
 
     def __post_init__(self) -> None:
         if self.unit is None:
             self.unit = "updates"
         if self.unit not in UNITS:
             raise ValueError(unknown_word("unit", self.unit, UNITS))
-        self.offset = check_number("offset", self.offset, low=0)
 
     def __call__(self, count: float) -> float:
         """The value after ``count`` updates, transitions or (0 to 1) progress."""
-        return self._value(max(float(count) - self.offset, 0.0))
+        return self._value(max(float(count), 0.0))
 
     @abstractmethod
     def _value(self, count: float) -> float:
-        """The value at a count of at least 0, measured from the offset."""
+        """The value at a count of at least 0."""
 
     @abstractmethod
     def bounds(self) -> tuple[float, float]:
         """The lowest and the highest value that the schedule can take."""
-
-    def state_dict(self) -> dict[str, float]:
-        """What the schedule carries beside its definition, as plain data."""
-        return {"offset": self.offset}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Puts back what ``state_dict`` gave.
-
-        Raises:
-            ValueError: a key is missing or unknown, or a value is out of range.
-        """
-        if set(state) != {"offset"}:
-            raise ValueError(f"schedule state needs exactly the key 'offset', got {sorted(state)}")
-        self.offset = check_number("offset", state["offset"], low=0)
 
     def to_dict(self) -> dict[str, Any]:
         """The definition as plain data, which ``parse_schedule`` reads back to an equal object."""
         data: dict[str, Any] = {"schedule": SCHEDULES.name_of(type(self))}
         data.update({name: getattr(self, name) for name in self._own_fields()})
         data["unit"] = self.unit
-        if self.offset:
-            data["offset"] = self.offset
         return data
 
     def __repr__(self) -> str:
         shown = [f"{name}={getattr(self, name)!r}" for name in self._own_fields()]
         shown.append(f"unit={self.unit!r}")
-        if self.offset:
-            shown.append(f"offset={self.offset!r}")
         return f"{type(self).__name__}({', '.join(shown)})"
 
     @classmethod
     def _own_fields(cls) -> list[str]:
-        return [item.name for item in fields(cls) if item.name not in ("unit", "offset")]
+        return [item.name for item in fields(cls) if item.name != "unit"]
 
     def _check_steps(self, steps: Any, label: str = "steps") -> float:
         """A length in this schedule's unit; the whole progress where that is the unit."""

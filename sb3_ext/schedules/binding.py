@@ -1,9 +1,9 @@
 """Schedules attached to any SB3 off-policy algorithm.
 
-SB3 (2.9) calls its schedules with the progress that remains, which jumps back when ``learn`` is
-called again, and evaluates the learning rate once per ``train`` call, not once per update. So the
+SB3 calls its schedules with the progress that remains, which jumps back when ``learn`` is called
+again, and evaluates the learning rate once per ``train`` call, not once per update. So the
 attributes ``lr_schedule`` and ``exploration_schedule`` are replaced by a ``BoundSchedule``, which
-reads the model's own counters, and a hook sets the learning rate before every optimiser step.
+reads the model's own counters.
 
 A ``Schedule`` given to the constructor of a stock algorithm is not enough, since SB3 would call it
 with the remaining progress as its count; attach it with ``bind_schedules`` afterwards:
@@ -25,8 +25,8 @@ used with schedules can do it itself, at the end of ``_setup_model``:
             super()._setup_model()
             rebind_schedules(self)
 
-Private members of SB3 that are read here: ``_n_updates``, ``_num_timesteps_at_start`` and
-``_current_progress_remaining``.
+The learning rate has one setter. An algorithm that says ``sets_rate_at_every_update`` calls its
+schedule before every update itself, as `DDQN` does; for the others a hook of the optimisers does.
 """
 
 from __future__ import annotations
@@ -39,10 +39,18 @@ import torch
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from torch.optim import Optimizer
 
+from sb3_ext.adapter.sb3_private import num_updates, progress_remaining, timesteps_at_start
 from sb3_ext.config.checks import check_count
 from sb3_ext.schedules.schedules import Constant, Schedule, parse_schedule
 
-__all__ = ["BoundSchedule", "ModelClock", "bind_schedules", "rebind_schedules"]
+__all__ = [
+    "BoundSchedule",
+    "ModelClock",
+    "bind_schedules",
+    "parse_within",
+    "rebind_schedules",
+    "set_learning_rate",
+]
 
 ProgressSchedule = Callable[[float], float]
 
@@ -63,7 +71,7 @@ class ModelClock:
         """The transitions so far. Has to be read at least once in each ``learn`` call."""
         # SB3 stamps start_time at every learn(); only then can the counter have gone back.
         if model.start_time != self._learn_started:
-            self._earlier += max(self._last - model._num_timesteps_at_start, 0)
+            self._earlier += max(self._last - timesteps_at_start(model), 0)
             self._learn_started = model.start_time
         self._last = model.num_timesteps
         return self._earlier + self._last
@@ -110,9 +118,10 @@ class BoundSchedule:
     def _forget_model(self) -> None:
         self._model: weakref.ref[OffPolicyAlgorithm] | None = None
         self._hooks: list[Any] = []
-        # Updates done when SB3 last asked, which it does when a train() call begins.
-        self.updates_before_train = 0
-        self.train_calls = 0
+        # Updates done when SB3 last asked, which it does when a train() call begins, and the steps
+        # of every optimiser since.
+        self._before_train = 0
+        self._steps: dict[int, int] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         kept = ("schedule", "total_timesteps", "clock", "was_bound")
@@ -136,7 +145,7 @@ class BoundSchedule:
         self._forget_model()
         self._model = weakref.ref(model)
         self.was_bound = True
-        self.updates_before_train = model._n_updates
+        self._before_train = num_updates(model)
 
     def __call__(self, progress_remaining: float) -> float:
         """The value now.
@@ -150,9 +159,9 @@ class BoundSchedule:
         """
         model = self.model
         if model is not None:
-            self.updates_before_train = model._n_updates
-            self.train_calls += 1
-            return self.value(model, model._n_updates)
+            self._before_train = num_updates(model)
+            self._steps.clear()
+            return self.value(model, self._before_train)
         if not isinstance(self.schedule, Schedule):
             if not self.was_bound:
                 return float(self.schedule(progress_remaining))
@@ -169,7 +178,7 @@ class BoundSchedule:
     def value(self, model: OffPolicyAlgorithm, updates: int) -> float:
         """The value at the model's clock, with ``updates`` as its number of updates."""
         transitions = self.clock.transitions(model)
-        remaining = model._current_progress_remaining
+        remaining = progress_remaining(model)
         if not isinstance(self.schedule, Schedule):
             return float(self.schedule(remaining))
         if self.schedule.unit == "updates":
@@ -179,13 +188,23 @@ class BoundSchedule:
         done = transitions / self.total_timesteps if self.total_timesteps else 1.0 - remaining
         return self.schedule(min(max(done, 0.0), 1.0))
 
-    def follow(self, optimizers: Iterator[Optimizer]) -> None:
-        """Sets the learning rate of these optimisers now and before each of their steps."""
-        self.unhook()
-        for optimizer in optimizers:
-            hook = _LearningRateHook(self)
-            hook.set_rate(optimizer)
-            self._hooks.append(optimizer.register_step_pre_hook(hook))
+    def set_rates(self, model: OffPolicyAlgorithm) -> None:
+        """Sets the rate of all optimisers now, and before each step if the model does not."""
+        for optimizer in _optimizers(model):
+            set_learning_rate(optimizer, self.value(model, num_updates(model)))
+            if not getattr(model, "sets_rate_at_every_update", False):
+                self._hooks.append(optimizer.register_step_pre_hook(self._before_step))
+
+    def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
+        model = self.model
+        if model is None:
+            return
+        done = self._steps.get(id(optimizer), 0)
+        self._steps[id(optimizer)] = done + 1
+        # DQN and SAC raise their counter after all the steps of a train() call, TD3 before each
+        # step, with an actor that skips some: whichever has come further is the update's number.
+        updates = max(self._before_train + done, num_updates(model) - 1, 0)
+        set_learning_rate(optimizer, self.value(model, updates))
 
     def unhook(self) -> None:
         """Leaves the optimisers alone again."""
@@ -194,9 +213,8 @@ class BoundSchedule:
         self._hooks = []
 
     def state_dict(self) -> dict[str, Any]:
-        """Clock and schedule state as plain data, for a checkpoint."""
-        own = self.schedule.state_dict() if isinstance(self.schedule, Schedule) else {}
-        return {"clock": self.clock.state_dict(), "schedule": own}
+        """The clock as plain data, for a checkpoint."""
+        return {"clock": self.clock.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Puts back what ``state_dict`` gave.
@@ -204,43 +222,20 @@ class BoundSchedule:
         Raises:
             ValueError: a key is missing or unknown, or a value is out of range.
         """
-        if set(state) != {"clock", "schedule"}:
-            raise ValueError(f"state needs the keys clock and schedule, got {sorted(state)}")
+        # Earlier versions had a count at which a schedule starts, 0 unless somebody set it.
+        earlier = state.get("schedule") in ({}, {"offset": 0}, None)
+        if set(state) - {"schedule"} != {"clock"} or not earlier:
+            raise ValueError(f"state needs the key clock alone, got {dict(state)}")
         self.clock.load_state_dict(state["clock"])
-        if isinstance(self.schedule, Schedule):
-            self.schedule.load_state_dict(state["schedule"])
 
 
-class _LearningRateHook:
-    """Sets the learning rate before an optimiser's step."""
-
-    def __init__(self, bound: BoundSchedule) -> None:
-        self.bound = bound
-        self.steps_in_train = 0
-        self.train_calls = bound.train_calls
-
-    def __call__(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        if self.train_calls != self.bound.train_calls:
-            self.train_calls = self.bound.train_calls
-            self.steps_in_train = 0
-        self.set_rate(optimizer)
-        self.steps_in_train += 1
-
-    def set_rate(self, optimizer: Optimizer) -> None:
-        model = self.bound.model
-        if model is None:
-            return
-        # DQN and SAC raise _n_updates after all the steps of a train() call, TD3 before each
-        # step, with an actor that skips some: whichever has come further is the update's number.
-        updates = max(
-            self.bound.updates_before_train + self.steps_in_train, model._n_updates - 1, 0
-        )
-        rate = self.bound.value(model, updates)
-        for group in optimizer.param_groups:
-            if isinstance(group["lr"], torch.Tensor):
-                group["lr"].fill_(rate)
-            else:
-                group["lr"] = rate
+def set_learning_rate(optimizer: Optimizer, rate: float) -> None:
+    """Give an optimiser a rate; a tensor is filled, since a captured update reads it there."""
+    for group in optimizer.param_groups:
+        if isinstance(group["lr"], torch.Tensor):
+            group["lr"].fill_(rate)
+        else:
+            group["lr"] = rate
 
 
 def bind_schedules(
@@ -283,7 +278,7 @@ def bind_schedules(
     bound: dict[str, BoundSchedule] = dict(getattr(model, "bound_schedules", {}))
     clock = next(iter(bound.values())).clock if bound else ModelClock()
     if learning_rate is not None:
-        rate = _parse_within("learning_rate", learning_rate, float("inf"))
+        rate = parse_within("learning_rate", learning_rate, float("inf"))
         bound["learning_rate"] = BoundSchedule(rate, total_timesteps, clock)
     elif "learning_rate" not in bound:
         # Bound although unchanged: after load() it is the learning rate that raises when the
@@ -292,7 +287,7 @@ def bind_schedules(
         kept = current if callable(current) else Constant(float(current))
         bound["learning_rate"] = BoundSchedule(kept, total_timesteps, clock)
     if exploration_rate is not None:
-        rate = _parse_within("exploration_rate", exploration_rate, 1.0)
+        rate = parse_within("exploration_rate", exploration_rate, 1.0)
         bound["exploration_rate"] = BoundSchedule(rate, total_timesteps, clock)
 
     for old in getattr(model, "bound_schedules", {}).values():
@@ -301,7 +296,12 @@ def bind_schedules(
     rebind_schedules(model)
 
 
-def _parse_within(name: str, value: Any, highest: float) -> Schedule:
+def parse_within(name: str, value: Any, highest: float = float("inf")) -> Schedule:
+    """A schedule in any form whose values lie in [0, highest].
+
+    Raises:
+        TypeError, ValueError: it is none, or takes other values.
+    """
     schedule = parse_schedule(value, name)
     low, high = schedule.bounds()
     if low < 0 or high > highest:
@@ -324,11 +324,11 @@ def rebind_schedules(model: OffPolicyAlgorithm) -> None:
         schedule.bind(model)
     if "learning_rate" in bound:
         model.learning_rate = model.lr_schedule = bound["learning_rate"]
-        bound["learning_rate"].follow(_optimizers(model))
+        bound["learning_rate"].set_rates(model)
     if "exploration_rate" in bound:
         exploring: Any = model
         exploring.exploration_schedule = bound["exploration_rate"]
-        exploring.exploration_rate = bound["exploration_rate"](model._current_progress_remaining)
+        exploring.exploration_rate = bound["exploration_rate"](progress_remaining(model))
 
 
 def _optimizers(model: OffPolicyAlgorithm) -> Iterator[Optimizer]:

@@ -24,7 +24,8 @@ from sb3_ext.config.checks import LARGEST_COUNT, check_count, numeric_string_hin
 from sb3_ext.config.reading import read_mapping
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import ConfigError
-from sb3_ext.networks import ACTIVATIONS, EXTRACTORS, expand_net_arch
+from sb3_ext.networks.extractors import EXTRACTORS
+from sb3_ext.networks.mlp import ACTIVATIONS, expand_net_arch
 
 __all__ = ["ZOO_KEYS", "check_hyperparameters", "read_sections", "resolve_extractor"]
 

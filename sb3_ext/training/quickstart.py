@@ -174,7 +174,7 @@ def run(out: Path, updates: int, seed: int, games: int, progress: bool = False) 
     print(f"\ntrained for {training_seconds:.0f} s ({wall:.0f} s with the evaluations)")
     summary = {
         "opponent": OPPONENT,
-        "updates": model._n_updates,
+        "updates": model.num_updates,
         "transitions": model.num_timesteps,
         "training_seconds": round(training_seconds, 1),
         "rho": {

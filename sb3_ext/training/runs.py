@@ -12,7 +12,7 @@ from sb3_ext.callbacks.checkpoints import Checkpoints
 from sb3_ext.callbacks.signals import Signals
 from sb3_ext.checkpoints.resume import init_from, resume
 from sb3_ext.config.checks import check_count
-from sb3_ext.off_policy.loop import TensorOffPolicy
+from sb3_ext.off_policy.algorithm import OffPolicy
 from sb3_ext.schedules.frequency import Every
 
 __all__ = ["RunOptions", "transitions_for"]
@@ -46,7 +46,7 @@ class RunOptions:
 
     def callbacks(self, model: Any, run_dir: Path) -> list[BaseCallback]:
         """What writes the checkpoints of a run; nothing for algorithms that have none."""
-        if not isinstance(model, TensorOffPolicy) or self.checkpoint_updates == 0:
+        if not isinstance(model, OffPolicy) or self.checkpoint_updates == 0:
             return []
         return [Signals(verbose=1), Checkpoints(run_dir, Every(updates=self.checkpoint_updates))]
 
@@ -58,7 +58,7 @@ class RunOptions:
         """
         if self.resume is None and self.init_from is None:
             return
-        if not isinstance(model, TensorOffPolicy):
+        if not isinstance(model, OffPolicy):
             raise ValueError(
                 f"resume and init-from work with ddqn, got {type(model).__name__}; "
                 "rl_zoo3's own -i continues others"

@@ -21,6 +21,7 @@ import io
 import json
 import pickle
 from collections.abc import Mapping
+from importlib.util import find_spec
 from typing import IO, Any, ClassVar
 
 import gymnasium
@@ -36,7 +37,8 @@ from stable_baselines3.common.type_aliases import TrainFreq, TrainFrequencyUnit
 from stable_baselines3.common.vec_env import VecEnvWrapper, VecNormalize
 
 from sb3_ext.checkpoints.policy_description import POLICIES
-from sb3_ext.networks import ACTIVATIONS, EXTRACTORS
+from sb3_ext.networks.extractors import EXTRACTORS
+from sb3_ext.networks.mlp import ACTIVATIONS
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.schedules.base import Schedule
 from sb3_ext.schedules.binding import BoundSchedule, ModelClock
@@ -194,6 +196,11 @@ class _KnownUnpickler(_Unpickler):  # type: ignore[misc]
         self._callable: list[Any] = []
 
     def _refuse(self, name: str) -> ValueError:
+        if name.startswith("sb3_ext.") and find_spec(".".join(name.split(".")[:2])) is None:
+            return ValueError(
+                f"{self._where}: holds {name}, a name of an earlier version of sb3_ext; load it "
+                "there, or take a checkpoint folder of the run"
+            )
         return ValueError(
             f"{self._where}: holds {name}, which is not among the known classes and may run code; "
             "only --trust loads it"

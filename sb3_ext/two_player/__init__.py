@@ -21,7 +21,7 @@ except ImportError as error:
 from sb3_ext.algorithms import ALGORITHMS
 from sb3_ext.callbacks.named import CALLBACKS
 from sb3_ext.config.sections import ConfigError
-from sb3_ext.networks import OPTIMIZERS
+from sb3_ext.networks.optimizers import OPTIMIZERS
 from sb3_ext.schedules.schedules import SCHEDULES
 from sb3_ext.two_player import hironaka as _hironaka  # noqa: F401
 from sb3_ext.two_player.config import TrainerConfig

@@ -27,6 +27,12 @@ from stable_baselines3.common.logger import KVWriter, Logger
 from torch import nn
 
 from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.adapter.sb3_private import (
+    begin_learning,
+    has_observation,
+    num_updates,
+    restart_episodes,
+)
 from sb3_ext.algorithms import ALGORITHMS
 from sb3_ext.callbacks.layer_statistics import layer_statistics
 from sb3_ext.callbacks.named import make_callback
@@ -44,14 +50,8 @@ from sb3_ext.config.sections import (
     checked,
     registered,
 )
-from sb3_ext.networks import OPTIMIZERS
+from sb3_ext.networks.optimizers import OPTIMIZERS
 from sb3_ext.off_policy.log import callback_hooks
-from sb3_ext.off_policy.sb3_private import (
-    begin_learning,
-    has_observation,
-    num_updates,
-    restart_episodes,
-)
 from sb3_ext.schedules.fields import LearningRate
 from sb3_ext.schedules.schedules import Schedule, parse_schedule
 from sb3_ext.two_player.games import Game

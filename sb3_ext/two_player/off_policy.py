@@ -14,6 +14,7 @@ from stable_baselines3.common.type_aliases import TrainFreq, TrainFrequencyUnit
 from stable_baselines3.common.utils import get_parameters_by_name, polyak_update
 from torch import Tensor, nn
 
+from sb3_ext.adapter.sb3_private import networks_were_replaced
 from sb3_ext.config.registry import Registry
 from sb3_ext.config.sections import (
     ConfigError,
@@ -24,7 +25,6 @@ from sb3_ext.config.sections import (
     registered,
 )
 from sb3_ext.networks.fields import NetArch
-from sb3_ext.off_policy.sb3_private import networks_were_replaced
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.schedules.binding import bind_schedules, rebind_schedules
 from sb3_ext.schedules.fields import ExplorationRate

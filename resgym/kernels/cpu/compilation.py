@@ -27,7 +27,7 @@ from numba.core.serialize import dumps
 
 from resgym.kernels.private_folder import check_private, private_folder
 
-__all__ = ["compiled", "inlined"]
+__all__ = ["compiled", "inlined", "is_cached"]
 
 _DIGEST_SIZE = 32
 
@@ -47,7 +47,8 @@ def _digest_of_sources(function: Callable[..., Any]) -> str:
     digest = hashlib.sha256()
     package = Path(__file__).parents[2]
     rule = (file for folder in ("game", "kernels") for file in (package / folder).rglob("*.py"))
-    files = {Path(inspect.getfile(function)), *rule}
+    # Its neighbours too, which it may call.
+    files = {*Path(inspect.getfile(function)).parent.glob("*.py"), *rule}
     for file in sorted(files):
         digest.update(file.name.encode())
         digest.update(file.read_bytes())
@@ -164,3 +165,13 @@ def compiled(function: Callable[..., Any]) -> Any:
 def inlined(function: Callable[..., Any]) -> Any:
     """A function that compiled functions call; it becomes part of them and is not cached itself."""
     return numba.njit(nogil=True)(function)
+
+
+def is_cached(function: Any, *arguments: Any) -> bool:
+    """Whether a compiled function lies on disk for arguments of these types."""
+    try:
+        signature = tuple(function.typeof_pyval(argument) for argument in arguments)
+        key = function._cache._index_key(signature, function.targetctx.codegen())
+        return function._cache._cache_file.load(key) is not None
+    except Exception:
+        return False

@@ -97,7 +97,7 @@ def train_responder(
     found = {
         "best": _plain(best.kept),
         "history": [_plain(entry) for entry in best.history],
-        "updates": int(model._n_updates),
+        "updates": model.num_updates,
         "transitions": int(model.num_timesteps),
         "parameters": sum(weight.numel() for weight in model.q_net.parameters()),
         "seconds": round(time.monotonic() - begin, 1),

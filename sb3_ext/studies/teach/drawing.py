@@ -76,7 +76,7 @@ class Positions:
 
 def draw_positions(plan: Plan) -> tuple[Positions, list[dict[str, Any]]]:
     """The positions, without doubles, and what became of the families."""
-    from resgym.solver.label_kernels import new_members
+    from resgym.solver.kernels import new_members
 
     config = plan.config
     labeller = labeller_of(config.dimension, config.max_num_points, "depth", 1)
@@ -148,7 +148,7 @@ def held_out_shares(digests: np.ndarray) -> np.ndarray:
 
 def _with_room(slots: np.ndarray, more: int) -> np.ndarray:
     """The set of `new_members`, or a larger copy if it would be more than half full."""
-    from resgym.solver.label_kernels import new_members
+    from resgym.solver.kernels import new_members
 
     held = slots[slots.any(1)]
     size = 1 << (2 * (len(held) + more)).bit_length()

@@ -28,7 +28,7 @@ from typing import Any, NamedTuple, get_args
 import torch
 
 from resgym.solver.labels import OUT_OF_BUDGET, SOLVED, TOO_LARGE
-from resgym.solver.solve import Objective
+from resgym.solver.solution import Objective
 from sb3_ext.checkpoints.durable_files import file_digest, write_text_durably
 from sb3_ext.checkpoints.folder_lock import sole_writer
 from sb3_ext.checkpoints.provenance import provenance

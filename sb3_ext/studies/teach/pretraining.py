@@ -23,6 +23,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from sb3_ext.adapter.observations import to_device
 from sb3_ext.callbacks.rho_evaluation import player_of, role_of
 from sb3_ext.checkpoints.checkpoint import (
     CheckpointError,
@@ -36,8 +37,7 @@ from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.checkpoints.model_state import load_policy_weights, network_description
 from sb3_ext.checkpoints.optimizer_state import load_optimizer_state, optimizer_state
 from sb3_ext.ddqn import DDQN
-from sb3_ext.ddqn.learning import clip_gradients
-from sb3_ext.networks.observations import to_device
+from sb3_ext.networks.optimizers import clip_gradients
 from sb3_ext.studies.teach.examples import (
     Examples,
     checked,

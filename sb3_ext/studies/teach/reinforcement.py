@@ -121,7 +121,7 @@ class Teacher(BaseCallback, UpdateExtension):
 
     def extra_loss(self, model: Any) -> Tensor:
         """The weighted loss of the positions of this update."""
-        source = seeded_generator(self.seed, model._n_updates)
+        source = seeded_generator(self.seed, model.num_updates)
         rows = torch.randint(len(self._examples), (self.batch_size,), generator=source)
         batch = self._examples.select(rows)
         if self.augment:

@@ -134,12 +134,12 @@ def _run(
             model.learn(left, callbacks, reset_num_timesteps=False, progress_bar=bar)
         except FloatingPointError as error:
             raise RuntimeError(f"{error}; the last checkpoint is in {out / 'run'}") from error
-    if model._n_updates < config.algorithm.updates:
+    if model.num_updates < config.algorithm.updates:
         print("stopped; the same command goes on from here", file=sys.stderr)
         return 0
     results = {
         "without": sorted(args.without),
-        "updates": int(model._n_updates),
+        "updates": model.num_updates,
         "seconds": round(time.perf_counter() - begin, 1),
         **measure(out / "run", config, data),
     }

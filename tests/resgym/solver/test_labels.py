@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
 import random
-from pathlib import Path
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -11,20 +14,13 @@ import pytest
 from resgym.game.actions import action_axes
 from resgym.game.plain import canonical, moved, prune
 from resgym.polynomials.singularities import random_family, singularity, singularity_names
-from resgym.solver.labels import OUT_OF_BUDGET, SOLVED, TOO_LARGE, Labeller
+from resgym.solver.labels import OUT_OF_BUDGET, SOLVED, TOO_LARGE, Labeller, Labels
 from resgym.solver.solve import solve
 from tests.reference import rule
 from tests.reference.search import least_depth, least_nodes
+from tests.resgym.solver.positions import batch
 
 pytest.importorskip("numba")
-
-
-def batch(positions, rows):
-    dimension = len(positions[0][0])
-    points = np.full((len(positions), rows, dimension), -1)
-    for row, position in zip(points, positions, strict=True):
-        row[: len(position)] = sorted(position, reverse=True)
-    return points, np.array([len(position) for position in positions])
 
 
 def drawn(number, seed, dimension, points, top):
@@ -157,41 +153,62 @@ def test_labels_do_not_depend_on_what_came_before():
     assert (often.optimal[known] == together.optimal[known]).all()
 
 
-def test_equal_hashes_do_no_harm(monkeypatch):
+def test_equal_hashes_do_no_harm():
     """With the hash of every key the same, only the comparison of keys tells positions apart."""
-    from resgym.solver import label_kernels
-
-    source = Path(label_kernels.__file__).read_text(encoding="utf-8")
-    one_hash = source.replace("return _mix(value)", "return np.int64(7)")
-    no_keys = one_hash.replace("if table.words[at + k] != key[k]:", "if False:")
-    assert source != one_hash != no_keys
     positions = drawn(40, 6, 2, 4, 5)
     expected = Labeller(2, 4).host(*batch(positions, 4))
-    results = []
-    for text in (one_hash, no_keys):
-        module = uncompiled(text)
-        labeller = Labeller(2, 4)
-        monkeypatch.setattr(labeller, "_kernels", module)
-        labeller.clear()
-        results.append(labeller.host(*batch(positions, 4)))
-    assert (results[0].value == expected.value).all()
-    assert (results[0].optimal == expected.optimal).all()
+    one_hash = "return np.int64(value)", "return np.int64(7)"
+    no_keys = "if table.words[at + k] != room.words[KEY][k]:", "if False:"
+    same = uncompiled_labels(positions, one_hash)
+    assert (same.value == expected.value).all()
+    assert (same.optimal == expected.optimal).all()
     # The control: without the comparison labels are wrong.
-    assert (results[1].value != expected.value).any()
+    assert (uncompiled_labels(positions, one_hash, no_keys).value != expected.value).any()
 
 
-def uncompiled(source):
-    """The kernels as plain Python, from changed source."""
-    import types
+def uncompiled_labels(positions, *changes):
+    """Labels by the compiled search as plain Python, from changed source, in its own process."""
+    script = """
+import json, sys
+import numpy as np
+changes, positions = json.load(sys.stdin)
+import importlib.abc, importlib.machinery
 
-    module = types.ModuleType("changed_kernels")
-    plain = source.replace(
-        "from resgym.kernels.cpu.compilation import compiled, inlined",
-        "compiled = inlined = lambda function: function",
+class Changed(importlib.machinery.SourceFileLoader):
+    def get_data(self, path):
+        text = super().get_data(path).decode()
+        for old, new in changes:
+            if old in text:
+                found.append(old)
+                text = text.replace(old, new)
+        return text.encode()
+    def get_code(self, name):
+        return compile(self.get_data(self.path), self.path, "exec")
+
+class Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name in ("resgym.solver.forms", "resgym.solver.kernels"):
+            spec = importlib.machinery.PathFinder.find_spec(name, path)
+            spec.loader = Changed(name, spec.origin)
+            return spec
+
+found = []
+sys.meta_path.insert(0, Finder())
+from resgym.solver.labels import Labeller
+from tests.resgym.solver.positions import batch
+labels = Labeller(2, 4).host(*batch([[tuple(p) for p in some] for some in positions], 4))
+assert len(found) == len(changes), found
+print(json.dumps([array.tolist() for array in labels]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", script],
+        input=json.dumps([changes, positions]),
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
     )
-    with np.errstate(over="ignore"):
-        exec(compile(plain, "changed_kernels", "exec"), module.__dict__)
-    return module
+    return Labels(*map(np.array, json.loads(done.stdout)))
 
 
 def test_what_the_budget_is_not_enough_for_is_told():

@@ -70,9 +70,13 @@ def test_the_agents_answer_is_worst_for_the_host():
 def test_without_budget_the_fallback_answers():
     states = state_from_points([list(points) for points in STARTS], GameSpec(3))
     host, zeillinger = make_host("optimal", budget=1), make_host("zeillinger")
-    assert torch.equal(host.act(states, None, rng(10)), zeillinger.act(states, None, rng(10)))
+    # Some positions are settled by a single expansion.
+    open_rows = torch.tensor([solve(points).positions_searched > 1 for points in STARTS])
+    assert open_rows.sum() >= 5
+    same = host.act(states, None, rng(10)) == zeillinger.act(states, None, rng(10))
+    assert same[open_rows].all()
     fixed = make_host("optimal", budget=1, fallback="all_coord")
-    assert fixed.act(states, None, rng(10)).eq(3).all()
+    assert fixed.act(states, None, rng(10))[open_rows].eq(3).all()
     coords = host_action_table(3)[torch.full((10,), 3)]
     agent, greedy = make_agent("optimal", budget=1), make_agent("greedy_points")
     expected = greedy.act(states, coords, rng(10))

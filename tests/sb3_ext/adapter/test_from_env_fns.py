@@ -43,13 +43,6 @@ def test_keyword_arguments_reach_the_batched_environment() -> None:
     env.close()
 
 
-def test_from_env_fns_is_the_constructor() -> None:
-    env = TensorVecEnv.from_env_fns([lambda: gymnasium.make(TOY_ID, horizon=3)] * 2)
-    assert env.num_envs == 2
-    assert toy_of(env).horizon == 3
-    assert env.spec.id == TOY_ID
-
-
 @pytest.mark.parametrize("where", ["make", "wrapper"])
 def test_time_limits_are_kept(where: str) -> None:
     def make() -> gymnasium.Env:

@@ -293,8 +293,6 @@ def test_monitor_file_lists_every_episode(tmp_path: Path, counted: bool) -> None
         _, _, _, infos = adapted.step(np.zeros(3, dtype=int))
         episodes += [info["episode"] for info in infos if info]
     assert 0 < len(read_monitor(tmp_path)["r"]) < len(episodes)
-    adapted.flush_monitor()
-    assert len(read_monitor(tmp_path)["r"]) == len(episodes)
     adapted.close()
     adapted.close()
     written = read_monitor(tmp_path)

@@ -1,17 +1,15 @@
-"""Timers, and PyTorch's profiler."""
+"""Timers."""
 
 from __future__ import annotations
 
-import json
 import time
-from pathlib import Path
 
 import pytest
 from stable_baselines3 import DQN
 from stable_baselines3.common.callbacks import BaseCallback
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.callbacks import Profiler, Timers
+from sb3_ext.callbacks import Timers
 from sb3_ext.callbacks import timers as module
 from sb3_ext.schedules.frequency import Every
 from tests.fakes import ToyVectorEnv
@@ -95,23 +93,3 @@ def test_stock_algorithms_and_a_real_clock() -> None:
     total = sum(seconds for seconds, _ in timers.totals.values())
     assert 0 < total <= time.perf_counter() - began
     assert timers.totals["rollout"][1] == 5
-
-
-def test_profiler_writes_traces_and_stops(tmp_path: Path) -> None:
-    profiler = Profiler(tmp_path, skip_first=2, wait=1, warmup=1, active=2, repeat=2)
-    model = make_model(learning_starts=0)
-    model.learn(160, profiler)
-    names = sorted(path.name for path in (tmp_path / "profile").iterdir())
-    assert names == ["table-0.txt", "table-1.txt", "trace-0.json", "trace-1.json"]
-    for trace in profiler.traces:
-        events = json.loads(trace.read_text())["traceEvents"]
-        assert any("aten::linear" in event.get("name", "") for event in events)
-    assert "aten::" in (tmp_path / "profile" / "table-0.txt").read_text()
-    model.learn(16, profiler, reset_num_timesteps=False)  # too short: nothing, and no error
-    assert len(profiler.traces) == 2
-
-
-@pytest.mark.parametrize("name", ["skip_first", "wait", "warmup", "active", "repeat", "rows"])
-def test_profiler_arguments(name: str, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=f"{name} must be a whole number of at least"):
-        Profiler(tmp_path, **{name: -1})

@@ -16,7 +16,6 @@ from sb3_ext.callbacks import (
     Checkpoints,
     Curriculum,
     LayerStatistics,
-    Profiler,
     RhoEvaluation,
     SampleGames,
     Signals,
@@ -43,7 +42,6 @@ def everything(run_dir: Path, keep_last: int = 2) -> list[Any]:
         SampleGames(run_dir, ["random"], Every(updates=20), games=1),
         Timers(Every(updates=5)),
         StopConditions(max_updates=10**6, max_episodes=10**6, until=Bound("rho/random", lower=9)),
-        Profiler(run_dir, skip_first=1, wait=0, warmup=1, active=1),
         Signals(),
         Checkpoints(run_dir, Every(transitions=64), keep_last=keep_last),
     ]

@@ -21,6 +21,7 @@ from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.checkpoints.checkpoint import CheckpointError, CheckpointWarning, save_checkpoint
 from sb3_ext.checkpoints.model_state import model_state, restore_model
 from sb3_ext.checkpoints.resume import init_from, resume, save_run
+from sb3_ext.checkpoints.training_state import training_state
 from sb3_ext.ddqn import DDQN
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.schedules.binding import bind_schedules
@@ -123,7 +124,7 @@ def test_control_resuming_without_random_state_differs(tmp_path: Path) -> None:
     first = make_model()
     first.learn(320)
     state = model_state(first)
-    fresh = make_model().training_state()[0]
+    fresh = training_state(make_model())[0]
     tensors = state["training"]["tensors"]
     for name in ("random.explore", "random.predict"):
         tensors[name] = fresh[name]
@@ -306,8 +307,8 @@ def test_init_from_takes_weights_only(tmp_path: Path) -> None:
     assert other.num_timesteps == other._n_updates == 0
     assert other.policy.optimizer.state_dict()["state"] == {}
     assert other.replay_buffer.size() == 0
-    untouched = make_model().training_state()[0]
-    assert torch.equal(other.training_state()[0]["random.explore"], untouched["random.explore"])
+    untouched = training_state(make_model())[0]
+    assert torch.equal(training_state(other)[0]["random.explore"], untouched["random.explore"])
     wide = make_model(TensorVecEnv(ToyVectorEnv(3)))  # another number of rows is no obstacle
     init_from(wide, path)
     assert equal(weights(model), weights(wide))

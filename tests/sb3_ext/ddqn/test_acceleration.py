@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from sb3_ext.ddqn import DDQN, arguments, learning
+from sb3_ext.ddqn import DDQN, arguments, update
 from sb3_ext.networks import compiling
 from sb3_ext.off_policy import graphed
 from tests.sb3_ext.ddqn.helpers import make_model, same, weights
@@ -21,15 +21,15 @@ CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device"
 class SixNumbers(Recorder):
     def __init__(self, device: torch.device) -> None:
         super().__init__()
-        self.result = torch.full((len(learning.MEASURED),), torch.nan)
+        self.result = torch.full((len(update.MEASURED),), torch.nan)
 
 
 @pytest.fixture
 def recorded(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if the CPU could capture: the same calls, with a recorder for the graph."""
-    for module in (arguments, learning):
+    for module in (arguments, update):
         monkeypatch.setattr(module, "graph_fault", lambda device, optimizer: None)
-    monkeypatch.setattr(learning, "CudaGraph", SixNumbers)
+    monkeypatch.setattr(update, "CudaGraph", SixNumbers)
 
 
 def trained(updates: int = 40, **options: Any) -> DDQN:

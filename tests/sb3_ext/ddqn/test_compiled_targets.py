@@ -96,39 +96,6 @@ def test_targets(seed: int, rows: int, actions: int, masked: bool, special: bool
     assert bits(quick) == bits(plain)
 
 
-@cases
-@settings(deadline=None, max_examples=60)
-def test_huber_steps(seed: int, rows: int, actions: int, last: bool, special: bool) -> None:
-    source = np.random.default_rng(seed)
-    values = numbers(source, rows, actions, special=special)
-    taken = torch.from_numpy(source.integers(actions, size=rows))
-    if last:
-        taken[:] = actions - 1
-    target = numbers(source, rows, 1, special=special)[:, 0]
-    with pytest.MonkeyPatch.context() as patch:
-        quick, plain = both(lambda: targets.huber_step(values, taken, target), patch)
-    assert bits(quick[0]) == bits(plain[0])
-    assert [math.isfinite(x) for x in quick[1]] == [math.isfinite(x) for x in plain[1]]
-    if all(map(math.isfinite, plain[1])):
-        assert quick[1] == pytest.approx(plain[1], rel=1e-4, abs=1e-5)
-
-
-def test_huber_step_is_the_gradient_of_the_loss() -> None:
-    values = torch.tensor([[0.0, 0.5], [3.0, 9.0], [-2.0, 1.0]], requires_grad=True)
-    actions, target = torch.tensor([1, 0, 0]), torch.tensor([0.0, 1.0, 1.0])
-    loss = targets.huber_loss(values.gather(1, actions[:, None])[:, 0], target)
-    loss.backward()
-    gradient, (mean, predicted, aimed, error, largest) = targets.huber_step(
-        values.detach(), actions, target
-    )
-    assert torch.equal(gradient, values.grad)  # type: ignore[arg-type]
-    assert mean == pytest.approx(loss.item()) == pytest.approx((0.125 + 1.5 + 2.5) / 3)
-    assert predicted == pytest.approx(0.5)
-    assert aimed == pytest.approx(2 / 3)
-    assert error == pytest.approx(5.5 / 3)
-    assert largest == 3.0
-
-
 def test_a_coin_of_exactly_epsilon_is_no_exploration(monkeypatch: pytest.MonkeyPatch) -> None:
     """Epsilon is rounded to float32 in both, and the comparison is strict."""
     coins = torch.tensor([0.1, math.nextafter(0.1, 0)], dtype=torch.float64).float()
@@ -165,13 +132,6 @@ def test_what_does_not_fit_is_left_to_the_operations() -> None:
         assert targets.epsilon_greedy(values, mask, 1.0, source).tolist() == [0] * 64
     with pytest.raises(RuntimeError):
         targets.epsilon_greedy(values, torch.ones(63, 3, dtype=torch.bool), 1.0, source)
-    for action in (3, -1, 10**6):
-        actions = torch.zeros(64, dtype=torch.int64)
-        actions[5] = action
-        with pytest.raises((RuntimeError, IndexError)):
-            targets.huber_step(values, actions, torch.zeros(64))
-    with pytest.raises(RuntimeError):
-        targets.huber_step(values, torch.zeros(64, dtype=torch.int64), torch.zeros(63))
     ones = torch.ones(64)
     assert (
         targets.bootstrap_target(ones, ones * 0, ones[:1] * 0.5, values + 2).tolist() == [2.0] * 64

@@ -85,6 +85,6 @@ def test_a_captured_update_refuses_them(monkeypatch: pytest.MonkeyPatch) -> None
     model = make_model()
     model.extensions.append(Decay(0.3))
     model.cuda_graphs = True
-    monkeypatch.setattr("sb3_ext.ddqn.learning.graph_fault", lambda device, optimizer: None)
+    monkeypatch.setattr("sb3_ext.ddqn.update.graph_fault", lambda device, optimizer: None)
     with pytest.raises(ValueError, match=r"^cuda_graphs: must be False with .* \(Decay\)$"):
         model.train(1, 16)

@@ -21,8 +21,7 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormalize
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.ddqn import DDQN
-from sb3_ext.networks import relu_stack
+from sb3_ext.ddqn import DDQN, exploring
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.ddqn.helpers import MaskedToy, NumpyToy, make_model, same, weights
 
@@ -84,9 +83,9 @@ def test_exploration_is_per_row_while_collecting() -> None:
     greedy_action = torch.zeros(64, 4)
     greedy_action[:, 2] = 1.0
     model.q_net.forward = lambda _: greedy_action  # type: ignore[method-assign]
-    shares = []
+    shares, source = [], torch.Generator().manual_seed(1)
     for _ in range(30):
-        actions = model._explore(model._last_obs, None)
+        actions = model.explorer()(model._last_obs, None, source)
         # Greedy rows take action 2, and so does a quarter of the exploring half.
         shares.append((actions == 2).float().mean().item())
     deviation = math.sqrt(0.625 * 0.375 / 64)
@@ -115,8 +114,8 @@ def test_tensor_and_numpy_loops_learn_the_same() -> None:
     """The wrapper forces SB3's numpy loop upon the same rows, seed and networks."""
     direct = make_model(TensorVecEnv(ToyVectorEnv(8)))
     around = make_model(VecMonitor(TensorVecEnv(ToyVectorEnv(8))))
-    assert direct._uses_tensors()
-    assert not around._uses_tensors()
+    assert direct.collects_tensors
+    assert not around.collects_tensors
     direct.learn(800)
     around.learn(800)
     assert direct._n_updates == around._n_updates > 50
@@ -131,7 +130,7 @@ def test_bfloat16_rollouts_choose_nearly_the_same_and_updates_stay_float32() -> 
     with torch.no_grad():
         values = model.q_net(observation)
     assert values.dtype == torch.float32
-    chosen = values.gather(1, model._explore(observation, None)[:, None])[:, 0]
+    chosen = values.gather(1, model.explorer()(observation, None, torch.Generator())[:, None])[:, 0]
     assert (values.amax(dim=1) - chosen).max() < 0.05
 
 
@@ -141,18 +140,15 @@ def test_rollouts_are_in_bfloat16_by_themselves_only_where_that_is_faster(
 ) -> None:
     model = make_model(exploration_rate=0.0)
     assert model.rollout_precision == "auto"
-    model.learn(200)
-    few, many = torch.rand(8, 9), torch.rand(512, 9)
-    weights_of_all = sum(p.numel() for p in model.q_net.parameters() if p.dim() == 2)
-    monkeypatch.setattr(relu_stack, "HAS_BFLOAT16", has_it)
-    monkeypatch.setattr(relu_stack, "FASTER_FROM", 512 * weights_of_all)
-    with torch.no_grad():
-        plain = model.q_net(few), model.q_net(many)
-    assert torch.equal(model._values_to_explore(few), plain[0])
-    found = model._values_to_explore(many)
-    assert found.dtype == torch.float32
-    assert torch.equal(found, plain[1]) is not has_it
-    assert torch.allclose(found, plain[1], atol=0.05)
+    layers = sum(p.numel() for p in model.q_net.parameters() if p.dim() == 2)
+    monkeypatch.setattr(exploring, "_multiplies_bfloat16", lambda: has_it)
+    monkeypatch.setattr(exploring, "_FASTER_FROM", 512 * layers)
+    types = []
+    model.q_net.q_net.register_forward_hook(lambda *call: types.append(call[-1].dtype))
+    model.learning_starts = 0
+    for rows in (8, 512):
+        model.explorer()(torch.rand(rows, 9), None, torch.Generator())
+    assert types == [torch.float32, torch.bfloat16 if has_it else torch.float32]
 
 
 def test_same_seed_same_weights_another_seed_others() -> None:

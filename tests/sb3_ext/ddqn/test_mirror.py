@@ -10,7 +10,6 @@ from gymnasium import spaces
 
 from sb3_ext.checkpoints.policy_description import build_policy, describe_policy
 from sb3_ext.ddqn import HostPolicy
-from sb3_ext.ddqn.stacked import stacked_network
 from sb3_ext.points.mirror import Mirror, parse_mirror, rows_in_order
 
 MIRROR = {"axes": [2, 1, 0], "actions": [2, 1, 0, 3]}
@@ -74,18 +73,6 @@ def test_both_ways_to_turn_rows_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     assert torch.equal(mirror.images(points, turned), looked)
     assert torch.equal(looked[turned], image(points)[turned])
     assert torch.equal(looked[~turned], points[~turned])
-
-
-def test_updates_use_the_network_itself() -> None:
-    """The way without autograd calls the layers alone, and a mirror is none of them."""
-
-    def flat(mirror: Any) -> Any:
-        arguments = {"net_arch": [16], "extractor": "flatten", "mirror": mirror}
-        made: Any = HostPolicy(SPACE, spaces.Discrete(4), lambda _: 1e-3, **arguments)
-        return made.q_net
-
-    assert stacked_network(flat(None)) is not None
-    assert stacked_network(flat(MIRROR)) is None
 
 
 def test_gradients_pass() -> None:

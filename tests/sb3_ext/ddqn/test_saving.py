@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+import types
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -12,8 +14,11 @@ import pytest
 import torch
 
 from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.checkpoints.training_state import load_training_state, training_state
 from sb3_ext.ddqn import DDQN
+from sb3_ext.networks.extractors import FlattenExtractor
 from sb3_ext.schedules.schedules import Exponential, Linear
+from sb3_ext.training.loading import load_policy
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.ddqn.helpers import MaskedToy, make_model, same, weights
 
@@ -81,7 +86,7 @@ def test_training_state_resumes_bit_for_bit(name: str, steps: int) -> None:
     env = TensorVecEnv(ENVIRONMENTS[name](8))
     model = scheduled(env, n_steps=steps)
     model.learn(256)
-    tensors, counters = model.training_state()
+    tensors, counters = training_state(model)
     counters = json.loads(json.dumps(counters))
     state = copied(
         {
@@ -101,7 +106,7 @@ def test_training_state_resumes_bit_for_bit(name: str, steps: int) -> None:
     other.replay_buffer.load_state_dict(*state["buffer"])
     other_env.reset()
     other_env.venv.load_state_dict(state["games"])
-    other.load_training_state(state["tensors"], counters)
+    load_training_state(other, state["tensors"], counters)
     other.learn(320, reset_num_timesteps=False)
     assert other.num_timesteps == model.num_timesteps
     assert other._n_updates == model._n_updates
@@ -134,7 +139,7 @@ def test_nothing_in_the_zip_needs_the_device_it_was_trained_on(tmp_path: Path) -
     model.learn(100)
     model.save(tmp_path / "model.zip")
     data = json.loads(zipfile.ZipFile(tmp_path / "model.zip").read("data"))
-    for name in ("_last_obs", "_last_legal", "clock", "random_streams", "update_sums"):
+    for name in ("_last_obs", "last_legal", "clock", "random_streams", "update_sums"):
         assert name not in data
     types = [
         entry[":type:"] for entry in data.values() if isinstance(entry, dict) and ":type:" in entry
@@ -153,3 +158,25 @@ def test_learning_rate_given_to_load_replaces_the_saved_schedule(rate: Any, tmp_
     assert loaded.policy.optimizer.param_groups[0]["lr"] == 0.25
     exploration = Linear(1.0, 0.05, steps=60)  # goes on; last asked before the last update
     assert loaded.exploration_rate == pytest.approx(exploration(loaded._n_updates - 1))
+
+
+def test_a_file_of_an_earlier_version_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that names a module which has moved since."""
+
+    class Extractor(FlattenExtractor):
+        pass
+
+    Extractor.__module__, Extractor.__qualname__ = "sb3_ext.moved.extractors", "Extractor"
+    for name in ("sb3_ext.moved", Extractor.__module__):
+        module = types.ModuleType(name)
+        module.Extractor = Extractor  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, name, module)
+    path = tmp_path / "model.zip"
+    make_model(policy_kwargs={"features_extractor_class": Extractor}).save(path)
+    monkeypatch.undo()
+    for load in (DDQN.load, load_policy):
+        with pytest.raises(ValueError, match=r"names? .*earlier version of sb3_ext") as error:
+            load(path)
+        assert "\n" not in str(error.value)

@@ -184,11 +184,33 @@ def test_b5_learning_rate_advances_at_every_update() -> None:
     assert len(set(used)) == 10
 
 
+def test_the_learning_rate_has_one_setter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The schedule is asked once for an update, and nobody else writes the rate."""
+    asked: list[float] = []
+
+    class Counted(Exponential):
+        def __call__(self, count: float) -> float:
+            asked.append(count)
+            return super().__call__(count)
+
+    model = make_model(learning_rate=Counted(1e-2, 1e-4, 0.9))
+    model.learn(72)
+    begin = model.num_updates
+    asked.clear()
+    model.train(10, 32)
+    assert asked == list(range(begin, begin + 10))
+    monkeypatch.setattr(model, "_update_learning_rate", lambda _: None)
+    (group,) = model.policy.optimizer.param_groups
+    group["lr"] = 0.125
+    model.train(3, 32)
+    assert group["lr"] == 0.125
+
+
 def test_b5_exploration_rate_follows_the_updates() -> None:
     model = make_model(exploration_rate=Linear(1.0, 0.1, steps=10))
     model.learn(64 + 5 * 8)
     assert model._n_updates == 5
-    model._explore(model._last_obs, None)
+    model.explorer()
     assert model.exploration_rate == pytest.approx(0.55)
     model.learn(80, reset_num_timesteps=False)
     assert model.exploration_rate == pytest.approx(0.1)
@@ -271,7 +293,7 @@ def test_b20_b21_modes_are_restored_even_after_an_error(mode: bool) -> None:
         assert not model.q_net.training
         raise RuntimeError("in the middle of a rollout")
 
-    model._explore = fail_too  # type: ignore[method-assign]
+    model.explorer = fail_too  # type: ignore[method-assign]
     with pytest.raises(RuntimeError, match="rollout"):
         model.learn(8, reset_num_timesteps=False)
     assert model.q_net.training is mode

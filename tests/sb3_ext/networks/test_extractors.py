@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from sb3_contrib import QRDQN, MaskablePPO
 from stable_baselines3 import DQN, PPO
 
-from sb3_ext.networks import EXTRACTORS, FlattenExtractor, PointSetExtractor
-from sb3_ext.points import point_set
-from sb3_ext.points.point_set import point_features
+from sb3_ext.networks.extractors import EXTRACTORS, FlattenExtractor
+from sb3_ext.points import point_rows, point_set
+from sb3_ext.points.point_inputs import point_features
+from sb3_ext.points.point_set import PointSetExtractor
 
 
 def box(size=6, dimension=3, high=1.0):
@@ -134,7 +135,7 @@ def test_order_and_padding_do_not_matter(
 def test_packed_and_dense_rows_agree(canonical, counts, seed, second_round):
     """The fast path of the CPU against the one with fixed shapes, in values and in gradients."""
     results = []
-    for rows in (point_set._PackedRows, point_set._DenseRows):
+    for rows in (point_rows.PackedRows, point_rows.DenseRows):
         torch.manual_seed(seed)
         extractor = PointSetExtractor(
             agent_space(), (8, "ln", 8), (8,) if second_round else (), canonical=canonical
@@ -144,7 +145,7 @@ def test_packed_and_dense_rows_agree(canonical, counts, seed, second_round):
             "coords": torch.ones(len(counts), 3),
         }
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(point_set, "_PackedRows", rows)
+            patch.setattr(point_set, "PackedRows", rows)
             features = extractor(x)
         features.square().sum().backward()
         results.append([features, *(parameter.grad for parameter in extractor.parameters())])
@@ -155,13 +156,13 @@ def test_packed_and_dense_rows_agree(canonical, counts, seed, second_round):
 def test_the_group_maximum_is_the_maximum_and_its_gradient_is_right():
     game = torch.tensor([0, 0, 2, 2, 2])
     rows = torch.randn(5, 3, dtype=torch.double, requires_grad=True)
-    highest = point_set._GroupMaximum.apply(rows, game, 4)
+    highest = point_rows._GroupMaximum.apply(rows, game, 4)
     assert torch.equal(highest[0], rows[:2].amax(0))
     assert torch.equal(highest[2], rows[2:].amax(0))
     assert highest[[1, 3]].eq(0).all()
-    assert torch.autograd.gradcheck(lambda x: point_set._GroupMaximum.apply(x, game, 4), rows)
+    assert torch.autograd.gradcheck(lambda x: point_rows._GroupMaximum.apply(x, game, 4), rows)
     tied = torch.tensor([[2.0], [2.0], [1.0]], requires_grad=True)
-    point_set._GroupMaximum.apply(tied, torch.zeros(3, dtype=torch.int64), 1).sum().backward()
+    point_rows._GroupMaximum.apply(tied, torch.zeros(3, dtype=torch.int64), 1).sum().backward()
     assert tied.grad.tolist() == [[0.5], [0.5], [0.0]]
 
 
@@ -217,9 +218,9 @@ def test_coords_reach_each_point_and_other_entries_only_the_head():
 
 
 @pytest.mark.parametrize("points", [torch.full((3, 6, 3), -1.0), torch.zeros(3, 6, 3)])
-@pytest.mark.parametrize("rows", [point_set._PackedRows, point_set._DenseRows])
+@pytest.mark.parametrize("rows", [point_rows.PackedRows, point_rows.DenseRows])
 def test_empty_sets_and_equal_points_are_finite(monkeypatch, points, rows):
-    monkeypatch.setattr(point_set, "_PackedRows", rows)
+    monkeypatch.setattr(point_set, "PackedRows", rows)
     extractor = PointSetExtractor(box())
     features = extractor(points)
     assert torch.isfinite(features).all()

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
-from sb3_ext.networks import ACTIVATIONS, OPTIMIZERS, ResidualBlock, build_mlp
+from sb3_ext.networks.mlp import ACTIVATIONS, ResidualBlock, build_mlp
+from sb3_ext.networks.optimizers import OPTIMIZERS
 
 
 def layer_names(network):

@@ -19,6 +19,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 import resgym  # noqa: F401  registers the environments
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.off_policy.callback_locals import LazyArray, LazyInfos
+from sb3_ext.off_policy.collector import TensorCollector
 from sb3_ext.off_policy.legality import LegalActions, environment_masks
 from sb3_ext.off_policy.log import EpisodeSums, LoopClock, UpdateSums, callback_hooks
 from sb3_ext.off_policy.random_streams import RandomStreams
@@ -38,16 +39,28 @@ def test_lazy_array_is_a_numpy_array_to_whoever_looks() -> None:
     assert copy.deepcopy(lazy)[0]
 
 
+class ChooseFirst:
+    exploration_rate: float | None = None
+
+    def load_weights(self, weights: Any) -> None:
+        raise AssertionError("nobody publishes")
+
+    def __call__(self, observation: Any, legal: Any, generator: torch.Generator) -> torch.Tensor:
+        return torch.zeros(16, dtype=torch.int64)
+
+
 def test_lazy_infos_equal_the_infos_of_the_numpy_door() -> None:
     lazy_env, plain_env = (TensorVecEnv(ToyVectorEnv(16, dict_obs=True)) for _ in range(2))
     for env in (lazy_env, plain_env):
         env.seed(3)
-        env.reset()
+    plain_env.reset()
+    collector = TensorCollector(
+        lazy_env, ChooseFirst(), LegalActions(*toy_spaces(), source="none"), torch.Generator()
+    )
     ended = 0
     for _ in range(12):
         actions = np.zeros(16, int)
-        _, _, terminated, truncated, info = lazy_env.step_tensors(actions)
-        lazy = LazyInfos(terminated, truncated, info)
+        lazy = LazyInfos(collector.step())
         _, _, dones, plain = plain_env.step(actions)
         assert len(lazy) == 16
         for row in range(16):
@@ -177,10 +190,10 @@ def test_update_sums_give_means_a_maximum_and_notice_a_single_nan() -> None:
 def test_episode_sums_count_only_the_rows_that_ended() -> None:
     sums = EpisodeSums()
     assert sums.take() == (0, 0.0, 0.0)
-    sums.add({})
+    sums.add(None)
     episode = {"r": torch.tensor([1.0, 2.0, 4.0]), "l": torch.tensor([3, 5, 7])}
-    sums.add({"episode": episode, "_episode": torch.tensor([True, False, True])})
-    sums.add({"episode": episode, "_episode": torch.tensor([False, True, False])})
+    sums.add({**episode, "ended": torch.tensor([True, False, True])})
+    sums.add({**episode, "ended": torch.tensor([False, True, False])})
     assert sums.take() == (3, 7.0, 15.0)
     assert sums.take() == (0, 0.0, 0.0)
 

@@ -9,8 +9,9 @@ import pytest
 import torch
 from gymnasium import spaces
 
-from sb3_ext.networks import EXTRACTORS, OrderedPointsExtractor
-from sb3_ext.points.point_set import point_features
+from sb3_ext.networks.extractors import EXTRACTORS
+from sb3_ext.points.ordered_points import OrderedPointsExtractor
+from sb3_ext.points.point_inputs import point_features
 
 BOX = spaces.Box(-1.0, 1.0, (3, 2), np.float32)
 DICT = spaces.Dict(points=BOX, coords=spaces.MultiBinary(2))

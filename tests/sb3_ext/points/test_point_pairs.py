@@ -8,7 +8,7 @@ import pytest
 import torch
 from gymnasium import spaces
 
-from sb3_ext.points.point_moves import axis_sums, pair_features
+from sb3_ext.points.point_inputs import axis_sums, pair_features
 from sb3_ext.points.point_pairs import PointPairsExtractor
 from sb3_ext.points.point_rows import DenseRows, GroupedRows
 
@@ -23,10 +23,15 @@ def games(counts, rows=7, seed=0):
     return points.masked_fill(absent[:, :, None], -1.0)
 
 
-@pytest.fixture(params=[(), (16, 8)], ids=["position", "one move ahead"])
-def extractor(request):
+@pytest.fixture
+def extractor():
     torch.manual_seed(0)
-    return PointPairsExtractor(BOX, move_net=request.param)
+    return PointPairsExtractor(BOX)
+
+
+def test_sums_over_all_sets_of_axes():
+    sums = axis_sums(torch.tensor([1.0, 10.0, 100.0]))
+    assert sums.tolist() == [1.0, 10.0, 11.0, 100.0, 101.0, 110.0, 111.0]
 
 
 def test_features_of_a_pair_by_hand():
@@ -119,9 +124,7 @@ def test_the_axes_of_the_host_reach_every_point():
 def test_other_spaces_and_batch_norm_are_refused():
     with pytest.raises(ValueError, match="point_pairs needs a Box of shape"):
         PointPairsExtractor(spaces.Discrete(3))
-    for name in ("point_net", "pair_net", "context_net", "move_net"):
+    for name in ("point_net", "pair_net", "context_net"):
         with pytest.raises(ValueError, match=f"{name}.*BatchNorm"):
             PointPairsExtractor(BOX, **{name: [8, "b"]})
     PointPairsExtractor(BOX, head_net=[8, "b"])
-    with pytest.raises(ValueError, match="move_net is for at most 6 axes, got 7"):
-        PointPairsExtractor(spaces.Box(-1.0, 1.0, (4, 7)), move_net=[8])

@@ -76,9 +76,6 @@ ENDLESS = Chained([(10, Constant(1.0)), (None, Inverse(1.0, 10.0))])
         (STAIRS, 1000, 6.5),
         (ENDLESS, 20, 0.5),
         (ENDLESS, 10 + 9990, 0.001),
-        (Linear(1.0, 0.0, 100, offset=50), 0, 1.0),
-        (Linear(1.0, 0.0, 100, offset=50), 50, 1.0),
-        (Linear(1.0, 0.0, 100, offset=50), 75, 0.75),
         (LINE, -5, 1.0),
     ],
     ids=str,
@@ -107,10 +104,9 @@ nested = st.recursive(
     max_leaves=5,
 )
 by_transitions = st.builds(
-    lambda steps, values, offset: Linear(*values, steps, unit="transitions", offset=offset),
+    lambda steps, values: Linear(*values, steps, unit="transitions"),
     lengths,
     st.tuples(numbers, numbers),
-    st.integers(0, 1000),
 )
 by_progress = st.builds(
     lambda part, values: Cosine(*values, part, unit="progress"),
@@ -147,15 +143,6 @@ def test_repr_is_code(schedule):
     assert eval(repr(schedule)) == schedule
 
 
-@given(schedules, st.floats(0, 1e6), counts)
-def test_state_dict_carries_the_offset(schedule, offset, count):
-    moved = dataclasses.replace(schedule, offset=offset)
-    again = copy.deepcopy(schedule)
-    again.load_state_dict(yaml.safe_load(yaml.safe_dump(moved.state_dict())))
-    assert again == moved
-    assert again(count + offset) == moved(count + offset)
-
-
 def test_schedules_differ_by_class_arguments_and_unit():
     different = [
         Linear(1.0, 0.0, 100),
@@ -163,7 +150,6 @@ def test_schedules_differ_by_class_arguments_and_unit():
         Linear(1.0, 0.5, 100),
         Linear(1.0, 0.0, 101),
         Linear(1.0, 0.0, 100, unit="transitions"),
-        Linear(1.0, 0.0, 100, offset=1),
     ]
     for i, first in enumerate(different):
         for j, second in enumerate(different):
@@ -250,7 +236,6 @@ def test_unit_given_from_outside_reaches_every_part():
         ({"schedule": "exp", "init": "1e-3", "final": 0, "rate": 1}, r"init .*write 1\.0e-3"),
         ({"schedule": "linear", "init": 1, "final": 0}, "steps is missing: the number of updates"),
         ({"schedule": "const", "value": 1, "unit": "update"}, "did you mean 'updates'"),
-        ({"schedule": "const", "value": 1, "offset": -1}, r"offset must lie in \[0, inf\)"),
         (
             {"schedule": "linear", "init": 1, "final": 0, "steps": 2, "unit": "progress"},
             r"steps must lie in \(0, 1\]",
@@ -283,13 +268,6 @@ def test_parts_need_one_unit():
     with pytest.raises(ValueError, match="one unit, got progress, updates"):
         Chained([(5, Constant(0.1)), (5, Constant(0.1, unit="progress"))])
     assert Warmup(5, Constant(0.1, unit="transitions")).unit == "transitions"
-
-
-def test_bad_state_is_refused():
-    with pytest.raises(ValueError, match="exactly the key 'offset'"):
-        LINE.load_state_dict({"offset": 0, "more": 1})
-    with pytest.raises(ValueError, match="offset must lie"):
-        Constant(1.0).load_state_dict({"offset": -1})
 
 
 def test_a_schedule_of_ones_own_is_read_by_its_name():

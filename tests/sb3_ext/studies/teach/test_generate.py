@@ -14,7 +14,7 @@ import torch
 from resgym.game.actions import action_axes
 from resgym.game.plain import canonical, prune
 from resgym.polynomials.singularities import singularity, singularity_names
-from resgym.solver.label_kernels import new_members
+from resgym.solver.kernels import new_members
 from resgym.solver.labels import Labeller
 from resgym.solver.solve import solve
 from sb3_ext.checkpoints.durable_files import file_digest

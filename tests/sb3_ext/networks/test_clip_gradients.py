@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from sb3_ext.ddqn.learning import clip_gradients
+from sb3_ext.networks.optimizers import clip_gradients
 
 
 @pytest.mark.parametrize("max_norm", [0.01, 1.0, 1e6, float("inf")])

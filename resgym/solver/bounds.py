@@ -1,0 +1,98 @@
+"""Lower bounds of the value that need no search, on integers of any size.
+
+Let J be a set of two or more axes, and S_J the *projection* of the position S to them. The depth
+and the nodes of S are at least those of S_J: the agent answers a set that does not lie in J with an
+axis outside J, and the projection stays as it is; any other set he answers as in the game on J. As
+long as S_J has two points, so has S, so the game lasts as long. And where the host's set lies in J,
+the tree of S goes on with all the answers in J, as the tree of S_J does.
+
+In two axes the host has no choice, and every compact edge (a, -b) of the Newton polygon goes its
+own way: a move takes a to a - b or b to b - a, and the edge is gone after the answer that leaves
+nothing of it. So it lasts as many moves as Euclid's algorithm by subtraction on (a, b) has steps:
+the sum of the partial quotients of a / b. The least depth is the largest of these sums. The tree
+branches where an edge is left: at every node of the Stern-Brocot tree on the way to its slope.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations, pairwise
+
+from resgym.game.plain import Position, prune
+
+__all__ = ["active_axes", "lower_bound", "shadows"]
+
+Points = Sequence[tuple[int, ...]]
+
+
+def _edges(points: Points) -> list[tuple[int, int]]:
+    """Compact edges (a, b), standing for (a, -b), of a Newton polygon, the steepest first."""
+    hull: list[tuple[int, ...]] = []
+    for x, y in prune(points):
+        while len(hull) > 1:
+            (x0, y0), (x1, y1) = hull[-2:]
+            if (y0 - y1) * (x - x1) > (y1 - y) * (x1 - x0):
+                break
+            hull.pop()
+        hull.append((x, y))
+    return [(right[0] - left[0], left[1] - right[1]) for left, right in pairwise(hull)]
+
+
+def _quotients(a: int, b: int) -> Iterator[int]:
+    while b:
+        yield a // b
+        a, b = b, a % b
+
+
+def _shared_nodes(first: tuple[int, int], second: tuple[int, int]) -> int:
+    """Nodes that the ways to two slopes in the Stern-Brocot tree have in common."""
+    (a, b), (c, d) = first, second
+    common = 1
+    while True:
+        if a > b and c > d:
+            steps = min((a - 1) // b, (c - 1) // d)
+            a, c = a - steps * b, c - steps * d
+        elif a < b and c < d:
+            steps = min((b - 1) // a, (d - 1) // c)
+            b, d = b - steps * a, d - steps * c
+        else:
+            return common
+        common += steps
+
+
+def _value_of_polygon(points: Points, by_depth: bool) -> int:
+    """The least depth, or the fewest nodes, of points in two axes."""
+    edges = _edges(points)
+    lengths = [sum(_quotients(a, b)) for a, b in edges]
+    if by_depth:
+        return max(lengths, default=0)
+    return 1 + 2 * (sum(lengths) - sum(_shared_nodes(*pair) for pair in pairwise(edges)))
+
+
+def active_axes(points: Points) -> list[int]:
+    """The axes on which points differ; the others help nobody but the agent."""
+    return [axis for axis, column in enumerate(zip(*points, strict=True)) if len({*column}) > 1]
+
+
+def lower_bound(points: Points, objective: str = "depth") -> int:
+    """The largest value of the projections of a position to two axes, which bounds its own.
+
+    Args:
+        points: the minimal points. With only two axes on which they differ the bound is the value.
+        objective: ``depth`` or ``nodes``.
+    """
+    by_depth = objective == "depth"
+    if len(points) == 1:
+        return 0 if by_depth else 1
+    values = [
+        _value_of_polygon([(point[i], point[j]) for point in points], by_depth)
+        for i, j in combinations(active_axes(points), 2)
+    ]
+    return max(1 if by_depth else 3, *values)
+
+
+def shadows(points: Position) -> Iterator[list[tuple[int, ...]]]:
+    """The projections of a position with four or more active axes along one axis, 0 in them."""
+    active = active_axes(points)
+    for axis in active if len(active) > 3 else []:
+        yield prune([(*point[:axis], 0, *point[axis + 1 :]) for point in points])

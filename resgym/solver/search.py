@@ -1,0 +1,229 @@
+"""The search that proves values, on Python integers of any size, and what all searches offer.
+
+A position's cost is 0 moves (or 1 node) once one point is left, and otherwise
+
+    depth:  1 + min over the host's sets of the max over the agent's axes of the next cost
+    nodes:  1 + min over the host's sets of the sum over the agent's axes of the next cost
+
+The table keeps two proved bounds of the cost of every position met, up to what `canonical` makes
+one. At first these are those of `resgym.solver.bounds`; where four or more axes are left, the
+projections of a position along one axis are positions of the table too, which are asked about
+before its moves are generated. A value is found by asking whether it is at most its lower bound,
+until it is. Such a question about a position follows the set that looks best, and asks about the
+answer to it that looks worst, with a smaller limit; so positions that recur do no harm. The answers
+to a set get into the table when the set is first followed: most sets never are. (Iterative
+deepening with a table: Korf, "Depth-first iterative-deepening", 1985; bounds that are raised on the
+way back: Bonet and Geffner, "Learning Depth-First Search", ICAPS 2006.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from resgym.game.plain import Position, canonical, moved, search_actions
+from resgym.solver.bounds import active_axes, lower_bound, shadows
+
+__all__ = ["NO_TREE", "SCALE", "STEPS_PER_EXPANSION", "PythonSearch", "Search"]
+
+NO_TREE = 2**30
+"""Cost of a position from which no tree of the allowed depth exists."""
+
+STEPS_PER_EXPANSION = 100
+"""A search also stops after this many steps per expansion that it may make, so that it returns in
+time even where bounds rise for long without new positions."""
+
+SCALE = 2520
+"""Divided by every number up to ten."""
+
+Points = Sequence[tuple[int, ...]]
+
+
+class Search(Protocol):
+    """A table of positions with the search on it.
+
+    Positions are minimal points in ascending order; ``left`` is the number of moves that remain, -1
+    for any number.
+    """
+
+    by_depth: bool
+
+    @property
+    def expanded(self) -> int:
+        """Number of positions whose moves have been generated."""
+
+    @property
+    def size(self) -> int:
+        """Number of positions in the table."""
+
+    def settle(self, points: Points, left: int, highest: int, expansions: int) -> None:
+        """Searches until a value is proved, its bound is above ``highest``, or effort is spent.
+
+        Raises:
+            OverflowError: a coordinate is too large for this search.
+        """
+
+    def bounds(self, positions: Sequence[Points], left: int) -> list[tuple[int, int]]:
+        """What is proved: the value of each position is at least and at most this."""
+
+
+class _Entry:
+    """A position of the table; no shadows or moves while they are not generated."""
+
+    __slots__ = ("left", "lower", "moves", "points", "shadows", "upper")
+
+    def __init__(self, points: Position, left: int, lower: int, upper: int) -> None:
+        self.points, self.left = points, left
+        self.lower, self.upper = lower, upper
+        self.shadows: list[_Entry] | None = None
+        self.moves: list[_Move] | None = None
+
+
+class _Move:
+    """A set, with bounds of its cost and the sum of the lower bounds of its answers.
+
+    Attributes:
+        answers: the positions after each axis; None while they are not generated.
+    """
+
+    __slots__ = ("answers", "axes", "high", "low", "total")
+
+    def __init__(self, axes: tuple[int, ...]) -> None:
+        self.axes = axes
+        self.answers: list[_Entry] | None = None
+        self.high = NO_TREE
+
+    def take(self, lowers: list[int], by_depth: bool) -> None:
+        """Sets the lower bound from those of the answers."""
+        self.total = sum(lowers)
+        self.low = min(1 + (max(lowers) if by_depth else self.total), NO_TREE)
+
+
+class PythonSearch:
+    """The search on plain integers: slow, and for coordinates of any size.
+
+    Args:
+        objective: ``depth`` or ``nodes``.
+        cut: what a position costs that cannot be resolved within the moves that remain: its lower
+            bound, which makes a bound for all trees, or `NO_TREE`, which forbids it.
+    """
+
+    def __init__(self, objective: str, cut: bool = False) -> None:
+        self.by_depth = objective == "depth"
+        self.expanded = 0
+        self._objective, self._cut = objective, cut
+        self._table: dict[tuple[int, Position], _Entry] = {}
+        # Questions, each asked for the sake of the one before; kept when a search is stopped.
+        self._stack: list[tuple[_Entry, int]] = []
+
+    @property
+    def size(self) -> int:
+        """Number of positions in the table."""
+        return len(self._table)
+
+    def bounds(self, positions: Sequence[Points], left: int) -> list[tuple[int, int]]:
+        """See `Search`."""
+        entries = [self._entry(points, left) for points in positions]
+        return [(entry.lower, entry.upper) for entry in entries]
+
+    def settle(self, points: Points, left: int, highest: int, expansions: int) -> None:
+        """See `Search`."""
+        root = self._entry(points, left)
+        end, steps = self.expanded + expansions, expansions * STEPS_PER_EXPANSION
+        stack = self._stack
+        while root.lower < root.upper and root.lower <= highest:
+            if not stack or stack[0] != (root, root.lower):
+                stack[:] = [(root, root.lower)]
+            while stack:
+                entry, limit = stack[-1]
+                if entry.lower > limit or entry.upper <= limit:
+                    stack.pop()
+                    continue
+                if steps <= 0:
+                    return
+                steps -= 1
+                asked = self._shadow(entry, limit)
+                if asked is None and entry.lower <= limit:
+                    if entry.moves is None:
+                        if self.expanded >= end:
+                            return
+                        steps -= 10
+                    asked = self._answer(entry, limit)
+                if asked is not None:
+                    stack.append(asked)
+
+    def _entry(self, points: Points, left: int) -> _Entry:
+        form = canonical(points)
+        key = (left, form)
+        entry = self._table.get(key)
+        if entry is None:
+            lower, upper = lower_bound(form, self._objective), NO_TREE
+            if len(form) > 1 and left >= 0 and lower_bound(form) > left:
+                lower = lower if self._cut else NO_TREE
+                upper = lower
+            elif len(active_axes(form)) <= 2:
+                upper = lower
+            entry = self._table[key] = _Entry(form, left, lower, upper)
+        return entry
+
+    def _shadow(self, entry: _Entry, limit: int) -> tuple[_Entry, int] | None:
+        """A projection to ask about, if there is one that may be above the limit."""
+        if entry.shadows is None:
+            found = [self._entry(points, entry.left) for points in shadows(entry.points)]
+            entry.shadows = found
+        entry.lower = max([entry.lower, *(shadow.lower for shadow in entry.shadows)])
+        if entry.lower <= limit:
+            for shadow in entry.shadows:
+                if shadow.upper > limit:
+                    return shadow, limit
+        return None
+
+    def _answer(self, entry: _Entry, limit: int) -> tuple[_Entry, int] | None:
+        """Sharpens the bounds of a position; the answer to ask about if they do not tell."""
+        if entry.moves is None:
+            entry.moves = self._moves(entry)
+        while True:
+            for move in entry.moves:
+                if move.answers is not None:
+                    move.take([answer.lower for answer in move.answers], self.by_depth)
+                    uppers = [answer.upper for answer in move.answers]
+                    move.high = 1 + (max(uppers) if self.by_depth else sum(uppers))
+            entry.lower = max(entry.lower, min(move.low for move in entry.moves))
+            entry.upper = min([entry.upper, *(move.high for move in entry.moves)])
+            if entry.lower > limit or entry.upper <= limit:
+                return None
+            best = min((move for move in entry.moves if move.low <= limit), key=self._rank)
+            if best.answers is not None:
+                break
+            after = entry.left - 1 if entry.left > 0 else -1
+            answers = [self._entry(moved(entry.points, best.axes, j), after) for j in best.axes]
+            if entry in answers:
+                # It leads back here and is of no use.
+                best.low = NO_TREE
+            else:
+                best.answers = answers
+        # The answer that looks worst is the likeliest to show that the set is no good. In sums each
+        # answer has to be found out exactly, so it is asked for its lower bound.
+        if self.by_depth:
+            return max((a for a in best.answers if a.upper >= limit), key=_lower), limit - 1
+        asked = max((a for a in best.answers if a.upper > a.lower), key=_lower)
+        return asked, asked.lower
+
+    def _rank(self, move: _Move) -> tuple[bool, int]:
+        """What is looked at first: for the depth what is begun, and least bounds on average."""
+        if not self.by_depth:
+            return False, move.total
+        return move.answers is None, move.total * SCALE // len(move.axes)
+
+    def _moves(self, entry: _Entry) -> list[_Move]:
+        self.expanded += 1
+        active = set(active_axes(entry.points))
+        moves = [_Move(axes) for axes in search_actions(len(entry.points[0])) if active >= {*axes}]
+        for move in moves:
+            answers = [moved(entry.points, move.axes, axis) for axis in move.axes]
+            move.take([lower_bound(points, self._objective) for points in answers], self.by_depth)
+        return moves
+
+
+def _lower(entry: _Entry) -> int:
+    return entry.lower

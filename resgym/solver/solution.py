@@ -1,0 +1,180 @@
+"""What a solver has proved, what it reports, and when it stops."""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, get_args
+
+from resgym.trees.tree import ResolutionTree
+
+__all__ = [
+    "TREE_LIMIT",
+    "Limits",
+    "Objective",
+    "Progress",
+    "Solution",
+    "check_objective",
+    "progress_report",
+]
+
+Objective = Literal["depth", "nodes"]
+
+TREE_LIMIT = 100_000
+"""Largest tree that a solution carries."""
+
+SEARCH_SHARE = 0.9
+"""Part of the time limit that a search gets; the rest is for a tree as an upper bound."""
+
+
+def check_objective(objective: object) -> None:
+    """Raises ValueError for anything but an `Objective`."""
+    if objective not in get_args(Objective):
+        raise ValueError(f"objective must be 'depth' or 'nodes', got {objective!r}")
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a solver has proved.
+
+    Attributes:
+        value: the optimum: moves on the longest branch, or nodes of the tree, root counted. None
+            if it is not proved; ``math.inf`` if play provably never ends (best responses only).
+        lower_bound: the optimum is proved to be at least this; equals ``value`` if proved.
+        upper_bound: the optimum is at most this, by ``tree``; None if nothing is known.
+        proved: whether the optimum is known, over all trees (also those deeper than ``max_depth``).
+        objective: ``depth`` or ``nodes``.
+        seconds: time taken.
+        positions_searched: positions whose moves were generated.
+        stopped_by: ``max_depth``, ``time_limit``, ``max_positions`` or ``overflow``, on the command
+            line also ``interrupt`` (Ctrl-C); None if proved.
+        grow: how to grow ``tree``.
+    """
+
+    value: int | float | None
+    lower_bound: int | float
+    upper_bound: int | float | None
+    proved: bool
+    objective: Objective
+    seconds: float
+    positions_searched: int
+    stopped_by: str | None = None
+    grow: Callable[[], ResolutionTree | None] | None = field(
+        default=None, repr=False, compare=False
+    )
+
+    @cached_property
+    def tree(self) -> ResolutionTree | None:
+        """A tree of optimal play; if not proved, one that reaches ``upper_bound``.
+
+        None if there is none, or it has more than 100,000 nodes. For best responses with ``depth``
+        it is the record of one best game. It is grown when it is first asked for.
+        """
+        return None if self.grow is None else self.grow()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "tree": self.tree, "grow": None}
+
+    def __str__(self) -> str:
+        unit = "moves" if self.objective == "depth" else "nodes"
+        effort = f"{self.positions_searched} positions, {self.seconds:.2f} s"
+        if self.proved:
+            return f"{self.objective} {self.value} (proved; {effort})"
+        above = "" if self.upper_bound is None else f", at most {self.upper_bound}"
+        return (
+            f"{self.objective}: at least {self.lower_bound}{above} {unit} "
+            f"(stopped by {self.stopped_by}; {effort})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data without the tree; infinity is the text ``infinite``."""
+
+        def plain(number: int | float | None) -> int | float | str | None:
+            return "infinite" if number == math.inf else number
+
+        return {
+            "objective": self.objective,
+            "value": plain(self.value),
+            "lower_bound": plain(self.lower_bound),
+            "upper_bound": plain(self.upper_bound),
+            "proved": self.proved,
+            "stopped_by": self.stopped_by,
+            "seconds": self.seconds,
+            "positions_searched": self.positions_searched,
+        }
+
+
+class Progress(NamedTuple):
+    """What a running search reports.
+
+    Attributes:
+        lower_bound: proved so far.
+        positions_searched: positions whose moves have been generated.
+        seconds: since the start.
+    """
+
+    lower_bound: int
+    positions_searched: int
+    seconds: float
+
+
+def progress_report(
+    progress: bool | Callable[[Progress], None] | None,
+) -> Callable[[Progress], None] | None:
+    """A function for a running search to call, from the argument of `solve`; None for none."""
+    if progress is None or progress is False:
+        return None
+    if progress is not True:
+        if not callable(progress):
+            raise TypeError(f"progress must be True, False or a function, got {progress!r}")
+        return progress
+    last = [-1.0]
+
+    def show(now: Progress) -> None:
+        if now.seconds - last[0] >= 1.0:
+            last[0] = now.seconds
+            print(
+                f"at least {now.lower_bound}, {now.positions_searched} positions, "
+                f"{now.seconds:.0f} s",
+                file=sys.stderr,
+            )
+
+    return show
+
+
+@dataclass
+class Limits:
+    """When to stop, shared by all searches of one call.
+
+    Args:
+        time_limit: seconds, or None.
+        max_positions: entries of the table.
+        progress: called after every stretch of the search.
+        started: when the time began to count.
+    """
+
+    time_limit: float | None
+    max_positions: int
+    progress: Callable[[Progress], None] | None = None
+
+    started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def seconds(self) -> float:
+        """Since the start."""
+        return time.perf_counter() - self.started
+
+    @property
+    def seconds_left(self) -> float:
+        """Until the time limit; infinity without one."""
+        return math.inf if self.time_limit is None else self.time_limit - self.seconds
+
+    def reached(self, positions: int) -> str | None:
+        """The name of the limit that a search has reached, if any."""
+        if self.time_limit is not None and self.seconds >= SEARCH_SHARE * self.time_limit:
+            return "time_limit"
+        return "max_positions" if positions >= self.max_positions else None

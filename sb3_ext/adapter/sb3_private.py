@@ -1,0 +1,139 @@
+"""What stable-baselines3 (2.9.2) keeps private and this package uses: here and nowhere else.
+
+    _n_updates                              num_updates
+    _current_progress_remaining             progress_remaining
+    _num_timesteps_at_start                 timesteps_at_start
+    _setup_learn                            begin_learning
+    _last_obs, _last_episode_starts         restart_episodes, forget_observation
+    _last_obs, _last_original_obs           last_observations, set_last_observations
+    _n_calls, _episode_num, ...             COUNTERS, STOCK_COUNTERS
+    _create_aliases                         networks_were_replaced
+
+All of them take any algorithm of SB3 or sb3-contrib, ours included. The methods of SB3 that ours
+replace are listed in `sb3_ext.off_policy.algorithm` and `sb3_ext.ddqn.ddqn`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.utils import get_parameters_by_name
+from torch import Tensor
+
+from sb3_ext.adapter.observations import to_arrays, to_device
+
+__all__ = [
+    "COUNTERS",
+    "OBSERVATIONS",
+    "STOCK_COUNTERS",
+    "begin_learning",
+    "forget_observation",
+    "has_observation",
+    "last_observations",
+    "networks_were_replaced",
+    "num_updates",
+    "progress_remaining",
+    "restart_episodes",
+    "set_last_observations",
+    "timesteps_at_start",
+]
+
+COUNTERS = (
+    "_current_progress_remaining",
+    "_episode_num",
+    "_n_updates",
+    "_num_timesteps_at_start",
+    "_total_timesteps",
+    "exploration_rate",
+    "num_timesteps",
+)
+"""Plain numbers that a run goes on from."""
+
+STOCK_COUNTERS = (*COUNTERS, "_n_calls")
+"""For its own algorithms also the steps between two target updates of a DQN."""
+
+OBSERVATIONS = ("_last_obs", "_last_original_obs")  # the second one below a VecNormalize
+
+
+def num_updates(model: Any) -> int:
+    """Gradient updates made so far; 0 before the first."""
+    return int(getattr(model, "_n_updates", 0))
+
+
+def progress_remaining(model: Any) -> float:
+    """From 1 at the start of `learn` to 0 at its end."""
+    return float(model._current_progress_remaining)
+
+
+def timesteps_at_start(model: Any) -> int:
+    """The counter of transitions when the running `learn` began."""
+    return int(model._num_timesteps_at_start)
+
+
+def begin_learning(
+    model: Any, total_timesteps: int, callback: Any = None, *, reset_num_timesteps: bool = True
+) -> BaseCallback:
+    """What `learn` does before its loop, for who collects and updates by hand.
+
+    Returns:
+        The callback to collect with.
+    """
+    return model._setup_learn(total_timesteps, callback, reset_num_timesteps)[1]  # type: ignore[no-any-return]
+
+
+def restart_episodes(model: Any) -> None:
+    """Start new episodes in every row of the model's environment."""
+    if hasattr(model, "restart_episodes"):
+        model.restart_episodes()
+        return
+    model._last_obs = model.env.reset()
+    model._last_episode_starts = np.ones((model.env.num_envs,), dtype=bool)
+
+
+def forget_observation(model: Any) -> None:
+    """Makes the next `learn` reset the environment."""
+    model._last_obs = None
+
+
+def has_observation(model: Any) -> bool:
+    """Whether the model knows where its environment stands."""
+    return model._last_obs is not None
+
+
+def last_observations(model: Any) -> dict[str, Tensor]:
+    """What the environment showed last, as tensors named ``<attribute>.<entry>``."""
+    tensors: dict[str, Tensor] = {}
+    for name in OBSERVATIONS:
+        observation = getattr(model, name)
+        if observation is not None:
+            value = to_device(observation, model.device)
+            entries = value if isinstance(value, dict) else {"": value}
+            tensors |= {f"{name}.{key}": entry for key, entry in entries.items()}
+    return tensors
+
+
+def set_last_observations(model: Any, tensors: Mapping[str, Tensor], as_tensors: bool) -> None:
+    """Puts back what `last_observations` gave, as arrays or as tensors; else None."""
+    for name in OBSERVATIONS:
+        entries = {
+            key.removeprefix(f"{name}."): value
+            for key, value in tensors.items()
+            if key.startswith(f"{name}.")
+        }
+        observation: Any = entries.get("", entries) if entries else None
+        if observation is not None:
+            tensor_form = as_tensors and name == "_last_obs"
+            observation = (
+                to_device(observation, model.device) if tensor_form else to_arrays(observation)
+            )
+        setattr(model, name, observation)
+
+
+def networks_were_replaced(model: Any) -> None:
+    """Makes a DQN refer to the networks that its policy has now."""
+    model._create_aliases()
+    model.batch_norm_stats = get_parameters_by_name(model.q_net, ["running_"])
+    model.batch_norm_stats_target = get_parameters_by_name(model.q_net_target, ["running_"])

@@ -1,0 +1,186 @@
+"""Collecting experience: what plays the games that an algorithm learns from.
+
+`learn` collects in its own process with a `TensorCollector` that plays the networks being trained.
+`learn(..., collector=...)` takes any other `Collector`: it is told the weights by `publish`, and
+hands over parallel steps whose values may be NumPy arrays, so it can stand for processes elsewhere.
+A process there can run the same `TensorCollector`:
+
+    policy = build_policy(description)              # sb3_ext.checkpoints.policy_description
+    explorer = EpsilonGreedy(policy.q_net, num_actions)
+    legal_actions = LegalActions(env.observation_space, env.action_space, env)
+    generator = torch.Generator().manual_seed(seed)
+    collector = TensorCollector(env, explorer, legal_actions, generator, first_row=32)
+    collector.publish(version, weights, exploration_rate)
+    steps = [step.as_arrays() for step in collector.collect(10)]
+
+Several collectors feed one replay buffer if each has rows of its own: `first_row`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.adapter.observations import to_arrays, to_device
+from sb3_ext.off_policy.legality import LegalActions
+
+__all__ = ["Collector", "Explorer", "ParallelStep", "TensorCollector"]
+
+
+class ParallelStep(NamedTuple):
+    """One transition of each of M rows; tensors, or NumPy arrays.
+
+    Attributes:
+        observations: Acted on, `[M, ...]` or a dictionary of such.
+        actions: `[M]` int64.
+        rewards: `[M]` float32.
+        terminated: `[M]` bool.
+        truncated: `[M]` bool.
+        next_observations: Reached; where an episode ended, its final observation.
+        next_legal: Legal actions there, `[M, A]` bool, if the environment was asked for them.
+        episode: If any row ended: `ended` `[M]` bool, returns `r` and lengths `l` of those rows.
+        first_row: Number of the first row in the replay buffer.
+    """
+
+    observations: Any
+    actions: Any
+    rewards: Any
+    terminated: Any
+    truncated: Any
+    next_observations: Any
+    next_legal: Any = None
+    episode: dict[str, Any] | None = None
+    first_row: int = 0
+
+    def as_arrays(self) -> ParallelStep:
+        """The same in NumPy arrays, to be sent to another process."""
+        return self._replace(**{name: to_arrays(value) for name, value in self._asdict().items()})
+
+    def on(self, device: torch.device) -> ParallelStep:
+        """The same in tensors on a device; what is there already is not copied."""
+        moved: dict[str, Any] = {
+            name: None if value is None else to_device(value, device)
+            for name, value in self._asdict().items()
+            if name != "first_row"
+        }
+        return self._replace(**moved)
+
+
+class Explorer(Protocol):
+    """Chooses actions to collect with."""
+
+    def load_weights(self, weights: Mapping[str, Tensor]) -> None:
+        """Play with these from now on."""
+
+    exploration_rate: float | None
+    """Probability of a random action; None: all are random, and no network is asked."""
+
+    def __call__(
+        self, observation: Any, legal: Tensor | None, generator: torch.Generator
+    ) -> Tensor:
+        """Actions `[M]` int64.
+
+        Args:
+            observation: Tensors `[M, ...]`, or a dictionary of such.
+            legal: Legal actions `[M, A]` bool, or None.
+            generator: Source of everything random.
+        """
+
+
+class Collector(Protocol):
+    """What `learn` can be given instead of its own environment."""
+
+    def collect(self, num_steps: int) -> list[ParallelStep]:
+        """Play so many parallel steps.
+
+        Several writers put in a step for each of their row ranges.
+        """
+
+    def publish(
+        self, version: int, weights: Mapping[str, Tensor], exploration_rate: float | None
+    ) -> None:
+        """Play with other weights from now on.
+
+        Args:
+            version: Grows with every call; the number of updates that made the weights.
+            weights: Of the network that plays, by name; they change with the next update.
+            exploration_rate: See `Explorer`.
+        """
+
+
+class TensorCollector:
+    """Plays the rows of one environment.
+
+    Args:
+        env: The environment.
+        explorer: Chooses the actions.
+        legal_actions: Who knows the legal ones.
+        generator: Source of everything random in them, on the explorer's device.
+        first_row: Number of the environment's first row in the replay buffer.
+
+    Attributes:
+        observation: What the environment shows now, on its device; None before the first reset.
+        legal: Legal actions there, if the environment is asked for them and was.
+        version: Of the weights that play.
+        seconds: Spent in the environment.
+    """
+
+    def __init__(
+        self,
+        env: TensorVecEnv,
+        explorer: Explorer,
+        legal_actions: LegalActions,
+        generator: torch.Generator,
+        first_row: int = 0,
+    ) -> None:
+        self.env, self.explorer, self.legal_actions = env, explorer, legal_actions
+        self.generator, self.first_row = generator, first_row
+        self.observation: Any = None
+        self.legal: Tensor | None = None
+        self.version = 0
+        self.seconds = 0.0
+
+    def publish(
+        self, version: int, weights: Mapping[str, Tensor], exploration_rate: float | None
+    ) -> None:
+        """See `Collector`."""
+        self.explorer.load_weights(weights)
+        self.explorer.exploration_rate = exploration_rate
+        self.version = version
+
+    def collect(self, num_steps: int) -> list[ParallelStep]:
+        """See `Collector`."""
+        return [self.step() for _ in range(num_steps)]
+
+    def step(self) -> ParallelStep:
+        """One parallel step."""
+        if self.observation is None:
+            self.observation = self.env.reset_tensors()
+        before, device = self.observation, self.generator.device
+        legal = self.legal_actions.now(before, self.env, device, self.legal)
+        actions = self.explorer(before, legal, self.generator)
+        started = time.perf_counter()
+        observation, rewards, terminated, truncated, info = self.env.step_tensors(actions)
+        self.seconds += time.perf_counter() - started
+        self.legal, next_legal = self.legal_actions.after(self.env, device, terminated | truncated)
+        self.observation = to_device(observation, device)
+        episode = None
+        if "episode" in info:
+            ended, sums = info["_episode"], info["episode"]
+            episode = {"ended": ended, "r": sums["r"], "l": sums["l"]}
+        return ParallelStep(
+            before,
+            actions,
+            rewards,
+            terminated,
+            truncated,
+            self.env.reached(observation, info),
+            next_legal,
+            episode,
+            self.first_row,
+        )

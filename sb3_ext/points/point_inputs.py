@@ -1,0 +1,135 @@
+"""What networks are told about the points of a game and about pairs of them.
+
+An observation holds the points of N games, float [N, P, D], or is a dictionary with such an entry
+``points``. A row with a negative first entry is absent.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import torch
+from gymnasium import spaces
+from torch import Tensor
+
+from sb3_ext.networks.mlp import expand_net_arch
+
+__all__ = [
+    "axis_sums",
+    "canonical_points",
+    "pair_features",
+    "point_features",
+    "points_of",
+    "refuse_batch_norm",
+    "split_point_space",
+]
+
+_EQUAL = 1e-6
+"""Differences of coordinates in 0..1 that are smaller are rounding."""
+
+# Coordinates lie in [0, 1]; below this part of the largest one, logarithms are cut off.
+_SMALLEST = 1e-3
+
+
+def points_of(observations: Tensor | Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """The points of an observation, float [N, P, D], and which are present, bool [N, P]."""
+    points = observations if isinstance(observations, Tensor) else observations["points"]
+    points = points if points.is_floating_point() else points.float()
+    return points, points[:, :, 0] >= 0
+
+
+def canonical_points(points: Tensor, present: Tensor) -> Tensor:
+    """Moves and scales each set [N, P, D] so that it touches every x_i = 0, with largest entry 1.
+
+    The game is the same for a set that is translated or scaled, so nothing is lost by it.
+    """
+    absent = ~present[:, :, None]
+    shifted = points - points.masked_fill(absent, torch.inf).amin(1, keepdim=True)
+    shifted = shifted.masked_fill(absent, 0.0)
+    largest = shifted.amax((1, 2), keepdim=True)
+    return shifted / torch.where(largest > 0, largest, 1.0)
+
+
+def point_features(points: Tensor) -> Tensor:
+    """What a network is told about a point: x, log(x + 0.001) scaled to about 0..1, and x == 0.
+
+    A move adds coordinates, so that after a few moves they lie many orders of magnitude apart;
+    the logarithm keeps the small ones apart, and whether one is exactly 0 decides what it can do.
+
+    Args:
+        points: float [..., D], at least 0.
+
+    Returns:
+        float [..., 3 D].
+    """
+    logarithm = (points + _SMALLEST).log() / -math.log(_SMALLEST) + 1.0
+    return torch.cat([points, logarithm, (points == 0).to(points.dtype)], -1)
+
+
+@cache
+def _sets(dimension: int, device: torch.device, dtype: torch.dtype) -> Tensor:
+    """[D, S]: column s marks the axes of the number s + 1, read as bits; S = 2^D - 1."""
+    numbers = torch.arange(1, 2**dimension)
+    return (numbers >> torch.arange(dimension)[:, None] & 1).to(device, dtype)
+
+
+def axis_sums(x: Tensor) -> Tensor:
+    """The sums of [..., D] over all S = 2^D - 1 non-empty sets of axes, [..., S].
+
+    Set s holds axis j where bit j of s + 1 is set.
+    """
+    return x @ _sets(x.shape[-1], x.device, x.dtype)
+
+
+def pair_features(sums: Tensor) -> Tensor:
+    """What a network is told about two points: on which sets of axes is one ahead, and how far?
+
+    A move replaces a coordinate by its sum over a set of axes, and which points are dropped after
+    it is decided by the signs of the differences of such sums, so these are handed over as they
+    are: sums over all sets of axes, their signs, and their logarithms with the sign, scaled to
+    about -1..1.
+
+    Args:
+        sums: float [..., S], `axis_sums` of one point minus another, of coordinates in 0..1.
+
+    Returns:
+        float [..., 3 S]; odd in ``sums``. Sums below 1e-6 count as 0.
+    """
+    sums = sums.masked_fill(sums.abs() < _EQUAL, 0.0)
+    sign = sums.sign()
+    size = (sums.abs() + _SMALLEST).log() / -math.log(_SMALLEST) + 1.0
+    return torch.cat([sums, sign, sign * size], -1)
+
+
+def split_point_space(
+    extractor: str, space: spaces.Space[Any]
+) -> tuple[spaces.Box, dict[str, spaces.Space[Any]]]:
+    """The space of the points, and the other entries in alphabetical order.
+
+    Raises:
+        ValueError: there are no points; the message names the extractor.
+    """
+    others: dict[str, spaces.Space[Any]] = {}
+    points: spaces.Space[Any] | None = space
+    if isinstance(space, spaces.Dict):
+        others = {key: space[key] for key in sorted(space.spaces) if key != "points"}
+        points = space.spaces.get("points")
+    if not isinstance(points, spaces.Box) or len(points.shape) != 2:
+        raise ValueError(
+            f"{extractor} needs a Box of shape (points, dimension), or a Dict with such an entry "
+            f"'points', got {space}"
+        )
+    return points, others
+
+
+def refuse_batch_norm(name: str, net_arch: Sequence[Any]) -> None:
+    """Raises ValueError if a net for single points has BatchNorm; ``name`` is the argument's."""
+    for position, item in expand_net_arch(net_arch):
+        if item == "b" or (isinstance(item, str) and item.startswith("r")):
+            raise ValueError(
+                f"{name}: {position} {item!r} has BatchNorm, whose statistics would depend on the "
+                "padding; use 'ln' here, or BatchNorm in head_net"
+            )

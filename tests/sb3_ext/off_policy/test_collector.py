@@ -1,0 +1,149 @@
+"""Collecting for `learn` from outside: weights go out with a version, parallel steps come in."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.vec_env import VecMonitor
+from torch import Tensor
+
+from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.ddqn import DDQN
+from sb3_ext.ddqn.exploring import EpsilonGreedy
+from sb3_ext.off_policy.collector import ParallelStep, TensorCollector
+from sb3_ext.off_policy.legality import LegalActions
+from tests.fakes import ToyVectorEnv
+from tests.sb3_ext.ddqn.helpers import make_model, same, weights
+
+
+def collector_of(
+    model: DDQN, env: TensorVecEnv, generator: torch.Generator, first_row: int = 0
+) -> TensorCollector:
+    """A collector that shares nothing with the model but the mask's source."""
+    network = copy.deepcopy(model.q_net)
+    network.set_training_mode(False)
+    explorer = EpsilonGreedy(network, model.num_actions)
+    spaces = env.observation_space, env.action_space
+    legal_actions = LegalActions(*spaces, env, model.mask_source)
+    return TensorCollector(env, explorer, legal_actions, generator, first_row)
+
+
+@pytest.mark.parametrize("dict_obs", [True, False])
+def test_collecting_outside_is_collecting_inside(dict_obs: bool) -> None:
+    """The same games, random numbers and weights: the same run bit for bit."""
+    inside, outside = (make_model(TensorVecEnv(ToyVectorEnv(8, dict_obs=dict_obs))) for _ in "ab")
+    inside.learn(800)
+    env = TensorVecEnv(ToyVectorEnv(8, dict_obs=dict_obs))
+    env.seed(outside.seed)
+    collector = collector_of(outside, env, outside.random_streams.explore)
+    outside.learn(800, collector=collector)
+    assert outside.num_updates == inside.num_updates > 50
+    assert outside.num_timesteps == inside.num_timesteps
+    assert same(weights(inside), weights(outside))
+    assert collector.version == outside.num_updates - 1  # of the weights that played last
+
+
+class Both:
+    """Two collectors, each with its own environment and rows; steps travel as arrays."""
+
+    def __init__(self, *collectors: TensorCollector) -> None:
+        self.collectors = collectors
+        self.versions: list[int] = []
+        self.rates: list[float | None] = []
+        self.steps: list[ParallelStep] = []
+
+    def publish(self, version: int, weights: Mapping[str, Tensor], rate: float | None) -> None:
+        self.versions.append(version)
+        self.rates.append(rate)
+        for each in self.collectors:
+            each.publish(version, weights, rate)
+
+    def collect(self, num_steps: int) -> list[ParallelStep]:
+        # One after the other, so that the first is ahead of the second.
+        steps = [s.as_arrays() for each in self.collectors for s in each.collect(num_steps)]
+        self.steps += steps
+        return steps
+
+
+class Infos(BaseCallback):
+    def __init__(self) -> None:
+        super().__init__()
+        self.episodes, self.calls = 0, 0
+
+    def _on_step(self) -> bool:
+        self.calls += 1
+        self.episodes += sum("episode" in info for info in self.locals["infos"])
+        return True
+
+
+@pytest.mark.parametrize("legal", ["none", "environment"])
+def test_two_collectors_feed_one_buffer(legal: str) -> None:
+    def games(rows: int) -> TensorVecEnv:
+        return TensorVecEnv(ToyVectorEnv(rows, dict_obs=legal == "none"))
+
+    model = make_model(
+        games(8),
+        mask_source=legal,
+        train_freq=5,
+        learning_starts=64,
+        n_steps=2,
+        target_update_unit="transitions",
+        target_update_interval=100,
+    )
+    before = weights(model)
+    pair = []
+    for number in range(2):
+        env = games(4)
+        env.seed(number)
+        generator = torch.Generator().manual_seed(number)
+        pair.append(collector_of(model, env, generator, first_row=4 * number))
+    both, seen = Both(*pair), Infos()
+    model.learn(800, seen, collector=both)
+    assert model.num_timesteps == 800
+    assert model.num_target_updates == 8
+    assert seen.calls == 200
+    assert seen.episodes == sum(
+        int(step.episode["ended"].sum()) for step in both.steps if step.episode is not None
+    )
+    assert seen.episodes > 20
+    assert isinstance(both.steps[0].rewards, np.ndarray)
+    # Versions are numbers of updates; at first there are none, and actions are random.
+    assert both.versions == sorted(both.versions)
+    assert (both.versions[0], both.rates[0]) == (0, None)
+    assert both.versions[-1] == model.num_updates - 1
+    assert not same(before, weights(model))
+    # In the buffer each writer's transitions stand in its rows, in its order.
+    fields, _ = model.replay_buffer.state_dict()  # type: ignore[union-attr]
+    for each in pair:
+        steps = [step for step in both.steps if step.first_row == each.first_row]
+        for name, values in (
+            ("actions", [step.actions[:, None] for step in steps]),
+            ("rewards", [step.rewards for step in steps]),
+            ("terminated", [step.terminated for step in steps]),
+        ):
+            stored = fields[name][:, each.first_row : each.first_row + 4].numpy()
+            np.testing.assert_array_equal(stored, np.stack(values))
+
+
+def test_a_model_without_a_tensor_loop_takes_no_collector() -> None:
+    model = make_model(VecMonitor(TensorVecEnv(ToyVectorEnv(8))))
+    collector: Any = Both()
+    with pytest.raises(ValueError, match=r"^collector: needs a TensorVecEnv"):
+        model.learn(80, collector=collector)
+
+
+def test_the_model_goes_on_in_its_own_environment() -> None:
+    model = make_model(TensorVecEnv(ToyVectorEnv(8)))
+    half = collector_of(model, TensorVecEnv(ToyVectorEnv(4)), torch.Generator())
+    other = collector_of(model, TensorVecEnv(ToyVectorEnv(4)), torch.Generator(), first_row=4)
+    model.learn(160, collector=Both(half, other))
+    updates = model.num_updates
+    model.learn(80, reset_num_timesteps=False)
+    assert model.num_timesteps == 240
+    assert model.num_updates > updates

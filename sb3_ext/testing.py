@@ -23,31 +23,20 @@ import gymnasium
 import numpy as np
 import torch
 from gymnasium import spaces
-from sb3_contrib import QRDQN
-from stable_baselines3 import A2C, DQN, PPO
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.vec_env import VecEnv
 
 import resgym  # noqa: F401  # registers the environments
 from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.algorithms import ALGORITHMS
 from sb3_ext.config.checks import check_count
-from sb3_ext.config.registry import unknown_word
 from sb3_ext.off_policy.legality import environment_masks, mask_key
-from sb3_ext.training.algorithms import EXTRA_ALGORITHMS
 
 __all__ = ["STAGES", "SmokeError", "SmokeReport", "smoke_pipeline"]
 
 STAGES = ("environment", "model", "learn", "update", "save", "load", "predict", "legal")
 """What is done, in order; an error names one of them."""
-
-_ALGORITHMS: dict[str, Any] = {
-    "a2c": A2C,
-    "dqn": DQN,
-    "ppo": PPO,
-    "qrdqn": QRDQN,
-    **EXTRA_ALGORITHMS,
-}
 
 # A few updates of a small model; hyperparameters that are given replace them.
 _OFF_POLICY = {"buffer_size": 2_000, "batch_size": 32, "learning_starts": 64, "train_freq": 1}
@@ -145,12 +134,7 @@ def smoke_pipeline(
         SmokeError: A stage failed; one line that names it.
         ValueError, TypeError: An argument of this function is wrong.
     """
-    if isinstance(algo, str):
-        if algo not in _ALGORITHMS:
-            raise ValueError(unknown_word("algo", algo, _ALGORITHMS))
-        algorithm = _ALGORITHMS[algo]
-    else:
-        algorithm = algo
+    algorithm = ALGORITHMS.resolve(algo) if isinstance(algo, str) else algo
     if not (isinstance(algorithm, type) and issubclass(algorithm, BaseAlgorithm)):
         raise TypeError(f"algo: got {algo!r}, need a name or a class of stable-baselines3")
     check_count("n_envs", n_envs)
@@ -273,9 +257,9 @@ class _Pipeline:
 
     def _arguments(self, env: VecEnv, hyperparams: dict[str, Any]) -> dict[str, Any]:
         """Small settings of the nearest known algorithm, under those that were given."""
-        kinds = [kind for kind, known in _ALGORITHMS.items() if issubclass(self.algorithm, known)]
+        kinds = [kind for kind in _SMALL if issubclass(self.algorithm, ALGORITHMS.resolve(kind))]
         # DDQN is a DQN too: the most special class counts.
-        kinds.sort(key=lambda kind: len(_ALGORITHMS[kind].__mro__))
+        kinds.sort(key=lambda kind: len(ALGORITHMS.resolve(kind).__mro__))
         is_dict = isinstance(env.observation_space, spaces.Dict)
         return {
             "policy": "MultiInputPolicy" if is_dict else "MlpPolicy",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -21,7 +21,7 @@ __all__ = ["ActionCounts", "entropy_of_counts"]
 _MOST_SHARES = 32
 
 
-def entropy_of_counts(counts: Tensor) -> float:
+def entropy_of_counts(counts: Tensor | Sequence[int]) -> float:
     """Entropy of a distribution over A actions, in units of log A: 1 is uniform, 0 one action.
 
     Args:
@@ -30,6 +30,7 @@ def entropy_of_counts(counts: Tensor) -> float:
     Returns:
         0 where nothing was counted, or there is only one action.
     """
+    counts = torch.as_tensor(counts)
     total = counts.sum().item()
     if total == 0 or len(counts) < 2:
         return 0.0

@@ -11,7 +11,20 @@ from stable_baselines3.common.callbacks import BaseCallback
 from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.schedules.frequency import Every, parse_every
 
-__all__ = ["LayerStatistics"]
+__all__ = ["LayerStatistics", "layer_statistics"]
+
+
+def layer_statistics(policy: Any) -> dict[str, float]:
+    """What `LayerStatistics` logs, by key; waits for the device once."""
+    names, values = [], []
+    for name, parameter in policy.named_parameters():
+        if parameter.grad is None:
+            continue
+        for kind, tensor in (("weight", parameter.detach()), ("gradient", parameter.grad)):
+            names += [f"layers/{name}/{kind}_mean", f"layers/{name}/{kind}_std"]
+            # Of all entries, so that one entry alone has a deviation too: 0.
+            values += [tensor.mean(), tensor.std(correction=0)]
+    return dict(zip(names, torch.stack(values).tolist(), strict=True)) if names else {}
 
 
 class LayerStatistics(BaseCallback):
@@ -42,17 +55,8 @@ class LayerStatistics(BaseCallback):
 
     def log(self) -> None:
         """Logs now."""
-        names, values = [], []
-        for name, parameter in self.model.policy.named_parameters():
-            if parameter.grad is None:
-                continue
-            for kind, tensor in (("weight", parameter.detach()), ("gradient", parameter.grad)):
-                names += [f"layers/{name}/{kind}_mean", f"layers/{name}/{kind}_std"]
-                # Of all entries, so that one entry alone has a deviation too: 0.
-                values += [tensor.mean(), tensor.std(correction=0)]
-        if names:
-            for name, value in zip(names, torch.stack(values).tolist(), strict=True):
-                self.logger.record(name, value, exclude="stdout")
+        for name, value in layer_statistics(self.model.policy).items():
+            self.logger.record(name, value, exclude="stdout")
 
     def state_dict(self) -> dict[str, Any]:
         """When it was last due."""

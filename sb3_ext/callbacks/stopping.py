@@ -22,4 +22,5 @@ def stop_training(model: Any) -> bool:
     if hasattr(model, "request_stop"):
         model.request_stop()
         return True
+    model.stop_requested = True  # for who drives it without `learn`
     return False

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
@@ -13,7 +13,36 @@ from stable_baselines3.common.callbacks import BaseCallback
 from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.schedules.frequency import Every, parse_every
 
-__all__ = ["Timers"]
+__all__ = ["Stopwatch", "Timers"]
+
+
+class Stopwatch:
+    """Adds up the time of what is done under some names.
+
+    Args:
+        now: the time in seconds.
+
+    Attributes:
+        totals: seconds and number of times, by name.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.perf_counter) -> None:
+        self.totals: dict[str, tuple[float, int]] = {}
+        self._now = now
+
+    @contextmanager
+    def section(self, name: str) -> Iterator[None]:
+        """Adds the time spent inside to what is measured under a name."""
+        began = self._now()
+        try:
+            yield
+        finally:
+            self.add(name, self._now() - began)
+
+    def add(self, name: str, seconds: float) -> None:
+        """Adds one more time."""
+        total, count = self.totals.get(name, (0.0, 0))
+        self.totals[name] = (total + seconds, count + 1)
 
 
 class Timers(BaseCallback):
@@ -29,9 +58,6 @@ class Timers(BaseCallback):
 
     On an accelerator work is only handed over; ``synchronize=True`` waits for it at both ends of
     everything that is measured, which costs some speed.
-
-    Attributes:
-        totals: seconds and number of times since the beginning of `learn`, by name.
     """
 
     def __init__(self, every: Every | Mapping[str, Any], *, synchronize: bool = False) -> None:
@@ -44,7 +70,7 @@ class Timers(BaseCallback):
         super().__init__()
         self.every = parse_every(every)
         self.synchronize = synchronize
-        self.totals: dict[str, tuple[float, int]] = {}
+        self._watch = Stopwatch(self._now)
         self._logged: dict[str, tuple[float, int]] = {}
         self._rollout_began: float | None = None
         self._rollout_ended: float | None = None
@@ -54,27 +80,23 @@ class Timers(BaseCallback):
             torch.cuda.synchronize(self.model.device)
         return time.perf_counter()
 
-    @contextmanager
-    def section(self, name: str) -> Iterator[None]:
-        """Adds the time spent inside to what is measured under a name."""
-        began = self._now()
-        try:
-            yield
-        finally:
-            self._add(name, self._now() - began)
+    @property
+    def totals(self) -> dict[str, tuple[float, int]]:
+        """Seconds and number of times since the beginning of `learn`, by name."""
+        return self._watch.totals
 
-    def _add(self, name: str, seconds: float) -> None:
-        total, count = self.totals.get(name, (0.0, 0))
-        self.totals[name] = (total + seconds, count + 1)
+    def section(self, name: str) -> AbstractContextManager[None]:
+        """Adds the time spent inside to what is measured under a name."""
+        return self._watch.section(name)
 
     def _on_training_start(self) -> None:
-        self.totals, self._logged = {}, {}
+        self._watch, self._logged = Stopwatch(self._now), {}
         self._rollout_began = self._rollout_ended = None
 
     def _on_rollout_start(self) -> None:
         now = self._now()
         if self._rollout_ended is not None:
-            self._add("update", now - self._rollout_ended)
+            self._watch.add("update", now - self._rollout_ended)
         self._rollout_began, self._rollout_ended = now, None
         updates = num_updates(self.model)
         if self.every.due(updates=updates, transitions=self.num_timesteps):
@@ -83,7 +105,7 @@ class Timers(BaseCallback):
     def _on_rollout_end(self) -> None:
         self._rollout_ended = self._now()
         if self._rollout_began is not None:
-            self._add("rollout", self._rollout_ended - self._rollout_began)
+            self._watch.add("rollout", self._rollout_ended - self._rollout_began)
 
     def _on_step(self) -> bool:
         return True

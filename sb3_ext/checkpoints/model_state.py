@@ -1,4 +1,4 @@
-"""Everything that an off-policy model is made of while it learns, as the parts of a checkpoint.
+"""Everything that a model is made of while it learns, as the parts of a checkpoint.
 
     model         algorithm, spaces and number of rows, to compare with
     network       what the policy is made of (`sb3_ext.checkpoints.policy_description`), to play it
@@ -6,7 +6,7 @@
     optimizer     its moments and number of steps
     training      counters, schedules, random state, last observation
     logs          sums for the next log
-    buffer        experience; left out on request
+    buffer        experience, of an on-policy model the newest rollout; left out on request
     environment   the games in play, and running statistics of wrappers
 
 A model that is made from the same arguments and gets the parts back goes on bit for bit on the CPU
@@ -21,7 +21,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+import torch
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from torch import Tensor
 
 from sb3_ext.adapter.sb3_private import forget_observation
@@ -42,21 +46,20 @@ __all__ = [
 ]
 
 
-def model_state(
-    model: OffPolicyAlgorithm, prefix: str = "", *, buffer: bool = True
-) -> dict[str, Any]:
+def model_state(model: BaseAlgorithm, prefix: str = "", *, buffer: bool = True) -> dict[str, Any]:
     """The state of a model between two blocks of updates, see the module.
 
     Tensors are the model's own: write them out before it goes on.
 
     Args:
-        model: DDQN, or SB3's and sb3-contrib's DQN and QRDQN, set up with an environment.
+        model: DDQN, or SB3's and sb3-contrib's DQN, QRDQN, PPO, A2C and MaskablePPO, set up with an
+            environment.
         prefix: put before the name of every part, such as ``"host."``.
         buffer: False leaves out the experience, the bulk of the state.
 
     Raises:
         FloatingPointError: a loss or a weight is NaN or infinite, so that there is nothing to keep.
-        TypeError: the model is no off-policy algorithm.
+        TypeError: the model is of another kind, or its policy has a memory.
         ValueError: its replay buffer cannot be saved.
     """
     _check_algorithm(model)
@@ -82,11 +85,11 @@ def model_state(
     if hasattr(model, "log_state"):
         parts["logs"] = ours.log_state()
     if buffer:
-        parts["buffer"] = _buffer_state(model.replay_buffer)
+        parts["buffer"] = _buffer_state(_buffer_of(model))
     return {prefix + part: value for part, value in parts.items()}
 
 
-def restore_model(model: OffPolicyAlgorithm, state: Mapping[str, Any], prefix: str = "") -> None:
+def restore_model(model: BaseAlgorithm, state: Mapping[str, Any], prefix: str = "") -> None:
     """Puts a state back into a model that was made from the same arguments.
 
     Continue with `learn(..., reset_num_timesteps=False)`. After an error the model is of no use.
@@ -109,7 +112,7 @@ def restore_model(model: OffPolicyAlgorithm, state: Mapping[str, Any], prefix: s
         load_optimizer_state(model.policy.optimizer, parts["optimizer"])
     if "buffer" in parts:
         with _errors_named(f"{prefix}buffer"):
-            _load_buffer_state(model.replay_buffer, parts["buffer"])
+            _load_buffer_state(_buffer_of(model), parts["buffer"])
     if environment is not None and model.env is not None:
         with _errors_named(f"{prefix}environment"):
             load_vec_env_state(model.env, environment)
@@ -135,7 +138,7 @@ def restore_model(model: OffPolicyAlgorithm, state: Mapping[str, Any], prefix: s
         )
 
 
-def load_weights(model: OffPolicyAlgorithm, state: Mapping[str, Any], prefix: str = "") -> None:
+def load_weights(model: BaseAlgorithm, state: Mapping[str, Any], prefix: str = "") -> None:
     """Takes over the networks only, the target network's included; nothing else changes.
 
     Raises:
@@ -187,8 +190,12 @@ def _errors_named(field: str) -> Iterator[None]:
 
 
 def _check_algorithm(model: Any) -> None:
-    if not isinstance(model, OffPolicyAlgorithm):
-        raise TypeError(f"model must be an off-policy algorithm, got {type(model).__name__}")
+    known = isinstance(model, (OffPolicyAlgorithm, OnPolicyAlgorithm))
+    if not known or hasattr(model, "_last_lstm_states"):
+        raise TypeError(
+            "model must be an off-policy algorithm, or an on-policy one without memory, got "
+            f"{type(model).__name__}"
+        )
 
 
 def _parts(state: Mapping[str, Any], prefix: str, needed: tuple[str, ...]) -> dict[str, Any]:
@@ -210,7 +217,7 @@ def _check_finite(weights: Mapping[str, Tensor]) -> None:
             )
 
 
-def _compare(model: OffPolicyAlgorithm, saved: Mapping[str, Any], field: str) -> None:
+def _compare(model: BaseAlgorithm, saved: Mapping[str, Any], field: str) -> None:
     own = {
         "algorithm": type(model).__name__,
         "n_envs": model.n_envs,
@@ -237,11 +244,52 @@ def _short(value: Any) -> str:
     return repr(value)
 
 
+# Of SB3's rollout buffers and of sb3-contrib's, which has masks.
+_ROLLOUT_ARRAYS = (
+    *("action_masks", "actions", "advantages", "episode_starts", "log_probs", "observations"),
+    *("returns", "rewards", "values"),
+)
+_ROLLOUT_COUNTERS = ("full", "generator_ready", "pos")
+
+
+def _buffer_of(model: Any) -> Any:
+    return model.rollout_buffer if isinstance(model, OnPolicyAlgorithm) else model.replay_buffer
+
+
+def _rollout_state(buffer: RolloutBuffer) -> dict[str, Any]:
+    tensors: dict[str, Tensor] = {}
+    for name in _ROLLOUT_ARRAYS:
+        value = getattr(buffer, name, None)
+        entries = value if isinstance(value, dict) else {"": value}
+        tensors |= {
+            f"{name}.{key}": torch.from_numpy(entry)
+            for key, entry in entries.items()
+            if entry is not None
+        }
+    counters = {name: getattr(buffer, name) for name in _ROLLOUT_COUNTERS}
+    return {"counters": counters, "tensors": tensors}
+
+
+def _load_rollout_state(buffer: RolloutBuffer, state: Mapping[str, Any]) -> None:
+    buffer.reset()
+    for name, value in state["tensors"].items():
+        attribute, _, key = name.partition(".")
+        array = value.cpu().numpy().copy()
+        if key:
+            buffer.observations[key] = array  # type: ignore[call-overload]
+        else:
+            setattr(buffer, attribute, array)
+    for name in _ROLLOUT_COUNTERS:
+        setattr(buffer, name, state["counters"][name])
+
+
 def _buffer_state(buffer: Any) -> dict[str, Any]:
+    if isinstance(buffer, RolloutBuffer):
+        return _rollout_state(buffer)
     if not isinstance(buffer, TensorReplayBuffer):
         raise ValueError(
             f"replay_buffer_class: {type(buffer).__name__} cannot be saved in a checkpoint, only"
-            " TensorReplayBuffer can"
+            " TensorReplayBuffer and rollout buffers can"
         )
     buffer.check_finite()
     tensors, counters = buffer.state_dict()
@@ -249,6 +297,8 @@ def _buffer_state(buffer: Any) -> dict[str, Any]:
 
 
 def _load_buffer_state(buffer: Any, state: Mapping[str, Any]) -> None:
+    if isinstance(buffer, RolloutBuffer):
+        return _load_rollout_state(buffer, state)
     if not isinstance(buffer, TensorReplayBuffer):
         raise ValueError(f"need a TensorReplayBuffer, the model has {type(buffer).__name__}")
     buffer.load_state_dict(state["tensors"], state["counters"])

@@ -15,9 +15,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
+from sb3_contrib.common.maskable.policies import (
+    MaskableActorCriticPolicy,
+    MaskableMultiInputActorCriticPolicy,
+)
 from sb3_contrib.qrdqn.policies import MultiInputPolicy as QRDQNMultiInputPolicy
 from sb3_contrib.qrdqn.policies import QRDQNPolicy
-from stable_baselines3.common.policies import BasePolicy
+from stable_baselines3.common.policies import (
+    ActorCriticPolicy,
+    BasePolicy,
+    MultiInputActorCriticPolicy,
+)
 from stable_baselines3.common.torch_layers import (
     BaseFeaturesExtractor,
     CombinedExtractor,
@@ -38,8 +46,14 @@ __all__ = ["POLICIES", "build_policy", "describe_policy"]
 POLICIES: Registry[type[BasePolicy]] = Registry("policy")
 """Policies that can be built from a checkpoint. Those of `sb3_ext.ddqn` are added by it."""
 
+POLICIES.register("sb3.ActorCriticPolicy", ActorCriticPolicy)
+POLICIES.register("sb3.MultiInputActorCriticPolicy", MultiInputActorCriticPolicy)
 POLICIES.register("sb3.DQNPolicy", DQNPolicy)
 POLICIES.register("sb3.DQNMultiInputPolicy", DQNMultiInputPolicy)
+POLICIES.register("contrib.MaskableActorCriticPolicy", MaskableActorCriticPolicy)
+POLICIES.register(
+    "contrib.MaskableMultiInputActorCriticPolicy", MaskableMultiInputActorCriticPolicy
+)
 POLICIES.register("contrib.QRDQNPolicy", QRDQNPolicy)
 POLICIES.register("contrib.QRDQNMultiInputPolicy", QRDQNMultiInputPolicy)
 

@@ -15,7 +15,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.common.base_class import BaseAlgorithm
 
 from sb3_ext.checkpoints.callback_state import callback_states, load_callback_states
 from sb3_ext.checkpoints.checkpoint import (
@@ -31,7 +31,7 @@ __all__ = ["init_from", "resume", "save_run"]
 
 
 def save_run(
-    model: OffPolicyAlgorithm,
+    model: BaseAlgorithm,
     run_dir: str | os.PathLike[str],
     callbacks: Any = None,
     *,
@@ -63,9 +63,7 @@ def save_run(
     return save_checkpoint(path, state, keep_last=keep_last)
 
 
-def resume(
-    model: OffPolicyAlgorithm, run_dir: str | os.PathLike[str], callbacks: Any = None
-) -> Path:
+def resume(model: BaseAlgorithm, run_dir: str | os.PathLike[str], callbacks: Any = None) -> Path:
     """Puts a run's newest valid checkpoint into a model of the same arguments.
 
     The global random generators are set too. Continue with
@@ -95,9 +93,7 @@ def resume(
     return path
 
 
-def init_from(
-    model: OffPolicyAlgorithm, path: str | os.PathLike[str], role: str | None = None
-) -> Path:
+def init_from(model: BaseAlgorithm, path: str | os.PathLike[str], role: str | None = None) -> Path:
     """Takes over the networks of another run and nothing else.
 
     Args:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.common.base_class import BaseAlgorithm
 from torch import Tensor
 
 from sb3_ext.adapter.sb3_private import (
@@ -27,7 +27,7 @@ def _counters(model: Any) -> list[str]:
     return [name for name in names if hasattr(model, name)]
 
 
-def training_state(model: OffPolicyAlgorithm) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def training_state(model: BaseAlgorithm) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """The state of our algorithms and of SB3's, which draw random actions from their action space.
 
     Returns:
@@ -54,7 +54,7 @@ def training_state(model: OffPolicyAlgorithm) -> tuple[dict[str, Tensor], dict[s
 
 
 def load_training_state(
-    model: OffPolicyAlgorithm, tensors: Mapping[str, Tensor], counters: Mapping[str, Any]
+    model: BaseAlgorithm, tensors: Mapping[str, Tensor], counters: Mapping[str, Any]
 ) -> None:
     """Puts back what `training_state` gave, into a model of the same arguments.
 

@@ -42,6 +42,7 @@ from stable_baselines3.common.utils import ConstantSchedule
 import resgym  # noqa: F401  registers the environments
 from resgym.players.trust import add_trust, trusting
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
+from sb3_ext.algorithms import ALGORITHMS
 from sb3_ext.callbacks.evaluation import Evaluation
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.config.arguments import REFUSALS
@@ -53,7 +54,6 @@ from sb3_ext.runs.folder import FolderInUseError, RunFolder
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.schedules.binding import BoundSchedule, bind_schedules
 from sb3_ext.schedules.schedules import Schedule, parse_schedule
-from sb3_ext.training.algorithms import EXTRA_ALGORITHMS
 from sb3_ext.training.config_files import (
     check_hyperparameters,
     read_sections,
@@ -367,7 +367,7 @@ def _register() -> None:
     """Our algorithms under their names, as rl_zoo3's documentation tells plugins to do."""
     samplers: Any = rl_zoo3.hyperparams_opt.HYPERPARAMS_SAMPLER
     converters: Any = rl_zoo3.hyperparams_opt.HYPERPARAMS_CONVERTER
-    rl_zoo3.ALGOS.update(EXTRA_ALGORITHMS)
+    rl_zoo3.ALGOS.update({name: ALGORITHMS.resolve(name) for name in ALGORITHMS})
     samplers.update(ddqn=_sample_and_convert, ppo_mask=samplers["ppo"])
     converters.update(ddqn=_convert_ddqn, ppo_mask=converters["ppo"])
 

@@ -18,16 +18,19 @@ except ImportError as error:
         "the two-player trainer needs pydantic: pip install 'resgym[train]'"
     ) from error
 
+from sb3_ext.algorithms import ALGORITHMS
+from sb3_ext.callbacks.named import CALLBACKS
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.networks.optimizers import OPTIMIZERS
 from sb3_ext.schedules.schedules import SCHEDULES
 from sb3_ext.two_player import hironaka as _hironaka  # noqa: F401
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.games import GAMES, Game, GameSettings
+from sb3_ext.two_player.learner import LEARNERS, Learner
 from sb3_ext.two_player.measures import Evaluation
+from sb3_ext.two_player.off_policy import BUFFERS, OffPolicyLearner
+from sb3_ext.two_player.on_policy import OnPolicyLearner
 from sb3_ext.two_player.pool import OpponentPool
-from sb3_ext.two_player.registries import ALGORITHMS, BUFFERS
-from sb3_ext.two_player.roles import Learner
 from sb3_ext.two_player.run_directory import RunDirectory
 from sb3_ext.two_player.trainer import HostAgentTrainer
 from sb3_ext.two_player.update_schedule import (
@@ -44,7 +47,9 @@ shipped_configs = TrainerConfig.shipped
 __all__ = [
     "ALGORITHMS",
     "BUFFERS",
+    "CALLBACKS",
     "GAMES",
+    "LEARNERS",
     "OPTIMIZERS",
     "SCHEDULES",
     "UPDATE_SCHEDULES",
@@ -57,6 +62,8 @@ __all__ = [
     "GameSettings",
     "HostAgentTrainer",
     "Learner",
+    "OffPolicyLearner",
+    "OnPolicyLearner",
     "OpponentPool",
     "RunDirectory",
     "TrainerConfig",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from resgym.players.trust import add_trust, trusting
+from sb3_ext.callbacks.action_counts import entropy_of_counts
 from sb3_ext.checkpoints.checkpoint import is_checkpoint, list_checkpoints, load_checkpoint
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.replay.memory import reserve_memory
@@ -15,7 +16,7 @@ from sb3_ext.runs.command import command
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.signals import RunSignals
 from sb3_ext.two_player.config import TrainerConfig, smoke_version
-from sb3_ext.two_player.measures import Evaluation, action_entropy, format_pairs
+from sb3_ext.two_player.measures import Evaluation, format_pairs
 from sb3_ext.two_player.run_directory import RunDirectory
 from sb3_ext.two_player.trainer import HostAgentTrainer
 
@@ -206,14 +207,12 @@ def _description(trainer: HostAgentTrainer) -> str:
             trainer.update_schedules[role].is_due(role, step)
             for step in range(config.training.steps)
         )
-        buffer = model.replay_buffer
-        memory = getattr(buffer, "memory_bytes", lambda: 0)() / 2**20
         lines += [
             f"{role}: {learner.section.algorithm} on {model.device}",
             f"  observation  {model.observation_space}",
             f"  action       {model.action_space}",
             f"  network      {network} parameters",
-            f"  buffer       {learner.section.replay_buffer.size} transitions, {memory:.0f} MiB",
+            f"  buffer       {learner.capacity}",
             f"  updates      {updates}",
         ]
     for role, player in trainer.players.items():
@@ -233,7 +232,7 @@ def _report(trainer: HostAgentTrainer, last: Evaluation) -> str:
         "",
     ]
     for role, counts in last.actions.items():
-        lines.append(f"{role} actions {counts}, entropy {action_entropy(counts):.2f}")
+        lines.append(f"{role} actions {counts}, entropy {entropy_of_counts(counts):.2f}")
     for role, rating in last.ratings.items():
         lines.append(f"{role} rating {rating:.0f}")
     for role, score in trainer.measures.best_scores.items():

@@ -1,6 +1,6 @@
 """The configuration of the host/agent trainer: every key, its type, its range, its meaning.
 
-No key has a default, so a configuration file shows all of an experiment.
+No key but `callbacks` has a default, so a configuration file shows all of an experiment.
 """
 
 from __future__ import annotations
@@ -11,28 +11,24 @@ from typing import Annotated, Any, ClassVar, Literal
 from annotated_types import Ge, Le
 from pydantic import Field, model_validator
 
-from sb3_ext.config.arguments import check_arguments
 from sb3_ext.config.checks import shown
 from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import (
+    ConfigError,
     Count,
     Fraction,
     PositiveCount,
-    PositiveFraction,
     PositiveNumber,
     Section,
     Size,
     Whole,
     checked,
     read_section,
-    registered,
 )
-from sb3_ext.networks.fields import NetArch
-from sb3_ext.networks.optimizers import OPTIMIZERS
-from sb3_ext.schedules.fields import ExplorationRate, LearningRate
+from sb3_ext.two_player import off_policy, on_policy  # noqa: F401  # what learner_of knows
 from sb3_ext.two_player.games import GAMES
-from sb3_ext.two_player.registries import ALGORITHMS, BUFFERS
+from sb3_ext.two_player.learner import TrainedRole, learner_of
 from sb3_ext.two_player.update_schedule import AlternatingPeriodic, UpdateSchedule, parse_updates
 
 __all__ = [
@@ -41,12 +37,8 @@ __all__ = [
     "ComputeSection",
     "EvaluationSection",
     "LoggingSection",
-    "OptimizerSection",
-    "ReplayBufferSection",
-    "RolloutSection",
     "ScriptedRole",
     "SelfPlaySection",
-    "TargetUpdateSection",
     "TrainedRole",
     "TrainerConfig",
     "TrainingSection",
@@ -54,124 +46,6 @@ __all__ = [
 ]
 
 CONFIG_VERSION = 1
-
-_RESERVED = {
-    "batch_size",
-    "buffer_size",
-    "device",
-    "env",
-    "exploration_rate",
-    "gamma",
-    "gradient_steps",
-    "learning_rate",
-    "learning_starts",
-    "max_grad_norm",
-    "policy",
-    "policy_kwargs",
-    "replay_buffer_class",
-    "replay_buffer_kwargs",
-    "replay_ratio",
-    "seed",
-    "target_update_interval",
-    "target_update_unit",
-    "tau",
-    "train_freq",
-}
-
-
-class OptimizerSection(Section):
-    """The optimiser of a role."""
-
-    name: Annotated[str, registered(OPTIMIZERS)] = Field(
-        description="name of the optimiser: adam, adamw, rmsprop, sgd, or one that was registered"
-    )
-    arguments: dict[str, Any] = Field(description="its arguments beside the learning rate")
-
-
-class ReplayBufferSection(Section):
-    """The replay buffer of a role."""
-
-    name: Annotated[str, registered(BUFFERS)] = Field(
-        description="kind of replay buffer: tensor, or one that was registered"
-    )
-    size: PositiveCount = Field(description="capacity in transitions; memory grows as it fills")
-    arguments: dict[str, Any] = Field(description="further arguments of the buffer")
-
-
-class TargetUpdateSection(Section):
-    """When and how far the target network follows."""
-
-    every_updates: PositiveCount = Field(description="updates of the role between target updates")
-    tau: PositiveFraction = Field(
-        description="weight of the online network in a target update, in (0, 1]; 1 copies it"
-    )
-
-
-class RolloutSection(Section):
-    """How experience is collected."""
-
-    initial_rollout_size: PositiveCount = Field(
-        description="games played before the first update, rounded up to whole rollouts"
-    )
-    rollout_size: Size = Field(description="games in parallel in a rollout")
-    every_updates: PositiveCount = Field(description="updates of the role between rollouts")
-    max_rollout_steps: PositiveCount = Field(description="moves of a rollout in every game")
-    reset_each_rollout: bool = Field(
-        description="true: each rollout starts new games; false: it goes on with the games in play"
-    )
-
-
-class TrainedRole(Section):
-    """A role that learns."""
-
-    player: Literal["trained"] = Field(
-        description="trained, the name of a scripted player, or the path of a saved model"
-    )
-    algorithm: Annotated[str, registered(ALGORITHMS)] = Field(
-        description="ddqn, dqn, qrdqn, or one that was registered"
-    )
-    algorithm_arguments: dict[str, Any] = Field(
-        description="arguments of the algorithm that have no key here, such as double_q"
-    )
-    policy: str = Field(description="the algorithm's name of a policy, such as HostPolicy")
-    policy_arguments: dict[str, Any] = Field(
-        description="arguments of the policy beside net_arch and optimizer, such as extractor"
-    )
-    net_arch: NetArch = Field(
-        description="layers after the features extractor, in the net_arch language"
-    )
-    optimizer: OptimizerSection = Field(description="the optimiser")
-    learning_rate: LearningRate = Field(description="number or schedule of the role's updates")
-    exploration_rate: ExplorationRate = Field(
-        description="number or schedule, the probability of a random legal action in a rollout"
-    )
-    batch_size: Size = Field(description="transitions of an update")
-    gamma: Fraction = Field(description="discount of one move")
-    max_grad_norm: PositiveNumber | None = Field(
-        description="the gradient is clipped to this norm; null: never"
-    )
-    replay_buffer: ReplayBufferSection = Field(description="the replay buffer")
-    target_update: TargetUpdateSection = Field(description="the target network")
-    rollout: RolloutSection = Field(description="the collection of experience")
-    reward: str = Field(description="name of a reward of the game, such as terminal")
-    opponent: str = Field(
-        description="who answers in rollouts: latest (the other role as it is now), pool "
-        "(self_play), the name of a scripted player, or the path of a saved model"
-    )
-
-    @model_validator(mode="after")
-    def _arguments_fit(self) -> TrainedRole:
-        taken = sorted(_RESERVED & set(self.algorithm_arguments))
-        if taken:
-            raise ValueError(
-                f".algorithm_arguments: {taken[0]!r} is decided by the trainer or by a key of its "
-                "own, leave it out"
-            )
-        try:
-            check_arguments(ALGORITHMS.resolve(self.algorithm), self.algorithm_arguments)
-        except ValueError as error:
-            raise ValueError(f".algorithm_arguments: {error}") from None
-        return self
 
 
 class ScriptedRole(Section):
@@ -260,11 +134,21 @@ def _read_roles(data: Any) -> Any:
 
 
 def _read_role(where: str, data: Any) -> TrainedRole | ScriptedRole:
-    if isinstance(data, ScriptedRole):
+    if isinstance(data, (TrainedRole, ScriptedRole)):
         return data
-    if isinstance(data, Mapping) and data.get("player", "trained") != "trained":
+    if not isinstance(data, Mapping):
+        raise ConfigError(f"{where} must be a mapping, got {shown(data)}")
+    if data.get("player", "trained") != "trained":
         return read_section(ScriptedRole, data, where)
-    return read_section(TrainedRole, data, where)
+    if "algorithm" not in data:  # no other key can be judged
+        raise ConfigError(
+            f"{where}.algorithm is missing: {TrainedRole.model_fields['algorithm'].description}"
+        )
+    try:
+        section = learner_of(data["algorithm"]).Section
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{where}.algorithm: {error}") from None
+    return read_section(section, data, where)
 
 
 class TrainerConfig(ConfigFile):
@@ -361,9 +245,13 @@ def smoke_version(config: TrainerConfig) -> TrainerConfig:
         data["self_play"]["team_change"] = min(data["self_play"]["team_change"], 1)
     for role in data["roles"].values():
         if role["player"] == "trained":
-            role["batch_size"] = min(role["batch_size"], 16)
-            role["target_update"]["every_updates"] = 2
-            role["replay_buffer"]["size"] = min(role["replay_buffer"]["size"], 10_000)
-            role["rollout"] |= {"initial_rollout_size": 4, "rollout_size": 4, "every_updates": 2}
-            role["rollout"]["max_rollout_steps"] = min(role["rollout"]["max_rollout_steps"], 5)
+            rollout = role["rollout"]
+            rollout["rollout_size"] = 4
+            rollout["max_rollout_steps"] = min(rollout["max_rollout_steps"], 5)
+            if "batch_size" in role:
+                role["batch_size"] = min(role["batch_size"], 16)
+            if "replay_buffer" in role:
+                role["target_update"]["every_updates"] = 2
+                role["replay_buffer"]["size"] = min(role["replay_buffer"]["size"], 10_000)
+                rollout |= {"initial_rollout_size": 4, "every_updates": 2}
     return TrainerConfig.read(data)

@@ -121,11 +121,11 @@ class Game(ABC):
             players: one player, or several.
             assignment: for several, the player of each of the N rows.
         """
-        seated: Any = env
+        seated: Any = env.unwrapped
         if len(players) == 1:
             seated.set_opponent(players[0])
         else:
-            seated.set_opponent(players, assignment)
+            seated.set_opponent(list(players), assignment)
 
     def set_reward(self, env: VectorEnv, reward: Any) -> None:
         """Give an environment's role another reward.

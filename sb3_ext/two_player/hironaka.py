@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, cast
 
 import gymnasium
@@ -98,15 +98,6 @@ class HironakaGame(Game):
             device=source().device,
             name=name,
         )
-
-    def set_opponents(  # noqa: D102
-        self, env: VectorEnv, players: Sequence[Any], assignment: Sequence[int] | None = None
-    ) -> None:
-        seated = cast("AlternatingPlayers", env.unwrapped)
-        if len(players) == 1:
-            seated.set_opponent(players[0])
-        else:
-            seated.set_opponent(list(players), assignment)
 
     def set_reward(self, env: VectorEnv, reward: Any) -> None:  # noqa: D102
         resolve_reward(reward)

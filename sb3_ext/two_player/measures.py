@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 from sb3_ext.two_player.config import EvaluationSection
 from sb3_ext.two_player.games import Game
 
-__all__ = ["Evaluation", "Measures", "action_entropy", "format_pairs"]
+__all__ = ["Evaluation", "Measures", "format_pairs"]
 
 
 @dataclass
@@ -116,15 +115,6 @@ class Measures:
             if best is None or sign * score > sign * best:
                 self.best_scores[role] = score
                 evaluation.improved.append(role)
-
-
-def action_entropy(counts: list[int]) -> float:
-    """Entropy of the actions taken, 0 (always the same) to 1 (all equally often)."""
-    total = sum(counts)
-    if total == 0 or len(counts) < 2:
-        return 0.0
-    parts = [count / total for count in counts if count]
-    return sum(part * math.log(1 / part) for part in parts) / math.log(len(counts))
 
 
 def format_pairs(values: Mapping[str, float], measure: str) -> str:

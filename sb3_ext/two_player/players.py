@@ -6,24 +6,27 @@ Roles are spoken of by name, never by position.
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import get_device
 from torch import nn
 
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import ConfigError
-from sb3_ext.two_player.config import TrainedRole, TrainerConfig
+from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.games import GAMES
+from sb3_ext.two_player.learner import Learner, TrainedRole, learner_of
 from sb3_ext.two_player.measures import Measures
 from sb3_ext.two_player.pool import OpponentPool
-from sb3_ext.two_player.roles import Learner
 
 __all__ = ["TwoPlayers"]
+
+Self = TypeVar("Self", bound="TwoPlayers")
 
 
 class TwoPlayers:
@@ -35,6 +38,7 @@ class TwoPlayers:
         nets: networks to start from, by role, see `replace_nets`.
         rewards: rewards that a configuration cannot name, by role, see `replace_reward`.
         opponents: opponents that a configuration cannot name, by role, see `set_opponent`.
+        callbacks: callbacks of SB3 beside those of the configuration, by role.
 
     Attributes:
         config: what the players were made from.
@@ -55,6 +59,7 @@ class TwoPlayers:
         nets: Mapping[str, nn.Module] | None = None,
         rewards: Mapping[str, Any] | None = None,
         opponents: Mapping[str, Any] | None = None,
+        callbacks: Mapping[str, Iterable[BaseCallback]] | None = None,
     ) -> None:
         self.config = TrainerConfig.read(config)
         try:
@@ -63,7 +68,10 @@ class TwoPlayers:
             raise ConfigError(f"game: {error}") from error
         self.roles: dict[str, Learner] = {}
         self.players: dict[str, Any] = {}
-        self._given_nets: set[str] = set()
+        # What a copy has to be given too, by role.
+        self._nets: set[str] = set()
+        self._opponents: dict[str, Any] = {}
+        self._rewards: dict[str, Any] = {}
         # One seed each for the two roles and the pool, whoever of them is there.
         *seeds, pool_seed = np.random.SeedSequence(self.config.seed).generate_state(3).tolist()
         device = _device(self.config.compute.device)
@@ -84,12 +92,16 @@ class TwoPlayers:
         for role, reward in (rewards or {}).items():
             self.replace_reward(role, reward)
         self.replace_nets(**(nets or {}))
+        for role, given in (callbacks or {}).items():
+            for callback in given:
+                self.learner(role).add_callback(callback)
 
     def _seat(self, role: str, seed: int, device: str) -> None:
         section = self.config.roles[role]
         try:
             if isinstance(section, TrainedRole):
-                self.roles[role] = Learner(role, section, self.game, seed, device)
+                kind = learner_of(section.algorithm)
+                self.roles[role] = kind(role, section, self.game, seed, device)
                 self.players[role] = self.roles[role].player
             else:
                 self.players[role] = self.game.named_player(role, section.player)
@@ -146,6 +158,7 @@ class TwoPlayers:
             if role not in self.pool.pooled:
                 self.pool.pooled.append(role)
             learner.set_opponents([self.players[other]])  # until one is drawn
+            self._opponents[role] = opponent
             return
         if isinstance(opponent, str) and opponent == "latest":
             player = self.players[other]
@@ -154,6 +167,7 @@ class TwoPlayers:
         else:
             player = opponent
         learner.set_opponents([player])
+        self._opponents[role] = "latest" if player is self.players[other] else opponent
         if self.pool is not None and role in self.pool.pooled:
             self.pool.pooled.remove(role)
 
@@ -176,7 +190,7 @@ class TwoPlayers:
                 self.learner(role).set_network(network)
             except (RuntimeError, TypeError, ValueError) as error:
                 raise type(error)(f"replace_nets: {role}: {error}") from error
-            self._given_nets.add(role)
+            self._nets.add(role)
             if self.pool is not None:
                 self.pool.forget(role)
 
@@ -192,12 +206,13 @@ class TwoPlayers:
             ValueError, TypeError: there is no such role or reward.
         """
         self.learner(role).set_reward(reward)
+        self._rewards[role] = reward
 
     def collect_rollout(
         self, role: str, games: int | None = None, max_steps: int | None = None
     ) -> int:
-        """Let a role play into its replay buffer, see `Learner.collect_rollout`."""
-        return self.learner(role).collect_rollout(games, max_steps)
+        """Let a role play and remember, see `Learner.collect`."""
+        return self.learner(role).collect(games, max_steps)
 
     # ------------------------------------------------------------------ measures
 
@@ -213,12 +228,22 @@ class TwoPlayers:
 
     # ------------------------------------------------------------------ copies
 
-    def load_networks(self, other: TwoPlayers) -> None:
-        """Take over the weights of another one's networks, target networks included."""
-        for role in other._given_nets:
-            self.replace_nets(**{role: copy.deepcopy(other.roles[role].policy.q_net.q_net)})
-        for role, learner in self.roles.items():
-            learner.policy.load_state_dict(other.roles[role].policy.state_dict())
+    def copy(self: Self) -> Self:
+        """New players with copies of the networks, but without experience and counters.
+
+        They play for the same rewards against the same opponents as these do now, and the same
+        roles are frozen. Of the callbacks they have those of the configuration.
+        """
+        duplicate = type(self)(
+            self.config,
+            nets={role: copy.deepcopy(self.roles[role].network) for role in self._nets},
+            rewards=self._rewards,
+            opponents=self._opponents,
+        )
+        for role, learner in duplicate.roles.items():
+            learner.policy.load_state_dict(self.roles[role].policy.state_dict())
+            learner.frozen = self.roles[role].frozen
+        return duplicate
 
     def close(self) -> None:
         """Close the environments."""

@@ -15,6 +15,7 @@ role and keeps its own from then on.
 
 from __future__ import annotations
 
+import copy
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,10 +24,9 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from sb3_ext.two_player.building import frozen_copy, playing_weights
 from sb3_ext.two_player.config import SelfPlaySection
 from sb3_ext.two_player.games import Game
-from sb3_ext.two_player.roles import Learner
+from sb3_ext.two_player.learner import Learner
 
 __all__ = ["ELO_K", "OpponentPool", "Snapshot", "expected_score"]
 
@@ -106,7 +106,9 @@ class OpponentPool:
             if saved and saved[-1].version == learner.updates:
                 continue
             weights = {
-                name: value.clone() for name, value in playing_weights(learner.policy).items()
+                name: value.detach().clone()
+                for name, value in learner.policy.state_dict().items()
+                if "_target." not in name
             }
             saved.append(Snapshot(learner.updates, self.ratings[role], weights))
         self._rate(None, None)
@@ -134,7 +136,7 @@ class OpponentPool:
     def player_of(self, role: str, snapshot: Snapshot) -> Any:
         """The player of a snapshot; the one before it of the same role changes with it."""
         if role not in self._benches:
-            self._benches[role] = frozen_copy(self.learners[role].policy)
+            self._benches[role] = _frozen_copy(self.learners[role].policy)
         bench = self._benches[role]
         bench.load_state_dict(snapshot.weights, strict=False)
         return self.game.policy_player(role, lambda: bench, f"{role}@{snapshot.version}")
@@ -211,3 +213,14 @@ class OpponentPool:
                 self._seat(role, self.snapshots[other][drawn])
             else:
                 self._seat(role, None if drawn is None else Snapshot(**drawn))
+
+
+def _frozen_copy(policy: Any) -> Any:
+    """A copy of a policy that plays but does not learn: no optimiser, evaluation mode."""
+    optimizer, policy.optimizer = policy.optimizer, None
+    try:
+        duplicate = copy.deepcopy(policy)
+    finally:
+        policy.optimizer = optimizer
+    duplicate.set_training_mode(False)
+    return duplicate.requires_grad_(False)

@@ -22,6 +22,7 @@ from typing import Any
 
 import yaml
 
+from sb3_ext.callbacks.action_counts import entropy_of_counts
 from sb3_ext.checkpoints.checkpoint import checkpoint_name, save_checkpoint
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.config.sections import ConfigError
@@ -29,7 +30,7 @@ from sb3_ext.runs.best import save_model, save_player
 from sb3_ext.runs.folder import FolderError, RunFolder, going_on_without
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.two_player.config import TrainerConfig
-from sb3_ext.two_player.measures import Evaluation, action_entropy
+from sb3_ext.two_player.measures import Evaluation
 
 __all__ = ["RunDirectory"]
 
@@ -112,7 +113,7 @@ class RunDirectory(RunFolder):
         self.append("evaluations.jsonl", evaluation.to_dict())
         shown = {f"{measure}/{pair}": value for pair, value in evaluation.values.items()}
         for role, counts in evaluation.actions.items():
-            shown[f"{role}/action_entropy"] = action_entropy(counts)
+            shown[f"{role}/action_entropy"] = entropy_of_counts(counts)
         self._show(evaluation.step, shown)
 
     def save_model(self, role: str, model: Any) -> None:

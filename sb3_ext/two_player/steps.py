@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import torch
 
+from sb3_ext.callbacks.timers import Stopwatch
+from sb3_ext.two_player.learner import Learner
 from sb3_ext.two_player.pool import OpponentPool
-from sb3_ext.two_player.roles import Learner
 from sb3_ext.two_player.update_schedule import UpdateSchedule
 
 __all__ = ["Steps", "torch_threads"]
@@ -26,7 +26,7 @@ class Steps:
     Attributes:
         total: steps made since the trainer began; all rhythms are counted by it or by the updates
             of a role, so they go on over several calls of `train` and after a resume.
-        seconds: time spent by kind of work.
+        watch: time spent by kind of work.
     """
 
     def __init__(
@@ -37,16 +37,17 @@ class Steps:
     ) -> None:
         self.roles, self.schedules, self.pool = roles, schedules, pool
         self.total = 0
-        self.seconds = {"evaluation": 0.0, "rollout": 0.0, "update": 0.0}
+        self.watch = Stopwatch()
+        self.load_seconds(dict.fromkeys(("evaluation", "rollout", "update"), 0.0))
 
-    @contextmanager
-    def timed(self, work: str) -> Iterator[None]:
-        """Add the time spent inside to a kind of work."""
-        started = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[work] += time.perf_counter() - started
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Time spent by kind of work, in this process and those that it goes on from."""
+        return {work: seconds for work, (seconds, _) in self.watch.totals.items()}
+
+    def load_seconds(self, seconds: Mapping[str, float]) -> None:
+        """Go on from what `seconds` was."""
+        self.watch.totals |= {work: (spent, 0) for work, spent in seconds.items()}
 
     def step(self, players: Sequence[str]) -> None:
         """One update of each of these roles that is due, in this order, with its rollout."""
@@ -58,21 +59,19 @@ class Steps:
         self.total += 1
 
     def _run(self, learner: Learner) -> None:
-        with self.timed("update"):
-            if learner.target_is_due():
-                learner.update_target()
-            learner.gradient_step()
+        with self.watch.section("update"):
+            learner.update()
         if learner.rollout_is_due():
-            with self.timed("rollout"):
-                learner.collect_rollout()
+            with self.watch.section("rollout"):
+                learner.collect()
 
     def collect_initial_rollouts(self, players: Sequence[str]) -> None:
         """Give those of these roles their first experience that have none."""
         for name in players:
             learner = self.roles[name]
             if not learner.has_experience:
-                with self.timed("rollout"):
-                    learner.collect_rollout(learner.section.rollout.initial_rollout_size)
+                with self.watch.section("rollout"):
+                    learner.collect(learner.initial_games)
 
 
 @contextmanager

@@ -2,24 +2,23 @@
 
 One step, for every role that is due, in order (`docs/two_player.md` draws the loop):
 
-    1. its learning rate is set
-    2. its target network follows, every `target_update.every_updates` updates, and before the first
-    3. one gradient step
-    4. it plays a rollout, every `rollout.every_updates` updates, and after the first
+    1. its target network follows, every `target_update.every_updates` updates, and before the first
+    2. one update with the learning rate that is due
+    3. it plays a rollout, every `rollout.every_updates` updates, and after the first
 
 then the players are measured, every `evaluation.every_steps` steps and always at the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from stable_baselines3.common.callbacks import BaseCallback
 from torch import nn
 
 from sb3_ext.checkpoints.checkpoint import load_checkpoint, save_checkpoint
-from sb3_ext.checkpoints.model_state import model_state, restore_model
 from sb3_ext.checkpoints.random_state import global_random_state, load_global_random_state
 from sb3_ext.checkpoints.resume import init_from
 from sb3_ext.config.checks import check_count
@@ -56,9 +55,12 @@ class HostAgentTrainer(TwoPlayers):
         nets: Mapping[str, nn.Module] | None = None,
         rewards: Mapping[str, Any] | None = None,
         opponents: Mapping[str, Any] | None = None,
+        callbacks: Mapping[str, Iterable[BaseCallback]] | None = None,
         output: RunDirectory | None = None,
     ) -> None:
-        super().__init__(config, nets=nets, rewards=rewards, opponents=opponents)
+        super().__init__(
+            config, nets=nets, rewards=rewards, opponents=opponents, callbacks=callbacks
+        )
         self.output = output
         self.history: list[Evaluation] = []
         self.update_schedules = self.config.update_schedules()
@@ -99,6 +101,9 @@ class HostAgentTrainer(TwoPlayers):
             callback: called with the trainer after each step; False stops.
             progress: show a progress bar, if tqdm is installed.
 
+        A callback of a role that ends training, such as `StopConditions`, ends it after the step in
+        progress, for both roles.
+
         Returns:
             The measurement at the end. After `request_stop`, when none is made, the last one; None
             if there was none.
@@ -114,9 +119,15 @@ class HostAgentTrainer(TwoPlayers):
         names = self._players_to_train(players)
         self._stop_requested = False
         threads = self.config.compute.torch_threads
+        learners = [self.roles[name] for name in names]
         with torch_threads(threads), progress_bar(steps, progress) as bar:
-            self._steps.collect_initial_rollouts(names)
+            for learner in learners:
+                learner.begin()
+            if not any(learner.wants_to_stop for learner in learners):
+                self._steps.collect_initial_rollouts(names)
             for _ in range(steps):
+                if any(learner.wants_to_stop for learner in learners):
+                    break
                 self._steps.step(names)
                 if self.total_steps % self.config.logging.every_steps == 0:
                     self.log_metrics()
@@ -127,6 +138,8 @@ class HostAgentTrainer(TwoPlayers):
                 self._checkpoint_if_due()
                 if self._stop_requested or not wants_more:
                     break
+            for learner in learners:
+                learner.end()
             measured = bool(self.history) and self.history[-1].step == self.total_steps
             if not measured and not self._stop_requested:
                 self.evaluate()
@@ -171,7 +184,7 @@ class HostAgentTrainer(TwoPlayers):
             FloatingPointError: a loss or a weight is NaN or infinite.
         """
         self.check_finite()
-        with self._steps.timed("evaluation"):
+        with self._steps.watch.section("evaluation"):
             evaluation = Evaluation(
                 step=self.total_steps,
                 versions={name: learner.updates for name, learner in self.roles.items()},
@@ -251,7 +264,7 @@ class HostAgentTrainer(TwoPlayers):
 
         ``trainer`` holds the configuration, counters and measurements, ``pool`` snapshots, ratings
         and who is in play, ``random`` the global generators (SB3's own algorithms draw from them),
-        and ``<role>.policy``, ``<role>.buffer`` and so on what `checkpoints.model_state` lists.
+        and ``<role>.policy``, ``<role>.buffer`` and so on what `Learner.state_dict` gives.
 
         Raises:
             FloatingPointError: a loss or a weight is NaN or infinite: that is not worth saving.
@@ -268,8 +281,8 @@ class HostAgentTrainer(TwoPlayers):
                 "total_steps": self.total_steps,
             },
         }
-        for role, learner in self.roles.items():
-            state |= model_state(learner.model, f"{role}.")
+        for learner in self.roles.values():
+            state |= learner.state_dict()
         if self.pool is not None:
             state["pool"] = self.pool.state_dict()
         return state
@@ -282,15 +295,14 @@ class HostAgentTrainer(TwoPlayers):
         """
         trainer = state["trainer"]
         for role, learner in self.roles.items():
-            restore_model(learner.model, state, f"{role}.")
-            learner.after_loading()
+            learner.load_state_dict(state)
             learner.frozen = role in trainer["frozen"]
         if self.pool is not None:
             self.pool.load_state_dict(state["pool"])
         self.history = [Evaluation(**entry) for entry in trainer["history"]]
         self.measures.best_scores = dict(trainer["best_scores"])
         self._steps.total = self._checkpoint_step = int(trainer["total_steps"])
-        self._steps.seconds |= trainer["seconds"]
+        self._steps.load_seconds(trainer["seconds"])
         load_global_random_state(state["random"])
 
     def save(self, path: str | Path) -> Path:
@@ -322,9 +334,3 @@ class HostAgentTrainer(TwoPlayers):
         """
         for role, learner in self.roles.items():
             init_from(learner.model, path, role)
-
-    def copy(self) -> HostAgentTrainer:
-        """A new trainer with copies of the networks, but without experience and counters."""
-        duplicate = type(self)(self.config)
-        duplicate.load_networks(self)
-        return duplicate

@@ -161,7 +161,7 @@ def test_failures_of_other_stages_are_named() -> None:
 
 
 def test_wrong_arguments_are_named() -> None:
-    with pytest.raises(ValueError, match=r"unknown algo 'dddqn'; did you mean 'ddqn'\?"):
+    with pytest.raises(ValueError, match=r"unknown algorithm 'dddqn'; did you mean 'ddqn'\?"):
         smoke_pipeline(HOST, "dddqn")
     with pytest.raises(TypeError, match=r"algo: got .*, need a name or a class"):
         smoke_pipeline(HOST, spaces.Dict)  # type: ignore[arg-type]

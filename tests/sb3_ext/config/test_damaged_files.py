@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import rl_zoo3
 
+from sb3_ext import algorithms
 from sb3_ext.config.reading import find_config, shipped_configs
 from sb3_ext.studies.attack.settings import AttackBudget
 from sb3_ext.studies.teach.families import TeachConfig
 from sb3_ext.studies.teach.settings import TaughtConfig, read_robust_config
-from sb3_ext.training.algorithms import EXTRA_ALGORITHMS
 from sb3_ext.training.config_files import check_hyperparameters, read_sections
 from sb3_ext.two_player.config import TrainerConfig
 
@@ -40,10 +40,11 @@ VALUES = (
 def read_algorithm(path: Path) -> None:
     sections = read_sections(path)
     for name, section in sections.items():
-        check_hyperparameters(section, ALGORITHMS.get(path.stem, EXTRA_ALGORITHMS["ddqn"]), name)
+        check_hyperparameters(section, ALGORITHMS.get(path.stem, ALGORITHMS["ddqn"]), name)
 
 
-ALGORITHMS: Mapping[str, type] = {**rl_zoo3.ALGOS, **EXTRA_ALGORITHMS}
+_OURS = algorithms.ALGORITHMS
+ALGORITHMS: Mapping[str, type] = {**rl_zoo3.ALGOS, **{name: _OURS.resolve(name) for name in _OURS}}
 READERS: Mapping[str, Callable[[Path], Any]] = {
     "attack/": AttackBudget.read,
     "taught/.*ddqn": read_algorithm,

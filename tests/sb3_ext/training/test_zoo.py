@@ -15,10 +15,10 @@ import yaml
 from stable_baselines3 import DQN
 from stable_baselines3.common import save_util
 
+from sb3_ext.algorithms import ObservedMaskPPO
 from sb3_ext.config.reading import find_config
 from sb3_ext.ddqn import DDQN
 from sb3_ext.schedules.schedules import Linear
-from sb3_ext.training.algorithms import ObservedMaskPPO
 from sb3_ext.training.config_files import read_sections
 from sb3_ext.training.train import main as train_main
 from sb3_ext.training.zoo import run_zoo

@@ -61,9 +61,20 @@ def tiny(*settings: str, name: str = "small", **sections: Any) -> dict[str, Any]
             data["roles"][role] = sections.pop(role)
     data |= sections
     roles = [role for role, each in data["roles"].items() if each["player"] == "trained"]
-    own = [f"roles.{role}.{setting}" for role in roles for setting in _TINY_ROLE]
+    own = [
+        f"roles.{role}.{setting}"
+        for role in roles
+        for setting in _TINY_ROLE
+        if _has(data["roles"][role], setting.partition("=")[0].split("."))
+    ]
     shared = [each for each in _TINY if data["game"]["name"] == "hironaka" or each[:5] != "game."]
     return apply_settings(data, [*shared, *own, *settings])
+
+
+def _has(section: dict[str, Any], keys: list[str]) -> bool:
+    """Whether a role has a key: not all algorithms have the same."""
+    first, *rest = keys
+    return first in section and (not rest or _has(section[first], rest))
 
 
 def trainer(*settings: str, **arguments: Any) -> HostAgentTrainer:

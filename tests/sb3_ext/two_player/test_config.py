@@ -25,6 +25,11 @@ def leaves(data, path=()):
 
 
 ALL = sorted(leaves(plain("self_play")))
+PPO = sorted(
+    ("roles", "host", *path)
+    for path in leaves(plain("ppo_host")["roles"]["host"])
+    if path != ("callbacks",)
+)
 
 
 def without(data, path):
@@ -69,9 +74,13 @@ def test_published_settings():
         assert role["exploration_rate"]["final"] == 0.2
 
 
-@pytest.mark.parametrize("path", ALL, ids=".".join)
-def test_every_key_must_be_present(path):
-    text = message(without(plain("self_play"), path))
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [("self_play", each) for each in ALL] + [("ppo_host", each) for each in PPO],
+    ids=lambda value: value if isinstance(value, str) else ".".join(value),
+)
+def test_every_key_must_be_present(name, path):
+    text = message(without(plain(name), path))
     dotted = ".".join(path)
     assert f"{dotted} is missing" in text or f"{path[0]} must be a mapping with the key" in text
 
@@ -151,6 +160,43 @@ def test_an_unknown_key_names_the_nearest(path, nearest):
 )
 def test_a_wrong_value_names_the_field(setting, expected):
     assert expected in message(apply_settings(plain("small"), [setting]))
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [
+        ("roles.host.algorithm=a2c", "unknown key of roles.host 'batch_size'"),
+        ("roles.host.algorithm=ddqn", "unknown key of roles.host"),
+        ("roles.agent.algorithm=ppo", "unknown key of roles.agent"),
+        ("roles.host.net_arch=[64, b]", "roles.host.net_arch"),
+        ("roles.host.ent_coef=-0.1", "roles.host.ent_coef"),
+        ("roles.host.algorithm_arguments={n_steps: 5}", "'n_steps' is decided by the trainer"),
+        ("roles.host.callbacks={callback: timers}", "roles.host.callbacks must be a list"),
+        ("roles.host.callbacks=[timers]", "roles.host.callbacks[0]: must be a mapping"),
+        ("roles.host.callbacks=[{callback: timer}]", "did you mean 'timers'?"),
+        ("roles.host.callbacks=[{callback: timers}]", "missing a required argument: 'every'"),
+        (
+            "roles.host.callbacks=[{callback: stop_conditions, max_update: 1}]",
+            "did you mean 'max_updates'?",
+        ),
+        ("roles.host.callbacks=[{callback: stop_conditions, max_updates: 0}]", "max_updates"),
+    ],
+)
+def test_a_wrong_value_of_another_algorithm_or_of_callbacks_names_the_field(setting, expected):
+    data = plain("ppo_host")
+    *parents, last = setting.partition("=")[0].split(".")
+    section = data
+    for key in parents:
+        section = section[key]
+    section[last] = yaml.safe_load(setting.partition("=")[2])
+    assert expected in message(data)
+
+
+def test_configurations_from_before_callbacks_are_read():
+    data = plain("ppo_host")
+    for role in data["roles"].values():
+        del role["callbacks"]
+    assert read_config(data) == read_config("ppo_host")
 
 
 @pytest.mark.parametrize(

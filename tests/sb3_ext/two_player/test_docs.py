@@ -7,8 +7,10 @@ from pathlib import Path
 
 from sb3_ext.config.sections import Section
 from sb3_ext.two_player.cli import _parser
-from sb3_ext.two_player.config import TrainedRole, TrainerConfig
+from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.hironaka import HironakaSettings
+from sb3_ext.two_player.off_policy import OffPolicyRole
+from sb3_ext.two_player.on_policy import PPORole
 
 PAGE = Path(__file__).parents[3] / "docs" / "two_player.md"
 
@@ -24,13 +26,16 @@ def rows(model, prefix=""):
     """Every key and its meaning, nested ones too."""
     for name, field in model.model_fields.items():
         inner = section_of(field.annotation)
-        if prefix == "" and name in ("game", "roles"):
-            inner = HironakaSettings if name == "game" else TrainedRole
         label = f"{prefix}{name}"
-        if inner is None:
+        if label == "roles":
+            for role in (OffPolicyRole, PPORole):
+                yield from rows(role, "roles.<role>.")
+        elif label == "game":
+            yield from rows(HironakaSettings, "game.")
+        elif inner is None:
             yield f"| `{label}` | {field.description} |"
         else:
-            yield from rows(inner, "roles.<role>." if label == "roles" else f"{label}.")
+            yield from rows(inner, f"{label}.")
 
 
 def test_every_key_is_listed_with_its_meaning():

@@ -8,7 +8,7 @@ import torch
 from sb3_ext.two_player import HostAgentTrainer
 from tests.sb3_ext.two_player.helpers import tiny, trainer
 
-OPERATIONS = ("update_target", "gradient_step", "collect_rollout")
+OPERATIONS = ("update_target", "gradient_step", "collect")
 
 
 def recorded(players, monkeypatch):
@@ -52,12 +52,12 @@ def test_order_of_operations_is_that_of_the_original(monkeypatch):
 
     def step(role, target, rollout):
         middle = ["update_target"] if target else []
-        last = ["collect_rollout"] if rollout else []
+        last = ["collect"] if rollout else []
         return [f"{role} {name}" for name in [*middle, "gradient_step", *last]]
 
     assert calls == [
-        "host collect_rollout",  # the first experience
-        "agent collect_rollout",
+        "host collect",  # the first experience
+        "agent collect",
         *step("host", target=True, rollout=True),
         *step("agent", target=True, rollout=True),
         *step("host", target=False, rollout=False),

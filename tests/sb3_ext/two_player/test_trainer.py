@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import math
 
 import pytest
 import torch
@@ -12,7 +11,6 @@ from torch import nn
 from resgym.players import make_agent
 from sb3_ext.ddqn import DDQN
 from sb3_ext.two_player import ConfigError, HostAgentTrainer
-from sb3_ext.two_player.measures import action_entropy
 from tests.sb3_ext.two_player.helpers import tiny, trainer
 from tests.sb3_ext.two_player.test_steps import same, weights
 
@@ -102,7 +100,10 @@ def test_b17_two_scripted_players_are_refused_in_one_line():
         ("roles.host.opponent=choose_frist", r"roles\.host\.opponent: .*choose_first"),
         ("roles.host.reward=gold", r"roles\.host: reward must be one of"),
         ("roles.host.policy=HostPolicies", r"roles\.host: .*HostPolicies"),
-        ("roles.host.algorithm_arguments={double: 1}", r"roles\.host: .*double"),
+        (
+            "roles.host.algorithm_arguments={double: 1}",
+            r"roles\.host\.algorithm_arguments: .*double",
+        ),
         ("roles.host.policy_arguments={extractor: tree}", r"roles\.host: .*tree"),
         ("roles.host.replay_buffer.arguments={speed: 1}", r"roles\.host: .*speed"),
         ("roles.host.optimizer.arguments={momentum: 1}", r"roles\.host: .*momentum"),
@@ -244,12 +245,6 @@ def test_b25_actions_are_counted_and_their_entropy_told():
     assert len(players.count_actions("agent")) == 3
     with pytest.raises(ValueError, match="unknown role 'guest'"):
         players.count_actions("guest")
-    assert action_entropy([5, 5]) == pytest.approx(1.0)
-    assert action_entropy([5, 0, 0]) == 0.0
-    assert action_entropy([0, 0]) == 0.0
-    assert action_entropy([1, 3]) == pytest.approx(
-        -(0.25 * math.log(0.25) + 0.75 * math.log(0.75)) / math.log(2)
-    )
 
 
 def test_b25_a_limit_of_no_finished_game_is_no_error():
@@ -294,6 +289,24 @@ def test_copies_play_the_same_and_learn_apart():
     duplicate.train(2)
     assert same(before, weights(players.roles["host"]))
     assert not same(before, weights(duplicate.roles["host"]))
+
+
+def test_copies_keep_rewards_opponents_and_frozen_roles():
+    players = trainer(opponents={"agent": "zeillinger"})
+    players.replace_reward("host", "survival")
+    choose_first = make_agent("choose_first")
+    players.set_opponent("host", choose_first)
+    players.freeze("agent")
+    duplicate = players.copy()
+    assert env_of(duplicate, "host").reward == "survival"
+    assert env_of(duplicate, "host").opponents == [choose_first]
+    assert type(env_of(duplicate, "agent").opponents[0]) is type(
+        env_of(players, "agent").opponents[0]
+    )
+    assert duplicate.roles["agent"].frozen
+    players.set_opponent("host", players.players["agent"])  # the newest, said in another way
+    duplicate = players.copy()
+    assert env_of(duplicate, "host").opponents == [duplicate.players["agent"]]
 
 
 @pytest.mark.parametrize("role", ["host", "agent"])

@@ -1,16 +1,26 @@
-"""The algorithms that the command lines know by name, beyond those of rl_zoo3."""
+"""Algorithms by name: `--algo` of the command lines, `algorithm` of a two-player configuration.
+
+from sb3_ext.algorithms import ALGORITHMS
+ALGORITHMS.register("mine", MyAlgorithm)
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from sb3_contrib import MaskablePPO
+from sb3_contrib import QRDQN, MaskablePPO
+from stable_baselines3 import A2C, DQN, PPO
+from stable_baselines3.common.base_class import BaseAlgorithm
 
+from sb3_ext.config.registry import Registry
 from sb3_ext.ddqn import DDQN
 from sb3_ext.off_policy.legality import mask_key
 
-__all__ = ["EXTRA_ALGORITHMS", "ObservedMaskPPO"]
+__all__ = ["ALGORITHMS", "ObservedMaskPPO"]
+
+ALGORITHMS: Registry[type[BaseAlgorithm]] = Registry("algorithm")
+"""Algorithms of stable-baselines3's form."""
 
 
 class ObservedMaskPPO(MaskablePPO):
@@ -35,5 +45,10 @@ class ObservedMaskPPO(MaskablePPO):
         return super().predict(observation, state, episode_start, deterministic, action_masks)
 
 
-EXTRA_ALGORITHMS: dict[str, Any] = {"ddqn": DDQN, "ppo_mask": ObservedMaskPPO}
-"""Name on the command line -> class."""
+ALGORITHMS.register("ddqn", DDQN)
+ALGORITHMS.register("ppo_mask", ObservedMaskPPO)
+# These do not know which actions are legal: give the environment `invalid_action="noop"`.
+ALGORITHMS.register("a2c", A2C)
+ALGORITHMS.register("dqn", DQN)
+ALGORITHMS.register("ppo", PPO)
+ALGORITHMS.register("qrdqn", QRDQN)

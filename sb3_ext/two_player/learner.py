@@ -1,0 +1,472 @@
+"""A role that learns: what the trainer, the pool and the checkpoints ask of it.
+
+A `Learner` holds a model of stable-baselines3 and its games, and knows when and how to update it
+and to collect experience. Subclasses do so for one kind of algorithm, with a section of their own
+in the configuration; `learner_of` finds the one of an algorithm:
+
+    off_policy.py   DDQN, DQN, QRDQN and what is registered with the constructor of SB3's DQN
+    on_policy.py    PPO, MaskablePPO, A2C
+
+Another kind enters itself: ``LEARNERS[MyAlgorithm] = MyLearner``.
+
+Networks are in training mode only inside an update, also when it fails.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+import torch
+from pydantic import Field, model_validator
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.callbacks import BaseCallback, CallbackList
+from stable_baselines3.common.logger import KVWriter, Logger
+from torch import nn
+
+from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.adapter.sb3_private import (
+    begin_learning,
+    has_observation,
+    num_updates,
+    restart_episodes,
+)
+from sb3_ext.algorithms import ALGORITHMS
+from sb3_ext.callbacks.layer_statistics import layer_statistics
+from sb3_ext.callbacks.named import make_callback
+from sb3_ext.checkpoints.callback_state import callback_states, load_callback_states
+from sb3_ext.checkpoints.model_state import model_state, restore_model
+from sb3_ext.config.arguments import REFUSALS, check_arguments
+from sb3_ext.config.checks import shown
+from sb3_ext.config.sections import (
+    ConfigError,
+    Fraction,
+    PositiveCount,
+    PositiveNumber,
+    Section,
+    Size,
+    checked,
+    registered,
+)
+from sb3_ext.networks.optimizers import OPTIMIZERS
+from sb3_ext.off_policy.log import callback_hooks
+from sb3_ext.schedules.fields import LearningRate
+from sb3_ext.schedules.schedules import Schedule, parse_schedule
+from sb3_ext.two_player.games import Game
+
+__all__ = ["LEARNERS", "Learner", "OptimizerSection", "RolloutSection", "TrainedRole", "learner_of"]
+
+# Transitions that a model is told it will learn for; nothing here depends on the number.
+_NO_END = 2**60
+
+
+# ------------------------------------------------------------------------------ the configuration
+
+
+class OptimizerSection(Section):
+    """The optimiser of a role."""
+
+    name: Annotated[str, registered(OPTIMIZERS)] = Field(
+        description="name of the optimiser: adam, adamw, rmsprop, sgd, or one that was registered"
+    )
+    arguments: dict[str, Any] = Field(description="its arguments beside the learning rate")
+
+
+class RolloutSection(Section):
+    """How experience is collected."""
+
+    rollout_size: Size = Field(description="games in parallel in a rollout")
+    max_rollout_steps: PositiveCount = Field(description="moves of a rollout in every game")
+    reset_each_rollout: bool = Field(
+        description="true: each rollout starts new games; false: it goes on with the games in play"
+    )
+
+
+def _callbacks(value: Any) -> Any:
+    if not isinstance(value, list):
+        raise ValueError(f" must be a list of mappings, got {shown(value)}")
+    for number, data in enumerate(value):
+        try:
+            make_callback(data)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"[{number}]: {error}") from None
+    return value
+
+
+class TrainedRole(Section):
+    """What the roles of all algorithms have; each kind of learner adds its own keys."""
+
+    reserved: ClassVar[frozenset[str]] = frozenset(
+        {
+            *("device", "env", "gamma", "learning_rate", "max_grad_norm"),
+            *("policy", "policy_kwargs", "seed"),
+        }
+    )
+    """Arguments of an algorithm that are decided by the trainer or by a key of their own."""
+
+    player: Literal["trained"] = Field(
+        description="trained, the name of a scripted player, or the path of a saved model"
+    )
+    algorithm: Annotated[str, registered(ALGORITHMS)] = Field(
+        description="ddqn, dqn, qrdqn, ppo, ppo_mask, a2c, or one that was registered"
+    )
+    algorithm_arguments: dict[str, Any] = Field(
+        description="arguments of the algorithm that have no key here, such as double_q"
+    )
+    policy: str = Field(description="the algorithm's name of a policy, such as HostPolicy")
+    policy_arguments: dict[str, Any] = Field(
+        description="arguments of the policy beside net_arch and optimizer, such as extractor"
+    )
+    net_arch: list[Any] = Field(
+        description="layers after the features extractor, in the net_arch language"
+    )
+    optimizer: OptimizerSection = Field(description="the optimiser")
+    learning_rate: LearningRate = Field(description="number or schedule of the role's updates")
+    gamma: Fraction = Field(description="discount of one move")
+    max_grad_norm: PositiveNumber | None = Field(
+        description="the gradient is clipped to this norm; null: never"
+    )
+    rollout: RolloutSection = Field(description="the collection of experience")
+    reward: str = Field(description="name of a reward of the game, such as terminal")
+    opponent: str = Field(
+        description="who answers in rollouts: latest (the other role as it is now), pool "
+        "(self_play), the name of a scripted player, or the path of a saved model"
+    )
+    callbacks: Annotated[list[dict[str, Any]], checked(_callbacks)] = Field(
+        default_factory=list,
+        description="callbacks of this role, each a mapping with its name under callback and its "
+        "arguments; may be left out",
+    )
+
+    @model_validator(mode="after")
+    def _arguments_fit(self) -> TrainedRole:
+        for argument in sorted(self.reserved & set(self.algorithm_arguments)):
+            raise ValueError(
+                f".algorithm_arguments: {argument!r} is decided by the trainer or by a key of its "
+                "own, leave it out"
+            )
+        try:
+            check_arguments(ALGORITHMS.resolve(self.algorithm), self.algorithm_arguments)
+        except ValueError as error:
+            raise ValueError(f".algorithm_arguments: {error}") from None
+        return self
+
+
+# ------------------------------------------------------------------------------------ the learner
+
+
+class _LastLog(KVWriter):
+    """Keeps the numbers that a model logged last."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, float] = {}
+
+    def write(self, key_values: dict[str, Any], key_excluded: Any, step: int = 0) -> None:
+        for key, value in key_values.items():
+            if hasattr(value, "__float__"):
+                self.values[key] = float(value)
+
+    def close(self) -> None:
+        pass
+
+
+class Learner(ABC):
+    """A role that learns.
+
+    Args:
+        role: its name.
+        section: its part of the configuration.
+        game: makes the environment.
+        seed: seed of the model, its networks and its games.
+        device: where all of it lives.
+
+    Attributes:
+        model: the model of SB3.
+        env: its environment.
+        frozen: whether `train` leaves the role out.
+        player: plays the model's policy as it is at the moment of the move.
+        callback: the callbacks of SB3, see `add_callback`.
+
+    Raises:
+        ConfigError: the algorithm or its policy does not accept an argument.
+    """
+
+    Section: ClassVar[type[TrainedRole]] = TrainedRole
+
+    def __init__(self, role: str, section: Any, game: Game, seed: int, device: str) -> None:
+        self.role, self.section, self.game = role, section, game
+        self.frozen = False
+        self._interrupted = False  # by a callback, in a rollout
+        reward = section.reward
+        self.env = TensorVecEnv(game.make_env(role, section.rollout.rollout_size, reward, device))
+        self.rate: Schedule = parse_schedule(section.learning_rate, "learning_rate", "updates")
+        try:
+            self.model: Any = self._build(seed, device)
+        except REFUSALS as error:
+            raise ConfigError(f"roles.{role}: {' '.join(str(error).split())}") from error
+        self._log = _LastLog()
+        self.model.set_logger(Logger(None, [self._log]))
+        self.callback = CallbackList([make_callback(data) for data in section.callbacks])
+        begin_learning(self.model, _NO_END, self.callback)
+        self.policy.set_training_mode(False)
+        self.player = game.policy_player(role, lambda: self.model.policy, role)
+
+    def _build(self, seed: int, device: str) -> BaseAlgorithm:
+        section = self.section
+        algorithm: Any = ALGORITHMS.resolve(section.algorithm)
+        norm = section.max_grad_norm
+        model: BaseAlgorithm = algorithm(
+            section.policy,
+            self.env,
+            learning_rate=self.rate(0),
+            gamma=section.gamma,
+            max_grad_norm=float("inf") if norm is None else norm,
+            policy_kwargs={
+                **copy.deepcopy(section.policy_arguments),
+                "net_arch": copy.deepcopy(section.net_arch),
+                "optimizer_class": OPTIMIZERS.resolve(section.optimizer.name),
+                "optimizer_kwargs": dict(section.optimizer.arguments),
+            },
+            seed=seed,
+            device=device,
+            **self._arguments(),
+            **copy.deepcopy(section.algorithm_arguments),
+        )
+        return model
+
+    @abstractmethod
+    def _arguments(self) -> dict[str, Any]:
+        """Arguments of the algorithm beside those that all have."""
+
+    @property
+    def policy(self) -> Any:
+        """The model's policy."""
+        return self.model.policy
+
+    @property
+    def updates(self) -> int:
+        """Updates made, as the model counts them."""
+        return num_updates(self.model)
+
+    @property
+    def transitions(self) -> int:
+        """Transitions collected."""
+        return int(self.model.num_timesteps)
+
+    # ------------------------------------------------------------------ training
+
+    def begin(self) -> None:
+        """Tell the callbacks that training starts."""
+        self._interrupted = False
+        self.model.stop_requested = False
+        self.callback.on_training_start({"self": self.model, "callback": self.callback}, globals())
+
+    def end(self) -> None:
+        """Tell the callbacks that training has ended."""
+        self.callback.on_training_end()
+
+    @property
+    def wants_to_stop(self) -> bool:
+        """Whether a callback has ended training since `begin`."""
+        return self._interrupted or self.model.stop_requested
+
+    @property
+    @abstractmethod
+    def has_experience(self) -> bool:
+        """Whether there is anything to make an update from."""
+
+    @property
+    @abstractmethod
+    def capacity(self) -> str:
+        """How much experience is kept, for people."""
+
+    @property
+    @abstractmethod
+    def initial_games(self) -> int:
+        """Games to collect before the first update."""
+
+    def update(self) -> None:
+        """One update from the experience collected, with whatever is due before it."""
+        before_train, after_train = callback_hooks(self.callback, "before_train", "after_train")
+        before_train()
+        self.gradient_step()
+        after_train()
+
+    def gradient_step(self) -> None:
+        """The update alone."""
+        try:
+            self._train()
+        finally:
+            if self.policy.training:
+                self.policy.set_training_mode(False)
+
+    @abstractmethod
+    def _train(self) -> None: ...
+
+    @abstractmethod
+    def rollout_is_due(self) -> bool:
+        """Whether experience is collected after the update just made."""
+
+    def collect(self, games: int | None = None, max_steps: int | None = None) -> int:
+        """Play and remember, exploring.
+
+        Args:
+            games: number of games, rounded up to whole rollouts; None: one rollout.
+            max_steps: moves in each game; None: as configured.
+
+        Returns:
+            Transitions that were made.
+        """
+        rollout = self.section.rollout
+        steps = rollout.max_rollout_steps if max_steps is None else max_steps
+        games = rollout.rollout_size if games is None else games
+        before = self.transitions
+        for _ in range(-(-games // rollout.rollout_size)):
+            if rollout.reset_each_rollout:
+                self.restart_games()
+            with torch.no_grad():
+                if not self._play(steps):
+                    self._interrupted = True
+                    break
+        return self.transitions - before
+
+    @abstractmethod
+    def _play(self, steps: int) -> bool:
+        """Make so many parallel steps; False if a callback ended training."""
+
+    @abstractmethod
+    def forget_experience(self) -> None:
+        """Drop what was collected."""
+
+    def restart_games(self) -> None:
+        """Start a new game in every row."""
+        restart_episodes(self.model)
+
+    # ------------------------------------------------------------------ changes
+
+    def add_callback(self, callback: BaseCallback) -> None:
+        """Have a callback of SB3 called, from the next `begin` on."""
+        callback.init_callback(self.model)
+        self.callback.callbacks.append(callback)
+
+    def set_opponents(self, players: list[Any], assignment: list[int] | None = None) -> None:
+        """Seat players of the other role in this role's games."""
+        self.game.set_opponents(self.env.venv, players, assignment)
+
+    def set_reward(self, reward: Any) -> None:
+        """Play for another reward from now on; what was collected for the old one is dropped."""
+        self.game.set_reward(self.env.venv, reward)
+        self.forget_experience()
+
+    def set_network(self, network: nn.Module) -> None:
+        """Put a network in the place of the policy's.
+
+        Raises:
+            TypeError: the algorithm is of a kind whose network cannot be replaced.
+        """
+        raise TypeError(f"the networks of {type(self.model).__name__} cannot be replaced")
+
+    @property
+    def network(self) -> nn.Module:
+        """What `set_network` replaces."""
+        raise TypeError(f"the networks of {type(self.model).__name__} cannot be replaced")
+
+    # ------------------------------------------------------------------ saving
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything that the role's training depends on, as parts of a checkpoint ``<role>.*``.
+
+        Raises:
+            FloatingPointError: a loss or a weight is NaN or infinite.
+        """
+        state = model_state(self.model, f"{self.role}.")
+        if self.callback.callbacks:
+            state[f"{self.role}.callbacks"] = callback_states(self.callback)
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from what `state_dict` gave, in a learner of the same configuration.
+
+        Raises:
+            CheckpointError: it belongs to another one.
+        """
+        restore_model(self.model, state, f"{self.role}.")
+        load_callback_states(self.callback, state.get(f"{self.role}.callbacks", {}))
+        self.policy.set_training_mode(False)
+        if not has_observation(self.model):  # the environment's state was not saved
+            self.restart_games()
+        # For the counters this is another learn(), as after a resume of a single model.
+        begin_learning(self.model, _NO_END, self.callback, reset_num_timesteps=False)
+
+    # ------------------------------------------------------------------ numbers
+
+    def check_finite(self) -> None:
+        """Make sure that no update was spoiled.
+
+        Raises:
+            FloatingPointError: a loss or a weight is NaN or infinite.
+        """
+        try:
+            getattr(self.model, "check_finite", lambda: None)()
+        except FloatingPointError as error:
+            raise FloatingPointError(f"roles.{self.role}: {error}") from None
+        for name, value in self.policy.state_dict().items():
+            if value.is_floating_point() and not bool(value.isfinite().all()):
+                raise FloatingPointError(
+                    f"roles.{self.role}: the weights {name} became NaN or infinite by update "
+                    f"{self.updates}; lower the learning rate or max_grad_norm"
+                )
+
+    def metrics(self, layers: bool = False) -> dict[str, float]:
+        """What was measured since the last call, by name.
+
+        Args:
+            layers: mean and deviation of weights and gradients too.
+
+        Raises:
+            FloatingPointError: see `check_finite`.
+        """
+        self.check_finite()
+        values = {
+            "updates": float(self.updates),
+            "transitions": float(self.transitions),
+            "learning_rate": float(self.policy.optimizer.param_groups[0]["lr"]),
+        }
+        if hasattr(self.model, "exploration_rate"):
+            values["exploration_rate"] = float(self.model.exploration_rate)
+        # What is there before the model adds the times of its own loop, which does not run here.
+        recorded = set(self.model.logger.name_to_value)
+        self._log.values.clear()
+        self.model.dump_logs()
+        for key, value in self._log.values.items():
+            section, _, name = key.partition("/")
+            if section in ("train", "rollout"):  # without SB3's heading
+                values.setdefault(name, value)
+            elif key in recorded:
+                values[key] = value
+        return values | (layer_statistics(self.policy) if layers else {})
+
+    def close(self) -> None:
+        """Close the environment."""
+        self.env.close()
+
+
+LEARNERS: dict[type[BaseAlgorithm], type[Learner]] = {}
+"""Algorithm, or a class that it is derived from -> what trains it."""
+
+
+def learner_of(algorithm: str) -> type[Learner]:
+    """The kind of learner of an algorithm.
+
+    Raises:
+        TypeError, ValueError: there is no such algorithm, or nothing here trains it.
+    """
+    kind = ALGORITHMS.resolve(algorithm)
+    for base in kind.__mro__:
+        if base in LEARNERS:
+            return LEARNERS[base]
+    raise ValueError(
+        f"{algorithm!r}: {kind.__name__} has no entry in LEARNERS, nor what it derives from"
+    )

@@ -1,0 +1,125 @@
+"""Roles that learn by an on-policy algorithm: SB3's PPO and A2C, sb3-contrib's MaskablePPO.
+
+A step of such a role is what the algorithm makes of one rollout, and the next rollout. The updates
+it counts are those of SB3: epochs for PPO, one a rollout for A2C.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar
+
+from annotated_types import Ge
+from pydantic import Field
+from sb3_contrib import MaskablePPO
+from stable_baselines3 import PPO
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+from stable_baselines3.common.utils import ConstantSchedule
+
+from sb3_ext.config.sections import Fraction, Number, PositiveCount, PositiveNumber, Size
+from sb3_ext.two_player.learner import LEARNERS, Learner, TrainedRole
+
+__all__ = ["OnPolicyLearner", "OnPolicyRole", "PPOLearner", "PPORole"]
+
+Weight = Annotated[float, Number, Ge(0)]
+
+
+class OnPolicyRole(TrainedRole):
+    """A role that learns from what it has just played."""
+
+    reserved: ClassVar[frozenset[str]] = TrainedRole.reserved | {
+        *("ent_coef", "gae_lambda", "n_steps", "vf_coef"),
+    }
+
+    net_arch: list[Size] = Field(description=TrainedRole.model_fields["net_arch"].description)
+    gae_lambda: Fraction = Field(
+        description="advantages, from those of one move (0) to those of whole games (1)"
+    )
+    ent_coef: Weight = Field(description="weight of the entropy in the loss")
+    vf_coef: Weight = Field(description="weight of the value's error in the loss")
+
+
+class PPORole(OnPolicyRole):
+    """A role that learns by PPO."""
+
+    reserved: ClassVar[frozenset[str]] = OnPolicyRole.reserved | {
+        *("batch_size", "clip_range", "n_epochs"),
+    }
+
+    batch_size: Size = Field(description="transitions of an update")
+    n_epochs: PositiveCount = Field(description="times that a rollout is gone through")
+    clip_range: PositiveNumber = Field(
+        description="how far the probability of an action may change"
+    )
+
+
+class OnPolicyLearner(Learner):
+    """Updates from the newest rollout, and plays another one after every update."""
+
+    Section: ClassVar[type[TrainedRole]] = OnPolicyRole
+
+    def _arguments(self) -> dict[str, Any]:
+        section = self.section
+        return {
+            "ent_coef": section.ent_coef,
+            "gae_lambda": section.gae_lambda,
+            "n_steps": section.rollout.max_rollout_steps,
+            "vf_coef": section.vf_coef,
+        }
+
+    @property
+    def has_experience(self) -> bool:  # noqa: D102
+        return bool(self.model.rollout_buffer.full)
+
+    @property
+    def capacity(self) -> str:  # noqa: D102
+        return f"a rollout of {self.model.n_steps * self.env.num_envs} transitions"
+
+    @property
+    def initial_games(self) -> int:  # noqa: D102
+        return int(self.section.rollout.rollout_size)
+
+    def _train(self) -> None:
+        count = self.transitions if self.rate.unit == "transitions" else self.updates
+        self.model.lr_schedule = ConstantSchedule(self.rate(count))
+        self.model.train()
+
+    def rollout_is_due(self) -> bool:
+        """Always: what was played before an update is of no use after it."""
+        return True
+
+    def collect(self, games: int | None = None, max_steps: int | None = None) -> int:
+        """One rollout, which takes the place of the one before.
+
+        Raises:
+            ValueError: another number of moves was asked for than rollouts have.
+        """
+        if max_steps not in (None, self.model.n_steps):
+            raise ValueError(f"max_steps must be {self.model.n_steps}, got {max_steps}")
+        return super().collect(games, max_steps)
+
+    def _play(self, steps: int) -> bool:
+        model = self.model
+        return bool(model.collect_rollouts(self.env, self.callback, model.rollout_buffer, steps))
+
+    def forget_experience(self) -> None:
+        """Empty the rollout buffer."""
+        self.model.rollout_buffer.reset()
+
+
+class PPOLearner(OnPolicyLearner):
+    """PPO has some keys more."""
+
+    Section: ClassVar[type[TrainedRole]] = PPORole
+
+    def _arguments(self) -> dict[str, Any]:
+        section = self.section
+        return {
+            **super()._arguments(),
+            "batch_size": section.batch_size,
+            "clip_range": section.clip_range,
+            "n_epochs": section.n_epochs,
+        }
+
+
+LEARNERS[OnPolicyAlgorithm] = OnPolicyLearner
+LEARNERS[PPO] = LEARNERS[MaskablePPO] = PPOLearner

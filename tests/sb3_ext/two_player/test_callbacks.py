@@ -1,0 +1,135 @@
+"""Callbacks of SB3 in the two roles: from the configuration and as objects."""
+
+from __future__ import annotations
+
+import pytest
+from stable_baselines3.common.callbacks import BaseCallback
+
+from sb3_ext.callbacks import ActionCounts, StopConditions
+from sb3_ext.checkpoints.checkpoint import CheckpointWarning
+from sb3_ext.two_player import HostAgentTrainer
+from tests.sb3_ext.two_player.helpers import tiny, trainer
+from tests.sb3_ext.two_player.test_saving import difference
+
+
+class Diary(BaseCallback):
+    """Writes down what it is told."""
+
+    def __init__(self):
+        super().__init__()
+        self.lines = []
+
+    def _on_training_start(self):
+        self.lines.append("start")
+
+    def _on_rollout_start(self):
+        self.lines.append("rollout")
+
+    def _on_step(self):
+        assert len(self.locals["dones"]) == self.training_env.num_envs
+        self.lines.append("step")
+        return True
+
+    def _on_rollout_end(self):
+        self.lines.append("rollout ends")
+
+    def before_train(self):
+        self.lines.append("update")
+
+    def after_train(self):
+        self.lines.append(f"update {self.model._n_updates} ends")
+
+    def _on_training_end(self):
+        self.lines.append("end")
+
+
+ROLLOUT = ["rollout", "step", "step", "step", "rollout ends"]
+
+
+@pytest.mark.parametrize("name", ["small", "ppo_host"])
+def test_a_callback_is_told_everything_in_order(name):
+    settings = ["roles.host.n_epochs=1", "roles.host.batch_size=12"] if name == "ppo_host" else []
+    settings += [] if name == "ppo_host" else ["roles.host.rollout.initial_rollout_size=4"]
+    diary = Diary()
+    players = HostAgentTrainer(tiny(*settings, name=name), callbacks={"host": [diary]})
+    updates = [["update", f"update {number} ends"] for number in (1, 2, 3)]
+    second = [] if name == "small" else ROLLOUT  # every second update
+    players.train(2)
+    assert diary.lines == ["start", *ROLLOUT, *updates[0], *ROLLOUT, *updates[1], *second, "end"]
+    diary.lines.clear()
+    players.train(1)
+    assert diary.lines == ["start", *updates[2], *ROLLOUT, "end"]
+    diary.lines.clear()
+    players.train(1, players="agent")
+    assert diary.lines == []
+
+
+@pytest.mark.parametrize(
+    ("name", "algorithm"), [("small", "ddqn"), ("small", "dqn"), ("ppo_host", "ppo")]
+)
+@pytest.mark.parametrize(
+    "budget", [{"max_updates": 3}, {"max_timesteps": 30}, {"max_seconds": 1e-6}]
+)
+def test_a_budget_of_a_role_ends_training(name, algorithm, budget):
+    data = tiny(name=name)
+    host = data["roles"]["host"]
+    host["callbacks"] = [{"callback": "stop_conditions", **budget}]
+    if algorithm == "dqn":
+        host |= {"algorithm": "dqn", "policy": "MlpPolicy"}
+        host |= {"policy_arguments": {}, "algorithm_arguments": {}}
+    if algorithm == "ppo":
+        host |= {"n_epochs": 1, "batch_size": 12}
+    players = HostAgentTrainer(data)
+    result = players.train(200)
+    host = players.roles["host"]
+    assert players.total_steps <= 5
+    if "max_updates" in budget:
+        assert host.updates == 3
+    if "max_timesteps" in budget:
+        assert 30 <= host.transitions <= 42
+    assert result.step == players.total_steps  # it is measured: this is an end, not a stop
+    assert not players.stopped
+    steps = players.total_steps
+    players.train(200)  # the budget is used up
+    assert players.total_steps == steps
+
+
+def test_a_goal_on_a_metric_ends_training_too():
+    stop = StopConditions(until={"condition": "bound", "field": "transitions", "lower": 40})
+    players = trainer(callbacks={"agent": [stop]})
+    players.train(100)
+    assert stop.reason == "goal reached: transitions"
+    assert players.roles["agent"].transitions < 60
+
+
+def test_logs_of_callbacks_are_among_the_metrics():
+    data = tiny("logging.every_steps=2")
+    data["roles"]["host"]["callbacks"] = [
+        {"callback": "action_counts", "every": {"updates": 1}},
+        {"callback": "timers", "every": {"updates": 1}},
+        {"callback": "rho_evaluation", "opponents": ["random"], "every": {"updates": 2},
+         "games": 5, "max_value": 5},
+    ]  # fmt: skip
+    players = HostAgentTrainer(data)
+    players.train(3)
+    metrics = players.log_metrics()
+    assert 0 <= metrics["host/actions/entropy"] <= 1
+    assert metrics["host/time/rollout_ms"] > 0
+    assert metrics["host/rho/random"] > 0
+    assert not any(name.startswith("agent/actions") for name in metrics)
+    assert "host/time/fps" not in metrics
+
+
+def test_what_callbacks_remember_is_saved(tmp_path):
+    data = tiny()
+    data["roles"]["host"]["callbacks"] = [{"callback": "action_counts", "every": {"updates": 5}}]
+    whole, first = HostAgentTrainer(data), HostAgentTrainer(data)
+    whole.train(7)
+    first.train(3)
+    first.save(tmp_path / "one")
+    second = HostAgentTrainer.load(tmp_path / "one")
+    second.train(4)
+    assert difference(whole.state_dict(), second.state_dict()) == []
+    assert "host.callbacks" in second.state_dict()
+    with pytest.warns(CheckpointWarning, match="ActionCounts"):
+        HostAgentTrainer.load(tmp_path / "one", callbacks={"host": [ActionCounts({"updates": 5})]})

@@ -1,0 +1,145 @@
+"""Roles that learn by PPO and its relatives, against roles that learn by DDQN."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+import resgym
+from sb3_ext.checkpoints.checkpoint import CheckpointError
+from sb3_ext.training.loading import load_player
+from sb3_ext.two_player import ConfigError, HostAgentTrainer
+from sb3_ext.two_player.run_directory import RunDirectory
+from tests.sb3_ext.two_player.helpers import plain, tiny
+from tests.sb3_ext.two_player.test_pool import POOL
+from tests.sb3_ext.two_player.test_saving import difference
+from tests.sb3_ext.two_player.test_steps import same, weights
+
+PPO = ("roles.host.batch_size=6", "roles.host.n_epochs=2")
+
+
+def duel(*settings):
+    """A PPO host against a DDQN agent."""
+    return tiny(*PPO, *settings, name="ppo_host")
+
+
+def actor(name, policy, **keys):
+    """The role section of an on-policy algorithm."""
+    role = {**plain("ppo_host")["roles"]["host"], "algorithm": name, "policy": policy, **keys}
+    role["algorithm_arguments"] = {}
+    if name == "a2c":
+        for key in ("batch_size", "n_epochs", "clip_range"):
+            del role[key]
+    return role
+
+
+VARIANTS = {
+    "a PPO host against a DDQN agent": lambda: duel(
+        "evaluation.every_steps=4",
+        "roles.host.rollout.reset_each_rollout=true",
+        "roles.host.learning_rate={schedule: linear, init: 0.01, final: 0.0, steps: 20}",
+    ),
+    "games that go on": duel,
+    "A2C against PPO with masks": lambda: tiny(
+        name="ppo_host",
+        host=actor("a2c", "MlpPolicy", optimizer={"name": "rmsprop", "arguments": {}}),
+        agent=actor("ppo_mask", "MultiInputPolicy", batch_size=4, n_epochs=3),
+    ),
+    "self-play": lambda: tiny(
+        *POOL, *PPO, "roles.host.opponent=pool", name="ppo_host",
+        self_play=plain("self_play")["self_play"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_training_goes_on_bit_for_bit(name, tmp_path):
+    data = VARIANTS[name]()
+    whole = HostAgentTrainer(data)
+    before = {role: weights(learner) for role, learner in whole.roles.items()}
+    whole.train(7)
+    assert not any(same(before[role], weights(whole.roles[role])) for role in before)
+    first = HostAgentTrainer(data)
+    first.train(3)
+    first.save(tmp_path / "one")
+    first.train(2)  # what happens after the save must not matter
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # nothing may be missing
+        second = HostAgentTrainer.load(tmp_path / "one")
+    second.train(4)
+    assert difference(whole.state_dict(), second.state_dict()) == []
+    assert whole.history[-1].values == second.history[-1].values
+    assert whole.history[-1].actions == second.history[-1].actions
+
+
+def test_a_step_is_what_ppo_makes_of_one_rollout():
+    """Recorded by a PPO of SB3 on the same transitions: same weights after the same updates."""
+    players = HostAgentTrainer(duel("roles.host.learning_rate=1.0e-2"))
+    learner = players.roles["host"]
+    assert learner.collect() == 4 * 3
+    buffer = learner.model.rollout_buffer
+    advantages, before = buffer.advantages.copy(), weights(learner)
+    expected = np.zeros(4, dtype=np.float32)  # of the last move: one TD error, lambda or not
+    last_values = learner.policy.predict_values(torch.as_tensor(learner.model._last_obs))
+    running = 1.0 - learner.model._last_episode_starts
+    expected = (
+        buffer.rewards[-1]
+        + 0.97 * last_values.detach().numpy().flatten() * running
+        - buffer.values[-1]
+    )
+    np.testing.assert_allclose(advantages[-1], expected, rtol=1e-5, atol=1e-6)
+    learner.update()
+    assert learner.updates == 2  # epochs, as SB3 counts
+    assert not same(before, weights(learner))
+    assert not learner.policy.training
+    assert learner.rollout_is_due()
+
+
+def test_the_learning_rate_follows_its_schedule_of_updates():
+    rate = "{schedule: linear, init: 0.01, final: 0.0, steps: 10}"
+    players = HostAgentTrainer(duel(f"roles.host.learning_rate={rate}"))
+    players.train(3)  # the third begins after four of ten epochs
+    assert players.roles["host"].policy.optimizer.param_groups[0]["lr"] == pytest.approx(0.006)
+    assert players.log_metrics()["host/value_loss"] >= 0
+
+
+def test_both_are_measured_counted_copied_and_played(tmp_path):
+    players = HostAgentTrainer(duel("evaluation.keep_best=true"), output=None)
+    players.output = RunDirectory(tmp_path / "run", players.config, ["test"])
+    result = players.train(2)
+    assert list(result.values) == ["host-agent", "host-random", "random-agent"]
+    assert sum(result.actions["host"]) > 0
+    assert players.copy().evaluate_rho() == result.values
+    sizes = {"max_num_points": 5, "max_value": 5, "games": 50, "seed": 3}
+    live = resgym.rho(players.players["host"], "random", **sizes).rho
+    for saved in ("checkpoints", "best/host", "models/host.zip"):
+        host = load_player(tmp_path / "run" / saved, "host")
+        assert resgym.rho(host, "random", **sizes).rho == live
+
+
+def test_replaced_rewards_are_learned_from_new_games_only():
+    players = HostAgentTrainer(duel())
+    players.train(1)
+    players.replace_reward("host", lambda transition: torch.full((4,), 2.0))
+    assert not players.roles["host"].has_experience
+    players.train(1)
+    assert (players.roles["host"].model.rollout_buffer.rewards == 2.0).all()
+
+
+def test_what_on_policy_learners_cannot_do_is_said():
+    players = HostAgentTrainer(duel())
+    with pytest.raises(TypeError, match="networks of PPO cannot be replaced"):
+        players.replace_nets(host=torch.nn.Linear(15, 4))
+    with pytest.raises(ValueError, match="max_steps must be 3, got 5"):
+        players.collect_rollout("host", max_steps=5)
+    with pytest.raises(ConfigError, match=r"roles\.host\.algorithm_arguments: .*clip"):
+        HostAgentTrainer(duel("roles.host.algorithm_arguments={clip: 1}"))
+
+
+def test_a_state_of_another_algorithm_is_refused():
+    players = HostAgentTrainer(duel())
+    with pytest.raises(CheckpointError, match=r"host\.model/algorithm"):
+        HostAgentTrainer(tiny()).load_state_dict(players.state_dict())

@@ -59,8 +59,8 @@ class Vector:
 
     @property
     def figures(self) -> dict[str, float]:
-        table = getattr(self.env.unwrapped, "table", None)
-        return {} if table is None else {"alive_points": float(table.state.count.float().mean())}
+        games = getattr(self.env.unwrapped, "games", None)
+        return {} if games is None else {"alive_points": float(games.counts.float().mean())}
 
     def close(self) -> None:
         self.env.close()

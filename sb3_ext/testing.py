@@ -29,6 +29,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 import resgym  # noqa: F401  # registers the environments
 from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.algorithms import ALGORITHMS
 from sb3_ext.config.checks import check_count
 from sb3_ext.off_policy.legality import environment_masks, mask_key
@@ -250,7 +251,7 @@ class _Pipeline:
             algorithm=self.algorithm.__name__,
             stages=dict(self.seconds),
             transitions=int(model.num_timesteps),
-            updates=model.num_updates,
+            updates=num_updates(model),
             observations=sum(_rows(observation) for observation, _ in fresh),
             legal_checked=checked,
         )

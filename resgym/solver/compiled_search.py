@@ -71,17 +71,13 @@ class CompiledSearch:
             cut=np.array([cut]),
             sets=_bits(search_actions(dimension)),
             counters=numbers(5),
-            words=np.empty(8 * _FEW, np.int64),
-            entries=np.empty((_FEW, 9), np.int64),
-            slots=np.empty(2 * _FEW, np.int32),
-            answers=np.empty(4 * _FEW, np.int32),
-            stack=numbers(64, 2),
+            **_small(),
         )
         self.clear()
 
     def clear(self) -> None:
-        """Forgets all positions."""
-        self._table.slots[:] = -1
+        """Forgets all positions, and is as new: how a table grew shows in where a search stops."""
+        self._table = self._table._replace(**_small())
         # Position 0 stands for everything finished.
         self._table.counters[:] = [1, 0, 0, 0, 0]
         cost = 0 if self.by_depth else 1
@@ -184,6 +180,17 @@ class CompiledSearch:
             # How full it was is not known.
             stack=_grown(table.stack, min(2 * len(table.stack), 2**14)),
         )
+
+
+def _small() -> dict[str, np.ndarray]:
+    """The parts of a new table that grow."""
+    return {
+        "words": np.empty(8 * _FEW, np.int64),
+        "entries": np.empty((_FEW, 9), np.int64),
+        "slots": np.full(2 * _FEW, -1, np.int32),
+        "answers": np.empty(4 * _FEW, np.int32),
+        "stack": np.zeros((64, 2), np.int64),
+    }
 
 
 def _grown(array: np.ndarray, needed: int) -> np.ndarray:

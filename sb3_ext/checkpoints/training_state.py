@@ -77,7 +77,7 @@ def load_training_state(
     else:
         model.action_space.np_random.bit_generator.state = counters["action_space"]
     # Checkpoints of earlier versions do not say when a log was written last.
-    counters = {"_logged_updates": counters["_n_updates"], **counters}
+    counters = {"_logged_updates": 0, **counters}
     for name in _counters(model):
         setattr(model, name, counters[name])
     for name, bound in getattr(model, "bound_schedules", {}).items():

@@ -69,6 +69,9 @@ def _memory(games: Games) -> tuple[Fields, Fields, Fields | None]:
     else:
         old, spare = tuple(map(array_of, games.tensors())), None
     points, count, coords, half_moves, seed, *rest = old
+    if spare is None:
+        # An array of a tensor keeps that tensor, which may be of an array: a chain without end.
+        seed = seed.copy()
     new = map(np.empty_like, (points, count, coords, half_moves))
     return old, (*new, seed, *map(np.empty_like, rest)), spare
 

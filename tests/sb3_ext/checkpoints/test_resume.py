@@ -269,7 +269,7 @@ def test_malformed_parts_are_named(part: str, spoil: Any, tmp_path: Path) -> Non
 
 
 def test_other_algorithms_and_buffers_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match="model must be an off-policy algorithm, got str"):
+    with pytest.raises(TypeError, match=r"model must be an off-policy algorithm, .* got str"):
         model_state("model")  # type: ignore[arg-type]
     model = DQN("MlpPolicy", toy(), buffer_size=100, device="cpu")
     with pytest.raises(ValueError, match="replay_buffer_class: ReplayBuffer cannot be saved"):

@@ -56,8 +56,8 @@ def test_what_it_leaves(small, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "trained" in printed
     assert "zeillinger_lex" in printed
-    names = {"best", "best_model.zip", "curve.png", "game.txt", "host.zip", "rho.json"}
-    assert {path.name for path in out.iterdir()} == names | {"summary.json"}
+    names = {"best", "best_model.zip", ".lock", "curve.png", "game.txt", "host.zip"}
+    assert {path.name for path in out.iterdir()} == names | {"rho.json", "summary.json"}
     summary = json.loads((out / "summary.json").read_text())
     assert summary["updates"] == 4
     assert summary["versions"]["torch"]
@@ -71,7 +71,7 @@ def test_what_it_leaves(small, tmp_path, capsys):
         (["--updates", "0"], "updates must be a whole number of at least 1, got 0"),
         (["--games", "-1"], "games must be a whole number of at least 1, got -1"),
         (["--threads", "0"], "threads must be at least 1, got 0"),
-        (["--out", "file"], "out must be a writable folder, got file"),
+        (["--out", "file"], "out: must be a folder, file is a file"),
     ],
 )
 def test_bad_input_is_one_line(arguments, message, tmp_path, monkeypatch, capsys):

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from pathlib import Path
 from typing import Any
 
-from resgym.files import output_file, write_file
 from resgym.game.state import GameState
 from resgym.render.positions import (
     AXIS_NAMES,
@@ -91,66 +88,37 @@ class GameRecord:
             for move, (points, (axes, axis)) in enumerate(zip(self.positions, moves, strict=True))
         ]
 
-    def to_gif(
-        self,
-        path: str | os.PathLike[str],
-        *,
-        seconds: float = 1.5,
-        names: Sequence[str] = AXIS_NAMES,
-    ) -> Path:
-        """Writes the game as an animated GIF that starts over at its end.
+    def to_gif(self, names: Sequence[str] = AXIS_NAMES) -> bytes:
+        """An animated GIF that starts over at its end; `names` and errors as of `pictures`.
 
-        Each move is two frames: the position, and the same with the sets named and answered. The
-        last frame stays three times as long.
-
-        Args:
-            path: of the file; a missing ending becomes ``.gif``.
-            seconds: that a move is shown.
-            names: of the axes.
-
-        Returns:
-            The path written.
+        Each move is two frames: the position, and the same with the sets named and answered.
 
         Raises:
-            ValueError: the game has neither 2 nor 3 axes, seconds that are not positive, another
-                ending, a folder that does not exist, or matplotlib is not installed.
+            ValueError: matplotlib is not installed, too.
         """
         require_matplotlib("an animation")
         from PIL import Image
 
-        if not 0 < seconds < float("inf"):
-            raise ValueError(f"seconds must be a positive number, got {seconds}")
-        target = Path(path) if Path(path).suffix else Path(f"{os.fspath(path)}.gif")
-        output_file(target, (".gif",))
         drawn = self.pictures(names)
-        frames, times = [], []
+        frames, milliseconds = [], []
         for move, picture in enumerate(drawn[:-1]):
             frames += [picture_of(self.positions[move], (), move, None, names), picture]
-            times += [int(400 * seconds), int(600 * seconds)]
-        images = [
+            milliseconds += [600, 900]
+        first, *others = [
             Image.fromarray(picture_to_rgb(frame)).quantize(256, dither=Image.Dither.NONE)
             for frame in [*frames, drawn[-1]]
         ]
-        times.append(int(3000 * seconds))
+        milliseconds.append(4500)
         content = io.BytesIO()
-        images[0].save(
-            content, "GIF", save_all=True, append_images=images[1:], duration=times, loop=0
+        first.save(
+            content, "GIF", save_all=True, append_images=others, duration=milliseconds, loop=0
         )
-        write_file(target, content.getvalue())
-        return target
+        return content.getvalue()
 
-    def to_html(self, *, title: str = "", names: Sequence[str] = AXIS_NAMES) -> str:
-        """A page of its own that shows all positions of the game side by side.
-
-        Args:
-            title: heading; the number of moves by default.
-            names: of the axes.
-
-        Raises:
-            ValueError: the game has neither 2 nor 3 axes.
-        """
+    def to_html(self, names: Sequence[str] = AXIS_NAMES) -> str:
+        """A page that shows all positions side by side; `names` and errors as of `pictures`."""
         moves = len(self.axis)
-        title = escape(title or f"A game of {moves} {'move' if moves == 1 else 'moves'}")
+        title = f"A game of {moves} {'move' if moves == 1 else 'moves'}"
         items = "\n".join(f"<li>{picture_to_svg(each)}</li>" for each in self.pictures(names))
         played = "; ".join(
             f"{format_axes(axes, names)} → {names[axis]}"

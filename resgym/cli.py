@@ -238,9 +238,10 @@ def _play(args: argparse.Namespace) -> None:
     result = {"variables": list(points.variables), "seat": args.seat, **record.to_dict()}
     text = json.dumps(result, indent=2)
     names = [variable_pretty(name) for name in points.variables]
-    if form is not None:
-        write = {".gif": record.to_gif, ".html": record.to_html}.get(form)
-        _written(args, text + "\n" if write is None else write(names))
+    if form == ".json":
+        _written(args, text + "\n")
+    elif form is not None:
+        _written(args, record.to_gif(names) if form == ".gif" else record.to_html(names))
     if args.json:
         print(text)
 

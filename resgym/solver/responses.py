@@ -30,8 +30,7 @@ from resgym.players.seats import OrderedRule, Seat
 from resgym.polynomials.monomials import Exponents
 from resgym.solver.solution import TREE_LIMIT, Limits, Objective, Progress, Solution
 from resgym.trees.data import Chart
-from resgym.trees.growth import grow_tree
-from resgym.trees.tree import ResolutionTree
+from resgym.trees.growth import ResolutionTree, grow_tree
 
 __all__ = ["longest_game", "shortest_game"]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
 
-from resgym.trees.tree import ResolutionTree
+from resgym.trees.growth import ResolutionTree
 
 __all__ = [
     "TREE_LIMIT",

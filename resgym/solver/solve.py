@@ -24,8 +24,7 @@ from resgym.solver.solution import (
     progress_report,
 )
 from resgym.trees.data import Chart
-from resgym.trees.growth import Choose, grow_tree
-from resgym.trees.tree import ResolutionTree
+from resgym.trees.growth import Choose, ResolutionTree, grow_tree
 
 __all__ = ["solve"]
 

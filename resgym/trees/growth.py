@@ -13,10 +13,12 @@ from resgym.game.spec import Polytope, check_integer
 from resgym.players.seats import OrderedRule, Seat
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
-from resgym.trees.data import Chart, Ending
-from resgym.trees.tree import ResolutionTree
+from resgym.trees.data import Chart, ChartTree, Ending
+from resgym.trees.html import tree_to_html
+from resgym.trees.svg import tree_to_svg
+from resgym.trees.text import tree_to_dot, tree_to_text
 
-__all__ = ["grow_tree", "resolution_tree"]
+__all__ = ["ResolutionTree", "grow_tree", "resolution_tree"]
 
 BATCH_ROWS = 1024
 """Charts that the host is asked about at once."""
@@ -26,6 +28,15 @@ Choose = Callable[[Sequence[Chart]], Sequence[tuple[int, ...]]]
 
 Respond = Callable[[Sequence[Chart], Sequence[tuple[int, ...]]], Sequence[int]]
 """The agent's axes for the open charts of a level and the host's sets."""
+
+
+class ResolutionTree(ChartTree):
+    """A `ChartTree` that writes itself; each method is the function of the same form."""
+
+    to_text = tree_to_text
+    to_dot = tree_to_dot
+    to_svg = tree_to_svg
+    to_html = tree_to_html
 
 
 def resolution_tree(

@@ -7,8 +7,8 @@ from html import escape
 from resgym.game.spec import check_integer
 from resgym.polynomials.monomials import position_pretty, script_runs, variable_pretty
 from resgym.trees.data import Chart, ChartTree
-from resgym.trees.labels import ending_text, subtree_sizes
 from resgym.trees.svg import tree_to_svg
+from resgym.trees.text import ending_text, subtree_sizes
 
 __all__ = ["tree_to_html"]
 

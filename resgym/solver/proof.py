@@ -30,20 +30,16 @@ class Proof:
     Attributes:
         search: the table.
         left: moves allowed, -1 for any number.
-        lower, upper: proved bounds; equal if the value is known.
+        lower: bound of the value; the value if it is settled.
+        settled: whether the value is known.
         stopped: the limit that ended the search, or None.
     """
 
     search: Search
     left: int
     lower: int
-    upper: int
+    settled: bool
     stopped: str | None
-
-    @property
-    def settled(self) -> bool:
-        """Whether the bounds are the value."""
-        return self.lower == self.upper
 
 
 def prove(
@@ -67,7 +63,7 @@ def prove(
         left: moves allowed on a branch, -1 for any number.
         cut: see `PythonSearch`.
         highest: stop when the bound is larger.
-        max_expansions: stop after so many expansions.
+        max_expansions: stop after so many.
     """
     search: Search = PythonSearch(objective, cut)
     dimension = len(points[0])
@@ -86,8 +82,9 @@ def prove(
             stopped = "max_depth" if lower > highest else limits.reached(search.size)
             if max_expansions is not None and search.expanded >= max_expansions:
                 stopped = stopped or "max_expansions"
-            if lower == upper or stopped:
-                return Proof(search, left, lower, upper, None if lower == upper else stopped)
+            settled = lower == upper
+            if settled or stopped:
+                return Proof(search, left, lower, settled, None if settled else stopped)
             search.settle(points, left, highest, stretch)
             lower, upper = search.bounds([points], left)[0]
         except OverflowError:

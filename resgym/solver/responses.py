@@ -28,9 +28,9 @@ from resgym.players import (
 )
 from resgym.players.seats import OrderedRule, Seat
 from resgym.polynomials.monomials import Exponents
-from resgym.solver.solution import TREE_LIMIT, Limits, Objective, Progress, Solution
+from resgym.solver.solution import TREE_LIMIT, Limits, Objective, Progress, Solution, grown_tree
 from resgym.trees.data import Chart
-from resgym.trees.growth import ResolutionTree, grow_tree
+from resgym.trees.growth import ResolutionTree
 
 __all__ = ["longest_game", "shortest_game"]
 
@@ -233,16 +233,8 @@ def _host_tree(
             chosen.append(max(axes, key=lambda j: (costs[following[axes.index(j)]], -j)))
         return chosen
 
-    tree = grow_tree(
-        position,
-        choose,
-        fixed.rule,
-        max_depth=2**31,
-        max_nodes=2 * TREE_LIMIT,
-        respond=respond if by_depth else None,
-        title=f"{what} host {fixed.seat.name}: {position.pretty()}",
-    )
-    return tree if tree.complete else None
+    title = f"{what} host {fixed.seat.name}: {position.pretty()}"
+    return grown_tree(position, choose, title, respond=respond if by_depth else None)
 
 
 def shortest_game(
@@ -291,17 +283,12 @@ def shortest_game(
         sets.insert(0, move[1])
         move = reached[move[0]]
 
-    def grow() -> ResolutionTree:
-        return grow_tree(
-            position,
-            lambda charts: [sets[chart.depth] for chart in charts],
-            fixed.rule,
-            max_depth=2**31,
-            max_nodes=TREE_LIMIT,
-            respond=lambda charts, chosen: fixed.seat.agent_axes(
-                [chart.points for chart in charts], chosen
-            ),
-            title=f"shortest game against agent {fixed.seat.name}: {position.pretty()}",
-        )
+    def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:
+        return [sets[chart.depth] for chart in charts]
 
+    def respond(charts: Sequence[Chart], chosen: Sequence[tuple[int, ...]]) -> list[int]:
+        return fixed.seat.agent_axes([chart.points for chart in charts], chosen)
+
+    title = f"shortest game against agent {fixed.seat.name}: {position.pretty()}"
+    grow = partial(grown_tree, position, choose, title, respond=respond)
     return _solution(objective, len(sets) + extra, grow, limits, searched)

@@ -118,63 +118,47 @@ def grow_tree(
     choose: Choose,
     rule: OrderedRule,
     *,
-    max_depth: int,
     max_nodes: int,
+    max_depth: int | None = None,
     smooth_stop: bool = False,
     respond: Respond | None = None,
     title: str = "",
 ) -> ResolutionTree:
     """Grows a tree level by level; the host is asked about many charts of a level at once.
 
-    Args:
-        points: the root.
-        choose: the host.
-        rule: the game.
-        max_depth: branches are cut after so many moves.
-        max_nodes: see `resolution_tree`.
-        smooth_stop: see `resolution_tree`.
-        respond: if given, the agent, and only its axes are followed.
-        title: of the tree.
+    ``choose`` is the host and ``respond``, if given, the agent, whose axes alone are followed then.
+    The limits are those of `resolution_tree`; with no ``max_depth`` no branch is too deep.
     """
     charts = [Chart(1, None, None, 0, rule.start(points))]
     level = [0]
     while level:
-        going = []
         for index in level:
             ending = _ending(charts[index], smooth_stop, max_depth)
             charts[index] = replace(charts[index], ending=ending)
-            if ending is None:
-                going.append(index)
+        going = [index for index in level if charts[index].ending is None]
         before = len(charts)
         for begin in range(0, len(going), BATCH_ROWS):
             batch = [charts[index] for index in going[begin : begin + BATCH_ROWS]]
-            if len(charts) >= max_nodes:
-                _cut(charts, batch)
-                continue
-            sets = list(choose(batch))
+            # With the room spent the host is not asked any more, and the charts are closed.
+            sets = list(choose(batch)) if len(charts) < max_nodes else [()] * len(batch)
             axes: Sequence[Sequence[int]] = sets
-            if respond is not None:
+            if respond is not None and len(charts) < max_nodes:
                 axes = [(axis,) for axis in respond(batch, sets)]
             for chart, chosen, followed in zip(batch, sets, axes, strict=True):
                 if len(charts) >= max_nodes:
-                    _cut(charts, [chart])
+                    charts[chart.number - 1] = replace(chart, ending="size")
                 else:
                     _open(charts, chart, chosen, followed, rule)
         level = list(range(before, len(charts)))
     return ResolutionTree(charts, points.variables, title)
 
 
-def _ending(chart: Chart, smooth_stop: bool, max_depth: int) -> Ending | None:
+def _ending(chart: Chart, smooth_stop: bool, max_depth: int | None) -> Ending | None:
     if len(chart.points) == 1:
         return "resolved"
     if smooth_stop and any(sum(point) == 1 for point in chart.points):
         return "smooth"
-    return "depth" if chart.depth >= max_depth else None
-
-
-def _cut(charts: list[Chart], closed: Sequence[Chart]) -> None:
-    for chart in closed:
-        charts[chart.number - 1] = replace(chart, ending="size")
+    return None if max_depth is None or chart.depth < max_depth else "depth"
 
 
 def _open(
@@ -185,17 +169,14 @@ def _open(
     rule: OrderedRule,
 ) -> None:
     """Adds the charts after one move of the host."""
-    after = [rule.after(chart.points, axes, axis) for axis in followed]
-    first = len(charts) + 1
-    new = [points for points in after if points is not None]
-    if len(new) < len(after):
-        # A chart one of whose answers cannot be played exactly is closed as a whole.
-        charts[chart.number - 1] = replace(chart, ending="overflow")
-        return
-    charts[chart.number - 1] = replace(
-        chart, axes=axes, children=tuple(range(first, first + len(new)))
-    )
-    charts.extend(
-        Chart(first + place, chart.number, axis, chart.depth + 1, points)
-        for place, (axis, points) in enumerate(zip(followed, new, strict=True))
-    )
+    new = []
+    for number, axis in enumerate(followed, len(charts) + 1):
+        points = rule.after(chart.points, axes, axis)
+        if points is None:
+            # A chart one of whose answers cannot be played exactly is closed as a whole.
+            charts[chart.number - 1] = replace(chart, ending="overflow")
+            return
+        new.append(Chart(number, chart.number, axis, chart.depth + 1, points))
+    children = tuple(child.number for child in new)
+    charts[chart.number - 1] = replace(chart, axes=axes, children=children)
+    charts += new

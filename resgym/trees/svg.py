@@ -14,7 +14,7 @@ from html import escape
 from itertools import groupby
 from typing import Literal
 
-from resgym.game.spec import check_integer
+from resgym.game.spec import check_choice, check_integer
 from resgym.polynomials.monomials import monomial_pretty, position_pretty, script_runs
 from resgym.render.shapes import svg_page
 from resgym.trees.data import Chart, ChartTree
@@ -70,19 +70,12 @@ def tree_to_svg(
 ) -> str:
     """A tree as an SVG picture; subtrees beyond ``max_charts`` charts are folded into one box each.
 
-    Args:
-        tree: any tree.
-        max_charts: at most so many are shown.
-        layout: ``tree`` grows from left to right; ``outline`` has a line a chart, indented by
-            depth, which keeps deep trees narrow.
-
     Raises:
         ValueError: ``max_charts`` is below 1, or another layout.
     """
     check_integer("max_charts", max_charts, 1)
-    if layout not in ("tree", "outline"):
-        raise ValueError(f"layout must be 'tree' or 'outline', got {layout!r}")
-    placed = (layout_tree if layout == "tree" else layout_outline)(tree, max_charts)
+    layouts = {"tree": layout_tree, "outline": layout_outline}
+    placed = layouts[check_choice("layout", layout, tuple(layouts))](tree, max_charts)
     totals = totals_text(tree)
     if hidden := sum(box.hidden for box in placed.boxes):
         totals += f"; {hidden} charts folded"
@@ -205,7 +198,7 @@ def text_width(text: str, size: float = FONT_SIZE) -> float:
 
 
 def layout_outline(tree: ChartTree, max_charts: int) -> Layout:
-    """Places the boxes of a tree below each other; see `layout_tree` for the arguments."""
+    """Places the boxes of a tree below each other, ``max_charts`` at most."""
     folded, sizes = folded_charts(tree, max_charts), subtree_sizes(tree)
     boxes: dict[int, Box] = {}
     stack: list[Chart] = [tree.root]
@@ -251,12 +244,7 @@ def _label_lines(tree: ChartTree, chart: Chart) -> list[str]:
 
 
 def layout_tree(tree: ChartTree, max_charts: int) -> Layout:
-    """Places the boxes of a tree from left to right.
-
-    Args:
-        tree: any tree.
-        max_charts: subtrees are folded so that at most so many boxes are shown.
-    """
+    """Places the boxes of a tree from left to right, ``max_charts`` at most."""
     folded, sizes = folded_charts(tree, max_charts), subtree_sizes(tree)
     boxes: dict[int, Box] = {}
     for chart in tree:

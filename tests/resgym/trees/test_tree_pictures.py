@@ -151,7 +151,9 @@ def test_an_outline_of_a_deep_tree_is_narrow():
         for layout in ("tree", "outline")
     }
     assert widths["outline"] < 700 < 2000 < widths["tree"]
-    with pytest.raises(ValueError, match=r"^layout must be 'tree' or 'outline', got 'round'$"):
+    with pytest.raises(
+        ValueError, match=r"^layout must be one of \['tree', 'outline'\], got 'round'$"
+    ):
         tree.to_svg(layout="round")
 
 

@@ -43,9 +43,8 @@ def draw_position(
 ) -> Picture:
     """Draws a position with its axes, and the list of its monomials beside it.
 
-    In the plane the Newton polyhedron is shaded; its vertices are filled, other points hollow. In
-    space the view is from above a corner and every point has a line to the floor. A point carries
-    its coordinates where there is room, else the number under which the list has it.
+    A point carries its coordinates where there is room, else the number under which the list has
+    it.
 
     Args:
         points: exponents, all of 2 or all of 3 axes; at least one point.
@@ -102,12 +101,8 @@ def _free_place(
     width, height = text_width(text, LABEL_SIZE), LABEL_SIZE + 2
     for left, top in _beside(place, width, height, reach):
         box = Box(left, top, left + width, top + height)
-        inside = (
-            _DIAGRAM.left <= box.left
-            and box.right <= _DIAGRAM.right
-            and _DIAGRAM.top <= box.top
-            and box.bottom <= _DIAGRAM.bottom
-        )
+        inside = box.left >= _DIAGRAM.left and box.right <= _DIAGRAM.right
+        inside = inside and box.top >= _DIAGRAM.top and box.bottom <= _DIAGRAM.bottom
         if inside and not any(box.meets(other) for other in taken):
             return box
     return None
@@ -122,9 +117,8 @@ def _beside(
         gap = MARKER + 1 + 4 * step
         columns = (x + gap, x - width - gap)
         for left in columns:
-            yield left, y - height - gap / 2
-            yield left, y - height / 2
-            yield left, y + gap / 2
+            for top in (y - height - gap / 2, y - height / 2, y + gap / 2):
+                yield left, top
         for top in (y - height - gap, y + gap):
             yield x - width / 2, top
 
@@ -134,8 +128,8 @@ def _list(points: Sequence[tuple[int, ...]], names: Sequence[str]) -> list[Text]
     room = int((_LIST.bottom - _LIST.top) // _LINE) - 1
     shown = points if len(points) <= room else points[: room - 1]
     noun = "monomial" if len(points) == 1 else "monomials"
-    lines = [Text((_LIST.left, _LIST.top + 14), f"{len(points)} {noun}", MUTED, LABEL_SIZE)]
     base = _LIST.top + 14
+    lines = [Text((_LIST.left, base), f"{len(points)} {noun}", MUTED, LABEL_SIZE)]
     for number, point in enumerate(shown, 1):
         base += _LINE
         lines.append(Text((_LIST.left, base), f"#{number}", MUTED, LABEL_SIZE))

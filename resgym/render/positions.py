@@ -44,31 +44,19 @@ def format_position(
     coords: Sequence[int] | None = None,
     names: Sequence[str] = AXIS_NAMES,
 ) -> str:
-    """A position as a small table, one point a line.
-
-    Args:
-        points: the alive points.
-        coords: axes that the host has named, told in the last line.
-        names: of the axes.
-    """
-    dimension = len(points[0])
-    names = names[:dimension]
-    widths = [
-        max(len(names[axis]), *(len(str(point[axis])) for point in points))
-        for axis in range(dimension)
-    ]
-    heading = "  ".join(name.rjust(width) for name, width in zip(names, widths, strict=True))
-    lines = [heading]
-    for point in points:
-        row = "  ".join(str(v).rjust(width) for v, width in zip(point, widths, strict=True))
-        lines.append(f"{row}   {monomial_text(point, names)}")
-    noun = "point" if len(points) == 1 else "points"
+    """The alive points as a small table, one a line, and at last the axes that the host named."""
+    names = names[: len(points[0])]
+    rows = [[str(value) for value in point] for point in points]
+    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+    lines = ["  ".join(map(str.rjust, names, widths))]
+    for point, row in zip(points, rows, strict=True):
+        lines.append(f"{'  '.join(map(str.rjust, row, widths))}   {monomial_text(point, names)}")
     if len(points) == 1:
         lines.append("one point left: the game is over")
     elif coords:
-        lines.append(f"{len(points)} {noun}; the host named {format_axes(coords, names)}")
+        lines.append(f"{len(points)} points; the host named {format_axes(coords, names)}")
     else:
-        lines.append(f"{len(points)} {noun}; the host is to play")
+        lines.append(f"{len(points)} points; the host is to play")
     return "\n".join(lines)
 
 
@@ -90,7 +78,7 @@ def check_render_mode(render_mode: str | None, dimension: int) -> str | None:
     if render_mode is None:
         return None
     check_choice("render_mode", render_mode, RENDER_MODES)
-    if render_mode in PICTURE_MODES and dimension not in PICTURE_DIMENSIONS:
+    if render_mode not in render_modes(dimension):
         raise RenderModeError(
             f"render_mode must be 'ansi' or 'human' for dimension {dimension} (pictures need 2 or "
             f"3), got {render_mode!r}"
@@ -112,13 +100,7 @@ def render_modes(dimension: int) -> list[str]:
 def render_game(
     points: list[tuple[int, ...]], coords: Sequence[int], move: int, render_mode: str
 ) -> Any:
-    """One frame of one game.
-
-    Args:
-        points: the alive points.
-        coords: axes that the host has named, if any.
-        move: moves played before.
-        render_mode: one of `RENDER_MODES`.
+    """One frame of one game; arguments as of `picture_of`.
 
     Returns:
         ``ansi``: text; ``svg``: a stand-alone SVG file as text; ``rgb_array``: uint8 [H, W, 3],
@@ -149,7 +131,6 @@ def picture_of(
     Raises:
         ValueError: another number of axes.
     """
-    title = f"move {move}"
     if axis is not None:
         note = format_move(coords, axis, names)
     elif len(points) == 1:
@@ -158,4 +139,4 @@ def picture_of(
         note = f"the host named {format_axes(coords, names)}; the agent is to play"
     else:
         note = "the host is to play"
-    return draw_position(points, coords, title=title, note=note, names=names)
+    return draw_position(points, coords, title=f"move {move}", note=note, names=names)

@@ -11,7 +11,6 @@ from resgym.game.rng import RowRandom
 from resgym.game.state import GameState
 from resgym.players import make_host
 from resgym.render.positions import format_axes
-from resgym.solver.solution import Solution
 from resgym.solver.solve import solve
 
 __all__ = ["SECONDS", "agent_hint", "host_hint"]
@@ -23,13 +22,7 @@ Points = list[tuple[int, ...]]
 
 
 def host_hint(state: GameState, names: Sequence[str], seconds: float = SECONDS) -> str:
-    """A best set, with the number of moves it needs; else Zeillinger's set.
-
-    Args:
-        state: one unfinished game.
-        names: of the axes.
-        seconds: the solver's time limit.
-    """
+    """A best set in one unfinished game, with the moves it needs; else Zeillinger's set."""
     solution = solve(state.point_lists()[0], time_limit=seconds)
     if solution.proved and solution.tree is not None and solution.tree.root.axes is not None:
         axes = format_axes(solution.tree.root.axes, names)
@@ -46,34 +39,21 @@ def host_hint(state: GameState, names: Sequence[str], seconds: float = SECONDS) 
 def agent_hint(after: Mapping[int, Points], names: Sequence[str], seconds: float = SECONDS) -> str:
     """The axis after which a perfect host needs most moves, or what is proved about them.
 
-    Args:
-        after: the position that each legal axis leads to.
-        names: of the axes.
-        seconds: the solver's time limit for all of them.
+    The solver's time limit is for the positions ``after`` all legal axes together.
     """
-    solutions = {
-        axis: None if len(points) == 1 else solve(points, time_limit=seconds / len(after))
-        for axis, points in after.items()
-    }
-    bounds = {axis: _least(solution) for axis, solution in solutions.items()}
-    best = max(bounds, key=lambda axis: (bounds[axis], -axis))
-    exact = solutions[best] is None or bool(getattr(solutions[best], "proved", False))
-    told = all(
-        solution is None or solution.proved for axis, solution in solutions.items() if axis != best
-    )
-    if bounds[best] == 0 and exact and told:
+    found = {axis: solve(points, time_limit=seconds / len(after)) for axis, points in after.items()}
+    best = max(found, key=lambda axis: (found[axis].lower_bound, -axis))
+    bound, exact = found[best].lower_bound, found[best].proved
+    told = all(solution.proved for axis, solution in found.items() if axis != best)
+    if bound == 0 and exact and told:
         return "hint: every axis ends the game"
-    count = f"{'' if exact else 'at least '}{_moves(bounds[best])}"
+    count = f"{'' if exact else 'at least '}{_moves(bound)}"
     if told:
         return f"hint: {names[best]} is best, the game can then last {count} more"
     return (
         f"hint: {names[best]}, after which the game can last {count} more; the solver had not the "
         "time to compare all axes"
     )
-
-
-def _least(solution: Solution | None) -> int:
-    return 0 if solution is None else int(solution.lower_bound)
 
 
 def _moves(number: float | None) -> str:

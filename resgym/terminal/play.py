@@ -112,10 +112,10 @@ def play(
                 continue
             if bool(overflow):
                 ended = "stopped: an exponent would pass 2^59"
-                continue
-            axes = action_axes(spec.dimension)[int(action)]
-            person.history.append((after, record.after(axes, int(axis), after)))
-            person.say(format_move(axes, int(axis), person.names))
+            else:
+                axes = action_axes(spec.dimension)[int(action)]
+                person.history.append((after, record.after(axes, int(axis), after)))
+                person.say(format_move(axes, int(axis), person.names))
     person.say("\n" + person.summary())
     person.say(ended)
     return person.history[-1][1]
@@ -126,13 +126,7 @@ class _NoAnswer(Exception):
 
 
 class _Person:
-    """A `Player` that asks at the terminal.
-
-    Attributes:
-        role: its seat.
-        history: the state and the record after every move that stands.
-        names: of the axes.
-    """
+    """A `Player` that asks at the terminal; its history is of every move that stands."""
 
     def __init__(
         self, role: Role, start: GameState, names: Sequence[str], source: TextIO, target: TextIO

@@ -211,7 +211,7 @@ def _solve(args: argparse.Namespace) -> None:
 
 def _play(args: argparse.Namespace) -> None:
     from resgym.polynomials.monomials import variable_pretty
-    from resgym.render.picture import PICTURE_DIMENSIONS
+    from resgym.render.positions import PICTURE_DIMENSIONS
     from resgym.render.shapes import require_matplotlib
     from resgym.terminal.play import play, random_position
 

@@ -14,7 +14,7 @@ from resgym.game.spec import GameSpec
 from resgym.game.state import state_from_points
 from resgym.measure.games import record_game
 from resgym.render.games import GameRecord
-from resgym.render.picture import HEIGHT, WIDTH
+from resgym.render.positions import HEIGHT, WIDTH
 
 
 def game(points=((2, 0, 0), (0, 3, 0), (0, 0, 5))) -> GameRecord:

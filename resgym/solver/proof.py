@@ -119,13 +119,8 @@ def best_sets(search: Search, positions: Sequence[Points], left: int = -1) -> li
     """A set for each position after which the proved bound of the value is reached.
 
     Of several it takes one with the least sum of bounds over the answers, then the one that comes
-    first among the actions. From a settled position on, every position that these sets lead to is
-    resolved as well as the value of the first one asks for.
-
-    Args:
-        search: with a settled position.
-        positions: what these sets lead to from that position.
-        left: moves that remain, -1 for any number.
+    first among the actions. From a settled position of the search on, every position that these
+    sets lead to is resolved as well as the value of the first one asks for.
     """
     sets = search_actions(len(positions[0][0]))
     after = left - 1 if left > 0 else -1
@@ -134,11 +129,9 @@ def best_sets(search: Search, positions: Sequence[Points], left: int = -1) -> li
     total = max if search.by_depth else sum
     chosen = []
     for _ in positions:
-        best: tuple[int, int, tuple[int, ...]] | None = None
+        ranks = {}
         for axes in sets:
             costs = [next(bounds)[1] for _ in axes]
-            if best is None or (total(costs), sum(costs)) < best[:2]:
-                best = total(costs), sum(costs), axes
-        assert best is not None
-        chosen.append(best[2])
+            ranks[axes] = total(costs), sum(costs)
+        chosen.append(min(ranks, key=ranks.__getitem__))
     return chosen

@@ -99,10 +99,8 @@ class _Move:
 class PythonSearch:
     """The search on plain integers: slow, and for coordinates of any size.
 
-    Args:
-        objective: ``depth`` or ``nodes``.
-        cut: what a position costs that cannot be resolved within the moves that remain: its lower
-            bound, which makes a bound for all trees, or `NO_TREE`, which forbids it.
+    With ``cut`` a position that cannot be resolved within the moves that remain costs its lower
+    bound, which makes a bound for all trees; otherwise `NO_TREE`, which forbids it.
     """
 
     def __init__(self, objective: str, cut: bool = False) -> None:

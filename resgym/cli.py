@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -39,12 +39,8 @@ def _add_play(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_out(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--out",
-        type=_file_type(_TREE_FILES),
-        metavar="FILE",
-        help="write the tree to this file: .svg, .html, .dot, .json or .txt",
-    )
+    text = "write the tree to this file: .svg, .html, .dot, .json or .txt"
+    _add_file(parser, "--out", (".dot", ".html", ".json", ".svg", ".txt"), text)
     parser.add_argument(
         "--layout",
         choices=("tree", "outline"),
@@ -127,12 +123,10 @@ def _parse_start(args: argparse.Namespace) -> Any:
     return points
 
 
-_GAME_FILES = (".gif", ".html", ".json")
-_TREE_FILES = (".dot", ".html", ".json", ".svg", ".txt")
-
-
-def _file_type(endings: Collection[str]) -> Callable[[str], Path]:
-    """The type of an argument that names a file to write; argparse tells its error in one line."""
+def _add_file(
+    parser: argparse.ArgumentParser, option: str, endings: Collection[str], text: str
+) -> None:
+    """Adds an option that names a file to write; argparse tells its error in one line."""
 
     def file(name: str) -> Path:
         from resgym.files import output_file
@@ -142,7 +136,7 @@ def _file_type(endings: Collection[str]) -> Callable[[str], Path]:
         except ValueError as error:
             raise argparse.ArgumentTypeError(str(error)) from None
 
-    return file
+    parser.add_argument(option, type=file, metavar="FILE", help=text)
 
 
 def _written(args: argparse.Namespace, content: str | bytes) -> None:
@@ -275,12 +269,8 @@ def _parser() -> argparse.ArgumentParser:
     add = command.add_argument
     add("--hosts", nargs="+", default=["random", "all_coord", "zeillinger"], help=hosts)
     add("--agents", nargs="+", default=["random", "choose_first", "choose_last"], help=agents)
-    add(
-        "--plot",
-        type=_file_type((".png", ".svg", ".pdf")),
-        metavar="FILE",
-        help="draw the table into this file: .png, .svg or .pdf",
-    )
+    text = "draw the table into this file: .png, .svg or .pdf"
+    _add_file(command, "--plot", (".png", ".svg", ".pdf"), text)
     _add_play(command)
 
     command = commands.add_parser("check", help="does an environment keep the vector contract?")
@@ -304,12 +294,8 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("solve", help="the optimal value of a position, with proof")
     add = command.add_argument
     add("start", help=start)
-    add(
-        "--objective",
-        choices=("depth", "nodes"),
-        default="depth",
-        help="moves on the longest branch, or nodes of the tree (default depth)",
-    )
+    text = "moves on the longest branch, or nodes of the tree (default depth)"
+    add("--objective", choices=("depth", "nodes"), default="depth", help=text)
     add("--max-depth", type=int, help="look at so many moves only")
     add("--time-limit", type=float, metavar="SECONDS", help="stop after these")
     add("--agent", help="the shortest game against this agent instead")
@@ -319,25 +305,13 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("play", help="play a game in the terminal")
     add = command.add_argument
     add("start", nargs="?", help=f"{start}; random if left out")
-    add(
-        "--as",
-        dest="seat",
-        choices=("host", "agent"),
-        default="agent",
-        help="your seat (default agent)",
-    )
-    add(
-        "--opponent",
-        help="a player's name or a saved model's path (default zeillinger as host, random as "
-        "agent)",
-    )
+    seats = ("host", "agent")
+    add("--as", dest="seat", choices=seats, default="agent", help="your seat (default agent)")
+    text = "a player's name or a saved model's path (default zeillinger as host, random as agent)"
+    add("--opponent", help=text)
     add("--seed", type=int, default=0, help="fixes start and opponent (default 0)")
-    add(
-        "--out",
-        type=_file_type(_GAME_FILES),
-        metavar="FILE",
-        help="write the game to this file: .gif or .html (2 or 3 axes), or .json",
-    )
+    text = "write the game to this file: .gif or .html (2 or 3 axes), or .json"
+    _add_file(command, "--out", (".gif", ".html", ".json"), text)
     _add_game(command)
     # None tells that they were not given: with a start they would do nothing.
     command.set_defaults(dimension=None, max_num_points=None, max_value=None)

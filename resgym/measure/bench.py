@@ -92,11 +92,7 @@ def bench(
     repeats: int = 5,
     seconds: float = 1.0,
 ) -> BenchResult:
-    """Measures random play of both players for several numbers of parallel games.
-
-    Raises:
-        ValueError, TypeError: an argument is out of range; the message names it.
-    """
+    """Measures random play of both players for several numbers of parallel games."""
     check_integer("repeats", repeats, 1)
     if not seconds > 0:
         raise ValueError(f"seconds must be above 0, got {seconds}")

@@ -153,9 +153,6 @@ def sample_games(
     """Records so many games from random starts, which the seed fixes too; see `record_game`.
 
     ``game`` is sizes and options of a `GameSpec`: dimension, max_num_points, max_value, ...
-
-    Raises:
-        ValueError, TypeError: an argument is out of range.
     """
     games = check_integer("games", games, 1)
     spec = GameSpec(**game)

@@ -10,6 +10,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from resgym.files import output_file, write_file
@@ -50,14 +51,14 @@ class Curve:
     y: Sequence[float]
 
 
-def plot_file(path: str | os.PathLike[str], name: str = "path") -> Any:
-    """`output_file` for a plot: .png, .svg or .pdf.
+def plot_file(path: str | os.PathLike[str] | None, name: str = "path") -> Path | None:
+    """`output_file` for a plot: .png, .svg or .pdf; None for none.
 
     Raises:
         ValueError: it cannot be written, or matplotlib is not installed.
     """
     require_matplotlib("a plot")
-    return output_file(path, PLOT_ENDINGS, name)
+    return None if path is None else output_file(path, PLOT_ENDINGS, name)
 
 
 def plot_rho_table(table: CrossPlay, path: str | os.PathLike[str] | None = None) -> Figure:
@@ -66,18 +67,13 @@ def plot_rho_table(table: CrossPlay, path: str | os.PathLike[str] | None = None)
     Hosts are rows, agents columns; the darker a cell, the sooner the host's games end. A star marks
     pairings some of whose games were cut.
 
-    Args:
-        table: what `resgym.cross_play` returns.
-        path: file to write, see `plot_file`.
-
     Returns:
         The figure; a notebook shows it.
 
     Raises:
-        ValueError: the file cannot be written, or matplotlib is not installed.
+        ValueError: the file cannot be written, see `plot_file`, or matplotlib is not installed.
     """
-    require_matplotlib("a plot")
-    target = None if path is None else plot_file(path)
+    target = plot_file(path)
     from matplotlib.figure import Figure
 
     hosts, agents = table.hosts, table.agents
@@ -142,8 +138,7 @@ def plot_curves(
         ValueError: no curve, one without a finite value or with as many x as y, the file cannot
             be written, or matplotlib is not installed.
     """
-    require_matplotlib("a plot")
-    target = None if path is None else plot_file(path)
+    target = plot_file(path)
     if not curves:
         raise ValueError("curves must have at least one curve, got none")
     for curve in curves:
@@ -184,7 +179,7 @@ def plot_curves(
     return figure
 
 
-def _save(figure: Figure, target: Any) -> None:
+def _save(figure: Figure, target: Path | None) -> None:
     if target is None:
         return
     # Into memory first: what is written to a file is written as a whole.

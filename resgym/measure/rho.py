@@ -134,11 +134,7 @@ def _random_of_games(row: torch.Tensor, seed: int) -> RowRandom:
 
 
 def rho_starts(spec: GameSpec, games: int, seed: int = 0) -> GameState:
-    """The random starts of `rho` with the same game and seed, game by game.
-
-    Raises:
-        ValueError, TypeError: an argument is out of range.
-    """
+    """The random starts of `rho` with the same game and seed, game by game."""
     check_integer("games", games, 1, _MAX_GAMES)
     check_integer("seed", seed, 0)
     rng = _random_of_games(torch.arange(games), seed)
@@ -146,13 +142,7 @@ def rho_starts(spec: GameSpec, games: int, seed: int = 0) -> GameState:
 
 
 def rho_of_games(moves: torch.Tensor, finished: torch.Tensor, overflow: torch.Tensor) -> RhoResult:
-    """The measure of games that were played already.
-
-    Args:
-        moves: int64 [N], moves played, of unfinished games too.
-        finished: bool [N], the host got to a single point.
-        overflow: bool [N], stopped before a coordinate passed 2^59.
-    """
+    """The measure of games that were played already; arguments as in `Lengths`."""
     games, total = len(moves), int(moves.sum())
     # A given start that is finished already is no success of the host.
     won = finished & (moves > 0)

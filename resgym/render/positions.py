@@ -161,9 +161,6 @@ def picture_of(
         move: moves played before.
         axis: the agent's answer, if it is to be shown.
         names: of the axes.
-
-    Raises:
-        ValueError: another number of axes.
     """
     if axis is not None:
         note = format_move(coords, axis, names)
@@ -189,12 +186,7 @@ def draw_position(
     A point carries its coordinates where there is room, else the number under which the list has
     it.
 
-    Args:
-        points: exponents, all of 2 or all of 3 axes; at least one point.
-        chosen: the host's axes, drawn thick.
-        title: heading.
-        note: a second, smaller line.
-        names: of the axes.
+    The axes that the host has chosen are thick; the note is a second, smaller line below the title.
 
     Raises:
         ValueError: no point, or another number of axes.

@@ -38,11 +38,7 @@ COMMANDS = {"u": "undo", "h": "hint", "q": "quit", "?": "help"}
 def random_position(
     dimension: int = 3, max_num_points: int = 20, max_value: int = 20, seed: int = 0
 ) -> Exponents:
-    """The start that an environment of these sizes draws when it is reset with this seed.
-
-    Raises:
-        ValueError, TypeError: a size or the seed is out of range.
-    """
+    """The start that an environment of these sizes draws when it is reset with this seed."""
     spec = GameSpec(dimension, max_num_points, max_value)
     return Exponents(random_starts(spec, _random(seed).at(0, Stream.START)).point_lists()[0])
 

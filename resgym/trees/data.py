@@ -49,13 +49,7 @@ class Chart:
 
 
 class ChartTree:
-    """A tree of charts, numbered from 1 (the root), level by level.
-
-    Args:
-        charts: all charts in the order of their numbers.
-        variables: names of the axes.
-        title: shown above pictures.
-    """
+    """A tree of charts in the order of their numbers, with the names of its axes."""
 
     def __init__(self, charts: Sequence[Chart], variables: Sequence[str], title: str = "") -> None:
         self.charts = tuple(charts)

@@ -48,10 +48,7 @@ class BenchResult:
 def moves_per_second(env: Any, repeats: int, seconds: float) -> list[float]:
     """Whole moves (host and agent) a second through ``step``, resets included, after a warm-up.
 
-    Args:
-        env: a host-seat vector environment with tensor output.
-        repeats: how many rates to measure.
-        seconds: duration of each, at least.
+    The environment is of the host's seat with tensor output; each repeat takes so many seconds.
     """
     on_cuda = env.device.type == "cuda"
     number = int(env.single_action_space.n)

@@ -47,16 +47,7 @@ def play_move(
     played: int,
     kernels: Backend,
 ) -> tuple[Tensor, Tensor, GameState, Tensor]:
-    """One move of N games.
-
-    Args:
-        host: names the sets.
-        agent: answers.
-        state: N positions.
-        spec: the game.
-        rng: of the N games; half-move h of a game draws from step h.
-        played: moves played before.
-        kernels: implementation of the move.
+    """One move of N games, after ``played`` others; half-move h of a game draws from step h.
 
     Returns:
         The host's actions int64 [N], the agent's axes int64 [N], the positions after it, and

@@ -121,15 +121,7 @@ def plot_curves(
     ylabel: str = "rho",
     title: str = "",
 ) -> Figure:
-    """Learning curves, with level lines to compare them with.
-
-    Args:
-        curves: at least one.
-        path: file to write, see `plot_file`.
-        levels: heights of the level lines by name, such as the rho of scripted players.
-        xlabel: below the axes.
-        ylabel: beside them.
-        title: above them.
+    """Learning curves, with level lines by name, such as the rho of scripted players.
 
     Returns:
         The figure; a notebook shows it.

@@ -76,9 +76,6 @@ class GameRecord:
     def pictures(self, names: Sequence[str] = AXIS_NAMES) -> list[Picture]:
         """One picture per position, each with the move that is made in it.
 
-        Args:
-            names: of the axes.
-
         Raises:
             ValueError: the game has neither 2 nor 3 axes.
         """

@@ -153,14 +153,9 @@ def picture_of(
     axis: int | None = None,
     names: Sequence[str] = AXIS_NAMES,
 ) -> Picture:
-    """The picture of a position in a game of 2 or 3 axes.
+    """The picture of a position in a game of 2 or 3 axes, after so many moves.
 
-    Args:
-        points: the alive points.
-        coords: axes that the host has named, if any.
-        move: moves played before.
-        axis: the agent's answer, if it is to be shown.
-        names: of the axes.
+    ``coords`` are the axes that the host has named, ``axis`` the agent's answer if it is shown.
     """
     if axis is not None:
         note = format_move(coords, axis, names)

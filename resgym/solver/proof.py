@@ -54,16 +54,8 @@ def prove(
 ) -> Proof:
     """Searches until the value of a position is proved or a limit is reached.
 
-    The steps and results do not depend on whether numba is there.
-
-    Args:
-        points: minimal points in ascending order.
-        objective: ``depth`` or ``nodes``.
-        limits: when to stop.
-        left: moves allowed on a branch, -1 for any number.
-        cut: see `PythonSearch`.
-        highest: stop when the bound is larger.
-        max_expansions: stop after so many.
+    The steps and results do not depend on whether numba is there. It also stops when the bound is
+    larger than ``highest``, and after so many expansions; the rest is as of `Search`.
     """
     search: Search = PythonSearch(objective, cut)
     dimension = len(points[0])

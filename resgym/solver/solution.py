@@ -127,20 +127,18 @@ def progress_report(
     """A function for a running search to call, from the argument of `solve`; None for none."""
     if progress is None or progress is False:
         return None
-    if progress is not True:
-        if not callable(progress):
-            raise TypeError(f"progress must be True, False or a function, got {progress!r}")
+    if callable(progress):
         return progress
-    last = [-1.0]
+    if progress is not True:
+        raise TypeError(f"progress must be True, False or a function, got {progress!r}")
+    last = -1.0
 
     def show(now: Progress) -> None:
-        if now.seconds - last[0] >= 1.0:
-            last[0] = now.seconds
-            print(
-                f"at least {now.lower_bound}, {now.positions_searched} positions, "
-                f"{now.seconds:.0f} s",
-                file=sys.stderr,
-            )
+        nonlocal last
+        bound, positions, seconds = now
+        if seconds - last >= 1.0:
+            last = seconds
+            print(f"at least {bound}, {positions} positions, {seconds:.0f} s", file=sys.stderr)
 
     return show
 

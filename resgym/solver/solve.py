@@ -30,8 +30,6 @@ __all__ = ["solve"]
 
 Points = Sequence[tuple[int, ...]]
 
-GOALS = {"depth": "optimal tree, least depth", "nodes": "optimal tree, fewest nodes"}
-
 FALLBACK_NODES = 2000
 """Largest tree of Zeillinger's host that is grown for an upper bound."""
 
@@ -137,7 +135,8 @@ def _proved(position: Exponents, proof: Proof, limits: Limits, expanded: int) ->
             left = proof.left - charts[0].depth if proof.left > 0 else -1
             return best_sets(proof.search, [chart.points for chart in charts], left)
 
-        return grown_tree(position, choose, f"{GOALS[objective]}: {position.pretty()}")
+        goal = "least depth" if objective == "depth" else "fewest nodes"
+        return grown_tree(position, choose, f"optimal tree, {goal}: {position.pretty()}")
 
     value = proof.lower
     return Solution(value, value, value, True, objective, limits.seconds, expanded, None, grow)

@@ -76,7 +76,6 @@ def resolution_tree(
     check_integer("max_depth", max_depth, 0)
     check_integer("max_nodes", max_nodes, 1)
     check_integer("seed", seed, 0, 2**62)
-    rule = OrderedRule(position.dimension, polytope, reposition)
     seat = Seat(host, "host", position, polytope=polytope, max_num_points=max_num_points)
     respond: Respond | None = None
     title = f"host {seat.name}"
@@ -85,25 +84,23 @@ def resolution_tree(
         title += f", agent {other.name}"
 
         def respond(charts: Sequence[Chart], sets: Sequence[tuple[int, ...]]) -> list[int]:
-            return other.agent_axes(_points(charts), sets, _random(seed, charts, Stream.AGENT))
+            points = [chart.points for chart in charts]
+            return other.agent_axes(points, sets, _random(seed, charts, Stream.AGENT))
 
     def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:
-        return seat.host_sets(_points(charts), _random(seed, charts, Stream.HOST))
+        points = [chart.points for chart in charts]
+        return seat.host_sets(points, _random(seed, charts, Stream.HOST))
 
     return grow_tree(
         position,
         choose,
-        rule,
+        OrderedRule(position.dimension, polytope, reposition),
         max_depth=max_depth,
         max_nodes=max_nodes,
         smooth_stop=smooth_stop,
         respond=respond,
         title=f"{title}: {position.pretty()}",
     )
-
-
-def _points(charts: Sequence[Chart]) -> list[tuple[tuple[int, ...], ...]]:
-    return [chart.points for chart in charts]
 
 
 def _random(seed: int, charts: Sequence[Chart], stream: int) -> RowRandom:

@@ -139,16 +139,11 @@ class Box:
     """A chart in a picture.
 
     Attributes:
-        chart: what is shown.
         hidden: number of charts folded into this box.
-        lines: text.
         note: a last line on how the branch ends, or what is folded; may be empty.
-        padding: space for the frame, in pixels: beside the text on each side, and above and below
-            it together.
-        move: label of the edge that leads here; empty at the root.
-        children: boxes below.
+        padding: pixels beside the text on each side, and above and below it together.
+        move, edge: label, and SVG path, of the edge that leads here; empty at the root.
         x, y: left edge and vertical middle, in pixels.
-        edge: of the edge that leads here, as an SVG path; empty at the root.
         move_at: left end of the move's baseline.
     """
 

@@ -15,8 +15,6 @@ Ending = Literal["resolved", "smooth", "depth", "size", "overflow"]
 """Why a branch ends: one monomial is left; a monomial of degree one with ``smooth_stop``; cut by
 ``max_depth``; cut by ``max_nodes``; a coordinate would pass 2^59."""
 
-_CUT = ("depth", "size", "overflow")
-
 
 @dataclass(frozen=True)
 class Chart:
@@ -45,7 +43,7 @@ class Chart:
     @property
     def is_cut(self) -> bool:
         """Whether the branch was stopped before its end."""
-        return self.ending in _CUT
+        return self.ending in ("depth", "size", "overflow")
 
 
 class ChartTree:

@@ -135,14 +135,9 @@ def tree_to_dot(tree: ChartTree) -> str:
         '  edge [fontname="monospace"];',
     ]
     for chart in tree:
-        label = f"{chart.number}: {position_pretty(chart.points, tree.variables)}"
-        note = ending_text(chart)
-        label += f"\n{note}" if note else ""
-        style = ""
-        if chart.is_cut:
-            style = ', style="rounded,dashed", color=red'
-        elif chart.ending is not None:
-            style = ", color=darkgreen"
+        label = "\n".join(filter(None, [chart_text(tree, chart), ending_text(chart)]))
+        style = ', style="rounded,dashed", color=red' if chart.is_cut else ", color=darkgreen"
+        style = "" if chart.ending is None else style
         lines.append(f"  c{chart.number} [label={_quoted(label)}{style}];")
     lines.extend(
         f"  c{chart.parent} -> c{chart.number} [label={_quoted(move_text(tree, chart))}];"

@@ -139,7 +139,7 @@ def _add_file(
     parser.add_argument(option, type=file, metavar="FILE", help=text)
 
 
-def _written(args: argparse.Namespace, content: str | bytes) -> None:
+def _written(args: argparse.Namespace, content: str) -> None:
     from resgym.files import write_file
 
     write_file(args.out, content)
@@ -232,10 +232,11 @@ def _play(args: argparse.Namespace) -> None:
     result = {"variables": list(points.variables), "seat": args.seat, **record.to_dict()}
     text = json.dumps(result, indent=2)
     names = [variable_pretty(name) for name in points.variables]
-    if form == ".json":
-        _written(args, text + "\n")
+    if form == ".gif":
+        record.to_gif(args.out, names=names)
+        print(f"written to {args.out}", file=sys.stderr)
     elif form is not None:
-        _written(args, record.to_gif(names) if form == ".gif" else record.to_html(names))
+        _written(args, record.to_html(names=names) if form == ".html" else text + "\n")
     if args.json:
         print(text)
 

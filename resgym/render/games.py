@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from typing import Any
 
+from resgym.files import output_file, write_file
 from resgym.game.state import GameState
 from resgym.render.positions import (
     AXIS_NAMES,
@@ -85,34 +88,48 @@ class GameRecord:
             for move, (points, (axes, axis)) in enumerate(zip(self.positions, moves, strict=True))
         ]
 
-    def to_gif(self, names: Sequence[str] = AXIS_NAMES) -> bytes:
-        """An animated GIF that starts over at its end; `names` and errors as of `pictures`.
+    def to_gif(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        seconds: float = 1.5,
+        names: Sequence[str] = AXIS_NAMES,
+    ) -> Path:
+        """Writes the game as an animated GIF that starts over at its end.
 
-        Each move is two frames: the position, and the same with the sets named and answered.
+        Each move is two frames, for so many seconds: the position, and the same with the sets named
+        and answered. The last frame stays three times as long.
+
+        Returns:
+            The path written; a missing ending became ``.gif``.
 
         Raises:
-            ValueError: matplotlib is not installed, too.
+            ValueError: the game has neither 2 nor 3 axes, seconds that are not positive, another
+                ending, a folder that does not exist, or matplotlib is not installed.
         """
         require_matplotlib("an animation")
         from PIL import Image
 
+        if not 0 < seconds < float("inf"):
+            raise ValueError(f"seconds must be a positive number, got {seconds}")
+        target = Path(path) if Path(path).suffix else Path(f"{os.fspath(path)}.gif")
+        output_file(target, (".gif",))
         drawn = self.pictures(names)
-        frames, milliseconds = [], []
+        frames, times = [], []
         for move, picture in enumerate(drawn[:-1]):
             frames += [picture_of(self.positions[move], (), move, None, names), picture]
-            milliseconds += [600, 900]
+            times += [int(400 * seconds), int(600 * seconds)]
         first, *others = [
             Image.fromarray(picture_to_rgb(frame)).quantize(256, dither=Image.Dither.NONE)
             for frame in [*frames, drawn[-1]]
         ]
-        milliseconds.append(4500)
+        times.append(int(3000 * seconds))
         content = io.BytesIO()
-        first.save(
-            content, "GIF", save_all=True, append_images=others, duration=milliseconds, loop=0
-        )
-        return content.getvalue()
+        first.save(content, "GIF", save_all=True, append_images=others, duration=times, loop=0)
+        write_file(target, content.getvalue())
+        return target
 
-    def to_html(self, names: Sequence[str] = AXIS_NAMES) -> str:
+    def to_html(self, *, names: Sequence[str] = AXIS_NAMES) -> str:
         """A page that shows all positions side by side; `names` and errors as of `pictures`."""
         moves = len(self.axis)
         title = f"A game of {moves} {'move' if moves == 1 else 'moves'}"

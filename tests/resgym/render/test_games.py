@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import xml.etree.ElementTree as ElementTree
 
@@ -36,9 +35,11 @@ def test_one_picture_a_position_with_its_move():
     assert notes(record, names="abc")[0] == "host {a, b}, agent a: a becomes a + b"
 
 
-def test_an_animation_has_every_frame_and_time():
+def test_an_animation_has_every_frame_and_time(tmp_path):
     record = game()
-    with Image.open(io.BytesIO(record.to_gif())) as film:
+    path = record.to_gif(tmp_path / "game", seconds=1.0)
+    assert path.name == "game.gif"
+    with Image.open(path) as film:
         assert film.size == (WIDTH, HEIGHT)
         assert film.n_frames == 2 * len(record.axis) + 1
         times, frames = [], []
@@ -46,9 +47,24 @@ def test_an_animation_has_every_frame_and_time():
             film.seek(number)
             times.append(film.info["duration"])
             frames.append(np.asarray(film.convert("RGB")))
-    assert times == [600, 900] * len(record.axis) + [4500]
+    assert times == [400, 600] * len(record.axis) + [3000]
     for one, other in itertools.pairwise(frames):
         assert not np.array_equal(one, other)
+
+
+def test_an_animation_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "game.gif"
+    path.write_bytes(b"old")
+
+    def fail(*_, **__):
+        raise OSError("no space")
+
+    monkeypatch.setattr(Image.Image, "save", fail)
+    with pytest.raises(OSError, match="no space"):
+        game().to_gif(path)
+    assert path.read_bytes() == b"old"
+    with pytest.raises(ValueError, match=r"^path must be in a folder that exists"):
+        game().to_gif(tmp_path / "nowhere" / "game.gif")
 
 
 def test_a_page_holds_all_pictures():
@@ -61,8 +77,21 @@ def test_a_page_holds_all_pictures():
         ElementTree.fromstring(part.split("</li>")[0])
 
 
-@pytest.mark.parametrize("write", [GameRecord.to_gif, GameRecord.to_html])
-def test_games_of_four_axes_have_no_pictures(write):
+@pytest.mark.parametrize("write", [GameRecord.to_gif, lambda record, _: record.to_html()])
+def test_games_of_four_axes_have_no_pictures(write, tmp_path):
     record = game(((2, 0, 0, 0), (0, 3, 0, 0)))
     with pytest.raises(ValueError, match=r"^points must have 2 or 3 axes to be drawn, got 4$"):
-        write(record)
+        write(record, tmp_path / "game.gif")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("name", "seconds", "message"),
+    [
+        ("game.png", 1.0, r"^path must end in one of \.gif, got 'game\.png'"),
+        ("g", 0.0, "^seconds must be"),
+    ],
+)
+def test_bad_arguments(name, seconds, message, tmp_path):
+    with pytest.raises(ValueError, match=message):
+        game().to_gif(tmp_path / name, seconds=seconds)

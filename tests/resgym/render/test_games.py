@@ -71,7 +71,7 @@ def test_a_page_holds_all_pictures():
     record = game(((2, 0), (0, 3)))
     page = record.to_html(names=("x<", "y"))
     assert page.count("<svg") == len(record.positions)
-    assert f"<h1>A game of {len(record.axis)} moves</h1>" in page
+    assert "<h1>A game of 1 move</h1>" in page
     assert "<p>{x&lt;, y} →" in page
     for part in page.split("<li>")[1:]:
         ElementTree.fromstring(part.split("</li>")[0])

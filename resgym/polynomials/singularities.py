@@ -88,7 +88,7 @@ def random_family(text: str, seed: int = 0) -> Exponents:
         top = check_integer("max", given["max"], 2, MAX_COORDINATE)
         return _brieskorn_pham([generator.randint(2, top) for _ in range(dimension)])
     given = _parameters(entries, {"points": 5, "max": 5, "dim": 3}, family)
-    return _random_points(*given.values(), generator)
+    return _random_points(given["points"], given["max"], given["dim"], generator)
 
 
 def _parameters(entries: list[str], defaults: dict[str, int], family: str) -> dict[str, int]:

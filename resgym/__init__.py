@@ -21,8 +21,7 @@ from resgym.polynomials.parse import ParseError, parse
 from resgym.polynomials.singularities import random_family, singularity, singularity_names
 from resgym.solver.solution import Solution
 from resgym.solver.solve import solve
-from resgym.trees.growth import resolution_tree
-from resgym.trees.tree import ResolutionTree
+from resgym.trees.growth import ResolutionTree, resolution_tree
 
 __version__ = "0.1.0"
 

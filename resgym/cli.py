@@ -6,7 +6,8 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -23,17 +24,11 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _add_game(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("game")
-    group.add_argument("--dimension", type=int, default=3, help="axes, 2 to 10 (default 3)")
-    group.add_argument(
-        "--max-num-points", type=int, default=20, help="points of a random start (default 20)"
-    )
-    group.add_argument(
-        "--max-value", type=int, default=20, help="starts are uniform on 0..this (default 20)"
-    )
-    group.add_argument(
-        "--max-moves", type=int, default=200, help="games are cut after so many (default 200)"
-    )
+    add = parser.add_argument_group("game").add_argument
+    add("--dimension", type=int, default=3, help="axes, 2 to 10 (default 3)")
+    add("--max-num-points", type=int, default=20, help="points of a random start (default 20)")
+    add("--max-value", type=int, default=20, help="starts are uniform on 0..this (default 20)")
+    add("--max-moves", type=int, default=200, help="games are cut after so many (default 200)")
 
 
 def _add_play(parser: argparse.ArgumentParser) -> None:
@@ -43,17 +38,9 @@ def _add_play(parser: argparse.ArgumentParser) -> None:
     _add_game(parser)
 
 
-def _add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
-
-
 def _add_out(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--out",
-        type=_file_type(_TREE_FILES),
-        metavar="FILE",
-        help="write the tree to this file: .svg, .html, .dot, .json or .txt",
-    )
+    text = "write the tree to this file: .svg, .html, .dot, .json or .txt"
+    _add_file(parser, "--out", (".dot", ".html", ".json", ".svg", ".txt"), text)
     parser.add_argument(
         "--layout",
         choices=("tree", "outline"),
@@ -104,14 +91,9 @@ def _check(args: argparse.Namespace) -> None:
     try:
         gymnasium.spec(args.id)
         for mode in modes:
+            make = partial(gymnasium.make_vec, args.id, autoreset_mode=mode)
             try:
-                check_vector_env(
-                    lambda n, mode=mode: gymnasium.make_vec(  # type: ignore[misc]
-                        args.id, num_envs=n, autoreset_mode=mode
-                    ),
-                    steps=args.steps,
-                    seed=args.seed,
-                )
+                check_vector_env(make, steps=args.steps, seed=args.seed)
             except ContractError as error:
                 failures[mode] = str(error)
     except (gymnasium.error.Error, ImportError) as error:
@@ -141,12 +123,10 @@ def _parse_start(args: argparse.Namespace) -> Any:
     return points
 
 
-_GAME_FILES = (".gif", ".html", ".json")
-_TREE_FILES = (".dot", ".html", ".json", ".svg", ".txt")
-
-
-def _file_type(endings: Collection[str]) -> Callable[[str], Path]:
-    """The type of an argument that names a file to write; argparse tells its error in one line."""
+def _add_file(
+    parser: argparse.ArgumentParser, option: str, endings: Collection[str], text: str
+) -> None:
+    """Adds an option that names a file to write; argparse tells its error in one line."""
 
     def file(name: str) -> Path:
         from resgym.files import output_file
@@ -156,7 +136,7 @@ def _file_type(endings: Collection[str]) -> Callable[[str], Path]:
         except ValueError as error:
             raise argparse.ArgumentTypeError(str(error)) from None
 
-    return file
+    parser.add_argument(option, type=file, metavar="FILE", help=text)
 
 
 def _written(args: argparse.Namespace, content: str) -> None:
@@ -209,33 +189,23 @@ def _solve(args: argparse.Namespace) -> None:
             show(now)
 
     start = _parse_start(args)
-    interrupted = False
+    options = _options(args, "objective max_depth time_limit agent host")
     try:
-        solution = solve(
-            start,
-            args.objective,
-            max_depth=args.max_depth,
-            time_limit=args.time_limit,
-            progress=note,
-            agent=args.agent,
-            host=args.host,
-        )
+        solution = solve(start, progress=note, **options)
     except KeyboardInterrupt:
         # What is proved by now holds, whoever stops the search.
-        interrupted = True
-        bound, positions, seconds = latest.lower_bound, latest.positions_searched, latest.seconds
+        bound, positions, seconds = latest
         solution = Solution(
             None, bound, None, False, args.objective, seconds, positions, "interrupt"
         )
-    if interrupted:
         _print(solution, args.json)
-        raise KeyboardInterrupt
+        raise
     _show(args, solution, solution.tree, str(solution))
 
 
 def _play(args: argparse.Namespace) -> None:
     from resgym.polynomials.monomials import variable_pretty
-    from resgym.render.picture import PICTURE_DIMENSIONS
+    from resgym.render.positions import PICTURE_DIMENSIONS
     from resgym.render.shapes import require_matplotlib
     from resgym.terminal.play import play, random_position
 
@@ -249,31 +219,24 @@ def _play(args: argparse.Namespace) -> None:
         raise ValueError(f"{next(iter(sizes))} is for random starts, got the start {args.start!r}")
     else:
         points = _parse_start(args)
-    if args.out is not None and args.out.suffix.lower() != ".json":
-        if points.dimension not in PICTURE_DIMENSIONS:
-            raise ValueError(
-                f"out must end in .json for {points.dimension} axes (pictures need 2 or 3), got "
-                f"{args.out.name!r}"
-            )
-        if args.out.suffix.lower() == ".gif":
-            require_matplotlib("--out with .gif")
-    record = play(
-        points,
-        args.seat,
-        args.opponent,
-        seed=args.seed,
-        max_moves=args.max_moves,
-        target=target,
-    )
+    form = None if args.out is None else args.out.suffix.lower()
+    if form in (".gif", ".html") and points.dimension not in PICTURE_DIMENSIONS:
+        raise ValueError(
+            f"out must end in .json for {points.dimension} axes (pictures need 2 or 3), got "
+            f"{args.out.name!r}"
+        )
+    if form == ".gif":
+        require_matplotlib("--out with .gif")
+    options = _options(args, "seat opponent seed max_moves")
+    record = play(points, target=target, **options)
     result = {"variables": list(points.variables), "seat": args.seat, **record.to_dict()}
     text = json.dumps(result, indent=2)
     names = [variable_pretty(name) for name in points.variables]
-    if args.out is not None and args.out.suffix.lower() == ".gif":
+    if form == ".gif":
         record.to_gif(args.out, names=names)
         print(f"written to {args.out}", file=sys.stderr)
-    elif args.out is not None:
-        html = args.out.suffix.lower() == ".html"
-        _written(args, record.to_html(names=names) if html else text + "\n")
+    elif form is not None:
+        _written(args, record.to_html(names=names) if form == ".html" else text + "\n")
     if args.json:
         print(text)
 
@@ -302,32 +265,20 @@ def _parser() -> argparse.ArgumentParser:
     add("host", help=hosts)
     add("agent", help=agents)
     _add_play(command)
-    _add_json(command)
-    add_trust(command)
-    command.set_defaults(run=_rho)
 
     command = commands.add_parser("cross-play", help="a table of rho, hosts against agents")
     add = command.add_argument
     add("--hosts", nargs="+", default=["random", "all_coord", "zeillinger"], help=hosts)
     add("--agents", nargs="+", default=["random", "choose_first", "choose_last"], help=agents)
-    add(
-        "--plot",
-        type=_file_type((".png", ".svg", ".pdf")),
-        metavar="FILE",
-        help="draw the table into this file: .png, .svg or .pdf",
-    )
+    text = "draw the table into this file: .png, .svg or .pdf"
+    _add_file(command, "--plot", (".png", ".svg", ".pdf"), text)
     _add_play(command)
-    _add_json(command)
-    add_trust(command)
-    command.set_defaults(run=_cross_play)
 
     command = commands.add_parser("check", help="does an environment keep the vector contract?")
     add = command.add_argument
     add("id", help="a Gymnasium id, for example resgym/HironakaHost-v0")
     add("--steps", type=int, default=200, help="steps to play (default 200)")
     add("--seed", type=int, default=0)
-    _add_json(command)
-    command.set_defaults(run=_check)
 
     start = "E8, a polynomial like x^2+y^3+z^5, exponent lists or a file"
     command = commands.add_parser("tree", help="the resolution tree of a host")
@@ -340,55 +291,31 @@ def _parser() -> argparse.ArgumentParser:
     add("--reposition", action="store_true", help="follow the strict transform (see the docs)")
     add("--seed", type=int, default=0, help="for hosts that draw (default 0)")
     _add_out(command)
-    _add_json(command)
-    add_trust(command)
-    command.set_defaults(run=_tree)
 
     command = commands.add_parser("solve", help="the optimal value of a position, with proof")
     add = command.add_argument
     add("start", help=start)
-    add(
-        "--objective",
-        choices=("depth", "nodes"),
-        default="depth",
-        help="moves on the longest branch, or nodes of the tree (default depth)",
-    )
+    text = "moves on the longest branch, or nodes of the tree (default depth)"
+    add("--objective", choices=("depth", "nodes"), default="depth", help=text)
     add("--max-depth", type=int, help="look at so many moves only")
     add("--time-limit", type=float, metavar="SECONDS", help="stop after these")
     add("--agent", help="the shortest game against this agent instead")
     add("--host", help="the longest game that this host can be forced to instead")
     _add_out(command)
-    _add_json(command)
-    add_trust(command)
-    command.set_defaults(run=_solve)
 
     command = commands.add_parser("play", help="play a game in the terminal")
     add = command.add_argument
     add("start", nargs="?", help=f"{start}; random if left out")
-    add(
-        "--as",
-        dest="seat",
-        choices=("host", "agent"),
-        default="agent",
-        help="your seat (default agent)",
-    )
-    add(
-        "--opponent",
-        help="a player's name or a saved model's path (default zeillinger as host, random as "
-        "agent)",
-    )
+    seats = ("host", "agent")
+    add("--as", dest="seat", choices=seats, default="agent", help="your seat (default agent)")
+    text = "a player's name or a saved model's path (default zeillinger as host, random as agent)"
+    add("--opponent", help=text)
     add("--seed", type=int, default=0, help="fixes start and opponent (default 0)")
-    add(
-        "--out",
-        type=_file_type(_GAME_FILES),
-        metavar="FILE",
-        help="write the game to this file: .gif or .html (2 or 3 axes), or .json",
-    )
+    text = "write the game to this file: .gif or .html (2 or 3 axes), or .json"
+    _add_file(command, "--out", (".gif", ".html", ".json"), text)
     _add_game(command)
-    _add_json(command)
-    add_trust(command)
     # None tells that they were not given: with a start they would do nothing.
-    command.set_defaults(run=_play, dimension=None, max_num_points=None, max_value=None)
+    command.set_defaults(dimension=None, max_num_points=None, max_value=None)
 
     command = commands.add_parser("bench", help="moves per second of the vector environment")
     add = command.add_argument
@@ -399,8 +326,13 @@ def _parser() -> argparse.ArgumentParser:
     add("--backend", default="auto")
     add("--repeats", type=int, default=5, help="the median is printed (default 5)")
     add("--seconds", type=float, default=1.0, help="a repeat (default 1)")
-    _add_json(command)
-    command.set_defaults(run=_bench)
+
+    runs = (_rho, _cross_play, _check, _tree, _solve, _play, _bench)
+    for command, run in zip(commands.choices.values(), runs, strict=True):
+        command.add_argument("--json", action="store_true", help="print the result as JSON")
+        if run not in (_check, _bench):
+            add_trust(command)
+        command.set_defaults(run=run)
     return parser
 
 

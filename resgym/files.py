@@ -13,10 +13,7 @@ __all__ = ["output_file", "write_file"]
 def output_file(path: str | os.PathLike[str], endings: Collection[str], name: str = "path") -> Path:
     """The path of a file that can be written, so that a long computation is not lost at its end.
 
-    Args:
-        path: as given.
-        endings: allowed ones, such as ``.svg``; they say the form of the file.
-        name: what to call the argument in messages.
+    Messages call it by ``name``; the endings are such as ``.svg``.
 
     Raises:
         ValueError: another ending, a folder that does not exist or cannot be written to, or the

@@ -30,39 +30,25 @@ class BenchResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        return {
-            "settings": self.settings,
-            "moves_per_second": {
-                str(size): {
-                    "median": statistics.median(rates),
-                    "min": min(rates),
-                    "max": max(rates),
-                }
-                for size, rates in self.rates.items()
-            },
+        rates = {
+            str(size): {"median": statistics.median(each), "min": min(each), "max": max(each)}
+            for size, each in self.rates.items()
         }
+        return {"settings": self.settings, "moves_per_second": rates}
 
     def __str__(self) -> str:
         lines = [", ".join(f"{key}={value}" for key, value in self.settings.items())]
         lines.append(f"{'games':>7}  {'moves/s (median)':>17}  {'min':>12}  {'max':>12}")
-        for size, rates in self.rates.items():
-            lines.append(
-                f"{size:>7}  {statistics.median(rates):>17,.0f}  "
-                f"{min(rates):>12,.0f}  {max(rates):>12,.0f}"
-            )
+        for size, rate in self.to_dict()["moves_per_second"].items():
+            median, low, high = rate.values()
+            lines.append(f"{size:>7}  {median:>17,.0f}  {low:>12,.0f}  {high:>12,.0f}")
         return "\n".join(lines)
 
 
 def moves_per_second(env: Any, repeats: int, seconds: float) -> list[float]:
-    """Steps random play through ``VectorEnv.step``, resets included, after a warm-up.
+    """Whole moves (host and agent) a second through ``step``, resets included, after a warm-up.
 
-    Args:
-        env: a host-seat vector environment with tensor output.
-        repeats: how many rates to measure.
-        seconds: duration of each, at least.
-
-    Returns:
-        Moves (whole moves, host and agent) per second of each repeat.
+    The environment is of the host's seat with tensor output; each repeat takes so many seconds.
     """
     on_cuda = env.device.type == "cuda"
     number = int(env.single_action_space.n)
@@ -103,37 +89,24 @@ def bench(
     repeats: int = 5,
     seconds: float = 1.0,
 ) -> BenchResult:
-    """Measures random play of both players for several numbers of parallel games.
-
-    Raises:
-        ValueError, TypeError: an argument is out of range; the message names it.
-    """
+    """Measures random play of both players for several numbers of parallel games."""
     check_integer("repeats", repeats, 1)
     if not seconds > 0:
         raise ValueError(f"seconds must be above 0, got {seconds}")
     rates: dict[int, list[float]] = {}
-    name = backend
-    for size in batch_sizes:
-        env = one_seat_vector_env(
-            "host",
-            check_integer("batch_sizes", size, 1),
-            opponent="random",
-            dimension=dimension,
-            max_num_points=max_num_points,
-            max_value=max_value,
-            device=device,
-            backend=backend,
-        )
-        name = env.backend.name
-        rates[size] = moves_per_second(env, repeats, seconds)
-        env.close()
-    settings = {
+    settings: dict[str, Any] = {
         "dimension": dimension,
         "max_num_points": max_num_points,
         "max_value": max_value,
         "device": device,
-        "backend": name,
-        "threads": torch.get_num_threads(),
-        "repeats": repeats,
+        "backend": backend,
     }
+    name = backend
+    for size in batch_sizes:
+        number = check_integer("batch_sizes", size, 1)
+        env = one_seat_vector_env("host", number, opponent="random", **settings)
+        name = env.backend.name
+        rates[size] = moves_per_second(env, repeats, seconds)
+        env.close()
+    settings |= {"backend": name, "threads": torch.get_num_threads(), "repeats": repeats}
     return BenchResult(settings, rates)

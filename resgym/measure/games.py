@@ -10,14 +10,17 @@ from torch import Tensor
 
 from resgym.game import devices
 from resgym.game.actions import action_axes, host_action_table
-from resgym.game.rng import RowRandom, Stream
+from resgym.game.rng import RowRandom, Stream, derive_seed
 from resgym.game.spec import GameSpec, check_integer
+from resgym.game.starts import random_starts
 from resgym.game.state import GameState, where_state
 from resgym.kernels import Backend, resolve_backend
 from resgym.players import Player, ask_player, resolve_player, rows_of
 from resgym.render.games import GameRecord
 
-__all__ = ["Lengths", "play_lengths", "play_move", "record_game"]
+__all__ = ["Lengths", "play_lengths", "play_move", "record_game", "sample_games"]
+
+_SEED_WORD = 0x67616D65  # keeps the starts of samples apart from those of other uses of the seed
 
 
 @dataclass(frozen=True)
@@ -44,16 +47,7 @@ def play_move(
     played: int,
     kernels: Backend,
 ) -> tuple[Tensor, Tensor, GameState, Tensor]:
-    """One move of N games.
-
-    Args:
-        host: names the sets.
-        agent: answers.
-        state: N positions.
-        spec: the game.
-        rng: random numbers of the N games; half-move h of a game draws from step h.
-        played: moves played before.
-        kernels: implementation of the move.
+    """One move of N games, after ``played`` others; half-move h of a game draws from step h.
 
     Returns:
         The host's actions int64 [N], the agent's axes int64 [N], the positions after it, and
@@ -76,14 +70,7 @@ def play_lengths(
 ) -> Lengths:
     """Plays N games to their end, or to the limit.
 
-    Args:
-        host: names the sets.
-        agent: answers.
-        starts: N positions.
-        spec: the game.
-        rng: random numbers of the N games, see `play_move`.
-        max_moves: games are cut after so many moves.
-        backend: implementation of the move.
+    Players, spec and random numbers are as of `play_move`; games are cut after ``max_moves``.
 
     Returns:
         Results on the device of ``starts``. A game's result does not depend on the others.
@@ -126,15 +113,10 @@ def record_game(
     seed: int = 0,
     max_moves: int = 200,
 ) -> GameRecord:
-    """Plays one game and keeps every position.
+    """Plays one game from a state of one game and keeps every position.
 
-    Args:
-        host: name, `Player`, callable or path.
-        agent: likewise.
-        start: a state of one game.
-        spec: the game.
-        seed: for players that draw.
-        max_moves: the game is cut after so many moves.
+    Players are names, `Player`s, callables or paths of saved models; ``seed`` is for those that
+    draw. The game is cut after ``max_moves``.
     """
     check_integer("max_moves", max_moves, 1)
     hosts, agents = resolve_player(host, "host", spec), resolve_player(agent, "agent", spec)
@@ -148,3 +130,34 @@ def record_game(
             break
         record = record.after(action_axes(spec.dimension)[int(action)], int(axis), state)
     return record
+
+
+def sample_games(
+    host: Any,
+    agent: Any,
+    *,
+    games: int = 3,
+    seed: int = 0,
+    max_moves: int = 200,
+    **game: Any,
+) -> list[GameRecord]:
+    """Records so many games from random starts, which the seed fixes too; see `record_game`.
+
+    ``game`` is sizes and options of a `GameSpec`: dimension, max_num_points, max_value, ...
+    """
+    games = check_integer("games", games, 1)
+    spec = GameSpec(**game)
+    row = torch.arange(games, dtype=torch.int64)
+    seeds = torch.tensor([derive_seed(seed, _SEED_WORD)]).expand(games) + row
+    starts = random_starts(spec, RowRandom.for_episode(seeds, row * 0).at(0, Stream.START))
+    return [
+        record_game(
+            host,
+            agent,
+            starts.select(row[number : number + 1]),
+            spec,
+            seed=derive_seed(seed, _SEED_WORD, number),
+            max_moves=max_moves,
+        )
+        for number in range(games)
+    ]

@@ -10,6 +10,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from resgym.files import output_file, write_file
@@ -50,71 +51,50 @@ class Curve:
     y: Sequence[float]
 
 
-def plot_file(path: str | os.PathLike[str], name: str = "path") -> Any:
-    """The path of a plot that can be written.
-
-    Args:
-        path: ending in .png, .svg or .pdf, in a folder that exists.
-        name: what to call the argument in messages.
+def plot_file(path: str | os.PathLike[str] | None, name: str = "path") -> Path | None:
+    """`output_file` for a plot: .png, .svg or .pdf; None for none.
 
     Raises:
-        ValueError: it cannot, or matplotlib is not installed.
+        ValueError: it cannot be written, or matplotlib is not installed.
     """
     require_matplotlib("a plot")
-    return output_file(path, PLOT_ENDINGS, name)
+    return None if path is None else output_file(path, PLOT_ENDINGS, name)
 
 
-def plot_rho_table(
-    table: CrossPlay | Mapping[str, Mapping[str, float]],
-    path: str | os.PathLike[str] | None = None,
-    *,
-    title: str = "rho: games finished per move",
-) -> Figure:
+def plot_rho_table(table: CrossPlay, path: str | os.PathLike[str] | None = None) -> Figure:
     """A table of rho as a grid of shaded cells with the numbers in them.
 
     Hosts are rows, agents columns; the darker a cell, the sooner the host's games end. A star marks
     pairings some of whose games were cut.
 
-    Args:
-        table: what `resgym.cross_play` returns, or rho by host and agent.
-        path: file to write; ending in .png, .svg or .pdf.
-        title: above the grid.
-
     Returns:
         The figure; a notebook shows it.
 
     Raises:
-        ValueError: the table is empty or has holes, a value is no rho, the file cannot be written,
-            or matplotlib is not installed.
+        ValueError: the file cannot be written, see `plot_file`, or matplotlib is not installed.
     """
-    require_matplotlib("a plot")
-    target = None if path is None else plot_file(path)
-    hosts, agents, values, cut = _cells(table)
+    target = plot_file(path)
     from matplotlib.figure import Figure
 
+    hosts, agents = table.hosts, table.agents
+    results = [[table.results[host][agent] for agent in agents] for host in hosts]
+    values = [[result.rho for result in row] for row in results]
     size = (1.6 + 0.09 * max(map(len, hosts)) + 1.1 * len(agents), 1.5 + 0.5 * len(hosts))
     figure = Figure(figsize=(max(size[0], 4.2), max(size[1], 2.4)), layout="constrained")
     axes = figure.add_subplot()
     top = max(max(row) for row in values) or 1.0
     image = axes.imshow(values, cmap="Blues", vmin=0.0, vmax=top, aspect="auto")
-    for row, line in enumerate(values):
-        for column, value in enumerate(line):
-            axes.text(
-                column,
-                row,
-                f"{value:.3f}{'*' if cut[row][column] else ''}",
-                ha="center",
-                va="center",
-                color="white" if value > 0.55 * top else "#1d2733",
-            )
-    slanted = max(map(len, agents)) > 13
-    axes.set_xticks(
-        range(len(agents)),
-        agents,
-        rotation=30 if slanted else 0,
-        ha="right" if slanted else "center",
-        rotation_mode="anchor" if slanted else "default",
-    )
+    any_cut = False
+    for row, line in enumerate(results):
+        for column, result in enumerate(line):
+            any_cut |= result.unfinished > 0
+            text = f"{result.rho:.3f}{'*' if result.unfinished else ''}"
+            colour = "white" if result.rho > 0.55 * top else "#1d2733"
+            axes.text(column, row, text, ha="center", va="center", color=colour)
+    slanted: Any = {}
+    if max(map(len, agents)) > 13:
+        slanted = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
+    axes.set_xticks(range(len(agents)), agents, **slanted)
     axes.set_yticks(range(len(hosts)), hosts)
     axes.tick_params(length=0)
     for side in axes.spines.values():
@@ -124,44 +104,12 @@ def plot_rho_table(
     axes.set_yticks([place + 0.5 for place in range(len(hosts) - 1)], minor=True)
     axes.grid(which="minor", color="white", linewidth=2)
     axes.tick_params(which="minor", length=0)
-    note = "\n* some games were cut" if any(map(any, cut)) else ""
+    note = "\n* some games were cut" if any_cut else ""
     axes.set(xlabel=f"agent{note}", ylabel="host")
-    figure.suptitle(title, fontsize="medium")
+    figure.suptitle("rho: games finished per move", fontsize="medium")
     figure.colorbar(image, ax=axes, shrink=0.9)
     _save(figure, target)
     return figure
-
-
-def _cells(
-    table: CrossPlay | Mapping[str, Mapping[str, float]],
-) -> tuple[list[str], list[str], list[list[float]], list[list[bool]]]:
-    """Names of rows and columns, rho, and whether games were cut."""
-    if isinstance(table, CrossPlay):
-        results = [[table.results[host][agent] for agent in table.agents] for host in table.hosts]
-        return (
-            table.hosts,
-            table.agents,
-            [[result.rho for result in row] for row in results],
-            [[result.unfinished > 0 for result in row] for row in results],
-        )
-    hosts = list(table)
-    agents = list(next(iter(table.values()), {}))
-    if not hosts or not agents:
-        raise ValueError("table must have a host and an agent, got none")
-    values = []
-    for host in hosts:
-        missing = set(agents).symmetric_difference(table[host])
-        if missing:
-            raise ValueError(
-                f"table must have the same agents for each host, {host!r} differs in "
-                f"{', '.join(sorted(missing))}"
-            )
-        row = [float(table[host][agent]) for agent in agents]
-        for agent, value in zip(agents, row, strict=True):
-            if not 0 <= value <= 1:
-                raise ValueError(f"table[{host!r}][{agent!r}] must be from 0 to 1, got {value}")
-        values.append(row)
-    return hosts, agents, values, [[False] * len(agents) for _ in hosts]
 
 
 def plot_curves(
@@ -173,15 +121,7 @@ def plot_curves(
     ylabel: str = "rho",
     title: str = "",
 ) -> Figure:
-    """Learning curves, with level lines to compare them with.
-
-    Args:
-        curves: at least one.
-        path: file to write; ending in .png, .svg or .pdf.
-        levels: heights of the level lines by name, such as the rho of scripted players.
-        xlabel: what x is.
-        ylabel: what y is.
-        title: above the axes.
+    """Learning curves, with level lines by name, such as the rho of scripted players.
 
     Returns:
         The figure; a notebook shows it.
@@ -190,8 +130,7 @@ def plot_curves(
         ValueError: no curve, one without a finite value or with as many x as y, the file cannot
             be written, or matplotlib is not installed.
     """
-    require_matplotlib("a plot")
-    target = None if path is None else plot_file(path)
+    target = plot_file(path)
     if not curves:
         raise ValueError("curves must have at least one curve, got none")
     for curve in curves:
@@ -210,15 +149,10 @@ def plot_curves(
     figure = Figure(figsize=(9.5 if beside else 7.0, 4.2), layout="constrained")
     axes = figure.add_subplot()
     for number, curve in enumerate(curves):
-        axes.plot(
-            curve.x,
-            curve.y,
-            # A single measurement has no line; many have no need of markers.
-            marker=MARKERS[number % len(MARKERS)] if len(curve.x) <= 60 else "",
-            markersize=4.5,
-            color=COLOURS[number % len(COLOURS)],
-            label=curve.label,
-        )
+        # A single measurement has no line; many have no need of markers.
+        marker = MARKERS[number % len(MARKERS)] if len(curve.x) <= 60 else ""
+        colour = COLOURS[number % len(COLOURS)]
+        axes.plot(curve.x, curve.y, marker=marker, markersize=4.5, color=colour, label=curve.label)
     for number, (name, value) in enumerate((levels or {}).items()):
         style: Any = LEVEL_STYLES[number % len(LEVEL_STYLES)]
         axes.axhline(value, linestyle=style, color=LEVEL_COLOUR, label=f"{name} {value:.3f}")
@@ -237,7 +171,7 @@ def plot_curves(
     return figure
 
 
-def _save(figure: Figure, target: Any) -> None:
+def _save(figure: Figure, target: Path | None) -> None:
     if target is None:
         return
     # Into memory first: what is written to a file is written as a whole.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 import torch
@@ -17,14 +17,7 @@ from resgym.game.state import GameState, state_from_points
 from resgym.measure.games import play_lengths
 from resgym.players import player_name, resolve_player, rows_of
 
-__all__ = [
-    "CrossPlay",
-    "RhoResult",
-    "cross_play",
-    "rho",
-    "rho_of_games",
-    "rho_starts",
-]
+__all__ = ["CrossPlay", "RhoResult", "cross_play", "rho", "rho_of_games", "rho_starts"]
 
 _BATCH = 8192
 _MAX_GAMES = 10**9
@@ -59,23 +52,14 @@ class RhoResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        return {
-            "rho": self.rho,
-            "interval_95": list(self.interval),
-            "games": self.games,
-            "moves": self.moves,
-            "mean_length": self.mean_length,
-            "unfinished": self.unfinished,
-            "overflowed": self.overflowed,
-            "histogram": self.histogram,
-        }
+        plain = asdict(self)
+        return {"rho": plain.pop("rho"), "interval_95": list(plain.pop("interval")), **plain}
 
     def __str__(self) -> str:
         low, high = self.interval
         return (
             f"rho {self.rho:.4f} (95 % interval {low:.4f} to {high:.4f}), {self.games} games, "
-            f"{self.moves} moves, mean length {self.mean_length:.2f}, "
-            f"{self.unfinished} unfinished"
+            f"{self.moves} moves, mean length {self.mean_length:.2f}, {self.unfinished} unfinished"
         )
 
 
@@ -150,16 +134,7 @@ def _random_of_games(row: torch.Tensor, seed: int) -> RowRandom:
 
 
 def rho_starts(spec: GameSpec, games: int, seed: int = 0) -> GameState:
-    """The random starts of `rho` with the same game and seed, game by game.
-
-    Args:
-        spec: the game.
-        games: how many.
-        seed: as of `rho`.
-
-    Raises:
-        ValueError, TypeError: an argument is out of range.
-    """
+    """The random starts of `rho` with the same game and seed, game by game."""
     check_integer("games", games, 1, _MAX_GAMES)
     check_integer("seed", seed, 0)
     rng = _random_of_games(torch.arange(games), seed)
@@ -167,13 +142,7 @@ def rho_starts(spec: GameSpec, games: int, seed: int = 0) -> GameState:
 
 
 def rho_of_games(moves: torch.Tensor, finished: torch.Tensor, overflow: torch.Tensor) -> RhoResult:
-    """The measure of games that were played already.
-
-    Args:
-        moves: int64 [N], moves played, of unfinished games too.
-        finished: bool [N], the host got to a single point.
-        overflow: bool [N], stopped before a coordinate passed 2^59.
-    """
+    """The measure of games that were played already; arguments as in `Lengths`."""
     games, total = len(moves), int(moves.sum())
     # A given start that is finished already is no success of the host.
     won = finished & (moves > 0)
@@ -217,17 +186,13 @@ class CrossPlay:
     def __str__(self) -> str:
         width = max(len("host"), *(len(name) for name in self.hosts))
         columns = [max(len(name), 6) for name in self.agents]
-        heading = "  ".join(
-            name.rjust(size) for name, size in zip(self.agents, columns, strict=True)
-        )
-        lines = [f"{'host'.ljust(width)}  {heading}"]
+        rows = {"host": self.agents}
         for host in self.hosts:
-            cells = "  ".join(
-                f"{self.results[host][agent].rho:.4f}".rjust(size)
-                for agent, size in zip(self.agents, columns, strict=True)
-            )
-            lines.append(f"{host.ljust(width)}  {cells}")
-        return "\n".join(lines)
+            rows[host] = [f"{self.results[host][agent].rho:.4f}" for agent in self.agents]
+        return "\n".join(
+            "  ".join([name.ljust(width), *map(str.rjust, cells, columns)])
+            for name, cells in rows.items()
+        )
 
 
 def _named(players: Mapping[str, Any] | Sequence[Any], field_name: str) -> dict[str, Any]:
@@ -253,18 +218,13 @@ def cross_play(
 ) -> CrossPlay:
     """Measures every host against every agent, all from the same starts.
 
-    Args:
-        hosts: players, or a dict from names to players.
-        agents: likewise.
-        **kwargs: as `rho`.
+    Players are given as a list, or a dict with their names; the rest is as of `rho`.
     """
     named_hosts, named_agents = _named(hosts, "hosts"), _named(agents, "agents")
     sizes = {field.name for field in fields(GameSpec)} & kwargs.keys()
     spec = GameSpec(**{name: kwargs[name] for name in sizes})
-    host_players = {name: resolve_player(each, "host", spec) for name, each in named_hosts.items()}
-    agent_players = {
-        name: resolve_player(each, "agent", spec) for name, each in named_agents.items()
-    }
+    host_players = {name: resolve_player(one, "host", spec) for name, one in named_hosts.items()}
+    agent_players = {name: resolve_player(one, "agent", spec) for name, one in named_agents.items()}
     results = {
         host: {agent: rho(hp, ap, **kwargs) for agent, ap in agent_players.items()}
         for host, hp in host_players.items()

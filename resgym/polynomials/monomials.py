@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from reprlib import repr as brief
 from typing import Any
 
@@ -10,6 +11,7 @@ from resgym.game.spec import MAX_DIMENSION
 from resgym.game.state import check_coordinates
 
 __all__ = [
+    "PLAIN_DIGITS",
     "Exponents",
     "check_points",
     "default_variables",
@@ -26,6 +28,7 @@ _SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _SUBSCRIPTS = "₀₁₂₃₄₅₆₇₈₉"
 _RAISED = str.maketrans("0123456789", _SUPERSCRIPTS)
 _LOWERED = str.maketrans("0123456789", _SUBSCRIPTS)
+PLAIN_DIGITS = str.maketrans(_SUPERSCRIPTS + _SUBSCRIPTS, "0123456789" * 2)
 
 
 class Exponents(list[Point]):
@@ -41,9 +44,8 @@ class Exponents(list[Point]):
     def __init__(self, points: Iterable[Point], variables: Sequence[str] | None = None) -> None:
         super().__init__(points)
         dimension = len(self[0]) if self else 0
-        self.variables: tuple[str, ...] = (
-            tuple(variables) if variables is not None else default_variables(dimension)
-        )
+        named = default_variables(dimension) if variables is None else variables
+        self.variables: tuple[str, ...] = tuple(named)
 
     @property
     def dimension(self) -> int:
@@ -67,12 +69,8 @@ def default_variables(dimension: int) -> tuple[str, ...]:
 
 def monomial_text(point: Point, variables: Sequence[str]) -> str:
     """A monomial as one types it: ``x^2*y``; ``1`` for the constant."""
-    factors = [
-        name if power == 1 else f"{name}^{power}"
-        for name, power in zip(variables, point, strict=True)
-        if power
-    ]
-    return "*".join(factors) or "1"
+    powers = [pair for pair in zip(variables, point, strict=True) if pair[1]]
+    return "*".join(name if power == 1 else f"{name}^{power}" for name, power in powers) or "1"
 
 
 def monomial_pretty(point: Point, variables: Sequence[str]) -> str:
@@ -102,18 +100,13 @@ def script_runs(text: str) -> list[tuple[str, str]]:
     Returns:
         (kind, characters) pairs in order; kind is ``base``, ``super`` or ``sub``.
     """
-    runs: list[tuple[str, str]] = []
-    for character in text:
-        kind, plain = "base", character
+
+    def kind(character: str) -> str:
         if character in _SUPERSCRIPTS:
-            kind, plain = "super", str(_SUPERSCRIPTS.index(character))
-        elif character in _SUBSCRIPTS:
-            kind, plain = "sub", str(_SUBSCRIPTS.index(character))
-        if runs and runs[-1][0] == kind:
-            runs[-1] = (kind, runs[-1][1] + plain)
-        else:
-            runs.append((kind, plain))
-    return runs
+            return "super"
+        return "sub" if character in _SUBSCRIPTS else "base"
+
+    return [(name, "".join(run).translate(PLAIN_DIGITS)) for name, run in groupby(text, kind)]
 
 
 def check_points(points: Any, name: str = "points") -> list[Point]:

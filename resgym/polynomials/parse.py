@@ -170,14 +170,12 @@ def _from_monomials(
 
 
 def _check_number(names: Sequence[str], shown: str) -> None:
-    if 2 <= len(names) <= MAX_DIMENSION:
-        return
-    hint = "; indexed variables are written x_1, x_2" if len(names) == 1 else ""
-    listed = ", ".join(names)
-    raise ValueError(
-        f"the polynomial must have 2 to {MAX_DIMENSION} variables, "
-        f"{shown!r} has {len(names)} ({listed}){hint}"
-    )
+    if not 2 <= len(names) <= MAX_DIMENSION:
+        hint = "; indexed variables are written x_1, x_2" if len(names) == 1 else ""
+        raise ValueError(
+            f"the polynomial must have 2 to {MAX_DIMENSION} variables, "
+            f"{shown!r} has {len(names)} ({', '.join(names)}){hint}"
+        )
 
 
 def _variable_order(name: str) -> tuple[str, int]:
@@ -220,9 +218,9 @@ def _parse_sympy(expression: Any, names: tuple[str, ...] | None) -> Exponents:
         polynomial = sympy.Poly(getattr(expression, "as_expr", lambda: expression)(), *generators)
     except sympy.PolynomialError:
         raise ValueError(f"points must be a polynomial, got {expression}") from None
-    if any(exponent > MAX_COORDINATE for row in polynomial.monoms() for exponent in row):
-        raise ValueError("points must hold exponents from 0 to 2^59")
     rows = polynomial.monoms()
+    if any(exponent > MAX_COORDINATE for row in rows for exponent in row):
+        raise ValueError("points must hold exponents from 0 to 2^59")
     _notice(any(abs(value) != 1 for value in polynomial.coeffs()), not all(map(any, rows)))
     return _from_rows(rows, order)
 

@@ -21,6 +21,7 @@ import re
 from typing import NoReturn
 
 from resgym.game.spec import MAX_COORDINATE
+from resgym.polynomials.monomials import PLAIN_DIGITS
 
 __all__ = ["Monomial", "ParseError", "read_monomials"]
 
@@ -54,7 +55,6 @@ _INDEXED = re.compile(r"[A-Za-z]\d+\s*(?:\^|\*\*)")
 _WORD = re.compile("sin|cos|tan|exp|log|sqrt|pi")
 _POWER = re.compile(r"\^|\*\*")
 _RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
-_PLAIN = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹₀₁₂₃₄₅₆₇₈₉", "0123456789" * 2)
 
 
 class ParseError(ValueError):
@@ -147,19 +147,18 @@ class _Reader:
         """A group of plain, raised or lowered digits as plain ones."""
         if len(found[group]) > MAX_DIGITS:
             self.fail(f"a number of more than {MAX_DIGITS} digits", found.start(group))
-        return found[group].translate(_PLAIN)
+        return found[group].translate(PLAIN_DIGITS)
 
     def read_sum(self) -> Terms:
         total: Terms = {}
-        sign = self.take("+" + _MINUS)
-        while True:
-            factor = -1 if sign and sign in _MINUS else 1
+        sign = self.take("+" + _MINUS) or "+"
+        while sign:
+            factor = 1 if sign == "+" else -1
             for monomial, value in self.read_product().items():
                 total[monomial] = (total.get(monomial, 0) + factor * value) % _PRIME
             self.check_terms(total)
             sign = self.take("+" + _MINUS)
-            if not sign:
-                return {monomial: value for monomial, value in total.items() if value}
+        return {monomial: value for monomial, value in total.items() if value}
 
     def read_product(self) -> Terms:
         product = self.read_factor()

@@ -40,23 +40,20 @@ def singularity(name: str) -> Exponents:
     if found is None:
         raise ValueError(f"name must be {allowed}, got {name!r}")
     letter, n = found[1].upper(), int(found[2])
+    last = {6: (0, 0, 4), 7: (0, 1, 3), 8: (0, 0, 5)}
     if letter == "A" and 1 <= n < MAX_COORDINATE:
         return Exponents([(2, 0, 0), (0, 2, 0), (0, 0, n + 1)])
     if letter == "D" and 4 <= n < MAX_COORDINATE:
         return Exponents([(2, 0, 0), (0, 2, 1), (0, 0, n - 1)])
-    if letter == "E" and n in (6, 7, 8):
-        last = {6: (0, 0, 4), 7: (0, 1, 3), 8: (0, 0, 5)}[n]
-        return Exponents([(2, 0, 0), (0, 3, 0), last])
+    if letter == "E" and n in last:
+        return Exponents([(2, 0, 0), (0, 3, 0), last[n]])
     raise ValueError(f"name must be {allowed}, got {name!r}")
 
 
 def singularity_names() -> tuple[str, ...]:
     """The sixteen that tables show: A1 to A8, D4 to D8, E6 to E8."""
-    return (
-        *(f"A{n}" for n in range(1, 9)),
-        *(f"D{n}" for n in range(4, 9)),
-        *("E6", "E7", "E8"),
-    )
+    series = {"A": range(1, 9), "D": range(4, 9), "E": range(6, 9)}
+    return tuple(f"{letter}{n}" for letter, numbers in series.items() for n in numbers)
 
 
 def random_family(text: str, seed: int = 0) -> Exponents:
@@ -95,23 +92,21 @@ def random_family(text: str, seed: int = 0) -> Exponents:
 
 
 def _parameters(entries: list[str], defaults: dict[str, int], family: str) -> dict[str, int]:
-    given = dict(defaults)
     for entry in entries:
         key, mark, value = (part.strip() for part in entry.partition("="))
         if not mark or key not in defaults or not value.isdigit() or len(value) > 30:
             allowed = ", ".join(f"{name}=<number>" for name in defaults)
             raise ValueError(f"{family}(...) takes {allowed}, got {entry!r}")
-        given[key] = int(value)
-    return given
+        defaults = {**defaults, key: int(value)}
+    return defaults
 
 
 def _brieskorn_pham(powers: list[int]) -> Exponents:
     check_integer("number of exponents of bp", len(powers), 2, MAX_DIMENSION)
     for power in powers:
         check_integer("exponents of bp", power, 1, MAX_COORDINATE)
-    dimension = len(powers)
     return Exponents(
-        tuple(power if axis == row else 0 for axis in range(dimension))
+        tuple(power if axis == row else 0 for axis in range(len(powers)))
         for row, power in enumerate(powers)
     )
 

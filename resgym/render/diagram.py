@@ -39,12 +39,8 @@ class Box(NamedTuple):
 
     def meets(self, other: Box) -> bool:
         """Whether the two have an inner point in common."""
-        return (
-            self.left < other.right
-            and other.left < self.right
-            and self.top < other.bottom
-            and other.top < self.bottom
-        )
+        across = self.left < other.right and other.left < self.right
+        return across and self.top < other.bottom and other.top < self.bottom
 
 
 @dataclass
@@ -116,17 +112,12 @@ class _Scale:
 def _vertices(points: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """Vertices of conv(S) + the positive orthant; in the plane from left to right."""
     every = sorted(set(points))
-    return [
-        point
-        for point in every
-        if is_vertex(
-            [
-                [a - b for a, b in zip(other, point, strict=True)]
-                for other in every
-                if other != point
-            ]
-        )
-    ]
+
+    def towards_others(point: tuple[int, ...]) -> list[list[int]]:
+        others = (other for other in every if other != point)
+        return [[a - b for a, b in zip(other, point, strict=True)] for other in others]
+
+    return [point for point in every if is_vertex(towards_others(point))]
 
 
 def plane_diagram(
@@ -134,11 +125,7 @@ def plane_diagram(
 ) -> Diagram:
     """Two axes, the Newton polyhedron shaded, its vertices filled and other points hollow.
 
-    Args:
-        points: exponents.
-        chosen: axes to highlight.
-        names: of the axes.
-        area: where the axes go; tick labels lie outside.
+    The chosen axes are thick; tick labels lie outside the area.
     """
     diagram = Diagram()
     shapes = diagram.shapes
@@ -183,9 +170,7 @@ def space_diagram(
     """Three axes seen from above a corner, each point with a line down to the floor.
 
     The faces of the Newton polyhedron are shaded as far as the axes go, seen through what lies
-    above them: bounded faces darker, their edges thick. Vertices are filled, other points hollow.
-
-    Arguments as in `plane_diagram`.
+    above them: bounded faces darker, their edges thick. The rest is as in `plane_diagram`.
     """
     diagram = Diagram()
     shapes = diagram.shapes
@@ -243,8 +228,8 @@ def space_diagram(
         diagram.places.append(top)
     # Afterwards, so that no line crosses a point.
     for point, centre in zip(points, diagram.places, strict=True):
-        vertex = point in vertices
-        shapes.append(Circle(centre, 5, *((POINT, "#ffffff") if vertex else ("#ffffff", POINT))))
+        colours = (POINT, "#ffffff") if point in vertices else ("#ffffff", POINT)
+        shapes.append(Circle(centre, 5, *colours))
     return diagram
 
 

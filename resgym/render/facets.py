@@ -28,13 +28,11 @@ class Facet(NamedTuple):
 
 
 def facets_in_box(vertices: Sequence[Corner]) -> list[Facet]:
-    """All faces: each is spanned by three of the vertices and the directions of the axes.
+    """All faces, from the vertices of the polyhedron with coordinates from 0 to 1.
 
-    The normal of a face has no negative entry, since the polyhedron holds all that is above it. A
-    face that has an axis's direction goes on to the side of the box.
-
-    Args:
-        vertices: of the polyhedron, with coordinates from 0 to 1; floating point is enough to draw.
+    Each is spanned by three of the vertices and the directions of the axes. Its normal has no
+    negative entry, since the polyhedron holds all that is above it. A face that has an axis's
+    direction goes on to the side of the box. Floating point is enough to draw.
     """
     points = np.array(vertices, dtype=float)
     found: dict[tuple[tuple[int, ...], tuple[int, ...]], Facet] = {}
@@ -56,9 +54,7 @@ def _normals(points: np.ndarray) -> np.ndarray:
     """Candidates [K, 3] of length 1 without negative entries; every face has its normal there."""
     first, second = np.triu_indices(len(points), 1)
     edges = points[second] - points[first]
-    candidates = [np.eye(3)]
-    for axis in range(3):
-        candidates.append(np.cross(edges, np.eye(3)[axis]))
+    candidates = [np.eye(3), *(np.cross(edges, axis) for axis in np.eye(3))]
     for index in range(len(points) - 2):
         rays = points[index + 1 :] - points[index]
         one, other = np.triu_indices(len(rays), 1)

@@ -79,9 +79,6 @@ class GameRecord:
     def pictures(self, names: Sequence[str] = AXIS_NAMES) -> list[Picture]:
         """One picture per position, each with the move that is made in it.
 
-        Args:
-            names: of the axes.
-
         Raises:
             ValueError: the game has neither 2 nor 3 axes.
         """
@@ -100,16 +97,11 @@ class GameRecord:
     ) -> Path:
         """Writes the game as an animated GIF that starts over at its end.
 
-        Each move is two frames: the position, and the same with the sets named and answered. The
-        last frame stays three times as long.
-
-        Args:
-            path: of the file; a missing ending becomes ``.gif``.
-            seconds: that a move is shown.
-            names: of the axes.
+        Each move is two frames, for so many seconds: the position, and the same with the sets named
+        and answered. The last frame stays three times as long.
 
         Returns:
-            The path written.
+            The path written; a missing ending became ``.gif``.
 
         Raises:
             ValueError: the game has neither 2 nor 3 axes, seconds that are not positive, another
@@ -127,30 +119,20 @@ class GameRecord:
         for move, picture in enumerate(drawn[:-1]):
             frames += [picture_of(self.positions[move], (), move, None, names), picture]
             times += [int(400 * seconds), int(600 * seconds)]
-        images = [
+        first, *others = [
             Image.fromarray(picture_to_rgb(frame)).quantize(256, dither=Image.Dither.NONE)
             for frame in [*frames, drawn[-1]]
         ]
         times.append(int(3000 * seconds))
         content = io.BytesIO()
-        images[0].save(
-            content, "GIF", save_all=True, append_images=images[1:], duration=times, loop=0
-        )
+        first.save(content, "GIF", save_all=True, append_images=others, duration=times, loop=0)
         write_file(target, content.getvalue())
         return target
 
-    def to_html(self, *, title: str = "", names: Sequence[str] = AXIS_NAMES) -> str:
-        """A page of its own that shows all positions of the game side by side.
-
-        Args:
-            title: heading; the number of moves by default.
-            names: of the axes.
-
-        Raises:
-            ValueError: the game has neither 2 nor 3 axes.
-        """
+    def to_html(self, *, names: Sequence[str] = AXIS_NAMES) -> str:
+        """A page that shows all positions side by side; `names` and errors as of `pictures`."""
         moves = len(self.axis)
-        title = escape(title or f"A game of {moves} {'move' if moves == 1 else 'moves'}")
+        title = f"A game of {moves} {'move' if moves == 1 else 'moves'}"
         items = "\n".join(f"<li>{picture_to_svg(each)}</li>" for each in self.pictures(names))
         played = "; ".join(
             f"{format_axes(axes, names)} → {names[axis]}"

@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from resgym.game.spec import check_choice
-from resgym.polynomials.monomials import monomial_text
-from resgym.render.picture import PICTURE_DIMENSIONS, draw_position
-from resgym.render.shapes import Picture, picture_to_rgb, picture_to_svg, require_matplotlib
+from resgym.polynomials.monomials import monomial_pretty, monomial_text
+from resgym.render.diagram import (
+    CHOSEN,
+    INK,
+    MUTED,
+    Box,
+    Diagram,
+    plane_diagram,
+    short,
+    space_diagram,
+)
+from resgym.render.shapes import (
+    Picture,
+    Shape,
+    Text,
+    picture_to_rgb,
+    picture_to_svg,
+    require_matplotlib,
+    text_width,
+)
 
 __all__ = [
     "AXIS_NAMES",
+    "HEIGHT",
+    "PICTURE_DIMENSIONS",
     "RENDER_MODES",
+    "WIDTH",
     "RenderModeError",
     "check_render_mode",
+    "draw_position",
     "format_axes",
     "format_move",
     "format_position",
@@ -26,6 +47,19 @@ __all__ = [
 AXIS_NAMES = "xyzwvutsrq"
 RENDER_MODES = ("ansi", "human", "rgb_array", "svg")
 PICTURE_MODES = ("rgb_array", "svg")
+
+# Even, as video codecs want them.
+WIDTH, HEIGHT = 720, 480
+PICTURE_DIMENSIONS = (2, 3)
+
+_DIAGRAM = Box(8, 56, 486, 474)
+_PLANE = Box(66, 74, 476, 428)
+_SPACE = Box(56, 84, 440, 446)
+_LIST = Box(496, 56, 712, 474)
+_LINE = 19.0
+_NUMBER = 32.0
+LABEL_SIZE = 11.0
+MARKER = 6.0
 
 
 def format_axes(axes: Sequence[int], names: Sequence[str] = AXIS_NAMES) -> str:
@@ -44,31 +78,19 @@ def format_position(
     coords: Sequence[int] | None = None,
     names: Sequence[str] = AXIS_NAMES,
 ) -> str:
-    """A position as a small table, one point a line.
-
-    Args:
-        points: the alive points.
-        coords: axes that the host has named, told in the last line.
-        names: of the axes.
-    """
-    dimension = len(points[0])
-    names = names[:dimension]
-    widths = [
-        max(len(names[axis]), *(len(str(point[axis])) for point in points))
-        for axis in range(dimension)
-    ]
-    heading = "  ".join(name.rjust(width) for name, width in zip(names, widths, strict=True))
-    lines = [heading]
-    for point in points:
-        row = "  ".join(str(v).rjust(width) for v, width in zip(point, widths, strict=True))
-        lines.append(f"{row}   {monomial_text(point, names)}")
-    noun = "point" if len(points) == 1 else "points"
+    """The alive points as a small table, one a line, and at last the axes that the host named."""
+    names = names[: len(points[0])]
+    rows = [[str(value) for value in point] for point in points]
+    widths = [max(map(len, column)) for column in zip(names, *rows, strict=True)]
+    lines = ["  ".join(map(str.rjust, names, widths))]
+    for point, row in zip(points, rows, strict=True):
+        lines.append(f"{'  '.join(map(str.rjust, row, widths))}   {monomial_text(point, names)}")
     if len(points) == 1:
         lines.append("one point left: the game is over")
     elif coords:
-        lines.append(f"{len(points)} {noun}; the host named {format_axes(coords, names)}")
+        lines.append(f"{len(points)} points; the host named {format_axes(coords, names)}")
     else:
-        lines.append(f"{len(points)} {noun}; the host is to play")
+        lines.append(f"{len(points)} points; the host is to play")
     return "\n".join(lines)
 
 
@@ -90,7 +112,7 @@ def check_render_mode(render_mode: str | None, dimension: int) -> str | None:
     if render_mode is None:
         return None
     check_choice("render_mode", render_mode, RENDER_MODES)
-    if render_mode in PICTURE_MODES and dimension not in PICTURE_DIMENSIONS:
+    if render_mode not in render_modes(dimension):
         raise RenderModeError(
             f"render_mode must be 'ansi' or 'human' for dimension {dimension} (pictures need 2 or "
             f"3), got {render_mode!r}"
@@ -112,13 +134,7 @@ def render_modes(dimension: int) -> list[str]:
 def render_game(
     points: list[tuple[int, ...]], coords: Sequence[int], move: int, render_mode: str
 ) -> Any:
-    """One frame of one game.
-
-    Args:
-        points: the alive points.
-        coords: axes that the host has named, if any.
-        move: moves played before.
-        render_mode: one of `RENDER_MODES`.
+    """One frame of one game; arguments as of `picture_of`.
 
     Returns:
         ``ansi``: text; ``svg``: a stand-alone SVG file as text; ``rgb_array``: uint8 [H, W, 3],
@@ -137,19 +153,10 @@ def picture_of(
     axis: int | None = None,
     names: Sequence[str] = AXIS_NAMES,
 ) -> Picture:
-    """The picture of a position in a game of 2 or 3 axes.
+    """The picture of a position in a game of 2 or 3 axes, after so many moves.
 
-    Args:
-        points: the alive points.
-        coords: axes that the host has named, if any.
-        move: moves played before.
-        axis: the agent's answer, if it is to be shown.
-        names: of the axes.
-
-    Raises:
-        ValueError: another number of axes.
+    ``coords`` are the axes that the host has named, ``axis`` the agent's answer if it is shown.
     """
-    title = f"move {move}"
     if axis is not None:
         note = format_move(coords, axis, names)
     elif len(points) == 1:
@@ -158,4 +165,120 @@ def picture_of(
         note = f"the host named {format_axes(coords, names)}; the agent is to play"
     else:
         note = "the host is to play"
-    return draw_position(points, coords, title=title, note=note, names=names)
+    return draw_position(points, coords, title=f"move {move}", note=note, names=names)
+
+
+def draw_position(
+    points: Sequence[tuple[int, ...]],
+    chosen: Sequence[int] = (),
+    *,
+    title: str,
+    note: str = "",
+    names: Sequence[str] = "xyz",
+) -> Picture:
+    """Draws a position with its axes, and the list of its monomials beside it.
+
+    A point carries its coordinates where there is room, else the number under which the list has
+    it.
+
+    The axes that the host has chosen are thick; the note is a second, smaller line below the title.
+
+    Raises:
+        ValueError: no point, or another number of axes.
+    """
+    dimension = len(points[0]) if points else 0
+    if dimension not in PICTURE_DIMENSIONS:
+        raise ValueError(f"points must have 2 or 3 axes to be drawn, got {dimension}")
+    if dimension == 2:
+        diagram = plane_diagram(points, chosen, names, _PLANE)
+    else:
+        diagram = space_diagram(points, chosen, names, _SPACE)
+    shapes: list[Shape] = [
+        *diagram.shapes,
+        *_labels(points, diagram),
+        *_list(points, names),
+        Text((16, 28), title, INK, 16, bold=True),
+    ]
+    if note:
+        shapes.append(Text((16, 48), note, CHOSEN if chosen else MUTED, 12))
+    return Picture(WIDTH, HEIGHT, tuple(shapes), title)
+
+
+def _labels(points: Sequence[tuple[int, ...]], diagram: Diagram) -> list[Text]:
+    """Coordinates, or numbers, beside the points and clear of one another."""
+    labels = []
+    taken = diagram.taken + [
+        Box(x - MARKER, y - MARKER, x + MARKER, y + MARKER) for x, y in diagram.places
+    ]
+    # First clear of all lines, then across thin ones, at last only the number.
+    waiting = list(range(len(points)))
+    for avoid, numbered, reach in ((diagram.lines, False, 2), ([], False, 2), ([], True, 5)):
+        for index in list(waiting):
+            coordinates = "(" + ", ".join(map(str, points[index])) + ")"
+            text = f"#{index + 1}" if numbered else coordinates
+            box = _free_place(text, diagram.places[index], [*taken, *avoid], reach)
+            if box is not None:
+                waiting.remove(index)
+                taken.append(box)
+                colour = MUTED if numbered else INK
+                labels.append(Text((box.left, box.bottom - 2), text, colour, LABEL_SIZE))
+    return labels
+
+
+def _free_place(
+    text: str, place: tuple[float, float], taken: Sequence[Box], reach: int
+) -> Box | None:
+    width, height = text_width(text, LABEL_SIZE), LABEL_SIZE + 2
+    for left, top in _beside(place, width, height, reach):
+        box = Box(left, top, left + width, top + height)
+        inside = box.left >= _DIAGRAM.left and box.right <= _DIAGRAM.right
+        inside = inside and box.top >= _DIAGRAM.top and box.bottom <= _DIAGRAM.bottom
+        if inside and not any(box.meets(other) for other in taken):
+            return box
+    return None
+
+
+def _beside(
+    place: tuple[float, float], width: float, height: float, reach: int
+) -> Iterator[tuple[float, float]]:
+    """Left upper corners around a point, the nearest and best first."""
+    x, y = place
+    for step in range(reach):
+        gap = MARKER + 1 + 4 * step
+        columns = (x + gap, x - width - gap)
+        for left in columns:
+            for top in (y - height - gap / 2, y - height / 2, y + gap / 2):
+                yield left, top
+        for top in (y - height - gap, y + gap):
+            yield x - width / 2, top
+
+
+def _list(points: Sequence[tuple[int, ...]], names: Sequence[str]) -> list[Text]:
+    """The monomials, one a line, as many as there is room for."""
+    room = int((_LIST.bottom - _LIST.top) // _LINE) - 1
+    shown = points if len(points) <= room else points[: room - 1]
+    noun = "monomial" if len(points) == 1 else "monomials"
+    base = _LIST.top + 14
+    lines = [Text((_LIST.left, base), f"{len(points)} {noun}", MUTED, LABEL_SIZE)]
+    for number, point in enumerate(shown, 1):
+        base += _LINE
+        lines.append(Text((_LIST.left, base), f"#{number}", MUTED, LABEL_SIZE))
+        text, size = _monomial(point, names)
+        lines.append(Text((_LIST.left + _NUMBER, base), text, INK, size))
+    if len(shown) < len(points):
+        more = f"and {len(points) - len(shown)} more"
+        lines.append(Text((_LIST.left, base + _LINE), more, MUTED, LABEL_SIZE))
+    return lines
+
+
+def _monomial(point: Sequence[int], names: Sequence[str]) -> tuple[str, float]:
+    """``x²y`` and its size; with exponents like ``x^1.5e17`` if the list has no room for it."""
+    room = _LIST.right - _LIST.left - _NUMBER
+    names = names[: len(point)]
+    exact = monomial_pretty(tuple(point), names)
+    # Raised digits are about two thirds as wide.
+    if text_width(exact, 12) * 0.7 <= room:
+        return exact, 12.0
+    factors = zip(names, point, strict=True)
+    text = " ".join(f"{name}^{short(power)}" for name, power in factors if power)
+    return text, min(12.0, 12 * room / text_width(text, 12))

@@ -100,14 +100,10 @@ def picture_to_svg(picture: Picture) -> str:
 
 
 def svg_page(width: float, height: float, title: str, elements: Sequence[str], font: str) -> str:
-    """A stand-alone SVG file with a white ground.
+    """A stand-alone SVG file with a white ground; width and height are in pixels.
 
-    Args:
-        width: in pixels.
-        height: in pixels.
-        title: told when the mouse rests on the ground, and read to those who cannot see.
-        elements: in the order of drawing.
-        font: attributes of all text.
+    The title is told when the mouse rests on the ground, and read to those who cannot see; elements
+    are in the order of drawing; ``font`` is the attributes of all text.
     """
     size = f'width="{width:.0f}" height="{height:.0f}"'
     return "\n".join(
@@ -173,10 +169,10 @@ def picture_to_rgb(picture: Picture) -> np.ndarray:
     # of pyplot is touched.
     from matplotlib.backends.backend_agg import RendererAgg
 
-    renderer = RendererAgg(picture.width, picture.height, 72)
-    _fill(renderer, [(0, 0), (picture.width, 0), (picture.width, picture.height),
-                     (0, picture.height)], "#ffffff")  # fmt: skip
-    for shape in picture.shapes:
+    width, height = picture.width, picture.height
+    renderer = RendererAgg(width, height, 72)
+    ground = Polygon(((0, 0), (width, 0), (width, height), (0, height)), "#ffffff")
+    for shape in (ground, *picture.shapes):
         _draw(renderer, shape)
     return np.asarray(renderer.buffer_rgba())[:, :, :3].copy()
 
@@ -189,25 +185,18 @@ def _context(renderer: Any, colour: str, width: float = 1.0) -> Any:
     return context
 
 
-def _path(renderer: Any, corners: list[Point], closed: bool) -> tuple[Any, Any]:
+def _path(renderer: Any, corners: Sequence[Point], closed: bool) -> tuple[Any, Any]:
     """A path, and the transformation that turns it upside down: there y goes up."""
     from matplotlib.path import Path
     from matplotlib.transforms import Affine2D
 
-    corners = [*corners, corners[0]] if closed else corners
+    around = [*corners, corners[0]] if closed else corners
     flip = Affine2D().scale(1, -1).translate(0, renderer.height)
-    return Path(np.array(corners, dtype=float), closed=closed), flip
-
-
-def _fill(renderer: Any, corners: list[Point], fill: str, opacity: float = 1.0) -> None:
-    from matplotlib.colors import to_rgba
-
-    path, flip = _path(renderer, corners, closed=True)
-    renderer.draw_path(_context(renderer, fill, 0.0), path, flip, to_rgba(fill, opacity))
+    return Path(np.array(around, dtype=float), closed=closed), flip
 
 
 def _draw(renderer: Any, shape: Shape) -> None:
-    from matplotlib.colors import to_rgb
+    from matplotlib.colors import to_rgb, to_rgba
     from matplotlib.path import Path
     from matplotlib.transforms import Affine2D
 
@@ -215,10 +204,11 @@ def _draw(renderer: Any, shape: Shape) -> None:
         context = _context(renderer, shape.colour, shape.width)
         if shape.dashed:
             context.set_dashes(0, [4, 3])
-        path, flip = _path(renderer, [shape.start, shape.end], closed=False)
-        renderer.draw_path(context, path, flip)
+        renderer.draw_path(context, *_path(renderer, [shape.start, shape.end], closed=False))
     elif isinstance(shape, Polygon):
-        _fill(renderer, list(shape.corners), shape.fill, shape.opacity)
+        path, flip = _path(renderer, shape.corners, closed=True)
+        colour = to_rgba(shape.fill, shape.opacity)
+        renderer.draw_path(_context(renderer, shape.fill, 0.0), path, flip, colour)
     elif isinstance(shape, Circle):
         x, y = shape.centre
         place = Affine2D().scale(shape.radius).translate(x, renderer.height - y)

@@ -77,9 +77,7 @@ def active_axes(points: Points) -> list[int]:
 def lower_bound(points: Points, objective: str = "depth") -> int:
     """The largest value of the projections of a position to two axes, which bounds its own.
 
-    Args:
-        points: the minimal points. With only two axes on which they differ the bound is the value.
-        objective: ``depth`` or ``nodes``.
+    With only two axes on which the minimal points differ the bound is the value.
     """
     by_depth = objective == "depth"
     if len(points) == 1:

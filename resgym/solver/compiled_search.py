@@ -38,14 +38,7 @@ def _bits(sets: tuple[tuple[int, ...], ...]) -> np.ndarray:
 
 
 class CompiledSearch:
-    """A `resgym.solver.search.Search` on arrays.
-
-    Args:
-        objective: ``depth`` or ``nodes``.
-        dimension: number of axes D.
-        num_points: largest number of points of a position P.
-        cut: see `resgym.solver.search.PythonSearch`.
-    """
+    """A `resgym.solver.search.Search` on arrays, of at most ``num_points`` points each."""
 
     def __init__(
         self, objective: str, dimension: int, num_points: int, *, cut: bool = False
@@ -142,19 +135,18 @@ class CompiledSearch:
         points: np.ndarray,
         count: np.ndarray,
         asked: np.ndarray,
-        begin: int,
-        optimal: np.ndarray,
-        bounds: np.ndarray,
-        status: np.ndarray,
         expansions: int,
+        begin: int,
+        *answers: np.ndarray,
     ) -> int:
         """Optimal moves of many positions; see `resgym.solver.kernels.search`."""
         effort = np.array([expansions, STEPS_PER_EXPANSION * expansions])
-        row = kernels.search(
-            self._table, self._room, points, count, -1, asked, self._host_sets, NO_TREE, effort,
-            begin, optimal, bounds, status,
-        )  # fmt: skip
-        return int(row)
+        setting = self._host_sets, NO_TREE, effort
+        return int(
+            kernels.search(
+                self._table, self._room, points, count, -1, asked, *setting, begin, *answers
+            )
+        )
 
     def canonical(
         self, points: np.ndarray, count: np.ndarray, forms: np.ndarray, digests: np.ndarray

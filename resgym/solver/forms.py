@@ -321,16 +321,9 @@ def _value_of_polygon(left, right, size, by_depth):
 def bound_of(room, rows, size, by_depth, axis):
     """The lower bound that the projections of an unfinished position to two axes give.
 
-    Args:
-        room: memory.
-        rows: the position.
-        size: its points.
-        by_depth: whether the objective is the depth.
-        axis: -1; or the axis by which the position differs from the one that this function was last
-            called for with -1, the values of whose other projections are then taken over.
-
-    Returns:
-        the bound, and with -1 how many axes are not 0 throughout: with two it is the value.
+    ``axis`` is -1; or the axis by which the position differs from the one that this function was
+    last called for with -1, the values of whose other projections are then taken over. Returns the
+    bound, and with -1 how many axes are not 0 throughout: with two it is the value.
     """
     left, right = room.words[TRIAL], room.words[LIST]
     active = room.axes[ACTIVE]

@@ -314,16 +314,8 @@ def _open_answer(table, answers, begin, count, limit):
 def _decide(table, room, root, limit, expansions, work):
     """Finds out whether the value of a position is at most a limit.
 
-    Args:
-        table: the table.
-        room: memory.
-        root: the position's number.
-        limit: what it is asked about.
-        expansions: stop when so many positions have been expanded in all.
-        work: and after so many steps; a position expanded counts as ten.
-
-    Returns:
-        `DONE`, or why it stopped; and the work that is left.
+    It stops when so many positions have been expanded in all, and after so many steps of work; a
+    position expanded counts as ten. Returns `DONE`, or why it stopped, and the work that is left.
     """
     lower, upper = table.entries[:, LOWER], table.entries[:, UPPER]
     answers, stack = table.answers, table.stack

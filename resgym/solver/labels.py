@@ -106,16 +106,6 @@ class Labeller:
         """Forgets all positions."""
         self._search.clear()
 
-    @property
-    def size(self) -> int:
-        """Number of positions in the table."""
-        return self._search.size
-
-    @property
-    def expanded(self) -> int:
-        """Number of positions expanded since the table was empty."""
-        return self._search.expanded
-
     def host(self, points: np.ndarray, count: np.ndarray) -> Labels:
         """The host's optimal actions, in the numbering of the environments.
 
@@ -131,18 +121,11 @@ class Labeller:
         return self._labels(points, count, asked, len(action_axes(self.dimension)))
 
     def agent(self, points: np.ndarray, count: np.ndarray, coords: np.ndarray) -> Labels:
-        """The agent's optimal axes, and the value after the host's choice.
+        """The agent's optimal axes, and the value after the host's sets ``coords``, bool [N, D].
 
         An axis is optimal if the value of the position after it is greatest. The value counts this
-        move too: the depth, or the nodes, of the best tree that begins with the host's set.
-
-        Args:
-            points: int64 [N, P, D], as in `host`.
-            count: int64 [N].
-            coords: bool [N, D], the host's sets.
-
-        Raises:
-            ValueError: shapes, counts, coordinates or sets that do not fit.
+        move too: the depth, or the nodes, of the best tree that begins with the host's set. The
+        rest is as in `host`.
         """
         points, count = self._checked(points, count, 2)
         coords = np.asarray(coords)
@@ -157,15 +140,7 @@ class Labeller:
         return self._labels(points, count, sets, self.dimension)
 
     def canonical(self, points: np.ndarray, count: np.ndarray) -> CanonicalForms:
-        """Canonical forms of pruned positions.
-
-        Args:
-            points: int64 [N, P, D], as in `host`.
-            count: int64 [N], 1 or more.
-
-        Raises:
-            ValueError: shapes, counts or coordinates that do not fit.
-        """
+        """Canonical forms of pruned positions, as in `host`, but a count may be 1."""
         points, count = self._checked(points, count, 1)
         forms = CanonicalForms(np.full_like(points, -1), np.zeros((len(count), 2), np.int64))
         self._search.canonical(points, count, *forms)
@@ -180,11 +155,11 @@ class Labeller:
         begin, cleared = 0, -1
         while begin < rows:
             begin = self._search.label(
-                points, count, asked, begin, optimal, bounds, status, self.budget
+                points, count, asked, self.budget, begin, optimal, bounds, status
             )
             if begin == rows:
                 break
-            if self.size < self.room:
+            if self._search.size < self.room:
                 self._search.grow()
             elif cleared < begin:
                 # Once more with all of the room; then it is too much for it.

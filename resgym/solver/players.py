@@ -47,13 +47,39 @@ def _bound(form: Position, objective: str, budget: int) -> tuple[int, bool]:
     return proof.lower, proof.settled
 
 
-def _check(objective: str, budget: int) -> None:
-    check_objective(objective)
-    check_integer("budget", budget, 1)
+@dataclass(frozen=True)
+class _OptimalPlayer:
+    """What the players of both seats share; see `OptimalHost`."""
+
+    objective: Objective = "depth"
+    budget: int = DEFAULT_BUDGET
+    fallback: Any = None
+    role: ClassVar[Role]
+
+    def __post_init__(self) -> None:
+        check_objective(self.objective)
+        check_integer("budget", self.budget, 1)
+        assert self._fallback.role == self.role
+
+    @cached_property
+    def _fallback(self) -> Player:
+        return resolve_player(self.fallback, self.role)
+
+    def _filled(
+        self, answers: list[int], state: GameState, coords: Tensor | None, rng: RowRandom
+    ) -> Tensor:
+        """The answers int64 [N], with those of the fallback where they are -1."""
+        answer = torch.tensor(answers, dtype=torch.int64, device=state.device)
+        open_rows = (answer < 0).nonzero()[:, 0]
+        if len(open_rows):
+            sets = None if coords is None else coords[open_rows]
+            rows = state.select(open_rows), sets, rng.select(open_rows)
+            answer[open_rows] = self._fallback.act(*rows)
+        return answer
 
 
 @dataclass(frozen=True)
-class OptimalHost:
+class OptimalHost(_OptimalPlayer):
     """Plays a set that reaches the proved optimum against the worst agent.
 
     Every position is solved by itself, one after the other in Python, so it is slow: meant for
@@ -67,18 +93,8 @@ class OptimalHost:
         fallback: the host that answers otherwise: a name, a `Player` or a function.
     """
 
-    objective: Objective = "depth"
-    budget: int = DEFAULT_BUDGET
     fallback: Any = "zeillinger"
     role: ClassVar[Role] = "host"
-
-    def __post_init__(self) -> None:
-        _check(self.objective, self.budget)
-        assert self._fallback.role == self.role
-
-    @cached_property
-    def _fallback(self) -> Player:
-        return resolve_player(self.fallback, self.role)
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
@@ -89,37 +105,20 @@ class OptimalHost:
                 answers.append(0)
                 continue
             axes = _best_set(reduced(prune(points)), self.objective, self.budget)
-            # -1 asks the fallback.
             answers.append(-1 if axes is None else numbers[axes])
-        answer = torch.tensor(answers, dtype=torch.int64, device=state.device)
-        return _filled(answer, self._fallback, state, None, rng)
+        return self._filled(answers, state, None, rng)
 
 
 @dataclass(frozen=True)
-class OptimalAgent:
-    """Plays an axis after which the host's proved optimum is worst.
+class OptimalAgent(_OptimalPlayer):
+    """Plays an axis after which the host's proved optimum is worst, the lowest of equally bad ones.
 
-    As slow as `OptimalHost`. If the budget settles too few of the answers to tell which is worst,
-    ``fallback`` answers. Among equally bad ones it takes the lowest axis.
-
-    Attributes:
-        objective: ``depth`` or ``nodes``.
-        budget: positions expanded per answer looked at, at least 1.
-        fallback: the agent that answers otherwise: a name, a `Player` or a function.
+    As slow as `OptimalHost`, and with the same attributes; the budget is for each answer looked at.
+    If it settles too few of the answers to tell which is worst, ``fallback`` answers.
     """
 
-    objective: Objective = "depth"
-    budget: int = DEFAULT_BUDGET
     fallback: Any = "greedy_points"
     role: ClassVar[Role] = "agent"
-
-    def __post_init__(self) -> None:
-        _check(self.objective, self.budget)
-        assert self._fallback.role == self.role
-
-    @cached_property
-    def _fallback(self) -> Player:
-        return resolve_player(self.fallback, self.role)
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
@@ -128,8 +127,7 @@ class OptimalAgent:
         for points, chosen in zip(state.point_lists(), coords.tolist(), strict=True):
             axes = tuple(axis for axis, flag in enumerate(chosen) if flag)
             answers.append(axes[0] if len(points) == 1 else self._worst_axis(tuple(points), axes))
-        answer = torch.tensor(answers, dtype=torch.int64, device=state.device)
-        return _filled(answer, self._fallback, state, coords, rng)
+        return self._filled(answers, state, coords, rng)
 
     def _worst_axis(self, points: Position, axes: tuple[int, ...]) -> int:
         """The axis of the largest value, or -1 if what is proved does not tell."""
@@ -140,15 +138,3 @@ class OptimalAgent:
         worst = max(axes, key=lambda axis: (bounds[axis][0], -axis))
         told = all(bounds[axis][1] for axis in axes if axis != worst)
         return worst if told else -1
-
-
-def _filled(
-    answer: Tensor, fallback: Player, state: GameState, coords: Tensor | None, rng: RowRandom
-) -> Tensor:
-    """The answers, with those of the fallback where they are -1."""
-    open_rows = (answer < 0).nonzero()[:, 0]
-    if not len(open_rows):
-        return answer
-    sets = None if coords is None else coords[open_rows]
-    answer[open_rows] = fallback.act(state.select(open_rows), sets, rng.select(open_rows))
-    return answer

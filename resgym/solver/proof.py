@@ -30,20 +30,16 @@ class Proof:
     Attributes:
         search: the table.
         left: moves allowed, -1 for any number.
-        lower, upper: proved bounds; equal if the value is known.
+        lower: bound of the value; the value if it is settled.
+        settled: whether the value is known.
         stopped: the limit that ended the search, or None.
     """
 
     search: Search
     left: int
     lower: int
-    upper: int
+    settled: bool
     stopped: str | None
-
-    @property
-    def settled(self) -> bool:
-        """Whether the bounds are the value."""
-        return self.lower == self.upper
 
 
 def prove(
@@ -58,16 +54,8 @@ def prove(
 ) -> Proof:
     """Searches until the value of a position is proved or a limit is reached.
 
-    The steps and results do not depend on whether numba is there.
-
-    Args:
-        points: minimal points in ascending order.
-        objective: ``depth`` or ``nodes``.
-        limits: when to stop.
-        left: moves allowed on a branch, -1 for any number.
-        cut: see `PythonSearch`.
-        highest: stop when the bound is larger.
-        max_expansions: stop after so many expansions.
+    The steps and results do not depend on whether numba is there. It also stops when the bound is
+    larger than ``highest``, and after so many expansions; the rest is as of `Search`.
     """
     search: Search = PythonSearch(objective, cut)
     dimension = len(points[0])
@@ -86,8 +74,9 @@ def prove(
             stopped = "max_depth" if lower > highest else limits.reached(search.size)
             if max_expansions is not None and search.expanded >= max_expansions:
                 stopped = stopped or "max_expansions"
-            if lower == upper or stopped:
-                return Proof(search, left, lower, upper, None if lower == upper else stopped)
+            settled = lower == upper
+            if settled or stopped:
+                return Proof(search, left, lower, settled, None if settled else stopped)
             search.settle(points, left, highest, stretch)
             lower, upper = search.bounds([points], left)[0]
         except OverflowError:
@@ -122,13 +111,8 @@ def best_sets(search: Search, positions: Sequence[Points], left: int = -1) -> li
     """A set for each position after which the proved bound of the value is reached.
 
     Of several it takes one with the least sum of bounds over the answers, then the one that comes
-    first among the actions. From a settled position on, every position that these sets lead to is
-    resolved as well as the value of the first one asks for.
-
-    Args:
-        search: with a settled position.
-        positions: what these sets lead to from that position.
-        left: moves that remain, -1 for any number.
+    first among the actions. From a settled position of the search on, every position that these
+    sets lead to is resolved as well as the value of the first one asks for.
     """
     sets = search_actions(len(positions[0][0]))
     after = left - 1 if left > 0 else -1
@@ -137,11 +121,9 @@ def best_sets(search: Search, positions: Sequence[Points], left: int = -1) -> li
     total = max if search.by_depth else sum
     chosen = []
     for _ in positions:
-        best: tuple[int, int, tuple[int, ...]] | None = None
+        ranks = {}
         for axes in sets:
             costs = [next(bounds)[1] for _ in axes]
-            if best is None or (total(costs), sum(costs)) < best[:2]:
-                best = total(costs), sum(costs), axes
-        assert best is not None
-        chosen.append(best[2])
+            ranks[axes] = total(costs), sum(costs)
+        chosen.append(min(ranks, key=ranks.__getitem__))
     return chosen

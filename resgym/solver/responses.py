@@ -7,7 +7,8 @@ level by level with one call of the fixed player per level.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence, Sized
+from functools import partial
 from typing import Any
 
 from resgym.game.actions import action_axes
@@ -27,10 +28,9 @@ from resgym.players import (
 )
 from resgym.players.seats import OrderedRule, Seat
 from resgym.polynomials.monomials import Exponents
-from resgym.solver.solution import TREE_LIMIT, Limits, Objective, Progress, Solution
+from resgym.solver.solution import TREE_LIMIT, Limits, Objective, Progress, Solution, grown_tree
 from resgym.trees.data import Chart
-from resgym.trees.growth import grow_tree
-from resgym.trees.tree import ResolutionTree
+from resgym.trees.growth import ResolutionTree
 
 __all__ = ["longest_game", "shortest_game"]
 
@@ -55,6 +55,9 @@ Graph = dict[Position, "tuple[tuple[int, ...], list[Position]] | None"]
 Reached = dict[Position, "tuple[Position, tuple[int, ...]] | None"]
 """Position -> the position and the set that it was first reached by; None for the start."""
 
+Step = Callable[[Sequence[Position], list[Position]], "str | None"]
+"""Explores positions, adds the new unfinished ones to the list; returns a reason to stop or None"""
+
 
 class _Fixed:
     """The fixed player, and what it can tell apart."""
@@ -65,7 +68,7 @@ class _Fixed:
             raise ValueError(f"{role} must be deterministic, got {self.seat.name!r}")
         self.invariant = type(self.seat.player) in INVARIANT
         self.rule = OrderedRule(position.dimension)
-        self.sets = action_axes(position.dimension)
+        self.start = self.key(self.rule.start(position))
 
     def key(self, points: Position) -> Position:
         """One form for positions that the player cannot tell apart."""
@@ -73,20 +76,42 @@ class _Fixed:
             points = tuple(sorted(points))
         return reduced(list(points)) if self.invariant else points
 
-    def start(self, position: Exponents) -> Position:
-        """The key of the first position."""
-        return self.key(self.rule.start(position))
-
     def after(self, points: Position, axes: tuple[int, ...], axis: int) -> Position | None:
         """The key of a next position; None if a coordinate would pass 2^59."""
         following = self.rule.after(points, axes, axis)
         return None if following is None else self.key(following)
 
-    def batches(self, positions: Sequence[Position], each: int) -> Iterator[Sequence[Position]]:
-        """Positions in batches of so many that ``each`` rows per position stay few."""
-        size = max(1, BATCH_ROWS // each)
-        for begin in range(0, len(positions), size):
-            yield positions[begin : begin + size]
+
+def _explore(
+    start: Position,
+    step: Step,
+    known: Sized,
+    limits: Limits,
+    max_depth: int | None,
+    *,
+    batch_size: int = BATCH_ROWS,
+    extra: int = 0,
+) -> tuple[str | None, int, int]:
+    """Takes steps level by level, with all that is ``known`` counted against the limits.
+
+    Returns:
+        why it stopped (None if nothing is left), levels gone through, positions explored.
+    """
+    level, depth, searched = [start] if len(start) > 1 else [], 0, 0
+    while level:
+        if max_depth is not None and depth >= max_depth:
+            return "max_depth", depth, searched
+        new: list[Position] = []
+        for begin in range(0, len(level), batch_size):
+            batch = level[begin : begin + batch_size]
+            stopped = step(batch, new) or limits.reached(len(known))
+            searched += len(batch)
+            if limits.progress is not None:
+                limits.progress(Progress(depth + 1 + extra, searched, limits.seconds))
+            if stopped is not None:
+                return stopped, depth, searched
+        depth, level = depth + 1, new
+    return None, depth, searched
 
 
 def longest_game(
@@ -94,50 +119,43 @@ def longest_game(
 ) -> Solution:
     """The longest game that an agent can force on a host, or the size of the host's tree.
 
-    Args:
-        position: the start.
-        host: the fixed host.
-        objective: ``depth`` or ``nodes``.
-        max_depth: look at branches of at most so many moves.
-        limits: when to stop.
+    Arguments as of `resgym.solve`.
     """
     fixed = _Fixed(position, host, "host")
-    start = fixed.start(position)
+    start = fixed.start
     graph: Graph = {start: None}
-    level = [start] if len(start) > 1 else []
-    depth, searched, look_again, stopped = 0, 0, 1000, None
-    while level and stopped is None:
-        if max_depth is not None and depth >= max_depth:
-            stopped = "max_depth"
-            break
-        new: dict[Position, None] = {}
-        for batch in fixed.batches(level, 1):
-            stopped = _explore(fixed, batch, graph, new) or limits.reached(len(graph))
-            searched += len(batch)
-            if limits.progress is not None:
-                limits.progress(Progress(depth + 1, searched, limits.seconds))
-            if stopped is not None:
-                break
-        depth += 1
-        level = list(new)
-        if len(graph) >= look_again:
-            # Endless play may show long before all positions are known, or they may never end.
-            look_again = 2 * len(graph)
-            if _costs(graph, start, by_depth=True)[start] == math.inf:
-                break
+    look_again = 1000
+
+    def step(batch: Sequence[Position], new: list[Position]) -> str | None:
+        nonlocal look_again
+        for place, axes in zip(batch, fixed.seat.host_sets(batch), strict=True):
+            following = []
+            for axis in axes:
+                child = fixed.after(place, axes, axis)
+                if child is None:
+                    return "overflow"
+                following.append(child)
+            graph[place] = (axes, following)
+            for child in following:
+                if child not in graph:
+                    graph[child] = None
+                    if len(child) > 1:
+                        new.append(child)
+        if len(graph) < look_again:
+            return None
+        # Endless play may show long before all positions are known, or they may never end.
+        look_again = 2 * len(graph)
+        return "endless" if _costs(graph, start, by_depth=True)[start] == math.inf else None
+
+    stopped, _, searched = _explore(start, step, graph, limits, max_depth)
     costs = _costs(graph, start, by_depth=objective == "depth")
     value = costs[start]
     if value == math.inf:
         return _solution(objective, value, None, limits, searched)
     if stopped is not None:
         return _solution(objective, value, None, limits, searched, stopped)
-    return _solution(
-        objective,
-        value,
-        lambda: _host_tree(position, fixed, graph, costs, objective),
-        limits,
-        searched,
-    )
+    grow = partial(_host_tree, position, fixed, graph, costs, objective)
+    return _solution(objective, value, grow, limits, searched)
 
 
 def _solution(
@@ -152,26 +170,6 @@ def _solution(
     proved = stopped is None
     known = value if proved else None
     return Solution(known, value, known, proved, objective, limits.seconds, searched, stopped, grow)
-
-
-def _explore(
-    fixed: _Fixed, batch: Sequence[Position], graph: Graph, new: dict[Position, None]
-) -> str | None:
-    """Adds the moves of positions to the graph, and the unfinished positions met to ``new``."""
-    for place, axes in zip(batch, fixed.seat.host_sets(batch), strict=True):
-        following = []
-        for axis in axes:
-            child = fixed.after(place, axes, axis)
-            if child is None:
-                return "overflow"
-            following.append(child)
-        graph[place] = (axes, following)
-        for child in following:
-            if child not in graph:
-                graph[child] = None
-                if len(child) > 1:
-                    new[child] = None
-    return None
 
 
 def _costs(graph: Graph, start: Position, *, by_depth: bool) -> dict[Position, int | float]:
@@ -212,9 +210,9 @@ def _host_tree(
     """One longest game, or the whole tree, played again from the actual start."""
     by_depth = objective == "depth"
     what = "longest game against" if by_depth else "tree of"
-    if not by_depth and costs[fixed.start(position)] > TREE_LIMIT:
+    if not by_depth and costs[fixed.start] > TREE_LIMIT:
         return None
-    keys = {1: fixed.start(position)}
+    keys = {1: fixed.start}
 
     def entry(number: int) -> tuple[tuple[int, ...], list[Position]]:
         found = graph[keys[number]]
@@ -235,16 +233,8 @@ def _host_tree(
             chosen.append(max(axes, key=lambda j: (costs[following[axes.index(j)]], -j)))
         return chosen
 
-    tree = grow_tree(
-        position,
-        choose,
-        fixed.rule,
-        max_depth=2**31,
-        max_nodes=2 * TREE_LIMIT,
-        respond=respond if by_depth else None,
-        title=f"{what} host {fixed.seat.name}: {position.pretty()}",
-    )
-    return tree if tree.complete else None
+    title = f"{what} host {fixed.seat.name}: {position.pretty()}"
+    return grown_tree(position, choose, title, respond=respond if by_depth else None)
 
 
 def shortest_game(
@@ -252,80 +242,53 @@ def shortest_game(
 ) -> Solution:
     """The shortest game that a host can have against an agent; its ``nodes`` are moves + 1.
 
-    Args:
-        position: the start.
-        agent: the fixed agent.
-        objective: ``depth`` or ``nodes``.
-        max_depth: look at games of at most so many moves.
-        limits: when to stop.
+    Arguments as of `resgym.solve`.
     """
     fixed = _Fixed(position, agent, "agent")
     extra = 0 if objective == "depth" else 1
-    start = fixed.start(position)
-    reached: Reached = {start: None}
-    level, depth, searched, stopped = [start], 0, 0, None
-    end: Position | None = start if len(start) == 1 else None
-    while end is None and level:
-        if max_depth is not None and depth >= max_depth:
-            stopped = "max_depth"
-            break
-        new: list[Position] = []
-        for batch in fixed.batches(level, len(fixed.sets)):
-            end, stopped = _reach(fixed, batch, reached, new)
-            searched += len(batch)
-            stopped = stopped or limits.reached(len(reached))
-            if limits.progress is not None:
-                limits.progress(Progress(depth + 1 + extra, searched, limits.seconds))
-            if end is not None or stopped is not None:
-                break
-        if end is None and stopped is not None:
-            # This level was not gone through, so a game may end on it.
-            break
-        depth, level = depth + 1, new
+    all_sets = action_axes(position.dimension)
+    reached: Reached = {fixed.start: None}
+    end: Position | None = fixed.start if len(fixed.start) == 1 else None
+
+    def step(batch: Sequence[Position], new: list[Position]) -> str | None:
+        nonlocal end
+        places = [place for place in batch for _ in all_sets]
+        sets = list(all_sets) * len(batch)
+        lost = None
+        for place, axes, axis in zip(
+            places, sets, fixed.seat.agent_axes(places, sets), strict=True
+        ):
+            child = fixed.after(place, axes, axis)
+            if child is None:
+                lost = "overflow"
+            elif child not in reached:
+                reached[child] = (place, axes)
+                new.append(child)
+                if len(child) == 1:
+                    end = child
+                    return "finished"
+        return lost
+
+    size = max(1, BATCH_ROWS // len(all_sets))
+    stopped, depth, searched = _explore(
+        fixed.start, step, reached, limits, max_depth, batch_size=size, extra=extra
+    )
     if end is None:
+        # The level on which it stopped was not gone through, so a game may end on it.
         bound = math.inf if stopped is None else depth + 1 + extra
         return _solution(objective, bound, None, limits, searched, stopped)
     sets: list[tuple[int, ...]] = []
-    step: tuple[Position, tuple[int, ...]] | None = reached[end]
-    while step is not None:
-        sets.insert(0, step[1])
-        step = reached[step[0]]
-    return _solution(
-        objective, len(sets) + extra, lambda: _agent_game(position, fixed, sets), limits, searched
-    )
+    move = reached[end]
+    while move is not None:
+        sets.insert(0, move[1])
+        move = reached[move[0]]
 
+    def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:
+        return [sets[chart.depth] for chart in charts]
 
-def _reach(
-    fixed: _Fixed,
-    batch: Sequence[Position],
-    reached: Reached,
-    new: list[Position],
-) -> tuple[Position | None, str | None]:
-    """Tries every set in some positions; returns a finished position or a reason to stop."""
-    places = [place for place in batch for _ in fixed.sets]
-    sets = list(fixed.sets) * len(batch)
-    lost = False
-    for place, axes, axis in zip(places, sets, fixed.seat.agent_axes(places, sets), strict=True):
-        child = fixed.after(place, axes, axis)
-        if child is None:
-            lost = True
-        elif child not in reached:
-            reached[child] = (place, axes)
-            new.append(child)
-            if len(child) == 1:
-                return child, None
-    return None, "overflow" if lost else None
+    def respond(charts: Sequence[Chart], chosen: Sequence[tuple[int, ...]]) -> list[int]:
+        return fixed.seat.agent_axes([chart.points for chart in charts], chosen)
 
-
-def _agent_game(position: Exponents, fixed: _Fixed, sets: list[tuple[int, ...]]) -> ResolutionTree:
-    return grow_tree(
-        position,
-        lambda charts: [sets[chart.depth] for chart in charts],
-        fixed.rule,
-        max_depth=2**31,
-        max_nodes=TREE_LIMIT,
-        respond=lambda charts, chosen: fixed.seat.agent_axes(
-            [chart.points for chart in charts], chosen
-        ),
-        title=f"shortest game against agent {fixed.seat.name}: {position.pretty()}",
-    )
+    title = f"shortest game against agent {fixed.seat.name}: {position.pretty()}"
+    grow = partial(grown_tree, position, choose, title, respond=respond)
+    return _solution(objective, len(sets) + extra, grow, limits, searched)

@@ -19,6 +19,7 @@ way back: Bonet and Geffner, "Learning Depth-First Search", ICAPS 2006.)
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 from typing import Protocol
 
 from resgym.game.plain import Position, canonical, moved, search_actions
@@ -80,11 +81,7 @@ class _Entry:
 
 
 class _Move:
-    """A set, with bounds of its cost and the sum of the lower bounds of its answers.
-
-    Attributes:
-        answers: the positions after each axis; None while they are not generated.
-    """
+    """A set, with bounds of its cost; no answers while these are not generated."""
 
     __slots__ = ("answers", "axes", "high", "low", "total")
 
@@ -102,10 +99,8 @@ class _Move:
 class PythonSearch:
     """The search on plain integers: slow, and for coordinates of any size.
 
-    Args:
-        objective: ``depth`` or ``nodes``.
-        cut: what a position costs that cannot be resolved within the moves that remain: its lower
-            bound, which makes a bound for all trees, or `NO_TREE`, which forbids it.
+    With ``cut`` a position that cannot be resolved within the moves that remain costs its lower
+    bound, which makes a bound for all trees; otherwise `NO_TREE`, which forbids it.
     """
 
     def __init__(self, objective: str, cut: bool = False) -> None:
@@ -205,9 +200,11 @@ class PythonSearch:
         # The answer that looks worst is the likeliest to show that the set is no good. In sums each
         # answer has to be found out exactly, so it is asked for its lower bound.
         if self.by_depth:
-            return max((a for a in best.answers if a.upper >= limit), key=_lower), limit - 1
-        asked = max((a for a in best.answers if a.upper > a.lower), key=_lower)
-        return asked, asked.lower
+            open_answers = [answer for answer in best.answers if answer.upper >= limit]
+        else:
+            open_answers = [answer for answer in best.answers if answer.upper > answer.lower]
+        asked = max(open_answers, key=attrgetter("lower"))
+        return asked, limit - 1 if self.by_depth else asked.lower
 
     def _rank(self, move: _Move) -> tuple[bool, int]:
         """What is looked at first: for the depth what is begun, and least bounds on average."""
@@ -223,7 +220,3 @@ class PythonSearch:
             answers = [moved(entry.points, move.axes, axis) for axis in move.axes]
             move.take([lower_bound(points, self._objective) for points in answers], self.by_depth)
         return moves
-
-
-def _lower(entry: _Entry) -> int:
-    return entry.lower

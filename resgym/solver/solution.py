@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, get_args
 
-from resgym.trees.tree import ResolutionTree
+from resgym.players.seats import OrderedRule
+from resgym.polynomials.monomials import Exponents
+from resgym.trees.growth import Choose, ResolutionTree, Respond, grow_tree
 
 __all__ = [
     "TREE_LIMIT",
@@ -19,6 +21,7 @@ __all__ = [
     "Progress",
     "Solution",
     "check_objective",
+    "grown_tree",
     "progress_report",
 ]
 
@@ -29,6 +32,19 @@ TREE_LIMIT = 100_000
 
 SEARCH_SHARE = 0.9
 """Part of the time limit that a search gets; the rest is for a tree as an upper bound."""
+
+
+def grown_tree(
+    position: Exponents,
+    choose: Choose,
+    title: str,
+    max_nodes: int = TREE_LIMIT,
+    respond: Respond | None = None,
+) -> ResolutionTree | None:
+    """The tree of a host, see `grow_tree`, unless it is too large."""
+    rule = OrderedRule(position.dimension)
+    tree = grow_tree(position, choose, rule, max_nodes=max_nodes, respond=respond, title=title)
+    return tree if tree.complete else None
 
 
 def check_objective(objective: object) -> None:
@@ -92,30 +108,13 @@ class Solution:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data without the tree; infinity is the text ``infinite``."""
-
-        def plain(number: int | float | None) -> int | float | str | None:
-            return "infinite" if number == math.inf else number
-
-        return {
-            "objective": self.objective,
-            "value": plain(self.value),
-            "lower_bound": plain(self.lower_bound),
-            "upper_bound": plain(self.upper_bound),
-            "proved": self.proved,
-            "stopped_by": self.stopped_by,
-            "seconds": self.seconds,
-            "positions_searched": self.positions_searched,
-        }
+        names = "objective value lower_bound upper_bound proved stopped_by seconds"
+        values = {name: getattr(self, name) for name in (*names.split(), "positions_searched")}
+        return {name: "infinite" if each == math.inf else each for name, each in values.items()}
 
 
 class Progress(NamedTuple):
-    """What a running search reports.
-
-    Attributes:
-        lower_bound: proved so far.
-        positions_searched: positions whose moves have been generated.
-        seconds: since the start.
-    """
+    """What a running search reports; see `Solution`."""
 
     lower_bound: int
     positions_searched: int
@@ -128,39 +127,29 @@ def progress_report(
     """A function for a running search to call, from the argument of `solve`; None for none."""
     if progress is None or progress is False:
         return None
-    if progress is not True:
-        if not callable(progress):
-            raise TypeError(f"progress must be True, False or a function, got {progress!r}")
+    if callable(progress):
         return progress
-    last = [-1.0]
+    if progress is not True:
+        raise TypeError(f"progress must be True, False or a function, got {progress!r}")
+    last = -1.0
 
     def show(now: Progress) -> None:
-        if now.seconds - last[0] >= 1.0:
-            last[0] = now.seconds
-            print(
-                f"at least {now.lower_bound}, {now.positions_searched} positions, "
-                f"{now.seconds:.0f} s",
-                file=sys.stderr,
-            )
+        nonlocal last
+        bound, positions, seconds = now
+        if seconds - last >= 1.0:
+            last = seconds
+            print(f"at least {bound}, {positions} positions, {seconds:.0f} s", file=sys.stderr)
 
     return show
 
 
 @dataclass
 class Limits:
-    """When to stop, shared by all searches of one call.
-
-    Args:
-        time_limit: seconds, or None.
-        max_positions: entries of the table.
-        progress: called after every stretch of the search.
-        started: when the time began to count.
-    """
+    """When to stop, shared by all searches of one call; arguments as of `resgym.solve`."""
 
     time_limit: float | None
     max_positions: int
     progress: Callable[[Progress], None] | None = None
-
     started: float = field(default_factory=time.perf_counter)
 
     @property

@@ -8,30 +8,27 @@ from typing import Any
 
 from resgym.game.plain import prune
 from resgym.game.spec import check_integer
-from resgym.players.seats import OrderedRule, Seat
+from resgym.players.seats import Seat
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
 from resgym.solver.proof import Proof, best_sets, prove
 from resgym.solver.responses import longest_game, shortest_game
 from resgym.solver.search import NO_TREE
 from resgym.solver.solution import (
-    TREE_LIMIT,
     Limits,
     Objective,
     Progress,
     Solution,
     check_objective,
+    grown_tree,
     progress_report,
 )
 from resgym.trees.data import Chart
-from resgym.trees.growth import Choose, grow_tree
-from resgym.trees.tree import ResolutionTree
+from resgym.trees.growth import ResolutionTree
 
 __all__ = ["solve"]
 
 Points = Sequence[tuple[int, ...]]
-
-GOALS = {"depth": "optimal tree, least depth", "nodes": "optimal tree, fewest nodes"}
 
 FALLBACK_NODES = 2000
 """Largest tree of Zeillinger's host that is grown for an upper bound."""
@@ -79,11 +76,10 @@ def solve(
     check_objective(objective)
     if max_depth is not None:
         check_integer("max_depth", max_depth, 0)
-    if time_limit is not None:
-        if isinstance(time_limit, bool) or not isinstance(time_limit, (int, float)):
-            raise TypeError(f"time_limit must be seconds, got {time_limit!r}")
-        if not time_limit >= 0:
-            raise ValueError(f"time_limit must be at least 0, got {time_limit}")
+    if isinstance(time_limit, bool) or not isinstance(time_limit, (int, float, type(None))):
+        raise TypeError(f"time_limit must be seconds, got {time_limit!r}")
+    if time_limit is not None and not time_limit >= 0:
+        raise ValueError(f"time_limit must be at least 0, got {time_limit}")
     check_integer("max_positions", max_positions, 1)
     if agent is not None and host is not None:
         raise ValueError("agent and host must not both be given: nothing is left to optimise")
@@ -96,9 +92,10 @@ def solve(
     if objective == "nodes" and max_depth is not None:
         return _least_nodes_within(position, start, max_depth, limits)
     proof = prove(start, objective, limits, highest=NO_TREE if max_depth is None else max_depth)
+    expanded = proof.search.expanded
     if proof.settled:
-        return _proved(position, proof, limits, proof.search.expanded)
-    return _unproved(position, objective, proof.lower, proof.stopped, limits, proof.search.expanded)
+        return _proved(position, proof, limits, expanded)
+    return _unproved(position, objective, proof.lower, proof.stopped, limits, expanded)
 
 
 def _least_nodes_within(
@@ -108,7 +105,14 @@ def _least_nodes_within(
     # forbidding it gives the best tree within the limit. Where both agree, nothing deeper can be
     # smaller.
     below = prove(start, "nodes", limits, left=max_depth, cut=True)
-    within = prove(start, "nodes", _reporting(limits, below), left=max_depth)
+
+    def report(now: Progress) -> None:
+        # What the second search proves holds for trees within the depth only.
+        if limits.progress is not None:
+            searched = below.search.expanded + now.positions_searched
+            limits.progress(Progress(below.lower, searched, now.seconds))
+
+    within = prove(start, "nodes", replace(limits, progress=report), left=max_depth)
     expanded = below.search.expanded + within.search.expanded
     lower = below.lower
     stopped = below.stopped or within.stopped or "max_depth"
@@ -123,19 +127,6 @@ def _least_nodes_within(
     return _unproved(position, "nodes", lower, stopped, limits, expanded)
 
 
-def _reporting(limits: Limits, below: Proof) -> Limits:
-    """The same limits for a second search, whose bound holds for trees within the depth only."""
-    progress = limits.progress
-    if progress is None:
-        return limits
-
-    def report(now: Progress) -> None:
-        searched = below.search.expanded + now.positions_searched
-        progress(Progress(below.lower, searched, now.seconds))
-
-    return replace(limits, progress=report)
-
-
 def _proved(position: Exponents, proof: Proof, limits: Limits, expanded: int) -> Solution:
     objective: Objective = "depth" if proof.search.by_depth else "nodes"
 
@@ -144,8 +135,8 @@ def _proved(position: Exponents, proof: Proof, limits: Limits, expanded: int) ->
             left = proof.left - charts[0].depth if proof.left > 0 else -1
             return best_sets(proof.search, [chart.points for chart in charts], left)
 
-        title = f"{GOALS[objective]}: {position.pretty()}"
-        return _grown(position, choose, title, TREE_LIMIT)
+        goal = "least depth" if objective == "depth" else "fewest nodes"
+        return grown_tree(position, choose, f"optimal tree, {goal}: {position.pretty()}")
 
     value = proof.lower
     return Solution(value, value, value, True, objective, limits.seconds, expanded, None, grow)
@@ -168,7 +159,8 @@ def _unproved(
         return seat.host_sets([chart.points for chart in charts])
 
     try:
-        tree = _grown(position, choose, f"host zeillinger: {position.pretty()}", FALLBACK_NODES)
+        title = f"host zeillinger: {position.pretty()}"
+        tree = grown_tree(position, choose, title, FALLBACK_NODES)
     except _OutOfTime:
         tree = None
     upper = None
@@ -180,13 +172,4 @@ def _unproved(
 
 
 class _OutOfTime(Exception):
-    """The time limit has passed."""
-
-
-def _grown(
-    position: Exponents, choose: Choose, title: str, max_nodes: int
-) -> ResolutionTree | None:
-    """The tree of a host, unless it is too large."""
-    rule = OrderedRule(position.dimension)
-    tree = grow_tree(position, choose, rule, max_depth=2**31, max_nodes=max_nodes, title=title)
-    return tree if tree.complete else None
+    pass

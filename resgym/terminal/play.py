@@ -1,9 +1,9 @@
-"""A game in the terminal: a person in one seat, a player in the other."""
+"""A game in the terminal: a person in one seat, a player in the other, and hints of the solver."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TextIO
 
 import torch
@@ -16,17 +16,20 @@ from resgym.game.starts import random_starts
 from resgym.game.state import GameState, state_from_points
 from resgym.kernels import resolve_backend
 from resgym.measure.games import play_move
-from resgym.players import resolve_player
+from resgym.players import make_host, resolve_player
 from resgym.polynomials.monomials import Exponents, monomial_text
 from resgym.polynomials.parse import as_position
 from resgym.render.games import GameRecord
 from resgym.render.positions import format_axes, format_move, format_position
-from resgym.terminal.hints import agent_hint, host_hint
+from resgym.solver.solve import solve
 
-__all__ = ["DEFAULT_OPPONENTS", "play", "random_position"]
+__all__ = ["agent_hint", "host_hint", "play", "random_position"]
 
 DEFAULT_OPPONENTS: dict[Role, str] = {"host": "random", "agent": "zeillinger"}
 """Who plays against a person in a seat unless another opponent is named."""
+
+HINT_SECONDS = 2.0
+"""Time that the solver gets for one hint."""
 
 DEFAULT_ROWS = 20
 COMMANDS = {"u": "undo", "h": "hint", "q": "quit", "?": "help"}
@@ -35,11 +38,7 @@ COMMANDS = {"u": "undo", "h": "hint", "q": "quit", "?": "help"}
 def random_position(
     dimension: int = 3, max_num_points: int = 20, max_value: int = 20, seed: int = 0
 ) -> Exponents:
-    """The start that an environment of these sizes draws when it is reset with this seed.
-
-    Raises:
-        ValueError, TypeError: a size or the seed is out of range.
-    """
+    """The start that an environment of these sizes draws when it is reset with this seed."""
     spec = GameSpec(dimension, max_num_points, max_value)
     return Exponents(random_starts(spec, _random(seed).at(0, Stream.START)).point_lists()[0])
 
@@ -112,10 +111,10 @@ def play(
                 continue
             if bool(overflow):
                 ended = "stopped: an exponent would pass 2^59"
-                continue
-            axes = action_axes(spec.dimension)[int(action)]
-            person.history.append((after, record.after(axes, int(axis), after)))
-            person.say(format_move(axes, int(axis), person.names))
+            else:
+                axes = action_axes(spec.dimension)[int(action)]
+                person.history.append((after, record.after(axes, int(axis), after)))
+                person.say(format_move(axes, int(axis), person.names))
     person.say("\n" + person.summary())
     person.say(ended)
     return person.history[-1][1]
@@ -126,13 +125,7 @@ class _NoAnswer(Exception):
 
 
 class _Person:
-    """A `Player` that asks at the terminal.
-
-    Attributes:
-        role: its seat.
-        history: the state and the record after every move that stands.
-        names: of the axes.
-    """
+    """A `Player` that asks at the terminal; its history is of every move that stands."""
 
     def __init__(
         self, role: Role, start: GameState, names: Sequence[str], source: TextIO, target: TextIO
@@ -257,3 +250,44 @@ class _Person:
         number = len(record.axis)
         lines.append(f"after {number} {'move' if number == 1 else 'moves'}: {sums[-1]}")
         return "\n".join(lines)
+
+
+def host_hint(state: GameState, names: Sequence[str], seconds: float = HINT_SECONDS) -> str:
+    """A best set in one unfinished game, with the moves it needs; else Zeillinger's set."""
+    solution = solve(state.point_lists()[0], time_limit=seconds)
+    if solution.proved and solution.tree is not None and solution.tree.root.axes is not None:
+        axes = format_axes(solution.tree.root.axes, names)
+        return f"hint: {axes} is best, the game then lasts at most {_moves(solution.value)}"
+    rng = RowRandom(torch.zeros_like(state.count))
+    action = int(make_host("zeillinger").act(state, None, rng))
+    axes = format_axes(action_axes(state.points.shape[2])[action], names)
+    return (
+        f"hint: {axes}, as Zeillinger would play; the solver has proved in {seconds:g} s only that "
+        f"the game can be made to last at least {_moves(solution.lower_bound)}"
+    )
+
+
+def agent_hint(
+    after: Mapping[int, list[tuple[int, ...]]], names: Sequence[str], seconds: float = HINT_SECONDS
+) -> str:
+    """The axis after which a perfect host needs most moves, or what is proved about them.
+
+    The solver's time limit is for the positions ``after`` all legal axes together.
+    """
+    found = {axis: solve(points, time_limit=seconds / len(after)) for axis, points in after.items()}
+    best = max(found, key=lambda axis: (found[axis].lower_bound, -axis))
+    bound, exact = found[best].lower_bound, found[best].proved
+    told = all(solution.proved for axis, solution in found.items() if axis != best)
+    if bound == 0 and exact and told:
+        return "hint: every axis ends the game"
+    count = f"{'' if exact else 'at least '}{_moves(bound)}"
+    if told:
+        return f"hint: {names[best]} is best, the game can then last {count} more"
+    return (
+        f"hint: {names[best]}, after which the game can last {count} more; the solver had not the "
+        "time to compare all axes"
+    )
+
+
+def _moves(number: float | None) -> str:
+    return f"{number} {'move' if number == 1 else 'moves'}"

@@ -15,8 +15,6 @@ Ending = Literal["resolved", "smooth", "depth", "size", "overflow"]
 """Why a branch ends: one monomial is left; a monomial of degree one with ``smooth_stop``; cut by
 ``max_depth``; cut by ``max_nodes``; a coordinate would pass 2^59."""
 
-_CUT = ("depth", "size", "overflow")
-
 
 @dataclass(frozen=True)
 class Chart:
@@ -45,17 +43,11 @@ class Chart:
     @property
     def is_cut(self) -> bool:
         """Whether the branch was stopped before its end."""
-        return self.ending in _CUT
+        return self.ending in ("depth", "size", "overflow")
 
 
 class ChartTree:
-    """A tree of charts, numbered from 1 (the root), level by level.
-
-    Args:
-        charts: all charts in the order of their numbers.
-        variables: names of the axes.
-        title: shown above pictures.
-    """
+    """A tree of charts in the order of their numbers, with the names of its axes."""
 
     def __init__(self, charts: Sequence[Chart], variables: Sequence[str], title: str = "") -> None:
         self.charts = tuple(charts)

@@ -13,10 +13,12 @@ from resgym.game.spec import Polytope, check_integer
 from resgym.players.seats import OrderedRule, Seat
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
-from resgym.trees.data import Chart, Ending
-from resgym.trees.tree import ResolutionTree
+from resgym.trees.data import Chart, ChartTree, Ending
+from resgym.trees.html import tree_to_html
+from resgym.trees.svg import tree_to_svg
+from resgym.trees.text import tree_to_dot, tree_to_text
 
-__all__ = ["grow_tree", "resolution_tree"]
+__all__ = ["ResolutionTree", "grow_tree", "resolution_tree"]
 
 BATCH_ROWS = 1024
 """Charts that the host is asked about at once."""
@@ -26,6 +28,15 @@ Choose = Callable[[Sequence[Chart]], Sequence[tuple[int, ...]]]
 
 Respond = Callable[[Sequence[Chart], Sequence[tuple[int, ...]]], Sequence[int]]
 """The agent's axes for the open charts of a level and the host's sets."""
+
+
+class ResolutionTree(ChartTree):
+    """A `ChartTree` that writes itself; each method is the function of the same form."""
+
+    to_text = tree_to_text
+    to_dot = tree_to_dot
+    to_svg = tree_to_svg
+    to_html = tree_to_html
 
 
 def resolution_tree(
@@ -65,7 +76,6 @@ def resolution_tree(
     check_integer("max_depth", max_depth, 0)
     check_integer("max_nodes", max_nodes, 1)
     check_integer("seed", seed, 0, 2**62)
-    rule = OrderedRule(position.dimension, polytope, reposition)
     seat = Seat(host, "host", position, polytope=polytope, max_num_points=max_num_points)
     respond: Respond | None = None
     title = f"host {seat.name}"
@@ -74,25 +84,23 @@ def resolution_tree(
         title += f", agent {other.name}"
 
         def respond(charts: Sequence[Chart], sets: Sequence[tuple[int, ...]]) -> list[int]:
-            return other.agent_axes(_points(charts), sets, _random(seed, charts, Stream.AGENT))
+            points = [chart.points for chart in charts]
+            return other.agent_axes(points, sets, _random(seed, charts, Stream.AGENT))
 
     def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:
-        return seat.host_sets(_points(charts), _random(seed, charts, Stream.HOST))
+        points = [chart.points for chart in charts]
+        return seat.host_sets(points, _random(seed, charts, Stream.HOST))
 
     return grow_tree(
         position,
         choose,
-        rule,
+        OrderedRule(position.dimension, polytope, reposition),
         max_depth=max_depth,
         max_nodes=max_nodes,
         smooth_stop=smooth_stop,
         respond=respond,
         title=f"{title}: {position.pretty()}",
     )
-
-
-def _points(charts: Sequence[Chart]) -> list[tuple[tuple[int, ...], ...]]:
-    return [chart.points for chart in charts]
 
 
 def _random(seed: int, charts: Sequence[Chart], stream: int) -> RowRandom:
@@ -107,63 +115,47 @@ def grow_tree(
     choose: Choose,
     rule: OrderedRule,
     *,
-    max_depth: int,
     max_nodes: int,
+    max_depth: int | None = None,
     smooth_stop: bool = False,
     respond: Respond | None = None,
     title: str = "",
 ) -> ResolutionTree:
     """Grows a tree level by level; the host is asked about many charts of a level at once.
 
-    Args:
-        points: the root.
-        choose: the host.
-        rule: the game.
-        max_depth: branches are cut after so many moves.
-        max_nodes: see `resolution_tree`.
-        smooth_stop: see `resolution_tree`.
-        respond: if given, the agent, and only its axes are followed.
-        title: of the tree.
+    ``choose`` is the host and ``respond``, if given, the agent, whose axes alone are followed then.
+    The limits are those of `resolution_tree`; with no ``max_depth`` no branch is too deep.
     """
     charts = [Chart(1, None, None, 0, rule.start(points))]
     level = [0]
     while level:
-        going = []
         for index in level:
             ending = _ending(charts[index], smooth_stop, max_depth)
             charts[index] = replace(charts[index], ending=ending)
-            if ending is None:
-                going.append(index)
+        going = [index for index in level if charts[index].ending is None]
         before = len(charts)
         for begin in range(0, len(going), BATCH_ROWS):
             batch = [charts[index] for index in going[begin : begin + BATCH_ROWS]]
-            if len(charts) >= max_nodes:
-                _cut(charts, batch)
-                continue
-            sets = list(choose(batch))
+            # With the room spent the host is not asked any more, and the charts are closed.
+            sets = list(choose(batch)) if len(charts) < max_nodes else [()] * len(batch)
             axes: Sequence[Sequence[int]] = sets
-            if respond is not None:
+            if respond is not None and len(charts) < max_nodes:
                 axes = [(axis,) for axis in respond(batch, sets)]
             for chart, chosen, followed in zip(batch, sets, axes, strict=True):
                 if len(charts) >= max_nodes:
-                    _cut(charts, [chart])
+                    charts[chart.number - 1] = replace(chart, ending="size")
                 else:
                     _open(charts, chart, chosen, followed, rule)
         level = list(range(before, len(charts)))
     return ResolutionTree(charts, points.variables, title)
 
 
-def _ending(chart: Chart, smooth_stop: bool, max_depth: int) -> Ending | None:
+def _ending(chart: Chart, smooth_stop: bool, max_depth: int | None) -> Ending | None:
     if len(chart.points) == 1:
         return "resolved"
     if smooth_stop and any(sum(point) == 1 for point in chart.points):
         return "smooth"
-    return "depth" if chart.depth >= max_depth else None
-
-
-def _cut(charts: list[Chart], closed: Sequence[Chart]) -> None:
-    for chart in closed:
-        charts[chart.number - 1] = replace(chart, ending="size")
+    return None if max_depth is None or chart.depth < max_depth else "depth"
 
 
 def _open(
@@ -174,17 +166,14 @@ def _open(
     rule: OrderedRule,
 ) -> None:
     """Adds the charts after one move of the host."""
-    after = [rule.after(chart.points, axes, axis) for axis in followed]
-    first = len(charts) + 1
-    new = [points for points in after if points is not None]
-    if len(new) < len(after):
-        # A chart one of whose answers cannot be played exactly is closed as a whole.
-        charts[chart.number - 1] = replace(chart, ending="overflow")
-        return
-    charts[chart.number - 1] = replace(
-        chart, axes=axes, children=tuple(range(first, first + len(new)))
-    )
-    charts.extend(
-        Chart(first + place, chart.number, axis, chart.depth + 1, points)
-        for place, (axis, points) in enumerate(zip(followed, new, strict=True))
-    )
+    new = []
+    for number, axis in enumerate(followed, len(charts) + 1):
+        points = rule.after(chart.points, axes, axis)
+        if points is None:
+            # A chart one of whose answers cannot be played exactly is closed as a whole.
+            charts[chart.number - 1] = replace(chart, ending="overflow")
+            return
+        new.append(Chart(number, chart.number, axis, chart.depth + 1, points))
+    children = tuple(child.number for child in new)
+    charts[chart.number - 1] = replace(chart, axes=axes, children=children)
+    charts += new

@@ -7,8 +7,8 @@ from html import escape
 from resgym.game.spec import check_integer
 from resgym.polynomials.monomials import position_pretty, script_runs, variable_pretty
 from resgym.trees.data import Chart, ChartTree
-from resgym.trees.labels import ending_text, subtree_sizes
 from resgym.trees.svg import tree_to_svg
+from resgym.trees.text import ending_text, subtree_sizes
 
 __all__ = ["tree_to_html"]
 
@@ -51,35 +51,28 @@ picture.scrollTop = first.top - picture.getBoundingClientRect().top - picture.cl
 
 
 def tree_to_html(tree: ChartTree, max_charts: int = 100) -> str:
-    """HTML text of a page.
-
-    Args:
-        tree: any tree.
-        max_charts: charts shown in the picture; the outline below it shows up to 20,000.
+    """HTML text of a page, with so many charts in the picture; the outline shows up to 20,000.
 
     Raises:
         ValueError: ``max_charts`` is below 1.
     """
     check_integer("max_charts", max_charts, 1)
-    title = escape(tree.title or "Resolution tree")
-    heading = _scripts(tree.title or "Resolution tree")
-    totals = "".join(
-        f"<tr><th>{name}</th><td>{number}</td></tr>"
-        for name, number in (
-            ("moves on the longest branch", tree.depth),
-            ("charts", tree.num_nodes),
-            ("leaves", tree.num_leaves),
-            ("branches cut", tree.num_cut),
-        )
-    )
+    title = tree.title or "Resolution tree"
+    totals = {
+        "moves on the longest branch": tree.depth,
+        "charts": tree.num_nodes,
+        "leaves": tree.num_leaves,
+        "branches cut": tree.num_cut,
+    }
+    rows = [f"<tr><th>{name}</th><td>{number}</td></tr>" for name, number in totals.items()]
     return "\n".join(
         [
             "<!doctype html>",
             '<html lang="en"><head><meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{title}</title><style>{_STYLE}</style></head><body>",
-            f"<h1>{heading}</h1>",
-            f"<table>{totals}</table>",
+            f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>",
+            f"<h1>{_scripts(title)}</h1>",
+            f"<table>{''.join(rows)}</table>",
             "<h2>Picture</h2>",
             f'<div class="picture">{tree_to_svg(tree, max_charts)}</div>',
             "<h2>Charts</h2>",

@@ -1,27 +1,97 @@
-"""A tree as an outline for the terminal, and as Graphviz source."""
+"""Trees in words: what is said of charts, the outline for the terminal, Graphviz source."""
 
 from __future__ import annotations
 
 from resgym.game.spec import check_integer
 from resgym.polynomials.monomials import position_pretty, variable_pretty
 from resgym.trees.data import Chart, ChartTree
-from resgym.trees.labels import (
-    ending_text,
-    folded_charts,
-    move_text,
-    subtree_sizes,
-    totals_text,
-)
 
-__all__ = ["tree_to_dot", "tree_to_text"]
+__all__ = [
+    "chart_note",
+    "chart_text",
+    "ending_text",
+    "folded_charts",
+    "move_text",
+    "subtree_sizes",
+    "totals_text",
+    "tree_to_dot",
+    "tree_to_text",
+]
+
+
+def totals_text(tree: ChartTree) -> str:
+    """``7 moves deep, 54 charts, 31 leaves``, with the number of cut branches if there are any."""
+    text = (
+        f"{_count(tree.depth, 'move')} deep, {_count(tree.num_nodes, 'chart')}, "
+        f"{_count(tree.num_leaves, 'leaf', 'leaves')}"
+    )
+    return text if tree.complete else f"{text}, {_count(tree.num_cut, 'branch', 'branches')} cut"
+
+
+def _count(number: int, one: str, many: str | None = None) -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def subtree_sizes(tree: ChartTree) -> list[int]:
+    """Number of charts below every chart, itself included, in the order of the charts."""
+    sizes = [1] * tree.num_nodes
+    for chart in reversed(tree.charts):
+        if chart.parent is not None:
+            sizes[chart.parent - 1] += sizes[chart.number - 1]
+    return sizes
+
+
+def folded_charts(tree: ChartTree, max_charts: int) -> set[int]:
+    """Numbers of the charts whose children are not shown, so that few enough charts are.
+
+    Charts are opened level by level as long as all their children fit.
+    """
+    folded = set()
+    shown, visible = 1, {1}
+    for chart in tree:
+        if chart.number not in visible or not chart.children:
+            continue
+        if shown + len(chart.children) <= max_charts:
+            shown += len(chart.children)
+            visible.update(chart.children)
+        else:
+            folded.add(chart.number)
+    return folded
+
+
+def move_text(tree: ChartTree, chart: Chart) -> str:
+    """The move that leads to a chart: ``{x, y} → x``; empty for the root."""
+    if chart.parent is None or chart.axis is None:
+        return ""
+    names = [variable_pretty(name) for name in tree.variables]
+    axes = tree[chart.parent].axes or ()
+    return f"{{{','.join(names[axis] for axis in axes)}}} → {names[chart.axis]}"
+
+
+def ending_text(chart: Chart) -> str:
+    """What a cut branch or a smooth end says; empty otherwise."""
+    return {
+        "depth": "cut: depth limit",
+        "size": "cut: size limit",
+        "overflow": "cut: exponents too large",
+        "smooth": "smooth",
+    }.get(chart.ending or "", "")
+
+
+def chart_text(tree: ChartTree, chart: Chart) -> str:
+    """Number and monomials in one line: ``2: x² + z⁵``."""
+    return f"{chart.number}: {position_pretty(chart.points, tree.variables)}"
+
+
+def chart_note(chart: Chart, hidden: int) -> str:
+    """How a branch ends, or how many charts below are folded; may be empty."""
+    return f"+ {hidden} charts folded" if hidden else ending_text(chart)
 
 
 def tree_to_text(tree: ChartTree, max_charts: int = 200) -> str:
     """An outline: one line a chart, with its move, number, monomials and the host's next set.
 
-    Args:
-        tree: any tree.
-        max_charts: subtrees are folded so that at most so many charts are shown.
+    Subtrees are folded so that at most ``max_charts`` are shown.
     """
     check_integer("max_charts", max_charts, 1)
     folded, sizes = folded_charts(tree, max_charts), subtree_sizes(tree)
@@ -35,13 +105,8 @@ def tree_to_text(tree: ChartTree, max_charts: int = 200) -> str:
             continue
         for child in reversed(chart.children):
             last = child == chart.children[-1]
-            stack.append(
-                (
-                    tree[child],
-                    below + ("└─ " if last else "├─ "),
-                    below + ("   " if last else "│  "),
-                )
-            )
+            branch, bar = ("└─ ", "   ") if last else ("├─ ", "│  ")
+            stack.append((tree[child], below + branch, below + bar))
     return "\n".join(lines)
 
 
@@ -60,11 +125,7 @@ def _line(tree: ChartTree, chart: Chart, below: int, folded: set[int]) -> str:
 
 
 def tree_to_dot(tree: ChartTree) -> str:
-    """Graphviz source of the whole tree, one node a chart; ``dot -Tsvg`` draws it.
-
-    Args:
-        tree: any tree.
-    """
+    """Graphviz source of the whole tree, one node a chart; ``dot -Tsvg`` draws it."""
     heading = f"{tree.title}\n{totals_text(tree)}"
     lines = [
         "digraph resolution {",
@@ -74,14 +135,9 @@ def tree_to_dot(tree: ChartTree) -> str:
         '  edge [fontname="monospace"];',
     ]
     for chart in tree:
-        label = f"{chart.number}: {position_pretty(chart.points, tree.variables)}"
-        note = ending_text(chart)
-        label += f"\n{note}" if note else ""
-        style = ""
-        if chart.is_cut:
-            style = ', style="rounded,dashed", color=red'
-        elif chart.ending is not None:
-            style = ", color=darkgreen"
+        label = "\n".join(filter(None, [chart_text(tree, chart), ending_text(chart)]))
+        style = ', style="rounded,dashed", color=red' if chart.is_cut else ", color=darkgreen"
+        style = "" if chart.ending is None else style
         lines.append(f"  c{chart.number} [label={_quoted(label)}{style}];")
     lines.extend(
         f"  c{chart.parent} -> c{chart.number} [label={_quoted(move_text(tree, chart))}];"

@@ -10,7 +10,7 @@ from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback
 
-from resgym.measure.samples import sample_games
+from resgym.measure.games import sample_games
 from resgym.players import player_name
 from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.callbacks.rho_evaluation import player_of, role_of

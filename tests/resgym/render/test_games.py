@@ -13,7 +13,7 @@ from resgym.game.spec import GameSpec
 from resgym.game.state import state_from_points
 from resgym.measure.games import record_game
 from resgym.render.games import GameRecord
-from resgym.render.picture import HEIGHT, WIDTH
+from resgym.render.positions import HEIGHT, WIDTH
 
 
 def game(points=((2, 0, 0), (0, 3, 0), (0, 0, 5))) -> GameRecord:
@@ -69,9 +69,10 @@ def test_an_animation_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
 
 def test_a_page_holds_all_pictures():
     record = game(((2, 0), (0, 3)))
-    page = record.to_html(title="x² < y³")
+    page = record.to_html(names=("x<", "y"))
     assert page.count("<svg") == len(record.positions)
-    assert "<h1>x² &lt; y³</h1>" in page
+    assert "<h1>A game of 1 move</h1>" in page
+    assert "<p>{x&lt;, y} →" in page
     for part in page.split("<li>")[1:]:
         ElementTree.fromstring(part.split("</li>")[0])
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from resgym.render.diagram import CHOSEN, Box, short
-from resgym.render.picture import HEIGHT, LABEL_SIZE, WIDTH, draw_position
+from resgym.render.positions import HEIGHT, LABEL_SIZE, WIDTH, draw_position
 from resgym.render.shapes import (
     Circle,
     Line,

@@ -11,8 +11,7 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 
 from resgym.render.diagram import CHOSEN
-from resgym.render.picture import HEIGHT, WIDTH
-from resgym.render.positions import format_axes, format_move, format_position
+from resgym.render.positions import HEIGHT, WIDTH, format_axes, format_move, format_position
 from tests.resgym.envs.helpers import AGENT, BOTH, HOST, make_vec
 
 EXAMPLE = [(5, 0, 1), (1, 5, 1), (0, 25, 0), (0, 0, 4)]

@@ -12,8 +12,7 @@ import resgym  # noqa: F401  registers the environments
 from resgym.cli import main
 from resgym.game.spec import GameSpec
 from resgym.game.state import state_from_points
-from resgym.terminal.hints import agent_hint, host_hint
-from resgym.terminal.play import play, random_position
+from resgym.terminal.play import agent_hint, host_hint, play, random_position
 from tests.reference.rule import move
 
 E8 = "x^2+y^3+z^5"

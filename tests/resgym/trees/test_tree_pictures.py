@@ -12,8 +12,8 @@ import pytest
 from resgym.polynomials.singularities import random_family, singularity_names
 from resgym.solver.solve import solve
 from resgym.trees.growth import resolution_tree
-from resgym.trees.labels import folded_charts
-from resgym.trees.layout import layout_tree, text_width
+from resgym.trees.svg import layout_tree, text_width
+from resgym.trees.text import folded_charts
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -151,7 +151,9 @@ def test_an_outline_of_a_deep_tree_is_narrow():
         for layout in ("tree", "outline")
     }
     assert widths["outline"] < 700 < 2000 < widths["tree"]
-    with pytest.raises(ValueError, match=r"^layout must be 'tree' or 'outline', got 'round'$"):
+    with pytest.raises(
+        ValueError, match=r"^layout must be one of \['tree', 'outline'\], got 'round'$"
+    ):
         tree.to_svg(layout="round")
 
 

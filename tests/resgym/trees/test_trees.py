@@ -13,8 +13,7 @@ import torch
 from resgym import make_host
 from resgym.players import host_names
 from resgym.polynomials.singularities import random_family, singularity, singularity_names
-from resgym.trees.growth import resolution_tree
-from resgym.trees.tree import ResolutionTree
+from resgym.trees.growth import ResolutionTree, resolution_tree
 from tests.reference import players
 from tests.resgym.trees.tree_check import check_tree
 

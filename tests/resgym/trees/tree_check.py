@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from resgym.trees.tree import ResolutionTree
+from resgym.trees.growth import ResolutionTree
 from tests.reference.rule import canonical, move
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from resgym.measure.samples import sample_games
+from resgym.measure.games import sample_games
 from sb3_ext.callbacks import SampleGames
 from sb3_ext.schedules.frequency import Every
 from tests.reference.rule import move

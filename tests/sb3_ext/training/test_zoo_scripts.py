@@ -19,7 +19,7 @@ from PIL import Image
 from stable_baselines3.common.vec_env import VecVideoRecorder
 
 import resgym  # noqa: F401  registers the environments
-from resgym.render.picture import HEIGHT, WIDTH
+from resgym.render.positions import HEIGHT, WIDTH
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.training.zoo import run_zoo
 from sb3_ext.training.zoo_scripts import plot_train, record_video

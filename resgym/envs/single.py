@@ -14,8 +14,8 @@ from resgym.envs.arguments import MAX_SEED, parse_options
 from resgym.envs.one_seat import AlternatingPlayers
 from resgym.envs.two_player import HironakaVectorEnv, half_move_limit
 from resgym.envs.vector_env import TensorVectorEnv
-from resgym.game.episode_state import EpisodeState
 from resgym.game.spec import check_integer
+from resgym.game.stepping import EpisodeState
 
 __all__ = ["HironakaAgentEnv", "HironakaEnv", "HironakaHostEnv"]
 
@@ -83,13 +83,8 @@ class _SingleEnv(gymnasium.Env[Any, Any]):
         row_info = {"overflow": bool(info["overflow"][0])}
         if "rewards" in info:
             row_info["rewards"] = info["rewards"][0]
-        return (
-            _row(observation),
-            float(reward[0]),
-            bool(terminated[0]),
-            bool(truncated[0]),
-            row_info,
-        )
+        ends = bool(terminated[0]), bool(truncated[0])
+        return _row(observation), float(reward[0]), *ends, row_info
 
     @property
     def games(self) -> EpisodeState:

@@ -14,15 +14,22 @@ from torch.nn.functional import pad
 
 from resgym.game import devices
 from resgym.game.actions import host_action_table
-from resgym.game.episode_state import Ask, EpisodeState, ResetResult, StepResult
 from resgym.game.observation import observe_points
-from resgym.game.plan import INVALID_ACTION_REWARD, RefusedStep, StepPlan
 from resgym.game.rewards import Transition, role_reward
 from resgym.game.rng import RowRandom, Stream
 from resgym.game.rules import move
 from resgym.game.spec import GameSpec, Role
 from resgym.game.starts import random_starts
 from resgym.game.state import GameState, where_state
+from resgym.game.stepping import (
+    INVALID_ACTION_REWARD,
+    Ask,
+    EpisodeState,
+    RefusedStep,
+    ResetResult,
+    StepPlan,
+    StepResult,
+)
 
 __all__ = [
     "REFERENCE",

@@ -69,24 +69,13 @@ def _register(role: Role, name: str) -> Callable[[AnyFactory], AnyFactory]:
 def register_host(name: str) -> Callable[[AnyFactory], AnyFactory]:
     """Decorator: makes a class or function that builds a host known under a name.
 
-    Args:
-        name: letters, digits, ``_`` and ``-``, not yet taken.
-
-    Raises:
-        ValueError: the name is taken or has other characters.
+    The name, of letters, digits, ``_`` and ``-``, must not be taken.
     """
     return _register("host", name)
 
 
 def register_agent(name: str) -> Callable[[AnyFactory], AnyFactory]:
-    """Decorator: makes a class or function that builds an agent known under a name.
-
-    Args:
-        name: letters, digits, ``_`` and ``-``, not yet taken.
-
-    Raises:
-        ValueError: the name is taken or has other characters.
-    """
+    """As `register_host`, for an agent."""
     return _register("agent", name)
 
 
@@ -174,16 +163,7 @@ def make_host(name: str, **arguments: Any) -> Player:
 
 
 def make_agent(name: str, **arguments: Any) -> Player:
-    """Builds an agent by name.
-
-    Args:
-        name: one of `agent_names`.
-        **arguments: handed to the agent's class.
-
-    Raises:
-        TypeError: the name is no string, or the agent takes no such argument.
-        ValueError: the name is unknown; the message names the nearest valid one.
-    """
+    """Builds an agent by name, one of `agent_names`; see `make_host`."""
     return _make("agent", name, arguments, "agent")
 
 

@@ -17,12 +17,7 @@ __all__ = ["ScoringPlayer"]
 
 
 class ScoringPlayer:
-    """Plays the legal action with the highest score, the first one on ties.
-
-    Attributes:
-        role: the seat it plays.
-        name: for tables.
-    """
+    """Plays the legal action with the highest score, the first one on ties."""
 
     def __init__(
         self,
@@ -54,19 +49,7 @@ class ScoringPlayer:
         self._device = torch.device(device)
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
-        """Chooses for every game; ``rng`` is not used.
-
-        Args:
-            state: positions of N games.
-            coords: bool [N, D], the hosts' sets, for the agent.
-            rng: the rows' random numbers.
-
-        Returns:
-            int64 [N].
-
-        Raises:
-            ValueError: the positions are of another dimension or have too many points.
-        """
+        """See `Player.act`; a ValueError says if positions are too large or of other dimension."""
         observe = quickest_observe_points(state.device)
         points = self._fit(observe(state, self._scale)).to(self._device)
         with torch.no_grad():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from resgym.kernels.cpu.compilation import inlined
-from resgym.kernels.cpu.random_numbers import integer
+from resgym.kernels.cpu.rules import integer
 
 __all__ = ["AGENTS", "HOSTS", "answer_set", "name_set"]
 

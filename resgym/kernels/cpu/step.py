@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from resgym.game.plan import AUTORESET_MODES, INVALID_ACTION_REWARD, INVALID_ACTIONS, SEATS
 from resgym.game.rewards import REWARDS
 from resgym.game.rng import Stream
+from resgym.game.stepping import AUTORESET_MODES, INVALID_ACTION_REWARD, INVALID_ACTIONS, SEATS
 from resgym.kernels.cpu.compilation import compiled, inlined
 from resgym.kernels.cpu.players import answer_set, name_set
-from resgym.kernels.cpu.random_numbers import absorb, episode_key
-from resgym.kernels.cpu.rules import draw_start, observe_position, play_move, set_of_row
+from resgym.kernels.cpu.rules import (
+    absorb,
+    draw_start,
+    episode_key,
+    observe_position,
+    play_move,
+    set_of_row,
+)
 
 __all__ = ["ASKED", "REWARD_NAMES", "any_refused", "start_rows", "step_rows"]
 

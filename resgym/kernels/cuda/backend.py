@@ -10,18 +10,22 @@ import torch
 from torch import Tensor
 
 from resgym.game.actions import action_axes
-from resgym.game.episode_state import Ask, EpisodeState, Games, ResetResult, StepResult
-from resgym.game.plan import (
+from resgym.game.rng import RowRandom
+from resgym.game.spec import GameSpec
+from resgym.game.state import GameState
+from resgym.game.stepping import (
     AUTORESET_MODES,
     INVALID_ACTIONS,
     NO_LIMIT,
     SEATS,
+    Ask,
+    EpisodeState,
+    Games,
     RefusedStep,
+    ResetResult,
     StepPlan,
+    StepResult,
 )
-from resgym.game.rng import RowRandom
-from resgym.game.spec import GameSpec
-from resgym.game.state import GameState
 from resgym.kernels.backend import FusedBackend
 from resgym.kernels.cuda.grids import cut, drawn_axes, flags_of, launch
 from resgym.kernels.cuda.kernels import (

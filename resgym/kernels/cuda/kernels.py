@@ -14,9 +14,9 @@ from typing import Any
 import triton
 import triton.language as tl
 
-from resgym.game.plan import AUTORESET_MODES, INVALID_ACTION_REWARD, INVALID_ACTIONS, SEATS
 from resgym.game.rewards import REWARDS
 from resgym.game.rng import Stream
+from resgym.game.stepping import AUTORESET_MODES, INVALID_ACTION_REWARD, INVALID_ACTIONS, SEATS
 from resgym.kernels.cuda.rules import (
     absorb,
     choose_axis,

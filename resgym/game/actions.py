@@ -51,29 +51,13 @@ def host_action_table(dimension: int, device: torch.device | str = "cpu") -> Ten
 
 
 def coords_to_action(coords: Tensor) -> Tensor:
-    """Action numbers of axis sets.
-
-    Args:
-        coords: bool or integer [N, D].
-
-    Returns:
-        int64 [N]; -1 for a set of fewer than two axes.
-    """
+    """Action numbers int64 [N] of sets, bool or integer [N, D]; -1 for fewer than two axes."""
     dimension = coords.shape[-1]
     numbers = (coords.to(torch.int64) * _bits(dimension, coords.device)).sum(-1)
     return _ranks(dimension, coords.device)[numbers]
 
 
 def pair_to_action(first: Tensor, second: Tensor, dimension: int) -> Tensor:
-    """Action numbers of the sets {first, second}.
-
-    Args:
-        first: int64 [N] axes.
-        second: int64 [N] axes, different from ``first``.
-        dimension: number of axes D.
-
-    Returns:
-        int64 [N].
-    """
+    """Action numbers int64 [N] of the sets {first, second}, of two different axes int64 [N]."""
     one = torch.ones_like(first)
     return _ranks(dimension, first.device)[(one << first) | (one << second)]

@@ -19,14 +19,10 @@ _ABSENT = 2**62
 
 
 def used_rows(count: Tensor, num_rows: int) -> int:
-    """How many leading rows have to be looked at.
+    """How many leading rows have to be looked at, of ``count`` int64 [N] alive ones.
 
     On the CPU, where looking at a value costs nothing, as many as the fullest game has; elsewhere
     all of them, so that nothing waits for the device.
-
-    Args:
-        count: int64 [N], alive rows of each game.
-        num_rows: number of rows there are.
     """
     if not devices.is_host_memory(count.device) or not len(count):
         return num_rows

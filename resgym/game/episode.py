@@ -79,15 +79,10 @@ def legal_actions(plan: StepPlan, coords: Tensor) -> Tensor:
 def answers_of_agents(
     plan: StepPlan, state: EpisodeState, actions: Tensor, mask: Tensor, ask: Ask
 ) -> Tensor:
-    """The opposing agents' axes int64 [N] in all rows, if these actions were played.
+    """The opposing agents' axes int64 [N], if the hosts played these actions int64 [N] in range.
 
-    Args:
-        plan: the plan.
-        state: the games.
-        actions: int64 [N], the hosts', in range.
-        mask: bool [N], the rows that are played. The others, with an illegal action or about to
-            restart, get any set: a player is never asked to choose from nothing.
-        ask: asks the agents.
+    Rows out of ``mask``, bool [N], with an illegal action or about to restart, get any set: a
+    player is never asked to choose from nothing.
     """
     sets = _sets(plan, state)
     coords = torch.where(mask[:, None], sets[actions], sets[:1])
@@ -125,13 +120,8 @@ def start(
 ) -> ResetResult:
     """Starts episodes in the rows of ``mask``, bool [N].
 
-    Args:
-        plan: the plan.
-        state: the games; not written to.
-        mask: which rows.
-        ask: asks the opponents; never called if both seats are played.
-        given: unfinished positions of N games to start from; None for random ones.
-        kernels: the operations to use.
+    They start from ``given``, unfinished positions of N games, or from random ones. The opponents
+    are asked only if they play a seat.
     """
     state = _restarted(plan, state, mask, ask, given, kernels)
     return ResetResult(state._replace(ended=state.ended & ~mask), *_observed(plan, state, kernels))
@@ -184,10 +174,7 @@ def _drawn(plan: StepPlan, rng: RowRandom, kernels: Kernels) -> GameState:
 
 
 def _observed(
-    plan: StepPlan,
-    state: EpisodeState,
-    kernels: Kernels,
-    rows: Tensor | None = None,
+    plan: StepPlan, state: EpisodeState, kernels: Kernels, rows: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """New tensors: what is seen of all rows, or of those of an index int64 [M]."""
     position, coords = state.position, state.coords
@@ -207,20 +194,9 @@ class _Move(NamedTuple):
 
 
 def step(
-    plan: StepPlan,
-    state: EpisodeState,
-    actions: Tensor,
-    ask: Ask,
-    kernels: Kernels = REFERENCE,
+    plan: StepPlan, state: EpisodeState, actions: Tensor, ask: Ask, kernels: Kernels = REFERENCE
 ) -> StepResult:
-    """Plays one action int64 [N] in every row.
-
-    Args:
-        plan: the plan.
-        state: the games; not written to.
-        actions: any integers; what an illegal one does is said at `outcome`.
-        ask: asks the opponents; never called if both seats are played.
-        kernels: the operations to use.
+    """Plays one action int64 [N] in every row; what an illegal one does is said at `outcome`.
 
     Raises:
         RefusedStep: see there.
@@ -278,7 +254,7 @@ def step(
 
 def _refused(plan: StepPlan, active: Tensor, legal: Tensor) -> Tensor:
     """Bool [N]: rows for which a step is refused."""
-    refused = active & ~legal if plan.invalid_action == "error" else torch.zeros_like(active)
+    refused = active & ~legal & (plan.invalid_action == "error")
     return refused | ~active if plan.autoreset_mode == "DISABLED" else refused
 
 
@@ -300,12 +276,8 @@ def outcome(
         ended row, NEXT_STEP            the action is ignored, the row restarts, reward 0
         ended row, DISABLED             ValueError until reset with options={"reset_mask": ...}
 
-    Args:
-        plan: the plan.
-        active: bool [N], rows that had not ended.
-        legal: bool [N], rows whose action is legal.
-        moved: what these led to.
-        lengths: int64 [N], steps of the episode, with this one.
+    ``active`` bool [N] are the rows that had not ended, ``legal`` bool [N] those whose action is
+    legal, and ``lengths`` int64 [N] the steps of the episode, with this one.
     """
     illegal = active & ~legal
     reward, terminated = moved.reward, moved.finished
@@ -320,12 +292,7 @@ def outcome(
 
 
 def _move(
-    plan: StepPlan,
-    state: EpisodeState,
-    actions: Tensor,
-    mask: Tensor,
-    ask: Ask,
-    kernels: Kernels,
+    plan: StepPlan, state: EpisodeState, actions: Tensor, mask: Tensor, ask: Ask, kernels: Kernels
 ) -> _Move:
     """Plays the rows of ``mask``, whose actions are legal: a half-move or two."""
     spec, sets = plan.spec, _sets(plan, state)

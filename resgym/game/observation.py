@@ -17,15 +17,7 @@ __all__ = ["observe_points"]
 
 
 def observe_points(state: GameState, scale: bool = True) -> Tensor:
-    """The points of every game as float32.
-
-    Args:
-        state: positions of N games.
-        scale: divide by each position's largest coordinate; otherwise the plain values.
-
-    Returns:
-        float32 [N, P, D] in [0, 1] (or 0..2^59 unscaled), absent rows -1. A new tensor.
-    """
+    """A new tensor float32 [N, P, D] in [0, 1], or with 0..2^59 unscaled; absent rows are -1."""
     if not scale:
         return state.points.to(torch.float32)
     observed = torch.full(state.points.shape, -1.0, device=state.device)

@@ -70,13 +70,7 @@ def resolve_reward(reward: str | RewardFunction) -> tuple[RewardFunction, bool]:
 
 
 def role_reward(reward: str | RewardFunction, transition: Transition) -> Tensor:
-    """float32 [N]: the reward of ``transition.role``.
-
-    A callable receives the `Transition` and returns the reward of its role itself.
-
-    Raises:
-        ValueError: a callable returned a wrong shape.
-    """
+    """float32 [N]: the reward of ``transition.role``, which a callable returns itself."""
     function, host_only = resolve_reward(reward)
     value = function(transition)
     if host_only:

@@ -18,15 +18,7 @@ __all__ = ["is_legal", "move"]
 
 
 def is_legal(coords: Tensor, axis: Tensor) -> Tensor:
-    """Whether a set and an axis make a move.
-
-    Args:
-        coords: bool [N, D], the host's set.
-        axis: int64 [N], the agent's axis, 0..D-1.
-
-    Returns:
-        bool [N]: the set has two axes or more and contains the axis.
-    """
+    """Bool [N]: a host's set, bool [N, D], has two axes or more and the agent's axis, int64 [N]."""
     chosen = coords.gather(1, axis[:, None])[:, 0]
     return chosen & (coords.sum(1) >= 2)
 
@@ -36,11 +28,7 @@ def move(
 ) -> tuple[GameState, Tensor]:
     """Plays one move in every game.
 
-    Args:
-        state: positions of N games.
-        coords: bool [N, D], the hosts' sets.
-        axis: int64 [N], the agents' axes, 0..D-1.
-        spec: the game.
+    The hosts' sets are bool [N, D], the agents' axes int64 [N], 0..D-1.
 
     Returns:
         state: the next positions. Finished games, illegal moves and moves that would overflow

@@ -38,13 +38,8 @@ def _fixed_start(spec: GameSpec, like: GameState) -> GameState:
 def random_starts(spec: GameSpec, rng: RowRandom) -> GameState:
     """Positions drawn uniformly on 0..max_value inclusive, finished ones drawn again.
 
-    Args:
-        spec: the game; ``max_num_points`` must be at least 2, or every start would be finished.
-        rng: the rows' random numbers (`Stream.START` of the episode).
-
-    Returns:
-        Unfinished positions of N games. After ``spec.start_attempts`` draws (met only in tiny
-        games, where almost every start is finished) a row gets {(1, 0, ..), (0, 1, ..)}.
+    After ``spec.start_attempts`` draws (met only in tiny games, where almost every start is
+    finished) a row gets {(1, 0, ..), (0, 1, ..)}. The numbers are those of `Stream.START`.
 
     Raises:
         ValueError: ``max_num_points`` is 1.
@@ -56,7 +51,7 @@ def random_starts(spec: GameSpec, rng: RowRandom) -> GameState:
         pending = state.finished()
         if looking:
             rows = pending.nonzero()[:, 0]
-            if len(rows) == 0:
+            if not len(rows):
                 return state
             fresh = _draw(spec, rng.select(rows).split(attempt))
             state.points[rows] = fresh.points
@@ -68,13 +63,7 @@ def random_starts(spec: GameSpec, rng: RowRandom) -> GameState:
 
 
 def given_starts(points: Any, spec: GameSpec, num_games: int, device: torch.device) -> GameState:
-    """Positions that a caller wants to start from.
-
-    Args:
-        points: one game for all rows, or N of them; see `state_from_points`.
-        spec: the game.
-        num_games: number of rows N.
-        device: where they shall live.
+    """N positions from what a caller gives: one game for all rows, or N; see `state_from_points`.
 
     Raises:
         ValueError, TypeError: they are no unfinished positions of this game.

@@ -24,7 +24,6 @@ __all__ = ["BACKENDS", "host_actions", "quickest_observe_points", "resolve_backe
 
 BACKENDS = ("auto", "torch", "numba", "triton")
 
-
 _TORCH = Backend()
 
 
@@ -98,11 +97,8 @@ def _triton_problem(device: torch.device, spec: GameSpec) -> str | None:
 def resolve_backend(name: str, device: torch.device, spec: GameSpec) -> Backend:
     """The backend of a name.
 
-    Args:
-        name: ``auto`` takes the fastest that works for the device and the game, and warns once if
-            that is the reference where a faster one could be had.
-        device: where the states live.
-        spec: the game.
+    ``auto`` takes the fastest that works for the device and the game, and warns once if that is the
+    reference where a faster one could be had.
 
     Raises:
         ValueError: unknown name, or a named backend that is not installed or does not fit the
@@ -140,15 +136,9 @@ def _problem(name: str, device: torch.device, spec: GameSpec) -> str | None:
 
 
 def host_actions(name: str | None, state: GameState, rng: RowRandom) -> Tensor | None:
-    """What a scripted host chooses, if the fastest backend for the device has compiled it.
+    """What the host of a `resgym.players.compiled_name` chooses, int64 [N] equal to its ``act``.
 
-    Args:
-        name: its `resgym.players.compiled_name`.
-        state: positions of N games.
-        rng: the rows' random numbers.
-
-    Returns:
-        int64 [N], equal to the host's ``act``, or None.
+    None if the fastest backend for the device has not compiled it.
     """
     if name is None or state.device.type != "cpu":
         return None

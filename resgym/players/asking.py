@@ -19,7 +19,14 @@ from resgym.game.spec import Role
 from resgym.game.state import GameState, holds_integers, tensor_kind
 from resgym.players.base import Player, check_role, rows_of
 
-__all__ = ["MixedPlayer", "ask_player", "ask_players", "check_answer", "player_name"]
+__all__ = [
+    "MixedPlayer",
+    "ask_player",
+    "ask_players",
+    "check_answer",
+    "check_form",
+    "player_name",
+]
 
 
 def player_name(player: Any) -> str:
@@ -61,6 +68,17 @@ def ask_player(
     own = player if rows is None else rows_of(player, rows)
     answer = own.act(state, coords, rng)
     who = f"{'host' if coords is None else 'agent'} {player_name(own)}"
+    check_form(answer, state, who)
+    if devices.is_host_memory(state.device):
+        check_answer(answer, state, coords, who, rows)
+        return answer.to(torch.int64)
+    answer = answer.to(torch.int64)
+    lowest = 0 if coords is None else coords.to(torch.uint8).argmax(1)
+    return torch.where(_legal(answer, state, coords), answer, lowest)
+
+
+def check_form(answer: Any, state: GameState, who: str) -> None:
+    """Raises TypeError or ValueError if an answer is no dense tensor of N integers there."""
     if not isinstance(answer, Tensor):
         raise TypeError(f"{who} must return a tensor, got {type(answer).__name__}")
     if answer.device != state.device:
@@ -69,12 +87,6 @@ def ask_player(
         raise TypeError(f"{who} must return integers, got {tensor_kind(answer)}")
     if answer.shape != (state.num_games,):
         raise ValueError(f"{who} must return shape ({state.num_games},), got {tuple(answer.shape)}")
-    if devices.is_host_memory(state.device):
-        check_answer(answer, state, coords, who, rows)
-        return answer.to(torch.int64)
-    answer = answer.to(torch.int64)
-    lowest = 0 if coords is None else coords.to(torch.uint8).argmax(1)
-    return torch.where(_legal(answer, state, coords), answer, lowest)
 
 
 def _legal(answer: Tensor, state: GameState, coords: Tensor | None) -> Tensor:
@@ -89,14 +101,9 @@ def _legal(answer: Tensor, state: GameState, coords: Tensor | None) -> Tensor:
 def check_answer(
     answer: Tensor, state: GameState, coords: Tensor | None, who: str, rows: Tensor | None = None
 ) -> None:
-    """Raises ValueError if an answer has an illegal entry (looks at the values).
+    """Raises ValueError if an answer [N] has an illegal entry (looks at the values).
 
-    Args:
-        answer: integers [N].
-        state: the positions.
-        coords: bool [N, D], the hosts' sets, for an agent; None for a host.
-        who: named in the error.
-        rows: int64 [N], the numbers of the rows in the error; None for 0, 1, ...
+    The arguments are those of `ask_player`; the error names ``who`` and the number in ``rows``.
     """
     legal = _legal(answer.to(torch.int64), state, coords)
     if bool(legal.all()):
@@ -128,17 +135,13 @@ def ask_players(
     Args:
         players: who is asked.
         assignment: int64 [M], the player (a position in ``players``) of each game.
-        state: positions of M games; the other arguments are those of `ask_player` too.
-        coords: bool [M, D] or None.
-        rng: the games' random numbers.
-        rows: int64 [M] or None.
-
-    Returns:
-        int64 [M], every entry legal.
+        state: this and the rest as for `ask_player`.
+        coords: likewise.
+        rng: likewise.
+        rows: likewise.
 
     Raises:
-        TypeError: an answer is no tensor of integers.
-        ValueError: an answer has a wrong form or an illegal entry, or on the CPU a game has no
+        TypeError, ValueError: an answer is none (see `ask_player`), or on the CPU a game has no
             player.
     """
     if not devices.is_host_memory(state.device):
@@ -209,11 +212,7 @@ class MixedPlayer:
         return f"MixedPlayer({self.players!r}, {len(self.assignment)} rows)"
 
     def select(self, index: Tensor) -> MixedPlayer:
-        """The player of some rows only; the assignment is copied.
-
-        Args:
-            index: int64 or bool [N].
-        """
+        """The player of the rows ``index`` (int64 or bool [N]); the assignment is copied."""
         mixed = MixedPlayer.__new__(MixedPlayer)
         # Players that belong to a batch have to be cut to the same rows.
         mixed.players = [rows_of(player, index) for player in self.players]

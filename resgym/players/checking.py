@@ -14,7 +14,7 @@ from resgym.game.rules import move
 from resgym.game.spec import GameSpec, check_integer
 from resgym.game.starts import random_starts
 from resgym.game.state import GameState
-from resgym.players.asking import check_answer
+from resgym.players.asking import check_answer, check_form
 from resgym.players.base import Player, check_role, rows_of
 
 __all__ = ["check_player"]
@@ -145,20 +145,12 @@ class _Question:
         ):
             if not torch.equal(now, then):
                 raise AssertionError(f"{self.who} writes to {name} ({place})")
-        if not isinstance(answer, Tensor):
-            raise AssertionError(
-                f"{self.who} must return a tensor, got {type(answer).__name__} ({place})"
-            )
-        if answer.dtype != torch.int64:
+        if isinstance(answer, Tensor) and answer.dtype != torch.int64:
             raise AssertionError(f"{self.who} must return int64, got {answer.dtype} ({place})")
-        if answer.shape != (len(rows),):
-            raise AssertionError(
-                f"{self.who} must return shape ({len(rows)},), got {tuple(answer.shape)} ({place})"
-            )
-        if answer.device != state.device:
-            raise AssertionError(
-                f"{self.who} must answer on {state.device}, got {answer.device} ({place})"
-            )
+        try:
+            check_form(answer, state, self.who)
+        except (TypeError, ValueError) as error:
+            raise AssertionError(f"{error} ({place})") from None
         # A copy, in case the player hands out a buffer that it writes to again.
         return answer.clone()
 

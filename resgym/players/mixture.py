@@ -49,14 +49,7 @@ class Mixture:
         return tuple({id(player): player for player in self.players}.values())
 
     def seats(self, episode: Tensor) -> Tensor:
-        """Who plays which row.
-
-        Args:
-            episode: int64 [N], the episode that each row is in, from 0.
-
-        Returns:
-            int64 [N], positions in ``distinct``.
-        """
+        """Who plays each row in its ``episode`` int64 [N], from 0: places int64 [N] in ``distinct``."""
         if episode.device not in self._positions:
             numbers = {id(player): number for number, player in enumerate(self.distinct)}
             self._positions[episode.device] = torch.tensor(
@@ -79,13 +72,7 @@ class Mixture:
 def make_mixture(
     opponents: Sequence[Any] | Mapping[Any, Any], role: Role, spec: GameSpec | None = None
 ) -> Mixture:
-    """The mixture that a caller means.
-
-    Args:
-        opponents: a sequence of players, each as for `resolve_player`, or a mapping of them to
-            weights above 0.
-        role: their seat.
-        spec: the game.
+    """The mixture of a sequence of players, as for `resolve_player`, or of their weights above 0.
 
     Raises:
         TypeError, ValueError: there are none, one is no player, or a weight is no number above 0.

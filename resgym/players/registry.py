@@ -149,11 +149,7 @@ def _make(role: Role, name: str, arguments: Mapping[str, Any], field: str) -> Pl
 
 
 def make_host(name: str, **arguments: Any) -> Player:
-    """Builds a host by name.
-
-    Args:
-        name: one of `host_names`.
-        **arguments: handed to the host's class.
+    """Builds a host by name, one of `host_names`; its class gets the arguments.
 
     Raises:
         TypeError: the name is no string, or the host takes no such argument.

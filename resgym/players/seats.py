@@ -28,13 +28,7 @@ _DEFAULT_ROWS = 20
 
 
 class OrderedRule:
-    """The rule on ordered lists of points, with Python integers.
-
-    Args:
-        dimension: number of axes.
-        polytope: ``dominance`` or ``newton``.
-        reposition: subtract the least exponent of every axis after each move.
-    """
+    """The rule of a `GameSpec` on ordered lists of points, with Python integers."""
 
     def __init__(
         self, dimension: int, polytope: Polytope = "dominance", reposition: bool = False

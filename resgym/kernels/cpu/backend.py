@@ -230,12 +230,8 @@ def _ask_hosts(
 ) -> StepResult:
     """What is left of a step of agents whose hosts are asked: sets to name, rows to restart.
 
-    Args:
-        plan: the plan.
-        numbers: the same as numbers.
-        waiting: bool [N], rows that had ended before the step.
-        result: the pass, which restarts no row and leaves all that was played without a set.
-        ask: asks the hosts.
+    The pass has restarted no row and left all that was played without a set. ``waiting`` bool [N]
+    are the rows that had ended before the step.
     """
     state = result.games.tensors()
     over = torch.from_numpy(result.terminated)

@@ -104,11 +104,7 @@ class NumbaOperations(FusedBackend):
     def _moved(
         self, state: GameState, coords: Tensor, axis: Tensor, spec: GameSpec
     ) -> tuple[GameState, Tensor, Tensor]:
-        """See `FusedBackend`.
-
-        Raises:
-            IndexError: an axis is outside 0..D-1.
-        """
+        """See `FusedBackend`; an axis outside 0..D-1 is an IndexError."""
         after = GameState(
             state.points.clone(memory_format=torch.contiguous_format),
             state.count.clone(memory_format=torch.contiguous_format),

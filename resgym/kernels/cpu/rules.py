@@ -243,17 +243,10 @@ def _play_packed(dims, points, count, axis_mask, axis, scratch):
 
 @inlined
 def play_move(dims, points, count, axis_mask, axis, reposition, scratch, numbers):
-    """One move; returns the new number of points, or -1 if it would overflow.
+    """One move in a position of two or more points: their new number, or -1 if it would overflow.
 
-    Args:
-        dims: as long as there are axes.
-        points: the position.
-        count: its points, two or more.
-        axis_mask: the host's set of at least two axes, bit j for axis j.
-        axis: the agent's axis, one of the set.
-        reposition: whether to subtract the least coordinates afterwards.
-        scratch: int64 [2 P], overwritten.
-        numbers: int64 [D] or longer, overwritten.
+    ``axis_mask`` is the host's set of at least two axes, bit j for axis j, and ``axis`` one of
+    them. ``scratch`` int64 [2 P] and ``numbers`` int64 [D] or longer are overwritten.
     """
     kept = _play_packed(dims, points, count, axis_mask, axis, scratch)
     if kept < 0:
@@ -302,19 +295,11 @@ def _draw_position(dims, points, key, values, scratch, numbers):
 
 @inlined
 def draw_start(dims, points, key, values, attempts, reposition, scratch, numbers):
-    """A random unfinished position; returns its number of points.
+    """Writes a random unfinished position, all P rows of it; returns its number of points.
 
-    As `resgym.game.starts.random_starts`, whose ``rng.key`` is ``key``.
-
-    Args:
-        dims: as long as there are axes.
-        points: where to; all P rows may be written to.
-        key: uint64.
-        values: coordinates are 0..values-1.
-        attempts: draws before the fixed start.
-        reposition: whether to subtract the least coordinates.
-        scratch: int64 [2 P], overwritten.
-        numbers: int64 [M D], overwritten; M is how many points are drawn, 2 to P.
+    As `resgym.game.starts.random_starts`, whose ``rng.key`` is ``key`` uint64: coordinates are
+    0..values-1, after ``attempts`` draws comes the fixed start. ``scratch`` int64 [2 P] and
+    ``numbers`` int64 [M D] are overwritten; M is how many points are drawn, 2 to P.
     """
     for attempt in range(attempts):
         count = _draw_position(dims, points, absorb(key, attempt), values, scratch, numbers)

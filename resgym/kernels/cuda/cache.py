@@ -46,13 +46,7 @@ def _digest(path: str | Path) -> str:
 
 
 class CheckedCache(FileCacheManager):  # type: ignore[misc]
-    """Triton's cache of one kernel, with digests.
-
-    Args:
-        key: name of the kernel's folder.
-        override: see Triton.
-        dump: see Triton.
-    """
+    """Triton's cache of one kernel, with digests."""
 
     def __init__(self, key: str, override: bool = False, dump: bool = False) -> None:
         try:

@@ -203,13 +203,13 @@ def _record(
     held = [({"obs": observation}, _copy({"obs": observation}))]
     seen = [_copy(observation)]
     ended = np.zeros(env.num_envs, dtype=bool)
-    ends, restarts = 0, _Restarts()
+    ends, restarts = 0, list[bool]()  # of each row that restarted, whether it can be seen
     for time in range(steps):
         # Where a row restarts: its last observation, to tell whether it shows another one then.
         last, restarted = _copy(observation), ended
         if mode == AutoresetMode.DISABLED and ended.any():
             observation = _check_partial_reset(env, observation, ended)
-            restarts.look(last, observation, ended)
+            restarts += _changes(last, observation, ended)
         result = env.step(_random_actions(env, play_seed, time + 1))
         _require(len(result) == 5, f"step must return 5 values, got {len(result)}")
         observation, reward, terminated, truncated, info = result
@@ -224,13 +224,13 @@ def _record(
         idle = restarted if mode == AutoresetMode.NEXT_STEP else np.zeros_like(ended)
         if mode == AutoresetMode.SAME_STEP and ended.any():
             _check_final(env, observation, info, ended)
-            restarts.look(_copy(info["final_obs"]), observation, ended)
+            restarts += _changes(_leaves(info["final_obs"]), observation, ended)
         if idle.any():
             _require(
                 not _array(reward)[idle].any() and not ended[idle].any(),
                 f"a restarted row must have reward 0 and not end (step {time})",
             )
-            restarts.look(last, observation, idle)
+            restarts += _changes(last, observation, idle)
         statistics.check(info, _array(reward), ended, idle)
         seen.append({**_copy(observation), **_copy(outcome)})
         returned = {"obs": observation, **outcome, "info": info}
@@ -242,24 +242,16 @@ def _record(
                     f"{name} returned earlier was overwritten by step {time}",
                 )
     _require(
-        restarts.changed or not restarts.seen,
+        any(restarts) or not restarts,
         "rows that ended never show another observation: they do not restart",
     )
     return seen, ends
 
 
-class _Restarts:
-    """Whether restarts can be seen: of all rows that ended, some must show something else then."""
-
-    def __init__(self) -> None:
-        self.seen = self.changed = 0
-
-    def look(self, last: dict[str, np.ndarray], observation: Any, rows: np.ndarray) -> None:
-        """Compares the last observation of some rows with the first one of their next episode."""
-        now = _leaves(observation)
-        for row in rows.nonzero()[0]:
-            self.seen += 1
-            self.changed += any(not np.array_equal(last[name][row], now[name][row]) for name in now)
+def _changes(last: dict[str, np.ndarray], observation: Any, rows: np.ndarray) -> list[bool]:
+    """Whether the last observation of some rows differs from the first of their next episode."""
+    now = _leaves(observation)
+    return [not _equal(last, now, row) for row in rows.nonzero()[0]]
 
 
 def _check_final(env: VectorEnv, observation: Any, info: dict[str, Any], ended: np.ndarray) -> None:

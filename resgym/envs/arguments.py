@@ -33,10 +33,9 @@ MAX_SEED = 2**63 - 1
 
 def parse_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
     """The mode of an enum member, its name or its value."""
-    if isinstance(mode, AutoresetMode):
-        return mode
     for member in AutoresetMode:
-        if isinstance(mode, str) and mode.lower() in (member.name.lower(), member.value.lower()):
+        named = isinstance(mode, str) and mode.lower()
+        if mode is member or named in (member.name.lower(), member.value.lower()):
             return member
     names = [member.name for member in AutoresetMode]
     raise ValueError(f"autoreset_mode must be one of {names}, got {mode!r}")

@@ -1,6 +1,6 @@
 """Every vector environment of the package: input is checked, a backend plays, output is handed out.
 
-What a step does in every situation is a table at `resgym.game.episode.outcome`.
+What a step does in every situation is a table at `resgym.game.episode.step`.
 """
 
 from __future__ import annotations
@@ -37,8 +37,6 @@ from resgym.render.positions import RENDER_MODES, check_render_mode, render_game
 __all__ = ["OUTPUTS", "TensorVectorEnv"]
 
 OUTPUTS = ("torch", "numpy")
-
-Observation = Any
 
 
 class TensorVectorEnv(VectorEnv):
@@ -160,7 +158,7 @@ class TensorVectorEnv(VectorEnv):
         *,
         seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
-    ) -> tuple[Observation, dict[str, Any]]:
+    ) -> tuple[Any, dict[str, Any]]:
         """Starts new episodes.
 
         Args:
@@ -199,7 +197,7 @@ class TensorVectorEnv(VectorEnv):
             episode=torch.where(given, -1, games.episode),
         )
 
-    def step(self, actions: Any) -> tuple[Observation, Any, Any, Any, dict[str, Any]]:
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Plays one action in every row.
 
         Args:
@@ -280,7 +278,7 @@ class TensorVectorEnv(VectorEnv):
         self._require_open()
         self.plan, self._games, self._started = load_state(self.plan, self.games, state)
 
-    def _observation(self, points: Any, coords: Any) -> Observation:
+    def _observation(self, points: Any, coords: Any) -> Any:
         """What the seat sees, of what was given out: float32 [N, P, D] and int8 [N, D]."""
         if self.plan.seat == "host":
             return points

@@ -18,7 +18,7 @@ from resgym.game.observation import observe_points
 from resgym.game.rewards import Transition, role_reward
 from resgym.game.rng import RowRandom, Stream
 from resgym.game.rules import move
-from resgym.game.spec import GameSpec, Role
+from resgym.game.spec import Role
 from resgym.game.starts import random_starts
 from resgym.game.state import GameState, where_state
 from resgym.game.stepping import (
@@ -32,12 +32,10 @@ from resgym.game.stepping import (
 )
 
 __all__ = [
-    "REFERENCE",
     "Kernels",
     "answers_of_agents",
     "legal_actions",
     "name_sets",
-    "outcome",
     "start",
     "step",
 ]
@@ -46,22 +44,9 @@ __all__ = [
 class Kernels:
     """The operations that a step is made of; backends put faster ones in their place."""
 
-    def move(
-        self, state: GameState, coords: Tensor, axis: Tensor, spec: GameSpec
-    ) -> tuple[GameState, Tensor]:
-        """See `resgym.game.rules.move`."""
-        return move(state, coords, axis, spec)
-
-    def random_starts(self, spec: GameSpec, rng: RowRandom) -> GameState:
-        """See `resgym.game.starts.random_starts`."""
-        return random_starts(spec, rng)
-
-    def observe_points(self, state: GameState, scale: bool = True) -> Tensor:
-        """See `resgym.game.observation.observe_points`."""
-        return observe_points(state, scale)
-
-
-REFERENCE = Kernels()
+    move = staticmethod(move)
+    random_starts = staticmethod(random_starts)
+    observe_points = staticmethod(observe_points)
 
 
 def legal_actions(plan: StepPlan, coords: Tensor) -> Tensor:
@@ -115,8 +100,8 @@ def start(
     state: EpisodeState,
     mask: Tensor,
     ask: Ask,
-    given: GameState | None = None,
-    kernels: Kernels = REFERENCE,
+    given: GameState | None,
+    kernels: Kernels,
 ) -> ResetResult:
     """Starts episodes in the rows of ``mask``, bool [N].
 
@@ -194,12 +179,22 @@ class _Move(NamedTuple):
 
 
 def step(
-    plan: StepPlan, state: EpisodeState, actions: Tensor, ask: Ask, kernels: Kernels = REFERENCE
+    plan: StepPlan, state: EpisodeState, actions: Tensor, ask: Ask, kernels: Kernels
 ) -> StepResult:
-    """Plays one action int64 [N] in every row; what an illegal one does is said at `outcome`.
+    """Plays one action int64 [N], any integers, in every row; what it does is total.
 
-    Raises:
-        RefusedStep: see there.
+    situation                       outcome
+    legal action                    the move is played
+    illegal, invalid_action=error   RefusedStep before anything changes
+    illegal, noop                   position stays, reward 0, the step counts
+    illegal, penalty                as noop, reward -1
+    illegal, terminate              terminated, reward -1
+    one point left                  terminated
+    max_episode_steps reached       truncated (unless terminated)
+    a coordinate would pass 2^59    position stays, truncated, info["overflow"]
+    ended row, SAME_STEP            cannot be met: the row has restarted already
+    ended row, NEXT_STEP            the action is ignored, the row restarts, reward 0
+    ended row, DISABLED             RefusedStep until reset with options={"reset_mask": ...}
     """
     active = ~state.ended
     known = actions.clamp(0, plan.num_actions - 1)
@@ -210,7 +205,14 @@ def step(
         raise RefusedStep
     moved = _move(plan, state, known, active & legal, ask, kernels)
     lengths = state.lengths + active
-    reward, terminated, truncated = outcome(plan, active, legal, moved, lengths)
+    reward, terminated, truncated = moved.reward, moved.finished, moved.overflow
+    if plan.invalid_action in ("penalty", "terminate"):
+        reward = torch.where(active & ~legal, INVALID_ACTION_REWARD, reward)
+    if plan.invalid_action == "terminate":
+        terminated = terminated | (active & ~legal)
+    if plan.max_episode_steps is not None:
+        truncated = truncated | (lengths >= plan.max_episode_steps)
+    truncated = truncated & active & ~terminated
     ended = terminated | truncated
     waiting = state.ended
     state = moved.state._replace(returns=state.returns + reward, lengths=lengths, ended=ended)
@@ -256,39 +258,6 @@ def _refused(plan: StepPlan, active: Tensor, legal: Tensor) -> Tensor:
     """Bool [N]: rows for which a step is refused."""
     refused = active & ~legal & (plan.invalid_action == "error")
     return refused | ~active if plan.autoreset_mode == "DISABLED" else refused
-
-
-def outcome(
-    plan: StepPlan, active: Tensor, legal: Tensor, moved: _Move, lengths: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Reward float32 [N], terminated and truncated bool [N] of a step, which is total.
-
-        situation                       outcome
-        legal action                    the move is played
-        illegal, invalid_action=error   ValueError before anything changes
-        illegal, noop                   position stays, reward 0, the step counts
-        illegal, penalty                as noop, reward -1
-        illegal, terminate              terminated, reward -1
-        one point left                  terminated
-        max_episode_steps reached       truncated (unless terminated)
-        a coordinate would pass 2^59    position stays, truncated, info["overflow"]
-        ended row, SAME_STEP            cannot be met: the row has restarted already
-        ended row, NEXT_STEP            the action is ignored, the row restarts, reward 0
-        ended row, DISABLED             ValueError until reset with options={"reset_mask": ...}
-
-    ``active`` bool [N] are the rows that had not ended, ``legal`` bool [N] those whose action is
-    legal, and ``lengths`` int64 [N] the steps of the episode, with this one.
-    """
-    illegal = active & ~legal
-    reward, terminated = moved.reward, moved.finished
-    if plan.invalid_action in ("penalty", "terminate"):
-        reward = torch.where(illegal, INVALID_ACTION_REWARD, reward)
-    if plan.invalid_action == "terminate":
-        terminated = terminated | illegal
-    truncated = moved.overflow
-    if plan.max_episode_steps is not None:
-        truncated = truncated | (lengths >= plan.max_episode_steps)
-    return reward, terminated, truncated & active & ~terminated
 
 
 def _move(

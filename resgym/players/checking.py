@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -66,17 +65,14 @@ def check_player(
         coords = drawn if role == "agent" else None
         answer = _Question(player, state, coords, now.split(_OWN)).check(f"move {step}")
         sets = table[answer] if role == "host" else drawn
-        axis = answer if role == "agent" else _any_axis(sets, now.split(_AXES))
+        chance = now.split(_AXES).uniform(spec.dimension)
+        axis = answer if role == "agent" else torch.where(sets, chance, -1.0).argmax(1)
         state, _ = move(state, sets, axis, spec)
         # The first game is finished after one move, so that every player meets finished games.
         first = torch.arange(num_games, device=device) == 0
         points = state.points.clone()
         points[:, 1:] = torch.where(first[:, None, None], -1, points[:, 1:])
         state = GameState(points, torch.where(first, 1, state.count))
-
-
-def _any_axis(sets: Tensor, rng: RowRandom) -> Tensor:
-    return torch.where(sets, rng.uniform(sets.shape[1]), -1.0).argmax(1)
 
 
 def _role_of(player: Any) -> str:
@@ -139,7 +135,15 @@ class _Question:
         coords = None if self.coords is None else self.coords[rows]
         given = [state.points, state.count, rng.key, *([] if coords is None else [coords])]
         before = [tensor.clone() for tensor in given]
-        answer = _quiet(lambda: player.act(state, coords, rng), self.who, place)
+        random = torch.random.get_rng_state()
+        try:
+            answer = player.act(state, coords, rng)
+        except Exception as error:
+            raise AssertionError(
+                f"{self.who} raised {type(error).__name__}: {error} ({place})"
+            ) from error
+        if not torch.equal(random, torch.random.get_rng_state()):
+            raise AssertionError(f"{self.who} draws from torch's global generator ({place})")
         for name, now, then in zip(
             ("state.points", "state.count", "rng.key", "coords"), given, before, strict=False
         ):
@@ -153,15 +157,3 @@ class _Question:
             raise AssertionError(f"{error} ({place})") from None
         # A copy, in case the player hands out a buffer that it writes to again.
         return answer.clone()
-
-
-def _quiet(ask: Callable[[], Any], who: str, place: str) -> Any:
-    """Calls the player and makes sure that torch's global generator did not move."""
-    before = torch.random.get_rng_state()
-    try:
-        answer = ask()
-    except Exception as error:
-        raise AssertionError(f"{who} raised {type(error).__name__}: {error} ({place})") from error
-    if not torch.equal(before, torch.random.get_rng_state()):
-        raise AssertionError(f"{who} draws from torch's global generator ({place})")
-    return answer

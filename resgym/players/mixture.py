@@ -49,24 +49,20 @@ class Mixture:
         return tuple({id(player): player for player in self.players}.values())
 
     def seats(self, episode: Tensor) -> Tensor:
-        """Who plays each row in its ``episode`` int64 [N], from 0: places int64 [N] in ``distinct``."""
+        """Who plays each row in its ``episode`` int64 [N], as places int64 [N] in ``distinct``."""
         if episode.device not in self._positions:
             numbers = {id(player): number for number, player in enumerate(self.distinct)}
             self._positions[episode.device] = torch.tensor(
                 [numbers[id(player)] for player in self.players], device=episode.device
             )
-        return self._positions[episode.device][self._dealt(episode)]
-
-    def _dealt(self, episode: Tensor) -> Tensor:
-        """Int64 [N], positions in ``players``."""
-        rows = len(episode)
+        positions, rows = self._positions[episode.device], len(episode)
         game = torch.arange(rows, device=episode.device) + rows * episode.clamp(min=0)
         if self.shares is None:
-            return game % len(self.players)
+            return positions[game % len(self.players)]
         # The product wraps around at 2^64, which is the remainder that is wanted.
         place = ((game * _GOLDEN) >> 11 & (2**53 - 1)).to(torch.float64) * _UNIT
         ends = torch.tensor(self.shares, dtype=torch.float64, device=episode.device).cumsum(0)
-        return torch.searchsorted(ends[:-1].contiguous(), place, right=True)
+        return positions[torch.searchsorted(ends[:-1].contiguous(), place, right=True)]
 
 
 def make_mixture(

@@ -101,24 +101,18 @@ def agent_names() -> list[str]:
     return _names("agent")
 
 
-def _load_lazy(role: Role, name: str) -> Factory:
-    target = LAZY[role][name]
-    module_name, _, attribute = target.partition(":")
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        raise ValueError(
-            f"{role} {name!r} needs the module {error.name}, which is not installed"
-        ) from error
-    factory: Factory = getattr(module, attribute)
-    return factory
-
-
 def _factory(role: Role, name: str, field: str) -> Factory:
     if name in _FACTORIES[role]:
         return _FACTORIES[role][name]
     if name in LAZY[role]:
-        return _load_lazy(role, name)
+        module, _, attribute = LAZY[role][name].partition(":")
+        try:
+            factory: Factory = getattr(importlib.import_module(module), attribute)
+        except ModuleNotFoundError as error:
+            raise ValueError(
+                f"{role} {name!r} needs the module {error.name}, which is not installed"
+            ) from error
+        return factory
     names = _names(role)
     near = difflib.get_close_matches(name, names, n=1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""

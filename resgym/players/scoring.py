@@ -66,12 +66,9 @@ class ScoringPlayer:
             raise ValueError(
                 f"{self.name} plays games of dimension {self._dimension}, got dimension {dimension}"
             )
-        if rows < self._rows:
-            return torch.nn.functional.pad(points, (0, 0, 0, self._rows - rows), value=-1.0)
-        if rows > self._rows:
-            if bool((points[:, self._rows :] >= 0).any()):
-                raise ValueError(
-                    f"{self.name} plays positions of at most {self._rows} points, got more"
-                )
-            return points[:, : self._rows]
-        return points
+        if rows > self._rows and bool((points[:, self._rows :] >= 0).any()):
+            raise ValueError(
+                f"{self.name} plays positions of at most {self._rows} points, got more"
+            )
+        missing = self._rows - rows  # where it is negative, rows are cut off
+        return torch.nn.functional.pad(points, (0, 0, 0, missing), value=-1.0)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cache
-from itertools import combinations
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from resgym.game.actions import action_axes
+from resgym.game.actions import pair_to_action
 from resgym.game.rng import RowRandom
 from resgym.game.rules import move
 from resgym.game.spec import GameSpec, Role
@@ -100,9 +99,8 @@ class GreedyPointsAgent:
 @cache
 def _pair_actions(dimension: int, device: torch.device) -> Tensor:
     """int64 [D(D-1)/2]: the actions that are sets of two axes, in lexicographic order."""
-    number = {axes: action for action, axes in enumerate(action_axes(dimension))}
-    pairs = [number[pair] for pair in combinations(range(dimension), 2)]
-    return torch.tensor(pairs, dtype=torch.int64, device=device)
+    first, second = torch.triu_indices(dimension, dimension, 1, device=device)
+    return pair_to_action(first, second, dimension)
 
 
 @register_host("random")

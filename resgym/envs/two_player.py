@@ -9,8 +9,8 @@ from resgym.envs.arguments import parse_autoreset_mode
 from resgym.envs.vector_env import TensorVectorEnv
 from resgym.game import devices
 from resgym.game.rewards import RewardFunction, resolve_reward
+from resgym.game.rules import check_startable
 from resgym.game.spec import GameSpec, Polytope, check_choice, check_integer
-from resgym.game.starts import check_startable
 from resgym.game.stepping import INVALID_ACTIONS, StepPlan
 from resgym.kernels import resolve_backend
 

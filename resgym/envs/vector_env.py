@@ -28,8 +28,8 @@ from resgym.envs.saving import load_state, save_state
 from resgym.game.episode import legal_actions
 from resgym.game.rewards import RewardFunction, resolve_reward
 from resgym.game.rng import RowRandom
+from resgym.game.rules import given_starts
 from resgym.game.spec import check_choice
-from resgym.game.starts import given_starts
 from resgym.game.stepping import Array, EpisodeState, Games, RefusedStep, StepPlan
 from resgym.kernels import Backend
 from resgym.render.positions import RENDER_MODES, check_render_mode, render_game, render_modes

@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from resgym.game.rng import RowRandom
+from resgym.game.rules import random_starts
 from resgym.game.spec import GameSpec, check_choice
-from resgym.game.starts import random_starts
 from resgym.game.state import GameState
 from resgym.kernels.backend import Backend
 

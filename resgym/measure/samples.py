@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from resgym.game.rng import RowRandom, Stream, derive_seed
+from resgym.game.rules import random_starts
 from resgym.game.spec import GameSpec, check_integer
-from resgym.game.starts import random_starts
 from resgym.measure.games import record_game
 from resgym.render.games import GameRecord
 

@@ -9,9 +9,8 @@ from torch import Tensor
 
 from resgym.game.actions import host_action_table
 from resgym.game.rng import RowRandom, derive_seed
-from resgym.game.rules import move
+from resgym.game.rules import move, random_starts
 from resgym.game.spec import GameSpec, check_integer
-from resgym.game.starts import random_starts
 from resgym.game.state import GameState
 from resgym.players.asking import check_answer, check_form
 from resgym.players.base import Player, check_role, rows_of

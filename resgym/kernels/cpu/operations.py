@@ -126,7 +126,7 @@ class NumbaOperations(FusedBackend):
         return state
 
     def observe_points(self, state: GameState, scale: bool = True) -> Tensor:
-        """See `resgym.game.observation.observe_points`."""
+        """See `resgym.game.rules.observe_points`."""
         seen = torch.full(state.points.shape, -1.0)
         points, count = array_of(state.points), array_of(state.count)
         _observe_rows(points, count, bool(scale), array_of(seen))

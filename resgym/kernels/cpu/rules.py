@@ -297,7 +297,7 @@ def _draw_position(dims, points, key, values, scratch, numbers):
 def draw_start(dims, points, key, values, attempts, reposition, scratch, numbers):
     """Writes a random unfinished position, all P rows of it; returns its number of points.
 
-    As `resgym.game.starts.random_starts`, whose ``rng.key`` is ``key`` uint64: coordinates are
+    As `resgym.game.rules.random_starts`, whose ``rng.key`` is ``key`` uint64: coordinates are
     0..values-1, after ``attempts`` draws comes the fixed start. ``scratch`` int64 [2 P] and
     ``numbers`` int64 [M D] are overwritten; M is how many points are drawn, 2 to P.
     """

@@ -235,7 +235,7 @@ class TritonBackend(FusedBackend):
         return state
 
     def observe_points(self, state: GameState, scale: bool = True) -> Tensor:
-        """See `resgym.game.observation.observe_points`."""
+        """See `resgym.game.rules.observe_points`."""
         num_games, num_points, dimension = state.points.shape
         seen = torch.empty(state.points.shape, device=state.device)
         launch(

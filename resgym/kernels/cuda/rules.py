@@ -317,7 +317,7 @@ def draw_starts(
     SCALE: tl.constexpr, REPOSITION: tl.constexpr, SEEN: tl.constexpr, DRAWN_AXES: tl.constexpr,
     P: tl.constexpr, D: tl.constexpr, G: tl.constexpr, R: tl.constexpr,
 ):  # fmt: skip
-    """Draws starts as `resgym.game.starts.random_starts` and writes them; see `store_points`.
+    """Draws starts as `resgym.game.rules.random_starts` and writes them; see `store_points`.
 
         pending: bool [G], which games get a start.
         key: uint64 [G], what ``rng.key`` is there.

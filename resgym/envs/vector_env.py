@@ -254,12 +254,8 @@ class TensorVectorEnv(VectorEnv):
     def set_stage(self, num_points: int | None = None, max_value: int | None = None) -> None:
         """Makes random starts smaller, for a curriculum; each row's next episode is the first.
 
-        Args:
-            num_points: points drawn for a start, 2 to ``max_num_points``; None for all.
-            max_value: largest coordinate drawn, 1 to the environment's own; None for that.
-
-        Raises:
-            ValueError, TypeError: a size is out of its range; nothing has changed then.
+        Points drawn are 2 to ``max_num_points``, the largest coordinate is 1 to ``max_value``; None
+        is the environment's own.
         """
         starts = start_sizes(self.plan.spec, num_points, max_value)
         self.plan = replace(self.plan, start_spec=starts)

@@ -25,7 +25,8 @@ def action_axes(dimension: int) -> tuple[tuple[int, ...], ...]:
 
 
 @cache
-def _table(dimension: int, device: torch.device) -> Tensor:
+def host_action_table(dimension: int, device: torch.device | str = "cpu") -> Tensor:
+    """Bool [A, D]: row k marks the axes of host action k. Shared and cached: do not write to it."""
     table = torch.zeros(len(action_axes(dimension)), dimension, dtype=torch.bool)
     for action, axes in enumerate(action_axes(dimension)):
         table[action, list(axes)] = True
@@ -43,11 +44,6 @@ def _ranks(dimension: int, device: torch.device) -> Tensor:
 @cache
 def _bits(dimension: int, device: torch.device) -> Tensor:
     return (1 << torch.arange(dimension, dtype=torch.int64)).to(device)
-
-
-def host_action_table(dimension: int, device: torch.device | str = "cpu") -> Tensor:
-    """Bool [A, D]: row k marks the axes of host action k. Shared and cached: do not write to it."""
-    return _table(dimension, torch.device(device))
 
 
 def coords_to_action(coords: Tensor) -> Tensor:

@@ -6,8 +6,6 @@ is asked through a function `Ask`; a backend that knows a scripted player may pl
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
@@ -166,16 +164,6 @@ def _observed(
     return kernels.observe_points(position, plan.scale_observation), coords.to(torch.int8)
 
 
-class _Move(NamedTuple):
-    """What the legal actions led to; ``reward`` to ``overflow`` are neutral in other rows."""
-
-    state: EpisodeState
-    reward: Tensor
-    rewards: Tensor | None
-    finished: Tensor
-    overflow: Tensor
-
-
 def step(
     plan: StepPlan, state: EpisodeState, actions: Tensor, ask: Ask, kernels: Kernels
 ) -> StepResult:
@@ -199,11 +187,17 @@ def step(
     legal = known == actions
     if plan.seat != "host":
         legal = legal & legal_actions(plan, state.coords).gather(1, known[:, None])[:, 0]
-    if plan.may_refuse and bool(_refused(plan, active, legal).any()):
-        raise RefusedStep
-    moved = _move(plan, state, known, active & legal, ask, kernels)
-    lengths = state.lengths + active
-    reward, terminated, truncated = moved.reward, moved.finished, moved.overflow
+    if plan.may_refuse:
+        refused = active & ~legal & (plan.invalid_action == "error")
+        if plan.autoreset_mode == "DISABLED":
+            refused = refused | ~active
+        if bool(refused.any()):
+            raise RefusedStep
+    waiting, lengths = state.ended, state.lengths + active
+    state, reward, rewards, terminated, overflow = _move(
+        plan, state, known, active & legal, ask, kernels
+    )
+    truncated = overflow
     if plan.invalid_action in ("penalty", "terminate"):
         reward = torch.where(active & ~legal, INVALID_ACTION_REWARD, reward)
     if plan.invalid_action == "terminate":
@@ -212,8 +206,7 @@ def step(
         truncated = truncated | (lengths >= plan.max_episode_steps)
     truncated = truncated & active & ~terminated
     ended = terminated | truncated
-    waiting = state.ended
-    state = moved.state._replace(returns=state.returns + reward, lengths=lengths, ended=ended)
+    state = state._replace(returns=state.returns + reward, lengths=lengths, ended=ended)
 
     looking = devices.is_host_memory(actions.device)
     any_ended = not looking or bool(ended.any())
@@ -240,10 +233,10 @@ def step(
         points=points,
         coords=coords,
         reward=reward,
-        rewards=moved.rewards,
+        rewards=rewards,
         terminated=terminated,
         truncated=truncated,
-        overflow=moved.overflow,
+        overflow=overflow,
         ended=ended.clone() if any_ended else None,
         final_points=final_points,
         final_coords=final_coords,
@@ -252,16 +245,13 @@ def step(
     )
 
 
-def _refused(plan: StepPlan, active: Tensor, legal: Tensor) -> Tensor:
-    """Bool [N]: rows for which a step is refused."""
-    refused = active & ~legal & (plan.invalid_action == "error")
-    return refused | ~active if plan.autoreset_mode == "DISABLED" else refused
-
-
 def _move(
     plan: StepPlan, state: EpisodeState, actions: Tensor, mask: Tensor, ask: Ask, kernels: Kernels
-) -> _Move:
-    """Plays the rows of ``mask``, whose actions are legal: a half-move or two."""
+) -> tuple[EpisodeState, Tensor, Tensor | None, Tensor, Tensor]:
+    """Plays the rows of ``mask``, whose actions are legal: a half-move or two.
+
+    Returns the games, reward, rewards of both, finished and overflow, neutral in other rows.
+    """
     spec, sets = plan.spec, _sets(plan, state)
     named, half_moves = state.coords, state.half_moves
     answering = mask
@@ -300,4 +290,4 @@ def _move(
     )
     if plan.seat == "agent":
         state = name_sets(plan, state, answering & ~finished, ask)
-    return _Move(state, reward, rewards, finished, overflow)
+    return state, reward, rewards, finished, overflow

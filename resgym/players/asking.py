@@ -130,15 +130,8 @@ def ask_players(
 
     On the CPU each player answers only its own rows. On an accelerator each answers all rows and
     the right answers are picked, because finding the rows would wait for the device; there the
-    cost is that of all players together.
-
-    Args:
-        players: who is asked.
-        assignment: int64 [M], the player (a position in ``players``) of each game.
-        state: this and the rest as for `ask_player`.
-        coords: likewise.
-        rng: likewise.
-        rows: likewise.
+    cost is that of all players together. ``assignment`` int64 [M] says who plays which game, as a
+    position in ``players``; the rest is as for `ask_player`.
 
     Raises:
         TypeError, ValueError: an answer is none (see `ask_player`), or on the CPU a game has no
@@ -173,18 +166,10 @@ def ask_players(
 
 
 class MixedPlayer:
-    """One player per row.
+    """One player of one role per row; who answers what, and at what cost, is that of `ask_players`.
 
-    Who answers what, and at what cost, is that of `ask_players`.
-
-    Args:
-        players: players of one role.
-        assignment: int64 [N], the player (a position in ``players``) of each row. Kept by the
-            object and may be written to between moves, for example to seat a new opponent.
-
-    Raises:
-        TypeError: ``assignment`` holds no integers.
-        ValueError: no players, players of two roles, or an assignment out of range.
+    The ``assignment`` int64 [N], positions in ``players``, is kept by the object and may be written
+    to between moves, for example to seat a new opponent.
     """
 
     def __init__(self, players: Sequence[Player], assignment: Tensor | Sequence[int]) -> None:

@@ -33,8 +33,7 @@ class ScoringPlayer:
 
         Args:
             role: ``host`` or ``agent``.
-            score: from an observation of N games (host: points float32 [N, P, D]; agent: a dict of
-                these ``points`` and ``coords`` int8 [N, D]) to scores [N, A], higher is better.
+            score: from an observation of the environments to scores [N, A], higher is better.
             points_shape: the (P, D) that the function was made for. Positions with another number
                 of rows are padded or cut to it as long as their points fit.
             scale_observation: as in the environments.

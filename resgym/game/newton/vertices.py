@@ -31,16 +31,9 @@ def newton_vertices(points: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
     Exact for all coordinates that a state may hold. On an accelerator this waits for the device,
     and the points that floating point cannot decide are decided on the CPU.
 
-    Args:
-        points: int64 [N, P, D], 0..2^59; the first ``count`` rows of a game are distinct, none >=
-            another one on all axes, in any order.
-        count: int64 [N].
-
-    Returns:
-        points: int64 [N, P, D], the vertices in the order they had; absent rows are -1.
-        count: int64 [N], how many there are.
-
-        These are the arguments themselves if no game has three points.
+    The first ``count`` int64 [N] rows of the points int64 [N, P, D], 0..2^59, are distinct, none
+    >= another one on all axes. The vertices stay in their order, absent rows are -1; if no game has
+    three points, the arguments themselves come back.
     """
     # One point is a vertex, and so are two that do not cover each other.
     several = (count >= 3).nonzero()[:, 0]

@@ -131,7 +131,7 @@ class TritonBackend(FusedBackend):
     hosts = HOSTS
 
     def step(self, plan: StepPlan, games: Games, actions: Tensor, ask: Ask) -> StepResult:
-        """Plays one step of all rows; see `resgym.game.episode.step`.
+        """As `resgym.game.episode.step`.
 
         It waits for the device only if a step may be refused: with ``invalid_action="error"`` or in
         DISABLED mode one value is read back, because an error has to be raised before anything

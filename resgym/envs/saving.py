@@ -52,10 +52,7 @@ def load_state(
 ) -> tuple[StepPlan, EpisodeState, bool]:
     """The plan with the stage of the saved games, the games, and whether they were started.
 
-    Args:
-        plan: of the environment.
-        like: its games, whose shapes and devices are wanted.
-        state: what `save_state` gave.
+    ``state`` is what `save_state` gave; shapes and devices shall be those of the games ``like``.
 
     Raises:
         ValueError, TypeError: the state is of another game or form, or holds values that no game of

@@ -49,15 +49,8 @@ def ask_player(
     at them, which is on the CPU. On an accelerator a look would stall every step: an illegal answer
     is replaced there by the lowest legal one, so that it cannot reach a kernel.
 
-    Args:
-        player: who is asked.
-        state: positions of M games.
-        coords: bool [M, D], the hosts' sets, none of them empty, for an agent; None for a host.
-        rng: the games' random numbers.
-        rows: int64 [M], which rows of the player's batch these games are; None for all of them.
-
-    Returns:
-        int64 [M], every entry legal.
+    Arguments and answers are those of `Player.act`, for M games and with no set empty; ``rows``
+    int64 [M] says which rows of the player's batch these games are, None: all of them.
 
     Raises:
         TypeError: the answer is no dense tensor of integers.

@@ -36,14 +36,8 @@ def check_player(
     the same way twice; a row the same way alone, among other rows and in another order; without
     writing to what it is handed and without drawing from torch's global generator.
 
-    Args:
-        player: a host or an agent. One that belongs to a fixed batch is asked for its rows through
-            ``select`` (see `rows_of`).
-        dimension: number of axes of the games.
-        num_games: number of games, at least 4.
-        seed: fixes the games.
-        spec: the game, instead of a default one of ``dimension`` axes.
-        device: where the games live.
+    A player of a fixed batch is asked for its rows through ``select`` (see `rows_of`). At least 4
+    games are played, of ``spec`` or of a default game of ``dimension`` axes.
 
     Raises:
         AssertionError: the player breaks the contract; the message says how.

@@ -41,10 +41,8 @@ def prune_dominated(columns: Tensor, count: Tensor, num_rows: int) -> tuple[Tens
     All pairs are compared, with the games innermost so that every comparison runs over contiguous
     memory; neither the shapes nor the work depend on the data, except for `used_rows` on the CPU.
 
-    Args:
-        columns: int64 [D, W, N], the points of N games; the first ``count`` of W rows are alive.
-        count: int64 [N], at least 1.
-        num_rows: rows P of the result, at least as many as any game keeps.
+    The first ``count``, int64 [N] and at least 1, of the points ``columns``, int64 [D, W, N], are
+    alive. ``num_rows``, P, is at least what any game keeps.
 
     Returns:
         points: int64 [N, P, D], the distinct minimal points first, in descending lexicographic

@@ -13,7 +13,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["RowRandom", "Stream", "derive_seed", "mix64"]
+__all__ = ["GAMMA", "RowRandom", "Stream", "derive_seed", "mix64"]
 
 GAMMA = 0x9E3779B97F4A7C15 - 2**64
 MULTIPLIER_1 = 0xBF58476D1CE4E5B9 - 2**64

@@ -39,11 +39,11 @@ class Player(Protocol):
         ...
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
-        """Answers in every game.
+        """Answers in every game, writing to no argument.
 
         Args:
-            state: positions of N games; read only.
-            coords: bool [N, D], the hosts' sets, for an agent; None for a host. Read only.
+            state: positions of N games.
+            coords: bool [N, D], the hosts' sets, for an agent; None for a host.
             rng: the rows' random numbers. Drawing advances nothing, so a player that needs several
                 independent numbers takes them from ``rng.split``.
 

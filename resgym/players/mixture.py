@@ -11,15 +11,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from resgym.game.rng import GAMMA
 from resgym.game.spec import GameSpec, Role
 from resgym.players.base import Player
 from resgym.players.registry import resolve_player
 
 __all__ = ["Mixture", "make_mixture"]
-
-# 2^64 divided by the golden ratio, odd, as a signed number: its multiples are spread evenly.
-_GOLDEN = 0x9E3779B97F4A7C15 - 2**64
-_UNIT = 2.0**-53
 
 
 @dataclass(frozen=True)
@@ -59,8 +56,9 @@ class Mixture:
         game = torch.arange(rows, device=episode.device) + rows * episode.clamp(min=0)
         if self.shares is None:
             return positions[game % len(self.players)]
-        # The product wraps around at 2^64, which is the remainder that is wanted.
-        place = ((game * _GOLDEN) >> 11 & (2**53 - 1)).to(torch.float64) * _UNIT
+        # GAMMA is 2^64 divided by the golden ratio; the product wraps around at 2^64, which is the
+        # remainder that is wanted.
+        place = ((game * GAMMA) >> 11 & (2**53 - 1)).to(torch.float64) * 2.0**-53
         ends = torch.tensor(self.shares, dtype=torch.float64, device=episode.device).cumsum(0)
         return positions[torch.searchsorted(ends[:-1].contiguous(), place, right=True)]
 

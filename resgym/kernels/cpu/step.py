@@ -135,19 +135,14 @@ def step_rows(begin, end, dims, sets, rules, starts, actions, answers, old, new,
     Reads the old state and writes every entry of the new one, but for the seeds, and of the
     results. No action may be one that `any_refused` finds.
 
-    Args:
-        begin: first row.
-        end: the row after the last.
         dims: as long as there are axes, see `resgym.kernels.cpu.rules`.
         sets: int64 [A], the sets of the host's actions.
         rules: indices of seat, opponent (or `ASKED`), reward, what becomes of an illegal action,
             and autoreset mode; whether rows restart here; limit of steps; scaling of what is seen.
         starts: points drawn, number of values, attempts, whether to reposition.
-        actions: int64 [N].
         answers: int64 [N], what agents who were asked choose. Hosts who are asked name their sets
             afterwards.
-        old: the fields of `EpisodeState`.
-        new: likewise.
+        old, new: the fields of `EpisodeState`.
         results: seen, seen coords, reward, rewards of both, terminated, truncated, overflow, ended,
             final seen, final coords, final returns, final lengths, as in `StepResult`.
     """

@@ -251,7 +251,7 @@ def _record(
 def _changes(last: dict[str, np.ndarray], observation: Any, rows: np.ndarray) -> list[bool]:
     """Whether the last observation of some rows differs from the first of their next episode."""
     now = _leaves(observation)
-    return [not _equal(last, now, row) for row in rows.nonzero()[0]]
+    return [not _equal(last, now, row) for row in rows.nonzero()[0][:, None]]
 
 
 def _check_final(env: VectorEnv, observation: Any, info: dict[str, Any], ended: np.ndarray) -> None:

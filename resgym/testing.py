@@ -23,9 +23,6 @@ class ContractError(AssertionError):
     """An environment does not keep the contract."""
 
 
-_RESULTS = ("reward", "terminated", "truncated")
-
-
 def _require(condition: object, message: str) -> None:
     if not bool(condition):
         raise ContractError(message)
@@ -39,12 +36,6 @@ def _leaves(tree: Any, name: str = "result") -> dict[str, np.ndarray]:
     if isinstance(tree, dict):
         return {k: v for key in tree for k, v in _leaves(tree[key], f"{name}[{key}]").items()}
     return {name: _array(tree)}
-
-
-def _raw_leaves(tree: Any) -> list[Any]:
-    if isinstance(tree, dict):
-        return [leaf for value in tree.values() for leaf in _raw_leaves(value)]
-    return [tree]
 
 
 def _copy(tree: Any) -> dict[str, np.ndarray]:
@@ -64,30 +55,27 @@ def _row(tree: Any, row: int) -> Any:
     return _array(tree)[row]
 
 
-class _Driver:
-    """Plays random legal actions that depend on (seed, row, step) only."""
+def _require_array(name: str, value: Any, kind: type[np.generic], *shape: int) -> np.ndarray:
+    array = _array(value)
+    _require(
+        array.dtype == kind and array.shape == shape,
+        f"{name} must be {np.dtype(kind)} {list(shape)}, got {array.dtype} {list(array.shape)}",
+    )
+    return array
 
-    def __init__(self, env: VectorEnv, seed: int) -> None:
-        self.env, self.seed, self.time = env, seed, 0
 
-    def actions(self) -> np.ndarray:
-        self.time += 1
-        number = int(self.env.single_action_space.n)  # type: ignore[attr-defined]
-        masks = np.ones((self.env.num_envs, number), dtype=bool)
-        if hasattr(self.env, "action_masks"):
-            masks = _array(self.env.action_masks())
-            _require(
-                masks.dtype == np.bool_ and masks.shape == (self.env.num_envs, number),
-                f"action_masks must be bool [{self.env.num_envs}, {number}], "
-                f"got {masks.dtype} {list(masks.shape)}",
-            )
-        chosen = np.zeros(self.env.num_envs, dtype=np.int64)
-        for row in range(self.env.num_envs):
-            legal = np.flatnonzero(masks[row])
-            if len(legal):
-                draw = np.random.default_rng([self.seed, row, self.time]).integers(len(legal))
-                chosen[row] = legal[draw]
-        return chosen
+def _random_actions(env: VectorEnv, seed: int, time: int) -> np.ndarray:
+    """Legal actions int64 [N] that depend on (seed, row, time) only."""
+    number = int(env.single_action_space.n)  # type: ignore[attr-defined]
+    masks = np.ones((env.num_envs, number), dtype=bool)
+    if hasattr(env, "action_masks"):
+        masks = _require_array("action_masks", env.action_masks(), np.bool_, *masks.shape)
+    chosen = np.zeros(env.num_envs, dtype=np.int64)
+    for row in range(env.num_envs):
+        legal = np.flatnonzero(masks[row])
+        if len(legal):
+            chosen[row] = legal[np.random.default_rng([seed, row, time]).integers(len(legal))]
+    return chosen
 
 
 def check_vector_env(
@@ -160,9 +148,8 @@ def _check_declaration(env: VectorEnv, num_envs: int) -> None:
 
 def _check_observation(env: VectorEnv, observation: Any, name: str) -> None:
     for row in range(env.num_envs):
-        value = _row(observation, row)
         _require(
-            env.single_observation_space.contains(value),
+            env.single_observation_space.contains(_row(observation, row)),
             f"{name} of row {row} is outside single_observation_space",
         )
 
@@ -173,12 +160,6 @@ def _check_info(info: dict[str, Any]) -> None:
             array.dtype.kind in "biuf",
             f"{name} must hold numbers or booleans, got dtype {array.dtype}",
         )
-
-
-def _shares_memory(a: Any, b: Any) -> bool:
-    return any(
-        np.shares_memory(_array(x), _array(y)) for x in _raw_leaves(a) for y in _raw_leaves(b)
-    )
 
 
 class _Statistics:
@@ -212,39 +193,30 @@ def _record(
 ) -> tuple[list[dict[str, np.ndarray]], int]:
     """Plays and checks every step; returns what was seen (copies) and how many episodes ended."""
     mode = env.metadata["autoreset_mode"]
-    driver, statistics = _Driver(env, play_seed), _Statistics(env.num_envs)
+    statistics = _Statistics(env.num_envs)
     options: dict[str, Any] = {}
     observation, info = env.reset(seed=seed, options=options)
     _require(options == {}, "reset changed the caller's options")
     _check_observation(env, observation, "the first observation")
     _check_info(info)
-    held: list[tuple[dict[str, Any], dict[str, np.ndarray]]]
+    held: list[tuple[Any, dict[str, np.ndarray]]]
     held = [({"obs": observation}, _copy({"obs": observation}))]
     seen = [_copy(observation)]
     ended = np.zeros(env.num_envs, dtype=bool)
-    ends, restarts = 0, _Restarts()
+    ends, restarts = 0, list[bool]()  # of each row that restarted, whether it can be seen
     for time in range(steps):
         # Where a row restarts: its last observation, to tell whether it shows another one then.
         last, restarted = _copy(observation), ended
         if mode == AutoresetMode.DISABLED and ended.any():
-            observation, _ = _check_partial_reset(env, observation, ended)
-            restarts.look(last, observation, ended)
-        result = env.step(driver.actions())
+            observation = _check_partial_reset(env, observation, ended)
+            restarts += _changes(last, observation, ended)
+        result = env.step(_random_actions(env, play_seed, time + 1))
         _require(len(result) == 5, f"step must return 5 values, got {len(result)}")
         observation, reward, terminated, truncated, info = result
-        returned: dict[str, Any] = {"obs": observation}
-        for name, value, kind in (
-            ("reward", reward, np.float32),
-            ("terminated", terminated, np.bool_),
-            ("truncated", truncated, np.bool_),
-        ):
-            array = _array(value)
-            _require(
-                array.dtype == kind and array.shape == (env.num_envs,),
-                f"{name} must be {np.dtype(kind)} [{env.num_envs}], "
-                f"got {array.dtype} {list(array.shape)}",
-            )
-            returned[name] = value
+        outcome = {"reward": reward, "terminated": terminated, "truncated": truncated}
+        for name, value in outcome.items():
+            kind = np.float32 if name == "reward" else np.bool_
+            _require_array(name, value, kind, env.num_envs)
         _check_info(info)
         _check_observation(env, observation, f"the observation of step {time}")
         ended = _array(terminated) | _array(truncated)
@@ -252,16 +224,16 @@ def _record(
         idle = restarted if mode == AutoresetMode.NEXT_STEP else np.zeros_like(ended)
         if mode == AutoresetMode.SAME_STEP and ended.any():
             _check_final(env, observation, info, ended)
-            restarts.look(_copy(info["final_obs"]), observation, ended)
+            restarts += _changes(_leaves(info["final_obs"]), observation, ended)
         if idle.any():
             _require(
                 not _array(reward)[idle].any() and not ended[idle].any(),
                 f"a restarted row must have reward 0 and not end (step {time})",
             )
-            restarts.look(last, observation, idle)
+            restarts += _changes(last, observation, idle)
         statistics.check(info, _array(reward), ended, idle)
-        seen.append({**_copy(observation), **_copy({k: returned[k] for k in _RESULTS})})
-        returned["info"] = info
+        seen.append({**_copy(observation), **_copy(outcome)})
+        returned = {"obs": observation, **outcome, "info": info}
         held = [*held[-7:], (returned, _copy(returned))]
         for old, copy in held:
             for name, now in _leaves(old).items():
@@ -270,31 +242,22 @@ def _record(
                     f"{name} returned earlier was overwritten by step {time}",
                 )
     _require(
-        restarts.changed or not restarts.seen,
+        any(restarts) or not restarts,
         "rows that ended never show another observation: they do not restart",
     )
     return seen, ends
 
 
-class _Restarts:
-    """Whether restarts can be seen: of all rows that ended, some must show something else then."""
-
-    def __init__(self) -> None:
-        self.seen = self.changed = 0
-
-    def look(self, last: dict[str, np.ndarray], observation: Any, rows: np.ndarray) -> None:
-        """Compares the last observation of some rows with the first one of their next episode."""
-        now = _leaves(observation)
-        for row in rows.nonzero()[0]:
-            self.seen += 1
-            self.changed += any(not np.array_equal(last[name][row], now[name][row]) for name in now)
+def _changes(last: dict[str, np.ndarray], observation: Any, rows: np.ndarray) -> list[bool]:
+    """Whether the last observation of some rows differs from the first of their next episode."""
+    now = _leaves(observation)
+    return [not _equal(last, now, row) for row in rows.nonzero()[0][:, None]]
 
 
 def _check_final(env: VectorEnv, observation: Any, info: dict[str, Any], ended: np.ndarray) -> None:
     for key in ("final_obs", "_final_obs"):
         _require(key in info, f"info must have {key!r} when an episode ends (SAME_STEP)")
-    final = info["final_obs"]
-    mask = _array(info["_final_obs"])
+    final, mask = info["final_obs"], _array(info["_final_obs"])
     _require(np.array_equal(mask, ended), "info['_final_obs'] must mark the rows that ended")
     want, got = _leaves(observation), _leaves(final)
     _require(
@@ -303,15 +266,15 @@ def _check_final(env: VectorEnv, observation: Any, info: dict[str, Any], ended: 
         "info['final_obs'] must be dense, with the structure of the observation",
     )
     _check_observation(env, final, "info['final_obs']")
-    _require(not _shares_memory(final, observation), "final_obs shares memory with the observation")
+    _require(
+        not any(np.shares_memory(a, b) for a in got.values() for b in want.values()),
+        "final_obs shares memory with the observation",
+    )
     going = np.flatnonzero(~ended)
-    renamed = {k: got[k] for k in want}
-    _require(_equal(want, renamed, going), "rows that did not end differ between final_obs and obs")
+    _require(_equal(want, got, going), "rows that did not end differ between final_obs and obs")
 
 
-def _check_partial_reset(
-    env: VectorEnv, before: Any, ended: np.ndarray
-) -> tuple[Any, dict[str, Any]]:
+def _check_partial_reset(env: VectorEnv, before: Any, ended: np.ndarray) -> Any:
     kept = _copy(before)
     try:
         env.step(np.zeros(env.num_envs, dtype=np.int64))
@@ -320,7 +283,7 @@ def _check_partial_reset(
     else:
         raise ContractError("stepping an ended row must be an error in DISABLED mode")
     options = {"reset_mask": ended.copy()}
-    observation, info = env.reset(options=options)
+    observation, _ = env.reset(options=options)
     _require(
         list(options) == ["reset_mask"] and np.array_equal(options["reset_mask"], ended),
         "reset changed the caller's options",
@@ -329,4 +292,4 @@ def _check_partial_reset(
         _equal(_leaves(observation), kept, np.flatnonzero(~ended)),
         "a reset with reset_mask changed rows outside the mask",
     )
-    return observation, info
+    return observation

@@ -13,14 +13,12 @@ from gymnasium.vector import AutoresetMode
 from torch import Tensor
 
 from resgym.game.episode import legal_actions
-from resgym.game.episode_state import EpisodeState
-from resgym.game.plan import StepPlan
 from resgym.game.spec import GameSpec, check_integer
 from resgym.game.state import holds_integers, tensor_kind
+from resgym.game.stepping import EpisodeState, StepPlan
 
 __all__ = [
     "MAX_SEED",
-    "parse_actions",
     "parse_autoreset_mode",
     "parse_integers",
     "parse_options",
@@ -35,10 +33,9 @@ MAX_SEED = 2**63 - 1
 
 def parse_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
     """The mode of an enum member, its name or its value."""
-    if isinstance(mode, AutoresetMode):
-        return mode
     for member in AutoresetMode:
-        if isinstance(mode, str) and mode.lower() in (member.name.lower(), member.value.lower()):
+        named = isinstance(mode, str) and mode.lower()
+        if mode is member or named in (member.name.lower(), member.value.lower()):
             return member
     names = [member.name for member in AutoresetMode]
     raise ValueError(f"autoreset_mode must be one of {names}, got {mode!r}")
@@ -57,16 +54,9 @@ def parse_options(options: Any) -> dict[str, Any]:
 
 
 def parse_seeds(seed: Any, num_envs: int, fresh: bool) -> list[int | None]:
-    """One seed per row.
+    """One seed in 0..2^63-1 per row: s means s, s + 1, ...; a list has one per row.
 
-    Args:
-        seed: s for s, s + 1, ...; or one per row, None for none; or None.
-        num_envs: number of rows.
-        fresh: rows without a seed get one of the system's entropy, else None.
-
-    Raises:
-        TypeError: a seed is no integer.
-        ValueError: a seed is outside 0..2^63-1, or there are not as many as rows.
+    Rows without a seed get one of the system's entropy if ``fresh``, else None.
     """
     if isinstance(seed, (Tensor, np.ndarray)):
         seed = seed.tolist()
@@ -90,12 +80,7 @@ def parse_seeds(seed: Any, num_envs: int, fresh: bool) -> list[int | None]:
 
 
 def parse_integers(name: str, values: Any, length: int, device: torch.device) -> Tensor:
-    """int64 [length] on a device, from a tensor, an array or a list of integers.
-
-    Raises:
-        TypeError: they are no integers.
-        ValueError: they have another shape.
-    """
+    """int64 [length] on a device, from a tensor, an array or a list of integers."""
     if not isinstance(values, Tensor):
         try:
             values = np.asarray(values)
@@ -115,17 +100,8 @@ def parse_integers(name: str, values: Any, length: int, device: torch.device) ->
     return values.to(device, torch.int64)
 
 
-def parse_actions(actions: Any, num_envs: int, device: torch.device) -> Tensor:
-    """int64 [N] on a device; see `parse_integers`."""
-    return parse_integers("actions", actions, num_envs, device)
-
-
 def parse_reset_mask(mask: Any, num_envs: int, device: torch.device, started: bool) -> Tensor:
-    """Bool [N], all rows for None.
-
-    Raises:
-        ValueError: a wrong shape or dtype, no row, or not every row at the first reset.
-    """
+    """Bool [N] with at least one row, at the first reset with all; all rows for None."""
     if mask is None:
         return torch.ones(num_envs, dtype=torch.bool, device=device)
     try:
@@ -145,12 +121,7 @@ def parse_reset_mask(mask: Any, num_envs: int, device: torch.device, started: bo
 
 
 def start_sizes(spec: GameSpec, num_points: int | None, max_value: int | None) -> GameSpec:
-    """The sizes of random starts of a stage; None is the game's own size.
-
-    Raises:
-        ValueError, TypeError: ``num_points`` is outside 2..max_num_points or ``max_value`` outside
-            1..max_value.
-    """
+    """The sizes of random starts of a stage, at most the game's own; None is the game's own."""
     points, value = spec.max_num_points, spec.max_value
     if num_points is not None:
         points = check_integer("num_points", num_points, 2, points)
@@ -160,14 +131,7 @@ def start_sizes(spec: GameSpec, num_points: int | None, max_value: int | None) -
 
 
 def refusal(plan: StepPlan, games: EpisodeState, values: Tensor, actions: Any) -> ValueError:
-    """The error that says why a step was refused.
-
-    Args:
-        plan: the plan.
-        games: before the step.
-        values: int64 [N], the actions.
-        actions: as they were given.
-    """
+    """The error that says why a step was refused, of actions int64 [N] and as they were given."""
     if plan.autoreset_mode == "DISABLED" and bool(games.ended.any()):
         if len(values) == 1:
             return ValueError("the episode has ended: call reset()")

@@ -11,9 +11,9 @@ from torch import Tensor
 from resgym.envs.arguments import parse_integers
 from resgym.envs.two_player import HironakaVectorEnv
 from resgym.envs.vector_env import TensorVectorEnv
-from resgym.game.episode_state import EpisodeState
 from resgym.game.rng import RowRandom
 from resgym.game.spec import Role
+from resgym.game.stepping import EpisodeState
 from resgym.players import (
     MixedPlayer,
     Mixture,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -33,15 +34,8 @@ def one_seat_vector_env(
     return AlternatingPlayers(base, seat, opponent)
 
 
-def host_vector_env(num_envs: int = 1, **kwargs: Any) -> AlternatingPlayers:
-    """``gymnasium.make_vec("resgym/HironakaHost-v0", ...)``."""
-    return one_seat_vector_env("host", num_envs, **kwargs)
-
-
-def agent_vector_env(num_envs: int = 1, **kwargs: Any) -> AlternatingPlayers:
-    """``gymnasium.make_vec("resgym/HironakaAgent-v0", ...)``."""
-    return one_seat_vector_env("agent", num_envs, **kwargs)
-
+host_vector_env = partial(one_seat_vector_env, "host")
+agent_vector_env = partial(one_seat_vector_env, "agent")
 
 _ENTRY_POINTS = {
     "resgym/Hironaka-v0": ("single:HironakaEnv", "two_player:HironakaVectorEnv"),

@@ -14,11 +14,10 @@ import torch
 from torch import Tensor
 
 from resgym.envs.arguments import start_sizes
-from resgym.game.episode_state import EpisodeState
-from resgym.game.plan import StepPlan
 from resgym.game.rng import RowRandom
 from resgym.game.spec import MAX_COORDINATE
 from resgym.game.state import canonical_state
+from resgym.game.stepping import EpisodeState, StepPlan
 
 __all__ = ["load_state", "save_state"]
 
@@ -51,15 +50,9 @@ def save_state(plan: StepPlan, games: EpisodeState, started: bool) -> dict[str, 
 def load_state(
     plan: StepPlan, like: EpisodeState, state: Mapping[str, Any]
 ) -> tuple[StepPlan, EpisodeState, bool]:
-    """Goes on where `save_state` left off.
+    """The plan with the stage of the saved games, the games, and whether they were started.
 
-    Args:
-        plan: of the environment.
-        like: its games, whose shapes and devices are wanted.
-        state: what `save_state` gave.
-
-    Returns:
-        The plan with the stage of the saved games, the games, and whether they were started.
+    ``state`` is what `save_state` gave; shapes and devices shall be those of the games ``like``.
 
     Raises:
         ValueError, TypeError: the state is of another game or form, or holds values that no game of
@@ -136,20 +129,14 @@ def _check_rows(name: str, good: Tensor, allowed: str) -> None:
 
 
 def _checked_fields(given: Mapping[str, Any], like: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Copies of tensors that have the names, shapes and dtypes of others, on their device.
-
-    Raises:
-        ValueError: one is missing, unknown or of another form.
-    """
+    """Copies of tensors that have the names, shapes and dtypes of others, on their device."""
     if given.keys() != like.keys():
         raise ValueError(f"fields must be {sorted(like)}, got {sorted(given)}")
     for name, own in like.items():
         value = given[name]
         if not isinstance(value, Tensor) or value.shape != own.shape or value.dtype != own.dtype:
-            form = (
-                f"{tuple(value.shape)} {value.dtype}"
-                if isinstance(value, Tensor)
-                else type(value).__name__
-            )
+            form = type(value).__name__
+            if isinstance(value, Tensor):
+                form = f"{tuple(value.shape)} {value.dtype}"
             raise ValueError(f"{name}: got {form}, need {tuple(own.shape)} {own.dtype}")
     return {name: given[name].clone().to(own.device) for name, own in like.items()}

@@ -11,11 +11,11 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from resgym.envs.arguments import MAX_SEED, parse_options
-from resgym.envs.one_seat import AlternatingPlayers
-from resgym.envs.two_player import HironakaVectorEnv, half_move_limit
+from resgym.envs.registration import one_seat_vector_env
+from resgym.envs.two_player import HironakaVectorEnv
 from resgym.envs.vector_env import TensorVectorEnv
-from resgym.game.episode_state import EpisodeState
 from resgym.game.spec import check_integer
+from resgym.game.stepping import EpisodeState
 
 __all__ = ["HironakaAgentEnv", "HironakaEnv", "HironakaHostEnv"]
 
@@ -83,13 +83,8 @@ class _SingleEnv(gymnasium.Env[Any, Any]):
         row_info = {"overflow": bool(info["overflow"][0])}
         if "rewards" in info:
             row_info["rewards"] = info["rewards"][0]
-        return (
-            _row(observation),
-            float(reward[0]),
-            bool(terminated[0]),
-            bool(truncated[0]),
-            row_info,
-        )
+        ends = bool(terminated[0]), bool(truncated[0])
+        return _row(observation), float(reward[0]), *ends, row_info
 
     @property
     def games(self) -> EpisodeState:
@@ -120,17 +115,12 @@ def _row(tree: Any) -> Any:
     return tree[0] if tree.ndim > 1 else np.int64(tree[0])
 
 
-def _two_player(max_episode_steps: int | None, kwargs: dict[str, Any]) -> HironakaVectorEnv:
+def _one_row(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Keyword arguments of the vector environment behind a single one."""
     for name in ("num_envs", "output", "autoreset_mode"):
         if name in kwargs:
             raise TypeError(f"{name} is for make_vec: a single environment has none")
-    return HironakaVectorEnv(
-        1,
-        output="numpy",
-        autoreset_mode=AutoresetMode.DISABLED,
-        max_episode_steps=max_episode_steps,
-        **kwargs,
-    )
+    return {"output": "numpy", "autoreset_mode": AutoresetMode.DISABLED, **kwargs}
 
 
 class HironakaEnv(_SingleEnv):
@@ -140,7 +130,7 @@ class HironakaEnv(_SingleEnv):
     """
 
     def __init__(self, *, max_episode_steps: int | None = None, **kwargs: Any) -> None:
-        super().__init__(_two_player(max_episode_steps, kwargs))
+        super().__init__(HironakaVectorEnv(max_episode_steps=max_episode_steps, **_one_row(kwargs)))
 
 
 class HironakaHostEnv(_SingleEnv):
@@ -149,8 +139,8 @@ class HironakaHostEnv(_SingleEnv):
     def __init__(
         self, *, opponent: Any = None, max_episode_steps: int | None = None, **kwargs: Any
     ) -> None:
-        limit = half_move_limit(max_episode_steps)
-        super().__init__(AlternatingPlayers(_two_player(limit, kwargs), "host", opponent))
+        options = _one_row(kwargs)
+        super().__init__(one_seat_vector_env("host", 1, opponent, max_episode_steps, **options))
 
 
 class HironakaAgentEnv(_SingleEnv):
@@ -159,5 +149,5 @@ class HironakaAgentEnv(_SingleEnv):
     def __init__(
         self, *, opponent: Any = None, max_episode_steps: int | None = None, **kwargs: Any
     ) -> None:
-        limit = half_move_limit(max_episode_steps)
-        super().__init__(AlternatingPlayers(_two_player(limit, kwargs), "agent", opponent))
+        options = _one_row(kwargs)
+        super().__init__(one_seat_vector_env("agent", 1, opponent, max_episode_steps, **options))

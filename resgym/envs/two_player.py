@@ -8,10 +8,10 @@ from gymnasium.vector import AutoresetMode
 from resgym.envs.arguments import parse_autoreset_mode
 from resgym.envs.vector_env import TensorVectorEnv
 from resgym.game import devices
-from resgym.game.plan import INVALID_ACTIONS, StepPlan
 from resgym.game.rewards import RewardFunction, resolve_reward
+from resgym.game.rules import check_startable
 from resgym.game.spec import GameSpec, Polytope, check_choice, check_integer
-from resgym.game.starts import check_startable
+from resgym.game.stepping import INVALID_ACTIONS, StepPlan
 from resgym.kernels import resolve_backend
 
 __all__ = ["HironakaVectorEnv", "half_move_limit"]

@@ -1,6 +1,6 @@
 """Every vector environment of the package: input is checked, a backend plays, output is handed out.
 
-What a step does in every situation is a table at `resgym.game.episode.outcome`.
+What a step does in every situation is a table at `resgym.game.episode.step`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from resgym.envs.arguments import (
-    parse_actions,
+    parse_integers,
     parse_options,
     parse_reset_mask,
     parse_seeds,
@@ -26,20 +26,17 @@ from resgym.envs.arguments import (
 )
 from resgym.envs.saving import load_state, save_state
 from resgym.game.episode import legal_actions
-from resgym.game.episode_state import Array, EpisodeState, Games
-from resgym.game.plan import RefusedStep, StepPlan
 from resgym.game.rewards import RewardFunction, resolve_reward
 from resgym.game.rng import RowRandom
-from resgym.game.spec import GameSpec, check_choice
-from resgym.game.starts import given_starts
+from resgym.game.rules import given_starts
+from resgym.game.spec import check_choice
+from resgym.game.stepping import Array, EpisodeState, Games, RefusedStep, StepPlan
 from resgym.kernels import Backend
 from resgym.render.positions import RENDER_MODES, check_render_mode, render_game, render_modes
 
 __all__ = ["OUTPUTS", "TensorVectorEnv"]
 
 OUTPUTS = ("torch", "numpy")
-
-Observation = Any
 
 
 class TensorVectorEnv(VectorEnv):
@@ -95,16 +92,6 @@ class TensorVectorEnv(VectorEnv):
         self._games: Games = EpisodeState.empty(num_envs, plan.spec, device)
 
     # A look at the games.
-
-    @property
-    def spec_of_game(self) -> GameSpec:
-        """The game that is played."""
-        return self.plan.spec
-
-    @property
-    def max_episode_steps(self) -> int | None:
-        """Steps after which an episode is truncated, or None."""
-        return self.plan.max_episode_steps
 
     @property
     def invalid_action(self) -> str:
@@ -171,7 +158,7 @@ class TensorVectorEnv(VectorEnv):
         *,
         seed: int | Sequence[int | None] | None = None,
         options: dict[str, Any] | None = None,
-    ) -> tuple[Observation, dict[str, Any]]:
+    ) -> tuple[Any, dict[str, Any]]:
         """Starts new episodes.
 
         Args:
@@ -210,7 +197,7 @@ class TensorVectorEnv(VectorEnv):
             episode=torch.where(given, -1, games.episode),
         )
 
-    def step(self, actions: Any) -> tuple[Observation, Any, Any, Any, dict[str, Any]]:
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Plays one action in every row.
 
         Args:
@@ -229,7 +216,7 @@ class TensorVectorEnv(VectorEnv):
                 function, which is passed on.
         """
         self._require_started("step")
-        values = parse_actions(actions, self.num_envs, self.device)
+        values = parse_integers("actions", actions, self.num_envs, self.device)
         try:
             result = self.backend.step(self.plan, self._games, values, self._ask)
         except RefusedStep:
@@ -261,18 +248,14 @@ class TensorVectorEnv(VectorEnv):
     def _ask(
         self, games: EpisodeState, coords: Tensor | None, rng: RowRandom, rows: Tensor | None
     ) -> Tensor:
-        """Asks the other seat; see `resgym.game.episode_state.Ask`."""
+        """Asks the other seat; see `resgym.game.stepping.Ask`."""
         raise NotImplementedError("both seats are played")
 
     def set_stage(self, num_points: int | None = None, max_value: int | None = None) -> None:
         """Makes random starts smaller, for a curriculum; each row's next episode is the first.
 
-        Args:
-            num_points: points drawn for a start, 2 to ``max_num_points``; None for all.
-            max_value: largest coordinate drawn, 1 to the environment's own; None for that.
-
-        Raises:
-            ValueError, TypeError: a size is out of its range; nothing has changed then.
+        Points drawn are 2 to ``max_num_points``, the largest coordinate is 1 to ``max_value``; None
+        is the environment's own.
         """
         starts = start_sizes(self.plan.spec, num_points, max_value)
         self.plan = replace(self.plan, start_spec=starts)
@@ -291,10 +274,7 @@ class TensorVectorEnv(VectorEnv):
         self._require_open()
         self.plan, self._games, self._started = load_state(self.plan, self.games, state)
 
-    def close_extras(self, **kwargs: Any) -> None:
-        """Nothing is held open."""
-
-    def _observation(self, points: Any, coords: Any) -> Observation:
+    def _observation(self, points: Any, coords: Any) -> Any:
         """What the seat sees, of what was given out: float32 [N, P, D] and int8 [N, D]."""
         if self.plan.seat == "host":
             return points

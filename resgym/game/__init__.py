@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from resgym.game.actions import action_axes, coords_to_action, host_action_table, pair_to_action
-from resgym.game.observation import observe_points
 from resgym.game.rewards import REWARDS, RewardFunction, Transition, role_reward
 from resgym.game.rng import RowRandom, Stream, derive_seed
-from resgym.game.rules import is_legal, move
+from resgym.game.rules import is_legal, move, observe_points, random_starts
 from resgym.game.spec import MAX_COORDINATE, GameSpec, Role
-from resgym.game.starts import random_starts
 from resgym.game.state import GameState, state_from_points, where_state
 
 __all__ = [

@@ -25,7 +25,8 @@ def action_axes(dimension: int) -> tuple[tuple[int, ...], ...]:
 
 
 @cache
-def _table(dimension: int, device: torch.device) -> Tensor:
+def host_action_table(dimension: int, device: torch.device | str = "cpu") -> Tensor:
+    """Bool [A, D]: row k marks the axes of host action k. Shared and cached: do not write to it."""
     table = torch.zeros(len(action_axes(dimension)), dimension, dtype=torch.bool)
     for action, axes in enumerate(action_axes(dimension)):
         table[action, list(axes)] = True
@@ -45,35 +46,14 @@ def _bits(dimension: int, device: torch.device) -> Tensor:
     return (1 << torch.arange(dimension, dtype=torch.int64)).to(device)
 
 
-def host_action_table(dimension: int, device: torch.device | str = "cpu") -> Tensor:
-    """Bool [A, D]: row k marks the axes of host action k. Shared and cached: do not write to it."""
-    return _table(dimension, torch.device(device))
-
-
 def coords_to_action(coords: Tensor) -> Tensor:
-    """Action numbers of axis sets.
-
-    Args:
-        coords: bool or integer [N, D].
-
-    Returns:
-        int64 [N]; -1 for a set of fewer than two axes.
-    """
+    """Action numbers int64 [N] of sets, bool or integer [N, D]; -1 for fewer than two axes."""
     dimension = coords.shape[-1]
     numbers = (coords.to(torch.int64) * _bits(dimension, coords.device)).sum(-1)
     return _ranks(dimension, coords.device)[numbers]
 
 
 def pair_to_action(first: Tensor, second: Tensor, dimension: int) -> Tensor:
-    """Action numbers of the sets {first, second}.
-
-    Args:
-        first: int64 [N] axes.
-        second: int64 [N] axes, different from ``first``.
-        dimension: number of axes D.
-
-    Returns:
-        int64 [N].
-    """
+    """Action numbers int64 [N] of the sets {first, second}, of two different axes int64 [N]."""
     one = torch.ones_like(first)
     return _ranks(dimension, first.device)[(one << first) | (one << second)]

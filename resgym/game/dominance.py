@@ -19,14 +19,10 @@ _ABSENT = 2**62
 
 
 def used_rows(count: Tensor, num_rows: int) -> int:
-    """How many leading rows have to be looked at.
+    """How many leading rows have to be looked at, of ``count`` int64 [N] alive ones.
 
     On the CPU, where looking at a value costs nothing, as many as the fullest game has; elsewhere
     all of them, so that nothing waits for the device.
-
-    Args:
-        count: int64 [N], alive rows of each game.
-        num_rows: number of rows there are.
     """
     if not devices.is_host_memory(count.device) or not len(count):
         return num_rows
@@ -45,10 +41,8 @@ def prune_dominated(columns: Tensor, count: Tensor, num_rows: int) -> tuple[Tens
     All pairs are compared, with the games innermost so that every comparison runs over contiguous
     memory; neither the shapes nor the work depend on the data, except for `used_rows` on the CPU.
 
-    Args:
-        columns: int64 [D, W, N], the points of N games; the first ``count`` of W rows are alive.
-        count: int64 [N], at least 1.
-        num_rows: rows P of the result, at least as many as any game keeps.
+    The first ``count``, int64 [N] and at least 1, of the points ``columns``, int64 [D, W, N], are
+    alive. ``num_rows``, P, is at least what any game keeps.
 
     Returns:
         points: int64 [N, P, D], the distinct minimal points first, in descending lexicographic

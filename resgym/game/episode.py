@@ -6,31 +6,32 @@ is asked through a function `Ask`; a backend that knows a scripted player may pl
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
 from resgym.game import devices
 from resgym.game.actions import host_action_table
-from resgym.game.episode_state import Ask, EpisodeState, ResetResult, StepResult
-from resgym.game.observation import observe_points
-from resgym.game.plan import INVALID_ACTION_REWARD, RefusedStep, StepPlan
 from resgym.game.rewards import Transition, role_reward
 from resgym.game.rng import RowRandom, Stream
-from resgym.game.rules import move
-from resgym.game.spec import GameSpec, Role
-from resgym.game.starts import random_starts
+from resgym.game.rules import move, observe_points, random_starts
+from resgym.game.spec import Role
 from resgym.game.state import GameState, where_state
+from resgym.game.stepping import (
+    INVALID_ACTION_REWARD,
+    Ask,
+    EpisodeState,
+    RefusedStep,
+    ResetResult,
+    StepPlan,
+    StepResult,
+)
 
 __all__ = [
-    "REFERENCE",
     "Kernels",
     "answers_of_agents",
     "legal_actions",
     "name_sets",
-    "outcome",
     "start",
     "step",
 ]
@@ -39,22 +40,9 @@ __all__ = [
 class Kernels:
     """The operations that a step is made of; backends put faster ones in their place."""
 
-    def move(
-        self, state: GameState, coords: Tensor, axis: Tensor, spec: GameSpec
-    ) -> tuple[GameState, Tensor]:
-        """See `resgym.game.rules.move`."""
-        return move(state, coords, axis, spec)
-
-    def random_starts(self, spec: GameSpec, rng: RowRandom) -> GameState:
-        """See `resgym.game.starts.random_starts`."""
-        return random_starts(spec, rng)
-
-    def observe_points(self, state: GameState, scale: bool = True) -> Tensor:
-        """See `resgym.game.observation.observe_points`."""
-        return observe_points(state, scale)
-
-
-REFERENCE = Kernels()
+    move = staticmethod(move)
+    random_starts = staticmethod(random_starts)
+    observe_points = staticmethod(observe_points)
 
 
 def legal_actions(plan: StepPlan, coords: Tensor) -> Tensor:
@@ -72,15 +60,10 @@ def legal_actions(plan: StepPlan, coords: Tensor) -> Tensor:
 def answers_of_agents(
     plan: StepPlan, state: EpisodeState, actions: Tensor, mask: Tensor, ask: Ask
 ) -> Tensor:
-    """The opposing agents' axes int64 [N] in all rows, if these actions were played.
+    """The opposing agents' axes int64 [N], if the hosts played these actions int64 [N] in range.
 
-    Args:
-        plan: the plan.
-        state: the games.
-        actions: int64 [N], the hosts', in range.
-        mask: bool [N], the rows that are played. The others, with an illegal action or about to
-            restart, get any set: a player is never asked to choose from nothing.
-        ask: asks the agents.
+    Rows out of ``mask``, bool [N], with an illegal action or about to restart, get any set: a
+    player is never asked to choose from nothing.
     """
     sets = _sets(plan, state)
     coords = torch.where(mask[:, None], sets[actions], sets[:1])
@@ -113,18 +96,13 @@ def start(
     state: EpisodeState,
     mask: Tensor,
     ask: Ask,
-    given: GameState | None = None,
-    kernels: Kernels = REFERENCE,
+    given: GameState | None,
+    kernels: Kernels,
 ) -> ResetResult:
     """Starts episodes in the rows of ``mask``, bool [N].
 
-    Args:
-        plan: the plan.
-        state: the games; not written to.
-        mask: which rows.
-        ask: asks the opponents; never called if both seats are played.
-        given: unfinished positions of N games to start from; None for random ones.
-        kernels: the operations to use.
+    They start from ``given``, unfinished positions of N games, or from random ones. The opponents
+    are asked only if they play a seat.
     """
     state = _restarted(plan, state, mask, ask, given, kernels)
     return ResetResult(state._replace(ended=state.ended & ~mask), *_observed(plan, state, kernels))
@@ -177,10 +155,7 @@ def _drawn(plan: StepPlan, rng: RowRandom, kernels: Kernels) -> GameState:
 
 
 def _observed(
-    plan: StepPlan,
-    state: EpisodeState,
-    kernels: Kernels,
-    rows: Tensor | None = None,
+    plan: StepPlan, state: EpisodeState, kernels: Kernels, rows: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
     """New tensors: what is seen of all rows, or of those of an index int64 [M]."""
     position, coords = state.position, state.coords
@@ -189,48 +164,49 @@ def _observed(
     return kernels.observe_points(position, plan.scale_observation), coords.to(torch.int8)
 
 
-class _Move(NamedTuple):
-    """What the legal actions led to; ``reward`` to ``overflow`` are neutral in other rows."""
-
-    state: EpisodeState
-    reward: Tensor
-    rewards: Tensor | None
-    finished: Tensor
-    overflow: Tensor
-
-
 def step(
-    plan: StepPlan,
-    state: EpisodeState,
-    actions: Tensor,
-    ask: Ask,
-    kernels: Kernels = REFERENCE,
+    plan: StepPlan, state: EpisodeState, actions: Tensor, ask: Ask, kernels: Kernels
 ) -> StepResult:
-    """Plays one action int64 [N] in every row.
+    """Plays one action int64 [N], any integers, in every row; what it does is total.
 
-    Args:
-        plan: the plan.
-        state: the games; not written to.
-        actions: any integers; what an illegal one does is said at `outcome`.
-        ask: asks the opponents; never called if both seats are played.
-        kernels: the operations to use.
-
-    Raises:
-        RefusedStep: see there.
+    situation                       outcome
+    legal action                    the move is played
+    illegal, invalid_action=error   RefusedStep before anything changes
+    illegal, noop                   position stays, reward 0, the step counts
+    illegal, penalty                as noop, reward -1
+    illegal, terminate              terminated, reward -1
+    one point left                  terminated
+    max_episode_steps reached       truncated (unless terminated)
+    a coordinate would pass 2^59    position stays, truncated, info["overflow"]
+    ended row, SAME_STEP            cannot be met: the row has restarted already
+    ended row, NEXT_STEP            the action is ignored, the row restarts, reward 0
+    ended row, DISABLED             RefusedStep until reset with options={"reset_mask": ...}
     """
     active = ~state.ended
     known = actions.clamp(0, plan.num_actions - 1)
     legal = known == actions
     if plan.seat != "host":
         legal = legal & legal_actions(plan, state.coords).gather(1, known[:, None])[:, 0]
-    if plan.may_refuse and bool(_refused(plan, active, legal).any()):
-        raise RefusedStep
-    moved = _move(plan, state, known, active & legal, ask, kernels)
-    lengths = state.lengths + active
-    reward, terminated, truncated = outcome(plan, active, legal, moved, lengths)
+    if plan.may_refuse:
+        refused = active & ~legal & (plan.invalid_action == "error")
+        if plan.autoreset_mode == "DISABLED":
+            refused = refused | ~active
+        if bool(refused.any()):
+            raise RefusedStep
+    waiting, lengths = state.ended, state.lengths + active
+    state, reward, rewards, terminated, overflow = _move(
+        plan, state, known, active & legal, ask, kernels
+    )
+    truncated = overflow
+    if plan.invalid_action in ("penalty", "terminate"):
+        reward = torch.where(active & ~legal, INVALID_ACTION_REWARD, reward)
+    if plan.invalid_action == "terminate":
+        terminated = terminated | (active & ~legal)
+    if plan.max_episode_steps is not None:
+        truncated = truncated | (lengths >= plan.max_episode_steps)
+    truncated = truncated & active & ~terminated
     ended = terminated | truncated
-    waiting = state.ended
-    state = moved.state._replace(returns=state.returns + reward, lengths=lengths, ended=ended)
+    state = state._replace(returns=state.returns + reward, lengths=lengths, ended=ended)
 
     looking = devices.is_host_memory(actions.device)
     any_ended = not looking or bool(ended.any())
@@ -257,10 +233,10 @@ def step(
         points=points,
         coords=coords,
         reward=reward,
-        rewards=moved.rewards,
+        rewards=rewards,
         terminated=terminated,
         truncated=truncated,
-        overflow=moved.overflow,
+        overflow=overflow,
         ended=ended.clone() if any_ended else None,
         final_points=final_points,
         final_coords=final_coords,
@@ -269,58 +245,13 @@ def step(
     )
 
 
-def _refused(plan: StepPlan, active: Tensor, legal: Tensor) -> Tensor:
-    """Bool [N]: rows for which a step is refused."""
-    refused = active & ~legal if plan.invalid_action == "error" else torch.zeros_like(active)
-    return refused | ~active if plan.autoreset_mode == "DISABLED" else refused
-
-
-def outcome(
-    plan: StepPlan, active: Tensor, legal: Tensor, moved: _Move, lengths: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Reward float32 [N], terminated and truncated bool [N] of a step, which is total.
-
-        situation                       outcome
-        legal action                    the move is played
-        illegal, invalid_action=error   ValueError before anything changes
-        illegal, noop                   position stays, reward 0, the step counts
-        illegal, penalty                as noop, reward -1
-        illegal, terminate              terminated, reward -1
-        one point left                  terminated
-        max_episode_steps reached       truncated (unless terminated)
-        a coordinate would pass 2^59    position stays, truncated, info["overflow"]
-        ended row, SAME_STEP            cannot be met: the row has restarted already
-        ended row, NEXT_STEP            the action is ignored, the row restarts, reward 0
-        ended row, DISABLED             ValueError until reset with options={"reset_mask": ...}
-
-    Args:
-        plan: the plan.
-        active: bool [N], rows that had not ended.
-        legal: bool [N], rows whose action is legal.
-        moved: what these led to.
-        lengths: int64 [N], steps of the episode, with this one.
-    """
-    illegal = active & ~legal
-    reward, terminated = moved.reward, moved.finished
-    if plan.invalid_action in ("penalty", "terminate"):
-        reward = torch.where(illegal, INVALID_ACTION_REWARD, reward)
-    if plan.invalid_action == "terminate":
-        terminated = terminated | illegal
-    truncated = moved.overflow
-    if plan.max_episode_steps is not None:
-        truncated = truncated | (lengths >= plan.max_episode_steps)
-    return reward, terminated, truncated & active & ~terminated
-
-
 def _move(
-    plan: StepPlan,
-    state: EpisodeState,
-    actions: Tensor,
-    mask: Tensor,
-    ask: Ask,
-    kernels: Kernels,
-) -> _Move:
-    """Plays the rows of ``mask``, whose actions are legal: a half-move or two."""
+    plan: StepPlan, state: EpisodeState, actions: Tensor, mask: Tensor, ask: Ask, kernels: Kernels
+) -> tuple[EpisodeState, Tensor, Tensor | None, Tensor, Tensor]:
+    """Plays the rows of ``mask``, whose actions are legal: a half-move or two.
+
+    Returns the games, reward, rewards of both, finished and overflow, neutral in other rows.
+    """
     spec, sets = plan.spec, _sets(plan, state)
     named, half_moves = state.coords, state.half_moves
     answering = mask
@@ -359,4 +290,4 @@ def _move(
     )
     if plan.seat == "agent":
         state = name_sets(plan, state, answering & ~finished, ask)
-    return _Move(state, reward, rewards, finished, overflow)
+    return state, reward, rewards, finished, overflow

@@ -11,6 +11,8 @@ from itertools import chain, groupby, permutations, product
 from math import factorial, gcd, prod
 from operator import le
 
+from resgym.game.actions import action_axes
+
 __all__ = [
     "Position",
     "canonical",
@@ -30,11 +32,7 @@ beyond it they keep theirs, which costs merged positions but no correctness."""
 @cache
 def search_actions(dimension: int) -> tuple[tuple[int, ...], ...]:
     """The host's axis sets in the order of the search: smaller sets first, then by bit pattern."""
-    numbers = [number for number in range(1, 2**dimension) if number & (number - 1)]
-    numbers.sort(key=lambda number: (number.bit_count(), number))
-    return tuple(
-        tuple(axis for axis in range(dimension) if number >> axis & 1) for number in numbers
-    )
+    return tuple(sorted(action_axes(dimension), key=len))
 
 
 def prune(points: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:

@@ -47,38 +47,17 @@ class Transition:
 RewardFunction = Callable[[Transition], Tensor]
 
 
-def _terminal(transition: Transition) -> Tensor:
-    return transition.finished.to(torch.float32)
-
-
-def _step(transition: Transition) -> Tensor:
-    return torch.full_like(transition.finished, -1.0, dtype=torch.float32)
-
-
-def _survival(transition: Transition) -> Tensor:
-    return transition.finished.to(torch.float32) - 1.0
-
-
-def _points(transition: Transition) -> Tensor:
-    return (transition.before.count - transition.after.count).to(torch.float32)
-
-
 REWARDS: dict[str, RewardFunction] = {
-    "terminal": _terminal,
-    "step": _step,
-    "survival": _survival,
-    "points": _points,
+    "terminal": lambda move: move.finished.float(),
+    "step": lambda move: torch.full_like(move.finished, -1.0, dtype=torch.float32),
+    "survival": lambda move: move.finished.float() - 1.0,
+    "points": lambda move: (move.before.count - move.after.count).float(),
 }
 """Host's reward by name; the agent's is the negative."""
 
 
 def resolve_reward(reward: str | RewardFunction) -> tuple[RewardFunction, bool]:
-    """The function behind a name or a callable, and whether it gives the host's reward only.
-
-    Raises:
-        ValueError: unknown name.
-        TypeError: neither a name nor a callable.
-    """
+    """The function behind a name or a callable, and whether it gives the host's reward only."""
     if isinstance(reward, str):
         if reward not in REWARDS:
             raise ValueError(
@@ -91,13 +70,7 @@ def resolve_reward(reward: str | RewardFunction) -> tuple[RewardFunction, bool]:
 
 
 def role_reward(reward: str | RewardFunction, transition: Transition) -> Tensor:
-    """float32 [N]: the reward of ``transition.role``.
-
-    A callable receives the `Transition` and returns the reward of its role itself.
-
-    Raises:
-        ValueError: a callable returned a wrong shape.
-    """
+    """float32 [N]: the reward of ``transition.role``, which a callable returns itself."""
     function, host_only = resolve_reward(reward)
     value = function(transition)
     if host_only:

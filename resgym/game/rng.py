@@ -13,7 +13,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["RowRandom", "Stream", "derive_seed", "mix64"]
+__all__ = ["GAMMA", "RowRandom", "Stream", "derive_seed", "mix64"]
 
 GAMMA = 0x9E3779B97F4A7C15 - 2**64
 MULTIPLIER_1 = 0xBF58476D1CE4E5B9 - 2**64
@@ -63,14 +63,10 @@ def derive_seed(seed: int, *words: int) -> int:
 
 
 class RowRandom:
-    """Random numbers of N rows.
+    """Random numbers of N rows, of keys int64 [N] and words, int64 [N] or int, that they absorb.
 
     Drawing advances nothing: the same call gives the same numbers, and unrelated numbers come from
     `split`. Keys are worked out when they are first asked for: many players want no numbers.
-
-    Args:
-        key: int64 [N], one key per row.
-        *words: int64 [N] or integers that the key absorbs, one after the other.
     """
 
     __slots__ = ("_pending",)
@@ -121,14 +117,9 @@ class RowRandom:
         return mix64(self.key[:, None] + counter)
 
     def integers(self, high: int | Tensor, n: int | None = None) -> Tensor:
-        """Uniform integers in 0..high-1.
+        """Uniform integers int64 [N] or [N, n] in 0..high-1, for 1 to 2^31, an int or int64 [N].
 
-        Args:
-            high: upper end (exclusive), 1 to 2^31, an int or int64 [N].
-            n: numbers per row.
-
-        Returns:
-            int64 [N], or [N, n]. The bias of the multiply-shift method is below high / 2^32.
+        The bias of the multiply-shift method is below high / 2^32.
         """
         top = _shift_right(self.words(n), 32)
         if isinstance(high, Tensor) and n is not None:

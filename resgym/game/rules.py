@@ -1,4 +1,4 @@
-"""The rule of the game: one move of a host and an agent on N positions at once.
+"""The rule on N positions at once: a move of a host and an agent, starts, and what a player sees.
 
 The host names a set I of at least two axes, the agent an axis i in I; coordinate i of every point
 becomes the sum of its coordinates in I, and the points that no longer matter are dropped. The
@@ -7,26 +7,29 @@ plain-integer statement of the same rule is ``tests/reference/rule.py``.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
+from resgym.game import devices
 from resgym.game.dominance import used_rows
+from resgym.game.rng import RowRandom
 from resgym.game.spec import MAX_COORDINATE, GameSpec
-from resgym.game.state import GameState, canonical_state
+from resgym.game.state import GameState, canonical_state, state_from_points, where_state
 
-__all__ = ["is_legal", "move"]
+__all__ = [
+    "check_startable",
+    "given_starts",
+    "is_legal",
+    "move",
+    "observe_points",
+    "random_starts",
+]
 
 
 def is_legal(coords: Tensor, axis: Tensor) -> Tensor:
-    """Whether a set and an axis make a move.
-
-    Args:
-        coords: bool [N, D], the host's set.
-        axis: int64 [N], the agent's axis, 0..D-1.
-
-    Returns:
-        bool [N]: the set has two axes or more and contains the axis.
-    """
+    """Bool [N]: a host's set, bool [N, D], has two axes or more and the agent's axis, int64 [N]."""
     chosen = coords.gather(1, axis[:, None])[:, 0]
     return chosen & (coords.sum(1) >= 2)
 
@@ -36,11 +39,7 @@ def move(
 ) -> tuple[GameState, Tensor]:
     """Plays one move in every game.
 
-    Args:
-        state: positions of N games.
-        coords: bool [N, D], the hosts' sets.
-        axis: int64 [N], the agents' axes, 0..D-1.
-        spec: the game.
+    The hosts' sets are bool [N, D], the agents' axes int64 [N], 0..D-1.
 
     Returns:
         state: the next positions. Finished games, illegal moves and moves that would overflow
@@ -59,3 +58,90 @@ def move(
     columns = torch.where(target[:, None], total, columns)
     # Positions that did not move are canonical already and come out as they are.
     return canonical_state(columns, state.count, spec), overflow
+
+
+def check_startable(spec: GameSpec) -> None:
+    """Raises ValueError if every start of a game would be finished."""
+    if spec.max_num_points < 2:
+        raise ValueError("max_num_points must be at least 2 for random starts, got 1")
+
+
+def _draw(spec: GameSpec, rng: RowRandom) -> GameState:
+    values = rng.integers(spec.max_value + 1, n=spec.max_num_points * spec.dimension)
+    columns = values.view(-1, spec.max_num_points, spec.dimension).permute(2, 1, 0).contiguous()
+    count = torch.full_like(rng.key, spec.max_num_points)
+    return canonical_state(columns, count, spec)
+
+
+def _fixed_start(spec: GameSpec, like: GameState) -> GameState:
+    """The unfinished position {(1, 0, ..), (0, 1, ..)} for every row of ``like``."""
+    points = torch.zeros(2, spec.dimension, dtype=torch.int64)
+    points[0, 0] = points[1, 1] = 1
+    start = state_from_points(points, spec, like.device)
+    return GameState(start.points.expand_as(like.points), start.count.expand_as(like.count))
+
+
+def random_starts(spec: GameSpec, rng: RowRandom) -> GameState:
+    """Positions drawn uniformly on 0..max_value inclusive, finished ones drawn again.
+
+    After ``spec.start_attempts`` draws (met only in tiny games, where almost every start is
+    finished) a row gets {(1, 0, ..), (0, 1, ..)}. The numbers are those of `Stream.START`.
+
+    Raises:
+        ValueError: ``max_num_points`` is 1.
+    """
+    check_startable(spec)
+    state = _draw(spec, rng.split(0))
+    looking = devices.is_host_memory(state.device)
+    for attempt in range(1, spec.start_attempts):
+        pending = state.finished()
+        if looking:
+            rows = pending.nonzero()[:, 0]
+            if not len(rows):
+                return state
+            fresh = _draw(spec, rng.select(rows).split(attempt))
+            state.points[rows] = fresh.points
+            state.count[rows] = fresh.count
+        else:
+            # No look at the data on an accelerator: every row is drawn, the pending ones are taken.
+            state = where_state(pending, _draw(spec, rng.split(attempt)), state)
+    return where_state(state.finished(), _fixed_start(spec, state), state)
+
+
+def given_starts(points: Any, spec: GameSpec, num_games: int, device: torch.device) -> GameState:
+    """N positions from what a caller gives: one game for all rows, or N; see `state_from_points`.
+
+    Raises:
+        ValueError, TypeError: they are no unfinished positions of this game.
+    """
+    given = state_from_points(points, spec, device)
+    if given.num_games not in (1, num_games):
+        raise ValueError(
+            f"points must hold one game or {num_games} (num_envs), got {given.num_games}"
+        )
+    finished = given.finished()
+    if bool(finished.any()):
+        row = int(finished.nonzero()[0, 0])
+        raise ValueError(
+            f"points must be unfinished positions, but game {row} is down to the one point "
+            f"{given.point_lists()[row][0]}"
+        )
+    return GameState(given.points.expand(num_games, -1, -1), given.count.expand(num_games))
+
+
+def observe_points(state: GameState, scale: bool = True) -> Tensor:
+    """What a player sees, in an order that does not depend on history: a new tensor.
+
+    float32 [N, P, D], coordinate j of the p-th point in descending lexicographic order divided by
+    the largest coordinate of the position (1 if that is 0), or 0..2^59 unscaled; absent rows are
+    -1. The state itself stays exact; only this copy is rounded.
+    """
+    if not scale:
+        return state.points.to(torch.float32)
+    observed = torch.full(state.points.shape, -1.0, device=state.device)
+    width = used_rows(state.count, state.points.shape[1])
+    points = state.points[:, :width]
+    # Divided as float64 and rounded once more, which IEEE arithmetic fixes on every device.
+    largest = points.amax((1, 2), keepdim=True).clamp(min=1).to(torch.float64)
+    observed[:, :width] = torch.where(points < 0, -1.0, points.to(torch.float64) / largest)
+    return observed

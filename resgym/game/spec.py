@@ -86,8 +86,7 @@ class GameSpec:
             check_integer("max_num_points", self.max_num_points, 1, MAX_NUM_POINTS),
         )
         set_field(self, "max_value", check_integer("max_value", self.max_value, 1, MAX_START_VALUE))
-        if self.polytope not in POLYTOPES:
-            raise ValueError(f"polytope must be one of {list(POLYTOPES)}, got {self.polytope!r}")
+        check_choice("polytope", self.polytope, POLYTOPES)
         if not isinstance(self.reposition, bool):
             raise TypeError(f"reposition must be True or False, got {self.reposition!r}")
 

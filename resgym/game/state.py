@@ -112,10 +112,7 @@ def where_state(condition: Tensor, yes: GameState, no: GameState) -> GameState:
 def canonical_state(columns: Tensor, count: Tensor, spec: GameSpec) -> GameState:
     """Prunes by ``spec.polytope``, repositions if asked, sorts.
 
-    Args:
-        columns: int64 [D, W, N], points with the games innermost; the first ``count`` are alive.
-        count: int64 [N].
-        spec: the game.
+    The first ``count``, int64 [N], of the points ``columns``, int64 [D, W, N], are alive.
     """
     points, count = prune_dominated(columns, count, spec.max_num_points)
     if spec.polytope == "newton":
@@ -139,12 +136,8 @@ def _is_scalar(value: Any) -> bool:
 def check_coordinates(values: Sequence[Any], name: str) -> tuple[int, ...]:
     """A point as plain integers.
 
-    Args:
-        values: its coordinates.
-        name: what to call the point in messages.
-
     Raises:
-        TypeError: one is no integer.
+        TypeError: a coordinate is no integer; the message calls the point ``name``.
         ValueError: one is negative or above 2^59.
     """
     for value in values:

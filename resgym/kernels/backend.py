@@ -9,12 +9,11 @@ from torch import Tensor
 
 from resgym.game import episode
 from resgym.game.episode import Kernels
-from resgym.game.episode_state import Ask, Games, ResetResult, StepResult
-from resgym.game.plan import StepPlan
 from resgym.game.rng import RowRandom
+from resgym.game.rules import check_startable
 from resgym.game.spec import GameSpec
-from resgym.game.starts import check_startable
 from resgym.game.state import GameState, canonical_state, where_state
+from resgym.game.stepping import Ask, Games, ResetResult, StepPlan, StepResult
 
 __all__ = ["Backend", "FusedBackend"]
 
@@ -96,7 +95,7 @@ class FusedBackend(Backend):
         return after, overflow
 
     def random_starts(self, spec: GameSpec, rng: RowRandom) -> GameState:
-        """As `resgym.game.starts.random_starts`."""
+        """As `resgym.game.rules.random_starts`."""
         check_startable(spec)
         state = self._drawn(_plain(spec), rng)
         # A position of several minimal points has several vertices: no start is finished after all.

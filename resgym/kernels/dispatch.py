@@ -15,8 +15,8 @@ import torch
 from torch import Tensor
 
 from resgym.game.rng import RowRandom
-from resgym.game.spec import GameSpec
-from resgym.game.starts import random_starts
+from resgym.game.rules import random_starts
+from resgym.game.spec import GameSpec, check_choice
 from resgym.game.state import GameState
 from resgym.kernels.backend import Backend
 
@@ -24,34 +24,30 @@ __all__ = ["BACKENDS", "host_actions", "quickest_observe_points", "resolve_backe
 
 BACKENDS = ("auto", "torch", "numba", "triton")
 
-
 _TORCH = Backend()
 
 
 @cache
-def _numba() -> Backend | str:
-    """The compiled backend, or why there is none."""
+def _found(name: str) -> Backend | str:
+    """A backend, or why there is none."""
     try:
-        from resgym.kernels.cpu.backend import NumbaBackend
+        if name == "numba":
+            from resgym.kernels.cpu.backend import NumbaBackend
+
+            return NumbaBackend()
+        if name == "triton":
+            from resgym.kernels.cuda.backend import TritonBackend
+
+            return TritonBackend()
     except Exception as error:  # not there, or it refuses to work, say with this NumPy
         return _line(error)
-    return NumbaBackend()
-
-
-@cache
-def _triton() -> Backend | str:
-    """The backend of Triton kernels, or why there is none."""
-    try:
-        from resgym.kernels.cuda.backend import TritonBackend
-    except Exception as error:
-        return _line(error)
-    return TritonBackend()
+    return _TORCH
 
 
 @cache
 def _triton_fault(device: torch.device) -> str | None:
     """Why the kernels do not work on a device: they are tried on a small batch."""
-    spec, backend = GameSpec(2, 3), _triton()
+    spec, backend = GameSpec(2, 3), _found("triton")
     assert isinstance(backend, Backend)
     try:
         rng = RowRandom(torch.arange(9, device=device))
@@ -65,7 +61,7 @@ def _triton_fault(device: torch.device) -> str | None:
 
 def quickest_observe_points(device: torch.device) -> Callable[[GameState, bool], Tensor]:
     """What observes positions on a device: compiled on the CPU where that is installed."""
-    backend = _numba() if device.type == "cpu" else _TORCH
+    backend = _found("numba" if device.type == "cpu" else "torch")
     return (backend if isinstance(backend, Backend) else _TORCH).observe_points
 
 
@@ -82,9 +78,9 @@ def _warn(message: str) -> None:
 
 def _triton_problem(device: torch.device, spec: GameSpec) -> str | None:
     """Why the Triton kernels cannot play a game on a device, or None."""
-    backend = _triton()
-    if not isinstance(backend, Backend):
-        return f"needs Triton (pip install 'resgym[gpu]'): {backend}"
+    found = _found("triton")
+    if isinstance(found, str):
+        return f"needs Triton (pip install 'resgym[gpu]'): {found}"
     from resgym.kernels.cuda.grids import INTERPRETED, MAX_NUM_POINTS
 
     if device.type != "cuda" and not (device.type == "cpu" and INTERPRETED):
@@ -98,18 +94,14 @@ def _triton_problem(device: torch.device, spec: GameSpec) -> str | None:
 def resolve_backend(name: str, device: torch.device, spec: GameSpec) -> Backend:
     """The backend of a name.
 
-    Args:
-        name: ``auto`` takes the fastest that works for the device and the game, and warns once if
-            that is the reference where a faster one could be had.
-        device: where the states live.
-        spec: the game.
+    ``auto`` takes the fastest that works for the device and the game, and warns once if that is the
+    reference where a faster one could be had.
 
     Raises:
         ValueError: unknown name, or a named backend that is not installed or does not fit the
             device or the game.
     """
-    if name not in BACKENDS:
-        raise ValueError(f"backend must be one of {list(BACKENDS)}, got {name!r}")
+    check_choice("backend", name, BACKENDS)
     if name == "auto":
         name = {"cpu": "numba", "cuda": "triton"}.get(device.type, "torch")
         problem = _problem(name, device, spec)
@@ -120,7 +112,7 @@ def resolve_backend(name: str, device: torch.device, spec: GameSpec) -> Backend:
         problem = _problem(name, device, spec)
         if problem is not None:
             raise ValueError(f"backend {name!r} {problem}")
-    backend = {"numba": _numba, "triton": _triton}.get(name, lambda: _TORCH)()
+    backend = _found(name)
     assert isinstance(backend, Backend)
     return backend
 
@@ -133,24 +125,16 @@ def _problem(name: str, device: torch.device, spec: GameSpec) -> str | None:
         return None
     if device.type != "cpu":
         return f"runs on the cpu, got device {str(device)!r}"
-    numba = _numba()
-    if isinstance(numba, Backend):
-        return None
-    return f"needs numba (pip install 'resgym[fast]'): {numba}"
+    found = _found("numba")
+    return f"needs numba (pip install 'resgym[fast]'): {found}" if isinstance(found, str) else None
 
 
 def host_actions(name: str | None, state: GameState, rng: RowRandom) -> Tensor | None:
-    """What a scripted host chooses, if the fastest backend for the device has compiled it.
+    """What the host of a `resgym.players.compiled_name` chooses, int64 [N] equal to its ``act``.
 
-    Args:
-        name: its `resgym.players.compiled_name`.
-        state: positions of N games.
-        rng: the rows' random numbers.
-
-    Returns:
-        int64 [N], equal to the host's ``act``, or None.
+    None if the fastest backend for the device has not compiled it.
     """
     if name is None or state.device.type != "cpu":
         return None
-    backend = _numba()
+    backend = _found("numba")
     return backend.host_actions(name, state, rng) if isinstance(backend, Backend) else None

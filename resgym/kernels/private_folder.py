@@ -31,9 +31,7 @@ def check_private(path: str | os.PathLike[str]) -> None:
 def private_folder(name: str, root: str | os.PathLike[str] | None = None) -> Path:
     """A folder for compiled code, made with mode 0700 if it is not there.
 
-    Args:
-        name: the folder's name.
-        root: where it lies, if not in ``resgym`` in the user's folder of caches.
+    It lies in ``root``, by default in ``resgym`` in the user's folder of caches.
 
     Raises:
         OSError: it cannot be made or written, or it is not private (see `check_private`).

@@ -11,8 +11,8 @@ import torch
 
 from resgym.game.devices import resolve_device
 from resgym.game.rng import RowRandom, Stream, derive_seed
+from resgym.game.rules import random_starts
 from resgym.game.spec import GameSpec, Polytope, check_integer
-from resgym.game.starts import random_starts
 from resgym.game.state import GameState, state_from_points
 from resgym.measure.games import play_lengths
 from resgym.players import player_name, resolve_player, rows_of

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from resgym.players.agents import (
-    ChooseFirstAgent,
-    ChooseLastAgent,
-    GreedyPointsAgent,
-    RandomAgent,
-)
 from resgym.players.asking import MixedPlayer, ask_player, ask_players, player_name
 from resgym.players.base import CallablePlayer, Player, compiled_name, rows_of
 from resgym.players.checking import check_player
-from resgym.players.hosts import AllCoordHost, RandomHost, RandomPairHost
 from resgym.players.mixture import Mixture, make_mixture
 from resgym.players.registry import (
     agent_names,
@@ -23,6 +16,15 @@ from resgym.players.registry import (
     resolve_player,
 )
 from resgym.players.scoring import ScoringPlayer
+from resgym.players.scripted import (
+    AllCoordHost,
+    ChooseFirstAgent,
+    ChooseLastAgent,
+    GreedyPointsAgent,
+    RandomAgent,
+    RandomHost,
+    RandomPairHost,
+)
 from resgym.players.spivakovsky import SpivakovskyHost, WeakSpivakovskyHost
 from resgym.players.zeillinger import ZeillingerHost, ZeillingerLexHost
 

@@ -19,7 +19,14 @@ from resgym.game.spec import Role
 from resgym.game.state import GameState, holds_integers, tensor_kind
 from resgym.players.base import Player, check_role, rows_of
 
-__all__ = ["MixedPlayer", "ask_player", "ask_players", "check_answer", "player_name"]
+__all__ = [
+    "MixedPlayer",
+    "ask_player",
+    "ask_players",
+    "check_answer",
+    "check_form",
+    "player_name",
+]
 
 
 def player_name(player: Any) -> str:
@@ -42,15 +49,8 @@ def ask_player(
     at them, which is on the CPU. On an accelerator a look would stall every step: an illegal answer
     is replaced there by the lowest legal one, so that it cannot reach a kernel.
 
-    Args:
-        player: who is asked.
-        state: positions of M games.
-        coords: bool [M, D], the hosts' sets, none of them empty, for an agent; None for a host.
-        rng: the games' random numbers.
-        rows: int64 [M], which rows of the player's batch these games are; None for all of them.
-
-    Returns:
-        int64 [M], every entry legal.
+    Arguments and answers are those of `Player.act`, for M games and with no set empty; ``rows``
+    int64 [M] says which rows of the player's batch these games are, None: all of them.
 
     Raises:
         TypeError: the answer is no dense tensor of integers.
@@ -61,6 +61,17 @@ def ask_player(
     own = player if rows is None else rows_of(player, rows)
     answer = own.act(state, coords, rng)
     who = f"{'host' if coords is None else 'agent'} {player_name(own)}"
+    check_form(answer, state, who)
+    if devices.is_host_memory(state.device):
+        check_answer(answer, state, coords, who, rows)
+        return answer.to(torch.int64)
+    answer = answer.to(torch.int64)
+    lowest = 0 if coords is None else coords.to(torch.uint8).argmax(1)
+    return torch.where(_legal(answer, state, coords), answer, lowest)
+
+
+def check_form(answer: Any, state: GameState, who: str) -> None:
+    """Raises TypeError or ValueError if an answer is no dense tensor of N integers there."""
     if not isinstance(answer, Tensor):
         raise TypeError(f"{who} must return a tensor, got {type(answer).__name__}")
     if answer.device != state.device:
@@ -69,12 +80,6 @@ def ask_player(
         raise TypeError(f"{who} must return integers, got {tensor_kind(answer)}")
     if answer.shape != (state.num_games,):
         raise ValueError(f"{who} must return shape ({state.num_games},), got {tuple(answer.shape)}")
-    if devices.is_host_memory(state.device):
-        check_answer(answer, state, coords, who, rows)
-        return answer.to(torch.int64)
-    answer = answer.to(torch.int64)
-    lowest = 0 if coords is None else coords.to(torch.uint8).argmax(1)
-    return torch.where(_legal(answer, state, coords), answer, lowest)
 
 
 def _legal(answer: Tensor, state: GameState, coords: Tensor | None) -> Tensor:
@@ -89,14 +94,9 @@ def _legal(answer: Tensor, state: GameState, coords: Tensor | None) -> Tensor:
 def check_answer(
     answer: Tensor, state: GameState, coords: Tensor | None, who: str, rows: Tensor | None = None
 ) -> None:
-    """Raises ValueError if an answer has an illegal entry (looks at the values).
+    """Raises ValueError if an answer [N] has an illegal entry (looks at the values).
 
-    Args:
-        answer: integers [N].
-        state: the positions.
-        coords: bool [N, D], the hosts' sets, for an agent; None for a host.
-        who: named in the error.
-        rows: int64 [N], the numbers of the rows in the error; None for 0, 1, ...
+    The arguments are those of `ask_player`; the error names ``who`` and the number in ``rows``.
     """
     legal = _legal(answer.to(torch.int64), state, coords)
     if bool(legal.all()):
@@ -123,22 +123,11 @@ def ask_players(
 
     On the CPU each player answers only its own rows. On an accelerator each answers all rows and
     the right answers are picked, because finding the rows would wait for the device; there the
-    cost is that of all players together.
-
-    Args:
-        players: who is asked.
-        assignment: int64 [M], the player (a position in ``players``) of each game.
-        state: positions of M games; the other arguments are those of `ask_player` too.
-        coords: bool [M, D] or None.
-        rng: the games' random numbers.
-        rows: int64 [M] or None.
-
-    Returns:
-        int64 [M], every entry legal.
+    cost is that of all players together. ``assignment`` int64 [M] says who plays which game, as a
+    position in ``players``; the rest is as for `ask_player`.
 
     Raises:
-        TypeError: an answer is no tensor of integers.
-        ValueError: an answer has a wrong form or an illegal entry, or on the CPU a game has no
+        TypeError, ValueError: an answer is none (see `ask_player`), or on the CPU a game has no
             player.
     """
     if not devices.is_host_memory(state.device):
@@ -170,18 +159,10 @@ def ask_players(
 
 
 class MixedPlayer:
-    """One player per row.
+    """One player of one role per row; who answers what, and at what cost, is that of `ask_players`.
 
-    Who answers what, and at what cost, is that of `ask_players`.
-
-    Args:
-        players: players of one role.
-        assignment: int64 [N], the player (a position in ``players``) of each row. Kept by the
-            object and may be written to between moves, for example to seat a new opponent.
-
-    Raises:
-        TypeError: ``assignment`` holds no integers.
-        ValueError: no players, players of two roles, or an assignment out of range.
+    The ``assignment`` int64 [N], positions in ``players``, is kept by the object and may be written
+    to between moves, for example to seat a new opponent.
     """
 
     def __init__(self, players: Sequence[Player], assignment: Tensor | Sequence[int]) -> None:
@@ -209,11 +190,7 @@ class MixedPlayer:
         return f"MixedPlayer({self.players!r}, {len(self.assignment)} rows)"
 
     def select(self, index: Tensor) -> MixedPlayer:
-        """The player of some rows only; the assignment is copied.
-
-        Args:
-            index: int64 or bool [N].
-        """
+        """The player of the rows ``index`` (int64 or bool [N]); the assignment is copied."""
         mixed = MixedPlayer.__new__(MixedPlayer)
         # Players that belong to a batch have to be cut to the same rows.
         mixed.players = [rows_of(player, index) for player in self.players]

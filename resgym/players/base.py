@@ -39,11 +39,11 @@ class Player(Protocol):
         ...
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
-        """Answers in every game.
+        """Answers in every game, writing to no argument.
 
         Args:
-            state: positions of N games; read only.
-            coords: bool [N, D], the hosts' sets, for an agent; None for a host. Read only.
+            state: positions of N games.
+            coords: bool [N, D], the hosts' sets, for an agent; None for a host.
             rng: the rows' random numbers. Drawing advances nothing, so a player that needs several
                 independent numbers takes them from ``rng.split``.
 
@@ -55,11 +55,7 @@ class Player(Protocol):
 
 
 def check_role(role: object) -> Role:
-    """Returns ``role`` if it is one.
-
-    Raises:
-        ValueError: it is neither ``host`` nor ``agent``.
-    """
+    """``role`` if it is one, else a ValueError."""
     for known in get_args(Role):
         if role == known:
             return known  # type: ignore[no-any-return]
@@ -67,11 +63,7 @@ def check_role(role: object) -> Role:
 
 
 def given_sets(coords: Tensor | None) -> Tensor:
-    """The hosts' sets that an agent was handed.
-
-    Raises:
-        TypeError: there are none.
-    """
+    """The hosts' sets that an agent was handed; a TypeError if there are none."""
     if coords is None:
         raise TypeError("coords must be the hosts' sets when an agent plays, got None")
     return coords
@@ -88,31 +80,19 @@ def compiled_name(player: Player) -> str | None:
 
 
 def rows_of(player: Player, index: Tensor) -> Player:
-    """The player for some rows of its batch.
+    """The player for some rows of its batch, int64 or bool [N].
 
     Players answer every row alike and are returned as they are, except those that belong to a fixed
     batch, which offer ``select(index)`` (`resgym.players.MixedPlayer`).
-
-    Args:
-        player: any player.
-        index: int64 or bool [N], the rows.
     """
     select = getattr(player, "select", None)
     return player if select is None else select(index)
 
 
 class CallablePlayer:
-    """A player from a function ``(state, coords, rng) -> answers``.
+    """A player from a function ``(state, coords, rng) -> answers``, like `Player.act`.
 
-    Args:
-        function: called with a `GameState`, the hosts' sets (None for a host) and a `RowRandom`;
-            returns an integer tensor [N] on the device of the state.
-        role: ``host`` or ``agent``.
-        name: shown in errors; the function's own name if not given.
-
-    Raises:
-        TypeError: ``function`` cannot be called.
-        ValueError: ``role`` is unknown.
+    Errors show ``name``, by default the function's own.
     """
 
     def __init__(self, function: PlayerFunction, role: Role, name: str | None = None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -10,11 +9,10 @@ from torch import Tensor
 
 from resgym.game.actions import host_action_table
 from resgym.game.rng import RowRandom, derive_seed
-from resgym.game.rules import move
+from resgym.game.rules import move, random_starts
 from resgym.game.spec import GameSpec, check_integer
-from resgym.game.starts import random_starts
 from resgym.game.state import GameState
-from resgym.players.asking import check_answer
+from resgym.players.asking import check_answer, check_form
 from resgym.players.base import Player, check_role, rows_of
 
 __all__ = ["check_player"]
@@ -38,14 +36,8 @@ def check_player(
     the same way twice; a row the same way alone, among other rows and in another order; without
     writing to what it is handed and without drawing from torch's global generator.
 
-    Args:
-        player: a host or an agent. One that belongs to a fixed batch is asked for its rows through
-            ``select`` (see `rows_of`).
-        dimension: number of axes of the games.
-        num_games: number of games, at least 4.
-        seed: fixes the games.
-        spec: the game, instead of a default one of ``dimension`` axes.
-        device: where the games live.
+    A player of a fixed batch is asked for its rows through ``select`` (see `rows_of`). At least 4
+    games are played, of ``spec`` or of a default game of ``dimension`` axes.
 
     Raises:
         AssertionError: the player breaks the contract; the message says how.
@@ -66,17 +58,14 @@ def check_player(
         coords = drawn if role == "agent" else None
         answer = _Question(player, state, coords, now.split(_OWN)).check(f"move {step}")
         sets = table[answer] if role == "host" else drawn
-        axis = answer if role == "agent" else _any_axis(sets, now.split(_AXES))
+        chance = now.split(_AXES).uniform(spec.dimension)
+        axis = answer if role == "agent" else torch.where(sets, chance, -1.0).argmax(1)
         state, _ = move(state, sets, axis, spec)
         # The first game is finished after one move, so that every player meets finished games.
         first = torch.arange(num_games, device=device) == 0
         points = state.points.clone()
         points[:, 1:] = torch.where(first[:, None, None], -1, points[:, 1:])
         state = GameState(points, torch.where(first, 1, state.count))
-
-
-def _any_axis(sets: Tensor, rng: RowRandom) -> Tensor:
-    return torch.where(sets, rng.uniform(sets.shape[1]), -1.0).argmax(1)
 
 
 def _role_of(player: Any) -> str:
@@ -139,37 +128,25 @@ class _Question:
         coords = None if self.coords is None else self.coords[rows]
         given = [state.points, state.count, rng.key, *([] if coords is None else [coords])]
         before = [tensor.clone() for tensor in given]
-        answer = _quiet(lambda: player.act(state, coords, rng), self.who, place)
+        random = torch.random.get_rng_state()
+        try:
+            answer = player.act(state, coords, rng)
+        except Exception as error:
+            raise AssertionError(
+                f"{self.who} raised {type(error).__name__}: {error} ({place})"
+            ) from error
+        if not torch.equal(random, torch.random.get_rng_state()):
+            raise AssertionError(f"{self.who} draws from torch's global generator ({place})")
         for name, now, then in zip(
             ("state.points", "state.count", "rng.key", "coords"), given, before, strict=False
         ):
             if not torch.equal(now, then):
                 raise AssertionError(f"{self.who} writes to {name} ({place})")
-        if not isinstance(answer, Tensor):
-            raise AssertionError(
-                f"{self.who} must return a tensor, got {type(answer).__name__} ({place})"
-            )
-        if answer.dtype != torch.int64:
+        if isinstance(answer, Tensor) and answer.dtype != torch.int64:
             raise AssertionError(f"{self.who} must return int64, got {answer.dtype} ({place})")
-        if answer.shape != (len(rows),):
-            raise AssertionError(
-                f"{self.who} must return shape ({len(rows)},), got {tuple(answer.shape)} ({place})"
-            )
-        if answer.device != state.device:
-            raise AssertionError(
-                f"{self.who} must answer on {state.device}, got {answer.device} ({place})"
-            )
+        try:
+            check_form(answer, state, self.who)
+        except (TypeError, ValueError) as error:
+            raise AssertionError(f"{error} ({place})") from None
         # A copy, in case the player hands out a buffer that it writes to again.
         return answer.clone()
-
-
-def _quiet(ask: Callable[[], Any], who: str, place: str) -> Any:
-    """Calls the player and makes sure that torch's global generator did not move."""
-    before = torch.random.get_rng_state()
-    try:
-        answer = ask()
-    except Exception as error:
-        raise AssertionError(f"{who} raised {type(error).__name__}: {error} ({place})") from error
-    if not torch.equal(before, torch.random.get_rng_state()):
-        raise AssertionError(f"{who} draws from torch's global generator ({place})")
-    return answer

@@ -11,15 +11,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from resgym.game.rng import GAMMA
 from resgym.game.spec import GameSpec, Role
 from resgym.players.base import Player
 from resgym.players.registry import resolve_player
 
 __all__ = ["Mixture", "make_mixture"]
-
-# 2^64 divided by the golden ratio, odd, as a signed number: its multiples are spread evenly.
-_GOLDEN = 0x9E3779B97F4A7C15 - 2**64
-_UNIT = 2.0**-53
 
 
 @dataclass(frozen=True)
@@ -49,43 +46,27 @@ class Mixture:
         return tuple({id(player): player for player in self.players}.values())
 
     def seats(self, episode: Tensor) -> Tensor:
-        """Who plays which row.
-
-        Args:
-            episode: int64 [N], the episode that each row is in, from 0.
-
-        Returns:
-            int64 [N], positions in ``distinct``.
-        """
+        """Who plays each row in its ``episode`` int64 [N], as places int64 [N] in ``distinct``."""
         if episode.device not in self._positions:
             numbers = {id(player): number for number, player in enumerate(self.distinct)}
             self._positions[episode.device] = torch.tensor(
                 [numbers[id(player)] for player in self.players], device=episode.device
             )
-        return self._positions[episode.device][self._dealt(episode)]
-
-    def _dealt(self, episode: Tensor) -> Tensor:
-        """Int64 [N], positions in ``players``."""
-        rows = len(episode)
+        positions, rows = self._positions[episode.device], len(episode)
         game = torch.arange(rows, device=episode.device) + rows * episode.clamp(min=0)
         if self.shares is None:
-            return game % len(self.players)
-        # The product wraps around at 2^64, which is the remainder that is wanted.
-        place = ((game * _GOLDEN) >> 11 & (2**53 - 1)).to(torch.float64) * _UNIT
+            return positions[game % len(self.players)]
+        # GAMMA is 2^64 divided by the golden ratio; the product wraps around at 2^64, which is the
+        # remainder that is wanted.
+        place = ((game * GAMMA) >> 11 & (2**53 - 1)).to(torch.float64) * 2.0**-53
         ends = torch.tensor(self.shares, dtype=torch.float64, device=episode.device).cumsum(0)
-        return torch.searchsorted(ends[:-1].contiguous(), place, right=True)
+        return positions[torch.searchsorted(ends[:-1].contiguous(), place, right=True)]
 
 
 def make_mixture(
     opponents: Sequence[Any] | Mapping[Any, Any], role: Role, spec: GameSpec | None = None
 ) -> Mixture:
-    """The mixture that a caller means.
-
-    Args:
-        opponents: a sequence of players, each as for `resolve_player`, or a mapping of them to
-            weights above 0.
-        role: their seat.
-        spec: the game.
+    """The mixture of a sequence of players, as for `resolve_player`, or of their weights above 0.
 
     Raises:
         TypeError, ValueError: there are none, one is no player, or a weight is no number above 0.

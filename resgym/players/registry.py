@@ -69,24 +69,13 @@ def _register(role: Role, name: str) -> Callable[[AnyFactory], AnyFactory]:
 def register_host(name: str) -> Callable[[AnyFactory], AnyFactory]:
     """Decorator: makes a class or function that builds a host known under a name.
 
-    Args:
-        name: letters, digits, ``_`` and ``-``, not yet taken.
-
-    Raises:
-        ValueError: the name is taken or has other characters.
+    The name, of letters, digits, ``_`` and ``-``, must not be taken.
     """
     return _register("host", name)
 
 
 def register_agent(name: str) -> Callable[[AnyFactory], AnyFactory]:
-    """Decorator: makes a class or function that builds an agent known under a name.
-
-    Args:
-        name: letters, digits, ``_`` and ``-``, not yet taken.
-
-    Raises:
-        ValueError: the name is taken or has other characters.
-    """
+    """As `register_host`, for an agent."""
     return _register("agent", name)
 
 
@@ -112,24 +101,18 @@ def agent_names() -> list[str]:
     return _names("agent")
 
 
-def _load_lazy(role: Role, name: str) -> Factory:
-    target = LAZY[role][name]
-    module_name, _, attribute = target.partition(":")
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        raise ValueError(
-            f"{role} {name!r} needs the module {error.name}, which is not installed"
-        ) from error
-    factory: Factory = getattr(module, attribute)
-    return factory
-
-
 def _factory(role: Role, name: str, field: str) -> Factory:
     if name in _FACTORIES[role]:
         return _FACTORIES[role][name]
     if name in LAZY[role]:
-        return _load_lazy(role, name)
+        module, _, attribute = LAZY[role][name].partition(":")
+        try:
+            factory: Factory = getattr(importlib.import_module(module), attribute)
+        except ModuleNotFoundError as error:
+            raise ValueError(
+                f"{role} {name!r} needs the module {error.name}, which is not installed"
+            ) from error
+        return factory
     names = _names(role)
     near = difflib.get_close_matches(name, names, n=1)
     hint = f" (did you mean {near[0]!r}?)" if near else ""
@@ -160,11 +143,7 @@ def _make(role: Role, name: str, arguments: Mapping[str, Any], field: str) -> Pl
 
 
 def make_host(name: str, **arguments: Any) -> Player:
-    """Builds a host by name.
-
-    Args:
-        name: one of `host_names`.
-        **arguments: handed to the host's class.
+    """Builds a host by name, one of `host_names`; its class gets the arguments.
 
     Raises:
         TypeError: the name is no string, or the host takes no such argument.
@@ -174,16 +153,7 @@ def make_host(name: str, **arguments: Any) -> Player:
 
 
 def make_agent(name: str, **arguments: Any) -> Player:
-    """Builds an agent by name.
-
-    Args:
-        name: one of `agent_names`.
-        **arguments: handed to the agent's class.
-
-    Raises:
-        TypeError: the name is no string, or the agent takes no such argument.
-        ValueError: the name is unknown; the message names the nearest valid one.
-    """
+    """Builds an agent by name, one of `agent_names`; see `make_host`."""
     return _make("agent", name, arguments, "agent")
 
 

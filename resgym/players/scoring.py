@@ -17,12 +17,7 @@ __all__ = ["ScoringPlayer"]
 
 
 class ScoringPlayer:
-    """Plays the legal action with the highest score, the first one on ties.
-
-    Attributes:
-        role: the seat it plays.
-        name: for tables.
-    """
+    """Plays the legal action with the highest score, the first one on ties."""
 
     def __init__(
         self,
@@ -38,8 +33,7 @@ class ScoringPlayer:
 
         Args:
             role: ``host`` or ``agent``.
-            score: from an observation of N games (host: points float32 [N, P, D]; agent: a dict of
-                these ``points`` and ``coords`` int8 [N, D]) to scores [N, A], higher is better.
+            score: from an observation of the environments to scores [N, A], higher is better.
             points_shape: the (P, D) that the function was made for. Positions with another number
                 of rows are padded or cut to it as long as their points fit.
             scale_observation: as in the environments.
@@ -54,19 +48,7 @@ class ScoringPlayer:
         self._device = torch.device(device)
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
-        """Chooses for every game; ``rng`` is not used.
-
-        Args:
-            state: positions of N games.
-            coords: bool [N, D], the hosts' sets, for the agent.
-            rng: the rows' random numbers.
-
-        Returns:
-            int64 [N].
-
-        Raises:
-            ValueError: the positions are of another dimension or have too many points.
-        """
+        """See `Player.act`; a ValueError says if positions are too large or of other dimension."""
         observe = quickest_observe_points(state.device)
         points = self._fit(observe(state, self._scale)).to(self._device)
         with torch.no_grad():
@@ -83,12 +65,9 @@ class ScoringPlayer:
             raise ValueError(
                 f"{self.name} plays games of dimension {self._dimension}, got dimension {dimension}"
             )
-        if rows < self._rows:
-            return torch.nn.functional.pad(points, (0, 0, 0, self._rows - rows), value=-1.0)
-        if rows > self._rows:
-            if bool((points[:, self._rows :] >= 0).any()):
-                raise ValueError(
-                    f"{self.name} plays positions of at most {self._rows} points, got more"
-                )
-            return points[:, : self._rows]
-        return points
+        if rows > self._rows and bool((points[:, self._rows :] >= 0).any()):
+            raise ValueError(
+                f"{self.name} plays positions of at most {self._rows} points, got more"
+            )
+        missing = self._rows - rows  # where it is negative, rows are cut off
+        return torch.nn.functional.pad(points, (0, 0, 0, missing), value=-1.0)

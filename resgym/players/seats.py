@@ -28,13 +28,7 @@ _DEFAULT_ROWS = 20
 
 
 class OrderedRule:
-    """The rule on ordered lists of points, with Python integers.
-
-    Args:
-        dimension: number of axes.
-        polytope: ``dominance`` or ``newton``.
-        reposition: subtract the least exponent of every axis after each move.
-    """
+    """The rule of a `GameSpec` on ordered lists of points, with Python integers."""
 
     def __init__(
         self, dimension: int, polytope: Polytope = "dominance", reposition: bool = False
@@ -67,15 +61,10 @@ class OrderedRule:
 
 
 class Seat:
-    """A player asked about lists of points.
+    """A player, of what `resolve_player` takes, asked about lists of points.
 
-    Args:
-        player: a name, a `Player`, a function or a saved model.
-        role: ``host`` or ``agent``.
-        position: the start, for the number of axes and the least number of rows.
-        polytope: the game, for players that want to know.
-        max_num_points: rows of the state; by default the player's own ``max_num_points``, or that
-            of its ``spec``, or 20, at least the number of points.
+    The start gives the number of axes and the least number of rows. A state has ``max_num_points``
+    rows; by default the player's own, or those of its ``spec``, or 20.
     """
 
     def __init__(

@@ -100,15 +100,10 @@ class SpivakovskyHost:
 
 
 def _first_level(columns: Tensor, alive: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Steps 1, 3 and 4 on integers (an unfinished state is no orthant).
+    """Steps 1, 3 and 4 on integers [D, P, N] (an unfinished state is no orthant).
 
-    Args:
-        columns: int64 [D, P, N].
-        alive: bool [P, N].
-
-    Returns:
-        Enclosures float64 [D, P, N] of the next level's points, the points bool [P, N] that go
-        there, and the chosen axes bool [D, N].
+    Returns enclosures float64 [D, P, N] of the next level's points, the points bool [P, N] that go
+    there, and the chosen axes bool [D, N].
     """
     above_corner = columns - torch.where(alive, columns, _ABSENT).amin(1, keepdim=True)
     above_corner = torch.where(alive, above_corner, 0)
@@ -126,16 +121,9 @@ def _first_level(columns: Tensor, alive: Tensor) -> tuple[Tensor, Tensor, Tensor
 def _level(
     below: Tensor, above: Tensor, alive: Tensor, current: Tensor
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """One level on enclosures.
+    """One level on enclosures; returns as `_first_level`, nobody alive in games that are done.
 
-    Args:
-        below: float64 [D, P, N], lower ends of the points; 0 outside the current axes.
-        above: float64 [D, P, N], upper ends.
-        alive: bool [P, N].
-        current: bool [D, N], the axes of this level.
-
-    Returns:
-        As `_first_level`; ``alive`` is False for games that are done.
+    The ends of the points are float64 [D, P, N], 0 outside the current axes, bool [D, N].
     """
     infinity = float("inf")
     playing = _any(alive, 0)

@@ -8,6 +8,7 @@ least (L, S) makes (L, S) fall, or a point go, whatever the agent answers.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -25,9 +26,24 @@ from resgym.players.registry import register_host
 __all__ = ["ZeillingerHost", "ZeillingerLexHost"]
 
 
+class _Zeillinger(ABC):
+    """What both tie rules share."""
+
+    role: ClassVar[Role] = "host"
+
+    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+        """See `Player.act`."""
+        compiled = host_actions(compiled_name(self), state, rng)
+        return self.choose(state) if compiled is None else compiled
+
+    @abstractmethod
+    def choose(self, state: GameState) -> Tensor:
+        """The reference of `act`: actions int64 [N] by tensor operations, on any device."""
+
+
 @register_host("zeillinger")
 @dataclass(frozen=True)
-class ZeillingerHost:
+class ZeillingerHost(_Zeillinger):
     """The pair of points of least (L, S), the first such pair in list order.
 
     Points are in descending lexicographic order, pairs (i, j), i < j, in the order (0, 1), (0, 2),
@@ -35,16 +51,10 @@ class ZeillingerHost:
     first axis of the largest. If all entries of v are equal the set is {0, 1}.
     """
 
-    role: ClassVar[Role] = "host"
     compiled: ClassVar[str] = "zeillinger"
 
-    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
-        """See `Player.act`."""
-        compiled = host_actions(compiled_name(self), state, rng)
-        return self.choose(state) if compiled is None else compiled
-
     def choose(self, state: GameState) -> Tensor:
-        """The reference of `act`: actions int64 [N] by tensor operations, on any device."""
+        """See `_Zeillinger`."""
         pairs = _Pairs(state)
         num_pairs = pairs.spread.shape[0]
         order = torch.arange(num_pairs, dtype=torch.int32, device=state.device)[:, None]
@@ -55,7 +65,7 @@ class ZeillingerHost:
 
 @register_host("zeillinger_lex")
 @dataclass(frozen=True)
-class ZeillingerLexHost:
+class ZeillingerLexHost(_Zeillinger):
     """The pair of points of least (L, S); among several, the least axes.
 
     As `ZeillingerHost`, but of all pairs of least (L, S) it takes the one whose (first axis of the
@@ -63,16 +73,10 @@ class ZeillingerLexHost:
     comes before (1, 0), although {0, 1} comes before {0, 2}.
     """
 
-    role: ClassVar[Role] = "host"
     compiled: ClassVar[str] = "zeillinger_lex"
 
-    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
-        """See `Player.act`."""
-        compiled = host_actions(compiled_name(self), state, rng)
-        return self.choose(state) if compiled is None else compiled
-
     def choose(self, state: GameState) -> Tensor:
-        """The reference of `act`: actions int64 [N] by tensor operations, on any device."""
+        """See `_Zeillinger`."""
         pairs = _Pairs(state)
         dimension = len(pairs.difference)
         first_low = torch.zeros_like(pairs.extremes)

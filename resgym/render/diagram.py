@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import dist
 from typing import NamedTuple
 
-from resgym.game.newton.exact import is_vertex
+from resgym.game.newton.vertices import is_vertex
 from resgym.render.facets import facets_in_box
 from resgym.render.shapes import Circle, Line, Polygon, Shape, Text, text_width
 

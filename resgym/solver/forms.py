@@ -13,7 +13,7 @@ import numpy as np
 
 from resgym.game.plain import MAX_PERMUTATIONS
 from resgym.kernels.cpu.compilation import inlined
-from resgym.kernels.cpu.random_numbers import absorb
+from resgym.kernels.cpu.rules import absorb
 
 __all__ = [
     "CHOSEN",

@@ -10,9 +10,8 @@ import torch
 
 from resgym.game.actions import action_axes
 from resgym.game.rng import RowRandom, Stream
-from resgym.game.rules import move
+from resgym.game.rules import move, random_starts
 from resgym.game.spec import GameSpec, Role, check_integer
-from resgym.game.starts import random_starts
 from resgym.game.state import GameState, state_from_points
 from resgym.kernels import resolve_backend
 from resgym.measure.games import play_move

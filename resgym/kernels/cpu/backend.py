@@ -13,16 +13,20 @@ import torch
 from torch import Tensor
 
 from resgym.game.episode import answers_of_agents, name_sets
-from resgym.game.episode_state import Ask, EpisodeState, Games, ResetResult, StepResult
-from resgym.game.plan import (
+from resgym.game.state import GameState
+from resgym.game.stepping import (
     AUTORESET_MODES,
     INVALID_ACTIONS,
     NO_LIMIT,
     SEATS,
+    Ask,
+    EpisodeState,
+    Games,
     RefusedStep,
+    ResetResult,
     StepPlan,
+    StepResult,
 )
-from resgym.game.state import GameState
 from resgym.kernels.cpu.operations import NumbaOperations, array_of, set_numbers
 from resgym.kernels.cpu.step import ASKED, REWARD_NAMES, any_refused, start_rows, step_rows
 from resgym.kernels.cpu.threads import share_rows
@@ -229,12 +233,8 @@ def _ask_hosts(
 ) -> StepResult:
     """What is left of a step of agents whose hosts are asked: sets to name, rows to restart.
 
-    Args:
-        plan: the plan.
-        numbers: the same as numbers.
-        waiting: bool [N], rows that had ended before the step.
-        result: the pass, which restarts no row and leaves all that was played without a set.
-        ask: asks the hosts.
+    The pass has restarted no row and left all that was played without a set. ``waiting`` bool [N]
+    are the rows that had ended before the step.
     """
     state = result.games.tensors()
     over = torch.from_numpy(result.terminated)

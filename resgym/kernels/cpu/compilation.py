@@ -58,10 +58,7 @@ def _digest_of_sources(function: Callable[..., Any]) -> str:
 class _Files:
     """The files of one function: a digest, then the compiled code as numba stores it.
 
-    Args:
-        folder: where they lie.
-        stem: start of their names.
-        version: whatever makes older files worthless.
+    Their names start with ``stem``; ``version`` is whatever makes older files worthless.
     """
 
     def __init__(self, folder: str, stem: str, version: str) -> None:

@@ -104,11 +104,7 @@ class NumbaOperations(FusedBackend):
     def _moved(
         self, state: GameState, coords: Tensor, axis: Tensor, spec: GameSpec
     ) -> tuple[GameState, Tensor, Tensor]:
-        """See `FusedBackend`.
-
-        Raises:
-            IndexError: an axis is outside 0..D-1.
-        """
+        """See `FusedBackend`; an axis outside 0..D-1 is an IndexError."""
         after = GameState(
             state.points.clone(memory_format=torch.contiguous_format),
             state.count.clone(memory_format=torch.contiguous_format),
@@ -130,7 +126,7 @@ class NumbaOperations(FusedBackend):
         return state
 
     def observe_points(self, state: GameState, scale: bool = True) -> Tensor:
-        """See `resgym.game.observation.observe_points`."""
+        """See `resgym.game.rules.observe_points`."""
         seen = torch.full(state.points.shape, -1.0)
         points, count = array_of(state.points), array_of(state.count)
         _observe_rows(points, count, bool(scale), array_of(seen))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from resgym.kernels.cpu.compilation import inlined
-from resgym.kernels.cpu.random_numbers import integer
+from resgym.kernels.cpu.rules import integer
 
 __all__ = ["AGENTS", "HOSTS", "answer_set", "name_set"]
 
@@ -21,14 +21,7 @@ _RANDOM_HOST, _RANDOM_PAIR, _ALL_COORD, _ZEILLINGER_LEX = map(
 
 @inlined
 def answer_set(agent, axis_mask, dimension, key):
-    """The axis that an agent chooses.
-
-    Args:
-        agent: index in `AGENTS`.
-        axis_mask: the host's set, bit j for axis j; not empty.
-        dimension: D.
-        key: uint64, the row's random numbers.
-    """
+    """The axis that an agent (an index) chooses from a set that is not empty, bit j for axis j."""
     skip = 0
     if agent == _RANDOM_AGENT:
         size = 0
@@ -92,15 +85,9 @@ def _zeillinger_set(dims, points, count, least_axes):
 
 @inlined
 def name_set(dims, host, points, count, sets, key):
-    """The set that a host names, bit j for axis j.
+    """The set, bit j for axis j, that a host (an index) names in a position int64 [P, D].
 
-    Args:
-        dims: as long as there are axes, see `resgym.kernels.cpu.rules`.
-        host: index in `HOSTS`.
-        points: the position, int64 [P, D].
-        count: its points.
-        sets: int64 [A], the sets of all actions.
-        key: uint64, the row's random numbers.
+    ``sets`` int64 [A] are those of all actions, ``key`` uint64 is the row's random numbers.
     """
     dimension = len(dims)
     if host == _RANDOM_HOST:

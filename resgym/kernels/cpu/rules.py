@@ -1,4 +1,4 @@
-"""The rule for one game at a time.
+"""The rule and its random numbers for one game at a time.
 
 A position is an array int64 [P, D] whose first ``count`` rows are points in descending
 lexicographic order. The functions here change it in place and leave the rows behind alone; sizes
@@ -12,16 +12,69 @@ from __future__ import annotations
 
 import numpy as np
 
+from resgym.game import rng
 from resgym.game import spec as limits
 from resgym.kernels.cpu.compilation import inlined
-from resgym.kernels.cpu.random_numbers import absorb, integers
 
-__all__ = ["draw_start", "observe_position", "play_move", "set_of_row"]
+__all__ = [
+    "absorb",
+    "draw_start",
+    "episode_key",
+    "integer",
+    "observe_position",
+    "play_move",
+    "set_of_row",
+]
 
 _MAX_COORDINATE = limits.MAX_COORDINATE
 _WORD_BITS = 64
 _LEAST_WIDTH = 12  # bits an axis; in narrower fields few moves fit, and trying costs more
-_ONE, _NONE, _ALL = np.uint64(1), np.uint64(0), np.uint64(2**64 - 1)
+_NONE, _ALL = np.uint64(0), np.uint64(2**64 - 1)
+
+# Random numbers: `resgym.game.rng` on unsigned integers. Mixing signed and unsigned ones would make
+# floats of them, so every constant is a uint64.
+_GAMMA = np.uint64(rng.GAMMA & rng.MASK_64)
+_MULTIPLIER_1 = np.uint64(rng.MULTIPLIER_1 & rng.MASK_64)
+_MULTIPLIER_2 = np.uint64(rng.MULTIPLIER_2 & rng.MASK_64)
+_SHIFT_1, _SHIFT_2, _SHIFT_3 = np.uint64(30), np.uint64(27), np.uint64(31)
+_HALF = np.uint64(32)
+
+
+@inlined
+def _mix(value):
+    value = (value ^ (value >> _SHIFT_1)) * _MULTIPLIER_1
+    value = (value ^ (value >> _SHIFT_2)) * _MULTIPLIER_2
+    return value ^ (value >> _SHIFT_3)
+
+
+@inlined
+def absorb(key, word):
+    """The key uint64 that a key uint64 becomes with one more word."""
+    return _mix((key ^ np.uint64(word)) + _GAMMA)
+
+
+@inlined
+def episode_key(seed, episode):
+    """The key uint64 of ``RowRandom.for_episode``, of int64 numbers."""
+    return absorb(_mix(np.uint64(seed) + _GAMMA), episode)
+
+
+@inlined
+def _integer(word, high):
+    return np.int64(((word >> _HALF) * np.uint64(high)) >> _HALF)
+
+
+@inlined
+def integer(key, high):
+    """``RowRandom.integers(high)``."""
+    return _integer(_mix(key + _GAMMA), high)
+
+
+@inlined
+def _integers(key, high, out):
+    """``RowRandom.integers(high, n)`` into int64 [n]."""
+    for index in range(out.shape[0]):
+        out[index] = _integer(_mix(key + np.uint64(index + 1) * _GAMMA), high)
 
 
 @inlined
@@ -190,17 +243,10 @@ def _play_packed(dims, points, count, axis_mask, axis, scratch):
 
 @inlined
 def play_move(dims, points, count, axis_mask, axis, reposition, scratch, numbers):
-    """One move; returns the new number of points, or -1 if it would overflow.
+    """One move in a position of two or more points: their new number, or -1 if it would overflow.
 
-    Args:
-        dims: as long as there are axes.
-        points: the position.
-        count: its points, two or more.
-        axis_mask: the host's set of at least two axes, bit j for axis j.
-        axis: the agent's axis, one of the set.
-        reposition: whether to subtract the least coordinates afterwards.
-        scratch: int64 [2 P], overwritten.
-        numbers: int64 [D] or longer, overwritten.
+    ``axis_mask`` is the host's set of at least two axes, bit j for axis j, and ``axis`` one of
+    them. ``scratch`` int64 [2 P] and ``numbers`` int64 [D] or longer are overwritten.
     """
     kept = _play_packed(dims, points, count, axis_mask, axis, scratch)
     if kept < 0:
@@ -225,7 +271,7 @@ def _draw_position(dims, points, key, values, scratch, numbers):
     """Draws as many points as ``numbers`` has place for; keeps the minimal ones, in order."""
     dimension = len(dims)
     num_points = numbers.shape[0] // dimension
-    integers(key, values, numbers)
+    _integers(key, values, numbers)
     bits = 1
     while values > (1 << bits):
         bits += 1
@@ -249,19 +295,11 @@ def _draw_position(dims, points, key, values, scratch, numbers):
 
 @inlined
 def draw_start(dims, points, key, values, attempts, reposition, scratch, numbers):
-    """A random unfinished position; returns its number of points.
+    """Writes a random unfinished position, all P rows of it; returns its number of points.
 
-    As `resgym.game.starts.random_starts`, whose ``rng.key`` is ``key``.
-
-    Args:
-        dims: as long as there are axes.
-        points: where to; all P rows may be written to.
-        key: uint64.
-        values: coordinates are 0..values-1.
-        attempts: draws before the fixed start.
-        reposition: whether to subtract the least coordinates.
-        scratch: int64 [2 P], overwritten.
-        numbers: int64 [M D], overwritten; M is how many points are drawn, 2 to P.
+    As `resgym.game.rules.random_starts`, whose ``rng.key`` is ``key`` uint64: coordinates are
+    0..values-1, after ``attempts`` draws comes the fixed start. ``scratch`` int64 [2 P] and
+    ``numbers`` int64 [M D] are overwritten; M is how many points are drawn, 2 to P.
     """
     for attempt in range(attempts):
         count = _draw_position(dims, points, absorb(key, attempt), values, scratch, numbers)

@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from resgym.game.plan import AUTORESET_MODES, INVALID_ACTION_REWARD, INVALID_ACTIONS, SEATS
 from resgym.game.rewards import REWARDS
 from resgym.game.rng import Stream
+from resgym.game.stepping import AUTORESET_MODES, INVALID_ACTION_REWARD, INVALID_ACTIONS, SEATS
 from resgym.kernels.cpu.compilation import compiled, inlined
 from resgym.kernels.cpu.players import answer_set, name_set
-from resgym.kernels.cpu.random_numbers import absorb, episode_key
-from resgym.kernels.cpu.rules import draw_start, observe_position, play_move, set_of_row
+from resgym.kernels.cpu.rules import (
+    absorb,
+    draw_start,
+    episode_key,
+    observe_position,
+    play_move,
+    set_of_row,
+)
 
 __all__ = ["ASKED", "REWARD_NAMES", "any_refused", "start_rows", "step_rows"]
 
@@ -129,19 +135,14 @@ def step_rows(begin, end, dims, sets, rules, starts, actions, answers, old, new,
     Reads the old state and writes every entry of the new one, but for the seeds, and of the
     results. No action may be one that `any_refused` finds.
 
-    Args:
-        begin: first row.
-        end: the row after the last.
         dims: as long as there are axes, see `resgym.kernels.cpu.rules`.
         sets: int64 [A], the sets of the host's actions.
         rules: indices of seat, opponent (or `ASKED`), reward, what becomes of an illegal action,
             and autoreset mode; whether rows restart here; limit of steps; scaling of what is seen.
         starts: points drawn, number of values, attempts, whether to reposition.
-        actions: int64 [N].
         answers: int64 [N], what agents who were asked choose. Hosts who are asked name their sets
             afterwards.
-        old: the fields of `EpisodeState`.
-        new: likewise.
+        old, new: the fields of `EpisodeState`.
         results: seen, seen coords, reward, rewards of both, terminated, truncated, overflow, ended,
             final seen, final coords, final returns, final lengths, as in `StepResult`.
     """

@@ -41,17 +41,10 @@ def _threads() -> ThreadPoolExecutor:
 
 
 def share_rows(function: Callable[..., int], num_rows: int, dimension: int, *arguments: Any) -> int:
-    """Calls ``function(begin, end, *arguments)`` on ranges that cover all rows.
+    """The sum of a compiled ``function(begin, end, *arguments)`` over ranges that cover all rows.
 
-    Args:
-        function: compiled; a row's results do not depend on the range it is in.
-        num_rows: number of rows.
-        dimension: axes of the game, which the work per row grows with.
-        *arguments: handed on.
-
-    Returns:
-        The sum of the results. As many threads take part as torch uses (`torch.set_num_threads`)
-        and the work is worth.
+    As many threads take part as torch uses (`torch.set_num_threads`) and the work is worth, which
+    grows with the game's ``dimension``. No row's results may depend on the range it is in.
     """
     parts = num_rows * dimension // _LEAST_WORK
     if parts > 1:

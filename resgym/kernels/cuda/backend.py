@@ -10,18 +10,22 @@ import torch
 from torch import Tensor
 
 from resgym.game.actions import action_axes
-from resgym.game.episode_state import Ask, EpisodeState, Games, ResetResult, StepResult
-from resgym.game.plan import (
+from resgym.game.rng import RowRandom
+from resgym.game.spec import GameSpec
+from resgym.game.state import GameState
+from resgym.game.stepping import (
     AUTORESET_MODES,
     INVALID_ACTIONS,
     NO_LIMIT,
     SEATS,
+    Ask,
+    EpisodeState,
+    Games,
     RefusedStep,
+    ResetResult,
     StepPlan,
+    StepResult,
 )
-from resgym.game.rng import RowRandom
-from resgym.game.spec import GameSpec
-from resgym.game.state import GameState
 from resgym.kernels.backend import FusedBackend
 from resgym.kernels.cuda.grids import cut, drawn_axes, flags_of, launch
 from resgym.kernels.cuda.kernels import (
@@ -127,7 +131,7 @@ class TritonBackend(FusedBackend):
     hosts = HOSTS
 
     def step(self, plan: StepPlan, games: Games, actions: Tensor, ask: Ask) -> StepResult:
-        """Plays one step of all rows; see `resgym.game.episode.step`.
+        """As `resgym.game.episode.step`.
 
         It waits for the device only if a step may be refused: with ``invalid_action="error"`` or in
         DISABLED mode one value is read back, because an error has to be raised before anything
@@ -231,7 +235,7 @@ class TritonBackend(FusedBackend):
         return state
 
     def observe_points(self, state: GameState, scale: bool = True) -> Tensor:
-        """See `resgym.game.observation.observe_points`."""
+        """See `resgym.game.rules.observe_points`."""
         num_games, num_points, dimension = state.points.shape
         seen = torch.empty(state.points.shape, device=state.device)
         launch(

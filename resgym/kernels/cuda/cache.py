@@ -46,13 +46,7 @@ def _digest(path: str | Path) -> str:
 
 
 class CheckedCache(FileCacheManager):  # type: ignore[misc]
-    """Triton's cache of one kernel, with digests.
-
-    Args:
-        key: name of the kernel's folder.
-        override: see Triton.
-        dump: see Triton.
-    """
+    """Triton's cache of one kernel, with digests."""
 
     def __init__(self, key: str, override: bool = False, dump: bool = False) -> None:
         try:
@@ -110,16 +104,12 @@ def checked_cache() -> Iterator[None]:
     with _lock, knobs.cache.scope():
         if knobs.cache.manager_class is None:
             knobs.cache.manager_class = CheckedCache
-            knobs.cache.dir = _folder()
+            # In a folder that the user has named, or in the user's caches.
+            named = knobs.cache.dir
+            given = named if named != knobs.cache.get_triton_dir("cache") else None
+            try:
+                knobs.cache.dir = str(private_folder("triton", given))
+            except OSError as error:
+                _warn(f"the cache cannot be used, compiled for this process only ({error})")
+                knobs.cache.dir = _own_folder().name
         yield
-
-
-def _folder() -> str:
-    """The folder of all kernels: in one that the user has named, or in the user's caches."""
-    try:
-        named = knobs.cache.dir
-        given = named if named != knobs.cache.get_triton_dir("cache") else None
-        return str(private_folder("triton", given))
-    except OSError as error:
-        _warn(f"the cache cannot be used, compiled for this process only ({error})")
-        return _own_folder().name

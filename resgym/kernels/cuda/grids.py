@@ -77,16 +77,10 @@ def flags_of(tensor: Tensor) -> Tensor:
 def launch(
     kernel: Any, num_games: int, spec: GameSpec, device: torch.device, *arguments: Any, **flags: Any
 ) -> None:
-    """Runs a kernel on all games; waits for nothing.
+    """Runs one of `resgym.kernels.cuda.kernels` on all games; waits for nothing.
 
-    Args:
-        kernel: one of `resgym.kernels.cuda.kernels`; compiled at the first launch with its
-            constants, whatever the other arguments are.
-        num_games: number of games N.
-        spec: the game, for P and D.
-        device: where the tensors live.
-        *arguments: the arguments.
-        **flags: the constants, except for the sizes.
+    It is compiled at the first launch with its constants, the ``flags`` and the sizes of the game,
+    whatever the arguments are.
     """
     if num_games == 0:
         return

@@ -14,9 +14,9 @@ from typing import Any
 import triton
 import triton.language as tl
 
-from resgym.game.plan import AUTORESET_MODES, INVALID_ACTION_REWARD, INVALID_ACTIONS, SEATS
 from resgym.game.rewards import REWARDS
 from resgym.game.rng import Stream
+from resgym.game.stepping import AUTORESET_MODES, INVALID_ACTION_REWARD, INVALID_ACTIONS, SEATS
 from resgym.kernels.cuda.rules import (
     absorb,
     choose_axis,
@@ -366,7 +366,7 @@ def draw_games(
     attempts: tl.int64, REPOSITION: tl.constexpr, DRAWN_AXES: tl.constexpr, P: tl.constexpr,
     D: tl.constexpr, G: tl.constexpr, R: tl.constexpr,
 ):  # fmt: skip
-    """Starts of all games, as `resgym.game.starts.random_starts`."""
+    """Starts of all games, as `resgym.game.rules.random_starts`."""
     games = tl.program_id(0).to(tl.int64) * G + tl.arange(0, G)
     within = games < num_games
     key = tl.load(keys + games, mask=within, other=0).to(tl.uint64)
@@ -382,7 +382,7 @@ def observe_games(
     points, counts, seen, num_games: tl.int64, SCALE: tl.constexpr, P: tl.constexpr,
     D: tl.constexpr, G: tl.constexpr, R: tl.constexpr,
 ):  # fmt: skip
-    """What is seen of all games, as `resgym.game.observation.observe_points`."""
+    """What is seen of all games, as `resgym.game.rules.observe_points`."""
     games = tl.program_id(0).to(tl.int64) * G + tl.arange(0, G)
     within = games < num_games
     count = tl.load(counts + games, mask=within, other=0)

@@ -1,8 +1,8 @@
 """Parts of the Triton kernels: random numbers, pruning, and the writing of a position.
 
-Letters of tiles: G games of one program, R rows, a power of two that is at least P. Points are a
-tuple of D tiles int64 [G, R], one per axis; rows that hold no point are 0 there and out of the
-mask. Everything here is inlined into `resgym.kernels.cuda.kernels`.
+Letters of tiles: G games of one program, R rows, a power of two that is at least P; tensors have P
+rows and D axes. Points are a tuple of D tiles int64 [G, R], one per axis; rows that hold no point
+are 0 there and out of the mask. Everything here is inlined into `resgym.kernels.cuda.kernels`.
 """
 
 from __future__ import annotations
@@ -199,15 +199,10 @@ def prune(
 ):
     """Finds the minimal points and their order.
 
-    Args:
-        points: the points.
         alive: bool [G, R], which rows hold one.
         used: int32, rows from here on hold none.
         top: int64, no coordinate is larger.
         AXES: axes that share a word where the coordinates are small enough.
-        D: axes.
-        G: games.
-        R: rows.
 
     Returns:
         kept: bool [G, R], the distinct minimal points.
@@ -239,17 +234,8 @@ def played_points(
 ):
     """The points after a move, not pruned yet.
 
-    Args:
-        points: the points; rows that hold none are 0.
-        axis_mask: int64 [G], the hosts' sets.
-        axis: int64 [G], the agents' axes.
-        wanted: bool [G], which games move; the others stay.
-        D: axes.
-        G: games.
-        R: rows.
-
-    Returns:
-        The points, and bool [G], which games stay because a coordinate would overflow.
+    The hosts' sets, the agents' axes and which games are to move are [G]. Also gives bool [G],
+    which of these stay because a coordinate would overflow.
     """
     total = tl.zeros((G, R), tl.int64)
     for other in tl.static_range(D):
@@ -280,26 +266,18 @@ def store_points(
 ):  # fmt: skip
     """Writes positions, as state int64 [N, P, D] and as what is seen of them, float32 [N, P, D].
 
-    Args:
-        state: where the state goes, if ``STATE``.
-        seen: where the observation goes, if ``SEEN``.
-        final: where it goes a second time, if ``FINAL``.
-        points: the points.
-        kept: bool [G, R], those that are written.
-        rank: int32 [G, R], their places.
-        count: int64 [G], how many there are.
-        games: int64 [G], rows of the tensors.
-        keep: bool [G], games that are written to ``state`` and ``seen``.
-        show: bool [G], games that are written to ``final``.
-        SCALE: whether observed points are divided by the largest coordinate.
-        REPOSITION: whether to subtract the least coordinates first.
-        STATE: whether there is ``state``.
-        SEEN: whether there is ``seen``.
-        FINAL: whether there is ``final``.
-        P: rows of the tensors.
-        D: axes.
-        G: games.
-        R: rows.
+    state: where the state goes, if ``STATE``.
+    seen: where the observation goes, if ``SEEN``.
+    final: where it goes a second time, if ``FINAL``.
+    points: unpacked.
+    kept: bool [G, R], those that are written.
+    rank: int32 [G, R], their places.
+    count: int64 [G], how many there are.
+    games: int64 [G], rows of the tensors.
+    keep: bool [G], games that are written to ``state`` and ``seen``.
+    show: bool [G], games that are written to ``final``.
+    SCALE: whether observed points are divided by the largest coordinate.
+    REPOSITION: whether to subtract the least coordinates first.
     """
     row = tl.arange(0, R)[None, :]
     if REPOSITION:
@@ -339,25 +317,14 @@ def draw_starts(
     SCALE: tl.constexpr, REPOSITION: tl.constexpr, SEEN: tl.constexpr, DRAWN_AXES: tl.constexpr,
     P: tl.constexpr, D: tl.constexpr, G: tl.constexpr, R: tl.constexpr,
 ):  # fmt: skip
-    """Draws starts as `resgym.game.starts.random_starts` and writes them.
+    """Draws starts as `resgym.game.rules.random_starts` and writes them; see `store_points`.
 
-    Args:
-        state: int64 [N, P, D].
-        seen: float32 [N, P, D], if ``SEEN``.
-        games: int64 [G], rows of the tensors.
         pending: bool [G], which games get a start.
         key: uint64 [G], what ``rng.key`` is there.
         num_drawn: points drawn, 2 to P.
         values: int64, coordinates are 0..values-1.
         attempts: draws before the fixed start.
-        SCALE: see `store_points`.
-        REPOSITION: see `store_points`.
-        SEEN: whether there is ``seen``.
         DRAWN_AXES: axes that share a word; a drawn point fits.
-        P: rows of the tensors.
-        D: axes.
-        G: games.
-        R: rows.
 
     Returns:
         int64 [G], the number of points, where ``pending`` holds.

@@ -16,8 +16,8 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from resgym.game.observation import observe_points
 from resgym.game.rng import RowRandom
+from resgym.game.rules import observe_points
 from resgym.game.spec import Role
 from resgym.game.state import GameState
 from resgym.players import ZeillingerHost

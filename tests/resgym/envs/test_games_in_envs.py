@@ -222,7 +222,6 @@ def test_the_wrapper_is_what_the_ids_make():
         second, *other, _ = built.step(actions)
         assert all(torch.equal(a, b) for a, b in zip(rest, other, strict=True))
     # Half-moves: an odd limit is rounded up to whole moves.
-    assert AlternatingPlayers(HironakaVectorEnv(1, max_episode_steps=5)).max_episode_steps == 3
-    assert (
-        AlternatingPlayers(HironakaVectorEnv(1, max_episode_steps=None)).max_episode_steps is None
-    )
+    for half_moves, moves in ((5, 3), (None, None)):
+        env = AlternatingPlayers(HironakaVectorEnv(1, max_episode_steps=half_moves))
+        assert env.plan.max_episode_steps == moves

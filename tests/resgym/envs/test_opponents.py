@@ -310,9 +310,9 @@ def test_answers_of_a_function_are_checked():
 def test_the_opponent_plays_the_variant_of_the_game():
     """A named player with a spec argument gets that of the environment."""
     env = make_vec(HOST, 2, opponent="greedy_points", max_num_points=7, reposition=True)
-    assert env.opponents[0].spec == env.spec_of_game
+    assert env.opponents[0].spec == env.plan.spec
     env.set_opponent(["greedy_points", "random"])
-    assert env.opponents[0].spec == env.spec_of_game
+    assert env.opponents[0].spec == env.plan.spec
 
 
 def test_a_registered_player_answers(on_every_backend):

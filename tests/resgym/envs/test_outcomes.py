@@ -1,4 +1,4 @@
-"""Every line of the table in resgym.game.episode.outcome: one situation, one outcome."""
+"""Every line of the table in resgym.game.episode.step: one situation, one outcome."""
 
 from __future__ import annotations
 

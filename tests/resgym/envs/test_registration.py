@@ -105,9 +105,9 @@ def test_keyword_arguments_of_make_vec():
         backend="torch",
     )
     assert isinstance(env, AlternatingPlayers)
-    assert env.spec_of_game == resgym.GameSpec(4, 9, 11, "dominance", True)
+    assert env.plan.spec == resgym.GameSpec(4, 9, 11, "dominance", True)
     assert (env.num_envs, env.seat, env.reward) == (6, "agent", "survival")
-    assert (env.max_episode_steps, env.invalid_action) == (17, "noop")
+    assert (env.plan.max_episode_steps, env.invalid_action) == (17, "noop")
     assert (env.render_mode, env.output) == ("ansi", "numpy")
     assert env.device == torch.device("cpu")
     assert env.backend.name == "torch"
@@ -127,10 +127,10 @@ def test_autoreset_modes_by_name(mode):
 def test_defaults():
     env = make_vec(HOST, 2)
     assert env.metadata["autoreset_mode"] == AutoresetMode.SAME_STEP
-    assert env.max_episode_steps == 200
-    assert env.spec_of_game == resgym.GameSpec(3, 20, 20)
+    assert env.plan.max_episode_steps == 200
+    assert env.plan.spec == resgym.GameSpec(3, 20, 20)
     assert (env.reward, env.invalid_action, env.output) == ("terminal", "error", "torch")
-    assert make_vec(BOTH, 2).max_episode_steps == 200
+    assert make_vec(BOTH, 2).plan.max_episode_steps == 200
     # Modes do not leak from one environment to the next through the class.
     make_vec(HOST, 2, autoreset_mode="DISABLED")
     assert make_vec(HOST, 2).metadata["autoreset_mode"] == AutoresetMode.SAME_STEP

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resgym.game.rng import RowRandom
-from resgym.game.rules import is_legal, move
+from resgym.game.rules import is_legal, move, random_starts
 from resgym.game.spec import MAX_COORDINATE, GameSpec
-from resgym.game.starts import random_starts
 from resgym.game.state import state_from_points
 from tests.reference import rule
 from tests.resgym.backends import every_backend, get

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 from resgym.game.actions import host_action_table
 from resgym.game.newton import filter as newton_filter
 from resgym.game.newton import vertices as newton
-from resgym.game.newton.exact import is_vertex
-from resgym.game.newton.vertices import newton_vertices
+from resgym.game.newton.vertices import is_vertex, newton_vertices
 from resgym.game.rng import RowRandom
+from resgym.game.rules import random_starts
 from resgym.game.spec import MAX_COORDINATE, GameSpec
-from resgym.game.starts import random_starts
 from resgym.game.state import GameState, state_from_points
 from resgym.players import make_agent, make_host
 from tests.reference import rule

@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resgym.game.observation import observe_points
+from resgym.game.rules import observe_points
 from resgym.game.spec import MAX_COORDINATE, GameSpec
 from resgym.game.state import state_from_points
 from tests.reference import rule

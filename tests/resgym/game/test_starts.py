@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from resgym.game.rng import RowRandom, Stream
+from resgym.game.rules import random_starts
 from resgym.game.spec import GameSpec
-from resgym.game.starts import random_starts
 from tests.reference import rule
 from tests.resgym.backends import every_backend, get
 from tests.resgym.game import splitmix

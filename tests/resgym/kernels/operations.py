@@ -5,8 +5,7 @@ from __future__ import annotations
 import torch
 
 from resgym.game import GameSpec, GameState, RowRandom, Stream, host_action_table, move
-from resgym.game.observation import observe_points
-from resgym.game.starts import random_starts
+from resgym.game.rules import observe_points, random_starts
 from resgym.game.state import state_from_points
 from resgym.kernels import resolve_backend
 

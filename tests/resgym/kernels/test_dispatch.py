@@ -51,7 +51,7 @@ def _without(monkeypatch: pytest.MonkeyPatch, instead: ModuleType | None) -> Ite
 
 def _forget() -> None:
     """What was found out about the machine, and what was warned of."""
-    for known in (dispatch._numba, dispatch._triton, dispatch._triton_fault, dispatch._warn):
+    for known in (dispatch._found, dispatch._triton_fault, dispatch._warn):
         known.cache_clear()
 
 

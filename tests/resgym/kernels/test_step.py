@@ -12,7 +12,7 @@ import torch
 from gymnasium.vector import AutoresetMode
 
 import resgym
-from resgym.game.observation import observe_points
+from resgym.game.rules import observe_points
 from tests.resgym.kernels.steps import (
     actions_for,
     as_dict,

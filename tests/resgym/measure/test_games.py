@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from resgym.game.rng import RowRandom, Stream
+from resgym.game.rules import random_starts
 from resgym.game.spec import GameSpec
-from resgym.game.starts import random_starts
 from resgym.game.state import state_from_points
 from resgym.measure.games import play_lengths, record_game
 from resgym.players import make_agent, make_host

@@ -1,21 +1,31 @@
-"""Scripted agents."""
+"""Simple scripted players: agents, and hosts that do not look at the points."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
+from resgym.game.actions import pair_to_action
 from resgym.game.rng import RowRandom
 from resgym.game.rules import move
 from resgym.game.spec import GameSpec, Role
 from resgym.game.state import GameState
 from resgym.players.base import given_sets
-from resgym.players.registry import register_agent
+from resgym.players.registry import register_agent, register_host
 
-__all__ = ["ChooseFirstAgent", "ChooseLastAgent", "GreedyPointsAgent", "RandomAgent"]
+__all__ = [
+    "AllCoordHost",
+    "ChooseFirstAgent",
+    "ChooseLastAgent",
+    "GreedyPointsAgent",
+    "RandomAgent",
+    "RandomHost",
+    "RandomPairHost",
+]
 
 
 @register_agent("random")
@@ -44,8 +54,7 @@ class ChooseFirstAgent:
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
-        coords = given_sets(coords)
-        return coords.to(torch.uint8).argmax(1)
+        return given_sets(coords).to(torch.uint8).argmax(1)
 
 
 @register_agent("choose_last")
@@ -82,11 +91,56 @@ class GreedyPointsAgent:
         dimension = state.points.shape[2]
         # The sizes come from the position; reposition changes no count.
         spec = replace(self.spec or GameSpec(), dimension=dimension, reposition=False)
-        left = torch.stack(
-            [
-                move(state, coords, torch.full_like(state.count, axis), spec)[0].count
-                for axis in range(dimension)
-            ],
-            dim=1,
-        )
-        return torch.where(coords, left, -1).argmax(1)
+        every_axis = [torch.full_like(state.count, axis) for axis in range(dimension)]
+        left = [move(state, coords, axis, spec)[0].count for axis in every_axis]
+        return torch.where(coords, torch.stack(left, 1), -1).argmax(1)
+
+
+@cache
+def _pair_actions(dimension: int, device: torch.device) -> Tensor:
+    """int64 [D(D-1)/2]: the actions that are sets of two axes, in lexicographic order."""
+    first, second = torch.triu_indices(dimension, dimension, 1, device=device)
+    return pair_to_action(first, second, dimension)
+
+
+@register_host("random")
+@dataclass(frozen=True)
+class RandomHost:
+    """Any axis set, uniformly over all 2^D - D - 1."""
+
+    role: ClassVar[Role] = "host"
+    compiled: ClassVar[str] = "random"
+
+    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+        """See `Player.act`."""
+        dimension = state.points.shape[2]
+        return rng.integers(2**dimension - dimension - 1)
+
+
+@register_host("random_pair")
+@dataclass(frozen=True)
+class RandomPairHost:
+    """Two axes, uniformly over all pairs."""
+
+    role: ClassVar[Role] = "host"
+    compiled: ClassVar[str] = "random_pair"
+
+    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+        """See `Player.act`."""
+        pairs = _pair_actions(state.points.shape[2], state.device)
+        return pairs[rng.integers(len(pairs))]
+
+
+@register_host("all_coord")
+@dataclass(frozen=True)
+class AllCoordHost:
+    """All axes (the blow-up of a point); action 0 in finished games."""
+
+    role: ClassVar[Role] = "host"
+    compiled: ClassVar[str] = "all_coord"
+
+    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+        """See `Player.act`."""
+        dimension = state.points.shape[2]
+        every = torch.full_like(state.count, 2**dimension - dimension - 2)
+        return every.masked_fill(state.finished(), 0)

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from sb3_ext.adapter.episodes import EpisodeCounter, MonitorFile
 from sb3_ext.adapter.from_env_fns import batched_env
-from sb3_ext.adapter.numpy_bridge import (
+from sb3_ext.adapter.observations import (
     Observation,
     reached_observation,
     row_infos,

@@ -404,16 +404,6 @@ class OffPolicy(OffPolicyAlgorithm):
             self._last_obs, self.last_legal = own.observation, own.legal
             yield step
 
-    def restart_episodes(self) -> None:
-        """Start new episodes in every row of the environment."""
-        assert self.env is not None
-        if self.collects_tensors:
-            env: Any = self.env
-            self._last_obs, self.last_legal = to_device(env.reset_tensors(), self.device), None
-        else:
-            self._last_obs = self.env.reset()  # type: ignore[assignment]
-            self._last_episode_starts = np.ones((self.env.num_envs,), dtype=bool)
-
     def _sample_action(
         self, learning_starts: int, action_noise: Any = None, n_envs: int = 1
     ) -> tuple[np.ndarray, np.ndarray]:

@@ -1,12 +1,9 @@
 """Schedules attached to any SB3 off-policy algorithm.
 
 SB3 calls its schedules with the progress that remains, which jumps back when ``learn`` is called
-again, and evaluates the learning rate once per ``train`` call, not once per update. So the
-attributes ``lr_schedule`` and ``exploration_schedule`` are replaced by a ``BoundSchedule``, which
-reads the model's own counters.
-
-A ``Schedule`` given to the constructor of a stock algorithm is not enough, since SB3 would call it
-with the remaining progress as its count; attach it with ``bind_schedules`` afterwards:
+again, and evaluates the learning rate once per ``train`` call, not once per update. So
+``lr_schedule`` and ``exploration_schedule`` are replaced by a ``BoundSchedule``, which reads the
+model's own counters. A ``Schedule`` given to the constructor of a stock algorithm is not enough:
 
     model = DQN("MlpPolicy", env)
     bind_schedules(model, learning_rate="exp_1e-3_1e-8_0.996", exploration_rate="lin_1_0.05_5000")
@@ -15,15 +12,9 @@ with the remaining progress as its count; attach it with ``bind_schedules`` afte
     model = DQN.load("model.zip", env)
     rebind_schedules(model)
 
-``save`` stores the schedules with their clock but not the link to the model (it would be a circle,
-and SB3 pickles attribute by attribute), and ``load`` sets up stock schedules again, so ``rebind``
-is needed before further training; without it the first update raises. A class that is meant to be
-used with schedules can do it itself, at the end of ``_setup_model``:
-
-    class ScheduledDQN(DQN):
-        def _setup_model(self):
-            super()._setup_model()
-            rebind_schedules(self)
+``save`` stores the schedules with their clock but not the link to the model, and ``load`` sets up
+stock schedules again, so ``rebind_schedules`` is needed before further training; without it the
+first update raises. A class can call it at the end of its ``_setup_model``.
 
 The learning rate has one setter. An algorithm that says ``sets_rate_at_every_update`` calls its
 schedule before every update itself, as `DDQN` does; for the others a hook of the optimisers does.
@@ -76,16 +67,11 @@ class ModelClock:
         self._last = model.num_timesteps
         return self._earlier + self._last
 
-    def state_dict(self) -> dict[str, int]:
-        """The clock as plain data."""
+    def state_dict(self) -> dict[str, int]:  # noqa: D102
         return {"earlier": self._earlier, "last": self._last}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Puts back what ``state_dict`` gave.
-
-        Raises:
-            ValueError: a key is missing or unknown, or a value is no count.
-        """
+        """Puts back what ``state_dict`` gave; a ValueError names what does not fit."""
         if set(state) != {"earlier", "last"}:
             raise ValueError(f"clock state needs the keys earlier and last, got {sorted(state)}")
         self._earlier = check_count("earlier", state["earlier"], low=0)
@@ -109,9 +95,8 @@ class BoundSchedule:
         total_timesteps: int | None = None,
         clock: ModelClock | None = None,
     ) -> None:
-        self.schedule = schedule
-        self.total_timesteps = total_timesteps
-        self.clock = ModelClock() if clock is None else clock
+        self.schedule, self.total_timesteps = schedule, total_timesteps
+        self.clock = clock or ModelClock()
         self.was_bound = False
         self._forget_model()
 
@@ -148,10 +133,7 @@ class BoundSchedule:
         self._before_train = num_updates(model)
 
     def __call__(self, progress_remaining: float) -> float:
-        """The value now.
-
-        Args:
-            progress_remaining: SB3's progress, 1 to 0; used only where there is no model.
+        """The value now; SB3's progress, 1 to 0, is used only where there is no model.
 
         Raises:
             RuntimeError: the schedule lost its model in a save or a copy, or never had one and
@@ -217,11 +199,7 @@ class BoundSchedule:
         return {"clock": self.clock.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Puts back what ``state_dict`` gave.
-
-        Raises:
-            ValueError: a key is missing or unknown, or a value is out of range.
-        """
+        """Puts back what ``state_dict`` gave; a ValueError names what does not fit."""
         # Earlier versions had a count at which a schedule starts, 0 unless somebody set it.
         earlier = state.get("schedule") in ({}, {"offset": 0}, None)
         if set(state) - {"schedule"} != {"clock"} or not earlier:
@@ -252,7 +230,7 @@ def bind_schedules(
     them, or after an optimiser was replaced.
 
     Args:
-        model: any SB3 off-policy algorithm.
+        model: the model.
         learning_rate: what ``parse_schedule`` reads; None keeps the model's. A ``Schedule`` that
             was given to the model's constructor is attached as well.
         exploration_rate: the same, for models with an exploration rate (DQN, QRDQN).
@@ -314,11 +292,7 @@ def parse_within(name: str, value: Any, highest: float = float("inf")) -> Schedu
 
 
 def rebind_schedules(model: OffPolicyAlgorithm) -> None:
-    """Attaches the schedules that a loaded or copied model carries; without any, does nothing.
-
-    Args:
-        model: a model that ``bind_schedules`` was called on before it was saved or copied.
-    """
+    """Attaches the schedules that a loaded or copied model carries; without any, does nothing."""
     bound: dict[str, BoundSchedule] = getattr(model, "bound_schedules", {})
     for schedule in bound.values():
         schedule.bind(model)

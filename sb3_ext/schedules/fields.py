@@ -18,13 +18,7 @@ def schedule_field(
     units: tuple[Unit, ...] = ("updates", "transitions"),
     unit: Unit | None = "updates",
 ) -> BeforeValidator:
-    """A validator for all forms of a schedule.
-
-    Args:
-        highest: largest value that it may take; 0 is the smallest.
-        units: what it may count.
-        unit: of a form that does not say its own.
-    """
+    """A validator for schedules of `units` in [0, highest]; `unit` where a form says none."""
 
     def check(value: Any) -> Any:
         schedule = parse_schedule(value, "", unit)

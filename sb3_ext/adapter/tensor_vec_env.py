@@ -105,8 +105,6 @@ class TensorVecEnv(VecEnv):
                 os.fspath(filename), env_id, tuple(info_keywords), override_existing
             )
 
-    # ------------------------------------------------------------------- tensor door
-
     @property
     def device(self) -> torch.device:
         """Where the tensors of the environment live.
@@ -183,8 +181,6 @@ class TensorVecEnv(VecEnv):
         """
         return self._find("action_masks")()  # type: ignore[no-any-return]
 
-    # ------------------------------------------------------------------- numpy door
-
     def reset(self) -> Any:
         """Start new episodes in all rows; numpy observations, `[N, ...]`."""
         return to_numpy(self.reset_tensors(), self.observation_space)
@@ -251,8 +247,6 @@ class TensorVecEnv(VecEnv):
             entry["episode"] = {"r": returns[position], "l": lengths[position], "t": seconds}
             infos[ended[position]] = entry
 
-    # ------------------------------------------------------------------- saving
-
     def state_dict(self) -> dict[str, Any]:
         """All that the next steps depend on, as tensors and plain data, for a checkpoint.
 
@@ -282,8 +276,6 @@ class TensorVecEnv(VecEnv):
             self._monitor_file.load_state_dict(state["monitor"])
         self._reset_seeds()  # those of before have been used
         self.reset_infos = [{} for _ in range(self.num_envs)]
-
-    # ------------------------------------------------------------------- the rest of VecEnv
 
     def set_options(self, options: list[dict[str, Any]] | dict[str, Any] | None = None) -> None:
         """Options of the next reset: one dictionary for all rows, or a list with one per row.

@@ -245,8 +245,6 @@ class DDQN(OffPolicy, DQN):
         if rate is not None or self.exploration is not None:
             bind_schedules(self, learning_rate=rate, exploration_rate=self.exploration)
 
-    # ------------------------------------------------------------------ acting
-
     @property
     def num_actions(self) -> int:
         """Number of actions A."""
@@ -315,8 +313,6 @@ class DDQN(OffPolicy, DQN):
             )
         array = actions.cpu().numpy()
         return (array if many else array[0]), state
-
-    # ------------------------------------------------------------------ learning
 
     def train(self, gradient_steps: int, batch_size: int = 256) -> None:
         """Make updates: sample, loss, gradient, clip, optimiser, target network when due.
@@ -400,8 +396,6 @@ class DDQN(OffPolicy, DQN):
             before = self.num_timesteps - (self._transitions_of_step or self.n_envs)
             if self.num_timesteps // interval > before // interval:
                 self.update_target()
-
-    # ------------------------------------------------------------------ logs and saving
 
     def dump_logs(self) -> None:
         """Write what happened since the last log; waits for the device once."""

@@ -129,8 +129,6 @@ class OffPolicy(OffPolicyAlgorithm):
             and self.train_freq.unit == TrainFrequencyUnit.STEP
         )
 
-    # ------------------------------------------------------------------ building
-
     def _setup_model(self) -> None:
         if self.replay_buffer_class is None:
             self.replay_buffer_class = TensorReplayBuffer
@@ -197,8 +195,6 @@ class OffPolicy(OffPolicyAlgorithm):
         self.random_streams = RandomStreams(seed, self.device)
         if isinstance(self.replay_buffer, TensorReplayBuffer):
             self.replay_buffer.set_seed(self.random_streams.replay_seed)
-
-    # ------------------------------------------------------------------ the loop
 
     def _setup_learn(self, *args: Any, **kwargs: Any) -> tuple[int, BaseCallback]:
         buffer = self.replay_buffer
@@ -326,8 +322,6 @@ class OffPolicy(OffPolicyAlgorithm):
         """
         self.stop_requested = True
 
-    # ------------------------------------------------------------------ collecting
-
     def collect_rollouts(
         self,
         env: VecEnv,
@@ -429,8 +423,6 @@ class OffPolicy(OffPolicyAlgorithm):
             replay_buffer = _AddsMask(replay_buffer, next_legal)
         super()._store_transition(replay_buffer, buffer_action, new_obs, reward, dones, infos)
 
-    # ------------------------------------------------------------------ logs
-
     def check_finite(self) -> None:
         """Wait for the device and make sure that every update so far had a finite loss.
 
@@ -483,8 +475,6 @@ class OffPolicy(OffPolicyAlgorithm):
         """Go on where `log_state` was taken."""
         self._episode_sums.load_state_dict(state["episodes"], self.device)
         self.update_sums.load_state_dict(state["updates"])
-
-    # ------------------------------------------------------------------ saving
 
     def save(
         self,

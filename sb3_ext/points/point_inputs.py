@@ -13,18 +13,20 @@ from typing import Any
 
 import torch
 from gymnasium import spaces
+from stable_baselines3.common.preprocessing import get_flattened_obs_dim
 from torch import Tensor
 
+from sb3_ext.networks.extractors import flatten_entries
 from sb3_ext.networks.mlp import expand_net_arch
 
 __all__ = [
+    "PointEntries",
     "axis_sums",
     "canonical_points",
     "pair_features",
     "point_features",
     "points_of",
     "refuse_batch_norm",
-    "split_point_space",
 ]
 
 _EQUAL = 1e-6
@@ -104,25 +106,50 @@ def pair_features(sums: Tensor) -> Tensor:
     return torch.cat([sums, sign, sign * size], -1)
 
 
-def split_point_space(
-    extractor: str, space: spaces.Space[Any]
-) -> tuple[spaces.Box, dict[str, spaces.Space[Any]]]:
-    """The space of the points, and the other entries in alphabetical order.
+class PointEntries:
+    """Where an observation has its points, and what else it holds.
 
-    Raises:
-        ValueError: there are no points; the message names the extractor.
+    Attributes:
+        most: rows of points P.
+        dimension: axes D.
+        others: the other entries, in alphabetical order.
+        beside: those of them with D values, which describe the axes.
+        other_size: numbers in the others, flattened.
     """
-    others: dict[str, spaces.Space[Any]] = {}
-    points: spaces.Space[Any] | None = space
-    if isinstance(space, spaces.Dict):
-        others = {key: space[key] for key in sorted(space.spaces) if key != "points"}
-        points = space.spaces.get("points")
-    if not isinstance(points, spaces.Box) or len(points.shape) != 2:
-        raise ValueError(
-            f"{extractor} needs a Box of shape (points, dimension), or a Dict with such an entry "
-            f"'points', got {space}"
-        )
-    return points, others
+
+    def __init__(self, extractor: str, space: spaces.Space[Any]) -> None:
+        """Raises ValueError, which names the extractor, if the space has no points."""
+        entries = dict(space.spaces) if isinstance(space, spaces.Dict) else {"points": space}
+        points = entries.pop("points", None)
+        if not isinstance(points, spaces.Box) or len(points.shape) != 2:
+            raise ValueError(
+                f"{extractor} needs a Box of shape (points, dimension), or a Dict with such an"
+                f" entry 'points', got {space}"
+            )
+        self.most, self.dimension = points.shape
+        self.others = tuple(sorted(entries))
+        self.beside = tuple(key for key in self.others if entries[key].shape == points.shape[1:])
+        self.other_size = sum(get_flattened_obs_dim(each) for each in entries.values())
+
+    @property
+    def row_size(self) -> int:
+        """Width of what `rows` gives."""
+        return self.dimension * (3 + len(self.beside))
+
+    def rows(self, rows: Any, observations: Tensor | Mapping[str, Tensor]) -> Tensor:
+        """What a network is told about each row of points, [R, row_size]."""
+        features = point_features(rows.points.clamp(min=0.0))
+        if not self.beside:
+            return features
+        return torch.cat([features, rows.spread(flatten_entries(observations, self.beside))], 1)
+
+    def with_others(
+        self, features: list[Tensor], observations: Tensor | Mapping[str, Tensor]
+    ) -> Tensor:
+        """Features [N, ...] of the points one after another, then the other entries."""
+        if self.others:
+            features = [*features, flatten_entries(observations, self.others)]
+        return torch.cat(features, 1) if len(features) > 1 else features[0]
 
 
 def refuse_batch_norm(name: str, net_arch: Sequence[Any]) -> None:

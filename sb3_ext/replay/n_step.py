@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import torch
 from torch import Tensor
 
-__all__ = ["NStepReturn", "n_step_return"]
+__all__ = ["n_step_return"]
 
 
-class NStepReturn(NamedTuple):
-    """Discounted sums of the rewards of B windows, and where each window stops.
-
-    Attributes:
-        returns: `[B]` float32, sum of gamma^k r_k over the transitions taken.
-        discounts: `[B]` float32, gamma^length, the factor of the bootstrapped value.
-        length: `[B]` int64, transitions taken, 1 to n. Transition length - 1 is the one whose next
-            observation is bootstrapped from, unless it terminated.
-    """
-
-    returns: Tensor
-    discounts: Tensor
-    length: Tensor
-
-
-def n_step_return(rewards: Tensor, ended: Tensor, newer: Tensor, gamma: float) -> NStepReturn:
+def n_step_return(
+    rewards: Tensor, ended: Tensor, newer: Tensor, gamma: float
+) -> tuple[Tensor, Tensor, Tensor]:
     """Sum up to n rewards of each window, never past an end or past the newest transition.
 
     The transition that ends an episode is still taken, the one after it is not. Entries that are
@@ -36,14 +21,15 @@ def n_step_return(rewards: Tensor, ended: Tensor, newer: Tensor, gamma: float) -
         ended: `[B, n]` bool, the transition ended its episode (terminated or truncated).
         newer: `[B]` int64, how many transitions after the first of the window exist.
         gamma: Discount of one step, in [0, 1].
+
+    Returns:
+        Sums of gamma^k r_k over the transitions taken, `[B]` float32; gamma^length, the factor of
+        the bootstrapped value, `[B]` float32; and the length, 1 to n, `[B]` int64.
     """
     step = torch.arange(rewards.shape[1], device=rewards.device)
     ends_before = ended.cumsum(dim=1) - ended.long()
     taken = (ends_before == 0) & (step <= newer[:, None])
     length = taken.sum(dim=1)
     discounted = rewards * torch.pow(gamma, step.float())
-    return NStepReturn(
-        returns=torch.where(taken, discounted, 0.0).sum(dim=1),
-        discounts=torch.pow(gamma, length.float()),
-        length=length,
-    )
+    returns = torch.where(taken, discounted, 0.0).sum(dim=1)
+    return returns, torch.pow(gamma, length.float()), length

@@ -1,7 +1,6 @@
 """What stable-baselines3 (2.9.2) keeps private and this package uses: here and nowhere else.
 
-All functions take any algorithm of SB3 or sb3-contrib, ours included. The methods of SB3 that ours
-replace are listed in `sb3_ext.off_policy.algorithm` and `sb3_ext.ddqn.ddqn`.
+All functions take any algorithm of SB3 or sb3-contrib, ours included.
 """
 
 from __future__ import annotations

@@ -1,19 +1,10 @@
-"""Deep Q-learning, double by default, for many parallel games with legal-action masks.
-
-What is replaced of SB3's `DQN` (2.9.2), beside what `sb3_ext.off_policy.algorithm` lists:
-
-    __init__              the arguments below, checked
-    _setup_model          schedules of updates, what is measured
-    _update_learning_rate before every update, not once per block of updates
-    _on_step              target updates by transitions; SB3 rounds the interval
-    train                 the update, in pieces that can be replaced
-    predict               legal actions, one exploration coin per row
-"""
+"""Deep Q-learning, double by default, for many parallel games with legal-action masks."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,9 +21,15 @@ from sb3_ext.adapter.observations import to_arrays
 from sb3_ext.ddqn import targets
 from sb3_ext.ddqn.arguments import check_acceleration, check_arguments, read_schedule
 from sb3_ext.ddqn.exploring import EpsilonGreedy
-from sb3_ext.ddqn.extensions import UpdateExtension
 from sb3_ext.ddqn.policies import AgentPolicy, HostPolicy, MlpPolicy, MultiInputPolicy
-from sb3_ext.ddqn.update import MEASURED, EagerUpdate, LossTerms, compiled_pair, graphed_update
+from sb3_ext.ddqn.update import (
+    MEASURED,
+    LossTerms,
+    UpdateExtension,
+    compiled_pair,
+    graphed_update,
+    make_update,
+)
 from sb3_ext.networks.optimizers import forget_tiny_moments
 from sb3_ext.off_policy.algorithm import OffPolicy
 from sb3_ext.off_policy.graphed import GraphedUpdate
@@ -70,20 +67,17 @@ class DDQN(OffPolicy, DQN):
         train_freq: Parallel steps between two blocks of updates.
         gradient_steps: Updates in a block; -1: as many as transitions were collected for it.
         replay_buffer_class: None: `TensorReplayBuffer`.
-        replay_buffer_kwargs: Arguments of it.
+        replay_buffer_kwargs: Its arguments.
         optimize_memory_usage: Store every observation once: about half the memory, the same
             batches (`TensorReplayBuffer`; `final_share` is among `replay_buffer_kwargs`).
         n_steps: Rewards summed before the value is bootstrapped.
         target_update_interval: Distance of target updates, in `target_update_unit`.
-        exploration_fraction: With the two below, SB3's linear fall of the exploration rate over
-            this part of the progress; used if `exploration_rate` is None.
-        exploration_initial_eps: Its first value.
-        exploration_final_eps: Its last value.
+        exploration_fraction: SB3's linear fall of the exploration rate from
+            `exploration_initial_eps` to `exploration_final_eps` over this part of the progress;
+            used if `exploration_rate` is None.
         max_grad_norm: Clip the gradient's norm to this; None: never.
         stats_window_size: As in SB3 (numpy loop only).
-        tensorboard_log: As in SB3.
         policy_kwargs: Arguments of the policy, see `sb3_ext.ddqn.policies`.
-        verbose: 0 nothing, 1 info, 2 debug.
         seed: Seed of everything random.
         device: Where networks, buffer and exploration live.
         double_q: False: the target network also chooses the next action (plain DQN).
@@ -92,20 +86,19 @@ class DDQN(OffPolicy, DQN):
             the parallel step that completes it.
         replay_ratio: How many transitions are sampled for updates per transition collected, that
             is updates * batch_size / transitions; how often each one is used on average.
-            Replaces `gradient_steps`; fractions of an update are carried over.
+            Replaces `gradient_steps`.
         warmup: Until `learning_starts`: `"uniform_legal"` plays at random among legal actions,
             `"policy"` explores around the untrained network.
         mask_source: Who knows the legal actions: `"observation"` (an entry `action_mask` or
             `coords`), `"environment"` (`action_masks()`), `"none"`, `"auto"`.
         exploration_rate: A number or a schedule, as for `learning_rate`.
-        rollout_precision: Of the networks while collecting. `"bfloat16"` takes two to five times
-            less time for many rows on processors that multiply such matrices, and chooses now and
-            then another of two actions of nearly the same value. `"auto"` is that where it is the
-            faster: for plain layers and many rows on a CPU with AMX; otherwise `"float32"`.
-            Updates and `predict` are always float32.
-        cuda_graphs: Capture the update as a CUDA graph and replay it: the same arithmetic, equal
-            within rounding, started as one piece of work. Needs `device="cuda"`, an optimiser
-            that can be captured (Adam, AdamW), and a `_compute_loss` that looks at no value.
+        rollout_precision: Of the networks while collecting. `"bfloat16"` is faster on processors
+            that multiply such matrices, and now and then chooses the other of two actions of nearly
+            the same value. `"auto"` is that for plain layers and many rows on a CPU with AMX;
+            otherwise `"float32"`. Updates and `predict` are always float32.
+        cuda_graphs: Capture the update as a CUDA graph and replay it: equal within rounding,
+            started as one piece of work. Needs `device="cuda"`, an optimiser that can be captured
+            (Adam, AdamW), and a `_compute_loss` that looks at no value.
         compile_networks: Let `torch.compile` translate the networks that updates use, which
             takes a minute at the first update. Needs a C++ compiler on a CPU, Triton on CUDA.
         log_interval_seconds: Log when this many seconds have passed; None: not by time.
@@ -261,7 +254,7 @@ class DDQN(OffPolicy, DQN):
         return explorer
 
     def playing_weights(self) -> Mapping[str, Tensor]:
-        """Those of the online network."""
+        """Of the online network."""
         return self.q_net.state_dict()
 
     def predict(  # type: ignore[override]
@@ -315,16 +308,11 @@ class DDQN(OffPolicy, DQN):
         return (array if many else array[0]), state
 
     def train(self, gradient_steps: int, batch_size: int = 256) -> None:
-        """Make updates: sample, loss, gradient, clip, optimiser, target network when due.
-
-        Args:
-            gradient_steps: Number of updates.
-            batch_size: Transitions of each.
-        """
+        """Make updates: sample, loss, gradient, clip, optimiser, target network when due."""
         assert self.replay_buffer is not None
         optimizer = self.policy.optimizer
         self._graphed = graphed_update(self, self._graphed)
-        update = self._graphed or EagerUpdate(self)
+        update = self._graphed or partial(make_update, self, list(self.q_net.parameters()))
         with self.training_mode(True):
             for _ in range(gradient_steps):
                 batch: Any = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)
@@ -361,13 +349,9 @@ class DDQN(OffPolicy, DQN):
             with self.training_mode(False):
                 online = online_net(next_obs)
         discounts = self.gamma if batch.discounts is None else batch.discounts[:, 0]
+        rewards, dones = batch.rewards[:, 0], batch.dones[:, 0]
         return targets.bootstrap_target(
-            batch.rewards[:, 0],
-            batch.dones[:, 0],
-            discounts,
-            target_net(next_obs),
-            legal,
-            online,
+            rewards, dones, discounts, target_net(next_obs), legal, online
         )
 
     def _networks(self) -> tuple[Callable[[Any], Tensor], Callable[[Any], Tensor]]:

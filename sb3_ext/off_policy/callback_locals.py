@@ -18,11 +18,7 @@ __all__ = ["LazyArray", "LazyInfos"]
 
 
 class LazyArray:
-    """A tensor that numpy functions, indexing and iteration see as a numpy array.
-
-    Args:
-        tensor: Any tensor. On another device it is copied at the first look.
-    """
+    """A tensor that is seen as a numpy array; on another device it is copied at the first look."""
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor
@@ -54,9 +50,6 @@ class LazyInfos(Sequence[dict[str, Any]]):
 
     A row that ended has `episode` (`r` its return, `l` its length), `terminal_observation` and
     `TimeLimit.truncated`; the dictionaries of the others are empty.
-
-    Args:
-        step: The step, in tensors.
     """
 
     def __init__(self, step: ParallelStep) -> None:

@@ -29,7 +29,7 @@ def batched_env(
 
     Args:
         env_fns: As for SB3's `DummyVecEnv`; all must make the same environment.
-        **kwargs: Further keyword arguments of the batched environment, such as `device`.
+        **kwargs: Of the batched environment, such as `device`.
 
     Returns:
         The environment, and of the monitor file that the single one was going to write, if any,

@@ -56,16 +56,10 @@ def canonical_points(points: Tensor, present: Tensor) -> Tensor:
 
 
 def point_features(points: Tensor) -> Tensor:
-    """What a network is told about a point: x, log(x + 0.001) scaled to about 0..1, and x == 0.
+    """[..., D], at least 0, to [..., 3 D]: x, log(x + 0.001) scaled to about 0..1, and x == 0.
 
     A move adds coordinates, so that after a few moves they lie many orders of magnitude apart;
     the logarithm keeps the small ones apart, and whether one is exactly 0 decides what it can do.
-
-    Args:
-        points: float [..., D], at least 0.
-
-    Returns:
-        float [..., 3 D].
     """
     logarithm = (points + _SMALLEST).log() / -math.log(_SMALLEST) + 1.0
     return torch.cat([points, logarithm, (points == 0).to(points.dtype)], -1)
@@ -90,15 +84,9 @@ def pair_features(sums: Tensor) -> Tensor:
     """What a network is told about two points: on which sets of axes is one ahead, and how far?
 
     A move replaces a coordinate by its sum over a set of axes, and which points are dropped after
-    it is decided by the signs of the differences of such sums, so these are handed over as they
-    are: sums over all sets of axes, their signs, and their logarithms with the sign, scaled to
-    about -1..1.
-
-    Args:
-        sums: float [..., S], `axis_sums` of one point minus another, of coordinates in 0..1.
-
-    Returns:
-        float [..., 3 S]; odd in ``sums``. Sums below 1e-6 count as 0.
+    it is decided by the signs of the differences of such sums: `axis_sums` [..., S] of one point
+    minus another, of coordinates in 0..1. The result [..., 3 S] is odd in them: the sums (below
+    1e-6 they count as 0), their signs, and logarithms with the sign, scaled to about -1..1.
     """
     sums = sums.masked_fill(sums.abs() < _EQUAL, 0.0)
     sign = sums.sign()

@@ -8,7 +8,7 @@ It takes the place of stable-baselines3's `ReplayBuffer`, `DictReplayBuffer` and
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,41 +20,20 @@ from torch import Tensor
 
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.replay.memory import available_bytes, format_bytes
-from sb3_ext.replay.n_step import n_step_return
+from sb3_ext.replay.samples import (
+    Observation,
+    TensorReplayBufferSamples,
+    n_step_return,
+    normalize_observation,
+    normalize_reward,
+)
 from sb3_ext.replay.shared_observations import SharedObservationStore
-from sb3_ext.replay.tensor_normalize import normalize_observation, normalize_reward
 from sb3_ext.replay.transition_store import TransitionStore, transition_layout
 from sb3_ext.replay.writers import RowRanges
 
 __all__ = ["TensorReplayBuffer", "TensorReplayBufferSamples"]
 
-Observation = Tensor | dict[str, Tensor]
-
 _COUNTERS = {"num_slots", "n_envs", "pos", "full", "seed", "num_batches_drawn"}
-
-
-class TensorReplayBufferSamples(NamedTuple):
-    """A batch of B transitions: the fields of SB3's `ReplayBufferSamples`, and the legal mask.
-
-    Attributes:
-        observations: `[B, ...]` in the dtype of the space, or a dictionary of such.
-        actions: `[B, action_dim]`, int64 for discrete actions.
-        next_observations: After the last transition of the window; where an episode ended, its
-            final observation.
-        dones: `[B, 1]` float32, 1 where the window ended by termination: do not bootstrap.
-        rewards: `[B, 1]` float32, the n-step return.
-        discounts: `[B, 1]` float32, gamma^(transitions in the window), for the bootstrapped value.
-            None if the buffer has no gamma; then use the algorithm's own.
-        next_legal: `[B, A]` bool, legal actions at `next_observations`; None if not stored.
-    """
-
-    observations: Observation
-    actions: Tensor
-    next_observations: Observation
-    dones: Tensor
-    rewards: Tensor
-    discounts: Tensor | None = None
-    next_legal: Tensor | None = None
 
 
 class TensorReplayBuffer(ReplayBuffer):

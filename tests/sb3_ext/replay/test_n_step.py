@@ -6,7 +6,7 @@ import math
 
 import torch
 
-from sb3_ext.replay.n_step import n_step_return
+from sb3_ext.replay.samples import n_step_return
 
 
 def test_by_hand() -> None:

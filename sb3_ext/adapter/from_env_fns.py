@@ -36,9 +36,7 @@ def batched_env(
         the name, the further columns and whether it is begun anew.
 
     Raises:
-        ValueError: There are no functions; the environment is not registered, has no vector entry
-            point, does not return tensors, or is wrapped in something that single environments
-            need (a batched one cannot take it over).
+        ValueError: There are no functions, or no batched environment of tensors can be made.
     """
     if not env_fns:
         raise ValueError("env_fns: got an empty list, need at least one function")

@@ -56,20 +56,17 @@ class DDQN(OffPolicy, DQN):
     Args:
         policy: `"HostPolicy"`, `"AgentPolicy"`, `"MlpPolicy"`, `"MultiInputPolicy"` or a class.
         env: The environment, its id, or None.
-        learning_rate: A number, anything that `schedules.parse_schedule` reads, or a callable
-            of the remaining progress as in SB3.
+        learning_rate: What `schedules.parse_schedule` reads, or a callable as in SB3.
         buffer_size: Capacity in transitions.
         learning_starts: Transitions collected before the first update.
         batch_size: Transitions B of an update.
-        tau: Weight of the online network in a target update, in (0, 1]; 1 copies it. Running
-            statistics of BatchNorm move with the same weight.
+        tau: Weight of the online network in a target update, in (0, 1]; 1 copies it.
         gamma: Discount of one step, 0..1.
         train_freq: Parallel steps between two blocks of updates.
         gradient_steps: Updates in a block; -1: as many as transitions were collected for it.
         replay_buffer_class: None: `TensorReplayBuffer`.
         replay_buffer_kwargs: Its arguments.
-        optimize_memory_usage: Store every observation once: about half the memory, the same
-            batches (`TensorReplayBuffer`; `final_share` is among `replay_buffer_kwargs`).
+        optimize_memory_usage: Store every observation once: half the memory, the same batches.
         n_steps: Rewards summed before the value is bootstrapped.
         target_update_interval: Distance of target updates, in `target_update_unit`.
         exploration_fraction: SB3's linear fall of the exploration rate from
@@ -84,9 +81,8 @@ class DDQN(OffPolicy, DQN):
         dueling: Value and advantage heads (Wang et al. 2016); same as the policy's argument.
         target_update_unit: `"updates"` or `"transitions"`. In transitions an interval ends with
             the parallel step that completes it.
-        replay_ratio: How many transitions are sampled for updates per transition collected, that
-            is updates * batch_size / transitions; how often each one is used on average.
-            Replaces `gradient_steps`.
+        replay_ratio: updates * batch_size / transitions, how often each one is used on average;
+            replaces `gradient_steps`.
         warmup: Until `learning_starts`: `"uniform_legal"` plays at random among legal actions,
             `"policy"` explores around the untrained network.
         mask_source: Who knows the legal actions: `"observation"` (an entry `action_mask` or
@@ -101,16 +97,14 @@ class DDQN(OffPolicy, DQN):
             (Adam, AdamW), and a `_compute_loss` that looks at no value.
         compile_networks: Let `torch.compile` translate the networks that updates use, which
             takes a minute at the first update. Needs a C++ compiler on a CPU, Triton on CUDA.
-        log_interval_seconds: Log when this many seconds have passed; None: not by time.
-        log_interval_updates: Log when this many updates have passed; None: not by updates.
+        log_interval_seconds, log_interval_updates: Log when so many have passed, unless None.
 
     Attributes:
         num_target_updates: Target updates so far.
         extensions: What takes part in every update beside the loss; not saved.
 
     Raises:
-        ValueError: An argument out of its range, in one line.
-        TypeError: An argument of another type.
+        ValueError, TypeError: An argument out of its range or of another type, in one line.
     """
 
     _graphed: GraphedUpdate | None = None
@@ -265,22 +259,11 @@ class DDQN(OffPolicy, DQN):
         deterministic: bool = False,
         action_masks: Any = None,
     ) -> tuple[np.ndarray, tuple[np.ndarray, ...] | None]:
-        """Actions for one observation or a batch, as in SB3.
+        """Actions for arrays or tensors of one row, `[]`, or of N rows, `[N]`, as in SB3.
 
-        Args:
-            observation: Arrays or tensors of one row, or of N rows.
-            state: Returned as it is: the policy has no memory.
-            episode_start: Not used, for the same reason.
-            deterministic: False: each row explores with probability `exploration_rate`, among
-                legal actions.
-            action_masks: Legal actions `[A]` or `[N, A]`, True = legal. None: those that the
-                observation names, if it does.
-
-        Returns:
-            Actions as an array `[N]`, or `[]` for one row, and `state`.
-
-        Raises:
-            ValueError: The mask has another shape.
+        Unless `deterministic`, each row explores with probability `exploration_rate`, among legal
+        actions: `action_masks` `[A]` or `[N, A]`, or those that the observation names, if it does.
+        `state` is returned as it is: the policy has no memory.
         """
         if isinstance(observation, tuple):
             raise ValueError(
@@ -337,7 +320,7 @@ class DDQN(OffPolicy, DQN):
         return LossTerms(targets.huber_loss(predicted, target), predicted, target)
 
     def _compute_target(self, batch: Any) -> Tensor:
-        """Targets `[B]` of a batch, from the target network and, for double Q, the online one."""
+        """Targets `[B]` of a batch."""
         next_obs = batch.next_observations
         legal = getattr(batch, "next_legal", None)
         if legal is None:

@@ -53,20 +53,15 @@ class OffPolicy(OffPolicyAlgorithm):
     """Building, loop, logs and saving.
 
     A subclass sets the attributes of arguments before it calls the constructor of SB3's algorithm,
-    provides `explorer`, `playing_weights` and `train`, and adds what every update measured to
-    `update_sums`.
+    provides `explorer`, `playing_weights` and `train`, and makes and fills `update_sums`.
 
     Attributes:
         mask_source: As in `LegalActions`.
-        log_interval_seconds: Log when this many seconds have passed, None: never by time.
-        log_interval_updates: Log when this many updates have passed, None: never by updates.
+        log_interval_seconds, log_interval_updates: Log when so many have passed, unless None.
         replay_ratio: How many transitions are sampled for updates per transition collected; None:
             `gradient_steps` updates after every `train_freq` parallel steps.
-        update_sums: What updates measured since the last log; made by the subclass.
-        random_streams: Source of everything random that is drawn here.
-        clock: Speed of the running `learn`.
+        update_sums: What updates measured since the last log.
         last_legal: Legal actions at the last observation, if the environment was asked for them.
-        stop_requested: See `request_stop`.
         own_counters: Names of the numbers that a resumed run needs beside those of SB3.
     """
 
@@ -202,19 +197,13 @@ class OffPolicy(OffPolicyAlgorithm):
         *,
         collector: Collector | None = None,
     ) -> Self:
-        """Collect and update until `total_timesteps` transitions were collected.
+        """Collect and update until at least `total_timesteps` transitions were collected.
 
-        Args:
-            total_timesteps: Transitions; a lower bound, since a parallel step makes `n_envs`.
-            callback: As in SB3. A callback with methods `before_train()` and `after_train()` has
-                them called around every block of updates.
-            log_interval: Updates between two logs (SB3: episodes); replaces the constructor's
-                intervals for this call.
-            tb_log_name: Name of the run for TensorBoard.
-            reset_num_timesteps: False continues counters and environments of the last call.
-            progress_bar: Show a progress bar (needs tqdm and rich).
-            collector: Plays instead of the model's own environment, whose rows it fills in the
-                replay buffer. It is told the weights before every `train_freq` parallel steps.
+        As in SB3, but `log_interval` is in updates and replaces the constructor's intervals for
+        this call; callbacks' methods `before_train()` and `after_train()` are called around every
+        block of updates; and a `collector`, if there is one, plays instead of the model's own
+        environment, whose rows it fills in the replay buffer, and is told the weights before every
+        `train_freq` parallel steps.
 
         Raises:
             FloatingPointError: A loss or gradient became NaN or infinite. Noticed when logs are
@@ -322,7 +311,7 @@ class OffPolicy(OffPolicyAlgorithm):
         self, env: Any, callback: BaseCallback, steps: int, replay_buffer: Any
     ) -> RolloutReturn:
         callback.on_rollout_start()
-        before, number = self.num_timesteps, 0
+        before = self.num_timesteps
         for number, step in enumerate(self._play(env, steps), 1):
             obs, actions, rewards, terminated, truncated, reached, next_legal, episode, row = step
             replay_buffer.add_batch(
@@ -403,11 +392,10 @@ class OffPolicy(OffPolicyAlgorithm):
         if isinstance(self.replay_buffer, TensorReplayBuffer):
             self.replay_buffer.check_finite("rewards")
         if not self.update_sums.all_finite():
-            first, last = self._finite_until_update + 1, self.num_updates
             raise FloatingPointError(
-                f"train/loss or its gradient became NaN or infinite in updates {first} to {last};"
-                " the weights are spoiled, go back to the last checkpoint and lower the learning"
-                " rate or max_grad_norm"
+                "train/loss or its gradient became NaN or infinite in updates"
+                f" {self._finite_until_update + 1} to {self.num_updates}; the weights are spoiled,"
+                " go back to the last checkpoint and lower the learning rate or max_grad_norm"
             )
         self._finite_until_update = self.num_updates
 

@@ -67,9 +67,8 @@ class LazyInfos(Sequence[dict[str, Any]]):
                     "terminal_observation": _row_of(step.next_observations, row),
                 }
                 if step.episode is not None:
-                    self._rows[row]["episode"] = {
-                        k: step.episode[k][row].item() for k in ("r", "l")
-                    }
+                    sums = {key: step.episode[key][row].item() for key in ("r", "l")}
+                    self._rows[row]["episode"] = sums
         return self._rows
 
     def __len__(self) -> int:

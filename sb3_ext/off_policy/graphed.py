@@ -49,13 +49,11 @@ class CudaGraph:
 class GraphedUpdate:
     """Calls an update a few times as it is, then captures it, then replays it.
 
-    The graph reads and writes fixed memory. Each batch is copied into the batch that was captured;
-    whatever else it depends on is named by `key`, and with another key, or other shapes, it is
-    captured anew. So a loaded optimiser or another discount is never ignored.
+    Each batch is copied into the batch that was captured. With another key, or other shapes, the
+    update is captured anew, so a loaded optimiser or another discount is never ignored.
 
     Args:
-        update: Makes an update on a batch and returns what it measured: no look at a value, no
-            shape that depends on one.
+        update: Makes an update on a batch and returns what it measured, looking at no value.
         key: Everything but the batch that a captured update has fixed: numbers, and the addresses
             of all tensors that it reads or writes.
         make_graph: A new `CudaGraph`, or what has its methods.
@@ -79,10 +77,7 @@ class GraphedUpdate:
         self.num_captures = 0
 
     def __call__(self, batch: Any) -> Tensor:
-        """Make one update.
-
-        Args:
-            batch: A named tuple of tensors, dictionaries of tensors, and None.
+        """Make one update on a named tuple of tensors, dictionaries of tensors, and None.
 
         Returns:
             What `update` returns; the next call may overwrite it.

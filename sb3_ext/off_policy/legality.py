@@ -117,8 +117,7 @@ class LegalActions:
     ) -> tuple[Tensor | None, Tensor | None]:
         """Masks from an environment that was just stepped, if it is asked: for now, and to store.
 
-        Where an episode ended, the environment already shows the next one. The mask of the final
-        observation is unknown then, and every action counts as legal there.
+        The mask of a final observation is unknown, and every action counts as legal there.
         """
         legal = self._ask(env, device) if self.source == "environment" else None
         return legal, None if legal is None else legal | dones.to(device)[:, None]

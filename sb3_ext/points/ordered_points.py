@@ -30,8 +30,7 @@ class OrderedPointsExtractor(BaseFeaturesExtractor):
 
     Args:
         observation_space: a Box [P, D] of points, or a Dict with such an entry ``points``.
-        rows: how many rows are read; None for all. Later rows are not seen: after the first moves
-            few points are left, and a shorter vector is cheaper.
+        rows: how many rows are read; None for all.
 
     Raises:
         ValueError: the space has no points, or ``rows`` is not in 1..P.

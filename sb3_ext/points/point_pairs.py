@@ -29,16 +29,12 @@ __all__ = ["PointPairsExtractor"]
 class PointPairsExtractor(BaseFeaturesExtractor):
     """Encodes every point and every ordered pair of points, and pools twice.
 
-    The set is brought into a canonical position (touching every x_i = 0, largest entry 1; the moves
-    do not depend on position and scale). Every point is encoded from `point_features`, every
-    ordered pair from `pair_features`. A point then gets the maximum over its pairs, and
+    The set is brought into a canonical position. Every point is encoded from `point_features`,
+    every ordered pair from `pair_features`. A point then gets the maximum over its pairs, and
     ``context_net`` encodes both together; the maximum and the mean over the points and the
     logarithm of their number go through ``head_net``. The order of the rows has no influence, nor
-    have absent rows (negative first entry).
-
-    The cost grows with the square of the number of points. On a CPU only points that are present
-    pass through the networks; elsewhere, and under a compiler, all rows do and absent ones are
-    masked, which keeps every shape fixed. Both give the same features up to rounding.
+    have absent rows. The cost grows with the square of the number of points; what passes through
+    the networks is as in `PointSetExtractor`.
 
     Args:
         observation_space: a Box [P, D] of points, or a Dict with such an entry ``points``. Other

@@ -1,8 +1,7 @@
 """A replay buffer whose transitions are tensors that stay on one device.
 
-It takes the place of stable-baselines3's `ReplayBuffer`, `DictReplayBuffer` and
-`NStepReplayBuffer` (checked with 2.9.2) in any off-policy algorithm, and adds a tensor door
-(`add_batch`) that never waits for the device.
+It takes the place of SB3's `ReplayBuffer`, `DictReplayBuffer` and `NStepReplayBuffer` (2.9.2) in
+any off-policy algorithm, and adds a tensor door (`add_batch`) that never waits for the device.
 """
 
 from __future__ import annotations
@@ -64,9 +63,8 @@ class TensorReplayBuffer(ReplayBuffer):
         n_steps: Longest window of the n-step return, >= 1.
         gamma: Discount of one step, in [0, 1]. Required for n_steps > 1; without it `discounts`
             of the samples is None and SB3's algorithms use their own gamma.
-        final_share: With `optimize_memory_usage`: room for final observations in parts of the
-            capacity, in (0, 1]. One over the mean length of an episode is needed; the room grows
-            if it is too little.
+        final_share: With `optimize_memory_usage`: room for final observations at first, in parts of
+            the capacity, in (0, 1]; one over the mean length of an episode is needed.
         store_next_legal: Keep a `[T, N, A]` mask of the actions legal at the next observation.
         seed: Seed of the sampling, see `set_seed`.
 
@@ -95,9 +93,7 @@ class TensorReplayBuffer(ReplayBuffer):
         buffer_size = check_count("buffer_size", buffer_size)
         n_envs = check_count("n_envs", n_envs)
         n_steps = check_count("n_steps", n_steps)
-        final_share = check_number("final_share", final_share, 0.0, 1.0)
-        if final_share == 0:
-            raise ValueError("final_share must lie in (0, 1], got 0.0")
+        final_share = check_number("final_share", final_share, 0.0, 1.0, above=True)
         if gamma is not None:
             gamma = check_number("gamma", gamma, 0.0, 1.0)
         elif n_steps > 1:
@@ -278,13 +274,8 @@ class TensorReplayBuffer(ReplayBuffer):
     ) -> TensorReplayBufferSamples:
         """Draw transitions uniformly with replacement, as tensors on `device`.
 
-        Args:
-            batch_size: Number B of transitions, >= 1.
-            env: Normalise observations and rewards with the statistics of this wrapper.
-            generator: Draw from this one (on `device`) instead of the buffer's own sequence.
-
-        Raises:
-            ValueError: The buffer is empty, or batch_size < 1.
+        `env` normalises observations and rewards, and a `generator` (on `device`) takes the place
+        of the buffer's own sequence.
         """
         batch_size = check_count("batch_size", batch_size)
         if self.num_transitions == 0:
@@ -364,11 +355,7 @@ class TensorReplayBuffer(ReplayBuffer):
     def load_state_dict(
         self, tensors: Mapping[str, Tensor], counters: Mapping[str, int | bool]
     ) -> None:
-        """Continue from `state_dict()` of a buffer of the same spaces and sizes.
-
-        Raises:
-            ValueError: A size, a shape or a dtype differs. The buffer is unchanged then.
-        """
+        """Continue from `state_dict()`; ValueError, and unchanged, if a size or dtype differs."""
         missing = _COUNTERS - counters.keys()
         if missing:
             raise ValueError(f"replay buffer counters: {sorted(missing)} missing")

@@ -47,11 +47,7 @@ ProgressSchedule = Callable[[float], float]
 
 
 class ModelClock:
-    """Transitions that a model has seen, over all its ``learn`` calls.
-
-    ``num_timesteps`` starts at 0 again in each ``learn`` that does not pass
-    ``reset_num_timesteps=False``; this clock goes on. One clock serves all schedules of a model.
-    """
+    """Transitions that a model has seen; goes on where ``learn`` sets ``num_timesteps`` to 0."""
 
     def __init__(self) -> None:
         self._earlier = 0
@@ -60,7 +56,7 @@ class ModelClock:
 
     def transitions(self, model: OffPolicyAlgorithm) -> int:
         """The transitions so far. Has to be read at least once in each ``learn`` call."""
-        # SB3 stamps start_time at every learn(); only then can the counter have gone back.
+        # SB3 stamps start_time at every learn(): only then can the counter have gone back.
         if model.start_time != self._learn_started:
             self._earlier += max(self._last - timesteps_at_start(model), 0)
             self._learn_started = model.start_time
@@ -103,10 +99,8 @@ class BoundSchedule:
     def _forget_model(self) -> None:
         self._model: weakref.ref[OffPolicyAlgorithm] | None = None
         self._hooks: list[Any] = []
-        # Updates done when SB3 last asked, which it does when a train() call begins, and the steps
-        # of every optimiser since.
-        self._before_train = 0
-        self._steps: dict[int, int] = {}
+        self._before_train = 0  # updates done when SB3 last asked, at the start of a train() call
+        self._steps: dict[int, int] = {}  # of every optimiser since
 
     def __getstate__(self) -> dict[str, Any]:
         kept = ("schedule", "total_timesteps", "clock", "was_bound")
@@ -144,14 +138,12 @@ class BoundSchedule:
             self._before_train = num_updates(model)
             self._steps.clear()
             return self.value(model, self._before_train)
-        if not isinstance(self.schedule, Schedule):
-            if not self.was_bound:
+        # SB3 builds its optimisers with a progress of 1, before a model can have been bound.
+        if progress_remaining == 1 or not self.was_bound:
+            if not isinstance(self.schedule, Schedule):
                 return float(self.schedule(progress_remaining))
-        elif not self.was_bound and self.schedule.unit == "progress":
-            return self.schedule(1.0 - progress_remaining)
-        if progress_remaining == 1:
-            # SB3 builds its optimisers with this call, before a model can have been bound.
-            return float(self.schedule(0 if isinstance(self.schedule, Schedule) else 1.0))
+            if progress_remaining == 1 or self.schedule.unit == "progress":
+                return self.schedule(1.0 - progress_remaining)
         raise RuntimeError(
             f"{self!r} has no model to count by: call bind_schedules(model, ...) on a new model, "
             "rebind_schedules(model) after load() or a copy"
@@ -225,17 +217,16 @@ def bind_schedules(
 ) -> None:
     """Attaches schedules to a model, in place of its own.
 
-    The learning rate is then set before every gradient step of every optimiser of the model, the
-    exploration rate after every environment step; both also now. Call it again to change one of
-    them, or after an optimiser was replaced.
+    The learning rate is then set before every step of every optimiser, the exploration rate after
+    every environment step; both also now. Call it again to change one of them, or after an
+    optimiser was replaced.
 
     Args:
         model: the model.
-        learning_rate: what ``parse_schedule`` reads; None keeps the model's. A ``Schedule`` that
-            was given to the model's constructor is attached as well.
+        learning_rate: what ``parse_schedule`` reads; None keeps the model's, attaching it if it is
+            a ``Schedule``.
         exploration_rate: the same, for models with an exploration rate (DQN, QRDQN).
-        total_timesteps: length of training that a schedule of the progress refers to. Without it
-            SB3's progress is used, which does not go on smoothly over several ``learn`` calls.
+        total_timesteps: see `BoundSchedule`.
 
     Raises:
         TypeError: the model is no off-policy algorithm.

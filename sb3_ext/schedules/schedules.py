@@ -2,7 +2,7 @@
 
 A schedule is a small picklable object, called with a count t and giving a float. It holds no
 clock of its own: t is read from the algorithm (``binding.py``), so that the value goes on
-where it stopped after a resume and after a second ``learn``. What t counts is the schedule's
+after a resume and after a second ``learn``. What t counts is the schedule's
 ``unit``: gradient ``updates`` (the default), environment ``transitions``, or ``progress`` from 0 at
 the start of training to 1 at its end. Past its end a schedule keeps its last value.
 

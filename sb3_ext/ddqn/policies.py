@@ -63,8 +63,6 @@ class DuelingHead(nn.Module):
 class LegalQNetwork(QNetwork):
     """Extractor, layers of `net_arch`, and a plain or dueling head.
 
-    Arguments as in SB3's `QNetwork`; `net_arch` in our language, `dueling` and `mirror`.
-
     With a mirror the values of a game and of its mirror image are the same numbers for actions that
     correspond, exactly. That is right only if the opponents do not tell them apart either.
     """

@@ -1,7 +1,7 @@
 """Features extractors by name, and the plain one that only flattens.
 
-They are SB3 features extractors: pass one as ``policy_kwargs=dict(features_extractor_class=...,
-features_extractor_kwargs=...)`` to DQN, QRDQN, PPO, MaskablePPO or any other SB3 algorithm.
+Pass one as ``policy_kwargs=dict(features_extractor_class=..., features_extractor_kwargs=...)`` to
+any SB3 algorithm.
 """
 
 from __future__ import annotations
@@ -38,10 +38,7 @@ def flatten_entries(observation: Tensor | Mapping[str, Tensor], keys: Sequence[s
 class FlattenExtractor(BaseFeaturesExtractor):
     """The observation as one vector; the entries of a Dict space in alphabetical order.
 
-    Args:
-        observation_space: any space that SB3 flattens, or a Dict of such.
-        net_arch: layers after it in the language of ``build_mlp``.
-        activation: name or class of their activation.
+    Layers ``net_arch`` in the language of ``build_mlp`` follow, if there are any.
 
     Raises:
         ValueError: the space is a Dict inside a Dict, or ``net_arch`` is malformed.

@@ -57,8 +57,7 @@ class UpdateSums:
     def __init__(self, names: tuple[str, ...], device: torch.device | str) -> None:
         self.names = names
         self._sums = torch.zeros(len(names), device=device)
-        self._largest = torch.full((), -torch.inf, device=device)
-        self._count = 0
+        self.clear()
 
     def add(self, measured: Tensor) -> None:
         """Add one update's quantities, `[len(names)]`, detached."""
@@ -90,7 +89,7 @@ class UpdateSums:
     def clear(self) -> None:
         """Start again."""
         self._sums = torch.zeros_like(self._sums)
-        self._largest = torch.full_like(self._largest, -torch.inf)
+        self._largest = torch.full_like(self._sums[-1], -torch.inf)
         self._count = 0
 
 

@@ -230,7 +230,6 @@ class TensorReplayBuffer(ReplayBuffer):
         if (self.n_steps > 1 or self.optimize_memory_usage) and self.num_transitions > 0:
             newest = (self.pos - 1) % self.buffer_size
             differs = self._store.not_following(newest, entries)
-            self._store.make_room()
             self._store.keep_reached(newest, differs)
             if self.n_steps > 1:
                 self._store.fields["ended"][newest].logical_or_(differs)

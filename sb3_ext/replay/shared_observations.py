@@ -46,9 +46,9 @@ class SharedObservationStore(TransitionStore):
     ) -> None:
         super().__init__(layout, num_slots, num_rows, device)
         self.shared = {k: v for k, v in layout.items() if k.startswith("observations")}
-        place = torch.int32 if self.capacity < 2**31 else torch.int64
+        self._place_type = torch.int32 if self.capacity < 2**31 else torch.int64
         kept = {k: v for k, v in layout.items() if not k.startswith("next_observations")}
-        self.stored = {**kept, "reached_at": ((), place)}
+        self.stored = {**kept, "reached_at": ((), self._place_type)}
         self.final_share = final_share
         self.room = max(1, math.ceil(final_share * self.capacity))
         self.queue: dict[str, Tensor] = {}
@@ -93,8 +93,12 @@ class SharedObservationStore(TransitionStore):
         """What the newest transitions led to, `[N, *shape]`, of an observation field."""
         return self.fields[name][self.num_slots]
 
-    def make_room(self) -> None:
-        """Room for one more exception of every row; ValueError if there is no memory for it."""
+    def keep_reached(self, slot: int, differs: Tensor) -> None:
+        """Keep what the newest transitions, in `slot`, led to in rows `[N]` that differ.
+
+        Raises:
+            ValueError: The queue has to grow, and the device has too little memory left.
+        """
         if self.room < self.capacity and self._at_most + self.num_rows > self.room:
             written, live = self._look()
             slack = self.num_rows * max(1, self.num_slots // _SLACK)
@@ -103,18 +107,13 @@ class SharedObservationStore(TransitionStore):
                 self._grow(min(room, self.capacity), written, live)
             self._at_most = live
         self._at_most += self.num_rows
-
-    def keep_reached(self, slot: int, differs: Tensor) -> None:
-        """Keep what the newest transitions, in `slot`, led to in rows `[N]` that differ."""
         place = (self._written + differs.cumsum(0) - 1) % self.room
         # Rows without an exception write to a row that nobody reads, so that nothing depends on
         # how many there are, and no device has to be waited for.
         target = torch.where(differs, place, self.room)
         for name, queue in self.queue.items():
             queue.index_copy_(0, target, self.fields[name][self.num_slots])
-        self.fields["reached_at"][slot] = torch.where(differs, place, -1).to(
-            self.stored["reached_at"][1]
-        )
+        self.fields["reached_at"][slot] = torch.where(differs, place, -1).to(self._place_type)
         self._written += differs.sum()
 
     def put(self, slot: int, checked: Mapping[str, Tensor]) -> None:
@@ -148,10 +147,9 @@ class SharedObservationStore(TransitionStore):
         if not self.fields:
             return {}
         written, live = self._look()
-        oldest = written - live
-        order = (torch.arange(live, device=self.device) + oldest) % self.room
+        order, places = self._from_oldest(written, live)
         fields = super().filled(num_slots)
-        fields["reached_at"] = self._places_from(oldest)[:num_slots]
+        fields["reached_at"] = places[:num_slots]
         for name, queue in self.queue.items():
             fields[f"final_{name}"] = queue.index_select(0, order)
             fields[f"newest_{name}"] = self.fields[name][self.num_slots]
@@ -207,10 +205,11 @@ class SharedObservationStore(TransitionStore):
         written, count = torch.stack([self._written, live]).tolist()
         return int(written), int(count)
 
-    def _places_from(self, oldest: int) -> Tensor:
-        """Places in the queue, counted from the oldest entry on."""
-        places = self.fields["reached_at"]
-        return torch.where(places >= 0, (places - oldest % self.room) % self.room, places)
+    def _from_oldest(self, written: int, live: int) -> tuple[Tensor, Tensor]:
+        """Entries of the queue from the oldest on, and the places of transitions in that order."""
+        oldest, places = written - live, self.fields["reached_at"]
+        order = (torch.arange(live, device=self.device) + oldest) % self.room
+        return order, torch.where(places >= 0, (places - oldest % self.room) % self.room, places)
 
     def _grow(self, room: int, written: int, live: int) -> None:
         needed, available = room * layout_bytes(self.shared), available_bytes(self.device)
@@ -220,11 +219,10 @@ class SharedObservationStore(TransitionStore):
                 f" their observations has to grow to {format_bytes(needed)}, but"
                 f" {format_bytes(available)} are available on {self.device}"
             )
-        oldest = written - live
-        order = (torch.arange(live, device=self.device) + oldest) % self.room
+        order, places = self._from_oldest(written, live)
         queue = self._new_queue(room)
         for name, old in self.queue.items():
             queue[name][:live] = old.index_select(0, order)
-        self.fields["reached_at"].copy_(self._places_from(oldest))
+        self.fields["reached_at"].copy_(places)
         self.queue, self.room = queue, room
         self._written.fill_(live)

@@ -98,9 +98,6 @@ class TransitionStore:
                 differs |= (_bits(seen) != _bits(reached)).flatten(1).any(dim=1)
         return differs
 
-    def make_room(self) -> None:
-        """Called before `keep_reached`; there is room here."""
-
     def keep_reached(self, slot: int, differs: Tensor) -> None:
         """Called with `not_following` before the next transition is put; all is kept here."""
 

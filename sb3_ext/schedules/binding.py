@@ -32,7 +32,7 @@ from torch.optim import Optimizer
 
 from sb3_ext.adapter.sb3_private import num_updates, progress_remaining, timesteps_at_start
 from sb3_ext.config.checks import check_count
-from sb3_ext.schedules.schedules import Constant, Schedule, parse_schedule
+from sb3_ext.schedules.schedules import Constant, Schedule, Unit, parse_schedule
 
 __all__ = [
     "BoundSchedule",
@@ -230,8 +230,7 @@ def bind_schedules(
 
     Raises:
         TypeError: the model is no off-policy algorithm.
-        ValueError: nothing to attach, a malformed schedule, a negative learning rate, an
-            exploration rate outside [0, 1] or for a model that has none.
+        ValueError: nothing to attach, or a rate that is malformed, out of range or not the model's.
     """
     if not isinstance(model, OffPolicyAlgorithm):
         raise TypeError(f"model must be an SB3 off-policy algorithm, got {type(model).__name__}")
@@ -247,7 +246,7 @@ def bind_schedules(
     bound: dict[str, BoundSchedule] = dict(getattr(model, "bound_schedules", {}))
     clock = next(iter(bound.values())).clock if bound else ModelClock()
     if learning_rate is not None:
-        rate = parse_within("learning_rate", learning_rate, float("inf"))
+        rate = parse_within("learning_rate", learning_rate)
         bound["learning_rate"] = BoundSchedule(rate, total_timesteps, clock)
     elif "learning_rate" not in bound:
         # Bound although unchanged: after load() it is the learning rate that raises when the
@@ -265,13 +264,11 @@ def bind_schedules(
     rebind_schedules(model)
 
 
-def parse_within(name: str, value: Any, highest: float = float("inf")) -> Schedule:
-    """A schedule in any form whose values lie in [0, highest].
-
-    Raises:
-        TypeError, ValueError: it is none, or takes other values.
-    """
-    schedule = parse_schedule(value, name)
+def parse_within(
+    name: str, value: Any, highest: float = float("inf"), unit: Unit | None = None
+) -> Schedule:
+    """As `parse_schedule`, for values in [0, highest]."""
+    schedule = parse_schedule(value, name, unit)
     low, high = schedule.bounds()
     if low < 0 or high > highest:
         closing = "]" if highest < float("inf") else ")"

@@ -55,8 +55,7 @@ SCHEDULES: Registry[type[Schedule]] = Registry("schedule")
 class Schedule(ABC):
     """What all schedules share. A subclass defines ``_value`` and ``bounds``.
 
-    Args:
-        unit: what the count means. None takes ``"updates"``, or the unit of the schedules inside.
+    ``unit`` None takes ``"updates"``, or the unit of the schedules inside.
     """
 
     unit: Unit = None  # type: ignore[assignment]
@@ -138,13 +137,7 @@ class _Between(Schedule):
 @SCHEDULES.register("exponential")
 @dataclass(repr=False)
 class Exponential(_Between):
-    """v(t) = init * rate^t + final * (1 - rate^t): from ``init`` towards ``final``.
-
-    Args:
-        init: value at t = 0.
-        final: value that it tends to.
-        rate: the part of the distance to ``final`` that is left after one count, in (0, 1].
-    """
+    """v(t) = init * rate^t + final * (1 - rate^t), ``rate`` in (0, 1]."""
 
     rate: float
 
@@ -160,12 +153,7 @@ class Exponential(_Between):
 @SCHEDULES.register("inverse")
 @dataclass(repr=False)
 class Inverse(Schedule):
-    """v(t) = rate / (t + rate / init): ``init`` at first, half of it at t = rate / init, then to 0.
-
-    Args:
-        init: value at t = 0, above 0.
-        rate: the value falls like rate / t, above 0.
-    """
+    """v(t) = rate / (t + rate / init), both above 0: half of ``init`` at t = rate / init."""
 
     init: float
     rate: float
@@ -228,13 +216,9 @@ class Cosine(_Ramp):
 @SCHEDULES.register("warmup")
 @dataclass(repr=False)
 class Warmup(Schedule):
-    """A straight line to the first value of another schedule, which then begins.
+    """A straight line of ``steps`` from ``init`` to another schedule, which then begins to count.
 
-    Args:
-        steps: how long the line takes, in the unit.
-        then: the schedule after it, in any form that ``parse_schedule`` reads. It starts to count
-            when the line ends. Its unit is that of the whole.
-        init: value at t = 0.
+    ``then`` has any form that ``parse_schedule`` reads; its unit is that of the whole.
     """
 
     steps: float
@@ -265,12 +249,10 @@ class Warmup(Schedule):
 @SCHEDULES.register("chained")
 @dataclass(repr=False)
 class Chained(Schedule):
-    """One schedule after another, each counting from its own start.
+    """One schedule after another, each counting from its own start, all in the unit of the whole.
 
-    Args:
-        pieces: pairs (steps, schedule), or mappings with the keys ``steps`` and ``then``. A count
-            on the border belongs to the later piece. At the end of the last piece its value stays;
-            with None for its steps it has no end. All pieces have the unit of the whole.
+    Pieces are pairs (steps, schedule), or mappings with the keys ``steps`` and ``then``. A count on
+    the border belongs to the later piece. With None for its steps the last one has no end.
     """
 
     pieces: list[tuple[float | None, Schedule]]

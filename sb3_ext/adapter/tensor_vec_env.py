@@ -200,10 +200,9 @@ class TensorVecEnv(VecEnv):
     def _seed_argument(self) -> Any:
         """The row seeds that were set, as `VectorEnv.reset` takes them."""
         first = self._seeds[0]
-        if first is None:
-            return None if all(seed is None for seed in self._seeds) else list(self._seeds)
-        consecutive = self._seeds == [first + row for row in range(self.num_envs)]
-        return first if consecutive else list(self._seeds)
+        if first is not None and self._seeds == [first + row for row in range(self.num_envs)]:
+            return first
+        return list(self._seeds) if any(seed is not None for seed in self._seeds) else None
 
     def _fill_infos(
         self,
@@ -273,11 +272,8 @@ class TensorVecEnv(VecEnv):
 
     def has_attr(self, attr_name: str) -> bool:
         """Whether the environment has an attribute or method of this name."""
-        try:
-            self._find(attr_name)
-        except AttributeError:
-            return False
-        return True
+        name = _SINGLE.get(attr_name, attr_name)
+        return any(hasattr(layer, name) for layer in self._layers())
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
         """An attribute, one value per row (see `rows_of`)."""

@@ -34,12 +34,10 @@ MEASURED = ("loss", "grad_norm", "q_mean", "target_mean", "td_mean", "td_max")
 
 
 class LossTerms(NamedTuple):
-    """Result of one evaluation of the loss on B sampled transitions.
+    """The loss on B transitions, a scalar with gradients.
 
-    Attributes:
-        loss: What is minimised, a scalar with gradients.
-        predicted: Value of the chosen actions, `[B]`.
-        target: What they should have been, `[B]`, without gradients.
+    `predicted` are the values of the chosen actions, `[B]`, and `target` what they should have
+    been, `[B]`, without gradients.
     """
 
     loss: Tensor

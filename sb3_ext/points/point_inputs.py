@@ -29,10 +29,8 @@ __all__ = [
     "refuse_batch_norm",
 ]
 
+# Of coordinates in [0, 1]: smaller differences are rounding, smaller logarithms are cut off.
 _EQUAL = 1e-6
-"""Differences of coordinates in 0..1 that are smaller are rounding."""
-
-# Coordinates lie in [0, 1]; below this part of the largest one, logarithms are cut off.
 _SMALLEST = 1e-3
 
 
@@ -97,12 +95,8 @@ def pair_features(sums: Tensor) -> Tensor:
 class PointEntries:
     """Where an observation has its points, and what else it holds.
 
-    Attributes:
-        most: rows of points P.
-        dimension: axes D.
-        others: the other entries, in alphabetical order.
-        beside: those of them with D values, which describe the axes.
-        other_size: numbers in the others, flattened.
+    There are at most `most` points of D = `dimension` axes. The `others`, in alphabetical order,
+    make `other_size` numbers; those `beside` have D values, which describe the axes.
     """
 
     def __init__(self, extractor: str, space: spaces.Space[Any]) -> None:

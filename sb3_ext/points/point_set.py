@@ -26,10 +26,9 @@ __all__ = ["PointSetExtractor"]
 class PointSetExtractor(BaseFeaturesExtractor):
     """Encodes every point by itself, pools over the points, and once more knowing the first result.
 
-    First the set is brought into a canonical position, then every point is encoded from
-    ``point_features``, and the maximum and the mean over the points are taken. What they say is
-    added to each point, the points are encoded and pooled again, and ``head_net`` follows. Rows
-    with a negative first entry are absent; how many there are has no influence.
+    Every point is encoded from ``point_features``, and the maximum and the mean over the points are
+    taken. What they say is added to each point, the points are encoded and pooled again, and
+    ``head_net`` follows. Rows with a negative first entry are absent, which has no influence.
 
     On a CPU only the rows that are present pass through the networks; elsewhere, and under a
     compiler, all do and the absent ones are masked, which keeps every shape fixed. Both give the

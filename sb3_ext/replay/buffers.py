@@ -17,6 +17,7 @@ from stable_baselines3.common.utils import get_device
 from stable_baselines3.common.vec_env import VecNormalize
 from torch import Tensor
 
+from sb3_ext.adapter.observations import to_device
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.replay.memory import available_bytes, format_bytes
 from sb3_ext.replay.samples import (
@@ -251,8 +252,8 @@ class TensorReplayBuffer(ReplayBuffer):
         timeout = np.array([bool(info.get("TimeLimit.truncated")) for info in infos], dtype=bool)
         ended = np.asarray(done, dtype=bool).reshape(self.n_envs)
         self.add_batch(
-            _to_tensors(obs),
-            _to_tensors(next_obs),
+            to_device(obs, torch.device("cpu")),
+            to_device(next_obs, torch.device("cpu")),
             torch.as_tensor(action),
             torch.as_tensor(reward),
             torch.as_tensor(ended & ~timeout),
@@ -423,12 +424,6 @@ def _named(name: str, observation: Observation) -> dict[str, Tensor]:
     if isinstance(observation, dict):
         return {f"{name}.{key}": value for key, value in observation.items()}
     return {name: observation}
-
-
-def _to_tensors(observation: np.ndarray | dict[str, np.ndarray]) -> Observation:
-    if isinstance(observation, dict):
-        return {key: torch.as_tensor(value) for key, value in observation.items()}
-    return torch.as_tensor(observation)
 
 
 def _scramble(seed: int, batch: int) -> int:

@@ -45,12 +45,7 @@ class Every:
         self._last: float = time.monotonic() if self.unit == "seconds" else 0
 
     def due(self, *, updates: int, transitions: int) -> bool:
-        """Whether it is time again; asking counts as having acted.
-
-        Args:
-            updates: gradient updates made so far.
-            transitions: transitions collected so far.
-        """
+        """Whether it is time again, after so many in all; asking counts as having acted."""
         if self.unit == "seconds":
             now = time.monotonic()
             if now - self._last < self.period:

@@ -24,12 +24,9 @@ def batched_env(
 ) -> tuple[VectorEnv, tuple[str, tuple[str, ...], bool] | None]:
     """Make one vector environment of `len(env_fns)` rows like the environment of the first one.
 
-    The first function is called once to learn the environment's specification, then
-    `gymnasium.make_vec` makes the batched one with the same keyword arguments and time limit.
-
-    Args:
-        env_fns: As for SB3's `DummyVecEnv`; all must make the same environment.
-        **kwargs: Of the batched environment, such as `device`.
+    The first function is called once to learn the environment's specification (all must make the
+    same one), then `gymnasium.make_vec` makes the batched one with the same keyword arguments, time
+    limit, and `kwargs`.
 
     Returns:
         The environment, and of the monitor file that the single one was going to write, if any,

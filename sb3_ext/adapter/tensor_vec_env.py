@@ -131,9 +131,6 @@ class TensorVecEnv(VecEnv):
     ) -> tuple[Observation, Tensor, Tensor, Tensor, dict[str, Any]]:
         """Step all rows without waiting for the device.
 
-        Args:
-            actions: `[N]` for discrete actions.
-
         Returns:
             Observations, rewards `[N]` float32, terminated `[N]` bool, truncated `[N]` bool, and
             the info of the environment, always with `episode` and `_episode` where there is

@@ -263,7 +263,7 @@ class DDQN(OffPolicy, DQN):
 
         Unless `deterministic`, each row explores with probability `exploration_rate`, among legal
         actions: `action_masks` `[A]` or `[N, A]`, or those that the observation names, if it does.
-        `state` is returned as it is: the policy has no memory.
+        `state` is returned as it is.
         """
         if isinstance(observation, tuple):
             raise ValueError(

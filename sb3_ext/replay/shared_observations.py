@@ -58,7 +58,7 @@ class SharedObservationStore(TransitionStore):
 
     @property
     def bytes_per_transition(self) -> int:
-        """With the share of the queue."""
+        """Memory of one transition and its share of the queue."""
         share = self.room / self.capacity
         return layout_bytes(self.stored) + math.ceil(share * layout_bytes(self.shared))
 

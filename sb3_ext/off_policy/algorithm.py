@@ -424,8 +424,8 @@ class OffPolicy(OffPolicyAlgorithm):
 
     def log_state(self) -> dict[str, Any]:
         """The sums for the next log, for a checkpoint."""
-        sums = {"episodes": self._episode_sums, "updates": self.update_sums}
-        return {name: each.state_dict() for name, each in sums.items()}
+        episodes, updates = self._episode_sums.state_dict(), self.update_sums.state_dict()
+        return {"episodes": episodes, "updates": updates}
 
     def load_log_state(self, state: Mapping[str, Any]) -> None:
         """Go on where `log_state` was taken."""

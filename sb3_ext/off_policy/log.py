@@ -57,6 +57,7 @@ class UpdateSums:
     def __init__(self, names: tuple[str, ...], device: torch.device | str) -> None:
         self.names = names
         self._sums = torch.zeros(len(names), device=device)
+        self._largest: Tensor
         self.clear()
 
     def add(self, measured: Tensor) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sb3_ext.adapter.numpy_bridge import reached_observation
+from sb3_ext.adapter.observations import reached_observation
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 
 __all__ = ["TensorVecEnv", "reached_observation"]

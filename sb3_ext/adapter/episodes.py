@@ -52,11 +52,8 @@ class EpisodeCounter:
 
     def state_dict(self) -> dict[str, Any]:
         """What has been counted of the running episodes."""
-        return {
-            "counted_by_env": self._counted_by_env,
-            "lengths": self._lengths,
-            "returns": self._returns,
-        }
+        sums = {"lengths": self._lengths, "returns": self._returns}
+        return {"counted_by_env": self._counted_by_env, **sums}
 
     def load_state_dict(self, state: Mapping[str, Any], device: torch.device) -> None:
         """Go on where `state_dict` was taken."""
@@ -70,13 +67,8 @@ class MonitorFile:
     """Appends finished episodes to a `monitor.csv`, the file of SB3's `Monitor`.
 
     Statistics are gathered as tensors and written after every 64 steps that had some, on `flush`
-    and on `close`, so that an accelerator is waited for rarely.
-
-    Args:
-        filename: Path; `.monitor.csv` is appended if it is missing, as `Monitor` does.
-        env_id: Named in the file's header.
-        info_keywords: Further per-row entries of the info, one column each.
-        override_existing: Begin the file anew instead of appending.
+    and on `close`, so that an accelerator is waited for rarely. `info_keywords` are further per-row
+    entries of the info, one column each; the rest is as for `Monitor`.
     """
 
     def __init__(
@@ -89,7 +81,7 @@ class MonitorFile:
         self.start_time = time.time()
         self.info_keywords = info_keywords
         self._pending: list[tuple[float, Tensor, dict[str, Tensor]]] = []
-        self._writer: ResultsWriter | None = ResultsWriter(
+        self._writer = ResultsWriter(
             filename,
             header={"t_start": self.start_time, "env_id": env_id},
             extra_keys=info_keywords,
@@ -97,12 +89,8 @@ class MonitorFile:
         )
 
     def add(self, info: dict[str, Any]) -> None:
-        """Note the episodes that ended in a step.
-
-        Raises:
-            ValueError: The info lacks one of `info_keywords`.
-        """
-        if "episode" not in info or self._writer is None:
+        """Note the episodes that ended in a step; ValueError if the info lacks a keyword."""
+        if "episode" not in info:
             return
         columns = {"r": info["episode"]["r"], "l": info["episode"]["l"]}
         for name in self.info_keywords:
@@ -115,7 +103,7 @@ class MonitorFile:
 
     def flush(self) -> None:
         """Write what has been gathered."""
-        if self._writer is None:
+        if self._writer.file_handler.closed:
             return
         for seconds, ended, columns in self._pending:
             chosen = [values[ended].tolist() for values in columns.values()]
@@ -139,17 +127,15 @@ class MonitorFile:
         """
         self._pending.clear()
         begin = self._content()[: state["bytes"]]
-        if self._writer is None or hashlib.sha256(begin).hexdigest() != state["sha256"]:
+        if self._writer.file_handler.closed or hashlib.sha256(begin).hexdigest() != state["sha256"]:
             return
         self._writer.file_handler.seek(state["bytes"])
         self._writer.file_handler.truncate()
 
     def _content(self) -> bytes:
-        return b"" if self._writer is None else Path(self._writer.file_handler.name).read_bytes()
+        return Path(self._writer.file_handler.name).read_bytes()
 
     def close(self) -> None:
         """Write what is left and close the file; again is harmless."""
-        if self._writer is not None:
-            self.flush()
-            self._writer.close()
-            self._writer = None
+        self.flush()
+        self._writer.close()

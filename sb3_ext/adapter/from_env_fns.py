@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium
 from gymnasium.vector import VectorEnv
@@ -12,40 +12,28 @@ from gymnasium.wrappers import HumanRendering, OrderEnforcing, PassiveEnvChecker
 from stable_baselines3.common.monitor import Monitor
 from torch import Tensor
 
-__all__ = ["MonitorRequest", "batched_env"]
+__all__ = ["batched_env"]
 
 # Wrappers that gymnasium.make and SB3's make_vec_env put on by themselves. The batched
 # environment does their work: it checks its input, keeps its time limit, counts its episodes.
 _REPLACED = (HumanRendering, Monitor, OrderEnforcing, PassiveEnvChecker, TimeLimit)
 
 
-class MonitorRequest(NamedTuple):
-    """The file that a single environment's `Monitor` would have written."""
-
-    filename: str
-    info_keywords: tuple[str, ...]
-    override_existing: bool
-
-
 def batched_env(
     env_fns: Sequence[Callable[[], gymnasium.Env]], **kwargs: Any
-) -> tuple[VectorEnv, MonitorRequest | None]:
+) -> tuple[VectorEnv, tuple[str, tuple[str, ...], bool] | None]:
     """Make one vector environment of `len(env_fns)` rows like the environment of the first one.
 
-    The first function is called once to learn the environment's specification, then
-    `gymnasium.make_vec` makes the batched one with the same keyword arguments and time limit.
-
-    Args:
-        env_fns: As for SB3's `DummyVecEnv`; all must make the same environment.
-        **kwargs: Further keyword arguments of the batched environment, such as `device`.
+    The first function is called once to learn the environment's specification (all must make the
+    same one), then `gymnasium.make_vec` makes the batched one with the same keyword arguments, time
+    limit, and `kwargs`.
 
     Returns:
-        The environment, and the monitor file that the single one was going to write, if any.
+        The environment, and of the monitor file that the single one was going to write, if any,
+        the name, the further columns and whether it is begun anew.
 
     Raises:
-        ValueError: There are no functions; the environment is not registered, has no vector entry
-            point, does not return tensors, or is wrapped in something that single environments
-            need (a batched one cannot take it over).
+        ValueError: There are no functions, or no batched environment of tensors can be made.
     """
     if not env_fns:
         raise ValueError("env_fns: got an empty list, need at least one function")
@@ -98,9 +86,9 @@ def _layers(env: gymnasium.Env, kind: type = gymnasium.Wrapper) -> list[Any]:
     return layers
 
 
-def _monitor_request(env: gymnasium.Env) -> MonitorRequest | None:
+def _monitor_request(env: gymnasium.Env) -> tuple[str, tuple[str, ...], bool] | None:
     for monitor in _layers(env, Monitor):
         if monitor.results_writer is not None:
             file = monitor.results_writer.file_handler
-            return MonitorRequest(file.name, tuple(monitor.info_keywords), "a" not in file.mode)
+            return file.name, tuple(monitor.info_keywords), "a" not in file.mode
     return None

@@ -1,20 +1,37 @@
-"""Observations that are one tensor or array, or a dictionary of such."""
+"""Observations of all rows as tensors, and as the numpy values that stable-baselines3 reads."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
 import torch
+from gymnasium import spaces
 from torch import Tensor
 
-__all__ = ["consists_of_tensors", "to_arrays", "to_device"]
+__all__ = [
+    "Observation",
+    "consists_of_tensors",
+    "reached_observation",
+    "row_infos",
+    "rows_of",
+    "take_rows",
+    "to_arrays",
+    "to_device",
+    "to_numpy",
+]
+
+Observation = Tensor | dict[str, Tensor]
+
+# What becomes `terminal_observation`, `episode` or nothing in the infos of SB3.
+_HANDLED = ("final_obs", "final_info", "episode")
 
 
 def consists_of_tensors(observation: Any) -> bool:
     """Whether all of an observation is torch tensors."""
-    if isinstance(observation, dict):
-        return all(isinstance(value, Tensor) for value in observation.values())
-    return isinstance(observation, Tensor)
+    values = observation.values() if isinstance(observation, dict) else [observation]
+    return all(isinstance(value, Tensor) for value in values)
 
 
 def to_device(observation: Any, device: torch.device) -> Any:
@@ -29,3 +46,85 @@ def to_arrays(observation: Any) -> Any:
     if isinstance(observation, dict):
         return {key: to_arrays(value) for key, value in observation.items()}
     return observation.cpu().numpy() if isinstance(observation, Tensor) else observation
+
+
+def to_numpy(observation: Observation, space: spaces.Space) -> Any:
+    """A numpy copy in the dtype of the space, which later steps of the environment never touch.
+
+    Raises:
+        TypeError: The observation does not consist of tensors.
+    """
+    if isinstance(observation, dict) and isinstance(space, spaces.Dict):
+        return {key: to_numpy(value, space[key]) for key, value in observation.items()}
+    if not isinstance(observation, Tensor):
+        raise TypeError(
+            f"observation: got {type(observation).__name__}, TensorVecEnv needs an environment that"
+            " returns torch tensors (for numpy ones use SB3's DummyVecEnv)"
+        )
+    array = observation.detach().cpu().numpy()
+    return array.astype(space.dtype, copy=observation.device.type == "cpu")
+
+
+def take_rows(observation: Observation, rows: Tensor) -> Observation:
+    """Some rows of every entry, `[N, ...]` to `[M, ...]`, for `rows` `[M]` int64; a copy."""
+    if isinstance(observation, dict):
+        return {key: value.index_select(0, rows) for key, value in observation.items()}
+    return observation.index_select(0, rows)
+
+
+def reached_observation(next_observation: Observation, info: Mapping[str, Any]) -> Observation:
+    """What the actions of a step led to, before any reset: next observations to learn from.
+
+    Args:
+        next_observation: Observation that `step` returned, `[N, ...]` or a dictionary of such.
+        info: Info of the same step, with `final_obs` and its mask `_final_obs` if a row ended.
+
+    Returns:
+        `final_obs` in rows that ended, `next_observation` in the others.
+    """
+    if "final_obs" not in info:
+        return next_observation
+    ended, final = info["_final_obs"], info["final_obs"]
+
+    def select(chosen: Tensor, other: Tensor) -> Tensor:
+        return torch.where(ended.reshape(-1, *[1] * (other.dim() - 1)), chosen, other)
+
+    if isinstance(next_observation, dict):
+        return {key: select(final[key], next_observation[key]) for key in next_observation}
+    return select(final, next_observation)
+
+
+def rows_of(value: Any, num_envs: int, indices: Iterable[int]) -> list[Any]:
+    """One value per row, for SB3's `get_attr` and `env_method`.
+
+    Tensors and arrays of shape `[N, ...]` and tuples of length N are taken as one entry per row,
+    tensors as numpy; anything else belongs to all rows.
+    """
+    if isinstance(value, Tensor):
+        value = value.detach().cpu().numpy().copy()
+    per_row = isinstance(value, np.ndarray) and value.shape[:1] == (num_envs,)
+    per_row = per_row or (isinstance(value, tuple) and len(value) == num_envs)
+    return [value[index] if per_row else value for index in indices]
+
+
+def row_infos(info: Mapping[str, Any], rows: Tensor, num_envs: int) -> list[dict[str, Any]]:
+    """What else a step's info says about some rows: `[N, ...]` tensors split into M dictionaries.
+
+    Entries come from `info` and, if present, `info["final_info"]`. Scalars become Python numbers.
+    A mask `_name` (Gymnasium's convention) leaves `name` out where it is False.
+    """
+    result: list[dict[str, Any]] = [{} for _ in range(len(rows))]
+    merged = {**info, **info.get("final_info", {})}
+    for name, value in merged.items():
+        if name in _HANDLED or name.startswith("_") or not isinstance(value, Tensor):
+            continue
+        if value.shape[:1] != (num_envs,):
+            continue
+        chosen = value.index_select(0, rows)
+        entries = chosen.tolist() if chosen.dim() == 1 else chosen.cpu().numpy()
+        mask = merged.get("_" + name)
+        present = [True] * len(rows) if mask is None else mask.index_select(0, rows).tolist()
+        for row_info, entry, shown in zip(result, entries, present, strict=True):
+            if shown:
+                row_info[name] = entry
+    return result

@@ -1,16 +1,6 @@
 """What stable-baselines3 (2.9.2) keeps private and this package uses: here and nowhere else.
 
-    _n_updates                              num_updates
-    _current_progress_remaining             progress_remaining
-    _num_timesteps_at_start                 timesteps_at_start
-    _setup_learn                            begin_learning
-    _last_obs, _last_episode_starts         restart_episodes, forget_observation
-    _last_obs, _last_original_obs           last_observations, set_last_observations
-    _n_calls, _episode_num, ...             COUNTERS, STOCK_COUNTERS
-    _create_aliases                         networks_were_replaced
-
-All of them take any algorithm of SB3 or sb3-contrib, ours included. The methods of SB3 that ours
-replace are listed in `sb3_ext.off_policy.algorithm` and `sb3_ext.ddqn.ddqn`.
+All functions take any algorithm of SB3 or sb3-contrib, ours included.
 """
 
 from __future__ import annotations
@@ -74,18 +64,15 @@ def timesteps_at_start(model: Any) -> int:
 def begin_learning(
     model: Any, total_timesteps: int, callback: Any = None, *, reset_num_timesteps: bool = True
 ) -> BaseCallback:
-    """What `learn` does before its loop, for who collects and updates by hand.
-
-    Returns:
-        The callback to collect with.
-    """
+    """What `learn` does before its loop, which returns the callback to collect with."""
     return model._setup_learn(total_timesteps, callback, reset_num_timesteps)[1]  # type: ignore[no-any-return]
 
 
 def restart_episodes(model: Any) -> None:
     """Start new episodes in every row of the model's environment."""
-    if hasattr(model, "restart_episodes"):
-        model.restart_episodes()
+    if getattr(model, "collects_tensors", False):
+        model._last_obs = to_device(model.env.reset_tensors(), model.device)
+        model.last_legal = None
         return
     model._last_obs = model.env.reset()
     model._last_episode_starts = np.ones((model.env.num_envs,), dtype=bool)
@@ -122,11 +109,10 @@ def set_last_observations(model: Any, tensors: Mapping[str, Tensor], as_tensors:
             if key.startswith(f"{name}.")
         }
         observation: Any = entries.get("", entries) if entries else None
-        if observation is not None:
-            tensor_form = as_tensors and name == "_last_obs"
-            observation = (
-                to_device(observation, model.device) if tensor_form else to_arrays(observation)
-            )
+        if observation is not None and as_tensors and name == "_last_obs":
+            observation = to_device(observation, model.device)
+        else:
+            observation = to_arrays(observation)
         setattr(model, name, observation)
 
 

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from sb3_ext.adapter.episodes import EpisodeCounter, MonitorFile
 from sb3_ext.adapter.from_env_fns import batched_env
-from sb3_ext.adapter.numpy_bridge import (
+from sb3_ext.adapter.observations import (
     Observation,
     reached_observation,
     row_infos,
@@ -51,8 +51,7 @@ class TensorVecEnv(VecEnv):
     ended hold `terminal_observation`, `TimeLimit.truncated`, `episode` {r, l, t} and every further
     per-row entry of the environment's info.
 
-    Seeds and options that were set take effect at the next reset. Options given as a list, one
-    dictionary per row, are handed on as one dictionary of lists.
+    Options given as a list, one dictionary per row, are handed on as one dictionary of lists.
 
     Args:
         venv: The environment; or a list of functions that make single ones, as for SB3's
@@ -105,15 +104,9 @@ class TensorVecEnv(VecEnv):
                 os.fspath(filename), env_id, tuple(info_keywords), override_existing
             )
 
-    # ------------------------------------------------------------------- tensor door
-
     @property
     def device(self) -> torch.device:
-        """Where the tensors of the environment live.
-
-        Raises:
-            ValueError: Before the first reset of an environment without an attribute `device`.
-        """
+        """Where the tensors of the environment live; may be unknown before the first reset."""
         if self._device is None:
             if not self.has_attr("device"):
                 raise ValueError("device: unknown before the first reset of this environment")
@@ -137,9 +130,6 @@ class TensorVecEnv(VecEnv):
         self, actions: Tensor | np.ndarray
     ) -> tuple[Observation, Tensor, Tensor, Tensor, dict[str, Any]]:
         """Step all rows without waiting for the device.
-
-        Args:
-            actions: `[N]` for discrete actions.
 
         Returns:
             Observations, rewards `[N]` float32, terminated `[N]` bool, truncated `[N]` bool, and
@@ -176,14 +166,8 @@ class TensorVecEnv(VecEnv):
         return hasattr(type(self.venv), name) and bool(getattr(self.venv, name))
 
     def action_masks_tensor(self) -> Tensor:
-        """Legal actions of the current observation, `[N, A]` bool, True = legal.
-
-        Raises:
-            AttributeError: The environment has no `action_masks`.
-        """
+        """Legal actions of the current observation, `[N, A]` bool, True = legal."""
         return self._find("action_masks")()  # type: ignore[no-any-return]
-
-    # ------------------------------------------------------------------- numpy door
 
     def reset(self) -> Any:
         """Start new episodes in all rows; numpy observations, `[N, ...]`."""
@@ -203,12 +187,8 @@ class TensorVecEnv(VecEnv):
         infos: list[dict[str, Any]] = [{} for _ in range(self.num_envs)]
         if dones.any():
             self._fill_infos(infos, np.flatnonzero(dones), terminated, truncated, info)
-        return (
-            to_numpy(observation, self.observation_space),
-            rewards.cpu().numpy().astype(np.float32),
-            dones,
-            infos,
-        )
+        shown = to_numpy(observation, self.observation_space)
+        return shown, rewards.cpu().numpy().astype(np.float32), dones, infos
 
     def action_masks(self) -> np.ndarray:
         """Legal actions of the current observation, `[N, A]` bool, True = legal."""
@@ -217,10 +197,9 @@ class TensorVecEnv(VecEnv):
     def _seed_argument(self) -> Any:
         """The row seeds that were set, as `VectorEnv.reset` takes them."""
         first = self._seeds[0]
-        if first is None:
-            return None if all(seed is None for seed in self._seeds) else list(self._seeds)
-        consecutive = self._seeds == [first + row for row in range(self.num_envs)]
-        return first if consecutive else list(self._seeds)
+        if first is not None and self._seeds == [first + row for row in range(self.num_envs)]:
+            return first
+        return list(self._seeds) if any(seed is not None for seed in self._seeds) else None
 
     def _fill_infos(
         self,
@@ -242,37 +221,27 @@ class TensorVecEnv(VecEnv):
         lengths = info["episode"]["l"].index_select(0, rows).tolist()
         seconds = round(time.time() - self._start_time, 6)
         for position, entry in enumerate(row_infos(info, rows, self.num_envs)):
-            entry["terminal_observation"] = (
-                {key: value[position] for key, value in final.items()}
-                if isinstance(final, dict)
-                else final[position]
-            )
+            if isinstance(final, dict):
+                last = {key: value[position] for key, value in final.items()}
+            else:
+                last = final[position]
+            entry["terminal_observation"] = last
             entry["TimeLimit.truncated"] = timeout[position]
             entry["episode"] = {"r": returns[position], "l": lengths[position], "t": seconds}
             infos[ended[position]] = entry
 
-    # ------------------------------------------------------------------- saving
-
     def state_dict(self) -> dict[str, Any]:
-        """All that the next steps depend on, as tensors and plain data, for a checkpoint.
-
-        Raises:
-            AttributeError: The environment has no `state_dict`.
-        """
-        monitor = None if self._monitor_file is None else self._monitor_file.state_dict()
+        """All that the next steps depend on, as tensors and plain data, for a checkpoint."""
         return {
             "episodes": self._counter.state_dict(),
-            "monitor": monitor,
+            "monitor": None if self._monitor_file is None else self._monitor_file.state_dict(),
             "venv": self._find("state_dict")(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where `state_dict` was taken, without a reset.
+        """Go on where `state_dict` was taken, without a reset; ValueError if it does not fit.
 
         A `monitor.csv` that goes on is cut back to the episodes that it had then.
-
-        Raises:
-            ValueError: The environment says that the state does not fit it.
         """
         if set(state) | {"monitor"} != {"episodes", "monitor", "venv"}:
             raise ValueError(f"state: got {sorted(state)}, need episodes, monitor and venv")
@@ -283,14 +252,8 @@ class TensorVecEnv(VecEnv):
         self._reset_seeds()  # those of before have been used
         self.reset_infos = [{} for _ in range(self.num_envs)]
 
-    # ------------------------------------------------------------------- the rest of VecEnv
-
     def set_options(self, options: list[dict[str, Any]] | dict[str, Any] | None = None) -> None:
-        """Options of the next reset: one dictionary for all rows, or a list with one per row.
-
-        Raises:
-            ValueError: A list of another length than N, or whose dictionaries differ in keys.
-        """
+        """Options of the next reset: one for all rows, or a list of N with the same keys."""
         if not isinstance(options, list):
             self._batched_options = copy.deepcopy(options) or None
             return
@@ -306,22 +269,15 @@ class TensorVecEnv(VecEnv):
 
     def has_attr(self, attr_name: str) -> bool:
         """Whether the environment has an attribute or method of this name."""
-        try:
-            self._find(attr_name)
-        except AttributeError:
-            return False
-        return True
+        name = _SINGLE.get(attr_name, attr_name)
+        return any(hasattr(layer, name) for layer in self._layers())
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
         """An attribute, one value per row (see `rows_of`)."""
         return rows_of(self._find(attr_name), self.num_envs, self._get_indices(indices))
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
-        """Set an attribute of the environment.
-
-        Raises:
-            ValueError: Only some rows were asked for: all rows are one environment.
-        """
+        """Set an attribute of the environment; ValueError if not for all rows."""
         if sorted(set(self._get_indices(indices))) != list(range(self.num_envs)):
             raise ValueError(
                 f"indices: got {indices}, but all {self.num_envs} rows are one environment and"
@@ -337,10 +293,7 @@ class TensorVecEnv(VecEnv):
         indices: VecEnvIndices = None,
         **method_kwargs: Any,
     ) -> list[Any]:
-        """Call a method of the environment once, for all rows; one result per row of `indices`.
-
-        The results are split as `rows_of` says.
-        """
+        """Call a method of the environment once, for all rows; the results as `rows_of` says."""
         result = self._find(method_name)(*method_args, **method_kwargs)
         return rows_of(result, self.num_envs, self._get_indices(indices))
 

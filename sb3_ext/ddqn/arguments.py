@@ -8,30 +8,22 @@ from typing import Any
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.ddqn.exploring import ROLLOUT_PRECISIONS
-from sb3_ext.networks.compiling import compile_fault
+from sb3_ext.ddqn.update import compile_fault
 from sb3_ext.off_policy.graphed import graph_fault
 from sb3_ext.schedules.binding import parse_within
 from sb3_ext.schedules.schedules import Schedule
 
-__all__ = [
-    "TARGET_UPDATE_UNITS",
-    "WARMUPS",
-    "check_acceleration",
-    "check_arguments",
-    "read_schedule",
-]
+__all__ = ["check_acceleration", "check_arguments", "read_schedule"]
 
-TARGET_UPDATE_UNITS = ("updates", "transitions")
-WARMUPS = ("uniform_legal", "policy")
+_WORDS = {
+    "target_update_unit": ("updates", "transitions"),
+    "rollout_precision": ROLLOUT_PRECISIONS,
+    "warmup": ("uniform_legal", "policy"),
+}
 
 
 def read_schedule(name: str, value: Any, highest: float = float("inf")) -> Any:
-    """A schedule from any of its forms; a number or a callable of SB3's kind stays as it is.
-
-    Args:
-        name: The argument, for errors.
-        value: What `parse_schedule` reads, a callable of the remaining progress, or None.
-        highest: Largest value allowed; 0 is the smallest.
+    """A schedule from any of its forms; a number, None or a callable as in SB3 stays as it is.
 
     Raises:
         ValueError, TypeError: No schedule, or one that leaves 0..highest.
@@ -44,12 +36,7 @@ def read_schedule(name: str, value: Any, highest: float = float("inf")) -> Any:
 
 
 def check_arguments(model: Any) -> None:
-    """Check the numbers and words that a DDQN was constructed with.
-
-    Raises:
-        ValueError: A value out of range, an unknown word, or two arguments that exclude each other.
-        TypeError: A value of another type.
-    """
+    """Check the numbers and words that a DDQN was constructed with: ValueError or TypeError."""
     for name in ("buffer_size", "batch_size", "n_steps", "target_update_interval"):
         setattr(model, name, check_count(name, getattr(model, name)))
     model.learning_starts = check_count("learning_starts", model.learning_starts, low=0)
@@ -60,9 +47,9 @@ def check_arguments(model: Any) -> None:
     if model.max_grad_norm != float("inf"):
         check_number("max_grad_norm", model.max_grad_norm, low=0, above=True)
     check_count("gradient_steps", model.gradient_steps, low=-1)
-    _check_word("target_update_unit", model.target_update_unit, TARGET_UPDATE_UNITS)
-    _check_word("rollout_precision", model.rollout_precision, ROLLOUT_PRECISIONS)
-    _check_word("warmup", model.warmup, WARMUPS)
+    for name, choices in _WORDS.items():
+        if getattr(model, name) not in choices:
+            raise ValueError(unknown_word(name, getattr(model, name), choices))
     for name in ("cuda_graphs", "compile_networks"):
         if not isinstance(getattr(model, name), bool):
             raise TypeError(f"{name}: got {getattr(model, name)!r}, need True or False")
@@ -80,21 +67,10 @@ def check_arguments(model: Any) -> None:
 
 
 def check_acceleration(model: Any) -> None:
-    """Check that the machine and the optimiser of a new model can do what was asked for.
-
-    Raises:
-        ValueError: They cannot.
-    """
-    faults = {
-        "cuda_graphs": lambda: graph_fault(model.device, model.policy.optimizer),
-        "compile_networks": lambda: compile_fault(model.device.type),
-    }
-    for name, find in faults.items():
-        fault = find() if getattr(model, name) else None
-        if fault is not None:
-            raise ValueError(f"{name}: got True, but {fault}")
-
-
-def _check_word(name: str, value: Any, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ValueError(unknown_word(name, value, choices))
+    """ValueError if the machine and the optimiser of a new model cannot do what was asked for."""
+    fault = graph_fault(model.device, model.policy.optimizer) if model.cuda_graphs else None
+    if fault is not None:
+        raise ValueError(f"cuda_graphs: got True, but {fault}")
+    fault = compile_fault(model.device.type) if model.compile_networks else None
+    if fault is not None:
+        raise ValueError(f"compile_networks: got True, but {fault}")

@@ -1,7 +1,7 @@
 """`targets`, compiled: one pass over a batch instead of a dozen operations on a few numbers a row.
 
 Needs numba. What the operations of `targets` give on float32 tensors is given here bit by bit. A
-mask of no rows stands for None.
+mask [0, A] stands for None.
 """
 
 from __future__ import annotations
@@ -33,14 +33,9 @@ def _best(values, legal, row):  # type: ignore[no-untyped-def]
 
 @compiled
 def choose(values, noise, legal, epsilon, chosen):  # type: ignore[no-untyped-def]
-    """`targets.epsilon_greedy`.
+    """`targets.epsilon_greedy`, written to `chosen`, int64 [B].
 
-    Args:
-        values: float32 [B, A].
-        noise: float32 [B, A + 1], uniform in [0, 1): the coin, then a number for each action.
-        legal: bool [B, A] or [0, A].
-        epsilon: float32.
-        chosen: int64 [B], written.
+    `noise`, float32 [B, A + 1] in [0, 1), holds the coin, then a number for each action.
     """
     masked = legal.shape[0] > 0
     for row in range(values.shape[0]):
@@ -59,17 +54,10 @@ def choose(values, noise, legal, epsilon, chosen):  # type: ignore[no-untyped-de
 
 @compiled
 def bootstrap_targets(values, preferred, legal, rewards, dones, discounts, result):  # type: ignore[no-untyped-def]
-    """`targets.td_target` of `targets.bootstrap_value`.
+    """`targets.td_target` of `targets.bootstrap_value`, written to `result`, float32 [B].
 
-    Args:
-        values: float32 [B, A], of the target network at the next observation.
-        preferred: float32 [B, A], what is greatest for the action that counts: `values`, or those
-            of the online network for double DQN.
-        legal: bool [B, A] or [0, A].
-        rewards: float32 [B].
-        dones: float32 [B], 1 where the episode terminated.
-        discounts: float32 [B], or [1] for all.
-        result: float32 [B], written.
+    `preferred`, float32 [B, A], is greatest for the action that counts: `values` itself, or those
+    of the online network for double DQN. `discounts` are [B], or [1] for all.
     """
     masked, each = legal.shape[0] > 0, discounts.shape[0] > 1
     for row in range(values.shape[0]):

@@ -1,19 +1,10 @@
-"""Deep Q-learning, double by default, for many parallel games with legal-action masks.
-
-What is replaced of SB3's `DQN` (2.9.2), beside what `sb3_ext.off_policy.algorithm` lists:
-
-    __init__              the arguments below, checked
-    _setup_model          schedules of updates, what is measured
-    _update_learning_rate before every update, not once per block of updates
-    _on_step              target updates by transitions; SB3 rounds the interval
-    train                 the update, in pieces that can be replaced
-    predict               legal actions, one exploration coin per row
-"""
+"""Deep Q-learning, double by default, for many parallel games with legal-action masks."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,9 +21,15 @@ from sb3_ext.adapter.observations import to_arrays
 from sb3_ext.ddqn import targets
 from sb3_ext.ddqn.arguments import check_acceleration, check_arguments, read_schedule
 from sb3_ext.ddqn.exploring import EpsilonGreedy
-from sb3_ext.ddqn.extensions import UpdateExtension
 from sb3_ext.ddqn.policies import AgentPolicy, HostPolicy, MlpPolicy, MultiInputPolicy
-from sb3_ext.ddqn.update import MEASURED, EagerUpdate, LossTerms, compiled_pair, graphed_update
+from sb3_ext.ddqn.update import (
+    MEASURED,
+    LossTerms,
+    UpdateExtension,
+    compiled_pair,
+    graphed_update,
+    make_update,
+)
 from sb3_ext.networks.optimizers import forget_tiny_moments
 from sb3_ext.off_policy.algorithm import OffPolicy
 from sb3_ext.off_policy.graphed import GraphedUpdate
@@ -59,65 +56,55 @@ class DDQN(OffPolicy, DQN):
     Args:
         policy: `"HostPolicy"`, `"AgentPolicy"`, `"MlpPolicy"`, `"MultiInputPolicy"` or a class.
         env: The environment, its id, or None.
-        learning_rate: A number, anything that `schedules.parse_schedule` reads, or a callable
-            of the remaining progress as in SB3.
+        learning_rate: What `schedules.parse_schedule` reads, or a callable as in SB3.
         buffer_size: Capacity in transitions.
         learning_starts: Transitions collected before the first update.
         batch_size: Transitions B of an update.
-        tau: Weight of the online network in a target update, in (0, 1]; 1 copies it. Running
-            statistics of BatchNorm move with the same weight.
+        tau: Weight of the online network in a target update, in (0, 1]; 1 copies it.
         gamma: Discount of one step, 0..1.
         train_freq: Parallel steps between two blocks of updates.
         gradient_steps: Updates in a block; -1: as many as transitions were collected for it.
         replay_buffer_class: None: `TensorReplayBuffer`.
-        replay_buffer_kwargs: Arguments of it.
-        optimize_memory_usage: Store every observation once: about half the memory, the same
-            batches (`TensorReplayBuffer`; `final_share` is among `replay_buffer_kwargs`).
+        replay_buffer_kwargs: Its arguments.
+        optimize_memory_usage: Store every observation once: half the memory, the same batches.
         n_steps: Rewards summed before the value is bootstrapped.
         target_update_interval: Distance of target updates, in `target_update_unit`.
-        exploration_fraction: With the two below, SB3's linear fall of the exploration rate over
-            this part of the progress; used if `exploration_rate` is None.
-        exploration_initial_eps: Its first value.
-        exploration_final_eps: Its last value.
+        exploration_fraction: SB3's linear fall of the exploration rate from
+            `exploration_initial_eps` to `exploration_final_eps` over this part of the progress;
+            used if `exploration_rate` is None.
         max_grad_norm: Clip the gradient's norm to this; None: never.
         stats_window_size: As in SB3 (numpy loop only).
-        tensorboard_log: As in SB3.
         policy_kwargs: Arguments of the policy, see `sb3_ext.ddqn.policies`.
-        verbose: 0 nothing, 1 info, 2 debug.
         seed: Seed of everything random.
         device: Where networks, buffer and exploration live.
         double_q: False: the target network also chooses the next action (plain DQN).
         dueling: Value and advantage heads (Wang et al. 2016); same as the policy's argument.
         target_update_unit: `"updates"` or `"transitions"`. In transitions an interval ends with
             the parallel step that completes it.
-        replay_ratio: How many transitions are sampled for updates per transition collected, that
-            is updates * batch_size / transitions; how often each one is used on average.
-            Replaces `gradient_steps`; fractions of an update are carried over.
+        replay_ratio: updates * batch_size / transitions, how often each one is used on average;
+            replaces `gradient_steps`.
         warmup: Until `learning_starts`: `"uniform_legal"` plays at random among legal actions,
             `"policy"` explores around the untrained network.
         mask_source: Who knows the legal actions: `"observation"` (an entry `action_mask` or
             `coords`), `"environment"` (`action_masks()`), `"none"`, `"auto"`.
         exploration_rate: A number or a schedule, as for `learning_rate`.
-        rollout_precision: Of the networks while collecting. `"bfloat16"` takes two to five times
-            less time for many rows on processors that multiply such matrices, and chooses now and
-            then another of two actions of nearly the same value. `"auto"` is that where it is the
-            faster: for plain layers and many rows on a CPU with AMX; otherwise `"float32"`.
-            Updates and `predict` are always float32.
-        cuda_graphs: Capture the update as a CUDA graph and replay it: the same arithmetic, equal
-            within rounding, started as one piece of work. Needs `device="cuda"`, an optimiser
-            that can be captured (Adam, AdamW), and a `_compute_loss` that looks at no value.
+        rollout_precision: Of the networks while collecting. `"bfloat16"` is faster on processors
+            that multiply such matrices, and now and then chooses the other of two actions of nearly
+            the same value. `"auto"` is that for plain layers and many rows on a CPU with AMX;
+            otherwise `"float32"`. Updates and `predict` are always float32.
+        cuda_graphs: Capture the update as a CUDA graph and replay it: equal within rounding,
+            started as one piece of work. Needs `device="cuda"`, an optimiser that can be captured
+            (Adam, AdamW), and a `_compute_loss` that looks at no value.
         compile_networks: Let `torch.compile` translate the networks that updates use, which
             takes a minute at the first update. Needs a C++ compiler on a CPU, Triton on CUDA.
-        log_interval_seconds: Log when this many seconds have passed; None: not by time.
-        log_interval_updates: Log when this many updates have passed; None: not by updates.
+        log_interval_seconds, log_interval_updates: Log when so many have passed, unless None.
 
     Attributes:
         num_target_updates: Target updates so far.
         extensions: What takes part in every update beside the loss; not saved.
 
     Raises:
-        ValueError: An argument out of its range, in one line.
-        TypeError: An argument of another type.
+        ValueError, TypeError: An argument out of its range or of another type, in one line.
     """
 
     _graphed: GraphedUpdate | None = None
@@ -245,8 +232,6 @@ class DDQN(OffPolicy, DQN):
         if rate is not None or self.exploration is not None:
             bind_schedules(self, learning_rate=rate, exploration_rate=self.exploration)
 
-    # ------------------------------------------------------------------ acting
-
     @property
     def num_actions(self) -> int:
         """Number of actions A."""
@@ -263,7 +248,7 @@ class DDQN(OffPolicy, DQN):
         return explorer
 
     def playing_weights(self) -> Mapping[str, Tensor]:
-        """Those of the online network."""
+        """Of the online network."""
         return self.q_net.state_dict()
 
     def predict(  # type: ignore[override]
@@ -274,22 +259,11 @@ class DDQN(OffPolicy, DQN):
         deterministic: bool = False,
         action_masks: Any = None,
     ) -> tuple[np.ndarray, tuple[np.ndarray, ...] | None]:
-        """Actions for one observation or a batch, as in SB3.
+        """Actions for arrays or tensors of one row, `[]`, or of N rows, `[N]`, as in SB3.
 
-        Args:
-            observation: Arrays or tensors of one row, or of N rows.
-            state: Returned as it is: the policy has no memory.
-            episode_start: Not used, for the same reason.
-            deterministic: False: each row explores with probability `exploration_rate`, among
-                legal actions.
-            action_masks: Legal actions `[A]` or `[N, A]`, True = legal. None: those that the
-                observation names, if it does.
-
-        Returns:
-            Actions as an array `[N]`, or `[]` for one row, and `state`.
-
-        Raises:
-            ValueError: The mask has another shape.
+        Unless `deterministic`, each row explores with probability `exploration_rate`, among legal
+        actions: `action_masks` `[A]` or `[N, A]`, or those that the observation names, if it does.
+        `state` is returned as it is.
         """
         if isinstance(observation, tuple):
             raise ValueError(
@@ -316,19 +290,12 @@ class DDQN(OffPolicy, DQN):
         array = actions.cpu().numpy()
         return (array if many else array[0]), state
 
-    # ------------------------------------------------------------------ learning
-
     def train(self, gradient_steps: int, batch_size: int = 256) -> None:
-        """Make updates: sample, loss, gradient, clip, optimiser, target network when due.
-
-        Args:
-            gradient_steps: Number of updates.
-            batch_size: Transitions of each.
-        """
+        """Make updates: sample, loss, gradient, clip, optimiser, target network when due."""
         assert self.replay_buffer is not None
         optimizer = self.policy.optimizer
         self._graphed = graphed_update(self, self._graphed)
-        update = self._graphed or EagerUpdate(self)
+        update = self._graphed or partial(make_update, self, list(self.q_net.parameters()))
         with self.training_mode(True):
             for _ in range(gradient_steps):
                 batch: Any = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)
@@ -353,7 +320,7 @@ class DDQN(OffPolicy, DQN):
         return LossTerms(targets.huber_loss(predicted, target), predicted, target)
 
     def _compute_target(self, batch: Any) -> Tensor:
-        """Targets `[B]` of a batch, from the target network and, for double Q, the online one."""
+        """Targets `[B]` of a batch."""
         next_obs = batch.next_observations
         legal = getattr(batch, "next_legal", None)
         if legal is None:
@@ -365,13 +332,9 @@ class DDQN(OffPolicy, DQN):
             with self.training_mode(False):
                 online = online_net(next_obs)
         discounts = self.gamma if batch.discounts is None else batch.discounts[:, 0]
+        rewards, dones = batch.rewards[:, 0], batch.dones[:, 0]
         return targets.bootstrap_target(
-            batch.rewards[:, 0],
-            batch.dones[:, 0],
-            discounts,
-            target_net(next_obs),
-            legal,
-            online,
+            rewards, dones, discounts, target_net(next_obs), legal, online
         )
 
     def _networks(self) -> tuple[Callable[[Any], Tensor], Callable[[Any], Tensor]]:
@@ -400,8 +363,6 @@ class DDQN(OffPolicy, DQN):
             before = self.num_timesteps - (self._transitions_of_step or self.n_envs)
             if self.num_timesteps // interval > before // interval:
                 self.update_target()
-
-    # ------------------------------------------------------------------ logs and saving
 
     def dump_logs(self) -> None:
         """Write what happened since the last log; waits for the device once."""

@@ -44,7 +44,7 @@ class EpsilonGreedy:
 
     Args:
         network: From observations of M rows to action values `[M, A]`, in evaluation mode.
-        num_actions: Number of actions A.
+        num_actions: A.
         precision: Of the network, one of `ROLLOUT_PRECISIONS`; `"auto"` is the faster one.
 
     Attributes:

@@ -47,12 +47,7 @@ __all__ = [
 
 
 class DuelingHead(nn.Module):
-    """Q(s, a) = V(s) + A(s, a) - mean over a of A(s, a) (Wang et al. 2016, equation 9).
-
-    Args:
-        latent_dim: Size of the input.
-        num_actions: Number of actions A.
-    """
+    """Q(s, a) = V(s) + A(s, a) - mean over a of A(s, a) (Wang et al. 2016, equation 9)."""
 
     def __init__(self, latent_dim: int, num_actions: int) -> None:
         super().__init__()
@@ -67,8 +62,6 @@ class DuelingHead(nn.Module):
 
 class LegalQNetwork(QNetwork):
     """Extractor, layers of `net_arch`, and a plain or dueling head.
-
-    Arguments as in SB3's `QNetwork`; `net_arch` in our language, `dueling` and `mirror`.
 
     With a mirror the values of a game and of its mirror image are the same numbers for actions that
     correspond, exactly. That is right only if the opponents do not tell them apart either.
@@ -161,12 +154,12 @@ class QPolicy(DQNPolicy):
         dueling: bool = False,
         mirror: Mapping[str, Any] | None = None,
     ) -> None:
-        if extractor is not None and features_extractor_class is not None:
-            raise ValueError(
-                f"extractor: got {extractor!r} together with features_extractor_class="
-                f"{features_extractor_class.__name__}; give only one of them"
-            )
         if extractor is not None:
+            if features_extractor_class is not None:
+                raise ValueError(
+                    f"extractor: got {extractor!r} together with features_extractor_class="
+                    f"{features_extractor_class.__name__}; give only one of them"
+                )
             features_extractor_class = EXTRACTORS.resolve(extractor)
         optimizer, arguments = _optimizer(optimizer_class, optimizer_kwargs)
         self.dueling = dueling
@@ -223,8 +216,7 @@ def _optimizer(
 ) -> tuple[type[Optimizer], dict[str, Any]]:
     """Class and arguments of an optimiser; fused where it can be and nothing else was asked for.
 
-    A fused step updates all parameters in one pass; for small networks on a CPU it takes a third
-    of the time of the loop over parameters.
+    For small networks on a CPU a fused step takes a third of the time.
     """
     if isinstance(optimizer, str):
         optimizer = OPTIMIZERS.resolve(optimizer)

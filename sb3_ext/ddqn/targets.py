@@ -42,10 +42,8 @@ def _compiled() -> Any:
 
 def _compiled_for(*given: Tensor | None) -> Any:
     """The compiled functions if these are float32 numbers on the CPU, contiguous."""
-    for each in given:
-        if each is not None and not (
-            each.dtype is torch.float32 and each.is_cpu and each.is_contiguous()
-        ):
+    for x in given:
+        if x is not None and not (x.dtype is torch.float32 and x.is_cpu and x.is_contiguous()):
             return None
     return None if torch.compiler.is_compiling() else _compiled()
 
@@ -61,14 +59,9 @@ def _mask_of(legal: Tensor | None, actions: int) -> np.ndarray:
 
 
 def legal_argmax(values: Tensor, legal: Tensor | None) -> Tensor:
-    """Index of the largest legal value of every row.
+    """Index of the largest legal value of every row of `[B, A]`, finite; `[B]` int64.
 
-    Args:
-        values: Action values `[B, A]`, finite.
-        legal: Legal actions `[B, A]` bool, or None.
-
-    Returns:
-        Indices `[B]` int64; the first one among equals, and 0 in a row without a legal action.
+    The first one among equals, and 0 in a row without a legal action.
     """
     if legal is not None:
         values = values.masked_fill(~legal, -torch.inf)
@@ -76,14 +69,9 @@ def legal_argmax(values: Tensor, legal: Tensor | None) -> Tensor:
 
 
 def uniform_legal(legal: Tensor, generator: torch.Generator) -> Tensor:
-    """One action per row, uniform among its legal ones.
+    """One action per row, uniform among its legal ones, `[B]` int64; 0 where there is none.
 
-    Args:
-        legal: Legal actions `[B, A]` bool.
-        generator: Source of B * A uniform numbers, on the device of `legal`. Advances.
-
-    Returns:
-        Indices `[B]` int64; 0 in a row without a legal action.
+    Takes B * A uniform numbers from a generator on the device of `legal`, `[B, A]` bool.
     """
     noise = torch.rand(legal.shape, generator=generator, device=legal.device)
     return torch.where(legal, noise, -1.0).argmax(dim=1)
@@ -94,15 +82,12 @@ def epsilon_greedy(
 ) -> Tensor:
     """The best legal action, or with probability epsilon in each row by itself a random legal one.
 
-    The coin is `uniform < epsilon` with the uniform number in [0, 1), so epsilon 0 never explores
-    and epsilon 1 always does.
-
     Args:
         values: Action values `[B, A]`.
         legal: Legal actions `[B, A]` bool, or None.
-        epsilon: Probability of a random action, 0..1.
-        generator: Source of B * (A + 1) uniform numbers, on the device of `values`. Advances by
-            the same amount whatever epsilon is.
+        epsilon: Probability of a random action; 0 never explores and 1 always does.
+        generator: Source of B * (A + 1) uniform numbers, whatever epsilon is, on the device of
+            `values`.
 
     Returns:
         Indices `[B]` int64.
@@ -129,7 +114,7 @@ def epsilon_greedy(
 def bootstrap_value(
     next_values: Tensor, next_legal: Tensor | None = None, next_online: Tensor | None = None
 ) -> Tensor:
-    """Value of the next state for the one-step or n-step target.
+    """Value of the next state, `[B]`; 0 where no action is legal.
 
     Plain DQN (Mnih et al. 2015): the largest legal value of the target network. Double DQN (van
     Hasselt, Guez, Silver 2016, equation 4): the target network's value of the action that the
@@ -138,11 +123,7 @@ def bootstrap_value(
     Args:
         next_values: Target network at the next observation, `[B, A]`.
         next_legal: Legal actions there, `[B, A]` bool, or None.
-        next_online: Online network at the next observation, `[B, A]`, for double DQN; None for
-            plain DQN.
-
-    Returns:
-        Values `[B]`; 0 where no action is legal.
+        next_online: Online network there, `[B, A]`, for double DQN; None for plain DQN.
     """
     preferred = legal_argmax(next_values if next_online is None else next_online, next_legal)
     value = next_values.gather(1, preferred[:, None])[:, 0]
@@ -154,18 +135,15 @@ def bootstrap_value(
 def td_target(
     rewards: Tensor, dones: Tensor, discounts: Tensor | float, next_value: Tensor
 ) -> Tensor:
-    """Target `R + discount * V(next)`, without the second term where the episode terminated.
+    """Targets `R + discount * V(next)`, `[B]`, without the second term where an episode terminated.
+
+    What the network says of a terminal observation has no influence at all, not even a NaN.
 
     Args:
         rewards: Reward, or the discounted sum R of n rewards, `[B]`.
-        dones: 1 where the episode terminated within these steps, `[B]`. A time limit is no
-            termination: there the value of the last observation counts.
+        dones: 1 where the episode terminated within these steps (not by a time limit), `[B]`.
         discounts: gamma ** k with k the number of summed rewards, `[B]` or a number.
         next_value: Result of `bootstrap_value`, `[B]`.
-
-    Returns:
-        Targets `[B]`. What the network says of a terminal observation has no influence at all,
-        not even a NaN.
     """
     return torch.where(dones > 0, rewards, rewards + discounts * next_value)
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from sb3_ext.networks.compiling import compile_fault, compiled_network
 from sb3_ext.networks.optimizers import clip_gradients
 from sb3_ext.off_policy.graphed import (
     CudaGraph,
@@ -19,19 +19,25 @@ from sb3_ext.off_policy.graphed import (
     prepare_optimizer,
 )
 
-__all__ = ["MEASURED", "EagerUpdate", "LossTerms", "compiled_pair", "graphed_update"]
+__all__ = [
+    "MEASURED",
+    "LossTerms",
+    "UpdateExtension",
+    "compile_fault",
+    "compiled_pair",
+    "graphed_update",
+    "make_update",
+]
 
 # What every update measures; the last one is logged as a maximum.
 MEASURED = ("loss", "grad_norm", "q_mean", "target_mean", "td_mean", "td_max")
 
 
 class LossTerms(NamedTuple):
-    """Result of one evaluation of the loss on B sampled transitions.
+    """The loss on B transitions, a scalar with gradients.
 
-    Attributes:
-        loss: What is minimised, a scalar with gradients.
-        predicted: Value of the chosen actions, `[B]`.
-        target: What they should have been, `[B]`, without gradients.
+    `predicted` are the values of the chosen actions, `[B]`, and `target` what they should have
+    been, `[B]`, without gradients.
     """
 
     loss: Tensor
@@ -39,44 +45,47 @@ class LossTerms(NamedTuple):
     target: Tensor
 
 
-class EagerUpdate:
-    """Loss, gradient, clip and optimiser step on a batch.
+class UpdateExtension:
+    """Takes part in every update; put objects of subclasses into ``model.extensions``.
 
-    On an accelerator nothing in here looks at a value, so that it can be captured.
-
-    Args:
-        model: The DDQN that learns.
+    An update calls `change_batch` of every extension, in turn, before the loss and `extra_loss` of
+    every one after it. Both may draw random numbers, but a run that is resumed has to draw the
+    same ones: take them from a generator that is seeded by ``model.num_updates``, which counts the
+    finished ones. Models are saved without extensions, and `cuda_graphs` refuses them.
     """
 
-    def __init__(self, model: Any) -> None:
-        self.model = model
-        self.parameters = list(model.q_net.parameters())
+    def change_batch(self, model: Any, batch: Any) -> Any:
+        """The batch to learn from; tensors of the one that was sampled must not be written to."""
+        return batch
 
-    def __call__(self, batch: Any) -> Tensor:
-        """Make the update; returns `MEASURED`."""
-        model = self.model
-        terms = model._compute_loss(batch)
-        for extension in model.extensions:
-            extra = extension.extra_loss(model)
-            if extra is not None:
-                terms = terms._replace(loss=terms.loss + extra)
-        for parameter in self.parameters:
-            parameter.grad = None
-        terms.loss.backward()
-        norm = clip_gradients(self.parameters, model.max_grad_norm)
-        model.policy.optimizer.step()
-        with torch.no_grad():
-            error = (terms.predicted - terms.target).abs()
-            means = (terms.predicted.mean(), terms.target.mean(), error.mean())
-            return torch.stack([terms.loss, norm, *means, error.max()])
+    def extra_loss(self, model: Any) -> Tensor | None:
+        """A scalar with gradients that is added to the loss, or None."""
+        return None
+
+
+def make_update(model: Any, parameters: list[nn.Parameter], batch: Any) -> Tensor:
+    """Loss, gradient, clip and optimiser step of a DDQN on a batch; returns `MEASURED`.
+
+    On an accelerator nothing in here looks at a value, so that it can be captured.
+    """
+    terms = model._compute_loss(batch)
+    for extension in model.extensions:
+        extra = extension.extra_loss(model)
+        if extra is not None:
+            terms = terms._replace(loss=terms.loss + extra)
+    for parameter in parameters:
+        parameter.grad = None
+    terms.loss.backward()
+    norm = clip_gradients(parameters, model.max_grad_norm)
+    model.policy.optimizer.step()
+    with torch.no_grad():
+        error = (terms.predicted - terms.target).abs()
+        means = (terms.predicted.mean(), terms.target.mean(), error.mean())
+        return torch.stack([terms.loss, norm, *means, error.max()])
 
 
 def graphed_update(model: Any, before: GraphedUpdate | None) -> GraphedUpdate | None:
-    """The captured update of a model that asks for `cuda_graphs`, or None.
-
-    Args:
-        model: The DDQN that learns.
-        before: What this function returned last.
+    """The captured update of a DDQN that asks for `cuda_graphs`, `before` if there is one, or None.
 
     Raises:
         ValueError: The model has extensions.
@@ -102,20 +111,35 @@ def graphed_update(model: Any, before: GraphedUpdate | None) -> GraphedUpdate | 
         return (*numbers, *addresses(tensors, model.policy.optimizer))
 
     return before or GraphedUpdate(
-        lambda batch: EagerUpdate(model)(batch), depends_on, lambda: CudaGraph(model.device)
+        lambda batch: make_update(model, list(model.q_net.parameters()), batch),
+        depends_on,
+        lambda: CudaGraph(model.device),
     )
+
+
+@cache
+def compile_fault(device_type: str) -> str | None:
+    """Why `torch.compile` does not work here, or None."""
+    try:
+        if device_type == "cpu":
+            from torch._inductor.cpp_builder import get_cpp_compiler
+
+            get_cpp_compiler()
+        else:
+            from torch.utils._triton import has_triton
+
+            if not has_triton():
+                return "it needs Triton, which does not work here (pip install 'resgym[gpu]')"
+    except Exception as error:
+        return f"it needs a C++ compiler, there is none that works ({type(error).__name__})"
+    return None
 
 
 Compiled = tuple[nn.Module, nn.Module, Callable[[Any], Tensor], Callable[[Any], Tensor]]
 
 
 def compiled_pair(model: Any, before: Compiled | None) -> Compiled:
-    """The online and the target network of a model, and both compiled.
-
-    Args:
-        model: The DDQN that learns.
-        before: What this function returned last; nothing is compiled twice.
-    """
+    """The online and the target network of a model, and both compiled, `before` if still right."""
     online, target = model.q_net, model.q_net_target
     if before is not None and before[0] is online and before[1] is target:
         return before
@@ -123,4 +147,6 @@ def compiled_pair(model: Any, before: Compiled | None) -> Compiled:
     if fault is not None:
         warnings.warn(f"compile_networks: not used, {fault}", RuntimeWarning, stacklevel=4)
         return online, target, online, target
-    return online, target, compiled_network(online), compiled_network(target)
+    # Shapes are fixed: PyTorch would compile changing ones again for "any" shape, which is slower.
+    compiled = [torch.compile(network, dynamic=False) for network in (online, target)]
+    return online, target, compiled[0], compiled[1]

@@ -1,7 +1,7 @@
 """Features extractors by name, and the plain one that only flattens.
 
-They are SB3 features extractors: pass one as ``policy_kwargs=dict(features_extractor_class=...,
-features_extractor_kwargs=...)`` to DQN, QRDQN, PPO, MaskablePPO or any other SB3 algorithm.
+Pass one as ``policy_kwargs=dict(features_extractor_class=..., features_extractor_kwargs=...)`` to
+any SB3 algorithm.
 """
 
 from __future__ import annotations
@@ -24,14 +24,9 @@ EXTRACTORS: Registry[type[BaseFeaturesExtractor]] = Registry("features extractor
 
 
 def flatten_entries(observation: Tensor | Mapping[str, Tensor], keys: Sequence[str]) -> Tensor:
-    """Writes entries of an observation one after another.
+    """One tensor [N, ...], or entries of a mapping of such in the order of `keys`, as rows.
 
-    Args:
-        observation: one tensor [N, ...], or a mapping of such.
-        keys: the entries to take from a mapping, in this order; not used for one tensor.
-
-    Returns:
-        float32 (or the observation's own float type) [N, total size].
+    Floats [N, total size], of the observation's own type if it has one.
     """
     parts = [observation] if isinstance(observation, Tensor) else [observation[k] for k in keys]
     flat = [part.flatten(1) for part in parts]
@@ -43,11 +38,7 @@ def flatten_entries(observation: Tensor | Mapping[str, Tensor], keys: Sequence[s
 class FlattenExtractor(BaseFeaturesExtractor):
     """The observation as one vector; the entries of a Dict space in alphabetical order.
 
-    Args:
-        observation_space: any space that SB3 flattens, or a Dict of such.
-        net_arch: layers after it in the language of ``build_mlp``, which the ``net_arch`` of stock
-            SB3 policies does not know. Empty for none.
-        activation: name or class of their activation.
+    Layers ``net_arch`` in the language of ``build_mlp`` follow, if there are any.
 
     Raises:
         ValueError: the space is a Dict inside a Dict, or ``net_arch`` is malformed.
@@ -59,12 +50,11 @@ class FlattenExtractor(BaseFeaturesExtractor):
         net_arch: Sequence[Any] = (),
         activation: str | type[nn.Module] = "relu",
     ) -> None:
+        keys: tuple[str, ...] = ()
         parts = [observation_space]
         if isinstance(observation_space, spaces.Dict):
             keys = tuple(sorted(observation_space.spaces))
             parts = [observation_space[key] for key in keys]
-        else:
-            keys = ()
         if any(isinstance(part, spaces.Dict) for part in parts):
             raise ValueError(f"a Dict inside a Dict cannot be flattened: {observation_space}")
         size = sum(int(get_flattened_obs_dim(part)) for part in parts)

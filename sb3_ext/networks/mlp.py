@@ -37,12 +37,7 @@ _NORMS: dict[str, type[nn.Module]] = {"b": nn.BatchNorm1d, "ln": nn.LayerNorm}
 
 
 class Mlp(nn.Sequential):
-    """Layers in a row, with the width that they end in.
-
-    Args:
-        layers: the layers.
-        output_dim: size of the last axis of the result.
-    """
+    """Layers in a row, with the width that they end in."""
 
     def __init__(self, layers: Sequence[nn.Module], output_dim: int) -> None:
         super().__init__(*layers)
@@ -52,10 +47,7 @@ class Mlp(nn.Sequential):
 class ResidualBlock(nn.Module):
     """activation(skip(x) + norm(linear(activation(norm(linear(x)))))), the norms being BatchNorm.
 
-    Args:
-        input_dim: width of x.
-        width: width inside and after. The skip is a linear map where it differs from the input's.
-        activation: makes the activation.
+    Where the width inside and after differs from the input's, the skip is a linear map.
     """
 
     def __init__(self, input_dim: int, width: int, activation: Callable[[], nn.Module]) -> None:
@@ -95,12 +87,8 @@ def build_mlp(
         output_dim: width of a final linear layer; None ends with the last item's activation.
         activation: name in ``ACTIVATIONS`` or class.
 
-    Returns:
-        The network, from [N, input_dim] to [N, network.output_dim].
-
     Raises:
-        TypeError: ``net_arch`` or the activation is of another type.
-        ValueError: an item of ``net_arch`` is not of the language; its position is named.
+        TypeError, ValueError: names the item of ``net_arch`` that is not of the language.
     """
     width = _check_width("input_dim", input_dim)
     act: Any = ACTIVATIONS.resolve(activation) if isinstance(activation, str) else activation
@@ -130,10 +118,7 @@ def build_mlp(
 
 
 def expand_net_arch(net_arch: Sequence[Any]) -> list[tuple[str, int | str]]:
-    """Checks a ``net_arch`` and writes its repetitions out.
-
-    Returns:
-        Pairs (position, item), the item a width, ``"b"``, ``"ln"`` or ``"rK"``.
+    """Pairs (position, item) of a ``net_arch`` with its repetitions written out.
 
     Raises:
         TypeError: it is no list.
@@ -158,21 +143,19 @@ def _expand(net_arch: Any, where: str) -> Iterator[tuple[str, int | str]]:
     for index, item in enumerate(net_arch):
         position = f"{where}[{index}]"
         if isinstance(item, Mapping):
+            keys = ("repeat", "net_arch")
             for key in item:
-                if key not in ("repeat", "net_arch"):
-                    raise ValueError(
-                        f"{position}: {unknown_word('key', key, ['repeat', 'net_arch'])}"
-                    )
+                if key not in keys:
+                    raise ValueError(f"{position}: {unknown_word('key', key, keys)}")
             if len(item) != 2:
                 raise ValueError(
                     f"{position} needs the keys repeat and net_arch, got {shown(item)}"
                 )
             times = _check_width(f"{position}.repeat", item["repeat"])
             part = list(_expand(item["net_arch"], f"{position}.net_arch"))
-            if times * len(part) > MAX_LAYERS:
-                raise ValueError(
-                    f"{position} must make at most {MAX_LAYERS} layers, got {times * len(part)}"
-                )
+            layers = times * len(part)
+            if layers > MAX_LAYERS:
+                raise ValueError(f"{position} must make at most {MAX_LAYERS} layers, got {layers}")
             yield from part * times
         elif _is_layer(item):
             yield position, item

@@ -21,7 +21,6 @@ TINY = 1e-30
 """Mean gradients below this move no weight. After 100 updates without a gradient (beta 0.9) 3e-35
 is left of it, still a normal float32."""
 
-
 TINY_SQUARE = 2e-38
 """Mean squares below this, whose root is nothing beside Adam's epsilon. After 100 updates without a
 gradient (beta 0.999) 1.8e-38 is left of it, still a normal float32."""
@@ -30,11 +29,9 @@ gradient (beta 0.999) 1.8e-38 is left of it, still a normal float32."""
 def forget_tiny_moments(optimizer: optim.Optimizer) -> None:
     """Sets means of gradients and of their squares that are all but zero to zero.
 
-    Those of a unit that has died (`exp_avg` and `exp_avg_sq` of Adam and its kin) shrink by a
-    constant factor in every update. After some 800 updates, the squares after some 70,000, they are
-    subnormal numbers, with which a processor calculates so slowly that a step of Adam takes several
-    times as long. To be called every 100 updates or so, at updates that a resumed run meets as
-    well.
+    Those of a unit that has died (`exp_avg` and `exp_avg_sq` of Adam) shrink in every update. After
+    some 800 updates, the squares after some 70,000, they are subnormal numbers, with which a step
+    takes several times as long. To be called every 100 updates, those of a resumed run the same.
     """
     for group in optimizer.param_groups:
         for parameter in group["params"]:
@@ -49,15 +46,8 @@ def forget_tiny_moments(optimizer: optim.Optimizer) -> None:
 def clip_gradients(parameters: Sequence[torch.Tensor], max_norm: float) -> torch.Tensor:
     """As `torch.nn.utils.clip_grad_norm_`, for parameters on one device and of one type.
 
-    It skips the sorting by device and type, which takes longer than the arithmetic for networks
-    of this size.
-
-    Args:
-        parameters: Those without a gradient are passed over.
-        max_norm: Norm of all gradients together after this.
-
-    Returns:
-        The norm before, a scalar.
+    It skips the sorting by device and type, which takes longer than the arithmetic for networks of
+    this size. Returns the norm of all gradients before, a scalar.
     """
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     norm = torch.linalg.vector_norm(torch.stack(torch._foreach_norm(gradients)))

@@ -11,14 +11,12 @@ __all__ = ["action_scores"]
 
 
 def action_scores(policy: Any, observation: Any) -> Tensor:
-    """Scores of the actions of a discrete policy, higher is better.
+    """Scores of the actions of a discrete policy, float [N, A], higher is better.
 
     Args:
-        policy: a policy of DQN, DDQN, QRDQN (values), A2C, PPO or MaskablePPO (logits).
+        policy: a policy of DQN, DDQN, QRDQN (values), A2C, PPO or MaskablePPO (logits); left in the
+            mode (training or not) it was in.
         observation: tensors as the policy's features extractor takes them, [N, ...] each.
-
-    Returns:
-        float [N, A]. The policy is left in the mode (training or not) it was in.
 
     Raises:
         TypeError: the policy is of no such kind.

@@ -1,24 +1,7 @@
 """An off-policy algorithm of stable-baselines3 (2.9.2) whose loop runs over tensors.
 
-Every method of SB3 that `OffPolicy` replaces, and why:
-
-    OffPolicyAlgorithm._setup_model       a TensorReplayBuffer by default, with legal masks
-    OffPolicyAlgorithm._setup_learn       keeps the observation on the device, starts the clock,
-                                          says how much memory the replay buffer will take
-    OffPolicyAlgorithm.learn              number of updates, hooks, logs by time, collectors
-    OffPolicyAlgorithm.collect_rollouts   a loop of tensors without a look at a single row
-    OffPolicyAlgorithm._sample_action     one exploration rule for both loops
-    OffPolicyAlgorithm._store_transition  legal masks of the environment (numpy loop)
-    OffPolicyAlgorithm.dump_logs          reads the sums kept on the device, checks for NaN
-    BaseAlgorithm.set_env                 finds out again who knows the legal actions
-    BaseAlgorithm.set_random_seed         seeds our generators and the replay buffer too
-    BaseAlgorithm.save                    refuses a model spoiled by a NaN, keeps random state
-    BaseAlgorithm.load                    says that a file is of an earlier version
-    BaseAlgorithm._excluded_save_params   leaves out what lives on a device
-
-`sb3_ext.ddqn.ddqn` lists what it replaces of `DQN`. The tensor loop runs when the environment is a
-`TensorVecEnv` and the buffer offers `add_batch`; otherwise SB3's own numpy loop runs with the same
-exploration.
+The tensor loop runs when the environment is a `TensorVecEnv` and the buffer offers `add_batch`;
+otherwise SB3's own numpy loop runs with the same exploration.
 
 The tensor loop stores a transition before the callbacks see the step; SB3 stores it after. So a
 callback that saves or stops finds buffer, counters and environment at the same step.
@@ -31,6 +14,8 @@ import pathlib
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -65,23 +50,18 @@ Self = TypeVar("Self", bound="OffPolicy")
 
 
 class OffPolicy(OffPolicyAlgorithm):
-    """Building, loop, logs and saving. See the module for what it replaces.
+    """Building, loop, logs and saving.
 
     A subclass sets the attributes of arguments before it calls the constructor of SB3's algorithm,
-    provides `explorer`, `playing_weights` and `train`, and adds what every update measured to
-    `update_sums`.
+    provides `explorer`, `playing_weights` and `train`, and makes and fills `update_sums`.
 
     Attributes:
         mask_source: As in `LegalActions`.
-        log_interval_seconds: Log when this many seconds have passed, None: never by time.
-        log_interval_updates: Log when this many updates have passed, None: never by updates.
+        log_interval_seconds, log_interval_updates: Log when so many have passed, unless None.
         replay_ratio: How many transitions are sampled for updates per transition collected; None:
             `gradient_steps` updates after every `train_freq` parallel steps.
-        update_sums: What updates measured since the last log; made by the subclass.
-        random_streams: Source of everything random that is drawn here.
-        clock: Speed of the running `learn`.
+        update_sums: What updates measured since the last log.
         last_legal: Legal actions at the last observation, if the environment was asked for them.
-        stop_requested: See `request_stop`.
         own_counters: Names of the numbers that a resumed run needs beside those of SB3.
     """
 
@@ -129,8 +109,6 @@ class OffPolicy(OffPolicyAlgorithm):
             and self.train_freq.unit == TrainFrequencyUnit.STEP
         )
 
-    # ------------------------------------------------------------------ building
-
     def _setup_model(self) -> None:
         if self.replay_buffer_class is None:
             self.replay_buffer_class = TensorReplayBuffer
@@ -149,9 +127,8 @@ class OffPolicy(OffPolicyAlgorithm):
 
     def _find_legal_actions(self) -> None:
         """Settle who knows the legal actions, and make the replay buffer to match."""
-        self.legal_actions = LegalActions(
-            self.observation_space, self.action_space, self.env, self.mask_source
-        )
+        spaces = (self.observation_space, self.action_space)
+        self.legal_actions = LegalActions(*spaces, self.env, self.mask_source)
         buffer_class = self.replay_buffer_class
         assert buffer_class is not None
         from_environment = self.legal_actions.source == "environment"
@@ -174,8 +151,7 @@ class OffPolicy(OffPolicyAlgorithm):
         }
         self.replay_buffer = buffer_class(
             self.buffer_size,
-            self.observation_space,
-            self.action_space,
+            *spaces,
             device=self.device,
             n_envs=self.n_envs,
             optimize_memory_usage=self.optimize_memory_usage,
@@ -188,17 +164,11 @@ class OffPolicy(OffPolicyAlgorithm):
         self._find_legal_actions()
 
     def set_random_seed(self, seed: int | None = None) -> None:
-        """Seed what SB3 seeds, and our exploration, `predict` and replay sampling.
-
-        Args:
-            seed: None draws fresh entropy for our generators and leaves the others alone.
-        """
+        """Seed what SB3 seeds, and our exploration, `predict` and replay sampling; None: anew."""
         super().set_random_seed(seed)
         self.random_streams = RandomStreams(seed, self.device)
         if isinstance(self.replay_buffer, TensorReplayBuffer):
             self.replay_buffer.set_seed(self.random_streams.replay_seed)
-
-    # ------------------------------------------------------------------ the loop
 
     def _setup_learn(self, *args: Any, **kwargs: Any) -> tuple[int, BaseCallback]:
         buffer = self.replay_buffer
@@ -211,13 +181,9 @@ class OffPolicy(OffPolicyAlgorithm):
             self.last_legal = None
         if self.collects_tensors:
             self._last_obs = to_device(self._last_obs, self.device)
-        self.clock = LoopClock(
-            self.num_timesteps,
-            self.num_updates,
-            self.log_interval_seconds,
-            self.log_interval_updates,
-            self._logged_updates,
-        )
+        intervals = (self.log_interval_seconds, self.log_interval_updates)
+        counters = (self.num_timesteps, self.num_updates)
+        self.clock = LoopClock(*counters, *intervals, self._logged_updates)
         return total_timesteps, callback
 
     def learn(  # type: ignore[override]
@@ -231,19 +197,13 @@ class OffPolicy(OffPolicyAlgorithm):
         *,
         collector: Collector | None = None,
     ) -> Self:
-        """Collect and update until `total_timesteps` transitions were collected.
+        """Collect and update until at least `total_timesteps` transitions were collected.
 
-        Args:
-            total_timesteps: Transitions; a lower bound, since a parallel step makes `n_envs`.
-            callback: As in SB3. A callback with methods `before_train()` and `after_train()` has
-                them called around every block of updates.
-            log_interval: Updates between two logs (SB3: episodes); replaces the constructor's
-                intervals for this call.
-            tb_log_name: Name of the run for TensorBoard.
-            reset_num_timesteps: False continues counters and environments of the last call.
-            progress_bar: Show a progress bar (needs tqdm and rich).
-            collector: Plays instead of the model's own environment, whose rows it fills in the
-                replay buffer. It is told the weights before every `train_freq` parallel steps.
+        As in SB3, but `log_interval` is in updates and replaces the constructor's intervals for
+        this call; callbacks' methods `before_train()` and `after_train()` are called around every
+        block of updates; and a `collector`, if there is one, plays instead of the model's own
+        environment, whose rows it fills in the replay buffer, and is told the weights before every
+        `train_freq` parallel steps.
 
         Raises:
             FloatingPointError: A loss or gradient became NaN or infinite. Noticed when logs are
@@ -321,12 +281,9 @@ class OffPolicy(OffPolicyAlgorithm):
     def request_stop(self) -> None:
         """End the running `learn` once the updates for what was collected are made.
 
-        A callback that returns False ends it before them; a run that is resumed from there would
-        be another one than the run that was not interrupted.
+        A callback that returns False ends it before them, so that a resumed run would differ.
         """
         self.stop_requested = True
-
-    # ------------------------------------------------------------------ collecting
 
     def collect_rollouts(
         self,
@@ -354,7 +311,7 @@ class OffPolicy(OffPolicyAlgorithm):
         self, env: Any, callback: BaseCallback, steps: int, replay_buffer: Any
     ) -> RolloutReturn:
         callback.on_rollout_start()
-        before, number = self.num_timesteps, 0
+        before = self.num_timesteps
         for number, step in enumerate(self._play(env, steps), 1):
             obs, actions, rewards, terminated, truncated, reached, next_legal, episode, row = step
             replay_buffer.add_batch(
@@ -404,16 +361,6 @@ class OffPolicy(OffPolicyAlgorithm):
             self._last_obs, self.last_legal = own.observation, own.legal
             yield step
 
-    def restart_episodes(self) -> None:
-        """Start new episodes in every row of the environment."""
-        assert self.env is not None
-        if self.collects_tensors:
-            env: Any = self.env
-            self._last_obs, self.last_legal = to_device(env.reset_tensors(), self.device), None
-        else:
-            self._last_obs = self.env.reset()  # type: ignore[assignment]
-            self._last_episode_starts = np.ones((self.env.num_envs,), dtype=bool)
-
     def _sample_action(
         self, learning_starts: int, action_noise: Any = None, n_envs: int = 1
     ) -> tuple[np.ndarray, np.ndarray]:
@@ -436,26 +383,19 @@ class OffPolicy(OffPolicyAlgorithm):
             self.env, self.device, torch.as_tensor(dones)
         )
         if next_legal is not None:
-            replay_buffer = _AddsMask(replay_buffer, next_legal)
+            # SB3's loop knows no masks.
+            replay_buffer = SimpleNamespace(add=partial(replay_buffer.add, next_legal=next_legal))
         super()._store_transition(replay_buffer, buffer_action, new_obs, reward, dones, infos)
 
-    # ------------------------------------------------------------------ logs
-
     def check_finite(self) -> None:
-        """Wait for the device and make sure that every update so far had a finite loss.
-
-        Raises:
-            FloatingPointError: One had not; names the updates since the last check, or says that
-                a reward was not finite.
-        """
+        """Raises FloatingPointError if a reward, loss or gradient was not finite. Waits."""
         if isinstance(self.replay_buffer, TensorReplayBuffer):
             self.replay_buffer.check_finite("rewards")
         if not self.update_sums.all_finite():
-            first, last = self._finite_until_update + 1, self.num_updates
             raise FloatingPointError(
-                f"train/loss or its gradient became NaN or infinite in updates {first} to {last};"
-                " the weights are spoiled, go back to the last checkpoint and lower the learning"
-                " rate or max_grad_norm"
+                "train/loss or its gradient became NaN or infinite in updates"
+                f" {self._finite_until_update + 1} to {self.num_updates}; the weights are spoiled,"
+                " go back to the last checkpoint and lower the learning rate or max_grad_norm"
             )
         self._finite_until_update = self.num_updates
 
@@ -484,17 +424,13 @@ class OffPolicy(OffPolicyAlgorithm):
 
     def log_state(self) -> dict[str, Any]:
         """The sums for the next log, for a checkpoint."""
-        return {
-            "episodes": self._episode_sums.state_dict(),
-            "updates": self.update_sums.state_dict(),
-        }
+        episodes, updates = self._episode_sums.state_dict(), self.update_sums.state_dict()
+        return {"episodes": episodes, "updates": updates}
 
     def load_log_state(self, state: Mapping[str, Any]) -> None:
         """Go on where `log_state` was taken."""
         self._episode_sums.load_state_dict(state["episodes"], self.device)
         self.update_sums.load_state_dict(state["updates"])
-
-    # ------------------------------------------------------------------ saving
 
     def save(
         self,
@@ -502,11 +438,7 @@ class OffPolicy(OffPolicyAlgorithm):
         exclude: Iterable[str] | None = None,
         include: Iterable[str] | None = None,
     ) -> None:
-        """As in SB3: weights, target, optimiser, counters and schedules, not the replay buffer.
-
-        Raises:
-            FloatingPointError: A loss was NaN or infinite since the last check; nothing is written.
-        """
+        """As in SB3, without the replay buffer; FloatingPointError if `check_finite` raises."""
         self.check_finite()
         self._saved_random_state = self._random_state()
         try:
@@ -516,11 +448,7 @@ class OffPolicy(OffPolicyAlgorithm):
 
     @classmethod
     def load(cls: type[Self], path: Any, *args: Any, **kwargs: Any) -> Self:  # type: ignore[override]
-        """As in SB3.
-
-        Raises:
-            ValueError: The file names modules that have moved since.
-        """
+        """As in SB3; ValueError if the file names modules that have moved since."""
         try:
             return super().load(path, *args, **kwargs)
         except ModuleNotFoundError as error:
@@ -532,9 +460,8 @@ class OffPolicy(OffPolicyAlgorithm):
             ) from error
 
     def _random_state(self) -> dict[str, Any]:
-        state: dict[str, Any] = {
-            name: value.numpy() for name, value in self.random_streams.state_dict().items()
-        }
+        streams = self.random_streams.state_dict()
+        state: dict[str, Any] = {name: value.numpy() for name, value in streams.items()}
         if isinstance(self.replay_buffer, TensorReplayBuffer):
             state["replay"] = (self.replay_buffer.seed, self.replay_buffer.num_batches_drawn)
         return state
@@ -551,16 +478,5 @@ class OffPolicy(OffPolicyAlgorithm):
     def _excluded_save_params(self) -> list[str]:
         ours = ["clock", "legal_actions", "random_streams", "update_sums"]
         ours += ["_collector", "_episode_sums", "_transitions_of_step", "last_legal"]
-        if consists_of_tensors(self._last_obs):
-            ours.append(OBSERVATIONS[0])
+        ours += [OBSERVATIONS[0]] if consists_of_tensors(self._last_obs) else []
         return [*super()._excluded_save_params(), *ours]
-
-
-class _AddsMask:
-    """Lets SB3's numpy loop store a legal mask with its transition."""
-
-    def __init__(self, replay_buffer: Any, next_legal: Tensor | None) -> None:
-        self._replay_buffer, self._next_legal = replay_buffer, next_legal
-
-    def add(self, *transition: Any) -> None:
-        self._replay_buffer.add(*transition, self._next_legal)

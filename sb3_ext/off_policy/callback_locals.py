@@ -18,11 +18,7 @@ __all__ = ["LazyArray", "LazyInfos"]
 
 
 class LazyArray:
-    """A tensor that numpy functions, indexing and iteration see as a numpy array.
-
-    Args:
-        tensor: Any tensor. On another device it is copied at the first look.
-    """
+    """A tensor that is seen as a numpy array; on another device it is copied at the first look."""
 
     def __init__(self, tensor: Tensor) -> None:
         self.tensor = tensor
@@ -54,9 +50,6 @@ class LazyInfos(Sequence[dict[str, Any]]):
 
     A row that ended has `episode` (`r` its return, `l` its length), `terminal_observation` and
     `TimeLimit.truncated`; the dictionaries of the others are empty.
-
-    Args:
-        step: The step, in tensors.
     """
 
     def __init__(self, step: ParallelStep) -> None:
@@ -74,9 +67,8 @@ class LazyInfos(Sequence[dict[str, Any]]):
                     "terminal_observation": _row_of(step.next_observations, row),
                 }
                 if step.episode is not None:
-                    self._rows[row]["episode"] = {
-                        k: step.episode[k][row].item() for k in ("r", "l")
-                    }
+                    sums = {key: step.episode[key][row].item() for key in ("r", "l")}
+                    self._rows[row]["episode"] = sums
         return self._rows
 
     def __len__(self) -> int:

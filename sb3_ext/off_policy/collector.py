@@ -63,12 +63,10 @@ class ParallelStep(NamedTuple):
 
     def on(self, device: torch.device) -> ParallelStep:
         """The same in tensors on a device; what is there already is not copied."""
-        moved: dict[str, Any] = {
-            name: None if value is None else to_device(value, device)
-            for name, value in self._asdict().items()
-            if name != "first_row"
-        }
-        return self._replace(**moved)
+        given = {name: value for name, value in self._asdict().items() if value is not None}
+        first_row = given.pop("first_row")
+        moved = {name: to_device(value, device) for name, value in given.items()}
+        return self._replace(**moved, first_row=first_row)
 
 
 class Explorer(Protocol):
@@ -83,45 +81,29 @@ class Explorer(Protocol):
     def __call__(
         self, observation: Any, legal: Tensor | None, generator: torch.Generator
     ) -> Tensor:
-        """Actions `[M]` int64.
-
-        Args:
-            observation: Tensors `[M, ...]`, or a dictionary of such.
-            legal: Legal actions `[M, A]` bool, or None.
-            generator: Source of everything random.
-        """
+        """Actions `[M]` int64 at tensors `[M, ...]`, with legal actions `[M, A]` bool or None."""
 
 
 class Collector(Protocol):
     """What `learn` can be given instead of its own environment."""
 
     def collect(self, num_steps: int) -> list[ParallelStep]:
-        """Play so many parallel steps.
-
-        Several writers put in a step for each of their row ranges.
-        """
+        """Play so many parallel steps; several writers put in one for each of their row ranges."""
 
     def publish(
         self, version: int, weights: Mapping[str, Tensor], exploration_rate: float | None
     ) -> None:
-        """Play with other weights from now on.
+        """Play with other weights from now on, which change in place with the next update.
 
-        Args:
-            version: Grows with every call; the number of updates that made the weights.
-            weights: Of the network that plays, by name; they change with the next update.
-            exploration_rate: See `Explorer`.
+        `version` is the number of updates that made them; `exploration_rate` as in `Explorer`.
         """
 
 
 class TensorCollector:
     """Plays the rows of one environment.
 
-    Args:
-        env: The environment.
-        explorer: Chooses the actions.
-        legal_actions: Who knows the legal ones.
-        generator: Source of everything random in them, on the explorer's device.
-        first_row: Number of the environment's first row in the replay buffer.
+    `generator` is the source of everything random, on the explorer's device, and `first_row` the
+    number of the environment's first row in the replay buffer.
 
     Attributes:
         observation: What the environment shows now, on its device; None before the first reset.

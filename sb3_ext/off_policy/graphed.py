@@ -6,52 +6,29 @@ the other takes longer than running them. A graph starts all of them at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.optim import Optimizer
+from torch.utils._pytree import tree_leaves, tree_map_only
 
-__all__ = [
-    "CudaGraph",
-    "Graph",
-    "GraphedUpdate",
-    "addresses",
-    "graph_fault",
-    "prepare_optimizer",
-]
+__all__ = ["CudaGraph", "GraphedUpdate", "addresses", "graph_fault", "prepare_optimizer"]
 
 _WARMUPS = 3
 """Updates made without a graph before one is captured, as PyTorch asks for."""
 
 
-class Graph(Protocol):
-    """Something that records what a function does on the device and does it again."""
-
-    def warm_up(self, function: Callable[[], Tensor]) -> Tensor:
-        """Call the function where it will be recorded; returns what it gives."""
-
-    def record(self, function: Callable[[], Tensor]) -> Tensor:
-        """Note what the function would do, without doing it; returns where its result will be."""
-
-    def replay(self) -> None:
-        """Do it, on the same memory."""
-
-
 class CudaGraph:
-    """`Graph` by `torch.cuda.CUDAGraph`.
-
-    Args:
-        device: Where the update runs.
-    """
+    """Records what a function does on a CUDA device, and does it again on the same memory."""
 
     def __init__(self, device: torch.device) -> None:
         self._graph = torch.cuda.CUDAGraph()
         self._stream = torch.cuda.Stream(device)
 
     def warm_up(self, function: Callable[[], Tensor]) -> Tensor:
-        """See `Graph`. On another stream than the default one, which cannot be captured."""
+        """Call the function on another stream than the default one, which cannot be captured."""
         current = torch.cuda.current_stream(self._stream.device)
         self._stream.wait_stream(current)
         with torch.cuda.stream(self._stream):
@@ -60,28 +37,26 @@ class CudaGraph:
         return result
 
     def record(self, function: Callable[[], Tensor]) -> Tensor:
-        """See `Graph`."""
+        """Note what the function would do; returns where its result will be."""
         with torch.cuda.graph(self._graph, stream=self._stream):
             return function()
 
     def replay(self) -> None:
-        """See `Graph`."""
+        """Do it."""
         self._graph.replay()
 
 
 class GraphedUpdate:
     """Calls an update a few times as it is, then captures it, then replays it.
 
-    The graph reads and writes fixed memory. Each batch is copied into the batch that was captured;
-    whatever else it depends on is named by `key`, and with another key, or other shapes, it is
-    captured anew. So a loaded optimiser or another discount is never ignored.
+    Each batch is copied into the batch that was captured. With another key, or other shapes, the
+    update is captured anew, so a loaded optimiser or another discount is never ignored.
 
     Args:
-        update: Makes an update on a batch and returns what it measured: no look at a value, no
-            shape that depends on one.
+        update: Makes an update on a batch and returns what it measured, looking at no value.
         key: Everything but the batch that a captured update has fixed: numbers, and the addresses
             of all tensors that it reads or writes.
-        make_graph: A new `Graph`.
+        make_graph: A new `CudaGraph`, or what has its methods.
 
     Attributes:
         num_captures: How often it was captured.
@@ -91,21 +66,18 @@ class GraphedUpdate:
         self,
         update: Callable[[Any], Tensor],
         key: Callable[[], Hashable],
-        make_graph: Callable[[], Graph],
+        make_graph: Callable[[], Any],
     ) -> None:
         self._update, self._key, self._make_graph = update, key, make_graph
-        self._made_for: Hashable = None
-        self._graph: Graph | None = None
+        self._made_for: Any = None
+        self._graph: Any = None
         self._warmups = 0
         self._inputs: list[Tensor] = []
-        self._result: Tensor | None = None
+        self._result: Any = None
         self.num_captures = 0
 
     def __call__(self, batch: Any) -> Tensor:
-        """Make one update.
-
-        Args:
-            batch: A named tuple of tensors, dictionaries of tensors, and None.
+        """Make one update on a named tuple of tensors, dictionaries of tensors, and None.
 
         Returns:
             What `update` returns; the next call may overwrite it.
@@ -118,23 +90,20 @@ class GraphedUpdate:
         if made_for != self._made_for:
             self._made_for, self._warmups, self._result = made_for, 0, None
             self._graph = self._make_graph()
-        assert self._graph is not None
         if self._result is None:
             if self._warmups < _WARMUPS:
                 self._warmups += 1
                 return self._graph.warm_up(lambda: self._update(batch))
-            self._capture(batch)
+            self._result = self._capture(batch)
         else:
             torch._foreach_copy_(self._inputs, given)
         self._graph.replay()
-        assert self._result is not None
-        return self._result
+        return self._result  # type: ignore[no-any-return]
 
-    def _capture(self, batch: Any) -> None:
-        assert self._graph is not None
-        held = _copied(batch)
+    def _capture(self, batch: Any) -> Tensor:
+        held = tree_map_only(Tensor, Tensor.clone, batch)
         try:
-            self._result = self._graph.record(lambda: self._update(held))
+            result: Tensor = self._graph.record(lambda: self._update(held))
         except RuntimeError as error:
             raise RuntimeError(
                 "cuda_graphs: the update cannot be captured, set cuda_graphs=False"
@@ -142,17 +111,13 @@ class GraphedUpdate:
             ) from error
         self._inputs = _tensors(held)
         self.num_captures += 1
+        return result
 
 
 def prepare_optimizer(optimizer: Optimizer, device: torch.device, graphed: bool) -> None:
     """Let an optimiser be captured, or take that back.
 
     Captured, the learning rate is a tensor on the device, to be filled in before each update.
-
-    Args:
-        optimizer: Each of its groups is changed.
-        device: Where the parameters live.
-        graphed: Whether it shall be captured.
     """
     for group in optimizer.param_groups:
         if "capturable" in group:
@@ -172,36 +137,14 @@ def graph_fault(device: torch.device, optimizer: Optimizer) -> str | None:
     return None
 
 
-def addresses(*groups: Any) -> tuple[int, ...]:
-    """Where tensors are: of lists of tensors, and of the states of optimisers."""
-    found: list[int] = []
-    for group in groups:
-        if isinstance(group, Optimizer):
-            group = [
-                value
-                for state in group.state.values()
-                for value in state.values()
-                if isinstance(value, Tensor)
-            ] + [each["lr"] for each in group.param_groups if isinstance(each["lr"], Tensor)]
-        found += [each.data_ptr() for each in group]
-    return tuple(found)
+def addresses(tensors: Iterable[Tensor], *optimizers: Optimizer) -> tuple[int, ...]:
+    """Where tensors are, those that optimisers hold included."""
+    held: list[Any] = [*tensors]
+    for optimizer in optimizers:
+        held += [value for state in optimizer.state.values() for value in state.values()]
+        held += [group["lr"] for group in optimizer.param_groups]
+    return tuple(each.data_ptr() for each in held if isinstance(each, Tensor))
 
 
-def _tensors(tree: Any) -> list[Tensor]:
-    if isinstance(tree, Tensor):
-        return [tree]
-    if isinstance(tree, Mapping):
-        return [leaf for value in tree.values() for leaf in _tensors(value)]
-    if isinstance(tree, tuple):
-        return [leaf for value in tree for leaf in _tensors(value)]
-    return []
-
-
-def _copied(tree: Any) -> Any:
-    if isinstance(tree, Tensor):
-        return tree.clone()
-    if isinstance(tree, Mapping):
-        return {key: _copied(value) for key, value in tree.items()}
-    if isinstance(tree, tuple):
-        return type(tree)(*(_copied(value) for value in tree))
-    return tree
+def _tensors(batch: Any) -> list[Tensor]:
+    return [leaf for leaf in tree_leaves(batch) if isinstance(leaf, Tensor)]

@@ -20,16 +20,7 @@ MASK_SOURCES = ("auto", "observation", "environment", "none")
 
 
 def mask_key(observation_space: spaces.Space, action_space: spaces.Space) -> str | None:
-    """Name of the observation's entry that is the mask of legal actions.
-
-    Args:
-        observation_space: Space of one row. Only a dictionary can hold a mask.
-        action_space: Space of one row.
-
-    Returns:
-        The first of `MASK_KEYS` whose space is `MultiBinary(A)` with A the number of actions, or
-        None.
-    """
+    """The first of `MASK_KEYS` that is a mask, `MultiBinary(A)` for A actions, or None."""
     if not isinstance(observation_space, spaces.Dict) or not isinstance(
         action_space, spaces.Discrete
     ):
@@ -44,8 +35,7 @@ def mask_key(observation_space: spaces.Space, action_space: spaces.Space) -> str
 def environment_masks(env: VecEnv) -> Tensor | np.ndarray:
     """Ask a vector environment which actions are legal now, `[N, A]`.
 
-    Understands `TensorVecEnv`, and the convention of sb3-contrib: a method `action_masks()` of
-    every single environment.
+    Understands `TensorVecEnv`, and sb3-contrib's `action_masks()` of every single environment.
     """
     # Looked up on the class: a wrapper's attribute forwarding would skip the wrapper.
     if hasattr(type(env), "action_masks_tensor"):
@@ -57,8 +47,8 @@ class LegalActions:
     """Legal actions from the source that was asked for.
 
     Args:
-        observation_space: Space of one row.
-        action_space: `Discrete(A)` of one row.
+        observation_space: Of one row.
+        action_space: `Discrete(A)`.
         env: The environment, or None where only the observation can be asked.
         source: `"observation"`, `"environment"`, `"none"`, or `"auto"`: the first of
             these that can tell. A `TensorVecEnv` whose `all_actions_legal` is True has nothing to
@@ -87,9 +77,9 @@ class LegalActions:
                 f"mask_source: got 'observation', but {observation_space} has no MultiBinary entry"
                 f" named {' or '.join(MASK_KEYS)} of the size of {action_space}"
             )
-        if source == "auto" and self.key is not None:
+        if self.key is not None and source == "auto":
             source = "observation"
-        if source != "observation":
+        elif source != "observation":
             self.key = None
         if source in ("auto", "environment") and env is not None:
             can_tell = env.has_attr("action_masks")
@@ -116,11 +106,7 @@ class LegalActions:
     ) -> Tensor | None:
         """Legal actions at the current observation, `[N, A]` bool, or None if nobody tells.
 
-        Args:
-            observation: What the environment shows now, as tensors.
-            env: The environment.
-            device: Where the mask is wanted.
-            known: What it said about this observation already, if it was asked.
+        An environment that said so already (`known`) is not asked again.
         """
         if self.source != "environment":
             return self.of_observation(observation)
@@ -131,13 +117,12 @@ class LegalActions:
     ) -> tuple[Tensor | None, Tensor | None]:
         """Masks from an environment that was just stepped, if it is asked: for now, and to store.
 
-        Where an episode ended, the environment already shows the next one. The mask of the final
-        observation is unknown then, and every action counts as legal there.
+        The mask of a final observation is unknown, and every action counts as legal there.
         """
         legal = self._ask(env, device) if self.source == "environment" else None
         return legal, None if legal is None else legal | dones.to(device)[:, None]
 
     def _ask(self, env: VecEnv | None, device: torch.device) -> Tensor | None:
-        return (
-            None if env is None else torch.as_tensor(environment_masks(env), device=device).bool()
-        )
+        if env is None:
+            return None
+        return torch.as_tensor(environment_masks(env), device=device).bool()

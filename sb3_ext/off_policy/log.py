@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import torch
@@ -51,18 +52,13 @@ class EpisodeSums:
 
 
 class UpdateSums:
-    """Means of what every update measures, its largest error, and whether all was finite.
-
-    Args:
-        names: Names of the measured quantities, the last one logged as a maximum.
-        device: Where they are computed.
-    """
+    """Means of what every update measures, by name, the last one a maximum."""
 
     def __init__(self, names: tuple[str, ...], device: torch.device | str) -> None:
         self.names = names
         self._sums = torch.zeros(len(names), device=device)
-        self._largest = torch.full((), -torch.inf, device=device)
-        self._count = 0
+        self._largest: Tensor
+        self.clear()
 
     def add(self, measured: Tensor) -> None:
         """Add one update's quantities, `[len(names)]`, detached."""
@@ -94,7 +90,7 @@ class UpdateSums:
     def clear(self) -> None:
         """Start again."""
         self._sums = torch.zeros_like(self._sums)
-        self._largest = torch.full_like(self._largest, -torch.inf)
+        self._largest = torch.full_like(self._sums[-1], -torch.inf)
         self._count = 0
 
 
@@ -102,14 +98,8 @@ class LoopClock:
     """When to log, how fast the loop runs, and what it spends its time on.
 
     Seconds are of this process: on a device that works asynchronously they say when work was
-    handed over, not when it was done.
-
-    Args:
-        transitions: Counter of transitions at the start of this `learn`.
-        updates: Counter of updates at the start.
-        every_seconds: Log interval by time, or None.
-        every_updates: Log interval by updates, or None.
-        logged_updates: Updates at the last log before this `learn`, None: at its start.
+    handed over, not when it was done. Counters of transitions and updates are those at the start of
+    this `learn`, `logged_updates` those at the last log before it.
     """
 
     def __init__(
@@ -123,7 +113,7 @@ class LoopClock:
         self.every_seconds, self.every_updates = every_seconds, every_updates
         self._start = (time.perf_counter(), transitions, updates)
         self.seconds = {"environment": 0.0, "update": 0.0}
-        self._logged_at = time.perf_counter()
+        self._logged_at = self._start[0]
         self._logged_updates = updates if logged_updates is None else logged_updates
         self._logged_seconds = dict(self.seconds)
 
@@ -170,25 +160,19 @@ def callback_hooks(callback: BaseCallback, *names: str) -> list[Callable[[], Non
 
     Looks inside lists of callbacks and inside callbacks that hold another one.
     """
-    found: list[Any] = []
 
-    def visit(item: Any) -> None:
+    def visit(item: Any) -> Iterator[Any]:
         if isinstance(item, CallbackList):
             for child in item.callbacks:
-                visit(child)
+                yield from visit(child)
         elif isinstance(item, BaseCallback):
-            found.append(item)
-            visit(getattr(item, "callback", None))
+            yield item
+            yield from visit(getattr(item, "callback", None))
 
-    visit(callback)
+    def call(name: str) -> None:
+        for item in found:
+            if callable(getattr(item, name, None)):
+                getattr(item, name)()
 
-    def caller(name: str) -> Callable[[], None]:
-        methods = [getattr(item, name) for item in found if callable(getattr(item, name, None))]
-
-        def call() -> None:
-            for method in methods:
-                method()
-
-        return call
-
-    return [caller(name) for name in names]
+    found = list(visit(callback))
+    return [partial(call, name) for name in names]

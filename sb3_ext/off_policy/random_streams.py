@@ -12,19 +12,10 @@ __all__ = ["RandomStreams"]
 
 
 class RandomStreams:
-    """Independent generators for exploration and for `predict`, and a seed for replay sampling.
+    """Generators for exploration and for `predict`, and a seed for replay sampling.
 
-    What one of them draws does not depend on how often another one is asked, and none of them
-    touches the global generators.
-
-    Args:
-        seed: Any non-negative integer; None takes fresh entropy.
-        device: Where the numbers are drawn.
-
-    Attributes:
-        explore: Generator for actions while collecting.
-        predict: Generator for `predict(deterministic=False)`.
-        replay_seed: Seed for the replay buffer.
+    They are independent of each other and of the global generators. Without a seed, a non-negative
+    integer, they take fresh entropy.
     """
 
     def __init__(self, seed: int | None, device: torch.device) -> None:
@@ -38,11 +29,7 @@ class RandomStreams:
         return {"explore": self.explore.get_state(), "predict": self.predict.get_state()}
 
     def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
-        """Go on where `state_dict` was taken.
-
-        Another kind of device has generators of another kind; there the streams of the seed begin
-        anew.
-        """
+        """Go on where `state_dict` was taken; on another kind of device the streams begin anew."""
         for name in ("explore", "predict"):
             generator: torch.Generator = getattr(self, name)
             if state[name].shape == generator.get_state().shape:

@@ -59,16 +59,10 @@ class Mirror:
 
 
 def parse_mirror(value: Mapping[str, Sequence[int]], dimension: int, num_actions: int) -> Mirror:
-    """A mirror from plain data ``{axes: [...], actions: [...]}``.
-
-    Args:
-        value: the data.
-        dimension: number of axes D.
-        num_actions: number of actions A.
+    """A mirror from plain data ``{axes: [...], actions: [...]}``, D axes and A actions.
 
     Raises:
-        ValueError: another form, no permutations of D axes and A actions, or ones that do not undo
-            themselves.
+        ValueError: another form, or permutations that do not undo themselves.
     """
     if not isinstance(value, Mapping) or set(value) != {"axes", "actions"}:
         raise ValueError(f"mirror must be {{axes: [...], actions: [...]}}, got {value!r}")

@@ -7,17 +7,11 @@ from typing import Any
 
 import torch
 from gymnasium import spaces
-from stable_baselines3.common.preprocessing import get_flattened_obs_dim
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import Tensor
 
-from sb3_ext.networks.extractors import EXTRACTORS, flatten_entries
-from sb3_ext.points.point_inputs import (
-    canonical_points,
-    point_features,
-    points_of,
-    split_point_space,
-)
+from sb3_ext.networks.extractors import EXTRACTORS
+from sb3_ext.points.point_inputs import PointEntries, canonical_points, point_features, points_of
 
 __all__ = ["OrderedPointsExtractor"]
 
@@ -29,7 +23,6 @@ class OrderedPointsExtractor(BaseFeaturesExtractor):
     Has no weights, so the layers of ``net_arch`` come next. It costs a fraction of ``point_set``
     and knows what that one hides: the order of the rows, by which some players break ties, and
     where the set lies. That suits a learner that has to exploit one given player, symmetric or not.
-    It has to learn by itself what ``point_set`` knows: that rows are a set.
 
     Each of the first ``rows`` rows gives x as observed, the `point_features` of x after the
     translation of the set to every x_i = 0 with largest coordinate 1, and whether there is a point;
@@ -37,25 +30,21 @@ class OrderedPointsExtractor(BaseFeaturesExtractor):
 
     Args:
         observation_space: a Box [P, D] of points, or a Dict with such an entry ``points``.
-        rows: how many rows are read; None for all. Later rows are not seen: after the first moves
-            few points are left, and a shorter vector is cheaper.
+        rows: how many rows are read; None for all.
 
     Raises:
         ValueError: the space has no points, or ``rows`` is not in 1..P.
     """
 
     def __init__(self, observation_space: spaces.Space[Any], rows: int | None = None) -> None:
-        points, others = split_point_space("ordered_points", observation_space)
-        most, dimension = points.shape
-        rows = most if rows is None else rows
-        if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= most:
-            raise ValueError(f"rows must be in 1..{most}, got {rows!r}")
-        size = rows * (4 * dimension + 1)
-        super().__init__(
-            observation_space, size + sum(get_flattened_obs_dim(each) for each in others.values())
-        )
+        entries = PointEntries("ordered_points", observation_space)
+        rows = entries.most if rows is None else rows
+        if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= entries.most:
+            raise ValueError(f"rows must be in 1..{entries.most}, got {rows!r}")
+        size = rows * (4 * entries.dimension + 1)
+        super().__init__(observation_space, size + entries.other_size)
         self.rows = rows
-        self.other_keys = tuple(others)
+        self.entries = entries
 
     def forward(self, observations: Tensor | Mapping[str, Tensor]) -> Tensor:
         """From observations, points float [N, P, D], to features [N, features_dim]."""
@@ -65,7 +54,4 @@ class OrderedPointsExtractor(BaseFeaturesExtractor):
         seen, moved = points[:, : self.rows], moved[:, : self.rows]
         present = there[:, : self.rows, None].to(points.dtype)
         features = torch.cat([seen * present, point_features(moved) * present, present], 2)
-        parts = [features.flatten(1)]
-        if self.other_keys:
-            parts.append(flatten_entries(observations, self.other_keys))
-        return torch.cat(parts, 1) if len(parts) > 1 else parts[0]
+        return self.entries.with_others([features.flatten(1)], observations)

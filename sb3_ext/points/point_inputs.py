@@ -13,24 +13,24 @@ from typing import Any
 
 import torch
 from gymnasium import spaces
+from stable_baselines3.common.preprocessing import get_flattened_obs_dim
 from torch import Tensor
 
+from sb3_ext.networks.extractors import flatten_entries
 from sb3_ext.networks.mlp import expand_net_arch
 
 __all__ = [
+    "PointEntries",
     "axis_sums",
     "canonical_points",
     "pair_features",
     "point_features",
     "points_of",
     "refuse_batch_norm",
-    "split_point_space",
 ]
 
+# Of coordinates in [0, 1]: smaller differences are rounding, smaller logarithms are cut off.
 _EQUAL = 1e-6
-"""Differences of coordinates in 0..1 that are smaller are rounding."""
-
-# Coordinates lie in [0, 1]; below this part of the largest one, logarithms are cut off.
 _SMALLEST = 1e-3
 
 
@@ -54,16 +54,10 @@ def canonical_points(points: Tensor, present: Tensor) -> Tensor:
 
 
 def point_features(points: Tensor) -> Tensor:
-    """What a network is told about a point: x, log(x + 0.001) scaled to about 0..1, and x == 0.
+    """[..., D], at least 0, to [..., 3 D]: x, log(x + 0.001) scaled to about 0..1, and x == 0.
 
     A move adds coordinates, so that after a few moves they lie many orders of magnitude apart;
     the logarithm keeps the small ones apart, and whether one is exactly 0 decides what it can do.
-
-    Args:
-        points: float [..., D], at least 0.
-
-    Returns:
-        float [..., 3 D].
     """
     logarithm = (points + _SMALLEST).log() / -math.log(_SMALLEST) + 1.0
     return torch.cat([points, logarithm, (points == 0).to(points.dtype)], -1)
@@ -88,15 +82,9 @@ def pair_features(sums: Tensor) -> Tensor:
     """What a network is told about two points: on which sets of axes is one ahead, and how far?
 
     A move replaces a coordinate by its sum over a set of axes, and which points are dropped after
-    it is decided by the signs of the differences of such sums, so these are handed over as they
-    are: sums over all sets of axes, their signs, and their logarithms with the sign, scaled to
-    about -1..1.
-
-    Args:
-        sums: float [..., S], `axis_sums` of one point minus another, of coordinates in 0..1.
-
-    Returns:
-        float [..., 3 S]; odd in ``sums``. Sums below 1e-6 count as 0.
+    it is decided by the signs of the differences of such sums: `axis_sums` [..., S] of one point
+    minus another, of coordinates in 0..1. The result [..., 3 S] is odd in them: the sums (below
+    1e-6 they count as 0), their signs, and logarithms with the sign, scaled to about -1..1.
     """
     sums = sums.masked_fill(sums.abs() < _EQUAL, 0.0)
     sign = sums.sign()
@@ -104,25 +92,46 @@ def pair_features(sums: Tensor) -> Tensor:
     return torch.cat([sums, sign, sign * size], -1)
 
 
-def split_point_space(
-    extractor: str, space: spaces.Space[Any]
-) -> tuple[spaces.Box, dict[str, spaces.Space[Any]]]:
-    """The space of the points, and the other entries in alphabetical order.
+class PointEntries:
+    """Where an observation has its points, and what else it holds.
 
-    Raises:
-        ValueError: there are no points; the message names the extractor.
+    There are at most `most` points of D = `dimension` axes. The `others`, in alphabetical order,
+    make `other_size` numbers; those `beside` have D values, which describe the axes.
     """
-    others: dict[str, spaces.Space[Any]] = {}
-    points: spaces.Space[Any] | None = space
-    if isinstance(space, spaces.Dict):
-        others = {key: space[key] for key in sorted(space.spaces) if key != "points"}
-        points = space.spaces.get("points")
-    if not isinstance(points, spaces.Box) or len(points.shape) != 2:
-        raise ValueError(
-            f"{extractor} needs a Box of shape (points, dimension), or a Dict with such an entry "
-            f"'points', got {space}"
-        )
-    return points, others
+
+    def __init__(self, extractor: str, space: spaces.Space[Any]) -> None:
+        """Raises ValueError, which names the extractor, if the space has no points."""
+        entries = dict(space.spaces) if isinstance(space, spaces.Dict) else {"points": space}
+        points = entries.pop("points", None)
+        if not isinstance(points, spaces.Box) or len(points.shape) != 2:
+            raise ValueError(
+                f"{extractor} needs a Box of shape (points, dimension), or a Dict with such an"
+                f" entry 'points', got {space}"
+            )
+        self.most, self.dimension = points.shape
+        self.others = tuple(sorted(entries))
+        self.beside = tuple(key for key in self.others if entries[key].shape == points.shape[1:])
+        self.other_size = sum(get_flattened_obs_dim(each) for each in entries.values())
+
+    @property
+    def row_size(self) -> int:
+        """Width of what `rows` gives."""
+        return self.dimension * (3 + len(self.beside))
+
+    def rows(self, rows: Any, observations: Tensor | Mapping[str, Tensor]) -> Tensor:
+        """What a network is told about each row of points, [R, row_size]."""
+        features = point_features(rows.points.clamp(min=0.0))
+        if not self.beside:
+            return features
+        return torch.cat([features, rows.spread(flatten_entries(observations, self.beside))], 1)
+
+    def with_others(
+        self, features: list[Tensor], observations: Tensor | Mapping[str, Tensor]
+    ) -> Tensor:
+        """Features [N, ...] of the points one after another, then the other entries."""
+        if self.others:
+            features = [*features, flatten_entries(observations, self.others)]
+        return torch.cat(features, 1) if len(features) > 1 else features[0]
 
 
 def refuse_batch_norm(name: str, net_arch: Sequence[Any]) -> None:

@@ -7,20 +7,18 @@ from typing import Any
 
 import torch
 from gymnasium import spaces
-from stable_baselines3.common.preprocessing import get_flattened_obs_dim
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import Tensor, nn
 
-from sb3_ext.networks.extractors import EXTRACTORS, flatten_entries
+from sb3_ext.networks.extractors import EXTRACTORS
 from sb3_ext.networks.mlp import build_mlp
 from sb3_ext.points.point_inputs import (
+    PointEntries,
     axis_sums,
     canonical_points,
     pair_features,
-    point_features,
     points_of,
     refuse_batch_norm,
-    split_point_space,
 )
 from sb3_ext.points.point_rows import DenseRows, GroupedRows, shapes_are_fixed
 
@@ -31,21 +29,16 @@ __all__ = ["PointPairsExtractor"]
 class PointPairsExtractor(BaseFeaturesExtractor):
     """Encodes every point and every ordered pair of points, and pools twice.
 
-    The set is brought into a canonical position (touching every x_i = 0, largest entry 1; the moves
-    do not depend on position and scale). Every point is encoded from `point_features`, every
-    ordered pair from `pair_features`. A point then gets the maximum over its pairs, and
+    The set is brought into a canonical position. Every point is encoded from `point_features`,
+    every ordered pair from `pair_features`. A point then gets the maximum over its pairs, and
     ``context_net`` encodes both together; the maximum and the mean over the points and the
     logarithm of their number go through ``head_net``. The order of the rows has no influence, nor
-    have absent rows (negative first entry).
-
-    The cost grows with the square of the number of points. On a CPU only points that are present
-    pass through the networks; elsewhere, and under a compiler, all rows do and absent ones are
-    masked, which keeps every shape fixed. Both give the same features up to rounding.
+    have absent rows. The cost grows with the square of the number of points; what passes through
+    the networks is as in `PointSetExtractor`.
 
     Args:
         observation_space: a Box [P, D] of points, or a Dict with such an entry ``points``. Other
-            entries (``coords``) join after the pooling, in alphabetical order, and those with D
-            values, which describe the axes, also each point.
+            entries (``coords``) join after the pooling, those with D values also each point.
         point_net: layers for each point, in the language of ``build_mlp``.
         pair_net: layers for each pair.
         context_net: layers for each point with its pairs.
@@ -66,27 +59,20 @@ class PointPairsExtractor(BaseFeaturesExtractor):
         head_net: Sequence[Any] = (128,),
         activation: str | type[nn.Module] = "relu",
     ) -> None:
-        points, others = split_point_space("point_pairs", observation_space)
-        dimension = points.shape[1]
-        for name, net in (
-            ("point_net", point_net),
-            ("pair_net", pair_net),
-            ("context_net", context_net),
-        ):
-            refuse_batch_norm(name, net)
-        beside = [key for key, space in others.items() if space.shape == (dimension,)]
-        other_size = sum(get_flattened_obs_dim(space) for space in others.values())
-        encoder = build_mlp(
-            3 * dimension + dimension * len(beside), point_net, activation=activation
-        )
-        pair_encoder = build_mlp(3 * (2**dimension - 1), pair_net, activation=activation)
+        entries = PointEntries("point_pairs", observation_space)
+        refuse_batch_norm("point_net", point_net)
+        refuse_batch_norm("pair_net", pair_net)
+        refuse_batch_norm("context_net", context_net)
+        pair_size = 3 * (2**entries.dimension - 1)
+        encoder = build_mlp(entries.row_size, point_net, activation=activation)
+        pair_encoder = build_mlp(pair_size, pair_net, activation=activation)
         context = build_mlp(
             encoder.output_dim + pair_encoder.output_dim, context_net, activation=activation
         )
-        head = build_mlp(2 * context.output_dim + 1 + other_size, head_net, activation=activation)
+        pooled_size = 2 * context.output_dim + 1
+        head = build_mlp(pooled_size + entries.other_size, head_net, activation=activation)
         super().__init__(observation_space, head.output_dim)
-        self.other_keys = tuple(others)
-        self.beside_keys = tuple(beside)
+        self.entries = entries
         self.encoder = encoder
         self.pair_encoder = pair_encoder
         self.context = context
@@ -98,16 +84,11 @@ class PointPairsExtractor(BaseFeaturesExtractor):
         points = canonical_points(points, present)
         fixed = shapes_are_fixed(points) or len(points) == 0  # nothing to group
         rows = (DenseRows if fixed else GroupedRows)(points, present)
-        inputs = [point_features(rows.points)]
-        if self.beside_keys:
-            inputs.append(rows.spread(flatten_entries(observations, self.beside_keys)))
-        encoded = self.encoder(torch.cat(inputs, 1) if len(inputs) > 1 else inputs[0])
+        encoded = self.encoder(self.entries.rows(rows, observations))
         around = rows.pool_pairs(self.pair_encoder(pair_features(axis_sums(rows.pairs))))
         pooled = [
             rows.pool_points(self.context(torch.cat([encoded, around], 1))),
             rows.count[:, None].to(points.dtype).log1p(),  # the mean hides how many there are
         ]
-        if self.other_keys:
-            pooled.append(flatten_entries(observations, self.other_keys))
-        features: Tensor = self.head(torch.cat(pooled, 1))
+        features: Tensor = self.head(self.entries.with_others(pooled, observations))
         return features

@@ -75,19 +75,12 @@ class _GroupMaximum(torch.autograd.Function):
 
 
 class GroupedRows:
-    """Games sorted by their number of points, so that nothing absent is computed.
-
-    Rows of points stand game by game, rows of pairs point by point; games with equally many points
-    follow each other, and pooling them is a view.
-
-    Args:
-        points: float [N, P, D].
-        present: bool [N, P], which of them are there.
+    """As `PackedRows`, and games sorted by their number of points: pooling is a view.
 
     Attributes:
         count: int64 [N], points of each game.
-        points: [R, D].
-        pairs: [Q, D], one point minus another of the game.
+        points: [R, D], game by game.
+        pairs: [Q, D], one point minus another of the game, point by point.
         game: int64 [R].
     """
 

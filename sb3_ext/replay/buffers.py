@@ -1,14 +1,13 @@
 """A replay buffer whose transitions are tensors that stay on one device.
 
-It takes the place of stable-baselines3's `ReplayBuffer`, `DictReplayBuffer` and
-`NStepReplayBuffer` (checked with 2.9.2) in any off-policy algorithm, and adds a tensor door
-(`add_batch`) that never waits for the device.
+It takes the place of SB3's `ReplayBuffer`, `DictReplayBuffer` and `NStepReplayBuffer` (2.9.2) in
+any off-policy algorithm, and adds a tensor door (`add_batch`) that never waits for the device.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -18,82 +17,55 @@ from stable_baselines3.common.utils import get_device
 from stable_baselines3.common.vec_env import VecNormalize
 from torch import Tensor
 
+from sb3_ext.adapter.observations import to_device
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.replay.memory import available_bytes, format_bytes
-from sb3_ext.replay.n_step import n_step_return
+from sb3_ext.replay.samples import (
+    Observation,
+    TensorReplayBufferSamples,
+    n_step_return,
+    normalize_observation,
+    normalize_reward,
+)
 from sb3_ext.replay.shared_observations import SharedObservationStore
-from sb3_ext.replay.tensor_normalize import normalize_observation, normalize_reward
 from sb3_ext.replay.transition_store import TransitionStore, transition_layout
 from sb3_ext.replay.writers import RowRanges
 
 __all__ = ["TensorReplayBuffer", "TensorReplayBufferSamples"]
 
-Observation = Tensor | dict[str, Tensor]
-
 _COUNTERS = {"num_slots", "n_envs", "pos", "full", "seed", "num_batches_drawn"}
-
-
-class TensorReplayBufferSamples(NamedTuple):
-    """A batch of B transitions: the fields of SB3's `ReplayBufferSamples`, and the legal mask.
-
-    Attributes:
-        observations: `[B, ...]` in the dtype of the space, or a dictionary of such.
-        actions: `[B, action_dim]`, int64 for discrete actions.
-        next_observations: Observation after the last transition of the window; for a row that
-            ended there, the final one of its episode.
-        dones: `[B, 1]` float32, 1 where the window ended by termination (not by truncation): do
-            not bootstrap.
-        rewards: `[B, 1]` float32, the n-step return.
-        discounts: `[B, 1]` float32, gamma^(transitions in the window), for the bootstrapped value.
-            None if the buffer was given no gamma; then use the algorithm's own.
-        next_legal: `[B, A]` bool, legal actions at `next_observations`; None if not stored.
-    """
-
-    observations: Observation
-    actions: Tensor
-    next_observations: Observation
-    dones: Tensor
-    rewards: Tensor
-    discounts: Tensor | None = None
-    next_legal: Tensor | None = None
 
 
 class TensorReplayBuffer(ReplayBuffer):
     """Ring of transitions `[T, N, ...]` on a device: T time slots for N parallel rows.
 
-    Capacity: the argument `buffer_size` counts transitions, as everywhere in SB3. They are held
-    as T = buffer_size // n_envs slots (at least one) of N = n_envs transitions, and as in SB3 the
-    *attribute* `buffer_size` and `size()` count slots; `num_transitions` counts transitions.
+    As in SB3 the argument `buffer_size` counts transitions, held as T = buffer_size // n_envs slots
+    (at least one) of N = n_envs, and the *attribute* `buffer_size` and `size()` count slots.
 
     Nothing is allocated before the first transition arrives (or `allocate()`), so a model that is
     loaded to play costs no memory.
 
     Sampling is uniform with replacement. The generator is the buffer's own, reseeded for every
-    batch from (seed, number of batches drawn so far), so two integers are the whole random state;
-    the global generators are neither read nor advanced.
+    batch from (seed, number of batches drawn so far), so two integers are the whole random state.
 
-    n-step windows stop at the end of an episode and at the newest slot. A truncated episode is
-    bootstrapped from its final observation, a terminated one not at all. If an observation does
-    not follow from the stored one before it (the environments were reset from outside), the
-    window stops there too.
+    n-step windows stop at the end of an episode, at the newest slot, and where an observation does
+    not follow from the stored one before it (the environments were reset from outside). A truncated
+    episode is bootstrapped from its final observation, a terminated one not at all.
 
     Args:
         buffer_size: Capacity in transitions, >= 1.
-        observation_space: Space of one row's observation: a box, a discrete one, or a flat
-            dictionary of them.
-        action_space: Space of one row's action.
+        observation_space: Of one row: a box, a discrete one, or a flat dictionary of them.
+        action_space: Of one row.
         device: Where transitions are kept and samples returned.
         n_envs: Rows N that are added at a time.
-        optimize_memory_usage: Store every observation once, see
-            `sb3_ext.replay.shared_observations`: about half the memory, the same samples. SB3's
-            buffer loses final observations then, this one does not.
+        optimize_memory_usage: Store every observation once (`sb3_ext.replay.shared_observations`):
+            about half the memory, the same samples, final observations included.
         handle_timeout_termination: True: a truncation is no termination. False: it is one.
         n_steps: Longest window of the n-step return, >= 1.
         gamma: Discount of one step, in [0, 1]. Required for n_steps > 1; without it `discounts`
             of the samples is None and SB3's algorithms use their own gamma.
-        final_share: With `optimize_memory_usage`: room for final observations in parts of the
-            capacity, in (0, 1]. One over the mean length of an episode is needed; the room grows
-            if it is too little.
+        final_share: With `optimize_memory_usage`: room for final observations at first, in parts of
+            the capacity, in (0, 1]; one over the mean length of an episode is needed.
         store_next_legal: Keep a `[T, N, A]` mask of the actions legal at the next observation.
         seed: Seed of the sampling, see `set_seed`.
 
@@ -122,20 +94,17 @@ class TensorReplayBuffer(ReplayBuffer):
         buffer_size = check_count("buffer_size", buffer_size)
         n_envs = check_count("n_envs", n_envs)
         n_steps = check_count("n_steps", n_steps)
-        final_share = check_number("final_share", final_share, 0.0, 1.0)
-        if final_share == 0:
-            raise ValueError("final_share must lie in (0, 1], got 0.0")
-        if gamma is None and n_steps > 1:
-            raise ValueError(f"gamma: got None, n_steps={n_steps} needs a number in [0, 1]")
+        final_share = check_number("final_share", final_share, 0.0, 1.0, above=True)
         if gamma is not None:
             gamma = check_number("gamma", gamma, 0.0, 1.0)
+        elif n_steps > 1:
+            raise ValueError(f"gamma: got None, n_steps={n_steps} needs a number in [0, 1]")
         if store_next_legal and not isinstance(action_space, spaces.Discrete):
             raise ValueError(
                 f"store_next_legal: got True for {action_space}, allowed only for Discrete actions"
             )
         self._generator: torch.Generator | None = None
-        # ReplayBuffer's own constructor allocates the numpy arrays that this class replaces, so
-        # its parent's is called instead.
+        # ReplayBuffer's own constructor allocates the numpy arrays that this class replaces.
         super(ReplayBuffer, self).__init__(
             buffer_size, observation_space, action_space, device, n_envs=n_envs
         )
@@ -149,8 +118,6 @@ class TensorReplayBuffer(ReplayBuffer):
         self._store = self._new_store()
         self._row_ranges = RowRanges(n_envs)
         self.set_seed(seed)
-
-    # ------------------------------------------------------------------- size, memory, place
 
     @property  # type: ignore[override]
     def device(self) -> torch.device:
@@ -199,14 +166,8 @@ class TensorReplayBuffer(ReplayBuffer):
         self._row_ranges.clear()
 
     def allocate(self) -> None:
-        """Reserve the memory now rather than at the first transition; again is harmless.
-
-        Raises:
-            ValueError: The device has less memory left than the buffer needs.
-        """
+        """Reserve the memory now, or raise ValueError if there is too little; again is harmless."""
         self._store.allocate()
-
-    # ------------------------------------------------------------------- adding
 
     def add_batch(
         self,
@@ -228,15 +189,13 @@ class TensorReplayBuffer(ReplayBuffer):
 
         Args:
             obs: Observations acted on, `[N, ...]` or a dictionary of such.
-            next_obs: Observations reached. For rows that ended, the final observation of the
-                episode and not the first of the next one (see
+            next_obs: Observations reached; for rows that ended, the final one of the episode (see
                 `sb3_ext.adapter.reached_observation`).
             actions: `[N]` or `[N, action_dim]`.
             rewards: `[N]`.
             terminated: `[N]` bool.
             truncated: `[N]` bool.
-            next_legal: `[N, A]` bool, actions legal at `next_obs`; given exactly if the buffer
-                was made with `store_next_legal=True`.
+            next_legal: `[N, A]` bool, actions legal at `next_obs`; exactly with `store_next_legal`.
             first_row: Number of the writer's first row.
 
         Raises:
@@ -258,9 +217,8 @@ class TensorReplayBuffer(ReplayBuffer):
             "rewards": rewards,
             "terminated": terminated,
             "ended": terminated | truncated,
+            **({} if next_legal is None else {"next_legal": next_legal}),
         }
-        if next_legal is not None:
-            entries["next_legal"] = next_legal
         rows = min(len(terminated), self.n_envs)
         entries = self._store.checked(entries, rows)
         if rows == self.n_envs and first_row == 0:
@@ -273,7 +231,6 @@ class TensorReplayBuffer(ReplayBuffer):
         if (self.n_steps > 1 or self.optimize_memory_usage) and self.num_transitions > 0:
             newest = (self.pos - 1) % self.buffer_size
             differs = self._store.not_following(newest, entries)
-            self._store.make_room()
             self._store.keep_reached(newest, differs)
             if self.n_steps > 1:
                 self._store.fields["ended"][newest].logical_or_(differs)
@@ -291,23 +248,18 @@ class TensorReplayBuffer(ReplayBuffer):
         infos: list[dict[str, Any]],
         next_legal: np.ndarray | None = None,
     ) -> None:
-        """Store one transition of every row, as SB3's algorithms do (see `ReplayBuffer.add`).
-
-        `done` is terminated or truncated, and `infos[i]["TimeLimit.truncated"]` tells which.
-        """
+        """Store one transition of every row, as SB3's algorithms do (see `ReplayBuffer.add`)."""
         timeout = np.array([bool(info.get("TimeLimit.truncated")) for info in infos], dtype=bool)
         ended = np.asarray(done, dtype=bool).reshape(self.n_envs)
         self.add_batch(
-            _to_tensors(obs),
-            _to_tensors(next_obs),
+            to_device(obs, torch.device("cpu")),
+            to_device(next_obs, torch.device("cpu")),
             torch.as_tensor(action),
             torch.as_tensor(reward),
             torch.as_tensor(ended & ~timeout),
             torch.as_tensor(ended & timeout),
             None if next_legal is None else torch.as_tensor(next_legal, dtype=torch.bool),
         )
-
-    # ------------------------------------------------------------------- sampling
 
     def set_seed(self, seed: int) -> None:
         """Start the sampling sequence of a seed, 0 <= seed < 2**63, at its first batch."""
@@ -322,14 +274,8 @@ class TensorReplayBuffer(ReplayBuffer):
     ) -> TensorReplayBufferSamples:
         """Draw transitions uniformly with replacement, as tensors on `device`.
 
-        Args:
-            batch_size: Number B of transitions, >= 1.
-            env: Normalise observations and rewards with the statistics of this wrapper.
-            generator: Draw from this generator (on `device`) and advance it, instead of
-                the buffer's own sequence.
-
-        Raises:
-            ValueError: The buffer is empty, or batch_size < 1.
+        `env` normalises observations and rewards, and a `generator` (on `device`) takes the place
+        of the buffer's own sequence.
         """
         batch_size = check_count("batch_size", batch_size)
         if self.num_transitions == 0:
@@ -374,13 +320,10 @@ class TensorReplayBuffer(ReplayBuffer):
         )
 
     def check_finite(self, *fields: str) -> None:
-        """Makes sure that what the environment gave was finite. Waits for the device.
+        """Raises FloatingPointError if what the environment gave was not finite. Waits.
 
         Args:
             fields: ``rewards``, ``observations`` and so on; by default all that hold numbers.
-
-        Raises:
-            FloatingPointError: names the field.
         """
         for name, value in self._store.filled(self.size()).items():
             wanted = not fields or name.split(".")[0] in fields
@@ -390,15 +333,13 @@ class TensorReplayBuffer(ReplayBuffer):
                     "replay buffer; mend the environment and go back to the last checkpoint"
                 )
 
-    # ------------------------------------------------------------------- saving and loading
-
     def state_dict(self) -> tuple[dict[str, Tensor], dict[str, int | bool]]:
         """The stored transitions and the counters, random state included.
 
         Returns:
-            Tensors `[slots in use, N, ...]` by field, views of the buffer (write them out before
-            adding more); and plain numbers that fit into JSON. With `optimize_memory_usage` there
-            are `final_observations` `[M, ...]` and `newest_observations` `[N, ...]` too.
+            Tensors `[slots in use, N, ...]` by field, views of the buffer; and plain numbers. With
+            `optimize_memory_usage` also `final_observations` `[M, ...]` and `newest_observations`
+            `[N, ...]`.
         """
         counters = {
             "num_slots": self.buffer_size,
@@ -414,11 +355,7 @@ class TensorReplayBuffer(ReplayBuffer):
     def load_state_dict(
         self, tensors: Mapping[str, Tensor], counters: Mapping[str, int | bool]
     ) -> None:
-        """Continue from `state_dict()` of a buffer of the same spaces and sizes.
-
-        Raises:
-            ValueError: A size, a shape or a dtype differs. The buffer is unchanged then.
-        """
+        """Continue from `state_dict()`; ValueError, and unchanged, if a size or dtype differs."""
         missing = _COUNTERS - counters.keys()
         if missing:
             raise ValueError(f"replay buffer counters: {sorted(missing)} missing")
@@ -427,15 +364,12 @@ class TensorReplayBuffer(ReplayBuffer):
                 raise ValueError(f"replay buffer {name}: got {counters[name]}, need {own}")
         shared = bool(counters.get("optimize_memory_usage", False))
         if shared != self.optimize_memory_usage:
-            raise ValueError(
-                f"replay buffer optimize_memory_usage: got {shared}, need"
-                f" {self.optimize_memory_usage}"
-            )
+            need = self.optimize_memory_usage
+            raise ValueError(f"replay buffer optimize_memory_usage: got {shared}, need {need}")
         pos, full = int(counters["pos"]), bool(counters["full"])
         if not 0 <= pos < self.buffer_size:
-            raise ValueError(
-                f"replay buffer pos: got {pos}, allowed are 0 to {self.buffer_size - 1}"
-            )
+            last = self.buffer_size - 1
+            raise ValueError(f"replay buffer pos: got {pos}, allowed are 0 to {last}")
         seed = _check_seed(int(counters["seed"]))
         newest = (pos - 1) % self.buffer_size
         self._store.fill(tensors, self.buffer_size if full else pos, newest)
@@ -444,8 +378,7 @@ class TensorReplayBuffer(ReplayBuffer):
         self.num_batches_drawn = int(counters["num_batches_drawn"])
 
     def __getstate__(self) -> dict[str, Any]:
-        # As numpy arrays on the CPU, so that a machine without this device can load them, and
-        # only the slots in use.
+        # Only the slots in use, as arrays, so that a machine without this device can load them.
         left_out = {"_store": None, "_generator": None, "_row_ranges": None}
         state = self.__dict__ | left_out | {"_device": "cpu"}
         tensors = self._store.filled(self.size())
@@ -460,8 +393,6 @@ class TensorReplayBuffer(ReplayBuffer):
         self._row_ranges = RowRanges(self.n_envs)
         tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
         self._store.fill(tensors, self.size(), (self.pos - 1) % self.buffer_size)
-
-    # ------------------------------------------------------------------- internals
 
     def _new_store(self) -> TransitionStore:
         layout = transition_layout(self.observation_space, self.action_space, self.store_next_legal)
@@ -493,12 +424,6 @@ def _named(name: str, observation: Observation) -> dict[str, Tensor]:
     if isinstance(observation, dict):
         return {f"{name}.{key}": value for key, value in observation.items()}
     return {name: observation}
-
-
-def _to_tensors(observation: np.ndarray | dict[str, np.ndarray]) -> Observation:
-    if isinstance(observation, dict):
-        return {key: torch.as_tensor(value) for key, value in observation.items()}
-    return torch.as_tensor(observation)
 
 
 def _scramble(seed: int, batch: int) -> int:

@@ -14,13 +14,10 @@ _MEMORY_TABLE = Path("/proc/meminfo")
 
 
 def available_bytes(device: torch.device) -> int | None:
-    """Memory that can still be allocated on a device.
+    """Bytes that can still be allocated on a device, or None where the system does not say.
 
     On a CPU this is the smaller of what the machine and what the container (control group,
     version 2) has left; on CUDA what the driver reports free plus what PyTorch holds unused.
-
-    Returns:
-        Bytes, or None where the system does not say.
     """
     if device.type == "cuda":
         free, _ = torch.cuda.mem_get_info(device)
@@ -43,11 +40,7 @@ def format_bytes(count: int) -> str:
 
 
 def reserve_memory(model: Any) -> None:
-    """Reserves the replay buffer of a model now rather than at the first transition.
-
-    Raises:
-        ValueError: the device has less memory left than the buffer needs.
-    """
+    """Reserves the replay buffer of a model now; ValueError if there is too little memory."""
     allocate = getattr(getattr(model, "replay_buffer", None), "allocate", None)
     if allocate is not None:
         allocate()

@@ -1,11 +1,10 @@
 """Transitions whose observations are stored once: about half the memory, the same samples.
 
 The observation that a transition reaches is nearly always the one that the next transition of its
-row starts from, so it is read from the following slot. The exceptions are kept beside it in a
-queue: the final observation of an episode, and the last one before environments were reset from
-outside. What is an exception is decided by the bits of the two observations and by nothing else, so
-that samples are equal bit for bit to those of a store that keeps both. The newest transition has no
-following slot yet: what it reached lies in one more slot at the end.
+row starts from, so it is read from the following slot. The exceptions, final observations and those
+before a reset from outside, are kept beside it in a queue. The bits of the two observations decide
+what is one, so samples are equal bit for bit to those of a store that keeps both. The newest
+transition has no following slot yet: what it reached lies in one more slot at the end.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import torch
 from torch import Tensor
 
 from sb3_ext.replay.memory import available_bytes, format_bytes
-from sb3_ext.replay.transition_store import Layout, TransitionStore, layout_bytes
+from sb3_ext.replay.transition_store import Layout, TransitionStore, check_field, layout_bytes
 
 __all__ = ["SharedObservationStore"]
 
@@ -33,12 +32,8 @@ class SharedObservationStore(TransitionStore):
     at most to one per transition. How full it is lies on the device and is read (one wait) only
     when so many transitions came that it could be full.
 
-    Args:
-        layout: Shape and dtype of one transition, per field, as `transition_layout` gives it.
-        num_slots: T, at least 1.
-        num_rows: N, at least 1.
-        device: Where the tensors are made; nothing is made before `allocate`.
-        final_share: Room of the queue in parts of T N, in (0, 1].
+    The arguments are those of `TransitionStore`, and `final_share`, the room of the queue in parts
+    of T N, in (0, 1].
     """
 
     def __init__(
@@ -51,9 +46,9 @@ class SharedObservationStore(TransitionStore):
     ) -> None:
         super().__init__(layout, num_slots, num_rows, device)
         self.shared = {k: v for k, v in layout.items() if k.startswith("observations")}
-        place = torch.int32 if self.capacity < 2**31 else torch.int64
+        self._place_type = torch.int32 if self.capacity < 2**31 else torch.int64
         kept = {k: v for k, v in layout.items() if not k.startswith("next_observations")}
-        self.stored = {**kept, "reached_at": ((), place)}
+        self.stored = {**kept, "reached_at": ((), self._place_type)}
         self.final_share = final_share
         self.room = max(1, math.ceil(final_share * self.capacity))
         self.queue: dict[str, Tensor] = {}
@@ -63,7 +58,7 @@ class SharedObservationStore(TransitionStore):
 
     @property
     def bytes_per_transition(self) -> int:
-        """Memory of one transition, its share of the queue included."""
+        """Memory of one transition and its share of the queue."""
         share = self.room / self.capacity
         return layout_bytes(self.stored) + math.ceil(share * layout_bytes(self.shared))
 
@@ -94,14 +89,12 @@ class SharedObservationStore(TransitionStore):
         self._written = self._written.to(device)
         self.queue = {name: value.to(device) for name, value in self.queue.items()}
 
-    # ------------------------------------------------------------------- adding
-
     def reached(self, name: str, slot: int) -> Tensor:
         """What the newest transitions led to, `[N, *shape]`, of an observation field."""
         return self.fields[name][self.num_slots]
 
-    def make_room(self) -> None:
-        """Make sure that `keep_reached` has room for one more exception of every row.
+    def keep_reached(self, slot: int, differs: Tensor) -> None:
+        """Keep what the newest transitions, in `slot`, led to in rows `[N]` that differ.
 
         Raises:
             ValueError: The queue has to grow, and the device has too little memory left.
@@ -114,23 +107,13 @@ class SharedObservationStore(TransitionStore):
                 self._grow(min(room, self.capacity), written, live)
             self._at_most = live
         self._at_most += self.num_rows
-
-    def keep_reached(self, slot: int, differs: Tensor) -> None:
-        """Keep what the newest transitions led to, where no stored observation shows it.
-
-        Args:
-            slot: Slot of the newest transitions, 0..T - 1.
-            differs: Rows `[N]` bool, from `not_following`.
-        """
         place = (self._written + differs.cumsum(0) - 1) % self.room
         # Rows without an exception write to a row that nobody reads, so that nothing depends on
         # how many there are, and no device has to be waited for.
         target = torch.where(differs, place, self.room)
         for name, queue in self.queue.items():
             queue.index_copy_(0, target, self.fields[name][self.num_slots])
-        self.fields["reached_at"][slot] = torch.where(differs, place, -1).to(
-            self.stored["reached_at"][1]
-        )
+        self.fields["reached_at"][slot] = torch.where(differs, place, -1).to(self._place_type)
         self._written += differs.sum()
 
     def put(self, slot: int, checked: Mapping[str, Tensor]) -> None:
@@ -144,8 +127,6 @@ class SharedObservationStore(TransitionStore):
             target.copy_(value, non_blocking=True)
         self.fields["reached_at"][slot].fill_(-1)
         self._newest = slot
-
-    # ------------------------------------------------------------------- reading
 
     def take(self, name: str, index: Tensor) -> Tensor:
         """As `TransitionStore.take`, `next_observations` too."""
@@ -161,17 +142,14 @@ class SharedObservationStore(TransitionStore):
         exception = (place >= 0).view(-1, *[1] * (shown.dim() - 1))
         return torch.where(exception, kept, shown)
 
-    # ------------------------------------------------------------------- saving and loading
-
     def filled(self, num_slots: int) -> dict[str, Tensor]:
         """What `fill` takes; the queue from its oldest entry on, so a copy of it. Waits once."""
         if not self.fields:
             return {}
         written, live = self._look()
-        oldest = written - live
-        order = (torch.arange(live, device=self.device) + oldest) % self.room
+        order, places = self._from_oldest(written, live)
         fields = super().filled(num_slots)
-        fields["reached_at"] = self._places_from(oldest)[:num_slots]
+        fields["reached_at"] = places[:num_slots]
         for name, queue in self.queue.items():
             fields[f"final_{name}"] = queue.index_select(0, order)
             fields[f"newest_{name}"] = self.fields[name][self.num_slots]
@@ -192,12 +170,7 @@ class SharedObservationStore(TransitionStore):
         live = int((places >= 0).sum())
         for name, (shape, dtype) in self.shared.items():
             for field, rows in ((f"final_{name}", live), (f"newest_{name}", self.num_rows)):
-                value = fields[field]
-                if tuple(value.shape) != (rows, *shape) or value.dtype != dtype:
-                    raise ValueError(
-                        f"replay buffer field {field}: got shape {tuple(value.shape)}"
-                        f" {value.dtype}, need {(rows, *shape)} {dtype}"
-                    )
+                check_field(field, fields[field], (rows, *shape), dtype)
         used = places[places >= 0].sort().values
         if not torch.equal(used, torch.arange(live, dtype=used.dtype, device=used.device)):
             raise ValueError(
@@ -217,8 +190,6 @@ class SharedObservationStore(TransitionStore):
         self._written.fill_(live)
         self._at_most, self._newest = live, newest
 
-    # ------------------------------------------------------------------- internals
-
     def _slots(self, name: str) -> int:
         return self.num_slots + (name in self.shared)
 
@@ -234,10 +205,11 @@ class SharedObservationStore(TransitionStore):
         written, count = torch.stack([self._written, live]).tolist()
         return int(written), int(count)
 
-    def _places_from(self, oldest: int) -> Tensor:
-        """Places in the queue, counted from the oldest entry on."""
-        places = self.fields["reached_at"]
-        return torch.where(places >= 0, (places - oldest % self.room) % self.room, places)
+    def _from_oldest(self, written: int, live: int) -> tuple[Tensor, Tensor]:
+        """Entries of the queue from the oldest on, and the places of transitions in that order."""
+        oldest, places = written - live, self.fields["reached_at"]
+        order = (torch.arange(live, device=self.device) + oldest) % self.room
+        return order, torch.where(places >= 0, (places - oldest % self.room) % self.room, places)
 
     def _grow(self, room: int, written: int, live: int) -> None:
         needed, available = room * layout_bytes(self.shared), available_bytes(self.device)
@@ -247,11 +219,10 @@ class SharedObservationStore(TransitionStore):
                 f" their observations has to grow to {format_bytes(needed)}, but"
                 f" {format_bytes(available)} are available on {self.device}"
             )
-        oldest = written - live
-        order = (torch.arange(live, device=self.device) + oldest) % self.room
+        order, places = self._from_oldest(written, live)
         queue = self._new_queue(room)
         for name, old in self.queue.items():
             queue[name][:live] = old.index_select(0, order)
-        self.fields["reached_at"].copy_(self._places_from(oldest))
+        self.fields["reached_at"].copy_(places)
         self.queue, self.room = queue, room
         self._written.fill_(live)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,7 +12,7 @@ from torch import Tensor
 
 from sb3_ext.replay.memory import available_bytes, format_bytes
 
-__all__ = ["Layout", "TransitionStore", "layout_bytes", "transition_layout"]
+__all__ = ["Layout", "TransitionStore", "check_field", "layout_bytes", "transition_layout"]
 
 Layout = dict[str, tuple[tuple[int, ...], torch.dtype]]
 
@@ -52,11 +51,7 @@ class TransitionStore:
         return self.num_slots * self.num_rows
 
     def allocate(self) -> None:
-        """Make the tensors; nothing happens if they are there.
-
-        Raises:
-            ValueError: The device has less memory left than they need.
-        """
+        """Make the tensors once; ValueError if the device has too little memory left."""
         if self.fields:
             return
         needed = self.total_bytes
@@ -84,11 +79,7 @@ class TransitionStore:
         self.fields = {name: value.to(device) for name, value in self.fields.items()}
 
     def checked(self, entries: Mapping[str, Tensor], rows: int) -> dict[str, Tensor]:
-        """One transition of so many rows with the shapes of the layout.
-
-        Raises:
-            ValueError: The fields are not those of the layout, or a shape differs.
-        """
+        """One transition of so many rows with the shapes of the layout, else a ValueError."""
         if entries.keys() != self.layout.keys():
             raise ValueError(f"transition: got {sorted(entries)}, need {sorted(self.layout)}")
         return {name: self._shaped(name, value, rows) for name, value in entries.items()}
@@ -106,9 +97,6 @@ class TransitionStore:
                 seen = value.to(reached.device, reached.dtype)
                 differs |= (_bits(seen) != _bits(reached)).flatten(1).any(dim=1)
         return differs
-
-    def make_room(self) -> None:
-        """Called before `keep_reached`; there is room here."""
 
     def keep_reached(self, slot: int, differs: Tensor) -> None:
         """Called with `not_following` before the next transition is put; all is kept here."""
@@ -132,12 +120,7 @@ class TransitionStore:
         return {name: value[:num_slots] for name, value in self.fields.items()}
 
     def fill(self, fields: Mapping[str, Tensor], num_slots: int, newest: int) -> None:
-        """Copy fields as `filled` gave them into the first slots.
-
-        Args:
-            fields: What `filled` returned.
-            num_slots: Slots in use.
-            newest: The slot that was put last.
+        """Copy fields as `filled` gave them into the first slots; `newest` was put last.
 
         Raises:
             ValueError: A field is missing, unknown, or of another shape or dtype.
@@ -165,12 +148,7 @@ class TransitionStore:
 
     def _check_shapes(self, fields: Mapping[str, Tensor], num_slots: int) -> None:
         for name, (shape, dtype) in self.stored.items():
-            need, value = (num_slots, self.num_rows, *shape), fields[name]
-            if tuple(value.shape) != need or value.dtype != dtype:
-                raise ValueError(
-                    f"replay buffer field {name}: got shape {tuple(value.shape)} {value.dtype},"
-                    f" need {need} {dtype}"
-                )
+            check_field(name, fields[name], (num_slots, self.num_rows, *shape), dtype)
 
     def _shaped(self, name: str, value: Tensor, rows: int) -> Tensor:
         need = (rows, *self.layout[name][0])
@@ -201,14 +179,20 @@ def transition_layout(
     layout: Layout = {}
     for name in ("observations", "next_observations"):
         for key, space in entries.items():
-            shape: Any = get_obs_shape(space)
-            layout[name + key] = (shape, _dtype(space))
+            layout[name + key] = (get_obs_shape(space), _dtype(space))  # type: ignore[assignment]
     layout["actions"] = ((get_action_dim(action_space),), _action_dtype(action_space))
     layout["rewards"] = ((), torch.float32)
     layout["terminated"] = layout["ended"] = ((), torch.bool)
     if next_legal and isinstance(action_space, spaces.Discrete):
         layout["next_legal"] = ((int(action_space.n),), torch.bool)
     return layout
+
+
+def check_field(name: str, value: Tensor, shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    """Raises ValueError if a saved field does not fit."""
+    if tuple(value.shape) != shape or value.dtype != dtype:
+        given = f"{tuple(value.shape)} {value.dtype}"
+        raise ValueError(f"replay buffer field {name}: got shape {given}, need {shape} {dtype}")
 
 
 def layout_bytes(layout: Layout) -> int:

@@ -12,11 +12,7 @@ __all__ = ["RowRanges"]
 
 
 class RowRanges:
-    """Transitions of some rows, waiting for those of the others in the same time slot.
-
-    Args:
-        num_rows: Rows N of a complete slot.
-    """
+    """Transitions of some of N rows, waiting for those of the others in the same time slot."""
 
     def __init__(self, num_rows: int) -> None:
         self.num_rows = num_rows
@@ -52,10 +48,8 @@ class RowRanges:
         self._widths[first_row] = width
         queue = self._waiting.setdefault(first_row, deque())
         queue.append({name: value.clone() for name, value in entries.items()})
-        if (
-            sum(self._widths[first] for first, each in self._waiting.items() if each)
-            < self.num_rows
-        ):
+        present = sum(self._widths[first] for first, each in self._waiting.items() if each)
+        if present < self.num_rows:
             return None
         parts = [self._waiting[first].popleft() for first in sorted(self._waiting)]
         return {

@@ -1,12 +1,9 @@
 """Schedules attached to any SB3 off-policy algorithm.
 
 SB3 calls its schedules with the progress that remains, which jumps back when ``learn`` is called
-again, and evaluates the learning rate once per ``train`` call, not once per update. So the
-attributes ``lr_schedule`` and ``exploration_schedule`` are replaced by a ``BoundSchedule``, which
-reads the model's own counters.
-
-A ``Schedule`` given to the constructor of a stock algorithm is not enough, since SB3 would call it
-with the remaining progress as its count; attach it with ``bind_schedules`` afterwards:
+again, and evaluates the learning rate once per ``train`` call, not once per update. So
+``lr_schedule`` and ``exploration_schedule`` are replaced by a ``BoundSchedule``, which reads the
+model's own counters. A ``Schedule`` given to the constructor of a stock algorithm is not enough:
 
     model = DQN("MlpPolicy", env)
     bind_schedules(model, learning_rate="exp_1e-3_1e-8_0.996", exploration_rate="lin_1_0.05_5000")
@@ -15,15 +12,9 @@ with the remaining progress as its count; attach it with ``bind_schedules`` afte
     model = DQN.load("model.zip", env)
     rebind_schedules(model)
 
-``save`` stores the schedules with their clock but not the link to the model (it would be a circle,
-and SB3 pickles attribute by attribute), and ``load`` sets up stock schedules again, so ``rebind``
-is needed before further training; without it the first update raises. A class that is meant to be
-used with schedules can do it itself, at the end of ``_setup_model``:
-
-    class ScheduledDQN(DQN):
-        def _setup_model(self):
-            super()._setup_model()
-            rebind_schedules(self)
+``save`` stores the schedules with their clock but not the link to the model, and ``load`` sets up
+stock schedules again, so ``rebind_schedules`` is needed before further training; without it the
+first update raises. A class can call it at the end of its ``_setup_model``.
 
 The learning rate has one setter. An algorithm that says ``sets_rate_at_every_update`` calls its
 schedule before every update itself, as `DDQN` does; for the others a hook of the optimisers does.
@@ -41,7 +32,7 @@ from torch.optim import Optimizer
 
 from sb3_ext.adapter.sb3_private import num_updates, progress_remaining, timesteps_at_start
 from sb3_ext.config.checks import check_count
-from sb3_ext.schedules.schedules import Constant, Schedule, parse_schedule
+from sb3_ext.schedules.schedules import Constant, Schedule, Unit, parse_schedule
 
 __all__ = [
     "BoundSchedule",
@@ -56,11 +47,7 @@ ProgressSchedule = Callable[[float], float]
 
 
 class ModelClock:
-    """Transitions that a model has seen, over all its ``learn`` calls.
-
-    ``num_timesteps`` starts at 0 again in each ``learn`` that does not pass
-    ``reset_num_timesteps=False``; this clock goes on. One clock serves all schedules of a model.
-    """
+    """Transitions that a model has seen; goes on where ``learn`` sets ``num_timesteps`` to 0."""
 
     def __init__(self) -> None:
         self._earlier = 0
@@ -69,23 +56,18 @@ class ModelClock:
 
     def transitions(self, model: OffPolicyAlgorithm) -> int:
         """The transitions so far. Has to be read at least once in each ``learn`` call."""
-        # SB3 stamps start_time at every learn(); only then can the counter have gone back.
+        # SB3 stamps start_time at every learn(): only then can the counter have gone back.
         if model.start_time != self._learn_started:
             self._earlier += max(self._last - timesteps_at_start(model), 0)
             self._learn_started = model.start_time
         self._last = model.num_timesteps
         return self._earlier + self._last
 
-    def state_dict(self) -> dict[str, int]:
-        """The clock as plain data."""
+    def state_dict(self) -> dict[str, int]:  # noqa: D102
         return {"earlier": self._earlier, "last": self._last}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Puts back what ``state_dict`` gave.
-
-        Raises:
-            ValueError: a key is missing or unknown, or a value is no count.
-        """
+        """Puts back what ``state_dict`` gave; a ValueError names what does not fit."""
         if set(state) != {"earlier", "last"}:
             raise ValueError(f"clock state needs the keys earlier and last, got {sorted(state)}")
         self._earlier = check_count("earlier", state["earlier"], low=0)
@@ -109,19 +91,16 @@ class BoundSchedule:
         total_timesteps: int | None = None,
         clock: ModelClock | None = None,
     ) -> None:
-        self.schedule = schedule
-        self.total_timesteps = total_timesteps
-        self.clock = ModelClock() if clock is None else clock
+        self.schedule, self.total_timesteps = schedule, total_timesteps
+        self.clock = clock or ModelClock()
         self.was_bound = False
         self._forget_model()
 
     def _forget_model(self) -> None:
         self._model: weakref.ref[OffPolicyAlgorithm] | None = None
         self._hooks: list[Any] = []
-        # Updates done when SB3 last asked, which it does when a train() call begins, and the steps
-        # of every optimiser since.
-        self._before_train = 0
-        self._steps: dict[int, int] = {}
+        self._before_train = 0  # updates done when SB3 last asked, at the start of a train() call
+        self._steps: dict[int, int] = {}  # of every optimiser since
 
     def __getstate__(self) -> dict[str, Any]:
         kept = ("schedule", "total_timesteps", "clock", "was_bound")
@@ -148,10 +127,7 @@ class BoundSchedule:
         self._before_train = num_updates(model)
 
     def __call__(self, progress_remaining: float) -> float:
-        """The value now.
-
-        Args:
-            progress_remaining: SB3's progress, 1 to 0; used only where there is no model.
+        """The value now; SB3's progress, 1 to 0, is used only where there is no model.
 
         Raises:
             RuntimeError: the schedule lost its model in a save or a copy, or never had one and
@@ -162,14 +138,12 @@ class BoundSchedule:
             self._before_train = num_updates(model)
             self._steps.clear()
             return self.value(model, self._before_train)
-        if not isinstance(self.schedule, Schedule):
-            if not self.was_bound:
+        # SB3 builds its optimisers with a progress of 1, before a model can have been bound.
+        if progress_remaining == 1 or not self.was_bound:
+            if not isinstance(self.schedule, Schedule):
                 return float(self.schedule(progress_remaining))
-        elif not self.was_bound and self.schedule.unit == "progress":
-            return self.schedule(1.0 - progress_remaining)
-        if progress_remaining == 1:
-            # SB3 builds its optimisers with this call, before a model can have been bound.
-            return float(self.schedule(0 if isinstance(self.schedule, Schedule) else 1.0))
+            if progress_remaining == 1 or self.schedule.unit == "progress":
+                return self.schedule(1.0 - progress_remaining)
         raise RuntimeError(
             f"{self!r} has no model to count by: call bind_schedules(model, ...) on a new model, "
             "rebind_schedules(model) after load() or a copy"
@@ -217,11 +191,7 @@ class BoundSchedule:
         return {"clock": self.clock.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Puts back what ``state_dict`` gave.
-
-        Raises:
-            ValueError: a key is missing or unknown, or a value is out of range.
-        """
+        """Puts back what ``state_dict`` gave; a ValueError names what does not fit."""
         # Earlier versions had a count at which a schedule starts, 0 unless somebody set it.
         earlier = state.get("schedule") in ({}, {"offset": 0}, None)
         if set(state) - {"schedule"} != {"clock"} or not earlier:
@@ -247,22 +217,20 @@ def bind_schedules(
 ) -> None:
     """Attaches schedules to a model, in place of its own.
 
-    The learning rate is then set before every gradient step of every optimiser of the model, the
-    exploration rate after every environment step; both also now. Call it again to change one of
-    them, or after an optimiser was replaced.
+    The learning rate is then set before every step of every optimiser, the exploration rate after
+    every environment step; both also now. Call it again to change one of them, or after an
+    optimiser was replaced.
 
     Args:
-        model: any SB3 off-policy algorithm.
-        learning_rate: what ``parse_schedule`` reads; None keeps the model's. A ``Schedule`` that
-            was given to the model's constructor is attached as well.
+        model: the model.
+        learning_rate: what ``parse_schedule`` reads; None keeps the model's, attaching it if it is
+            a ``Schedule``.
         exploration_rate: the same, for models with an exploration rate (DQN, QRDQN).
-        total_timesteps: length of training that a schedule of the progress refers to. Without it
-            SB3's progress is used, which does not go on smoothly over several ``learn`` calls.
+        total_timesteps: see `BoundSchedule`.
 
     Raises:
         TypeError: the model is no off-policy algorithm.
-        ValueError: nothing to attach, a malformed schedule, a negative learning rate, an
-            exploration rate outside [0, 1] or for a model that has none.
+        ValueError: nothing to attach, or a rate that is malformed, out of range or not the model's.
     """
     if not isinstance(model, OffPolicyAlgorithm):
         raise TypeError(f"model must be an SB3 off-policy algorithm, got {type(model).__name__}")
@@ -278,7 +246,7 @@ def bind_schedules(
     bound: dict[str, BoundSchedule] = dict(getattr(model, "bound_schedules", {}))
     clock = next(iter(bound.values())).clock if bound else ModelClock()
     if learning_rate is not None:
-        rate = parse_within("learning_rate", learning_rate, float("inf"))
+        rate = parse_within("learning_rate", learning_rate)
         bound["learning_rate"] = BoundSchedule(rate, total_timesteps, clock)
     elif "learning_rate" not in bound:
         # Bound although unchanged: after load() it is the learning rate that raises when the
@@ -296,13 +264,11 @@ def bind_schedules(
     rebind_schedules(model)
 
 
-def parse_within(name: str, value: Any, highest: float = float("inf")) -> Schedule:
-    """A schedule in any form whose values lie in [0, highest].
-
-    Raises:
-        TypeError, ValueError: it is none, or takes other values.
-    """
-    schedule = parse_schedule(value, name)
+def parse_within(
+    name: str, value: Any, highest: float = float("inf"), unit: Unit | None = None
+) -> Schedule:
+    """As `parse_schedule`, for values in [0, highest]."""
+    schedule = parse_schedule(value, name, unit)
     low, high = schedule.bounds()
     if low < 0 or high > highest:
         closing = "]" if highest < float("inf") else ")"
@@ -314,11 +280,7 @@ def parse_within(name: str, value: Any, highest: float = float("inf")) -> Schedu
 
 
 def rebind_schedules(model: OffPolicyAlgorithm) -> None:
-    """Attaches the schedules that a loaded or copied model carries; without any, does nothing.
-
-    Args:
-        model: a model that ``bind_schedules`` was called on before it was saved or copied.
-    """
+    """Attaches the schedules that a loaded or copied model carries; without any, does nothing."""
     bound: dict[str, BoundSchedule] = getattr(model, "bound_schedules", {})
     for schedule in bound.values():
         schedule.bind(model)

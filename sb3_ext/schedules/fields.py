@@ -8,7 +8,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator
 
 from sb3_ext.config.sections import checked
-from sb3_ext.schedules.schedules import Schedule, Unit, parse_schedule
+from sb3_ext.schedules.binding import parse_within
+from sb3_ext.schedules.schedules import Schedule, Unit
 
 __all__ = ["ExplorationRate", "LearningRate", "schedule_field"]
 
@@ -18,19 +19,10 @@ def schedule_field(
     units: tuple[Unit, ...] = ("updates", "transitions"),
     unit: Unit | None = "updates",
 ) -> BeforeValidator:
-    """A validator for all forms of a schedule.
-
-    Args:
-        highest: largest value that it may take; 0 is the smallest.
-        units: what it may count.
-        unit: of a form that does not say its own.
-    """
+    """A validator for schedules of `units` in [0, highest]; `unit` where a form says none."""
 
     def check(value: Any) -> Any:
-        schedule = parse_schedule(value, "", unit)
-        low, high = schedule.bounds()
-        if low < 0 or high > highest:
-            raise ValueError(f": {schedule!r} takes {low:g} to {high:g}, not in [0, {highest:g}]")
+        schedule = parse_within("", value, highest, unit)
         if schedule.unit not in units:
             why = "" if "progress" in units else ": there is no end that progress could refer to"
             raise ValueError(

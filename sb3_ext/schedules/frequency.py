@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from sb3_ext.config.checks import check_number
@@ -14,9 +14,16 @@ __all__ = ["Every", "parse_every"]
 class Every:
     """Is due each time a counter passes another multiple of its period.
 
-    Exactly one unit is given. Counters are the algorithm's own (gradient updates made, transitions
-    collected), so the rhythm goes on unbroken after a resume; seconds count from construction or
-    from the last time it was due.
+    Counters are the algorithm's own, so the rhythm goes on unbroken after a resume; seconds count
+    from construction or from the last time it was due.
+
+    Args:
+        updates: gradient updates between two times.
+        transitions: transitions between two times.
+        seconds: seconds between two times. Exactly one of the three is given, above 0.
+
+    Raises:
+        ValueError: not exactly one period, or one that is not positive.
     """
 
     def __init__(
@@ -25,59 +32,30 @@ class Every:
         updates: int | None = None,
         transitions: int | None = None,
         seconds: float | None = None,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Sets the period.
-
-        Args:
-            updates: gradient updates between two times, at least 1.
-            transitions: transitions between two times, at least 1.
-            seconds: seconds between two times, above 0.
-            clock: for tests.
-
-        Raises:
-            ValueError: not exactly one period, or one that is not positive.
-        """
-        given = {
-            name: value
-            for name, value in (
-                ("updates", updates),
-                ("transitions", transitions),
-                ("seconds", seconds),
-            )
-            if value is not None
-        }
+        periods = {"updates": updates, "transitions": transitions, "seconds": seconds}
+        given = {unit: period for unit, period in periods.items() if period is not None}
         if len(given) != 1:
             raise ValueError(
                 f"give exactly one of updates, transitions and seconds, got {given or 'none'}"
             )
-        (self.unit, period), *_ = given.items()
-        if not period > 0:
-            raise ValueError(f"{self.unit} must be above 0, got {period}")
-        self.period = period
-        self._clock = clock
-        self._last: float = clock() if self.unit == "seconds" else 0
+        ((self.unit, self.period),) = given.items()
+        if not self.period > 0:
+            raise ValueError(f"{self.unit} must be above 0, got {self.period}")
+        self._last: float = time.monotonic() if self.unit == "seconds" else 0
 
     def due(self, *, updates: int, transitions: int) -> bool:
-        """Whether it is time again; asking counts as having acted.
-
-        Args:
-            updates: gradient updates made so far.
-            transitions: transitions collected so far.
-        """
+        """Whether it is time again, after so many in all; asking counts as having acted."""
         if self.unit == "seconds":
-            now = self._clock()
+            now = time.monotonic()
             if now - self._last < self.period:
                 return False
             self._last = now
             return True
-        passed = (updates if self.unit == "updates" else transitions) // self.period
-        if passed <= self._last:
-            # A counter that went back belongs to a new run of the same object.
-            self._last = passed
-            return False
-        self._last = passed
-        return True
+        # A counter that went back belongs to a new run of the same object.
+        before = self._last
+        self._last = (updates if self.unit == "updates" else transitions) // self.period
+        return self._last > before
 
     def state_dict(self) -> dict[str, Any]:
         """What a checkpoint needs; seconds start afresh after a resume."""
@@ -92,7 +70,7 @@ class Every:
         return f"Every({self.unit}={self.period})"
 
 
-def parse_every(value: Every | Mapping[str, Any], name: str = "every") -> Every:
+def parse_every(value: Every | Mapping[str, Any]) -> Every:
     """An `Every`, also from the form that it has in configuration files: ``{updates: 1000}``.
 
     Raises:
@@ -103,13 +81,13 @@ def parse_every(value: Every | Mapping[str, Any], name: str = "every") -> Every:
         return value
     if not isinstance(value, Mapping):
         raise TypeError(
-            f"{name} must be an Every or a mapping like {{updates: 1000}}, got {value!r}"
+            f"every must be an Every or a mapping like {{updates: 1000}}, got {value!r}"
         )
     unknown = set(value) - {"updates", "transitions", "seconds"}
     if unknown:
         raise ValueError(
-            f"{name} must have updates, transitions or seconds, got {sorted(map(str, unknown))}"
+            f"every must have updates, transitions or seconds, got {sorted(map(str, unknown))}"
         )
     for unit, period in value.items():
-        check_number(f"{name}.{unit}", period, low=0, above=True)
+        check_number(f"every.{unit}", period, low=0, above=True)
     return Every(**value)

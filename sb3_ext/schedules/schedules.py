@@ -1,8 +1,8 @@
 """Schedules: a learning rate or an exploration rate as a function of how far training has come.
 
 A schedule is a small picklable object, called with a count t and giving a float. It holds no
-clock of its own: t is read from the algorithm (``schedule_binding.py``), so that the value goes on
-where it stopped after a resume and after a second ``learn``. What t counts is the schedule's
+clock of its own: t is read from the algorithm (``binding.py``), so that the value goes on
+after a resume and after a second ``learn``. What t counts is the schedule's
 ``unit``: gradient ``updates`` (the default), environment ``transitions``, or ``progress`` from 0 at
 the start of training to 1 at its end. Past its end a schedule keeps its last value.
 
@@ -21,13 +21,13 @@ the start of training to 1 at its end. Past its end a schedule keeps its last va
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import MISSING, dataclass, fields
+from typing import Any, Literal, cast
 
-from sb3_ext.config.checks import check_number
-from sb3_ext.schedules.base import SCHEDULES, UNITS, Schedule, Unit, parse_schedule
+from sb3_ext.config.checks import check_count, check_number, numeric_string_hint
+from sb3_ext.config.registry import Registry, unknown_word
 
 __all__ = [
     "SCHEDULES",
@@ -43,6 +43,61 @@ __all__ = [
     "Warmup",
     "parse_schedule",
 ]
+
+
+Unit = Literal["updates", "transitions", "progress"]
+UNITS: tuple[Unit, ...] = ("updates", "transitions", "progress")
+
+SCHEDULES: Registry[type[Schedule]] = Registry("schedule")
+
+
+@dataclass(kw_only=True, repr=False)
+class Schedule(ABC):
+    """What all schedules share. A subclass defines ``_value`` and ``bounds``.
+
+    ``unit`` None takes ``"updates"``, or the unit of the schedules inside.
+    """
+
+    unit: Unit = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if self.unit is None:
+            self.unit = "updates"
+        if self.unit not in UNITS:
+            raise ValueError(unknown_word("unit", self.unit, UNITS))
+
+    def __call__(self, count: float) -> float:
+        """The value after ``count`` updates, transitions or (0 to 1) progress."""
+        return self._value(max(float(count), 0.0))
+
+    @abstractmethod
+    def _value(self, count: float) -> float:
+        """The value at a count of at least 0."""
+
+    @abstractmethod
+    def bounds(self) -> tuple[float, float]:
+        """The lowest and the highest value that the schedule can take."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The definition as plain data, which ``parse_schedule`` reads back to an equal object."""
+        own = {name: getattr(self, name) for name in self._own_fields()}
+        return {"schedule": SCHEDULES.name_of(type(self)), **own, "unit": self.unit}
+
+    def __repr__(self) -> str:
+        shown = [f"{name}={getattr(self, name)!r}" for name in [*self._own_fields(), "unit"]]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    @classmethod
+    def _own_fields(cls) -> list[str]:
+        return [item.name for item in fields(cls) if item.name != "unit"]
+
+    def _check_steps(self, steps: Any, label: str = "steps") -> float:
+        """A length in this schedule's unit; the whole progress where that is the unit."""
+        if self.unit == "progress":
+            return check_number(label, 1.0 if steps is None else steps, low=0, high=1, above=True)
+        if steps is None:
+            raise ValueError(f"{label} is missing: the number of {self.unit} that it takes")
+        return check_count(label, steps)
 
 
 @SCHEDULES.register("constant")
@@ -63,44 +118,42 @@ class Constant(Schedule):
         return self.value, self.value
 
 
-@SCHEDULES.register("exponential")
 @dataclass(repr=False)
-class Exponential(Schedule):
-    """v(t) = init * rate^t + final * (1 - rate^t): from ``init`` towards ``final``.
-
-    Args:
-        init: value at t = 0.
-        final: value that it tends to.
-        rate: the part of the distance to ``final`` that is left after one count, in (0, 1].
-    """
+class _Between(Schedule):
+    """From one value to another."""
 
     init: float
     final: float
-    rate: float
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.init = check_number("init", self.init)
         self.final = check_number("final", self.final)
+
+    def bounds(self) -> tuple[float, float]:
+        return min(self.init, self.final), max(self.init, self.final)
+
+
+@SCHEDULES.register("exponential")
+@dataclass(repr=False)
+class Exponential(_Between):
+    """v(t) = init * rate^t + final * (1 - rate^t), ``rate`` in (0, 1]."""
+
+    rate: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.rate = check_number("rate", self.rate, low=0, high=1, above=True)
 
     def _value(self, count: float) -> float:
         left = math.pow(self.rate, count)
         return self.init * left + self.final * (1.0 - left)
 
-    def bounds(self) -> tuple[float, float]:  # noqa: D102
-        return min(self.init, self.final), max(self.init, self.final)
-
 
 @SCHEDULES.register("inverse")
 @dataclass(repr=False)
 class Inverse(Schedule):
-    """v(t) = rate / (t + rate / init): ``init`` at first, half of it at t = rate / init, then to 0.
-
-    Args:
-        init: value at t = 0, above 0.
-        rate: the value falls like rate / t, above 0.
-    """
+    """v(t) = rate / (t + rate / init), both above 0: half of ``init`` at t = rate / init."""
 
     init: float
     rate: float
@@ -119,17 +172,16 @@ class Inverse(Schedule):
 
 
 @dataclass(repr=False)
-class _Ramp(Schedule):
-    """From one value to another in a given time, then constant."""
+class _Ramp(_Between):
+    """From ``init`` at t = 0 to ``final`` at t = ``steps`` and ever after.
 
-    init: float
-    final: float
+    ``steps`` are in the unit; with progress a part of it, by default all of it.
+    """
+
     steps: float = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.init = check_number("init", self.init)
-        self.final = check_number("final", self.final)
         self.steps = self._check_steps(self.steps)
 
     def _value(self, count: float) -> float:
@@ -142,20 +194,11 @@ class _Ramp(Schedule):
     def _part_done(self, time: float) -> float:
         """The part of the way, 0 to 1, done after the part ``time`` of the steps."""
 
-    def bounds(self) -> tuple[float, float]:
-        return min(self.init, self.final), max(self.init, self.final)
-
 
 @SCHEDULES.register("linear")
 @dataclass(repr=False)
 class Linear(_Ramp):
-    """A straight line from ``init`` to ``final``.
-
-    Args:
-        init: value at t = 0.
-        final: value at t = ``steps`` and ever after.
-        steps: how long it takes, in the unit; with progress a part of it, by default all of it.
-    """
+    """A straight line from ``init`` to ``final`` in ``steps``, or over the whole progress."""
 
     def _part_done(self, time: float) -> float:
         return time
@@ -164,13 +207,7 @@ class Linear(_Ramp):
 @SCHEDULES.register("cosine")
 @dataclass(repr=False)
 class Cosine(_Ramp):
-    """Half a period of a cosine from ``init`` to ``final``, flat at both ends.
-
-    Args:
-        init: value at t = 0.
-        final: value at t = ``steps`` and ever after.
-        steps: how long it takes, in the unit; with progress a part of it, by default all of it.
-    """
+    """Half a period of a cosine, flat at both ends; arguments as for `Linear`."""
 
     def _part_done(self, time: float) -> float:
         return 0.5 * (1.0 - math.cos(math.pi * time))
@@ -179,13 +216,9 @@ class Cosine(_Ramp):
 @SCHEDULES.register("warmup")
 @dataclass(repr=False)
 class Warmup(Schedule):
-    """A straight line to the first value of another schedule, which then begins.
+    """A straight line of ``steps`` from ``init`` to another schedule, which then begins to count.
 
-    Args:
-        steps: how long the line takes, in the unit.
-        then: the schedule after it, in any form that ``parse_schedule`` reads. It starts to count
-            when the line ends. Its unit is that of the whole.
-        init: value at t = 0.
+    ``then`` has any form that ``parse_schedule`` reads; its unit is that of the whole.
     """
 
     steps: float
@@ -216,12 +249,10 @@ class Warmup(Schedule):
 @SCHEDULES.register("chained")
 @dataclass(repr=False)
 class Chained(Schedule):
-    """One schedule after another, each counting from its own start.
+    """One schedule after another, each counting from its own start, all in the unit of the whole.
 
-    Args:
-        pieces: pairs (steps, schedule), or mappings with the keys ``steps`` and ``then``. A count
-            on the border belongs to the later piece. At the end of the last piece its value stays;
-            with None for its steps it has no end. All pieces have the unit of the whole.
+    Pieces are pairs (steps, schedule), or mappings with the keys ``steps`` and ``then``. A count on
+    the border belongs to the later piece. With None for its steps the last one has no end.
     """
 
     pieces: list[tuple[float | None, Schedule]]
@@ -231,15 +262,11 @@ class Chained(Schedule):
         self.unit = _common_unit(self.unit, [then for _, then in pairs])
         super().__post_init__()
         last = len(pairs) - 1
-        self.pieces = [
-            (
-                None
-                if steps is None and index == last
-                else self._check_steps(steps, f"pieces[{index}].steps"),
-                then,
-            )
-            for index, (steps, then) in enumerate(pairs)
-        ]
+        self.pieces = []
+        for index, (steps, then) in enumerate(pairs):
+            if steps is not None or index < last:
+                steps = self._check_steps(steps, f"pieces[{index}].steps")
+            self.pieces.append((steps, then))
 
     def _value(self, count: float) -> float:
         for steps, then in self.pieces[:-1]:
@@ -259,7 +286,7 @@ class Chained(Schedule):
         return {**super().to_dict(), "pieces": pieces}
 
 
-def _read_pieces(pieces: Any, unit: Unit) -> list[tuple[Any, Schedule]]:
+def _read_pieces(pieces: Any, unit: Unit | None) -> list[tuple[Any, Schedule]]:
     if isinstance(pieces, (str, Mapping)) or not isinstance(pieces, Sequence) or not pieces:
         raise ValueError(f"pieces must be a list of (steps, schedule) pairs, got {pieces!r}")
     pairs = []
@@ -282,3 +309,75 @@ def _common_unit(unit: Unit | None, inside: Sequence[Schedule]) -> Unit:
     if len(units) > 1:
         raise ValueError(f"all parts of a schedule need one unit, got {', '.join(sorted(units))}")
     return units.pop()
+
+
+_SHORT_FORMS = {
+    "const": ("constant", "const_1e-3"),
+    "cos": ("cosine", "cos_1e-3, cos_1e-3_1e-5 or cos_1e-3_1e-5_100000"),
+    "exp": ("exponential", "exp_1e-3_1e-8_0.996"),
+    "inv": ("inverse", "inv_1e-3_10"),
+    "lin": ("linear", "lin_1e-3, lin_1e-3_1e-5 or lin_1e-3_1e-5_100000"),
+}
+
+
+def parse_schedule(value: Any, name: str = "schedule", unit: Unit | None = None) -> Schedule:
+    """Reads a schedule from any of the forms that this module lists.
+
+    Args:
+        value: a number, a string, a mapping, or a schedule, which is returned as it is.
+        name: the field that the value belongs to, for errors.
+        unit: unit for a form that does not say its own.
+
+    Raises:
+        TypeError, ValueError: another type, an unknown or missing word, a number out of range.
+    """
+    try:
+        if isinstance(value, Schedule):
+            return value
+        if isinstance(value, str):
+            return _parse_string(value, unit)
+        if isinstance(value, Mapping):
+            return _parse_mapping(value, unit)
+        return Constant(check_number("value", value), unit=unit)  # type: ignore[arg-type]
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name}: {error}") from None
+
+
+def _parse_string(text: str, unit: Unit | None) -> Schedule:
+    hint = numeric_string_hint(text)
+    if hint:
+        raise ValueError(f"got the string {text!r}{hint}")
+    word, *rest = text.split("_")
+    if word not in _SHORT_FORMS:
+        raise ValueError(unknown_word("schedule", word, _SHORT_FORMS))
+    name, examples = _SHORT_FORMS[word]
+    try:
+        numbers = [float(item) for item in rest]
+    except ValueError:
+        raise ValueError(f"{text!r} is not of the form {examples}") from None
+    if word in ("lin", "cos") and len(numbers) in (1, 2):
+        # rl_zoo3's meaning: one number falls to 0 while the progress runs out.
+        unit = "progress" if unit is None else unit
+        numbers = numbers if len(numbers) == 2 else [*numbers, 0.0]
+    elif len(numbers) != {"const": 1, "inv": 2}.get(word, 3):
+        raise ValueError(f"{text!r} is not of the form {examples}")
+    make: Any = SCHEDULES.resolve(name)
+    return cast("Schedule", make(*numbers, unit=unit))
+
+
+def _parse_mapping(data: Mapping[Any, Any], unit: Unit | None) -> Schedule:
+    if "schedule" not in data:
+        raise ValueError(f"the key 'schedule' is missing; choices: {', '.join(SCHEDULES)}")
+    word = data["schedule"]
+    name = _SHORT_FORMS[word][0] if isinstance(word, str) and word in _SHORT_FORMS else word
+    kind: Any = SCHEDULES.resolve(name)
+    allowed = {item.name: item for item in fields(kind)}
+    arguments = {key: item for key, item in data.items() if key != "schedule"}
+    for key in arguments:
+        if key not in allowed:
+            raise ValueError(unknown_word(f"key of the {word} schedule", key, allowed))
+    for key, item in allowed.items():
+        if item.default is MISSING and item.default_factory is MISSING and key not in arguments:
+            raise ValueError(f"the {word} schedule needs the key {key!r}")
+    arguments.setdefault("unit", unit)
+    return cast("Schedule", kind(**arguments))

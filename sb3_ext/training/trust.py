@@ -40,8 +40,8 @@ from sb3_ext.checkpoints.policy_description import POLICIES
 from sb3_ext.networks.extractors import EXTRACTORS
 from sb3_ext.networks.mlp import ACTIVATIONS
 from sb3_ext.replay.buffers import TensorReplayBuffer
-from sb3_ext.schedules.base import Schedule
 from sb3_ext.schedules.binding import BoundSchedule, ModelClock
+from sb3_ext.schedules.schedules import Schedule
 
 __all__ = ["BUFFERS", "known_class", "plain_value", "read_pickle", "read_zip_data"]
 

@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from sb3_ext.ddqn import DDQN, arguments, update
-from sb3_ext.networks import compiling
 from sb3_ext.off_policy import graphed
 from tests.sb3_ext.ddqn.helpers import make_model, same, weights
 from tests.sb3_ext.off_policy.test_graphed import Recorder
@@ -109,7 +108,7 @@ def test_a_captured_model_goes_on_without_a_graph(
 
 def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("torch._inductor.config.cpp.cxx", ("/nonexistent/compiler",))
-    compiling.compile_fault.cache_clear()
+    update.compile_fault.cache_clear()
     try:
         with pytest.raises(ValueError, match=r"compile_networks: .*there is none that works") as e:
             make_model(compile_networks=True)
@@ -120,13 +119,13 @@ def test_without_a_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
             model.learn(100)
         assert model._n_updates > 0
     finally:
-        compiling.compile_fault.cache_clear()
+        update.compile_fault.cache_clear()
 
 
 @pytest.mark.long
 def test_compiled_networks_learn_the_same_and_compile_once() -> None:
     """No compilation after the first updates, counted by PyTorch."""
-    if compiling.compile_fault("cpu") is not None:
+    if update.compile_fault("cpu") is not None:
         pytest.skip("no compiler")
     from torch._dynamo.utils import counters
 

@@ -202,8 +202,8 @@ def test_what_matters_does_matter():
 def test_coords_reach_each_point_and_other_entries_only_the_head():
     space = spaces.Dict(points=box(), coords=spaces.MultiBinary(3), to_play=spaces.Discrete(2))
     extractor = PointSetExtractor(space, point_net=(8,), context_net=(), head_net=())
-    assert extractor.beside_keys == ("coords",)
-    assert extractor.other_keys == ("coords", "to_play")
+    assert extractor.entries.beside == ("coords",)
+    assert extractor.entries.others == ("coords", "to_play")
     assert extractor.features_dim == 8 + 8 + 1 + 3 + 2
     x = {
         "points": random_points([4], 6, 3),

@@ -695,7 +695,7 @@ def test_training_again_from_the_same_seed_is_the_same() -> None:
         ({"gamma": 1.5}, r"gamma must lie in \[0, 1\], got 1.5"),
         ({"gamma": float("nan")}, "gamma must lie in"),
         ({"seed": -1}, "seed: got -1"),
-        ({"final_share": 0}, r"final_share must lie in \(0, 1\], got 0.0"),
+        ({"final_share": 0}, r"final_share must lie in \(0, 1\], got 0"),
         ({"action_space": spaces.MultiBinary(3), "store_next_legal": True}, "store_next_legal"),
         ({"observation_space": spaces.Box(0, 1, (2,), np.longdouble)}, "which PyTorch does not"),
     ],

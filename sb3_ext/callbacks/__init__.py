@@ -1,10 +1,21 @@
 """Callbacks for SB3's `learn`, one file a purpose.
 
 All of them work with our algorithms and with those of SB3, say how often with an `Every`, and go on
-after a resume as if nothing had happened (`sb3_ext.checkpoints.callback_state`).
+after a resume as if nothing had happened (`sb3_ext.checkpoints.callback_state`). A configuration
+gives them by name, with plain data as arguments:
+
+    callbacks:
+      - {callback: stop_conditions, max_updates: 5000}
+      - {callback: rho_evaluation, opponents: [choose_first], every: {updates: 1000}}
 """
 
 from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+from stable_baselines3.common.callbacks import BaseCallback
 
 from sb3_ext.callbacks.action_counts import ActionCounts
 from sb3_ext.callbacks.checkpoints import Checkpoints
@@ -16,8 +27,11 @@ from sb3_ext.callbacks.sample_games import SampleGames
 from sb3_ext.callbacks.signals import Signals
 from sb3_ext.callbacks.stop_conditions import StopConditions
 from sb3_ext.callbacks.timers import Timers
+from sb3_ext.config.arguments import check_arguments
+from sb3_ext.config.registry import Registry
 
 __all__ = [
+    "CALLBACKS",
     "ActionCounts",
     "Bound",
     "Checkpoints",
@@ -29,4 +43,35 @@ __all__ = [
     "Signals",
     "StopConditions",
     "Timers",
+    "make_callback",
 ]
+
+CALLBACKS: Registry[type[BaseCallback]] = Registry("callback")
+"""Callbacks whose arguments are plain data; your own by ``CALLBACKS.register("mine", Mine)``."""
+
+CALLBACKS.register("action_counts", ActionCounts)
+CALLBACKS.register("curriculum", Curriculum)
+CALLBACKS.register("layer_statistics", LayerStatistics)
+CALLBACKS.register("rho_evaluation", RhoEvaluation)
+CALLBACKS.register("sample_games", SampleGames)
+CALLBACKS.register("stop_conditions", StopConditions)
+CALLBACKS.register("timers", Timers)
+
+
+def make_callback(data: Mapping[str, Any]) -> BaseCallback:
+    """A callback from its name, under the key ``callback``, and its arguments.
+
+    Raises:
+        TypeError, ValueError: no such callback, an unknown or missing key, or a wrong value.
+    """
+    if not isinstance(data, Mapping) or "callback" not in data:
+        raise ValueError(f"must be a mapping with the key callback, got {data!r}")
+    kind: Any = CALLBACKS.resolve(data["callback"])
+    arguments = {key: value for key, value in data.items() if key != "callback"}
+    check_arguments(kind, arguments)
+    try:
+        inspect.signature(kind).bind(**arguments)
+    except TypeError as error:
+        raise ValueError(f"{data['callback']}: {error}") from None
+    callback: BaseCallback = kind(**arguments)
+    return callback

@@ -80,26 +80,18 @@ class Curriculum(BaseCallback):
         self._feed.start(self)
 
     def _on_step(self) -> bool:
-        for values in self._feed.take(self.model):
-            for condition in self.until[self.stage]:
-                condition.observe(values)
         conditions = self.until[self.stage]
+        self._feed.show(self.model, conditions)
         if conditions and all(condition.met for condition in conditions):
-            self._advance()
+            self.stage += 1
+            settings = self.settings[self.stage]
+            self.training_env.env_method("set_stage", **settings)
+            counters = {"updates": num_updates(self.model), "transitions": self.num_timesteps}
+            self.changes.append({"stage": self.stage, **counters})
+            if self.verbose:
+                print(f"curriculum: stage {self.stage} {settings} begins")
         self.logger.record("curriculum/stage", self.stage)
         return True
-
-    def _advance(self) -> None:
-        self.stage += 1
-        self.training_env.env_method("set_stage", **self.settings[self.stage])
-        change = {
-            "stage": self.stage,
-            "updates": num_updates(self.model),
-            "transitions": self.num_timesteps,
-        }
-        self.changes.append(change)
-        if self.verbose:
-            print(f"curriculum: stage {self.stage} {self.settings[self.stage]} begins")
 
     def _on_training_end(self) -> None:
         self._feed.stop()

@@ -8,10 +8,9 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import torch
-from stable_baselines3.common.callbacks import BaseCallback
 
-from sb3_ext.adapter.sb3_private import num_updates
-from sb3_ext.schedules.frequency import Every, parse_every
+from sb3_ext.callbacks.base import PeriodicCallback
+from sb3_ext.schedules.frequency import Every
 
 __all__ = ["Stopwatch", "Timers"]
 
@@ -45,7 +44,7 @@ class Stopwatch:
         self.totals[name] = (total + seconds, count + 1)
 
 
-class Timers(BaseCallback):
+class Timers(PeriodicCallback):
     """Measures rollouts, what lies between them, and sections of your own.
 
     Logs, each time it is due, means since the last time: ``time/rollout_ms`` of a rollout, with the
@@ -61,14 +60,7 @@ class Timers(BaseCallback):
     """
 
     def __init__(self, every: Every | Mapping[str, Any], *, synchronize: bool = False) -> None:
-        """Prepares.
-
-        Args:
-            every: when to log, an `Every` or ``{"updates": 1000}``.
-            synchronize: wait for the device at both ends.
-        """
-        super().__init__()
-        self.every = parse_every(every)
+        super().__init__(every)
         self.synchronize = synchronize
         self._watch = Stopwatch(self._now)
         self._logged: dict[str, tuple[float, int]] = {}
@@ -98,17 +90,13 @@ class Timers(BaseCallback):
         if self._rollout_ended is not None:
             self._watch.add("update", now - self._rollout_ended)
         self._rollout_began, self._rollout_ended = now, None
-        updates = num_updates(self.model)
-        if self.every.due(updates=updates, transitions=self.num_timesteps):
+        if self._is_due():
             self._log()
 
     def _on_rollout_end(self) -> None:
         self._rollout_ended = self._now()
         if self._rollout_began is not None:
             self._watch.add("rollout", self._rollout_ended - self._rollout_began)
-
-    def _on_step(self) -> bool:
-        return True
 
     def _log(self) -> None:
         for name, (total, count) in self.totals.items():
@@ -117,19 +105,3 @@ class Timers(BaseCallback):
                 mean = (total - seconds) / (count - times)
                 self.logger.record(f"time/{name}_ms", 1000.0 * mean)
         self._logged = dict(self.totals)
-
-    def table(self) -> str:
-        """All totals as a table, the longest first."""
-        rows = sorted(self.totals.items(), key=lambda item: -item[1][0])
-        lines = [f"{'section':<24}{'times':>10}{'total s':>12}{'mean ms':>12}"]
-        for name, (total, count) in rows:
-            lines.append(f"{name:<24}{count:>10}{total:>12.3f}{1000 * total / count:>12.3f}")
-        return "\n".join(lines)
-
-    def state_dict(self) -> dict[str, Any]:
-        """When it was last due."""
-        return {"every": self.every.state_dict()}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on in the same rhythm."""
-        self.every.load_state_dict(state["every"])

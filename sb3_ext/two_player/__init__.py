@@ -19,7 +19,7 @@ except ImportError as error:
     ) from error
 
 from sb3_ext.algorithms import ALGORITHMS
-from sb3_ext.callbacks.named import CALLBACKS
+from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.networks.optimizers import OPTIMIZERS
 from sb3_ext.schedules.schedules import SCHEDULES

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -12,36 +12,7 @@ import torch
 from sb3_ext.callbacks.base import PeriodicCallback
 from sb3_ext.schedules.frequency import Every
 
-__all__ = ["Stopwatch", "Timers"]
-
-
-class Stopwatch:
-    """Adds up the time of what is done under some names.
-
-    Args:
-        now: the time in seconds.
-
-    Attributes:
-        totals: seconds and number of times, by name.
-    """
-
-    def __init__(self, now: Callable[[], float] = time.perf_counter) -> None:
-        self.totals: dict[str, tuple[float, int]] = {}
-        self._now = now
-
-    @contextmanager
-    def section(self, name: str) -> Iterator[None]:
-        """Adds the time spent inside to what is measured under a name."""
-        began = self._now()
-        try:
-            yield
-        finally:
-            self.add(name, self._now() - began)
-
-    def add(self, name: str, seconds: float) -> None:
-        """Adds one more time."""
-        total, count = self.totals.get(name, (0.0, 0))
-        self.totals[name] = (total + seconds, count + 1)
+__all__ = ["Timers"]
 
 
 class Timers(PeriodicCallback):
@@ -57,12 +28,15 @@ class Timers(PeriodicCallback):
 
     On an accelerator work is only handed over; ``synchronize=True`` waits for it at both ends of
     everything that is measured, which costs some speed.
+
+    Attributes:
+        totals: seconds and number of times since the beginning of `learn`, by name.
     """
 
     def __init__(self, every: Every | Mapping[str, Any], *, synchronize: bool = False) -> None:
         super().__init__(every)
         self.synchronize = synchronize
-        self._watch = Stopwatch(self._now)
+        self.totals: dict[str, tuple[float, int]] = {}
         self._logged: dict[str, tuple[float, int]] = {}
         self._rollout_began: float | None = None
         self._rollout_ended: float | None = None
@@ -72,23 +46,27 @@ class Timers(PeriodicCallback):
             torch.cuda.synchronize(self.model.device)
         return time.perf_counter()
 
-    @property
-    def totals(self) -> dict[str, tuple[float, int]]:
-        """Seconds and number of times since the beginning of `learn`, by name."""
-        return self._watch.totals
-
-    def section(self, name: str) -> AbstractContextManager[None]:
+    @contextmanager
+    def section(self, name: str) -> Iterator[None]:
         """Adds the time spent inside to what is measured under a name."""
-        return self._watch.section(name)
+        began = self._now()
+        try:
+            yield
+        finally:
+            self._add(name, self._now() - began)
+
+    def _add(self, name: str, seconds: float) -> None:
+        total, count = self.totals.get(name, (0.0, 0))
+        self.totals[name] = (total + seconds, count + 1)
 
     def _on_training_start(self) -> None:
-        self._watch, self._logged = Stopwatch(self._now), {}
+        self.totals, self._logged = {}, {}
         self._rollout_began = self._rollout_ended = None
 
     def _on_rollout_start(self) -> None:
         now = self._now()
         if self._rollout_ended is not None:
-            self._watch.add("update", now - self._rollout_ended)
+            self._add("update", now - self._rollout_ended)
         self._rollout_began, self._rollout_ended = now, None
         if self._is_due():
             self._log()
@@ -96,7 +74,7 @@ class Timers(PeriodicCallback):
     def _on_rollout_end(self) -> None:
         self._rollout_ended = self._now()
         if self._rollout_began is not None:
-            self._watch.add("rollout", self._rollout_ended - self._rollout_began)
+            self._add("rollout", self._rollout_ended - self._rollout_began)
 
     def _log(self) -> None:
         for name, (total, count) in self.totals.items():

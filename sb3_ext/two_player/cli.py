@@ -22,15 +22,14 @@ from sb3_ext.two_player.trainer import HostAgentTrainer
 
 __all__ = ["main"]
 
+SHIPPED = ", ".join(TrainerConfig.shipped())
+
 
 @command("two_player")
 def main(arguments: Sequence[str]) -> int:
     """Trains as the command line says; returns the exit code.
 
-    0: done, or stopped by SIGINT or SIGTERM with a checkpoint. 1: training became NaN, or
-    the results could not be written. 2: the
-    command line, the configuration or a checkpoint is not valid; one line says why. 130: Ctrl-C
-    before training began, or twice.
+    0: done, or stopped by SIGINT or SIGTERM with a checkpoint. Others as `command` says.
     """
     args = _parser().parse_args(arguments)
     with trusting(args.trust):
@@ -44,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--config",
-        help=f"a YAML file, or one of {_shipped()}; not needed with --resume",
+        help=f"a YAML file, or one of {SHIPPED}; not needed with --resume",
     )
     parser.add_argument(
         "--set",
@@ -75,17 +74,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _shipped() -> str:
-    return ", ".join(TrainerConfig.shipped())
-
-
 def _run(args: argparse.Namespace, given: Sequence[str]) -> int:
     if args.steps is not None and args.steps < 1:
         raise ConfigError(f"--steps must be at least 1, got {args.steps}")
     if args.resume is not None and args.out is not None:
         raise ConfigError("--out: a resumed run stays in its folder; give only --resume")
     if args.resume is None and args.config is None:
-        raise ConfigError(f"--config is missing: a file or one of {_shipped()}")
+        raise ConfigError(f"--config is missing: a file or one of {SHIPPED}")
     if args.resume is None or args.dry_run:
         return _train(args, given)
     _checkpoints(args.resume, "--resume")
@@ -102,9 +97,6 @@ def _train(args: argparse.Namespace, given: Sequence[str]) -> int:
         trainer.close()
         return 0
     out = args.resume or args.out or Path("runs") / config.name
-    resumed_at = None if args.resume is None else 0
-    if state is not None:
-        resumed_at = int(state["trainer"]["total_steps"])
     # First the trainer: what is refused by an algorithm or does not fit leaves no folder behind.
     trainer = HostAgentTrainer(config)
     if state is not None:
@@ -116,8 +108,9 @@ def _train(args: argparse.Namespace, given: Sequence[str]) -> int:
             reserve_memory(learner.model)
         except ValueError as error:
             raise ConfigError(f"roles.{role}.replay_buffer.size: {error}") from None
+    resumed_at = None if args.resume is None else trainer.total_steps
     output = trainer.output = RunDirectory(out, config, given, resumed_at=resumed_at)
-    steps = _steps_to_make(args, config, trainer)
+    steps = args.steps or max(config.training.steps - trainer.total_steps, 0)
     try:
         if steps:
             with RunSignals(lambda _: trainer.request_stop(), trainer.request_checkpoint):
@@ -180,14 +173,6 @@ def _checkpoints(folder: Path, option: str) -> Path:
         raise ConfigError(f"{option}: there is no folder {folder}")
     inner = folder / "checkpoints"
     return inner if inner.is_dir() else folder
-
-
-def _steps_to_make(
-    args: argparse.Namespace, config: TrainerConfig, trainer: HostAgentTrainer
-) -> int:
-    if args.steps is not None:
-        return int(args.steps)
-    return max(config.training.steps - trainer.total_steps, 0)
 
 
 def _description(trainer: HostAgentTrainer) -> str:

@@ -32,7 +32,6 @@ from sb3_ext.two_player.learner import TrainedRole, learner_of
 from sb3_ext.two_player.update_schedule import AlternatingPeriodic, UpdateSchedule, parse_updates
 
 __all__ = [
-    "CONFIG_VERSION",
     "CheckpointSection",
     "ComputeSection",
     "EvaluationSection",
@@ -44,8 +43,6 @@ __all__ = [
     "TrainingSection",
     "smoke_version",
 ]
-
-CONFIG_VERSION = 1
 
 
 class ScriptedRole(Section):

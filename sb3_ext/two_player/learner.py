@@ -23,7 +23,7 @@ import torch
 from pydantic import Field, model_validator
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
-from stable_baselines3.common.logger import KVWriter, Logger
+from stable_baselines3.common.logger import Logger
 from torch import nn
 
 from sb3_ext.adapter import TensorVecEnv
@@ -36,6 +36,7 @@ from sb3_ext.adapter.sb3_private import (
 from sb3_ext.algorithms import ALGORITHMS
 from sb3_ext.callbacks import make_callback
 from sb3_ext.callbacks.layer_statistics import layer_statistics
+from sb3_ext.callbacks.metric_feed import LastLogged
 from sb3_ext.checkpoints.callback_state import callback_states, load_callback_states
 from sb3_ext.checkpoints.model_state import model_state, restore_model
 from sb3_ext.config.arguments import REFUSALS, check_arguments
@@ -60,9 +61,6 @@ __all__ = ["LEARNERS", "Learner", "OptimizerSection", "RolloutSection", "Trained
 
 # Transitions that a model is told it will learn for; nothing here depends on the number.
 _NO_END = 2**60
-
-
-# ------------------------------------------------------------------------------ the configuration
 
 
 class OptimizerSection(Section):
@@ -154,24 +152,6 @@ class TrainedRole(Section):
         return self
 
 
-# ------------------------------------------------------------------------------------ the learner
-
-
-class _LastLog(KVWriter):
-    """Keeps the numbers that a model logged last."""
-
-    def __init__(self) -> None:
-        self.values: dict[str, float] = {}
-
-    def write(self, key_values: dict[str, Any], key_excluded: Any, step: int = 0) -> None:
-        for key, value in key_values.items():
-            if hasattr(value, "__float__"):
-                self.values[key] = float(value)
-
-    def close(self) -> None:
-        pass
-
-
 class Learner(ABC):
     """A role that learns.
 
@@ -206,7 +186,7 @@ class Learner(ABC):
             self.model: Any = self._build(seed, device)
         except REFUSALS as error:
             raise ConfigError(f"roles.{role}: {' '.join(str(error).split())}") from error
-        self._log = _LastLog()
+        self._log = LastLogged()
         self.model.set_logger(Logger(None, [self._log]))
         self.callback = CallbackList([make_callback(data) for data in section.callbacks])
         begin_learning(self.model, _NO_END, self.callback)
@@ -303,7 +283,8 @@ class Learner(ABC):
                 self.policy.set_training_mode(False)
 
     @abstractmethod
-    def _train(self) -> None: ...
+    def _train(self) -> None:
+        """Have the model make its update."""
 
     @abstractmethod
     def rollout_is_due(self) -> bool:
@@ -361,26 +342,13 @@ class Learner(ABC):
         self.forget_experience()
 
     def set_network(self, network: nn.Module) -> None:
-        """Put a network in the place of the policy's.
-
-        Raises:
-            TypeError: the algorithm is of a kind whose network cannot be replaced.
-        """
-        raise TypeError(f"the networks of {type(self.model).__name__} cannot be replaced")
-
-    @property
-    def network(self) -> nn.Module:
-        """What `set_network` replaces."""
+        """Put a network in the place of the policy's; a TypeError where that cannot be done."""
         raise TypeError(f"the networks of {type(self.model).__name__} cannot be replaced")
 
     # ------------------------------------------------------------------ saving
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that the role's training depends on, as parts of a checkpoint ``<role>.*``.
-
-        Raises:
-            FloatingPointError: a loss or a weight is NaN or infinite.
-        """
+        """All that training depends on, as parts of a checkpoint; errors as `check_finite`."""
         state = model_state(self.model, f"{self.role}.")
         if self.callback.callbacks:
             state[f"{self.role}.callbacks"] = callback_states(self.callback)
@@ -403,11 +371,7 @@ class Learner(ABC):
     # ------------------------------------------------------------------ numbers
 
     def check_finite(self) -> None:
-        """Make sure that no update was spoiled.
-
-        Raises:
-            FloatingPointError: a loss or a weight is NaN or infinite.
-        """
+        """Raise a FloatingPointError if a loss or a weight is NaN or infinite."""
         try:
             getattr(self.model, "check_finite", lambda: None)()
         except FloatingPointError as error:
@@ -420,13 +384,9 @@ class Learner(ABC):
                 )
 
     def metrics(self, layers: bool = False) -> dict[str, float]:
-        """What was measured since the last call, by name.
+        """What was measured since the last call, by name; errors as `check_finite`.
 
-        Args:
-            layers: mean and deviation of weights and gradients too.
-
-        Raises:
-            FloatingPointError: see `check_finite`.
+        ``layers``: mean and deviation of weights and gradients too.
         """
         self.check_finite()
         values = {
@@ -458,11 +418,7 @@ LEARNERS: dict[type[BaseAlgorithm], type[Learner]] = {}
 
 
 def learner_of(algorithm: str) -> type[Learner]:
-    """The kind of learner of an algorithm.
-
-    Raises:
-        TypeError, ValueError: there is no such algorithm, or nothing here trains it.
-    """
+    """The kind of learner of an algorithm; of an unknown one a TypeError or ValueError tells."""
     kind = ALGORITHMS.resolve(algorithm)
     for base in kind.__mro__:
         if base in LEARNERS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from sb3_ext.two_player.config import EvaluationSection
@@ -33,10 +33,6 @@ class Evaluation:
     scores: dict[str, float] = field(default_factory=dict)
     improved: list[str] = field(default_factory=list)
     ratings: dict[str, float] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
-        return asdict(self)
 
 
 class Measures:
@@ -73,16 +69,18 @@ class Measures:
         """
         games = self.section.games if games is None else games
         seed = self.section.seed if seed is None else seed
-        first, second = self.game.roles
-        pairs = {f"{first}-{second}": dict(self.players)}
-        for name, player in self.opponents[first].items():
-            pairs[f"{first}-{name}"] = {first: self.players[first], second: player}
-        for name, player in self.opponents[second].items():
-            pairs[f"{name}-{second}"] = {first: player, second: self.players[second]}
+        pairs = {"-".join(self.game.roles): dict(self.players)}
+        for role in self.game.roles:
+            for name, player in self.opponents[role].items():
+                pair = {**self.players, self.game.other(role): player}
+                pairs[self._pair_name(role, name)] = pair
         return {
             name: self.game.evaluate(pair, games, seed, self.section.max_moves)
             for name, pair in pairs.items()
         }
+
+    def _pair_name(self, role: str, opponent: str) -> str:
+        return f"{role}-{opponent}" if role == self.game.roles[0] else f"{opponent}-{role}"
 
     def count_actions(self, role: str, games: int | None = None) -> list[int]:
         """How often a role takes each action against the other role's player."""
@@ -96,12 +94,9 @@ class Measures:
 
         Lowest for the first role, who wants high values, highest for the second.
         """
-        first, second = self.game.roles
-        if role == first:
-            own = [values[f"{first}-{name}"] for name in self.opponents[first]]
-            return min(own, default=None)
-        own = [values[f"{name}-{second}"] for name in self.opponents[second]]
-        return max(own, default=None)
+        worst = min if role == self.game.roles[0] else max
+        own = [values[self._pair_name(role, name)] for name in self.opponents[role]]
+        return worst(own, default=None)
 
     def judge(self, evaluation: Evaluation) -> None:
         """Fill in scores, and which of them are the best so far."""

@@ -27,7 +27,7 @@ class OnPolicyRole(TrainedRole):
     """A role that learns from what it has just played."""
 
     reserved: ClassVar[frozenset[str]] = TrainedRole.reserved | {
-        *("ent_coef", "gae_lambda", "n_steps", "vf_coef"),
+        *("ent_coef", "gae_lambda", "n_steps", "vf_coef")
     }
 
     net_arch: list[Size] = Field(description=TrainedRole.model_fields["net_arch"].description)
@@ -58,13 +58,9 @@ class OnPolicyLearner(Learner):
     Section: ClassVar[type[TrainedRole]] = OnPolicyRole
 
     def _arguments(self) -> dict[str, Any]:
-        section = self.section
-        return {
-            "ent_coef": section.ent_coef,
-            "gae_lambda": section.gae_lambda,
-            "n_steps": section.rollout.max_rollout_steps,
-            "vf_coef": section.vf_coef,
-        }
+        own = self.Section.reserved - TrainedRole.reserved
+        arguments = {name: getattr(self.section, name) for name in own - {"n_steps"}}
+        return {**arguments, "n_steps": self.section.rollout.max_rollout_steps}
 
     @property
     def has_experience(self) -> bool:  # noqa: D102
@@ -110,15 +106,6 @@ class PPOLearner(OnPolicyLearner):
     """PPO has some keys more."""
 
     Section: ClassVar[type[TrainedRole]] = PPORole
-
-    def _arguments(self) -> dict[str, Any]:
-        section = self.section
-        return {
-            **super()._arguments(),
-            "batch_size": section.batch_size,
-            "clip_range": section.clip_range,
-            "n_epochs": section.n_epochs,
-        }
 
 
 LEARNERS[OnPolicyAlgorithm] = OnPolicyLearner

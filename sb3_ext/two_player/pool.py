@@ -111,7 +111,7 @@ class OpponentPool:
                 if "_target." not in name
             }
             saved.append(Snapshot(learner.updates, self.ratings[role], weights))
-        self._rate(None, None)
+        self._rate()
 
     def swap(self) -> None:
         """Draw an opponent for every role that plays against the pool, seat it, and rate."""
@@ -121,7 +121,9 @@ class OpponentPool:
             if not saved:
                 self._seat(role, None)
                 continue
-            drawn = saved[int(self._generator().integers(len(saved)))]
+            self.num_draws += 1
+            generator = np.random.default_rng([self.seed, self.num_draws])
+            drawn = saved[int(generator.integers(len(saved)))]
             self._seat(role, drawn)
             self._rate(other, drawn)
 
@@ -141,10 +143,6 @@ class OpponentPool:
         bench.load_state_dict(snapshot.weights, strict=False)
         return self.game.policy_player(role, lambda: bench, f"{role}@{snapshot.version}")
 
-    def _generator(self) -> np.random.Generator:
-        self.num_draws += 1
-        return np.random.default_rng([self.seed, self.num_draws])
-
     def _seat(self, role: str, drawn: Snapshot | None) -> None:
         """Seat the newest opponent and a drawn one against a role; the rows are split."""
         other = self.game.other(role)
@@ -162,7 +160,7 @@ class OpponentPool:
         assignment = [0] * latest_rows + [1] * (rows - latest_rows)
         learner.set_opponents([newest, earlier], assignment)
 
-    def _rate(self, role: str | None, drawn: Snapshot | None) -> None:
+    def _rate(self, role: str | None = None, drawn: Snapshot | None = None) -> None:
         """Play a match of the newest policies, one of them replaced by a snapshot of a role."""
         players = {name: learner.player for name, learner in self.learners.items()}
         ratings = dict(self.ratings)

@@ -11,13 +11,13 @@ gives them by name, with plain data as arguments:
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
 from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback
 
 from sb3_ext.callbacks.action_counts import ActionCounts
+from sb3_ext.callbacks.base import from_data
 from sb3_ext.callbacks.checkpoints import Checkpoints
 from sb3_ext.callbacks.conditions import Bound, Converged
 from sb3_ext.callbacks.curriculum import Curriculum
@@ -27,7 +27,6 @@ from sb3_ext.callbacks.sample_games import SampleGames
 from sb3_ext.callbacks.signals import Signals
 from sb3_ext.callbacks.stop_conditions import StopConditions
 from sb3_ext.callbacks.timers import Timers
-from sb3_ext.config.arguments import check_arguments
 from sb3_ext.config.registry import Registry
 
 __all__ = [
@@ -59,19 +58,5 @@ CALLBACKS.register("timers", Timers)
 
 
 def make_callback(data: Mapping[str, Any]) -> BaseCallback:
-    """A callback from its name, under the key ``callback``, and its arguments.
-
-    Raises:
-        TypeError, ValueError: no such callback, an unknown or missing key, or a wrong value.
-    """
-    if not isinstance(data, Mapping) or "callback" not in data:
-        raise ValueError(f"must be a mapping with the key callback, got {data!r}")
-    kind: Any = CALLBACKS.resolve(data["callback"])
-    arguments = {key: value for key, value in data.items() if key != "callback"}
-    check_arguments(kind, arguments)
-    try:
-        inspect.signature(kind).bind(**arguments)
-    except TypeError as error:
-        raise ValueError(f"{data['callback']}: {error}") from None
-    callback: BaseCallback = kind(**arguments)
-    return callback
+    """A callback from its name, under the key ``callback``, and its arguments; see `from_data`."""
+    return from_data(CALLBACKS, "callback", data)

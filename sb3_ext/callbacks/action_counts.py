@@ -20,14 +20,7 @@ _MOST_SHARES = 32
 
 
 def entropy_of_counts(counts: Tensor | Sequence[int]) -> float:
-    """Entropy of a distribution over A actions, in units of log A: 1 is uniform, 0 one action.
-
-    Args:
-        counts: `[A]`, how often each was chosen.
-
-    Returns:
-        0 where nothing was counted, or there is only one action.
-    """
+    """Entropy of counts [A] in units of log A: 1 is uniform, 0 is one action or no count."""
     counts = torch.as_tensor(counts)
     total = counts.sum().item()
     if total == 0 or len(counts) < 2:
@@ -84,21 +77,17 @@ class ActionCounts(PeriodicCallback):
         for action, share in enumerate(shares[:_MOST_SHARES]):
             self.logger.record(f"actions/{action + self._first}", share, exclude="stdout")
         if self.greedy:
-            chosen, _ = self.model.predict(
-                to_arrays(self.locals["new_obs"]), deterministic=True, **self._masks()
-            )
+            model: Any = self.model
+            env: Any = self.training_env
+            legal = getattr(model, "legal_actions", None)
+            told = legal is not None and legal.source == "environment"
+            masks = {"action_masks": env.action_masks()} if told else {}
+            observation = to_arrays(self.locals["new_obs"])
+            chosen, _ = model.predict(observation, deterministic=True, **masks)
             index = torch.as_tensor(chosen).reshape(-1).long() - self._first
             greedy = torch.bincount(index, minlength=self._num_actions)
             self._record(greedy, "greedy_")
             self.last["greedy"] = greedy.tolist()
-
-    def _masks(self) -> dict[str, Any]:
-        """Legal actions, for models that have to be told and environments that can tell."""
-        legal = getattr(self.model, "legal_actions", None)
-        if legal is None or legal.source != "environment":
-            return {}
-        env: Any = self.training_env
-        return {"action_masks": env.action_masks()}
 
     def _record(self, counts: Tensor, prefix: str) -> None:
         most = counts.max().item() / max(counts.sum().item(), 1)

@@ -7,13 +7,13 @@ lower: 0.15}`` or ``{condition: converged, field: rho/score, window: 5, toleranc
 from __future__ import annotations
 
 import copy
-import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sb3_ext.callbacks.base import from_data
 from sb3_ext.config.checks import check_count, check_number
-from sb3_ext.config.registry import Registry, unknown_word
+from sb3_ext.config.registry import Registry
 
 __all__ = ["CONDITIONS", "Bound", "Condition", "Converged", "parse_conditions"]
 
@@ -139,12 +139,7 @@ class Converged(Condition):
 
 
 def parse_conditions(value: Any, name: str = "until") -> list[Condition]:
-    """Conditions from objects or mappings, one or a list of them.
-
-    Raises:
-        TypeError: something else was given.
-        ValueError: an unknown word, a missing or unknown key, or a number out of its range.
-    """
+    """Conditions from objects or mappings, one or a list of them; errors as `from_data`."""
     items = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
     return [_parse(item, name) for item in items]
 
@@ -152,21 +147,7 @@ def parse_conditions(value: Any, name: str = "until") -> list[Condition]:
 def _parse(item: Any, name: str) -> Condition:
     if isinstance(item, Condition):
         return item
-    if not isinstance(item, Mapping):
-        raise TypeError(f"{name} must hold conditions or mappings, got {item!r}")
-    if "condition" not in item:
-        raise ValueError(
-            f"{name}: the key 'condition' is missing; choices: {', '.join(CONDITIONS)}"
-        )
-    kind: Any = CONDITIONS.resolve(item["condition"])
-    arguments = {key: entry for key, entry in item.items() if key != "condition"}
-    allowed = inspect.signature(kind).parameters
-    for key in arguments:
-        if key not in allowed:
-            raise ValueError(f"{name}: {unknown_word('key of a condition', key, allowed)}")
-    if "field" not in arguments:
-        raise ValueError(f"{name}: the key 'field' is missing, the name of a metric")
     try:
-        return kind(**arguments)  # type: ignore[no-any-return]
+        return from_data(CONDITIONS, "condition", item)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{name}: {error}") from None

@@ -33,14 +33,10 @@ def player_of(model: Any, name: str = "trained") -> ScoringPlayer:
 
 
 def player_of_policy(policy: Any, name: str = "trained") -> ScoringPlayer:
-    """The greedy player of a policy, which follows the policy as it learns.
-
-    Args:
-        policy: an SB3 policy for one of the one-seat environments.
-        name: for tables.
+    """The greedy player of an SB3 policy, which follows the policy as it learns.
 
     Raises:
-        ValueError: its observations are not those of the game.
+        ValueError: its observations are not those of a one-seat environment.
     """
     space = policy.observation_space
     role, points = _seat(space)
@@ -71,7 +67,7 @@ class GamesAgainst(PeriodicCallback):
         games: games against each opponent.
         seed: fixes the starts; keep it apart from the seeds of training.
         game: as `resgym.rho` (dimension, max_num_points, ...); default: the model's own sizes.
-        verbose: as in SB3.
+        verbose: 1 prints a line each time.
     """
 
     def __init__(
@@ -139,16 +135,11 @@ class RhoEvaluation(GamesAgainst):
         """Prepares the evaluation.
 
         Args:
-            opponents: players of the other seat, by name or as objects.
-            every: when to evaluate.
-            games: games against each opponent.
-            seed: fixes the starts; keep it apart from the seeds of training.
+            opponents, every, games, seed, verbose, **game: see `GamesAgainst`.
             best: ``worst``, ``mean`` or the name of an opponent.
             save_path: folder for ``rho.json`` and the best model, as ``best`` (a checkpoint of its
                 policy, to play with) and as SB3's ``best_model.zip``; None keeps nothing.
             at_start: evaluate the untrained model too.
-            verbose: 1 prints a line each time.
-            **game: sizes of the game, see `GamesAgainst`.
         """
         super().__init__(opponents, every, games, seed, game, verbose)
         if best not in ("worst", "mean", *self.opponents):
@@ -161,13 +152,11 @@ class RhoEvaluation(GamesAgainst):
         self.history: list[dict[str, Any]] = []
         self.best_score: float | None = None
         self._begin = time.monotonic()
-        self._evaluation_seconds = 0.0
 
     def _on_training_start(self) -> None:
         super()._on_training_start()
         earlier = self.history[-1]["training_seconds"] if self.history else 0.0
         self._begin = time.monotonic() - earlier
-        self._evaluation_seconds = 0.0
         if self.at_start and not self.history:
             self.evaluate()
 
@@ -191,7 +180,7 @@ class RhoEvaluation(GamesAgainst):
         entry = {
             "updates": self._updates(),
             "transitions": self.num_timesteps,
-            "training_seconds": begin - self._begin - self._evaluation_seconds,
+            "training_seconds": begin - self._begin,
             "rho": results,
             "score": score,
             **self._details(),
@@ -216,7 +205,7 @@ class RhoEvaluation(GamesAgainst):
         if self.verbose:
             shown = "  ".join(f"{name} {value:.4f}" for name, value in results.items())
             print(f"update {entry['updates']}: rho against {shown}")
-        self._evaluation_seconds += time.monotonic() - begin
+        self._begin += time.monotonic() - begin  # only training counts
         return results
 
     def _score(self, results: dict[str, float]) -> float:

@@ -43,12 +43,8 @@ class SampleGames(GamesAgainst):
 
         Args:
             run_dir: the folder of the run.
-            opponents: players of the other seat, by name or as objects.
-            every: when to play.
-            games: games against each opponent.
-            seed: fixes the starts.
+            opponents, every, games, seed, **game: see `GamesAgainst`.
             max_moves: a game is cut after so many moves.
-            **game: sizes of the game, see `GamesAgainst`.
         """
         super().__init__(opponents, every, games, seed, game)
         self.folder = Path(run_dir) / "games"

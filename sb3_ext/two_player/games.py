@@ -1,23 +1,12 @@
 """What the trainer has to know of a game.
 
 A game has two roles. Each role has an environment of its own: a tensor `VectorEnv` with one seat,
-in which a player answers for the other role. What a *player* is belongs to the game: here it is a
-function from observations to actions, in `HironakaGame` a player of `resgym`.
+in which a player answers for the other role: the one that its method `set_opponent(player)` was
+given. What a *player* is belongs to the game: here it is a function from observations to actions,
+in `HironakaGame` a player of `resgym`.
 
-Another game is a subclass of `Game` that is registered under a name, with its settings:
-
-    @GAMES.register("pennies")
-    class Pennies(Game):
-        class Settings(GameSettings):
-            rounds: int = Field(description="rounds of an episode")
-
-        roles = ("even", "odd")
-
-        def make_env(self, role, num_envs, reward=None, device="cpu"):
-            return PenniesVectorEnv(role, num_envs, self.settings.rounds)
-
-where the environment has a method `set_opponent(player)`, which it calls for the other role's
-actions.
+Another game is a subclass of `Game` that is registered under a name, see
+`examples/symmetric_game.py`; sizes of its own go into a `Settings(GameSettings)` inside it.
 """
 
 from __future__ import annotations

@@ -109,10 +109,9 @@ class HironakaGame(Game):
     def match(self, players: Mapping[str, Any], games: int, seed: int, max_moves: int) -> float:
         """The host's score: the mean of E / (E + L) over the games.
 
-        L is the game's length, E the length of the game that a random host and a random agent play
-        from the same start. So a host that needs as long as chance scores 1/2, and the odds E / L
-        of a score are how many times faster than chance it is: 400 points of rating are a factor of
-        ten in length. A game that is cut counts with the moves played.
+        L is the game's length, E that of a random host and a random agent from the same start: the
+        odds E / L are how many times faster than chance the host is. A game that is cut counts with
+        the moves played.
         """
         lengths = self._lengths(players, games, seed, max_moves).moves.double()
         key = (games, seed, max_moves)

@@ -1,13 +1,9 @@
 """A role that learns: what the trainer, the pool and the checkpoints ask of it.
 
 A `Learner` holds a model of stable-baselines3 and its games, and knows when and how to update it
-and to collect experience. Subclasses do so for one kind of algorithm, with a section of their own
-in the configuration; `learner_of` finds the one of an algorithm:
-
-    off_policy.py   DDQN, DQN, QRDQN and what is registered with the constructor of SB3's DQN
-    on_policy.py    PPO, MaskablePPO, A2C
-
-Another kind enters itself: ``LEARNERS[MyAlgorithm] = MyLearner``.
+and to collect experience. `off_policy.py` and `on_policy.py` have one each for their kind of
+algorithm, with a section of its own in the configuration. Another kind enters itself:
+``LEARNERS[MyAlgorithm] = MyLearner``.
 
 Networks are in training mode only inside an update, also when it fails.
 """
@@ -263,9 +259,9 @@ class Learner(ABC):
         """How much experience is kept, for people."""
 
     @property
-    @abstractmethod
     def initial_games(self) -> int:
         """Games to collect before the first update."""
+        return int(self.section.rollout.rollout_size)
 
     def update(self) -> None:
         """One update from the experience collected, with whatever is due before it."""
@@ -286,19 +282,16 @@ class Learner(ABC):
     def _train(self) -> None:
         """Have the model make its update."""
 
-    @abstractmethod
     def rollout_is_due(self) -> bool:
         """Whether experience is collected after the update just made."""
+        return True
 
     def collect(self, games: int | None = None, max_steps: int | None = None) -> int:
-        """Play and remember, exploring.
+        """Play and remember, exploring; returns how many transitions were made.
 
         Args:
             games: number of games, rounded up to whole rollouts; None: one rollout.
             max_steps: moves in each game; None: as configured.
-
-        Returns:
-            Transitions that were made.
         """
         rollout = self.section.rollout
         steps = rollout.max_rollout_steps if max_steps is None else max_steps
@@ -355,11 +348,7 @@ class Learner(ABC):
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from what `state_dict` gave, in a learner of the same configuration.
-
-        Raises:
-            CheckpointError: it belongs to another one.
-        """
+        """Go on from what `state_dict` gave; of another configuration it is a CheckpointError."""
         restore_model(self.model, state, f"{self.role}.")
         load_callback_states(self.callback, state.get(f"{self.role}.callbacks", {}))
         self.policy.set_training_mode(False)
@@ -407,10 +396,6 @@ class Learner(ABC):
             elif key in recorded:
                 values[key] = value
         return values | (layer_statistics(self.policy) if layers else {})
-
-    def close(self) -> None:
-        """Close the environment."""
-        self.env.close()
 
 
 LEARNERS: dict[type[BaseAlgorithm], type[Learner]] = {}

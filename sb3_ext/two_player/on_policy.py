@@ -70,25 +70,13 @@ class OnPolicyLearner(Learner):
     def capacity(self) -> str:  # noqa: D102
         return f"a rollout of {self.model.n_steps * self.env.num_envs} transitions"
 
-    @property
-    def initial_games(self) -> int:  # noqa: D102
-        return int(self.section.rollout.rollout_size)
-
     def _train(self) -> None:
         count = self.transitions if self.rate.unit == "transitions" else self.updates
         self.model.lr_schedule = ConstantSchedule(self.rate(count))
         self.model.train()
 
-    def rollout_is_due(self) -> bool:
-        """Always: what was played before an update is of no use after it."""
-        return True
-
     def collect(self, games: int | None = None, max_steps: int | None = None) -> int:
-        """One rollout, which takes the place of the one before.
-
-        Raises:
-            ValueError: another number of moves was asked for than rollouts have.
-        """
+        """One rollout, which takes the place of the one before and has as many moves."""
         if max_steps not in (None, self.model.n_steps):
             raise ValueError(f"max_steps must be {self.model.n_steps}, got {max_steps}")
         return super().collect(games, max_steps)

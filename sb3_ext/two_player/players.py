@@ -221,7 +221,7 @@ class TwoPlayers:
     def close(self) -> None:
         """Close the environments."""
         for learner in self.roles.values():
-            learner.close()
+            learner.env.close()
 
 
 @contextmanager

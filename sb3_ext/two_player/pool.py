@@ -1,16 +1,8 @@
-"""A pool of earlier opponents and ratings of the two roles.
+"""A pool of earlier opponents and Elo ratings of the two roles; `docs/two_player.md` describes them.
 
-Every `save_steps` steps each role leaves a snapshot of its policy, named by its version, which is
-the number of updates made; the newest `window` of each role are kept. Every `swap_steps` steps one
-snapshot of the other role is drawn, uniformly, for each role whose opponent is the pool; it answers
-in the rows that do not meet the newest opponent.
-
-Ratings are Elo's, one per role, because host and agent never play the same side. A match of
-`rating_games` games on fixed starts, without exploration, gives the first role a score S in 0..1
-(`Game.match`), against the expected E = 1 / (1 + 10^((R_second - R_first) / 400)); then
-R_first += K (S - E) and R_second -= K (S - E). The newest policies meet when snapshots are saved,
-and each role meets the opponent that was drawn for it; a snapshot begins with the rating of its
-role and keeps its own from then on.
+A match gives the first role a score S in 0..1 (`Game.match`), against the expected
+E = 1 / (1 + 10^((R_second - R_first) / 400)); then R_first += K (S - E) and R_second -= K (S - E).
+A snapshot begins with the rating of its role and keeps its own from then on.
 """
 
 from __future__ import annotations
@@ -41,13 +33,7 @@ def expected_score(rating: float, other: float) -> float:
 
 @dataclass
 class Snapshot:
-    """A policy as it was.
-
-    Attributes:
-        version: updates that had been made.
-        rating: its own rating.
-        weights: the policy's tensors without the target network.
-    """
+    """A policy as it was after `version` updates; `weights` are without the target network."""
 
     version: int
     rating: float

@@ -1,13 +1,4 @@
-"""The trainer of two roles that learn against each other.
-
-One step, for every role that is due, in order (`docs/two_player.md` draws the loop):
-
-    1. its target network follows, every `target_update.every_updates` updates, and before the first
-    2. one update with the learning rate that is due
-    3. it plays a rollout, every `rollout.every_updates` updates, and after the first
-
-then the players are measured, every `evaluation.every_steps` steps and always at the end.
-"""
+"""The trainer of two roles that learn against each other; `docs/two_player.md` draws the loop."""
 
 from __future__ import annotations
 
@@ -293,11 +284,7 @@ class HostAgentTrainer(TwoPlayers):
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from what `state_dict` gave, in a trainer of the same configuration.
-
-        Raises:
-            CheckpointError: it belongs to another configuration.
-        """
+        """Go on from what `state_dict` gave; of another configuration it is a CheckpointError."""
         trainer = state["trainer"]
         for role, learner in self.roles.items():
             learner.load_state_dict(state)
@@ -334,8 +321,7 @@ class HostAgentTrainer(TwoPlayers):
     def init_from(self, path: str | Path) -> None:
         """Take over the networks of a checkpoint, nothing else: counters and schedules start new.
 
-        Raises:
-            CheckpointError: there is no valid checkpoint, or it does not fit.
+        Errors as `load`.
         """
         for role, learner in self.roles.items():
             init_from(learner.model, path, role)

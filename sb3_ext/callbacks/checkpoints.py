@@ -26,6 +26,14 @@ class Checkpoints(PeriodicCallback):
     If a loss has become NaN nothing is written and training ends with a FloatingPointError. If the
     disk is full a `CheckpointWarning` says so and training goes on, except at the end.
 
+    Args:
+        run_dir: the folder of the run.
+        every: how often to save.
+        keep_last: how many checkpoints stay, at least 1.
+        buffer: False leaves out the experience: small files, but no exact resume.
+        at_end: save when `learn` ends.
+        verbose: 1 prints a line each time.
+
     Attributes:
         last_path: the newest checkpoint written, None before the first.
     """
@@ -40,16 +48,6 @@ class Checkpoints(PeriodicCallback):
         at_end: bool = True,
         verbose: int = 0,
     ) -> None:
-        """Prepares; nothing is written yet.
-
-        Args:
-            run_dir: the folder of the run.
-            every: how often to save.
-            keep_last: how many checkpoints stay, at least 1.
-            buffer: False leaves out the experience: small files, but no exact resume.
-            at_end: save when `learn` ends.
-            verbose: 1 prints a line each time.
-        """
         super().__init__(every, verbose)
         self.run_dir = Path(run_dir)
         self.keep_last = check_count("keep_last", keep_last)

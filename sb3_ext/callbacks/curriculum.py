@@ -32,23 +32,21 @@ class Curriculum(BaseCallback):
     measures on full-sized starts unless it is told other sizes; put it before this in the list.
     Logs ``curriculum/stage``, from 0.
 
+    Args:
+        stages: for each, the keyword arguments of `set_stage`, and ``until``: what must hold
+            to go on (one condition or a list). The last one has no ``until``.
+        verbose: 1 prints a line for each change.
+
+    Raises:
+        ValueError, TypeError: no stages, one without a condition before the last, or a
+            malformed condition.
+
     Attributes:
         stage: number of the stage now.
         changes: one dict per change: stage, updates, transitions.
     """
 
     def __init__(self, stages: Sequence[Mapping[str, Any]], verbose: int = 0) -> None:
-        """Reads the stages.
-
-        Args:
-            stages: for each, the keyword arguments of `set_stage`, and ``until``: what must hold
-                to go on (one condition or a list). The last one has no ``until``.
-            verbose: 1 prints a line for each change.
-
-        Raises:
-            ValueError, TypeError: no stages, one without a condition before the last, or a
-                malformed condition.
-        """
         super().__init__(verbose)
         if isinstance(stages, (str, Mapping)) or not isinstance(stages, Sequence):
             raise TypeError(f"stages must be a list of mappings, got {stages!r}")

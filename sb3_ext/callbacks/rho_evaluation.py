@@ -114,6 +114,13 @@ class RhoEvaluation(GamesAgainst):
     The starts are drawn from a seed of their own, and neither the games nor the players use a
     generator that training uses: a run with evaluations learns the same as one without.
 
+    Args:
+        opponents, every, games, seed, verbose, game: see `GamesAgainst`.
+        best: ``worst``, ``mean`` or the name of an opponent.
+        save_path: folder for ``rho.json`` and the best model, as ``best`` (a checkpoint of its
+            policy, to play with) and as SB3's ``best_model.zip``; None keeps nothing.
+        at_start: evaluate the untrained model too.
+
     Attributes:
         history: one dict per evaluation: updates, transitions, seconds, rho by opponent, score.
         best_score: the best score so far, None before the first evaluation.
@@ -132,15 +139,6 @@ class RhoEvaluation(GamesAgainst):
         verbose: int = 0,
         **game: Any,
     ) -> None:
-        """Prepares the evaluation.
-
-        Args:
-            opponents, every, games, seed, verbose, **game: see `GamesAgainst`.
-            best: ``worst``, ``mean`` or the name of an opponent.
-            save_path: folder for ``rho.json`` and the best model, as ``best`` (a checkpoint of its
-                policy, to play with) and as SB3's ``best_model.zip``; None keeps nothing.
-            at_start: evaluate the untrained model too.
-        """
         super().__init__(opponents, every, games, seed, game, verbose)
         if best not in ("worst", "mean", *self.opponents):
             raise ValueError(

@@ -24,6 +24,11 @@ class SampleGames(GamesAgainst):
     of games with positions, the host's sets and the agent's axes. The starts are the same each
     time, so that versions of the learner can be compared.
 
+    Args:
+        run_dir: the folder of the run.
+        opponents, every, games, seed, game: see `GamesAgainst`.
+        max_moves: a game is cut after so many moves.
+
     Attributes:
         written: the folders written, oldest first.
     """
@@ -39,13 +44,6 @@ class SampleGames(GamesAgainst):
         max_moves: int = 200,
         **game: Any,
     ) -> None:
-        """Prepares.
-
-        Args:
-            run_dir: the folder of the run.
-            opponents, every, games, seed, **game: see `GamesAgainst`.
-            max_moves: a game is cut after so many moves.
-        """
         super().__init__(opponents, every, games, seed, game)
         self.folder = Path(run_dir) / "games"
         self.max_moves = check_count("max_moves", max_moves)

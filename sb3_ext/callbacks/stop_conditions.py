@@ -54,6 +54,14 @@ class StopConditions(BaseCallback):
     is still learnt from, so the numbers are lower bounds. Logs ``time/remaining``, the share of the
     budget that will be used up first which is left.
 
+    Args:
+        max_updates: gradient updates.
+        max_timesteps: transitions collected.
+        max_episodes: episodes ended in all rows together.
+        max_seconds: seconds of training.
+        until: conditions on metrics (see `sb3_ext.callbacks.conditions`), which must all hold.
+        verbose: 1 prints the reason.
+
     Attributes:
         reason: what ended training, None if nothing did.
     """
@@ -68,16 +76,6 @@ class StopConditions(BaseCallback):
         until: Any = None,
         verbose: int = 0,
     ) -> None:
-        """Sets budgets and goals.
-
-        Args:
-            max_updates: gradient updates.
-            max_timesteps: transitions collected.
-            max_episodes: episodes ended in all rows together.
-            max_seconds: seconds of training.
-            until: conditions on metrics (see `sb3_ext.callbacks.conditions`), which must all hold.
-            verbose: 1 prints the reason.
-        """
         super().__init__(verbose)
         counts = {
             "max_updates": max_updates,

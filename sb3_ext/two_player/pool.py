@@ -1,4 +1,4 @@
-"""A pool of earlier opponents and Elo ratings of the two roles; `docs/two_player.md` describes them.
+"""A pool of earlier opponents and Elo ratings of the two roles; see `docs/two_player.md`.
 
 A match gives the first role a score S in 0..1 (`Game.match`), against the expected
 E = 1 / (1 + 10^((R_second - R_first) / 400)); then R_first += K (S - E) and R_second -= K (S - E).

@@ -107,7 +107,7 @@ def test_from_configuration_files() -> None:
         (
             {"condition": "bound", "lower": 1},
             ValueError,
-            "until: bound: missing a required argument: 'field'",
+            "missing a required argument: 'field'",
         ),
         ({"condition": "bound", "field": "x"}, ValueError, "give lower, upper or both"),
         (

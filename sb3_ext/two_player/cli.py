@@ -16,7 +16,7 @@ from sb3_ext.runs.command import command
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.signals import RunSignals
 from sb3_ext.two_player.config import TrainerConfig, smoke_version
-from sb3_ext.two_player.measures import Evaluation, format_pairs
+from sb3_ext.two_player.measures import Evaluation
 from sb3_ext.two_player.run_directory import RunDirectory
 from sb3_ext.two_player.trainer import HostAgentTrainer
 
@@ -42,8 +42,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Trains a host and an agent against each other.",
     )
     parser.add_argument(
-        "--config",
-        help=f"a YAML file, or one of {SHIPPED}; not needed with --resume",
+        "--config", help=f"a YAML file, or one of {SHIPPED}; not needed with --resume"
     )
     parser.add_argument(
         "--set",
@@ -91,14 +90,13 @@ def _run(args: argparse.Namespace, given: Sequence[str]) -> int:
 def _train(args: argparse.Namespace, given: Sequence[str]) -> int:
     state = None if args.resume is None else _saved_state(args.resume)
     config = _config(args, state)
+    # First the trainer: what is refused by an algorithm or does not fit leaves no folder behind.
+    trainer = HostAgentTrainer(config)
     if args.dry_run:
-        trainer = HostAgentTrainer(config)
         print(_description(trainer))
         trainer.close()
         return 0
     out = args.resume or args.out or Path("runs") / config.name
-    # First the trainer: what is refused by an algorithm or does not fit leaves no folder behind.
-    trainer = HostAgentTrainer(config)
     if state is not None:
         trainer.load_state_dict(state)
     if args.init_from is not None:
@@ -131,12 +129,7 @@ def _train(args: argparse.Namespace, given: Sequence[str]) -> int:
 
 
 def _saved_state(run: Path) -> dict[str, Any] | None:
-    """The newest state of a run; None if it was broken off before its first checkpoint.
-
-    Raises:
-        CheckpointError: all of its checkpoints are damaged.
-        ConfigError: there is no run in this folder.
-    """
+    """The newest state of a run; None if it was broken off before its first checkpoint."""
     folder = _checkpoints(run, "--resume")
     if list_checkpoints(folder) or is_checkpoint(folder):
         return load_checkpoint(folder)
@@ -208,12 +201,14 @@ def _description(trainer: HostAgentTrainer) -> str:
 
 def _report(trainer: HostAgentTrainer, last: Evaluation) -> str:
     """The results, for people."""
+    width = max(len(pair) for pair in last.values)
     lines = [
         f"\n{last.step} steps, updates: "
         + ", ".join(f"{role} {count}" for role, count in last.versions.items()),
         "time: " + ", ".join(f"{work} {spent:.0f} s" for work, spent in trainer.seconds.items()),
         "",
-        format_pairs(last.values, trainer.game.measure),
+        f"{'pair'.ljust(width)}  {trainer.game.measure}",
+        *(f"{pair.ljust(width)}  {value:.4f}" for pair, value in last.values.items()),
         "",
     ]
     for role, counts in last.actions.items():

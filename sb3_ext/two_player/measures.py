@@ -9,7 +9,7 @@ from typing import Any
 from sb3_ext.two_player.config import EvaluationSection
 from sb3_ext.two_player.games import Game
 
-__all__ = ["Evaluation", "Measures", "format_pairs"]
+__all__ = ["Evaluation", "Measures"]
 
 
 @dataclass
@@ -82,39 +82,18 @@ class Measures:
     def _pair_name(self, role: str, opponent: str) -> str:
         return f"{role}-{opponent}" if role == self.game.roles[0] else f"{opponent}-{role}"
 
-    def count_actions(self, role: str, games: int | None = None) -> list[int]:
-        """How often a role takes each action against the other role's player."""
-        games = self.section.action_games if games is None else games
-        return self.game.count_actions(
-            self.players, role, games, self.section.seed, self.section.max_moves
-        )
-
-    def score(self, role: str, values: Mapping[str, float]) -> float | None:
-        """The worst value over a role's scripted opponents; None if there are none.
-
-        Lowest for the first role, who wants high values, highest for the second.
-        """
-        worst = min if role == self.game.roles[0] else max
-        own = [values[self._pair_name(role, name)] for name in self.opponents[role]]
-        return worst(own, default=None)
-
     def judge(self, evaluation: Evaluation) -> None:
-        """Fill in scores, and which of them are the best so far."""
+        """Fill in scores, and which of them are the best so far.
+
+        A score is the worst value over a role's scripted opponents: the lowest for the first role,
+        who wants high values, the highest for the second.
+        """
         for role in evaluation.versions:
-            score = self.score(role, evaluation.values)
-            if score is None:
+            worst, sign = (min, 1) if role == self.game.roles[0] else (max, -1)
+            names = [self._pair_name(role, name) for name in self.opponents[role]]
+            if not names:
                 continue
-            evaluation.scores[role] = score
-            best = self.best_scores.get(role)
-            sign = 1 if role == self.game.roles[0] else -1
-            if best is None or sign * score > sign * best:
+            score = evaluation.scores[role] = worst(evaluation.values[name] for name in names)
+            if role not in self.best_scores or sign * score > sign * self.best_scores[role]:
                 self.best_scores[role] = score
                 evaluation.improved.append(role)
-
-
-def format_pairs(values: Mapping[str, float], measure: str) -> str:
-    """A table of pairs for people."""
-    width = max(len(name) for name in values)
-    lines = [f"{'pair'.ljust(width)}  {measure}"]
-    lines += [f"{name.ljust(width)}  {value:.4f}" for name, value in values.items()]
-    return "\n".join(lines)

@@ -214,16 +214,10 @@ def _target_updater(model: Any) -> Callable[[], None]:
         )
     online, target = getattr(policy, name), getattr(policy, f"{name}_target")
 
-    def update() -> None:
-        polyak_update(online.parameters(), target.parameters(), model.tau)
-        statistics = ["running_"]
-        polyak_update(
-            get_parameters_by_name(online, statistics),
-            get_parameters_by_name(target, statistics),
-            model.tau,
-        )
+    def tensors(network: nn.Module) -> list[Tensor]:
+        return [*network.parameters(), *get_parameters_by_name(network, ["running_"])]
 
-    return update
+    return lambda: polyak_update(tensors(online), tensors(target), model.tau)
 
 
 def _try_out(model: Any, online: nn.Module) -> None:

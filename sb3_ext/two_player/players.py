@@ -197,7 +197,9 @@ class TwoPlayers:
         """How often a role takes each of its actions against the other role's player."""
         if role not in self.game.roles:
             raise ValueError(unknown_word("role", role, self.game.roles))
-        return self.measures.count_actions(role, games)
+        section = self.config.evaluation
+        games = section.action_games if games is None else games
+        return self.game.count_actions(self.players, role, games, section.seed, section.max_moves)
 
     # ------------------------------------------------------------------ copies
 

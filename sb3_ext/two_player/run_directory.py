@@ -40,7 +40,7 @@ class RunDirectory(RunFolder):
             dropped, since they are made again. None: a folder that holds a run already is refused.
 
     Raises:
-        ConfigError: the folder holds a run, or something that is needed is not installed.
+        ConfigError: the folder holds a run, or tensorboard is not installed.
         FolderError: the folder cannot be written to, or another process writes to it.
     """
 

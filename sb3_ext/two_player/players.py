@@ -9,13 +9,14 @@ import copy
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import get_device
 from torch import nn
+from typing_extensions import Self
 
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import ConfigError
@@ -26,8 +27,6 @@ from sb3_ext.two_player.measures import Measures
 from sb3_ext.two_player.pool import OpponentPool
 
 __all__ = ["TwoPlayers"]
-
-Self = TypeVar("Self", bound="TwoPlayers")
 
 
 class TwoPlayers:
@@ -75,15 +74,18 @@ class TwoPlayers:
         *seeds, pool_seed = np.random.SeedSequence(self.config.seed).generate_state(3).tolist()
         device = _device(self.config.compute.device)
         for role, seed in zip(self.game.roles, seeds, strict=True):
+            section = self.config.roles[role]
             with _errors_of(f"roles.{role}"):
-                self._seat(role, seed, device)
+                if isinstance(section, TrainedRole):
+                    kind = learner_of(section.algorithm)
+                    self.roles[role] = kind(role, section, self.game, seed, device)
+                    self.players[role] = self.roles[role].player
+                else:
+                    self.players[role] = self.game.named_player(role, section.player)
         self.pool: OpponentPool | None = None
         if self.config.self_play is not None:
             pooled = [name for name in self.roles if self.config.roles[name].opponent == "pool"]
-            match = (self.config.evaluation.seed, self.config.evaluation.max_moves)
-            self.pool = OpponentPool(
-                self.config.self_play, self.game, self.roles, pooled, pool_seed, match
-            )
+            self.pool = OpponentPool(self.config, self.game, self.roles, pooled, pool_seed)
         with _errors_of("evaluation.opponents"):
             self.measures = Measures(self.config.evaluation, self.game, self.players)
         for role in self.roles:
@@ -97,15 +99,6 @@ class TwoPlayers:
         for role, given in (callbacks or {}).items():
             for callback in given:
                 self.learner(role).add_callback(callback)
-
-    def _seat(self, role: str, seed: int, device: str) -> None:
-        section = self.config.roles[role]
-        if isinstance(section, TrainedRole):
-            kind = learner_of(section.algorithm)
-            self.roles[role] = kind(role, section, self.game, seed, device)
-            self.players[role] = self.roles[role].player
-        else:
-            self.players[role] = self.game.named_player(role, section.player)
 
     def learner(self, role: str) -> Learner:
         """The role of this name that learns; else a ValueError."""
@@ -203,7 +196,7 @@ class TwoPlayers:
 
     # ------------------------------------------------------------------ copies
 
-    def copy(self: Self) -> Self:
+    def copy(self) -> Self:
         """New players with copies of the networks, but without experience and counters.
 
         They play for the same rewards against the same opponents as these do now, and the same

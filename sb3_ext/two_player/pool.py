@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from sb3_ext.two_player.config import SelfPlaySection
+from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.games import Game
 from sb3_ext.two_player.learner import Learner
 
@@ -44,12 +44,11 @@ class OpponentPool:
     """Snapshots of both roles, who plays now, and ratings.
 
     Args:
-        section: `self_play` of the configuration.
+        config: its `self_play`, and of `evaluation` seed and longest game of rating matches.
         game: plays the rating matches.
         learners: the two roles.
         pooled: names of the roles whose opponent is the pool.
         seed: of the draws.
-        match: seed and longest game of rating matches.
 
     Attributes:
         ratings: of the policies as they are now, by role.
@@ -60,19 +59,19 @@ class OpponentPool:
 
     def __init__(
         self,
-        section: SelfPlaySection,
+        config: TrainerConfig,
         game: Game,
         learners: Mapping[str, Learner],
         pooled: list[str],
         seed: int,
-        match: tuple[int, int],
     ) -> None:
-        self.section, self.game, self.learners = section, game, learners
+        assert config.self_play is not None
+        self.section, self.evaluation = config.self_play, config.evaluation
+        self.game, self.learners = game, learners
         self.pooled, self.seed = pooled, seed
-        self._match_seed, self._match_moves = match
-        self.ratings = dict.fromkeys(learners, section.initial_elo)
+        self.ratings = dict.fromkeys(learners, self.section.initial_elo)
         self.snapshots: dict[str, deque[Snapshot]] = {
-            role: deque(maxlen=section.window) for role in learners
+            role: deque(maxlen=self.section.window) for role in learners
         }
         self.num_draws = 0
         self.in_play: dict[str, Snapshot | None] = dict.fromkeys(learners)
@@ -154,9 +153,8 @@ class OpponentPool:
             players[role] = self.player_of(role, drawn)
             ratings[role] = drawn.rating
         first, second = self.game.roles
-        score = self.game.match(
-            players, self.section.rating_games, self._match_seed, self._match_moves
-        )
+        seed, max_moves = self.evaluation.seed, self.evaluation.max_moves
+        score = self.game.match(players, self.section.rating_games, seed, max_moves)
         change = ELO_K * (score - expected_score(ratings[first], ratings[second]))
         ratings[first] += change
         ratings[second] -= change

@@ -54,6 +54,7 @@ class RunDirectory(RunFolder):
     ) -> None:
         super().__init__(path, "--out")
         self.config = config
+        self.checkpoints = self.path / "checkpoints"
         self._tensorboard: Any = None
         with ExitStack() as on_error:
             on_error.enter_context(self)
@@ -88,11 +89,6 @@ class RunDirectory(RunFolder):
             raise FolderError(f"--out: {self.path} cannot be written to: {error}") from None
         if writer is not None:
             self._tensorboard = writer(str(self.path / "tensorboard"))
-
-    @property
-    def checkpoints(self) -> Path:
-        """The folder of the checkpoints."""
-        return self.path / "checkpoints"
 
     def add_metrics(self, step: int, metrics: Mapping[str, float]) -> None:
         """Append a line of metrics."""

@@ -37,10 +37,6 @@ class Curriculum(BaseCallback):
             to go on (one condition or a list). The last one has no ``until``.
         verbose: 1 prints a line for each change.
 
-    Raises:
-        ValueError, TypeError: no stages, one without a condition before the last, or a
-            malformed condition.
-
     Attributes:
         stage: number of the stage now.
         changes: one dict per change: stage, updates, transitions.
@@ -104,11 +100,7 @@ class Curriculum(BaseCallback):
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on where `state_dict` was taken.
-
-        Raises:
-            ValueError: there were other stages.
-        """
+        """Goes on where `state_dict` was taken; a ValueError if there were other stages."""
         stage = state["stage"]
         if not 0 <= stage < len(self.settings):
             raise ValueError(f"stage: got {stage}, there are {len(self.settings)}")

@@ -166,11 +166,7 @@ class StopConditions(BaseCallback):
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on where `state_dict` was taken.
-
-        Raises:
-            ValueError: there were other conditions.
-        """
+        """Goes on where `state_dict` was taken; a ValueError if there were other conditions."""
         if len(state["conditions"]) != len(self.conditions):
             raise ValueError(
                 f"until: {len(state['conditions'])} conditions were saved, {len(self.conditions)}"

@@ -74,12 +74,9 @@ class Game(ABC):
         raise ValueError(unknown_word(f"player of {role}", name, ()))
 
     def policy_player(self, role: str, source: Callable[[], Any], name: str) -> Any:
-        """Plays the best legal action of a policy of SB3, without exploring.
+        """Plays the best legal action of a role's SB3 policy, without exploring.
 
-        Args:
-            role: whose policy it is.
-            source: gives the policy, asked at every move, so that a player can follow a live one.
-            name: for tables.
+        ``source`` gives the policy; it is asked at every move, so a player can follow a live one.
         """
 
         def play(observation: Any) -> Tensor:
@@ -115,13 +112,10 @@ class Game(ABC):
     # ------------------------------------------------------------------ results
 
     def evaluate(self, players: Mapping[str, Any], games: int, seed: int, max_moves: int) -> float:
-        """The measure of a pair of players; higher is better for the first role.
+        """The measure of two players, one per role; higher is better for the first role.
 
-        Args:
-            players: one player per role.
-            games: number of games.
-            seed: fixes the starts; nothing else random is touched.
-            max_moves: games are cut after so many moves.
+        ``seed`` fixes the starts, and nothing else random is touched; games are cut after
+        ``max_moves``.
         """
         returns, _ = self._play(players, self.roles[0], games, seed, max_moves)
         return float(returns.mean())

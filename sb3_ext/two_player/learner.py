@@ -155,7 +155,7 @@ class Learner(ABC):
         role: its name.
         section: its part of the configuration.
         game: makes the environment.
-        seed: seed of the model, its networks and its games.
+        seed: of the model, its networks and its games.
         device: where all of it lives.
 
     Attributes:

@@ -65,7 +65,7 @@ class Measures:
             seed: of the starts; None: as configured.
 
         Returns:
-            Values by pair: first role, second role, with the role's own name for its player.
+            Values by pair, such as ``host-agent`` and ``host-choose_first``.
         """
         games = self.section.games if games is None else games
         seed = self.section.seed if seed is None else seed

@@ -1,7 +1,6 @@
 """Roles that learn by an on-policy algorithm: SB3's PPO and A2C, sb3-contrib's MaskablePPO.
 
-A step of such a role is what the algorithm makes of one rollout, and the next rollout. The updates
-it counts are those of SB3: epochs for PPO, one a rollout for A2C.
+Updates are counted as SB3 does: epochs for PPO, one a rollout for A2C.
 """
 
 from __future__ import annotations

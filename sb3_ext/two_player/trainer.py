@@ -88,11 +88,9 @@ class HostAgentTrainer(TwoPlayers):
                 `evaluation.every_steps`.
             players: roles to train, in the order of their updates; None: those of
                 `training.players` that are not frozen.
-            callback: called with the trainer after each step; False stops.
+            callback: called with the trainer after each step; False stops. So does a callback of a
+                role that ends training, such as `StopConditions`.
             progress: show a progress bar.
-
-        A callback of a role that ends training, such as `StopConditions`, ends it after the step in
-        progress, for both roles.
 
         Returns:
             The measurement at the end. After `request_stop`, when none is made, the last one; None

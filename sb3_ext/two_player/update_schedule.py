@@ -1,11 +1,4 @@
-"""Which role is updated in which step of the trainer.
-
-In the configuration, under `training.updates`:
-
-    {mode: interleaved}                                              every role in every step
-    {mode: phases, period: 2000, first_rounds: 1000, first: host}    one role, then the other
-    {mode: custom, host: {schedule: constant},
-                   agent: {schedule: contiguous_periodic, period: 10, start: 0, stop: 5}}
+"""Which role is updated in which step of the trainer; `docs/two_player.md` shows the YAML forms.
 
 A schedule is a function of the trainer's total step counter, so phases go on where they were after
 a resume and across calls of `train`.
@@ -54,13 +47,7 @@ class Constant(UpdateSchedule):
 @UPDATE_SCHEDULES.register("contiguous_periodic")
 @dataclass(frozen=True)
 class ContiguousPeriodic(UpdateSchedule):
-    """In the steps of each period from `start` up to, but without, `stop`.
-
-    Args:
-        period: steps of a period, at least 1.
-        start: first step of the period with an update, from 0.
-        stop: the step after the last one, above `start` and at most `period`.
-    """
+    """In the steps of each period from `start` (from 0) up to, but without, `stop`."""
 
     period: int
     start: int
@@ -79,13 +66,7 @@ class ContiguousPeriodic(UpdateSchedule):
 @UPDATE_SCHEDULES.register("alternating_periodic")
 @dataclass(frozen=True)
 class AlternatingPeriodic(UpdateSchedule):
-    """One role in the first steps of each period, the other role in the rest of it.
-
-    Args:
-        period: steps of a period, at least 2.
-        first_rounds: steps of the role that begins, from 1 to period - 1.
-        first: name of the role that begins.
-    """
+    """The role `first` in the `first_rounds` first steps of each period, the other in the rest."""
 
     period: int
     first_rounds: int

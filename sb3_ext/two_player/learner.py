@@ -174,7 +174,6 @@ class Learner(ABC):
     def __init__(self, role: str, section: Any, game: Game, seed: int, device: str) -> None:
         self.role, self.section, self.game = role, section, game
         self.frozen = False
-        self._interrupted = False  # by a callback, in a rollout
         reward = section.reward
         self.env = TensorVecEnv(game.make_env(role, section.rollout.rollout_size, reward, device))
         self.rate: Schedule = parse_schedule(section.learning_rate, "learning_rate", "updates")
@@ -235,7 +234,6 @@ class Learner(ABC):
 
     def begin(self) -> None:
         """Tell the callbacks that training starts."""
-        self._interrupted = False
         self.model.stop_requested = False
         self.callback.on_training_start({"self": self.model, "callback": self.callback}, globals())
 
@@ -246,7 +244,7 @@ class Learner(ABC):
     @property
     def wants_to_stop(self) -> bool:
         """Whether a callback has ended training since `begin`."""
-        return self._interrupted or self.model.stop_requested
+        return bool(self.model.stop_requested)
 
     @property
     @abstractmethod
@@ -302,7 +300,7 @@ class Learner(ABC):
                 self.restart_games()
             with torch.no_grad():
                 if not self._play(steps):
-                    self._interrupted = True
+                    self.model.stop_requested = True
                     break
         return self.transitions - before
 

@@ -47,7 +47,10 @@ class Constant(UpdateSchedule):
 @UPDATE_SCHEDULES.register("contiguous_periodic")
 @dataclass(frozen=True)
 class ContiguousPeriodic(UpdateSchedule):
-    """In the steps of each period from `start` (from 0) up to, but without, `stop`."""
+    """In the steps of each period from `start` up to, but without, `stop`.
+
+    It must hold that 0 <= start < stop <= period.
+    """
 
     period: int
     start: int
@@ -66,7 +69,10 @@ class ContiguousPeriodic(UpdateSchedule):
 @UPDATE_SCHEDULES.register("alternating_periodic")
 @dataclass(frozen=True)
 class AlternatingPeriodic(UpdateSchedule):
-    """The role `first` in the `first_rounds` first steps of each period, the other in the rest."""
+    """The role `first` in the `first_rounds` first steps of each period, the other in the rest.
+
+    It must hold that 1 <= first_rounds < period.
+    """
 
     period: int
     first_rounds: int

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 import torch
 
@@ -54,14 +56,21 @@ def test_rows_are_split_by_the_ratio(ratio, newest, drawn):
     players.train(3)
     env = players.roles["host"].env.venv.unwrapped
     live = players.players["agent"]
-    rows = [env.opponents[int(number)] for number in _assignment(env)]
-    assert sum(each is live for each in rows) == newest
-    assert sum(each is not live for each in rows) == drawn
+    answered = Counter()
+    for number, player in enumerate(env.opponents):
+        player.act = _counted(player.act, answered, number)
+    env.step(torch.zeros(env.num_envs, dtype=torch.int64))
+    lives = {number for number, player in enumerate(env.opponents) if player is live}
+    assert sum(rows for number, rows in answered.items() if number in lives) == newest
+    assert sum(rows for number, rows in answered.items() if number not in lives) == drawn
 
 
-def _assignment(env):
-    assignment = env._assignment()
-    return [0] * env.num_envs if assignment is None else assignment
+def _counted(act, answered, number):
+    def counting(state, coords, rng):
+        answered[number] += state.num_games
+        return act(state, coords, rng)
+
+    return counting
 
 
 def test_opponents_are_drawn_uniformly_from_the_window():

@@ -16,7 +16,7 @@ import time
 from typing import Any
 
 from sb3_ext.two_player import HostAgentTrainer, read_config
-from sb3_ext.two_player.steps import torch_threads
+from sb3_ext.two_player.trainer import torch_threads
 
 SETTINGS = (
     "compute.device=cpu",
@@ -34,18 +34,17 @@ def measure(steps: int, threads: int, settings: tuple[str, ...]) -> dict[str, An
     config = read_config("published", [*SETTINGS, f"compute.torch_threads={threads}", *settings])
     trainer = HostAgentTrainer(config)
     players = config.training.players
-    loop = trainer._steps
     with torch_threads(threads):
-        loop.collect_initial_rollouts(players)
+        trainer.collect_initial_rollouts(players)
         for _ in range(20):
-            loop.step(players)
-        before = dict(loop.seconds)
+            trainer.step(players)
+        before = trainer.seconds
         cpu, wall = time.process_time(), time.perf_counter()
         for _ in range(steps):
-            loop.step(players)
+            trainer.step(players)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     trainer.close()
-    milliseconds = {name: 1e3 * (loop.seconds[name] - before[name]) / steps for name in before}
+    milliseconds = {name: 1e3 * (trainer.seconds[name] - before[name]) / steps for name in before}
     return {
         "cpu_ms": 1e3 * cpu / steps,
         "iterations_per_second": steps / wall,

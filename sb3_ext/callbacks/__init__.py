@@ -1,12 +1,23 @@
 """Callbacks for SB3's `learn`, one file a purpose.
 
 All of them work with our algorithms and with those of SB3, say how often with an `Every`, and go on
-after a resume as if nothing had happened (`sb3_ext.checkpoints.callback_state`).
+after a resume as if nothing had happened (`sb3_ext.checkpoints.callback_state`). A configuration
+gives them by name, with plain data as arguments:
+
+    callbacks:
+      - {callback: stop_conditions, max_updates: 5000}
+      - {callback: rho_evaluation, opponents: [choose_first], every: {updates: 1000}}
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from stable_baselines3.common.callbacks import BaseCallback
+
 from sb3_ext.callbacks.action_counts import ActionCounts
+from sb3_ext.callbacks.base import from_data
 from sb3_ext.callbacks.checkpoints import Checkpoints
 from sb3_ext.callbacks.conditions import Bound, Converged
 from sb3_ext.callbacks.curriculum import Curriculum
@@ -16,8 +27,10 @@ from sb3_ext.callbacks.sample_games import SampleGames
 from sb3_ext.callbacks.signals import Signals
 from sb3_ext.callbacks.stop_conditions import StopConditions
 from sb3_ext.callbacks.timers import Timers
+from sb3_ext.config.registry import Registry
 
 __all__ = [
+    "CALLBACKS",
     "ActionCounts",
     "Bound",
     "Checkpoints",
@@ -29,4 +42,21 @@ __all__ = [
     "Signals",
     "StopConditions",
     "Timers",
+    "make_callback",
 ]
+
+CALLBACKS: Registry[type[BaseCallback]] = Registry("callback")
+"""Callbacks whose arguments are plain data; your own by ``CALLBACKS.register("mine", Mine)``."""
+
+CALLBACKS.register("action_counts", ActionCounts)
+CALLBACKS.register("curriculum", Curriculum)
+CALLBACKS.register("layer_statistics", LayerStatistics)
+CALLBACKS.register("rho_evaluation", RhoEvaluation)
+CALLBACKS.register("sample_games", SampleGames)
+CALLBACKS.register("stop_conditions", StopConditions)
+CALLBACKS.register("timers", Timers)
+
+
+def make_callback(data: Mapping[str, Any]) -> BaseCallback:
+    """A callback from its name, under the key ``callback``, and its arguments; see `from_data`."""
+    return from_data(CALLBACKS, "callback", data)

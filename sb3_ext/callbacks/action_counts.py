@@ -8,13 +8,11 @@ from typing import Any
 
 import torch
 from gymnasium import spaces
-from stable_baselines3.common.callbacks import BaseCallback
 from torch import Tensor
 
 from sb3_ext.adapter.observations import to_arrays
-from sb3_ext.adapter.sb3_private import num_updates
-from sb3_ext.callbacks.counting import as_tensor
-from sb3_ext.schedules.frequency import Every, parse_every
+from sb3_ext.callbacks.base import PeriodicCallback, as_tensor
+from sb3_ext.schedules.frequency import Every
 
 __all__ = ["ActionCounts", "entropy_of_counts"]
 
@@ -22,14 +20,7 @@ _MOST_SHARES = 32
 
 
 def entropy_of_counts(counts: Tensor | Sequence[int]) -> float:
-    """Entropy of a distribution over A actions, in units of log A: 1 is uniform, 0 one action.
-
-    Args:
-        counts: `[A]`, how often each was chosen.
-
-    Returns:
-        0 where nothing was counted, or there is only one action.
-    """
+    """Entropy of counts [A] in units of log A: 1 is uniform, 0 is one action or no count."""
     counts = torch.as_tensor(counts)
     total = counts.sum().item()
     if total == 0 or len(counts) < 2:
@@ -39,7 +30,7 @@ def entropy_of_counts(counts: Tensor | Sequence[int]) -> float:
     return max(entropy, 0.0) / math.log(len(counts))
 
 
-class ActionCounts(BaseCallback):
+class ActionCounts(PeriodicCallback):
     """Counts the actions of the rollouts, exploration included, and the greedy ones.
 
     Logs, each time it is due: ``actions/<k>``, the share of action k since the last time (up to 32
@@ -54,14 +45,8 @@ class ActionCounts(BaseCallback):
     """
 
     def __init__(self, every: Every | Mapping[str, Any], *, greedy: bool = True) -> None:
-        """Prepares.
-
-        Args:
-            every: when to log, an `Every` or ``{"updates": 1000}``.
-            greedy: also ask the policy for its greedy choices then.
-        """
-        super().__init__()
-        self.every = parse_every(every)
+        """``greedy``: also ask the policy for its greedy choices, each time it is due."""
+        super().__init__(every)
         self.greedy = greedy
         self.last: dict[str, list[int]] = {}
         self._counts: Tensor | None = None
@@ -73,19 +58,15 @@ class ActionCounts(BaseCallback):
         self._num_actions, self._first = int(space.n), int(space.start)
 
     def _on_step(self) -> bool:
-        self._count(as_tensor(self.locals["actions"]))
-        updates = num_updates(self.model)
-        if self.every.due(updates=updates, transitions=self.num_timesteps):
-            self._log()
-        return True
-
-    def _count(self, actions: Tensor) -> None:
-        index = actions.reshape(-1).long() - self._first
+        index = as_tensor(self.locals["actions"]).reshape(-1).long() - self._first
         if self._counts is None:
             self._counts = torch.zeros(self._num_actions, dtype=torch.int64, device=index.device)
         # Unlike bincount this does not wait for the device.
         counts = self._counts.to(index.device)
         self._counts = counts.index_add(0, index, torch.ones_like(index))
+        if self._is_due():
+            self._log()
+        return True
 
     def _log(self) -> None:
         assert self._counts is not None
@@ -96,21 +77,17 @@ class ActionCounts(BaseCallback):
         for action, share in enumerate(shares[:_MOST_SHARES]):
             self.logger.record(f"actions/{action + self._first}", share, exclude="stdout")
         if self.greedy:
-            chosen, _ = self.model.predict(
-                to_arrays(self.locals["new_obs"]), deterministic=True, **self._masks()
-            )
+            model: Any = self.model
+            env: Any = self.training_env
+            legal = getattr(model, "legal_actions", None)
+            told = legal is not None and legal.source == "environment"
+            masks = {"action_masks": env.action_masks()} if told else {}
+            observation = to_arrays(self.locals["new_obs"])
+            chosen, _ = model.predict(observation, deterministic=True, **masks)
             index = torch.as_tensor(chosen).reshape(-1).long() - self._first
             greedy = torch.bincount(index, minlength=self._num_actions)
             self._record(greedy, "greedy_")
             self.last["greedy"] = greedy.tolist()
-
-    def _masks(self) -> dict[str, Any]:
-        """Legal actions, for models that have to be told and environments that can tell."""
-        legal = getattr(self.model, "legal_actions", None)
-        if legal is None or legal.source != "environment":
-            return {}
-        env: Any = self.training_env
-        return {"action_masks": env.action_masks()}
 
     def _record(self, counts: Tensor, prefix: str) -> None:
         most = counts.max().item() / max(counts.sum().item(), 1)
@@ -118,11 +95,10 @@ class ActionCounts(BaseCallback):
         self.logger.record(f"actions/{prefix}most_common_share", most)
 
     def state_dict(self) -> dict[str, Any]:
-        """What was counted since the last log."""
-        return {"counts": self._counts, "every": self.every.state_dict()}
+        """What was counted since the last log, too."""
+        return {**super().state_dict(), "counts": self._counts}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on where `state_dict` was taken."""
-        self.every.load_state_dict(state["every"])
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:  # noqa: D102
+        super().load_state_dict(state)
         counts = state["counts"]
         self._counts = None if counts is None else counts.clone()

@@ -7,18 +7,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from stable_baselines3.common.callbacks import BaseCallback
-
-from sb3_ext.adapter.sb3_private import num_updates
+from sb3_ext.callbacks.base import PeriodicCallback
 from sb3_ext.checkpoints.resume import save_run
 from sb3_ext.config.checks import check_count
 from sb3_ext.runs.folder import going_on_without
-from sb3_ext.schedules.frequency import Every, parse_every
+from sb3_ext.schedules.frequency import Every
 
 __all__ = ["Checkpoints"]
 
 
-class Checkpoints(BaseCallback):
+class Checkpoints(PeriodicCallback):
     """Saves the whole run every so often and at the end, see `sb3_ext.checkpoints.resume`.
 
     It saves when a rollout begins, after the updates of the one before: only there is a run in a
@@ -27,6 +25,14 @@ class Checkpoints(BaseCallback):
 
     If a loss has become NaN nothing is written and training ends with a FloatingPointError. If the
     disk is full a `CheckpointWarning` says so and training goes on, except at the end.
+
+    Args:
+        run_dir: the folder of the run.
+        every: how often to save.
+        keep_last: how many checkpoints stay, at least 1.
+        buffer: False leaves out the experience: small files, but no exact resume.
+        at_end: save when `learn` ends.
+        verbose: 1 prints a line each time.
 
     Attributes:
         last_path: the newest checkpoint written, None before the first.
@@ -42,22 +48,8 @@ class Checkpoints(BaseCallback):
         at_end: bool = True,
         verbose: int = 0,
     ) -> None:
-        """Prepares; nothing is written yet.
-
-        Args:
-            run_dir: the folder of the run.
-            every: how often to save, an `Every` or ``{"updates": 1000}``.
-            keep_last: how many checkpoints stay, at least 1.
-            buffer: False leaves out the experience: small files, but no exact resume.
-            at_end: save when `learn` ends.
-            verbose: 1 prints a line each time.
-
-        Raises:
-            ValueError, TypeError: ``keep_last`` is no whole number of at least 1.
-        """
-        super().__init__(verbose)
+        super().__init__(every, verbose)
         self.run_dir = Path(run_dir)
-        self.every = parse_every(every)
         self.keep_last = check_count("keep_last", keep_last)
         self.buffer, self.at_end = buffer, at_end
         self.last_path: Path | None = None
@@ -68,16 +60,10 @@ class Checkpoints(BaseCallback):
         self._requested = True
 
     def _on_rollout_start(self) -> None:
-        updates = num_updates(self.model)
-        due = self.every.due(updates=updates, transitions=self.model.num_timesteps)
-        if not (due or self._requested):
-            return
-        self._requested = False
-        with going_on_without("checkpoint", self.run_dir):
-            self.save()
-
-    def _on_step(self) -> bool:
-        return True
+        if self._is_due() or self._requested:
+            self._requested = False
+            with going_on_without("checkpoint", self.run_dir):
+                self.save()
 
     def _on_training_end(self) -> None:
         if self.at_end or self._requested:
@@ -101,11 +87,3 @@ class Checkpoints(BaseCallback):
         if self.verbose:
             print(f"checkpoint {self.last_path}")
         return self.last_path
-
-    def state_dict(self) -> dict[str, Any]:
-        """When it was last due."""
-        return {"every": self.every.state_dict()}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on in the same rhythm."""
-        self.every.load_state_dict(state["every"])

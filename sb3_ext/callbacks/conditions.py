@@ -6,13 +6,14 @@ lower: 0.15}`` or ``{condition: converged, field: rho/score, window: 5, toleranc
 
 from __future__ import annotations
 
-import inspect
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from sb3_ext.callbacks.base import from_data
 from sb3_ext.config.checks import check_count, check_number
-from sb3_ext.config.registry import Registry, unknown_word
+from sb3_ext.config.registry import Registry
 
 __all__ = ["CONDITIONS", "Bound", "Condition", "Converged", "parse_conditions"]
 
@@ -22,7 +23,7 @@ CONDITIONS: Registry[type[Condition]] = Registry("condition")
 class Condition(ABC):
     """Something about the values that one metric takes one after the other.
 
-    Attributes:
+    Args:
         field: name of the metric, such as ``rho/choose_first`` or ``updates``.
     """
 
@@ -30,6 +31,7 @@ class Condition(ABC):
         if not isinstance(field, str) or not field:
             raise ValueError(f"field must be the name of a metric, got {field!r}")
         self.field = field
+        self._noted: dict[str, Any] = {}  # plain data
 
     def observe(self, values: Mapping[str, float]) -> None:
         """Takes note of new values; metrics that are not there have none."""
@@ -45,33 +47,32 @@ class Condition(ABC):
     def met(self) -> bool:
         """Whether the condition holds now."""
 
-    @abstractmethod
     def state_dict(self) -> dict[str, Any]:
         """What has been noted, as plain data."""
+        return copy.deepcopy(self._noted)
 
-    @abstractmethod
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Puts back what `state_dict` gave."""
+        self._noted = {name: copy.deepcopy(state[name]) for name in self._noted}
 
 
 @CONDITIONS.register("bound")
 class Bound(Condition):
-    """The newest values lie between two bounds."""
+    """The newest values lie between two bounds.
+
+    Args:
+        field: name of the metric.
+        lower: smallest value that counts; None for no such bound.
+        upper: largest value that counts; None for no such bound.
+        times: how many values in a row have to lie between them.
+
+    Raises:
+        ValueError, TypeError: no bound at all, or an upper one below the lower one.
+    """
 
     def __init__(
         self, field: str, lower: float | None = None, upper: float | None = None, times: int = 1
     ) -> None:
-        """Sets the bounds.
-
-        Args:
-            field: name of the metric.
-            lower: smallest value that counts; None for no such bound.
-            upper: largest value that counts; None for no such bound.
-            times: how many values in a row have to lie between them.
-
-        Raises:
-            ValueError, TypeError: no bound at all, or an upper one below the lower one.
-        """
         super().__init__(field)
         if lower is None and upper is None:
             raise ValueError(f"bound of {field}: give lower, upper or both")
@@ -80,30 +81,32 @@ class Bound(Condition):
         if self.lower is not None and self.upper is not None and self.upper < self.lower:
             raise ValueError(f"upper must be at least lower ({lower:g}), got {upper:g}")
         self.times = check_count("times", times)
-        self._in_a_row = 0
+        self._noted = {"in_a_row": 0}
 
     def _observe(self, value: float) -> None:
         above = self.lower is None or value >= self.lower
         below = self.upper is None or value <= self.upper
-        self._in_a_row = self._in_a_row + 1 if above and below else 0
+        self._noted["in_a_row"] = self._noted["in_a_row"] + 1 if above and below else 0
 
     @property
-    def met(self) -> bool:
-        """Whether the newest values lie between the bounds."""
-        return self._in_a_row >= self.times
-
-    def state_dict(self) -> dict[str, Any]:
-        """How many values in a row lay between the bounds."""
-        return {"in_a_row": self._in_a_row}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Puts back what `state_dict` gave."""
-        self._in_a_row = state["in_a_row"]
+    def met(self) -> bool:  # noqa: D102
+        return bool(self._noted["in_a_row"] >= self.times)
 
 
 @CONDITIONS.register("converged")
 class Converged(Condition):
-    """The newest values are all about the same."""
+    """The newest values are all about the same.
+
+    Args:
+        field: name of the metric.
+        window: how many of the newest values are looked at, at least 2.
+        tolerance: largest distance from their mean, in the metric's own unit.
+        confidence: share of them that must keep to it, above 0 and at most 1.
+        warmup: values that are left out at the beginning.
+
+    Raises:
+        ValueError, TypeError: a number out of its range.
+    """
 
     def __init__(
         self,
@@ -113,56 +116,30 @@ class Converged(Condition):
         confidence: float = 0.9,
         warmup: int = 0,
     ) -> None:
-        """Sets what counts as the same.
-
-        Args:
-            field: name of the metric.
-            window: how many of the newest values are looked at, at least 2.
-            tolerance: largest distance from their mean, in the metric's own unit.
-            confidence: share of them that must keep to it, above 0 and at most 1.
-            warmup: values that are left out at the beginning.
-
-        Raises:
-            ValueError, TypeError: a number out of its range.
-        """
         super().__init__(field)
         self.window = check_count("window", window, low=2)
         self.tolerance = check_number("tolerance", tolerance, low=0)
         self.confidence = check_number("confidence", confidence, low=0, high=1, above=True)
         self.warmup = check_count("warmup", warmup, low=0)
-        self._seen = 0
-        self._values: list[float] = []
+        self._noted = {"seen": 0, "values": []}
 
     def _observe(self, value: float) -> None:
-        self._seen += 1
-        if self._seen > self.warmup:
-            self._values = [*self._values, value][-self.window :]
+        self._noted["seen"] += 1
+        if self._noted["seen"] > self.warmup:
+            self._noted["values"] = [*self._noted["values"], value][-self.window :]
 
     @property
-    def met(self) -> bool:
-        """Whether enough of the newest values are near their mean."""
-        if len(self._values) < self.window:
+    def met(self) -> bool:  # noqa: D102
+        values = self._noted["values"]
+        if len(values) < self.window:
             return False
-        mean = sum(self._values) / self.window
-        near = sum(abs(value - mean) <= self.tolerance for value in self._values)
+        mean = sum(values) / self.window
+        near = sum(abs(value - mean) <= self.tolerance for value in values)
         return near >= self.confidence * self.window
-
-    def state_dict(self) -> dict[str, Any]:
-        """The newest values, and how many there were."""
-        return {"seen": self._seen, "values": list(self._values)}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Puts back what `state_dict` gave."""
-        self._seen, self._values = state["seen"], list(state["values"])
 
 
 def parse_conditions(value: Any, name: str = "until") -> list[Condition]:
-    """Conditions from objects or mappings, one or a list of them.
-
-    Raises:
-        TypeError: something else was given.
-        ValueError: an unknown word, a missing or unknown key, or a number out of its range.
-    """
+    """Conditions from objects or mappings, one or a list of them; errors as `from_data`."""
     items = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
     return [_parse(item, name) for item in items]
 
@@ -170,22 +147,7 @@ def parse_conditions(value: Any, name: str = "until") -> list[Condition]:
 def _parse(item: Any, name: str) -> Condition:
     if isinstance(item, Condition):
         return item
-    if not isinstance(item, Mapping):
-        raise TypeError(f"{name} must hold conditions or mappings, got {item!r}")
-    if "condition" not in item:
-        raise ValueError(
-            f"{name}: the key 'condition' is missing; choices: {', '.join(CONDITIONS)}"
-        )
-    kind: Any = CONDITIONS.resolve(item["condition"])
-    arguments = {key: entry for key, entry in item.items() if key != "condition"}
-    allowed = inspect.signature(kind).parameters
-    for key in arguments:
-        if key not in allowed:
-            raise ValueError(f"{name}: {unknown_word('key of a condition', key, allowed)}")
-    if "field" not in arguments:
-        raise ValueError(f"{name}: the key 'field' is missing, the name of a metric")
     try:
-        condition: Condition = kind(**arguments)
+        return from_data(CONDITIONS, "condition", item)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{name}: {error}") from None
-    return condition

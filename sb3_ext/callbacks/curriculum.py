@@ -32,23 +32,17 @@ class Curriculum(BaseCallback):
     measures on full-sized starts unless it is told other sizes; put it before this in the list.
     Logs ``curriculum/stage``, from 0.
 
+    Args:
+        stages: for each, the keyword arguments of `set_stage`, and ``until``: what must hold
+            to go on (one condition or a list). The last one has no ``until``.
+        verbose: 1 prints a line for each change.
+
     Attributes:
         stage: number of the stage now.
         changes: one dict per change: stage, updates, transitions.
     """
 
     def __init__(self, stages: Sequence[Mapping[str, Any]], verbose: int = 0) -> None:
-        """Reads the stages.
-
-        Args:
-            stages: for each, the keyword arguments of `set_stage`, and ``until``: what must hold
-                to go on (one condition or a list). The last one has no ``until``.
-            verbose: 1 prints a line for each change.
-
-        Raises:
-            ValueError, TypeError: no stages, one without a condition before the last, or a
-                malformed condition.
-        """
         super().__init__(verbose)
         if isinstance(stages, (str, Mapping)) or not isinstance(stages, Sequence):
             raise TypeError(f"stages must be a list of mappings, got {stages!r}")
@@ -80,26 +74,18 @@ class Curriculum(BaseCallback):
         self._feed.start(self)
 
     def _on_step(self) -> bool:
-        for values in self._feed.take(self.model):
-            for condition in self.until[self.stage]:
-                condition.observe(values)
         conditions = self.until[self.stage]
+        self._feed.show(self.model, conditions)
         if conditions and all(condition.met for condition in conditions):
-            self._advance()
+            self.stage += 1
+            settings = self.settings[self.stage]
+            self.training_env.env_method("set_stage", **settings)
+            counters = {"updates": num_updates(self.model), "transitions": self.num_timesteps}
+            self.changes.append({"stage": self.stage, **counters})
+            if self.verbose:
+                print(f"curriculum: stage {self.stage} {settings} begins")
         self.logger.record("curriculum/stage", self.stage)
         return True
-
-    def _advance(self) -> None:
-        self.stage += 1
-        self.training_env.env_method("set_stage", **self.settings[self.stage])
-        change = {
-            "stage": self.stage,
-            "updates": num_updates(self.model),
-            "transitions": self.num_timesteps,
-        }
-        self.changes.append(change)
-        if self.verbose:
-            print(f"curriculum: stage {self.stage} {self.settings[self.stage]} begins")
 
     def _on_training_end(self) -> None:
         self._feed.stop()
@@ -114,11 +100,7 @@ class Curriculum(BaseCallback):
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on where `state_dict` was taken.
-
-        Raises:
-            ValueError: there were other stages.
-        """
+        """Goes on where `state_dict` was taken; a ValueError if there were other stages."""
         stage = state["stage"]
         if not 0 <= stage < len(self.settings):
             raise ValueError(f"stage: got {stage}, there are {len(self.settings)}")

@@ -26,16 +26,14 @@ class Evaluation(EvalCallback):
 
     As `EvalCallback`, but a resumed run goes on with its measurements, its best value and the
     episodes that it would have played, and files are replaced as a whole.
+
+    Args:
+        eval_env: what is played; its state is saved where it has one.
+        folder: for the files.
+        **arguments: of `EvalCallback`, without its paths.
     """
 
     def __init__(self, eval_env: VecEnv, folder: Path, **arguments: Any) -> None:
-        """Prepares.
-
-        Args:
-            eval_env: what is played; its state is saved where it has one.
-            folder: for the files.
-            **arguments: of `EvalCallback`, without its paths.
-        """
         self.folder = folder
         super().__init__(eval_env, log_path=str(folder), **arguments)
         self.log_path = str(folder / "evaluations.new")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import torch
-from stable_baselines3.common.callbacks import BaseCallback
 
-from sb3_ext.adapter.sb3_private import num_updates
-from sb3_ext.schedules.frequency import Every, parse_every
+from sb3_ext.callbacks.base import PeriodicCallback
 
 __all__ = ["LayerStatistics", "layer_statistics"]
 
@@ -27,7 +24,7 @@ def layer_statistics(policy: Any) -> dict[str, float]:
     return dict(zip(names, torch.stack(values).tolist(), strict=True)) if names else {}
 
 
-class LayerStatistics(BaseCallback):
+class LayerStatistics(PeriodicCallback):
     """Logs mean and standard deviation of every parameter and of its last gradient.
 
     The keys are ``layers/<parameter>/weight_mean``, ``weight_std``, ``gradient_mean`` and
@@ -36,32 +33,7 @@ class LayerStatistics(BaseCallback):
     device. A gradient is shown after clipping.
     """
 
-    def __init__(self, every: Every | Mapping[str, Any]) -> None:
-        """Prepares.
-
-        Args:
-            every: when to log, an `Every` or ``{"updates": 100}``.
-        """
-        super().__init__()
-        self.every = parse_every(every)
-
     def _on_rollout_start(self) -> None:
-        updates = num_updates(self.model)
-        if self.every.due(updates=updates, transitions=self.num_timesteps):
-            self.log()
-
-    def _on_step(self) -> bool:
-        return True
-
-    def log(self) -> None:
-        """Logs now."""
-        for name, value in layer_statistics(self.model.policy).items():
-            self.logger.record(name, value, exclude="stdout")
-
-    def state_dict(self) -> dict[str, Any]:
-        """When it was last due."""
-        return {"every": self.every.state_dict()}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on in the same rhythm."""
-        self.every.load_state_dict(state["every"])
+        if self._is_due():
+            for name, value in layer_statistics(self.model.policy).items():
+                self.logger.record(name, value, exclude="stdout")

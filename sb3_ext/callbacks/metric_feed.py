@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import KVWriter, Logger
 
 from sb3_ext.adapter.sb3_private import num_updates
+from sb3_ext.callbacks.conditions import Condition
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation
 from sb3_ext.checkpoints.callback_state import walk_callbacks
 
-__all__ = ["MetricFeed"]
+__all__ = ["LastLogged", "MetricFeed"]
+
+
+class LastLogged(KVWriter):
+    """Keeps the numbers that a logger wrote last, by name.
+
+    Args:
+        fields: the names that are kept; None: all.
+    """
+
+    def __init__(self, fields: frozenset[str] | None = None) -> None:
+        self.fields = fields
+        self.values: dict[str, float] = {}
+
+    def write(self, key_values: dict[str, Any], key_excluded: Any, step: int = 0) -> None:
+        """Takes what is written to a log."""
+        for key in key_values if self.fields is None else self.fields & key_values.keys():
+            if hasattr(key_values[key], "__float__"):
+                self.values[key] = float(key_values[key])
+
+    def close(self) -> None:
+        """Nothing is held open."""
 
 
 class MetricFeed:
@@ -28,12 +50,10 @@ class MetricFeed:
     """
 
     def __init__(self, fields: Iterable[str]) -> None:
-        self._fields = frozenset(fields)
         self._evaluations: list[RhoEvaluation] = []
         self._seen: list[int] = []
         self._logger: Logger | None = None
-        self._logged: dict[str, float] = {}
-        self._tap = _Tap(self._logged, self._fields)
+        self._log = LastLogged(frozenset(fields))
 
     def start(self, callback: BaseCallback) -> None:
         """Finds the sources; call it when training starts."""
@@ -45,23 +65,27 @@ class MetricFeed:
         ]
         self._seen = (self._seen + [0] * len(self._evaluations))[: len(self._evaluations)]
         self._logger = callback.logger
-        self._logger.output_formats.append(self._tap)
+        self._logger.output_formats.append(self._log)
 
     def stop(self) -> None:
         """Lets go of the log; again is harmless."""
         if self._logger is not None:
-            if self._tap in self._logger.output_formats:
-                self._logger.output_formats.remove(self._tap)
+            if self._log in self._logger.output_formats:
+                self._logger.output_formats.remove(self._log)
             self._logger = None
 
-    def take(self, model: Any) -> list[dict[str, float]]:
-        """The values since the last call, oldest first."""
+    def show(self, model: Any, conditions: Sequence[Condition]) -> None:
+        """Has conditions observe the values since the last call, the oldest first."""
+        for values in self._take(model):
+            for condition in conditions:
+                condition.observe(values)
+
+    def _take(self, model: Any) -> list[dict[str, float]]:
         counters = {
             "transitions": float(model.num_timesteps),
             "updates": float(num_updates(model)),
         }
-        logged = dict(self._logged)
-        self._logged.clear()
+        logged, self._log.values = self._log.values, {}
         batches = [counters]
         for number, evaluation in enumerate(self._evaluations):
             for entry in evaluation.history[self._seen[number] :]:
@@ -74,27 +98,8 @@ class MetricFeed:
 
     def state_dict(self) -> dict[str, Any]:
         """How many evaluations were handed out, and what was logged since."""
-        return {"logged": dict(self._logged), "seen": list(self._seen)}
+        return {"logged": dict(self._log.values), "seen": list(self._seen)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on where `state_dict` was taken."""
-        self._seen = list(state["seen"])
-        self._logged.clear()
-        self._logged.update(state["logged"])
-
-
-class _Tap(KVWriter):
-    """Copies what is logged under some names into a dictionary."""
-
-    def __init__(self, target: dict[str, float], fields: frozenset[str]) -> None:
-        self.target, self.fields = target, fields
-
-    def write(
-        self, key_values: dict[str, Any], key_excluded: dict[str, tuple[str, ...]], step: int = 0
-    ) -> None:
-        for key in self.fields & key_values.keys():
-            if hasattr(key_values[key], "__float__"):
-                self.target[key] = float(key_values[key])
-
-    def close(self) -> None:
-        """Nothing is held open."""
+        self._seen, self._log.values = list(state["seen"]), dict(state["logged"])

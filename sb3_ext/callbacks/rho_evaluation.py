@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-from stable_baselines3.common.callbacks import BaseCallback
 
 from resgym.measure.rho import rho
 from resgym.players import ScoringPlayer, player_name, resolve_player
 from sb3_ext.adapter.sb3_private import num_updates
+from sb3_ext.callbacks.base import PeriodicCallback
 from sb3_ext.checkpoints.durable_files import write_text_durably
+from sb3_ext.config.checks import check_count
 from sb3_ext.networks.policy_scores import action_scores
 from sb3_ext.runs.best import save_player
 from sb3_ext.runs.folder import going_on_without
-from sb3_ext.schedules.frequency import Every, parse_every
+from sb3_ext.schedules.frequency import Every
 
-__all__ = ["RhoEvaluation", "player_of", "player_of_policy", "role_of"]
+__all__ = ["GamesAgainst", "RhoEvaluation", "player_of", "player_of_policy", "role_of"]
 
 
 def role_of(observation_space: Any) -> Any:
@@ -28,28 +28,18 @@ def role_of(observation_space: Any) -> Any:
 
 
 def player_of(model: Any, name: str = "trained") -> ScoringPlayer:
-    """The greedy player of a model, which follows the model as it trains.
-
-    Args:
-        model: an SB3 model trained on one of the one-seat environments.
-        name: for tables.
-    """
+    """The greedy player of an SB3 model, which follows the model as it trains."""
     return player_of_policy(model.policy, name)
 
 
 def player_of_policy(policy: Any, name: str = "trained") -> ScoringPlayer:
-    """The greedy player of a policy, which follows the policy as it learns.
-
-    Args:
-        policy: an SB3 policy for one of the one-seat environments.
-        name: for tables.
+    """The greedy player of an SB3 policy, which follows the policy as it learns.
 
     Raises:
-        ValueError: its observations are not those of the game.
+        ValueError: its observations are not those of a one-seat environment.
     """
     space = policy.observation_space
-    role = role_of(space)
-    points = space.spaces.get("points") if role == "agent" else space
+    role, points = _seat(space)
     if len(getattr(points, "shape", None) or ()) != 2:
         raise ValueError(f"{name}: observes {space}, not the points [P, D] of a game")
     return ScoringPlayer(
@@ -62,7 +52,59 @@ def player_of_policy(policy: Any, name: str = "trained") -> ScoringPlayer:
     )
 
 
-class RhoEvaluation(BaseCallback):
+def _seat(space: Any) -> tuple[Any, Any]:
+    """The seat of an observation space, and its points: a space [P, D]."""
+    role = role_of(space)
+    return role, space.spaces.get("points") if role == "agent" else space
+
+
+class GamesAgainst(PeriodicCallback):
+    """Has the model play fixed opponents on the same starts every time, without exploring.
+
+    Args:
+        opponents: players of the other seat, by name or as objects.
+        every: how often.
+        games: games against each opponent.
+        seed: fixes the starts; keep it apart from the seeds of training.
+        game: as `resgym.rho` (dimension, max_num_points, ...); default: the model's own sizes.
+        verbose: 1 prints a line each time.
+    """
+
+    def __init__(
+        self,
+        opponents: Sequence[Any],
+        every: Every | Mapping[str, Any],
+        games: int,
+        seed: int,
+        game: Mapping[str, Any],
+        verbose: int = 0,
+    ) -> None:
+        super().__init__(every, verbose)
+        if isinstance(opponents, str) or not opponents:
+            raise ValueError(f"opponents must be a list of at least one player, got {opponents!r}")
+        self.opponents = {player_name(opponent): opponent for opponent in opponents}
+        self.games, self.seed, self.game = check_count("games", games), seed, game
+
+    def _on_training_start(self) -> None:
+        self._role, points = _seat(self.model.observation_space)
+        self._players = {
+            name: resolve_player(opponent, "agent" if self._role == "host" else "host")
+            for name, opponent in self.opponents.items()
+        }
+        rows, dimension = points.shape
+        self._game = {"dimension": dimension, "max_num_points": rows, **self.game}
+
+    def _updates(self) -> int:
+        return num_updates(self.model)
+
+    def _pairs(self) -> Iterator[tuple[str, tuple[Any, Any]]]:
+        """Each opponent's name, with the host and the agent of its games."""
+        mine = player_of(self.model)
+        for name, other in self._players.items():
+            yield name, (mine, other) if self._role == "host" else (other, mine)
+
+
+class RhoEvaluation(GamesAgainst):
     """Scores one frozen version of the model on the same starts every time, at the end too.
 
     Logs ``rho/<opponent>`` and ``rho/best``. The best model is the one whose score is highest for a
@@ -71,6 +113,13 @@ class RhoEvaluation(BaseCallback):
 
     The starts are drawn from a seed of their own, and neither the games nor the players use a
     generator that training uses: a run with evaluations learns the same as one without.
+
+    Args:
+        opponents, every, games, seed, verbose, game: see `GamesAgainst`.
+        best: ``worst``, ``mean`` or the name of an opponent.
+        save_path: folder for ``rho.json`` and the best model, as ``best`` (a checkpoint of its
+            policy, to play with) and as SB3's ``best_model.zip``; None keeps nothing.
+        at_start: evaluate the untrained model too.
 
     Attributes:
         history: one dict per evaluation: updates, transitions, seconds, rho by opponent, score.
@@ -90,58 +139,27 @@ class RhoEvaluation(BaseCallback):
         verbose: int = 0,
         **game: Any,
     ) -> None:
-        """Prepares the evaluation.
-
-        Args:
-            opponents: players of the other seat, by name or as objects.
-            every: when to evaluate, an `Every` or ``{"updates": 1000}``.
-            games: games against each opponent.
-            seed: fixes the starts; keep it apart from the seeds of training.
-            best: ``worst``, ``mean`` or the name of an opponent.
-            save_path: folder for ``rho.json`` and the best model, as ``best`` (a checkpoint of its
-                policy, to play with) and as SB3's ``best_model.zip``; None keeps nothing.
-            at_start: evaluate the untrained model too.
-            verbose: 1 prints a line each time.
-            **game: as `resgym.rho` (dimension, max_num_points, ...); the model's own sizes are the
-                default.
-        """
-        super().__init__(verbose)
-        if not opponents:
-            raise ValueError("opponents must have at least one player, got none")
-        self.opponents = {player_name(opponent): opponent for opponent in opponents}
+        super().__init__(opponents, every, games, seed, game, verbose)
         if best not in ("worst", "mean", *self.opponents):
             raise ValueError(
                 f"best must be 'worst', 'mean' or one of {list(self.opponents)}, got {best!r}"
             )
-        self.every = parse_every(every)
-        self.games, self.seed, self.best, self.game = games, seed, best, game
+        self.best = best
         self.save_path = None if save_path is None else Path(save_path)
         self.at_start = at_start
         self.history: list[dict[str, Any]] = []
         self.best_score: float | None = None
         self._begin = time.monotonic()
-        self._evaluation_seconds = 0.0
 
     def _on_training_start(self) -> None:
+        super()._on_training_start()
         earlier = self.history[-1]["training_seconds"] if self.history else 0.0
         self._begin = time.monotonic() - earlier
-        self._evaluation_seconds = 0.0
-        self._role = role_of(self.model.observation_space)
-        self._players = {
-            name: resolve_player(opponent, "agent" if self._role == "host" else "host")
-            for name, opponent in self.opponents.items()
-        }
-        space = self.model.observation_space
-        rows, dimension = (space["points"] if self._role == "agent" else space).shape  # type: ignore[index, misc]
-        self._game = {"dimension": dimension, "max_num_points": rows, **self.game}
         if self.at_start and not self.history:
             self.evaluate()
 
-    def _updates(self) -> int:
-        return num_updates(self.model)
-
     def _on_step(self) -> bool:
-        if self.every.due(updates=self._updates(), transitions=self.num_timesteps):
+        if self._is_due():
             self.evaluate()
         return True
 
@@ -152,16 +170,15 @@ class RhoEvaluation(BaseCallback):
     def evaluate(self) -> dict[str, float]:
         """Evaluates now; returns rho by opponent."""
         begin = time.monotonic()
-        mine = player_of(self.model)
-        results: dict[str, float] = {}
-        for name, other in self._players.items():
-            pair = (mine, other) if self._role == "host" else (other, mine)
-            results[name] = rho(*pair, games=self.games, seed=self.seed, **self._game).rho
+        results = {
+            name: rho(*pair, games=self.games, seed=self.seed, **self._game).rho
+            for name, pair in self._pairs()
+        }
         score = self._score(results)
         entry = {
             "updates": self._updates(),
             "transitions": self.num_timesteps,
-            "training_seconds": begin - self._begin - self._evaluation_seconds,
+            "training_seconds": begin - self._begin,
             "rho": results,
             "score": score,
             **self._details(),
@@ -186,7 +203,7 @@ class RhoEvaluation(BaseCallback):
         if self.verbose:
             shown = "  ".join(f"{name} {value:.4f}" for name, value in results.items())
             print(f"update {entry['updates']}: rho against {shown}")
-        self._evaluation_seconds += time.monotonic() - begin
+        self._begin += time.monotonic() - begin  # only training counts
         return results
 
     def _score(self, results: dict[str, float]) -> float:
@@ -202,15 +219,11 @@ class RhoEvaluation(BaseCallback):
         return {}
 
     def state_dict(self) -> dict[str, Any]:
-        """What has been measured so far, and when it was last due."""
-        return {
-            "best_score": self.best_score,
-            "every": self.every.state_dict(),
-            "history": list(self.history),
-        }
+        """What has been measured so far, too."""
+        own = {"best_score": self.best_score, "history": list(self.history)}
+        return {**super().state_dict(), **own}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on with the measurements that `state_dict` gave."""
-        self.every.load_state_dict(state["every"])
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:  # noqa: D102
+        super().load_state_dict(state)
         self.best_score = state["best_score"]
         self.history = [dict(entry) for entry in state["history"]]

@@ -6,8 +6,8 @@ import signal
 
 from stable_baselines3.common.callbacks import BaseCallback
 
+from sb3_ext.callbacks.base import stop_training
 from sb3_ext.callbacks.checkpoints import Checkpoints
-from sb3_ext.callbacks.stopping import stop_training
 from sb3_ext.checkpoints.callback_state import walk_callbacks
 from sb3_ext.runs.signals import RunSignals
 
@@ -29,13 +29,7 @@ class Signals(BaseCallback):
     """
 
     def __init__(self, checkpoints: Checkpoints | None = None, verbose: int = 0) -> None:
-        """Prepares; handlers are installed when training starts.
-
-        Args:
-            checkpoints: what writes the checkpoints; None finds it among the callbacks. Without
-                any, signals only end training.
-            verbose: 1 prints a line for each signal.
-        """
+        """``checkpoints`` writes them; None: what is found among the callbacks, if anything."""
         super().__init__(verbose)
         self.checkpoints = checkpoints
         self.received: signal.Signals | None = None
@@ -67,8 +61,4 @@ class Signals(BaseCallback):
         return self.received is None or stop_training(self.model)
 
     def _on_training_end(self) -> None:
-        self.restore()
-
-    def restore(self) -> None:
-        """Puts the handlers of before back; again is harmless."""
         self._handlers.restore()

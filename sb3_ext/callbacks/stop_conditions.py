@@ -7,15 +7,44 @@ from collections.abc import Mapping
 from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback
+from torch import Tensor
 
 from sb3_ext.adapter.sb3_private import num_updates
+from sb3_ext.callbacks.base import as_tensor, stop_training
 from sb3_ext.callbacks.conditions import parse_conditions
-from sb3_ext.callbacks.counting import EndedEpisodes
 from sb3_ext.callbacks.metric_feed import MetricFeed
-from sb3_ext.callbacks.stopping import stop_training
 from sb3_ext.config.checks import check_count, check_number
 
 __all__ = ["StopConditions"]
+
+_STEPS_BETWEEN_READINGS = 64
+
+
+class _EndedEpisodes:
+    """How many episodes have ended, counted where `dones` are.
+
+    On an accelerator it is read every 64 steps only, since reading waits for the device.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._pending: Tensor | None = None
+        self._steps = 0
+
+    def add(self, dones: Any) -> None:
+        """Counts the rows that ended in one step, `[N]` bool."""
+        ended = as_tensor(dones).sum()
+        self._pending = ended if self._pending is None else self._pending + ended
+        self._steps += 1
+        if self._pending.device.type == "cpu" or self._steps >= _STEPS_BETWEEN_READINGS:
+            self.read()
+
+    def read(self) -> int:
+        """The number now; waits for the device."""
+        if self._pending is not None:
+            self.count += int(self._pending)
+        self._pending, self._steps = None, 0
+        return self.count
 
 
 class StopConditions(BaseCallback):
@@ -24,6 +53,14 @@ class StopConditions(BaseCallback):
     Budgets count from the beginning of the run, whatever was resumed in between. What was collected
     is still learnt from, so the numbers are lower bounds. Logs ``time/remaining``, the share of the
     budget that will be used up first which is left.
+
+    Args:
+        max_updates: gradient updates.
+        max_timesteps: transitions collected.
+        max_episodes: episodes ended in all rows together.
+        max_seconds: seconds of training.
+        until: conditions on metrics (see `sb3_ext.callbacks.conditions`), which must all hold.
+        verbose: 1 prints the reason.
 
     Attributes:
         reason: what ended training, None if nothing did.
@@ -39,19 +76,6 @@ class StopConditions(BaseCallback):
         until: Any = None,
         verbose: int = 0,
     ) -> None:
-        """Sets budgets and goals.
-
-        Args:
-            max_updates: gradient updates.
-            max_timesteps: transitions collected.
-            max_episodes: episodes ended in all rows together.
-            max_seconds: seconds of training.
-            until: conditions on metrics (see `sb3_ext.callbacks.conditions`), which must all hold.
-            verbose: 1 prints the reason.
-
-        Raises:
-            ValueError, TypeError: nothing was given, or something out of its range.
-        """
         super().__init__(verbose)
         counts = {
             "max_updates": max_updates,
@@ -73,7 +97,7 @@ class StopConditions(BaseCallback):
             )
         self.reason: str | None = None
         self._feed = MetricFeed(condition.field for condition in self.conditions)
-        self._episodes = EndedEpisodes()
+        self._episodes = _EndedEpisodes()
         self._earlier_seconds = 0.0
         self._began: float | None = None
 
@@ -101,9 +125,7 @@ class StopConditions(BaseCallback):
         if "max_episodes" in self.budgets:
             self._episodes.add(self.locals["dones"])
         if self.conditions:
-            for values in self._feed.take(self.model):
-                for condition in self.conditions:
-                    condition.observe(values)
+            self._feed.show(self.model, self.conditions)
         return self._check()
 
     def after_train(self) -> None:
@@ -117,20 +139,18 @@ class StopConditions(BaseCallback):
         if left:
             self.logger.record("time/remaining", max(min(left), 0.0))
         if self.reason is None:
-            for name, budget in self.budgets.items():
-                if used[name] >= budget:
-                    self._stop_because(f"{name} {budget:g} reached")
-                    break
-            else:
-                if self.conditions and all(condition.met for condition in self.conditions):
-                    fields = ", ".join(condition.field for condition in self.conditions)
-                    self._stop_because(f"goal reached: {fields}")
+            self.reason = self._found_reason(used)
+            if self.reason is not None and self.verbose:
+                print(f"training ends: {self.reason}")
         return True if self.reason is None else stop_training(self.model)
 
-    def _stop_because(self, reason: str) -> None:
-        self.reason = reason
-        if self.verbose:
-            print(f"training ends: {reason}")
+    def _found_reason(self, used: Mapping[str, float]) -> str | None:
+        for name, budget in self.budgets.items():
+            if used[name] >= budget:
+                return f"{name} {budget:g} reached"
+        if self.conditions and all(condition.met for condition in self.conditions):
+            return f"goal reached: {', '.join(condition.field for condition in self.conditions)}"
+        return None
 
     def _on_training_end(self) -> None:
         self._feed.stop()
@@ -146,11 +166,7 @@ class StopConditions(BaseCallback):
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on where `state_dict` was taken.
-
-        Raises:
-            ValueError: there were other conditions.
-        """
+        """Goes on where `state_dict` was taken; a ValueError if there were other conditions."""
         if len(state["conditions"]) != len(self.conditions):
             raise ValueError(
                 f"until: {len(state['conditions'])} conditions were saved, {len(self.conditions)}"

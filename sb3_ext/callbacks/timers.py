@@ -3,49 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import torch
-from stable_baselines3.common.callbacks import BaseCallback
 
-from sb3_ext.adapter.sb3_private import num_updates
-from sb3_ext.schedules.frequency import Every, parse_every
+from sb3_ext.callbacks.base import PeriodicCallback
+from sb3_ext.schedules.frequency import Every
 
-__all__ = ["Stopwatch", "Timers"]
-
-
-class Stopwatch:
-    """Adds up the time of what is done under some names.
-
-    Args:
-        now: the time in seconds.
-
-    Attributes:
-        totals: seconds and number of times, by name.
-    """
-
-    def __init__(self, now: Callable[[], float] = time.perf_counter) -> None:
-        self.totals: dict[str, tuple[float, int]] = {}
-        self._now = now
-
-    @contextmanager
-    def section(self, name: str) -> Iterator[None]:
-        """Adds the time spent inside to what is measured under a name."""
-        began = self._now()
-        try:
-            yield
-        finally:
-            self.add(name, self._now() - began)
-
-    def add(self, name: str, seconds: float) -> None:
-        """Adds one more time."""
-        total, count = self.totals.get(name, (0.0, 0))
-        self.totals[name] = (total + seconds, count + 1)
+__all__ = ["Timers"]
 
 
-class Timers(BaseCallback):
+class Timers(PeriodicCallback):
     """Measures rollouts, what lies between them, and sections of your own.
 
     Logs, each time it is due, means since the last time: ``time/rollout_ms`` of a rollout, with the
@@ -58,19 +28,15 @@ class Timers(BaseCallback):
 
     On an accelerator work is only handed over; ``synchronize=True`` waits for it at both ends of
     everything that is measured, which costs some speed.
+
+    Attributes:
+        totals: seconds and number of times since the beginning of `learn`, by name.
     """
 
     def __init__(self, every: Every | Mapping[str, Any], *, synchronize: bool = False) -> None:
-        """Prepares.
-
-        Args:
-            every: when to log, an `Every` or ``{"updates": 1000}``.
-            synchronize: wait for the device at both ends.
-        """
-        super().__init__()
-        self.every = parse_every(every)
+        super().__init__(every)
         self.synchronize = synchronize
-        self._watch = Stopwatch(self._now)
+        self.totals: dict[str, tuple[float, int]] = {}
         self._logged: dict[str, tuple[float, int]] = {}
         self._rollout_began: float | None = None
         self._rollout_ended: float | None = None
@@ -80,35 +46,35 @@ class Timers(BaseCallback):
             torch.cuda.synchronize(self.model.device)
         return time.perf_counter()
 
-    @property
-    def totals(self) -> dict[str, tuple[float, int]]:
-        """Seconds and number of times since the beginning of `learn`, by name."""
-        return self._watch.totals
-
-    def section(self, name: str) -> AbstractContextManager[None]:
+    @contextmanager
+    def section(self, name: str) -> Iterator[None]:
         """Adds the time spent inside to what is measured under a name."""
-        return self._watch.section(name)
+        began = self._now()
+        try:
+            yield
+        finally:
+            self._add(name, self._now() - began)
+
+    def _add(self, name: str, seconds: float) -> None:
+        total, count = self.totals.get(name, (0.0, 0))
+        self.totals[name] = (total + seconds, count + 1)
 
     def _on_training_start(self) -> None:
-        self._watch, self._logged = Stopwatch(self._now), {}
+        self.totals, self._logged = {}, {}
         self._rollout_began = self._rollout_ended = None
 
     def _on_rollout_start(self) -> None:
         now = self._now()
         if self._rollout_ended is not None:
-            self._watch.add("update", now - self._rollout_ended)
+            self._add("update", now - self._rollout_ended)
         self._rollout_began, self._rollout_ended = now, None
-        updates = num_updates(self.model)
-        if self.every.due(updates=updates, transitions=self.num_timesteps):
+        if self._is_due():
             self._log()
 
     def _on_rollout_end(self) -> None:
         self._rollout_ended = self._now()
         if self._rollout_began is not None:
-            self._watch.add("rollout", self._rollout_ended - self._rollout_began)
-
-    def _on_step(self) -> bool:
-        return True
+            self._add("rollout", self._rollout_ended - self._rollout_began)
 
     def _log(self) -> None:
         for name, (total, count) in self.totals.items():
@@ -117,19 +83,3 @@ class Timers(BaseCallback):
                 mean = (total - seconds) / (count - times)
                 self.logger.record(f"time/{name}_ms", 1000.0 * mean)
         self._logged = dict(self.totals)
-
-    def table(self) -> str:
-        """All totals as a table, the longest first."""
-        rows = sorted(self.totals.items(), key=lambda item: -item[1][0])
-        lines = [f"{'section':<24}{'times':>10}{'total s':>12}{'mean ms':>12}"]
-        for name, (total, count) in rows:
-            lines.append(f"{name:<24}{count:>10}{total:>12.3f}{1000 * total / count:>12.3f}")
-        return "\n".join(lines)
-
-    def state_dict(self) -> dict[str, Any]:
-        """When it was last due."""
-        return {"every": self.every.state_dict()}
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on in the same rhythm."""
-        self.every.load_state_dict(state["every"])

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 try:
     import pydantic as _pydantic  # noqa: F401
+    import tqdm as _tqdm  # noqa: F401
 except ImportError as error:
     raise ImportError(
-        "the two-player trainer needs pydantic: pip install 'resgym[train]'"
+        f"the two-player trainer needs {error.name}: pip install 'resgym[train]'"
     ) from error
 
 from sb3_ext.algorithms import ALGORITHMS
-from sb3_ext.callbacks.named import CALLBACKS
+from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.networks.optimizers import OPTIMIZERS
 from sb3_ext.schedules.schedules import SCHEDULES

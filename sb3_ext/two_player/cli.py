@@ -16,21 +16,20 @@ from sb3_ext.runs.command import command
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.signals import RunSignals
 from sb3_ext.two_player.config import TrainerConfig, smoke_version
-from sb3_ext.two_player.measures import Evaluation, format_pairs
+from sb3_ext.two_player.measures import Evaluation
 from sb3_ext.two_player.run_directory import RunDirectory
 from sb3_ext.two_player.trainer import HostAgentTrainer
 
 __all__ = ["main"]
+
+SHIPPED = ", ".join(TrainerConfig.shipped())
 
 
 @command("two_player")
 def main(arguments: Sequence[str]) -> int:
     """Trains as the command line says; returns the exit code.
 
-    0: done, or stopped by SIGINT or SIGTERM with a checkpoint. 1: training became NaN, or
-    the results could not be written. 2: the
-    command line, the configuration or a checkpoint is not valid; one line says why. 130: Ctrl-C
-    before training began, or twice.
+    0: done, or stopped by SIGINT or SIGTERM with a checkpoint. Others as `command` says.
     """
     args = _parser().parse_args(arguments)
     with trusting(args.trust):
@@ -43,8 +42,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Trains a host and an agent against each other.",
     )
     parser.add_argument(
-        "--config",
-        help=f"a YAML file, or one of {_shipped()}; not needed with --resume",
+        "--config", help=f"a YAML file, or one of {SHIPPED}; not needed with --resume"
     )
     parser.add_argument(
         "--set",
@@ -75,17 +73,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _shipped() -> str:
-    return ", ".join(TrainerConfig.shipped())
-
-
 def _run(args: argparse.Namespace, given: Sequence[str]) -> int:
     if args.steps is not None and args.steps < 1:
         raise ConfigError(f"--steps must be at least 1, got {args.steps}")
     if args.resume is not None and args.out is not None:
         raise ConfigError("--out: a resumed run stays in its folder; give only --resume")
     if args.resume is None and args.config is None:
-        raise ConfigError(f"--config is missing: a file or one of {_shipped()}")
+        raise ConfigError(f"--config is missing: a file or one of {SHIPPED}")
     if args.resume is None or args.dry_run:
         return _train(args, given)
     _checkpoints(args.resume, "--resume")
@@ -96,17 +90,13 @@ def _run(args: argparse.Namespace, given: Sequence[str]) -> int:
 def _train(args: argparse.Namespace, given: Sequence[str]) -> int:
     state = None if args.resume is None else _saved_state(args.resume)
     config = _config(args, state)
+    # First the trainer: what is refused by an algorithm or does not fit leaves no folder behind.
+    trainer = HostAgentTrainer(config)
     if args.dry_run:
-        trainer = HostAgentTrainer(config)
         print(_description(trainer))
         trainer.close()
         return 0
     out = args.resume or args.out or Path("runs") / config.name
-    resumed_at = None if args.resume is None else 0
-    if state is not None:
-        resumed_at = int(state["trainer"]["total_steps"])
-    # First the trainer: what is refused by an algorithm or does not fit leaves no folder behind.
-    trainer = HostAgentTrainer(config)
     if state is not None:
         trainer.load_state_dict(state)
     if args.init_from is not None:
@@ -116,8 +106,9 @@ def _train(args: argparse.Namespace, given: Sequence[str]) -> int:
             reserve_memory(learner.model)
         except ValueError as error:
             raise ConfigError(f"roles.{role}.replay_buffer.size: {error}") from None
+    resumed_at = None if args.resume is None else trainer.total_steps
     output = trainer.output = RunDirectory(out, config, given, resumed_at=resumed_at)
-    steps = _steps_to_make(args, config, trainer)
+    steps = args.steps or max(config.training.steps - trainer.total_steps, 0)
     try:
         if steps:
             with RunSignals(lambda _: trainer.request_stop(), trainer.request_checkpoint):
@@ -138,12 +129,7 @@ def _train(args: argparse.Namespace, given: Sequence[str]) -> int:
 
 
 def _saved_state(run: Path) -> dict[str, Any] | None:
-    """The newest state of a run; None if it was broken off before its first checkpoint.
-
-    Raises:
-        CheckpointError: all of its checkpoints are damaged.
-        ConfigError: there is no run in this folder.
-    """
+    """The newest state of a run; None if it was broken off before its first checkpoint."""
     folder = _checkpoints(run, "--resume")
     if list_checkpoints(folder) or is_checkpoint(folder):
         return load_checkpoint(folder)
@@ -182,14 +168,6 @@ def _checkpoints(folder: Path, option: str) -> Path:
     return inner if inner.is_dir() else folder
 
 
-def _steps_to_make(
-    args: argparse.Namespace, config: TrainerConfig, trainer: HostAgentTrainer
-) -> int:
-    if args.steps is not None:
-        return int(args.steps)
-    return max(config.training.steps - trainer.total_steps, 0)
-
-
 def _description(trainer: HostAgentTrainer) -> str:
     """What would be trained, for people."""
     config = trainer.config
@@ -223,12 +201,14 @@ def _description(trainer: HostAgentTrainer) -> str:
 
 def _report(trainer: HostAgentTrainer, last: Evaluation) -> str:
     """The results, for people."""
+    width = max(len(pair) for pair in last.values)
     lines = [
         f"\n{last.step} steps, updates: "
         + ", ".join(f"{role} {count}" for role, count in last.versions.items()),
         "time: " + ", ".join(f"{work} {spent:.0f} s" for work, spent in trainer.seconds.items()),
         "",
-        format_pairs(last.values, trainer.game.measure),
+        f"{'pair'.ljust(width)}  {trainer.game.measure}",
+        *(f"{pair.ljust(width)}  {value:.4f}" for pair, value in last.values.items()),
         "",
     ]
     for role, counts in last.actions.items():

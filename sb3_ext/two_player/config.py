@@ -32,7 +32,6 @@ from sb3_ext.two_player.learner import TrainedRole, learner_of
 from sb3_ext.two_player.update_schedule import AlternatingPeriodic, UpdateSchedule, parse_updates
 
 __all__ = [
-    "CONFIG_VERSION",
     "CheckpointSection",
     "ComputeSection",
     "EvaluationSection",
@@ -44,8 +43,6 @@ __all__ = [
     "TrainingSection",
     "smoke_version",
 ]
-
-CONFIG_VERSION = 1
 
 
 class ScriptedRole(Section):
@@ -178,21 +175,21 @@ class TrainerConfig(ConfigFile):
         _same_names("roles", self.roles, names)
         _same_names("evaluation.opponents", self.evaluation.opponents, names)
         players = self.training.players
+        trained = [name for name, role in self.roles.items() if isinstance(role, TrainedRole)]
         for player in players:
-            if player not in self.trained_roles:
-                raise ValueError(
-                    f".training.players: {unknown_word('trained role', player, self.trained_roles)}"
-                )
+            if player not in trained:
+                unknown = unknown_word("trained role", player, trained)
+                raise ValueError(f".training.players: {unknown}")
         if not players or len(set(players)) < len(players):
             raise ValueError(f".training.players must name each role once, got {players}")
         try:
-            schedules = parse_updates(self.training.updates, names)
+            parse_updates(self.training.updates, names)
         except (TypeError, ValueError) as error:
             raise ValueError(f".training.updates: {error}") from None
-        self._self_play_fits(schedules)
+        self._self_play_fits()
         return self
 
-    def _self_play_fits(self, schedules: Mapping[str, UpdateSchedule]) -> None:
+    def _self_play_fits(self) -> None:
         trained = [role for role in self.roles.values() if isinstance(role, TrainedRole)]
         pooled = [role for role in trained if role.opponent == "pool"]
         if self.self_play is None:
@@ -208,11 +205,6 @@ class TrainerConfig(ConfigFile):
                 ".self_play.team_change is another way to write phases; with training.updates "
                 f"{dict(self.training.updates)!r} it must be 0, got {self.self_play.team_change}"
             )
-
-    @property
-    def trained_roles(self) -> list[str]:
-        """Names of the roles that learn."""
-        return [name for name, role in self.roles.items() if isinstance(role, TrainedRole)]
 
     def update_schedules(self) -> dict[str, UpdateSchedule]:
         """One update schedule per role."""

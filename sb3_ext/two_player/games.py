@@ -1,23 +1,12 @@
 """What the trainer has to know of a game.
 
 A game has two roles. Each role has an environment of its own: a tensor `VectorEnv` with one seat,
-in which a player answers for the other role. What a *player* is belongs to the game: here it is a
-function from observations to actions, in `HironakaGame` a player of `resgym`.
+in which a player answers for the other role: the one that its method `set_opponent(player)` was
+given. What a *player* is belongs to the game: here it is a function from observations to actions,
+in `HironakaGame` a player of `resgym`.
 
-Another game is a subclass of `Game` that is registered under a name, with its settings:
-
-    @GAMES.register("pennies")
-    class Pennies(Game):
-        class Settings(GameSettings):
-            rounds: int = Field(description="rounds of an episode")
-
-        roles = ("even", "odd")
-
-        def make_env(self, role, num_envs, reward=None, device="cpu"):
-            return PenniesVectorEnv(role, num_envs, self.settings.rounds)
-
-where the environment has a method `set_opponent(player)`, which it calls for the other role's
-actions.
+Another game is a subclass of `Game` that is registered under a name, see
+`examples/symmetric_game.py`; sizes of its own go into a `Settings(GameSettings)` inside it.
 """
 
 from __future__ import annotations
@@ -37,32 +26,13 @@ from sb3_ext.ddqn.targets import legal_argmax
 from sb3_ext.networks.policy_scores import action_scores
 from sb3_ext.off_policy.legality import mask_key
 
-__all__ = ["GAMES", "Game", "GameSettings", "PolicyPlayer"]
+__all__ = ["GAMES", "Game", "GameSettings"]
 
 
 class GameSettings(Section):
     """What a configuration says of a game; subclasses add their sizes."""
 
     name: str = Field(description="name of the game: hironaka, or one that was registered")
-
-
-class PolicyPlayer:
-    """Plays the best legal action of a policy, without exploring: observations to actions.
-
-    Args:
-        source: gives the policy, asked at every call, so that a player can follow a live one.
-        name: for tables.
-    """
-
-    def __init__(self, source: Callable[[], Any], name: str) -> None:
-        self.source, self.name = source, name
-
-    def __call__(self, observation: Any) -> Tensor:
-        """Actions int64 [N] for observations [N, ...]."""
-        policy = self.source()
-        key = mask_key(policy.observation_space, policy.action_space)
-        legal = None if key is None else observation[key].bool()
-        return legal_argmax(action_scores(policy, observation), legal)
 
 
 class Game(ABC):
@@ -86,13 +56,9 @@ class Game(ABC):
     def make_env(
         self, role: str, num_envs: int, reward: Any = None, device: torch.device | str = "cpu"
     ) -> VectorEnv:
-        """A tensor environment with the seat of a role; SAME_STEP autoreset.
+        """A tensor environment of N games with the seat of a role; SAME_STEP autoreset.
 
-        Args:
-            role: who sits there.
-            num_envs: games in parallel N.
-            reward: what the configuration calls the role's reward; None: the game's plain result.
-            device: where it lives.
+        ``reward`` is what the configuration calls the role's reward; None: the game's plain result.
         """
 
     def other(self, role: str) -> str:
@@ -108,18 +74,26 @@ class Game(ABC):
         raise ValueError(unknown_word(f"player of {role}", name, ()))
 
     def policy_player(self, role: str, source: Callable[[], Any], name: str) -> Any:
-        """The player of a policy of SB3; `source` gives the policy, asked at every move."""
-        return PolicyPlayer(source, name)
+        """Plays the best legal action of a role's SB3 policy, without exploring.
+
+        ``source`` gives the policy; it is asked at every move, so a player can follow a live one.
+        """
+
+        def play(observation: Any) -> Tensor:
+            """Actions int64 [N] for observations [N, ...]."""
+            policy = source()
+            key = mask_key(policy.observation_space, policy.action_space)
+            legal = None if key is None else observation[key].bool()
+            return legal_argmax(action_scores(policy, observation), legal)
+
+        return play
 
     def set_opponents(
         self, env: VectorEnv, players: Sequence[Any], assignment: Sequence[int] | None = None
     ) -> None:
-        """Seat players against an environment's role, from the next move on.
+        """Seat one or several players in an environment of `make_env`, from the next move on.
 
-        Args:
-            env: an environment of `make_env`.
-            players: one player, or several.
-            assignment: for several, the player of each of the N rows.
+        ``assignment`` says for several which of them answers in each of the N rows.
         """
         seated: Any = env.unwrapped
         if len(players) == 1:
@@ -138,60 +112,49 @@ class Game(ABC):
     # ------------------------------------------------------------------ results
 
     def evaluate(self, players: Mapping[str, Any], games: int, seed: int, max_moves: int) -> float:
-        """The measure of a pair of players; higher is better for the first role.
+        """The measure of two players, one per role; higher is better for the first role.
 
-        Args:
-            players: one player per role.
-            games: number of games.
-            seed: fixes the starts; nothing else random is touched.
-            max_moves: games are cut after so many moves.
+        ``seed`` fixes the starts, and nothing else random is touched; games are cut after
+        ``max_moves``.
         """
-        return float(self._returns(players, games, seed, max_moves).mean())
+        returns, _ = self._play(players, self.roles[0], games, seed, max_moves)
+        return float(returns.mean())
 
     def match(self, players: Mapping[str, Any], games: int, seed: int, max_moves: int) -> float:
         """Score of the first role in 0..1, as a rating needs it: won 1, drawn 1/2, lost 0."""
-        results = self._returns(players, games, seed, max_moves)
-        return float((results.sign() + 1).mean() / 2)
+        returns, _ = self._play(players, self.roles[0], games, seed, max_moves)
+        return float((returns.sign() + 1).mean() / 2)
 
     def count_actions(
         self, players: Mapping[str, Any], role: str, games: int, seed: int, max_moves: int
     ) -> list[int]:
         """How often a role takes each of its actions."""
-        counts: list[Tensor] = []
-        self._play(players, role, games, seed, max_moves, counts)
-        return torch.stack(counts).sum(0).tolist()
-
-    def _returns(self, players: Mapping[str, Any], games: int, seed: int, max_moves: int) -> Tensor:
-        return self._play(players, self.roles[0], games, seed, max_moves, [])
+        _, counts = self._play(players, role, games, seed, max_moves)
+        return counts.tolist()
 
     def _play(
-        self,
-        players: Mapping[str, Any],
-        role: str,
-        games: int,
-        seed: int,
-        max_moves: int,
-        counts: list[Tensor],
-    ) -> Tensor:
-        """One episode in every row from the seat of a role: its returns, float32 [N]."""
+        self, players: Mapping[str, Any], role: str, games: int, seed: int, max_moves: int
+    ) -> tuple[Tensor, Tensor]:
+        """One episode in every row from a role's seat: returns float32 [N], actions taken [A]."""
         env: Any = self.make_env(role, games)
         self.set_opponents(env, [players[self.other(role)]])
         observation, _ = env.reset(seed=seed)
         num_actions = int(env.single_action_space.n)
         returns: Any = 0.0
+        counts: Any = 0
         running: Any = None
         for _ in range(max_moves):
             actions = players[role](observation)
             if running is None:
                 running = torch.ones_like(actions, dtype=torch.bool)
-            counts.append(torch.bincount(actions[running], minlength=num_actions))
+            counts = counts + torch.bincount(actions[running], minlength=num_actions)
             observation, reward, terminated, truncated, _ = env.step(actions)
             returns = returns + torch.where(running, reward, 0.0)
             running = running & ~(terminated | truncated)
             if not bool(running.any()):
                 break
         env.close()
-        return returns
+        return returns, counts
 
 
 GAMES: Registry[type[Game]] = Registry("game")

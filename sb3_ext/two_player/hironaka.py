@@ -53,34 +53,25 @@ class HironakaGame(Game):
     """Hironaka's polyhedral game. The measure is rho, games finished per move."""
 
     Settings: ClassVar[type[GameSettings]] = HironakaSettings
+    settings: HironakaSettings
     measure: ClassVar[str] = "rho"
 
     def __init__(self, settings: HironakaSettings) -> None:
         super().__init__(settings)
-        self.sizes: dict[str, Any] = {
-            "dimension": settings.dimension,
-            "max_num_points": settings.max_num_points,
-            "max_value": settings.max_value,
-            "polytope": settings.polytope,
-            "reposition": settings.reposition,
-        }
+        names = {"dimension", "max_num_points", "max_value", "polytope", "reposition"}
+        self.sizes: dict[str, Any] = settings.model_dump(include=names)
         self.spec = GameSpec(**self.sizes)
         self._even_lengths: dict[tuple[int, int, int], Tensor] = {}
 
     def make_env(  # noqa: D102
         self, role: str, num_envs: int, reward: Any = None, device: torch.device | str = "cpu"
     ) -> VectorEnv:
-        settings = cast("HironakaSettings", self.settings)
         return gymnasium.make_vec(
             f"resgym/Hironaka{role.capitalize()}-v0",
             num_envs=num_envs,
             reward="terminal" if reward is None else reward,
             device=device,
-            scale_observation=settings.scale_observation,
-            max_episode_steps=settings.max_episode_steps,
-            invalid_action=settings.invalid_action,
-            backend=settings.backend,
-            **self.sizes,
+            **self.settings.model_dump(exclude={"name"}),
         )
 
     def named_player(self, role: str, name: Any) -> Player:  # noqa: D102
@@ -89,12 +80,11 @@ class HironakaGame(Game):
     def policy_player(  # noqa: D102
         self, role: str, source: Callable[[], Any], name: str
     ) -> ScoringPlayer:
-        settings = cast("HironakaSettings", self.settings)
         return ScoringPlayer(
             cast("Role", role),
             lambda observation: action_scores(source(), observation),
-            (settings.max_num_points, settings.dimension),
-            scale_observation=settings.scale_observation,
+            (self.spec.max_num_points, self.spec.dimension),
+            scale_observation=self.settings.scale_observation,
             device=source().device,
             name=name,
         )
@@ -112,17 +102,16 @@ class HironakaGame(Game):
             games=games,
             seed=seed,
             max_moves=max_moves,
-            backend=cast("HironakaSettings", self.settings).backend,
+            backend=self.settings.backend,
             **self.sizes,
         ).rho
 
     def match(self, players: Mapping[str, Any], games: int, seed: int, max_moves: int) -> float:
         """The host's score: the mean of E / (E + L) over the games.
 
-        L is the game's length, E the length of the game that a random host and a random agent play
-        from the same start. So a host that needs as long as chance scores 1/2, and the odds E / L
-        of a score are how many times faster than chance it is: 400 points of rating are a factor of
-        ten in length. A game that is cut counts with the moves played.
+        L is the game's length, E that of a random host and a random agent from the same start: the
+        odds E / L are how many times faster than chance the host is. A game that is cut counts with
+        the moves played.
         """
         lengths = self._lengths(players, games, seed, max_moves).moves.double()
         key = (games, seed, max_moves)
@@ -147,9 +136,8 @@ class HironakaGame(Game):
         row = torch.arange(games) + (derive_seed(seed, _SEED_WORD) >> 1)
         rng = RowRandom.for_episode(row, torch.zeros_like(row))
         starts = random_starts(self.spec, rng.at(0, Stream.START))
-        backend = cast("HironakaSettings", self.settings).backend
         host, agent = players["host"], players["agent"]
-        return play_lengths(host, agent, starts, self.spec, rng, max_moves, backend)
+        return play_lengths(host, agent, starts, self.spec, rng, max_moves, self.settings.backend)
 
 
 class _CountingPlayer:

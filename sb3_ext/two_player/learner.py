@@ -1,13 +1,9 @@
 """A role that learns: what the trainer, the pool and the checkpoints ask of it.
 
 A `Learner` holds a model of stable-baselines3 and its games, and knows when and how to update it
-and to collect experience. Subclasses do so for one kind of algorithm, with a section of their own
-in the configuration; `learner_of` finds the one of an algorithm:
-
-    off_policy.py   DDQN, DQN, QRDQN and what is registered with the constructor of SB3's DQN
-    on_policy.py    PPO, MaskablePPO, A2C
-
-Another kind enters itself: ``LEARNERS[MyAlgorithm] = MyLearner``.
+and to collect experience. `off_policy.py` and `on_policy.py` have one each for their kind of
+algorithm, with a section of its own in the configuration. Another kind enters itself:
+``LEARNERS[MyAlgorithm] = MyLearner``.
 
 Networks are in training mode only inside an update, also when it fails.
 """
@@ -23,7 +19,7 @@ import torch
 from pydantic import Field, model_validator
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
-from stable_baselines3.common.logger import KVWriter, Logger
+from stable_baselines3.common.logger import Logger
 from torch import nn
 
 from sb3_ext.adapter import TensorVecEnv
@@ -34,8 +30,9 @@ from sb3_ext.adapter.sb3_private import (
     restart_episodes,
 )
 from sb3_ext.algorithms import ALGORITHMS
+from sb3_ext.callbacks import make_callback
 from sb3_ext.callbacks.layer_statistics import layer_statistics
-from sb3_ext.callbacks.named import make_callback
+from sb3_ext.callbacks.metric_feed import LastLogged
 from sb3_ext.checkpoints.callback_state import callback_states, load_callback_states
 from sb3_ext.checkpoints.model_state import model_state, restore_model
 from sb3_ext.config.arguments import REFUSALS, check_arguments
@@ -60,9 +57,6 @@ __all__ = ["LEARNERS", "Learner", "OptimizerSection", "RolloutSection", "Trained
 
 # Transitions that a model is told it will learn for; nothing here depends on the number.
 _NO_END = 2**60
-
-
-# ------------------------------------------------------------------------------ the configuration
 
 
 class OptimizerSection(Section):
@@ -154,24 +148,6 @@ class TrainedRole(Section):
         return self
 
 
-# ------------------------------------------------------------------------------------ the learner
-
-
-class _LastLog(KVWriter):
-    """Keeps the numbers that a model logged last."""
-
-    def __init__(self) -> None:
-        self.values: dict[str, float] = {}
-
-    def write(self, key_values: dict[str, Any], key_excluded: Any, step: int = 0) -> None:
-        for key, value in key_values.items():
-            if hasattr(value, "__float__"):
-                self.values[key] = float(value)
-
-    def close(self) -> None:
-        pass
-
-
 class Learner(ABC):
     """A role that learns.
 
@@ -179,7 +155,7 @@ class Learner(ABC):
         role: its name.
         section: its part of the configuration.
         game: makes the environment.
-        seed: seed of the model, its networks and its games.
+        seed: of the model, its networks and its games.
         device: where all of it lives.
 
     Attributes:
@@ -198,7 +174,6 @@ class Learner(ABC):
     def __init__(self, role: str, section: Any, game: Game, seed: int, device: str) -> None:
         self.role, self.section, self.game = role, section, game
         self.frozen = False
-        self._interrupted = False  # by a callback, in a rollout
         reward = section.reward
         self.env = TensorVecEnv(game.make_env(role, section.rollout.rollout_size, reward, device))
         self.rate: Schedule = parse_schedule(section.learning_rate, "learning_rate", "updates")
@@ -206,7 +181,7 @@ class Learner(ABC):
             self.model: Any = self._build(seed, device)
         except REFUSALS as error:
             raise ConfigError(f"roles.{role}: {' '.join(str(error).split())}") from error
-        self._log = _LastLog()
+        self._log = LastLogged()
         self.model.set_logger(Logger(None, [self._log]))
         self.callback = CallbackList([make_callback(data) for data in section.callbacks])
         begin_learning(self.model, _NO_END, self.callback)
@@ -259,7 +234,6 @@ class Learner(ABC):
 
     def begin(self) -> None:
         """Tell the callbacks that training starts."""
-        self._interrupted = False
         self.model.stop_requested = False
         self.callback.on_training_start({"self": self.model, "callback": self.callback}, globals())
 
@@ -270,7 +244,7 @@ class Learner(ABC):
     @property
     def wants_to_stop(self) -> bool:
         """Whether a callback has ended training since `begin`."""
-        return self._interrupted or self.model.stop_requested
+        return bool(self.model.stop_requested)
 
     @property
     @abstractmethod
@@ -283,9 +257,9 @@ class Learner(ABC):
         """How much experience is kept, for people."""
 
     @property
-    @abstractmethod
     def initial_games(self) -> int:
         """Games to collect before the first update."""
+        return int(self.section.rollout.rollout_size)
 
     def update(self) -> None:
         """One update from the experience collected, with whatever is due before it."""
@@ -303,21 +277,19 @@ class Learner(ABC):
                 self.policy.set_training_mode(False)
 
     @abstractmethod
-    def _train(self) -> None: ...
+    def _train(self) -> None:
+        """Have the model make its update."""
 
-    @abstractmethod
     def rollout_is_due(self) -> bool:
         """Whether experience is collected after the update just made."""
+        return True
 
     def collect(self, games: int | None = None, max_steps: int | None = None) -> int:
-        """Play and remember, exploring.
+        """Play and remember, exploring; returns how many transitions were made.
 
         Args:
             games: number of games, rounded up to whole rollouts; None: one rollout.
             max_steps: moves in each game; None: as configured.
-
-        Returns:
-            Transitions that were made.
         """
         rollout = self.section.rollout
         steps = rollout.max_rollout_steps if max_steps is None else max_steps
@@ -328,7 +300,7 @@ class Learner(ABC):
                 self.restart_games()
             with torch.no_grad():
                 if not self._play(steps):
-                    self._interrupted = True
+                    self.model.stop_requested = True
                     break
         return self.transitions - before
 
@@ -361,37 +333,20 @@ class Learner(ABC):
         self.forget_experience()
 
     def set_network(self, network: nn.Module) -> None:
-        """Put a network in the place of the policy's.
-
-        Raises:
-            TypeError: the algorithm is of a kind whose network cannot be replaced.
-        """
-        raise TypeError(f"the networks of {type(self.model).__name__} cannot be replaced")
-
-    @property
-    def network(self) -> nn.Module:
-        """What `set_network` replaces."""
+        """Put a network in the place of the policy's; a TypeError where that cannot be done."""
         raise TypeError(f"the networks of {type(self.model).__name__} cannot be replaced")
 
     # ------------------------------------------------------------------ saving
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything that the role's training depends on, as parts of a checkpoint ``<role>.*``.
-
-        Raises:
-            FloatingPointError: a loss or a weight is NaN or infinite.
-        """
+        """All that training depends on, as parts of a checkpoint; errors as `check_finite`."""
         state = model_state(self.model, f"{self.role}.")
         if self.callback.callbacks:
             state[f"{self.role}.callbacks"] = callback_states(self.callback)
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from what `state_dict` gave, in a learner of the same configuration.
-
-        Raises:
-            CheckpointError: it belongs to another one.
-        """
+        """Go on from what `state_dict` gave; of another configuration it is a CheckpointError."""
         restore_model(self.model, state, f"{self.role}.")
         load_callback_states(self.callback, state.get(f"{self.role}.callbacks", {}))
         self.policy.set_training_mode(False)
@@ -403,11 +358,7 @@ class Learner(ABC):
     # ------------------------------------------------------------------ numbers
 
     def check_finite(self) -> None:
-        """Make sure that no update was spoiled.
-
-        Raises:
-            FloatingPointError: a loss or a weight is NaN or infinite.
-        """
+        """Raise a FloatingPointError if a loss or a weight is NaN or infinite."""
         try:
             getattr(self.model, "check_finite", lambda: None)()
         except FloatingPointError as error:
@@ -420,13 +371,9 @@ class Learner(ABC):
                 )
 
     def metrics(self, layers: bool = False) -> dict[str, float]:
-        """What was measured since the last call, by name.
+        """What was measured since the last call, by name; errors as `check_finite`.
 
-        Args:
-            layers: mean and deviation of weights and gradients too.
-
-        Raises:
-            FloatingPointError: see `check_finite`.
+        ``layers``: mean and deviation of weights and gradients too.
         """
         self.check_finite()
         values = {
@@ -448,21 +395,13 @@ class Learner(ABC):
                 values[key] = value
         return values | (layer_statistics(self.policy) if layers else {})
 
-    def close(self) -> None:
-        """Close the environment."""
-        self.env.close()
-
 
 LEARNERS: dict[type[BaseAlgorithm], type[Learner]] = {}
 """Algorithm, or a class that it is derived from -> what trains it."""
 
 
 def learner_of(algorithm: str) -> type[Learner]:
-    """The kind of learner of an algorithm.
-
-    Raises:
-        TypeError, ValueError: there is no such algorithm, or nothing here trains it.
-    """
+    """The kind of learner of an algorithm; of an unknown one a TypeError or ValueError tells."""
     kind = ALGORITHMS.resolve(algorithm)
     for base in kind.__mro__:
         if base in LEARNERS:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from sb3_ext.two_player.config import EvaluationSection
 from sb3_ext.two_player.games import Game
 
-__all__ = ["Evaluation", "Measures", "format_pairs"]
+__all__ = ["Evaluation", "Measures"]
 
 
 @dataclass
@@ -33,10 +33,6 @@ class Evaluation:
     scores: dict[str, float] = field(default_factory=dict)
     improved: list[str] = field(default_factory=list)
     ratings: dict[str, float] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
-        return asdict(self)
 
 
 class Measures:
@@ -69,57 +65,35 @@ class Measures:
             seed: of the starts; None: as configured.
 
         Returns:
-            Values by pair: first role, second role, with the role's own name for its player.
+            Values by pair, such as ``host-agent`` and ``host-choose_first``.
         """
         games = self.section.games if games is None else games
         seed = self.section.seed if seed is None else seed
-        first, second = self.game.roles
-        pairs = {f"{first}-{second}": dict(self.players)}
-        for name, player in self.opponents[first].items():
-            pairs[f"{first}-{name}"] = {first: self.players[first], second: player}
-        for name, player in self.opponents[second].items():
-            pairs[f"{name}-{second}"] = {first: player, second: self.players[second]}
+        pairs = {"-".join(self.game.roles): dict(self.players)}
+        for role in self.game.roles:
+            for name, player in self.opponents[role].items():
+                pair = {**self.players, self.game.other(role): player}
+                pairs[self._pair_name(role, name)] = pair
         return {
             name: self.game.evaluate(pair, games, seed, self.section.max_moves)
             for name, pair in pairs.items()
         }
 
-    def count_actions(self, role: str, games: int | None = None) -> list[int]:
-        """How often a role takes each action against the other role's player."""
-        games = self.section.action_games if games is None else games
-        return self.game.count_actions(
-            self.players, role, games, self.section.seed, self.section.max_moves
-        )
-
-    def score(self, role: str, values: Mapping[str, float]) -> float | None:
-        """The worst value over a role's scripted opponents; None if there are none.
-
-        Lowest for the first role, who wants high values, highest for the second.
-        """
-        first, second = self.game.roles
-        if role == first:
-            own = [values[f"{first}-{name}"] for name in self.opponents[first]]
-            return min(own, default=None)
-        own = [values[f"{name}-{second}"] for name in self.opponents[second]]
-        return max(own, default=None)
+    def _pair_name(self, role: str, opponent: str) -> str:
+        return f"{role}-{opponent}" if role == self.game.roles[0] else f"{opponent}-{role}"
 
     def judge(self, evaluation: Evaluation) -> None:
-        """Fill in scores, and which of them are the best so far."""
+        """Fill in scores, and which of them are the best so far.
+
+        A score is the worst value over a role's scripted opponents: the lowest for the first role,
+        who wants high values, the highest for the second.
+        """
         for role in evaluation.versions:
-            score = self.score(role, evaluation.values)
-            if score is None:
+            worst, sign = (min, 1) if role == self.game.roles[0] else (max, -1)
+            names = [self._pair_name(role, name) for name in self.opponents[role]]
+            if not names:
                 continue
-            evaluation.scores[role] = score
-            best = self.best_scores.get(role)
-            sign = 1 if role == self.game.roles[0] else -1
-            if best is None or sign * score > sign * best:
+            score = evaluation.scores[role] = worst(evaluation.values[name] for name in names)
+            if role not in self.best_scores or sign * score > sign * self.best_scores[role]:
                 self.best_scores[role] = score
                 evaluation.improved.append(role)
-
-
-def format_pairs(values: Mapping[str, float], measure: str) -> str:
-    """A table of pairs for people."""
-    width = max(len(name) for name in values)
-    lines = [f"{'pair'.ljust(width)}  {measure}"]
-    lines += [f"{name.ljust(width)}  {value:.4f}" for name, value in values.items()]
-    return "\n".join(lines)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, cast
 
 import torch
+from gymnasium.vector.utils import batch_space
 from pydantic import Field
 from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
@@ -14,6 +15,7 @@ from stable_baselines3.common.type_aliases import TrainFreq, TrainFrequencyUnit
 from stable_baselines3.common.utils import get_parameters_by_name, polyak_update
 from torch import Tensor, nn
 
+from sb3_ext.adapter.observations import to_device
 from sb3_ext.adapter.sb3_private import networks_were_replaced
 from sb3_ext.config.registry import Registry
 from sb3_ext.config.sections import (
@@ -93,13 +95,17 @@ class OffPolicyRole(TrainedRole):
 
 
 class OffPolicyLearner(Learner):
-    """Updates from a replay buffer; the trainer decides when its target network follows."""
+    """Updates from a replay buffer; the trainer decides when its target network follows.
+
+    Attributes:
+        update_target: moves the target network towards the online one.
+    """
 
     Section: ClassVar[type[TrainedRole]] = OffPolicyRole
 
     def __init__(self, role: str, section: OffPolicyRole, *arguments: Any) -> None:
         super().__init__(role, section, *arguments)
-        self._move_target = _target_updater(self.model)
+        self.update_target = _target_updater(self.model)
 
     def _build(self, seed: int, device: str) -> OffPolicyAlgorithm:
         model = cast("OffPolicyAlgorithm", super()._build(seed, device))
@@ -140,10 +146,6 @@ class OffPolicyLearner(Learner):
             self.update_target()
         super().update()
 
-    def update_target(self) -> None:
-        """Move the target network towards the online one."""
-        self._move_target()
-
     def _train(self) -> None:
         self.model.train(gradient_steps=1, batch_size=self.section.batch_size)
 
@@ -162,13 +164,6 @@ class OffPolicyLearner(Learner):
         """Empty the replay buffer."""
         self.model.replay_buffer.reset()
 
-    # ------------------------------------------------------------------ another network
-
-    @property
-    def network(self) -> nn.Module:
-        """The one from observations to action values that `set_network` put in."""
-        return cast("nn.Module", self.policy.q_net.q_net)
-
     def set_network(self, network: nn.Module) -> None:
         """Put a network in the place of the model's, with a new target network and optimiser.
 
@@ -178,7 +173,7 @@ class OffPolicyLearner(Learner):
 
         Raises:
             TypeError: it is no network, or the policy has no `q_net` and `q_net_target`.
-            ValueError: its results have another shape, or are not finite.
+            ValueError: it has no parameters, or its results have another shape.
         """
         if not isinstance(network, nn.Module):
             raise TypeError(f"a network must be a torch.nn.Module, got {network!r}")
@@ -200,18 +195,14 @@ class OffPolicyLearner(Learner):
         )
         networks_were_replaced(model)
         rebind_schedules(model)
-        self._move_target = _target_updater(model)
+        self.update_target = _target_updater(model)
 
 
 LEARNERS[OffPolicyAlgorithm] = OffPolicyLearner
 
 
 def _target_updater(model: Any) -> Callable[[], None]:
-    """The function that moves a model's target network by its `tau`.
-
-    Raises:
-        ConfigError: the algorithm has no target network that is known here.
-    """
+    """The function that moves a model's target network by its `tau`."""
     if hasattr(model, "update_target"):
         return cast("Callable[[], None]", model.update_target)
     policy = model.policy
@@ -223,30 +214,18 @@ def _target_updater(model: Any) -> Callable[[], None]:
         )
     online, target = getattr(policy, name), getattr(policy, f"{name}_target")
 
-    def update() -> None:
-        polyak_update(online.parameters(), target.parameters(), model.tau)
-        statistics = ["running_"]
-        polyak_update(
-            get_parameters_by_name(online, statistics),
-            get_parameters_by_name(target, statistics),
-            model.tau,
-        )
+    def tensors(network: nn.Module) -> list[Tensor]:
+        return [*network.parameters(), *get_parameters_by_name(network, ["running_"])]
 
-    return update
+    return lambda: polyak_update(tensors(online), tensors(target), model.tau)
 
 
 def _try_out(model: Any, online: nn.Module) -> None:
-    space, num_actions = model.observation_space, int(model.action_space.n)
-    samples = [space.sample() for _ in range(2)]
-    if isinstance(samples[0], dict):
-        batch: Any = {
-            key: torch.stack([torch.as_tensor(each[key]) for each in samples]).to(model.device)
-            for key in samples[0]
-        }
-    else:
-        batch = torch.stack([torch.as_tensor(each) for each in samples]).to(model.device)
+    """Raises a ValueError if a network of action values does not fit the model's spaces."""
+    num_actions = int(model.action_space.n)
+    observations: Any = batch_space(model.observation_space, 2).sample()
     with torch.no_grad():
-        values = online(batch)
+        values = online(to_device(observations, model.device))
     if not isinstance(values, Tensor) or tuple(values.shape) != (2, num_actions):
         given = tuple(values.shape) if isinstance(values, Tensor) else type(values).__name__
         raise ValueError(f"a network must return [N, {num_actions}] values, got {given} for N = 2")

@@ -1,7 +1,6 @@
 """Roles that learn by an on-policy algorithm: SB3's PPO and A2C, sb3-contrib's MaskablePPO.
 
-A step of such a role is what the algorithm makes of one rollout, and the next rollout. The updates
-it counts are those of SB3: epochs for PPO, one a rollout for A2C.
+Updates are counted as SB3 does: epochs for PPO, one a rollout for A2C.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class OnPolicyRole(TrainedRole):
     """A role that learns from what it has just played."""
 
     reserved: ClassVar[frozenset[str]] = TrainedRole.reserved | {
-        *("ent_coef", "gae_lambda", "n_steps", "vf_coef"),
+        *("ent_coef", "gae_lambda", "n_steps", "vf_coef")
     }
 
     net_arch: list[Size] = Field(description=TrainedRole.model_fields["net_arch"].description)
@@ -58,13 +57,9 @@ class OnPolicyLearner(Learner):
     Section: ClassVar[type[TrainedRole]] = OnPolicyRole
 
     def _arguments(self) -> dict[str, Any]:
-        section = self.section
-        return {
-            "ent_coef": section.ent_coef,
-            "gae_lambda": section.gae_lambda,
-            "n_steps": section.rollout.max_rollout_steps,
-            "vf_coef": section.vf_coef,
-        }
+        own = self.Section.reserved - TrainedRole.reserved
+        arguments = {name: getattr(self.section, name) for name in own - {"n_steps"}}
+        return {**arguments, "n_steps": self.section.rollout.max_rollout_steps}
 
     @property
     def has_experience(self) -> bool:  # noqa: D102
@@ -74,25 +69,13 @@ class OnPolicyLearner(Learner):
     def capacity(self) -> str:  # noqa: D102
         return f"a rollout of {self.model.n_steps * self.env.num_envs} transitions"
 
-    @property
-    def initial_games(self) -> int:  # noqa: D102
-        return int(self.section.rollout.rollout_size)
-
     def _train(self) -> None:
         count = self.transitions if self.rate.unit == "transitions" else self.updates
         self.model.lr_schedule = ConstantSchedule(self.rate(count))
         self.model.train()
 
-    def rollout_is_due(self) -> bool:
-        """Always: what was played before an update is of no use after it."""
-        return True
-
     def collect(self, games: int | None = None, max_steps: int | None = None) -> int:
-        """One rollout, which takes the place of the one before.
-
-        Raises:
-            ValueError: another number of moves was asked for than rollouts have.
-        """
+        """One rollout, which takes the place of the one before and has as many moves."""
         if max_steps not in (None, self.model.n_steps):
             raise ValueError(f"max_steps must be {self.model.n_steps}, got {max_steps}")
         return super().collect(games, max_steps)
@@ -110,15 +93,6 @@ class PPOLearner(OnPolicyLearner):
     """PPO has some keys more."""
 
     Section: ClassVar[type[TrainedRole]] = PPORole
-
-    def _arguments(self) -> dict[str, Any]:
-        section = self.section
-        return {
-            **super()._arguments(),
-            "batch_size": section.batch_size,
-            "clip_range": section.clip_range,
-            "n_epochs": section.n_epochs,
-        }
 
 
 LEARNERS[OnPolicyAlgorithm] = OnPolicyLearner

@@ -6,15 +6,17 @@ Roles are spoken of by name, never by position.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import get_device
 from torch import nn
+from typing_extensions import Self
 
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import ConfigError
@@ -25,8 +27,6 @@ from sb3_ext.two_player.measures import Measures
 from sb3_ext.two_player.pool import OpponentPool
 
 __all__ = ["TwoPlayers"]
-
-Self = TypeVar("Self", bound="TwoPlayers")
 
 
 class TwoPlayers:
@@ -62,31 +62,35 @@ class TwoPlayers:
         callbacks: Mapping[str, Iterable[BaseCallback]] | None = None,
     ) -> None:
         self.config = TrainerConfig.read(config)
-        try:
+        with _errors_of("game"):
             self.game = GAMES.resolve(self.config.game.name)(self.config.game)
-        except (TypeError, ValueError) as error:
-            raise ConfigError(f"game: {error}") from error
         self.roles: dict[str, Learner] = {}
         self.players: dict[str, Any] = {}
         # What a copy has to be given too, by role.
-        self._nets: set[str] = set()
+        self._nets: dict[str, nn.Module] = {}
         self._opponents: dict[str, Any] = {}
         self._rewards: dict[str, Any] = {}
         # One seed each for the two roles and the pool, whoever of them is there.
         *seeds, pool_seed = np.random.SeedSequence(self.config.seed).generate_state(3).tolist()
         device = _device(self.config.compute.device)
         for role, seed in zip(self.game.roles, seeds, strict=True):
-            self._seat(role, seed, device)
-        self.pool = self._make_pool(pool_seed)
-        try:
+            section = self.config.roles[role]
+            with _errors_of(f"roles.{role}"):
+                if isinstance(section, TrainedRole):
+                    kind = learner_of(section.algorithm)
+                    self.roles[role] = kind(role, section, self.game, seed, device)
+                    self.players[role] = self.roles[role].player
+                else:
+                    self.players[role] = self.game.named_player(role, section.player)
+        self.pool: OpponentPool | None = None
+        if self.config.self_play is not None:
+            pooled = [name for name in self.roles if self.config.roles[name].opponent == "pool"]
+            self.pool = OpponentPool(self.config, self.game, self.roles, pooled, pool_seed)
+        with _errors_of("evaluation.opponents"):
             self.measures = Measures(self.config.evaluation, self.game, self.players)
-        except (TypeError, ValueError) as error:
-            raise ConfigError(f"evaluation.opponents: {error}") from error
         for role in self.roles:
-            try:
+            with _errors_of(f"roles.{role}.opponent"):
                 self.set_opponent(role, self.config.roles[role].opponent)
-            except (TypeError, ValueError) as error:
-                raise ConfigError(f"roles.{role}.opponent: {error}") from error
         for role, opponent in (opponents or {}).items():
             self.set_opponent(role, opponent)
         for role, reward in (rewards or {}).items():
@@ -96,34 +100,8 @@ class TwoPlayers:
             for callback in given:
                 self.learner(role).add_callback(callback)
 
-    def _seat(self, role: str, seed: int, device: str) -> None:
-        section = self.config.roles[role]
-        try:
-            if isinstance(section, TrainedRole):
-                kind = learner_of(section.algorithm)
-                self.roles[role] = kind(role, section, self.game, seed, device)
-                self.players[role] = self.roles[role].player
-            else:
-                self.players[role] = self.game.named_player(role, section.player)
-        except ConfigError:
-            raise
-        except (TypeError, ValueError) as error:
-            raise ConfigError(f"roles.{role}: {error}") from error
-
-    def _make_pool(self, seed: int) -> OpponentPool | None:
-        section = self.config.self_play
-        if section is None:
-            return None
-        pooled = [name for name in self.roles if self.config.roles[name].opponent == "pool"]
-        match = (self.config.evaluation.seed, self.config.evaluation.max_moves)
-        return OpponentPool(section, self.game, self.roles, pooled, seed, match)
-
     def learner(self, role: str) -> Learner:
-        """A role that learns.
-
-        Raises:
-            ValueError: there is none of this name.
-        """
+        """The role of this name that learns; else a ValueError."""
         if role not in self.roles:
             raise ValueError(unknown_word("role that learns", role, self.roles))
         return self.roles[role]
@@ -152,34 +130,27 @@ class TwoPlayers:
         """
         learner = self.learner(role)
         other = self.game.other(role)
-        if isinstance(opponent, str) and opponent == "pool":
-            if self.pool is None or self.config.roles[role].opponent != "pool":
-                raise ValueError(f"opponent: {role} has no pool in the configuration")
-            if role not in self.pool.pooled:
-                self.pool.pooled.append(role)
-            learner.set_opponents([self.players[other]])  # until one is drawn
-            self._opponents[role] = opponent
-            return
-        if isinstance(opponent, str) and opponent == "latest":
-            player = self.players[other]
+        if opponent is self.players[other]:
+            opponent = "latest"
+        pooled = isinstance(opponent, str) and opponent == "pool"
+        if pooled and (self.pool is None or self.config.roles[role].opponent != "pool"):
+            raise ValueError(f"opponent: {role} has no pool in the configuration")
+        player = opponent
+        if pooled or (isinstance(opponent, str) and opponent == "latest"):
+            player = self.players[other]  # in a pool until one is drawn
         elif isinstance(opponent, str):
             player = self.game.named_player(other, opponent)
-        else:
-            player = opponent
         learner.set_opponents([player])
-        self._opponents[role] = "latest" if player is self.players[other] else opponent
-        if self.pool is not None and role in self.pool.pooled:
-            self.pool.pooled.remove(role)
+        self._opponents[role] = opponent
+        if self.pool is not None and pooled != (role in self.pool.pooled):
+            change = self.pool.pooled.append if pooled else self.pool.pooled.remove
+            change(role)
 
     def replace_nets(self, **nets: nn.Module) -> None:
         """Puts networks in the place of those of roles: ``replace_nets(host=..., agent=...)``.
 
-        The role gets a new target network, equal to the new one, and a new optimiser; snapshots of
-        it in the pool are dropped; experience, counters and schedules go on.
-
-        Args:
-            **nets: by role, a module from observations (tensors [N, ...] or a dictionary of them)
-                to action values [N, A].
+        See `OffPolicyLearner.set_network`. Snapshots of the role in the pool are dropped;
+        experience, counters and schedules go on.
 
         Raises:
             ValueError, TypeError: no such role learns, or the module does not fit; it stays as it
@@ -190,20 +161,15 @@ class TwoPlayers:
                 self.learner(role).set_network(network)
             except (RuntimeError, TypeError, ValueError) as error:
                 raise type(error)(f"replace_nets: {role}: {error}") from error
-            self._nets.add(role)
+            self._nets[role] = network
             if self.pool is not None:
                 self.pool.forget(role)
 
     def replace_reward(self, role: str, reward: Any) -> None:
         """Lets a role play for another reward; its experience, made for the old one, is dropped.
 
-        Args:
-            role: a role that learns.
-            reward: a name of the game's, or what else the game takes (`resgym`: a function of a
-                `Transition`).
-
-        Raises:
-            ValueError, TypeError: there is no such role or reward.
+        ``reward`` is a name of the game's, or what else the game takes (`resgym`: a function of a
+        `Transition`); of anything else a ValueError or TypeError tells.
         """
         self.learner(role).set_reward(reward)
         self._rewards[role] = reward
@@ -224,11 +190,13 @@ class TwoPlayers:
         """How often a role takes each of its actions against the other role's player."""
         if role not in self.game.roles:
             raise ValueError(unknown_word("role", role, self.game.roles))
-        return self.measures.count_actions(role, games)
+        section = self.config.evaluation
+        games = section.action_games if games is None else games
+        return self.game.count_actions(self.players, role, games, section.seed, section.max_moves)
 
     # ------------------------------------------------------------------ copies
 
-    def copy(self: Self) -> Self:
+    def copy(self) -> Self:
         """New players with copies of the networks, but without experience and counters.
 
         They play for the same rewards against the same opponents as these do now, and the same
@@ -236,7 +204,7 @@ class TwoPlayers:
         """
         duplicate = type(self)(
             self.config,
-            nets={role: copy.deepcopy(self.roles[role].network) for role in self._nets},
+            nets=copy.deepcopy(self._nets),
             rewards=self._rewards,
             opponents=self._opponents,
         )
@@ -248,7 +216,18 @@ class TwoPlayers:
     def close(self) -> None:
         """Close the environments."""
         for learner in self.roles.values():
-            learner.close()
+            learner.env.close()
+
+
+@contextmanager
+def _errors_of(field: str) -> Iterator[None]:
+    """What does not fit is an error of the configuration that names the field."""
+    try:
+        yield
+    except ConfigError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{field}: {error}") from error
 
 
 def _device(name: str) -> str:

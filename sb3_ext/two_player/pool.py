@@ -1,16 +1,8 @@
-"""A pool of earlier opponents and ratings of the two roles.
+"""A pool of earlier opponents and Elo ratings of the two roles; see `docs/two_player.md`.
 
-Every `save_steps` steps each role leaves a snapshot of its policy, named by its version, which is
-the number of updates made; the newest `window` of each role are kept. Every `swap_steps` steps one
-snapshot of the other role is drawn, uniformly, for each role whose opponent is the pool; it answers
-in the rows that do not meet the newest opponent.
-
-Ratings are Elo's, one per role, because host and agent never play the same side. A match of
-`rating_games` games on fixed starts, without exploration, gives the first role a score S in 0..1
-(`Game.match`), against the expected E = 1 / (1 + 10^((R_second - R_first) / 400)); then
-R_first += K (S - E) and R_second -= K (S - E). The newest policies meet when snapshots are saved,
-and each role meets the opponent that was drawn for it; a snapshot begins with the rating of its
-role and keeps its own from then on.
+A match gives the first role a score S in 0..1 (`Game.match`), against the expected
+E = 1 / (1 + 10^((R_second - R_first) / 400)); then R_first += K (S - E) and R_second -= K (S - E).
+A snapshot begins with the rating of its role and keeps its own from then on.
 """
 
 from __future__ import annotations
@@ -24,7 +16,7 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
-from sb3_ext.two_player.config import SelfPlaySection
+from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.games import Game
 from sb3_ext.two_player.learner import Learner
 
@@ -41,13 +33,7 @@ def expected_score(rating: float, other: float) -> float:
 
 @dataclass
 class Snapshot:
-    """A policy as it was.
-
-    Attributes:
-        version: updates that had been made.
-        rating: its own rating.
-        weights: the policy's tensors without the target network.
-    """
+    """A policy as it was after `version` updates; `weights` are without the target network."""
 
     version: int
     rating: float
@@ -58,12 +44,11 @@ class OpponentPool:
     """Snapshots of both roles, who plays now, and ratings.
 
     Args:
-        section: `self_play` of the configuration.
+        config: its `self_play`, and of `evaluation` seed and longest game of rating matches.
         game: plays the rating matches.
         learners: the two roles.
         pooled: names of the roles whose opponent is the pool.
         seed: of the draws.
-        match: seed and longest game of rating matches.
 
     Attributes:
         ratings: of the policies as they are now, by role.
@@ -74,19 +59,19 @@ class OpponentPool:
 
     def __init__(
         self,
-        section: SelfPlaySection,
+        config: TrainerConfig,
         game: Game,
         learners: Mapping[str, Learner],
         pooled: list[str],
         seed: int,
-        match: tuple[int, int],
     ) -> None:
-        self.section, self.game, self.learners = section, game, learners
+        assert config.self_play is not None
+        self.section, self.evaluation = config.self_play, config.evaluation
+        self.game, self.learners = game, learners
         self.pooled, self.seed = pooled, seed
-        self._match_seed, self._match_moves = match
-        self.ratings = dict.fromkeys(learners, section.initial_elo)
+        self.ratings = dict.fromkeys(learners, self.section.initial_elo)
         self.snapshots: dict[str, deque[Snapshot]] = {
-            role: deque(maxlen=section.window) for role in learners
+            role: deque(maxlen=self.section.window) for role in learners
         }
         self.num_draws = 0
         self.in_play: dict[str, Snapshot | None] = dict.fromkeys(learners)
@@ -111,7 +96,7 @@ class OpponentPool:
                 if "_target." not in name
             }
             saved.append(Snapshot(learner.updates, self.ratings[role], weights))
-        self._rate(None, None)
+        self._rate()
 
     def swap(self) -> None:
         """Draw an opponent for every role that plays against the pool, seat it, and rate."""
@@ -121,7 +106,9 @@ class OpponentPool:
             if not saved:
                 self._seat(role, None)
                 continue
-            drawn = saved[int(self._generator().integers(len(saved)))]
+            self.num_draws += 1
+            generator = np.random.default_rng([self.seed, self.num_draws])
+            drawn = saved[int(generator.integers(len(saved)))]
             self._seat(role, drawn)
             self._rate(other, drawn)
 
@@ -141,10 +128,6 @@ class OpponentPool:
         bench.load_state_dict(snapshot.weights, strict=False)
         return self.game.policy_player(role, lambda: bench, f"{role}@{snapshot.version}")
 
-    def _generator(self) -> np.random.Generator:
-        self.num_draws += 1
-        return np.random.default_rng([self.seed, self.num_draws])
-
     def _seat(self, role: str, drawn: Snapshot | None) -> None:
         """Seat the newest opponent and a drawn one against a role; the rows are split."""
         other = self.game.other(role)
@@ -162,7 +145,7 @@ class OpponentPool:
         assignment = [0] * latest_rows + [1] * (rows - latest_rows)
         learner.set_opponents([newest, earlier], assignment)
 
-    def _rate(self, role: str | None, drawn: Snapshot | None) -> None:
+    def _rate(self, role: str | None = None, drawn: Snapshot | None = None) -> None:
         """Play a match of the newest policies, one of them replaced by a snapshot of a role."""
         players = {name: learner.player for name, learner in self.learners.items()}
         ratings = dict(self.ratings)
@@ -170,9 +153,8 @@ class OpponentPool:
             players[role] = self.player_of(role, drawn)
             ratings[role] = drawn.rating
         first, second = self.game.roles
-        score = self.game.match(
-            players, self.section.rating_games, self._match_seed, self._match_moves
-        )
+        seed, max_moves = self.evaluation.seed, self.evaluation.max_moves
+        score = self.game.match(players, self.section.rating_games, seed, max_moves)
         change = ELO_K * (score - expected_score(ratings[first], ratings[second]))
         ratings[first] += change
         ratings[second] -= change

@@ -1,22 +1,13 @@
 """The folder of a run: what was asked for, what was measured, what can be continued.
 
-config.yml          the configuration with every key, after --set
-run.json            command line, seed, versions of the packages, commit
-resumed.jsonl       the same for every time that the run was resumed
-metrics.jsonl       a line every logging.every_steps steps: losses, rates, times
-evaluations.jsonl   a line for each measurement of the players
-summary.json        the last measurement and the best scores
-best/<role>/        the best version of a role to play with, if evaluation.keep_best
-best/<role>.zip     the same as a file of SB3
-models/<role>.zip   the last version
-checkpoints/        complete states to resume from
-tensorboard/        if logging.tensorboard
+`docs/two_player.md` lists its files.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +17,7 @@ from sb3_ext.callbacks.action_counts import entropy_of_counts
 from sb3_ext.checkpoints.checkpoint import checkpoint_name, save_checkpoint
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.config.sections import ConfigError
-from sb3_ext.runs.best import save_model, save_player
+from sb3_ext.runs.best import save_player
 from sb3_ext.runs.folder import FolderError, RunFolder, going_on_without
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.two_player.config import TrainerConfig
@@ -49,7 +40,7 @@ class RunDirectory(RunFolder):
             dropped, since they are made again. None: a folder that holds a run already is refused.
 
     Raises:
-        ConfigError: the folder holds a run, or something that is needed is not installed.
+        ConfigError: the folder holds a run, or tensorboard is not installed.
         FolderError: the folder cannot be written to, or another process writes to it.
     """
 
@@ -63,9 +54,10 @@ class RunDirectory(RunFolder):
     ) -> None:
         super().__init__(path, "--out")
         self.config = config
+        self.checkpoints = self.path / "checkpoints"
         self._tensorboard: Any = None
         with ExitStack() as on_error:
-            on_error.push(self.__enter__().__exit__)
+            on_error.enter_context(self)
             self._begin(provenance(config.seed, command), resumed_at)
             on_error.pop_all()
 
@@ -98,11 +90,6 @@ class RunDirectory(RunFolder):
         if writer is not None:
             self._tensorboard = writer(str(self.path / "tensorboard"))
 
-    @property
-    def checkpoints(self) -> Path:
-        """The folder of the checkpoints."""
-        return self.path / "checkpoints"
-
     def add_metrics(self, step: int, metrics: Mapping[str, float]) -> None:
         """Append a line of metrics."""
         self.append("metrics.jsonl", {"step": step, **metrics})
@@ -110,31 +97,23 @@ class RunDirectory(RunFolder):
 
     def add_evaluation(self, evaluation: Evaluation, measure: str) -> None:
         """Append a measurement."""
-        self.append("evaluations.jsonl", evaluation.to_dict())
+        self.append("evaluations.jsonl", asdict(evaluation))
         shown = {f"{measure}/{pair}": value for pair, value in evaluation.values.items()}
         for role, counts in evaluation.actions.items():
             shown[f"{role}/action_entropy"] = entropy_of_counts(counts)
         self._show(evaluation.step, shown)
 
-    def save_model(self, role: str, model: Any) -> None:
-        """Write SB3's file of the last version of a role."""
-        save_model(self.path / "models" / f"{role}.zip", model)
-
     def save_best(self, role: str, model: Any, evaluation: Evaluation) -> None:
         """Write the best version of a role as a checkpoint that needs no pickle, and for SB3."""
         path = self.path / "best" / role
         with going_on_without("best version", path):
-            save_player(path, model, evaluation.to_dict())
+            save_player(path, model, asdict(evaluation))
 
     def save_checkpoint(self, step: int, state: Mapping[str, Any]) -> Path:
         """Write a checkpoint and drop old ones."""
         section = self.config.checkpoint
         keep = None if section is None else section.keep
         return save_checkpoint(self.checkpoints / checkpoint_name(step), state, keep_last=keep)
-
-    def add_summary(self, summary: Mapping[str, Any]) -> None:
-        """Write `summary.json`."""
-        self.write_json("summary.json", summary)
 
     def close(self) -> None:
         """Finish what is open, and let others write; again is harmless."""

@@ -1,36 +1,29 @@
-"""The trainer of two roles that learn against each other.
-
-One step, for every role that is due, in order (`docs/two_player.md` draws the loop):
-
-    1. its target network follows, every `target_update.every_updates` updates, and before the first
-    2. one update with the learning rate that is due
-    3. it plays a rollout, every `rollout.every_updates` updates, and after the first
-
-then the players are measured, every `evaluation.every_steps` steps and always at the end.
-"""
+"""The trainer of two roles that learn against each other; `docs/two_player.md` draws the loop."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from stable_baselines3.common.callbacks import BaseCallback
-from torch import nn
+import torch
+from tqdm import tqdm
 
 from sb3_ext.checkpoints.checkpoint import load_checkpoint, save_checkpoint
 from sb3_ext.checkpoints.random_state import global_random_state, load_global_random_state
 from sb3_ext.checkpoints.resume import init_from
 from sb3_ext.config.checks import check_count
+from sb3_ext.runs.best import save_model
 from sb3_ext.runs.folder import going_on_without
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.measures import Evaluation
 from sb3_ext.two_player.players import TwoPlayers
-from sb3_ext.two_player.progress import progress_bar
 from sb3_ext.two_player.run_directory import RunDirectory
-from sb3_ext.two_player.steps import Steps, torch_threads
 
-__all__ = ["HostAgentTrainer"]
+__all__ = ["HostAgentTrainer", "torch_threads"]
 
 Callback = Callable[["HostAgentTrainer"], "bool | None"]
 
@@ -38,13 +31,16 @@ Callback = Callable[["HostAgentTrainer"], "bool | None"]
 class HostAgentTrainer(TwoPlayers):
     """Trains a host and an agent, or one of them against a player that does not learn.
 
-    Arguments, attributes and errors as `TwoPlayers`, and these:
-
     Args:
+        config: see `TwoPlayers`.
         output: folder of the run; None writes nothing anywhere.
+        **arguments: of `TwoPlayers`: ``nets``, ``rewards``, ``opponents``, ``callbacks``.
 
     Attributes:
         history: the measurements of the players, the oldest first.
+        seconds: time spent on updates, rollouts and evaluations, over resumes too.
+        stopped: whether the last `train` was asked to stop.
+        total_steps: steps made, over all calls of `train` and resumes.
         update_schedules: which role is updated in which step.
     """
 
@@ -52,32 +48,26 @@ class HostAgentTrainer(TwoPlayers):
         self,
         config: TrainerConfig | Mapping[str, Any] | str | Path,
         *,
-        nets: Mapping[str, nn.Module] | None = None,
-        rewards: Mapping[str, Any] | None = None,
-        opponents: Mapping[str, Any] | None = None,
-        callbacks: Mapping[str, Iterable[BaseCallback]] | None = None,
         output: RunDirectory | None = None,
+        **arguments: Any,
     ) -> None:
-        super().__init__(
-            config, nets=nets, rewards=rewards, opponents=opponents, callbacks=callbacks
-        )
+        super().__init__(config, **arguments)
         self.output = output
         self.history: list[Evaluation] = []
+        self.total_steps = 0
         self.update_schedules = self.config.update_schedules()
-        self._steps = Steps(self.roles, self.update_schedules, self.pool)
-        self._stop_requested = False
+        self.seconds = dict.fromkeys(("evaluation", "rollout", "update"), 0.0)
+        self.stopped = False
         self._checkpoint_requested = False
         self._checkpoint_step = 0
 
-    @property
-    def total_steps(self) -> int:
-        """Steps made, over all calls of `train`."""
-        return self._steps.total
-
-    @property
-    def seconds(self) -> dict[str, float]:
-        """Time spent on updates, rollouts and evaluations."""
-        return self._steps.seconds
+    @contextmanager
+    def _timed(self, work: str) -> Iterator[None]:
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self.seconds[work] += time.perf_counter() - began
 
     # ------------------------------------------------------------------ training
 
@@ -98,11 +88,9 @@ class HostAgentTrainer(TwoPlayers):
                 `evaluation.every_steps`.
             players: roles to train, in the order of their updates; None: those of
                 `training.players` that are not frozen.
-            callback: called with the trainer after each step; False stops.
-            progress: show a progress bar, if tqdm is installed.
-
-        A callback of a role that ends training, such as `StopConditions`, ends it after the step in
-        progress, for both roles.
+            callback: called with the trainer after each step; False stops. So does a callback of a
+                role that ends training, such as `StopConditions`.
+            progress: show a progress bar.
 
         Returns:
             The measurement at the end. After `request_stop`, when none is made, the last one; None
@@ -117,34 +105,57 @@ class HostAgentTrainer(TwoPlayers):
         if evaluation_interval is not None:
             interval = check_count("evaluation_interval", evaluation_interval)
         names = self._players_to_train(players)
-        self._stop_requested = False
-        threads = self.config.compute.torch_threads
+        self.stopped = False
         learners = [self.roles[name] for name in names]
-        with torch_threads(threads), progress_bar(steps, progress) as bar:
+        bar = tqdm(total=steps, unit="step", dynamic_ncols=True, disable=not progress)
+        with torch_threads(self.config.compute.torch_threads), bar:
             for learner in learners:
                 learner.begin()
             if not any(learner.wants_to_stop for learner in learners):
-                self._steps.collect_initial_rollouts(names)
+                self.collect_initial_rollouts(names)
             for _ in range(steps):
                 if any(learner.wants_to_stop for learner in learners):
                     break
-                self._steps.step(names)
+                self.step(names)
                 if self.total_steps % self.config.logging.every_steps == 0:
                     self.log_metrics()
                 if self.total_steps % interval == 0:
-                    bar.show(self.evaluate().values)
+                    pair, value = next(iter(self.evaluate().values.items()))
+                    bar.set_postfix({pair: f"{value:.4f}"})
                 bar.update()
                 wants_more = callback is None or callback(self) is not False
                 self._checkpoint_if_due()
-                if self._stop_requested or not wants_more:
+                if self.stopped or not wants_more:
                     break
             for learner in learners:
                 learner.end()
             measured = bool(self.history) and self.history[-1].step == self.total_steps
-            if not measured and not self._stop_requested:
+            if not measured and not self.stopped:
                 self.evaluate()
         self._save_results()
         return self.history[-1] if self.history else None
+
+    def collect_initial_rollouts(self, players: Sequence[str]) -> None:
+        """Give those of these roles their first experience that have none."""
+        for name in players:
+            learner = self.roles[name]
+            if not learner.has_experience:
+                with self._timed("rollout"):
+                    learner.collect(learner.initial_games)
+
+    def step(self, players: Sequence[str]) -> None:
+        """One update of each of these roles that is due, in this order, with its rollout."""
+        if self.pool is not None:
+            self.pool.before_step(self.total_steps)
+        for name in players:
+            learner = self.roles[name]
+            if self.update_schedules[name].is_due(name, self.total_steps):
+                with self._timed("update"):
+                    learner.update()
+                if learner.rollout_is_due():
+                    with self._timed("rollout"):
+                        learner.collect()
+        self.total_steps += 1
 
     def request_stop(self) -> None:
         """Let `train` end after the step in progress; may be called from a signal handler.
@@ -152,12 +163,7 @@ class HostAgentTrainer(TwoPlayers):
         The state is saved at once, and the players are not measured: a run that goes on from there
         measures them when the run that was not interrupted does.
         """
-        self._stop_requested = True
-
-    @property
-    def stopped(self) -> bool:
-        """Whether the last `train` was asked to stop."""
-        return self._stop_requested
+        self.stopped = True
 
     def request_checkpoint(self) -> None:
         """Write a checkpoint after the step in progress; may be called from a signal handler."""
@@ -178,13 +184,9 @@ class HostAgentTrainer(TwoPlayers):
         return names
 
     def evaluate(self) -> Evaluation:
-        """Measure the players as they are, and remember it.
-
-        Raises:
-            FloatingPointError: a loss or a weight is NaN or infinite.
-        """
+        """Measure the players as they are, and remember it; errors as `check_finite`."""
         self.check_finite()
-        with self._steps.watch.section("evaluation"):
+        with self._timed("evaluation"):
             evaluation = Evaluation(
                 step=self.total_steps,
                 versions={name: learner.updates for name, learner in self.roles.items()},
@@ -202,19 +204,14 @@ class HostAgentTrainer(TwoPlayers):
         return evaluation
 
     def check_finite(self) -> None:
-        """Make sure that no update was spoiled.
-
-        Raises:
-            FloatingPointError: a loss or a weight is NaN or infinite.
-        """
+        """Raise a FloatingPointError if a loss or a weight is NaN or infinite."""
         for learner in self.roles.values():
             learner.check_finite()
 
     def log_metrics(self) -> dict[str, float]:
         """What the roles measured since the last call; written to the run's folder, if any.
 
-        Raises:
-            FloatingPointError: a loss or a weight is NaN or infinite.
+        Errors as `check_finite`.
         """
         metrics: dict[str, float] = {}
         for name, learner in self.roles.items():
@@ -249,25 +246,22 @@ class HostAgentTrainer(TwoPlayers):
         if self.config.checkpoint is not None:
             self.save_checkpoint()
         for role, learner in self.roles.items():
-            self.output.save_model(role, learner.model)
-        self.output.add_summary(
-            {
-                "best_scores": self.measures.best_scores,
-                "last": self.history[-1].to_dict() if self.history else None,
-                "measure": self.game.measure,
-                "seconds": self.seconds,
-            }
-        )
+            save_model(self.output.path / "models" / f"{role}.zip", learner.model)
+        summary = {
+            "best_scores": self.measures.best_scores,
+            "last": asdict(self.history[-1]) if self.history else None,
+            "measure": self.game.measure,
+            "seconds": self.seconds,
+        }
+        self.output.write_json("summary.json", summary)
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that training depends on, as parts of a checkpoint.
 
         ``trainer`` holds the configuration, counters and measurements, ``pool`` snapshots, ratings
         and who is in play, ``random`` the global generators (SB3's own algorithms draw from them),
-        and ``<role>.policy``, ``<role>.buffer`` and so on what `Learner.state_dict` gives.
-
-        Raises:
-            FloatingPointError: a loss or a weight is NaN or infinite: that is not worth saving.
+        and ``<role>.policy``, ``<role>.buffer`` and so on what `Learner.state_dict` gives. Errors
+        as `check_finite`: a spoiled model is not worth saving.
         """
         self.check_finite()
         state: dict[str, Any] = {
@@ -276,7 +270,7 @@ class HostAgentTrainer(TwoPlayers):
                 "best_scores": dict(self.measures.best_scores),
                 "config": self.config.to_dict(),
                 "frozen": [name for name, learner in self.roles.items() if learner.frozen],
-                "history": [evaluation.to_dict() for evaluation in self.history],
+                "history": [asdict(evaluation) for evaluation in self.history],
                 "seconds": dict(self.seconds),
                 "total_steps": self.total_steps,
             },
@@ -288,11 +282,7 @@ class HostAgentTrainer(TwoPlayers):
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on from what `state_dict` gave, in a trainer of the same configuration.
-
-        Raises:
-            CheckpointError: it belongs to another configuration.
-        """
+        """Go on from what `state_dict` gave; of another configuration it is a CheckpointError."""
         trainer = state["trainer"]
         for role, learner in self.roles.items():
             learner.load_state_dict(state)
@@ -301,8 +291,8 @@ class HostAgentTrainer(TwoPlayers):
             self.pool.load_state_dict(state["pool"])
         self.history = [Evaluation(**entry) for entry in trainer["history"]]
         self.measures.best_scores = dict(trainer["best_scores"])
-        self._steps.total = self._checkpoint_step = int(trainer["total_steps"])
-        self._steps.load_seconds(trainer["seconds"])
+        self.total_steps = self._checkpoint_step = int(trainer["total_steps"])
+        self.seconds = dict(trainer["seconds"])
         load_global_random_state(state["random"])
 
     def save(self, path: str | Path) -> Path:
@@ -329,8 +319,19 @@ class HostAgentTrainer(TwoPlayers):
     def init_from(self, path: str | Path) -> None:
         """Take over the networks of a checkpoint, nothing else: counters and schedules start new.
 
-        Raises:
-            CheckpointError: there is no valid checkpoint, or it does not fit.
+        Errors as `load`.
         """
         for role, learner in self.roles.items():
             init_from(learner.model, path, role)
+
+
+@contextmanager
+def torch_threads(count: int | None) -> Iterator[None]:
+    """Let tensor operations use so many threads (None: as they are), and as before afterwards."""
+    before = torch.get_num_threads()
+    if count is not None:
+        torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

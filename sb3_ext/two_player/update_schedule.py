@@ -1,11 +1,4 @@
-"""Which role is updated in which step of the trainer.
-
-In the configuration, under `training.updates`:
-
-    {mode: interleaved}                                              every role in every step
-    {mode: phases, period: 2000, first_rounds: 1000, first: host}    one role, then the other
-    {mode: custom, host: {schedule: constant},
-                   agent: {schedule: contiguous_periodic, period: 10, start: 0, stop: 5}}
+"""Which role is updated in which step of the trainer; `docs/two_player.md` shows the YAML forms.
 
 A schedule is a function of the trainer's total step counter, so phases go on where they were after
 a resume and across calls of `train`.
@@ -15,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from sb3_ext.config.checks import check_count
@@ -39,16 +32,7 @@ class UpdateSchedule(ABC):
 
     @abstractmethod
     def is_due(self, role: str, step: int) -> bool:
-        """Whether a role is updated in a step.
-
-        Args:
-            role: the role's name.
-            step: steps that the trainer has made so far, from 0.
-        """
-
-    def to_dict(self) -> dict[str, Any]:
-        """The schedule as plain data, its name under `schedule`."""
-        return {"schedule": UPDATE_SCHEDULES.name_of(type(self)), **asdict(self)}
+        """Whether a role is updated in a step; ``step``: those made so far, from 0."""
 
 
 @UPDATE_SCHEDULES.register("constant")
@@ -65,13 +49,7 @@ class Constant(UpdateSchedule):
 class ContiguousPeriodic(UpdateSchedule):
     """In the steps of each period from `start` up to, but without, `stop`.
 
-    Args:
-        period: steps of a period, at least 1.
-        start: first step of the period with an update, from 0.
-        stop: the step after the last one, above `start` and at most `period`.
-
-    Raises:
-        ValueError, TypeError: the numbers are none of these.
+    It must hold that 0 <= start < stop <= period.
     """
 
     period: int
@@ -81,10 +59,8 @@ class ContiguousPeriodic(UpdateSchedule):
     def __post_init__(self) -> None:
         _set_counts(self, period=1, start=0, stop=1)
         if not self.start < self.stop <= self.period:
-            raise ValueError(
-                f"start < stop <= period must hold, got start {self.start}, stop {self.stop}, "
-                f"period {self.period}"
-            )
+            given = f"start {self.start}, stop {self.stop}, period {self.period}"
+            raise ValueError(f"start < stop <= period must hold, got {given}")
 
     def is_due(self, role: str, step: int) -> bool:  # noqa: D102
         return self.start <= step % self.period < self.stop
@@ -93,15 +69,9 @@ class ContiguousPeriodic(UpdateSchedule):
 @UPDATE_SCHEDULES.register("alternating_periodic")
 @dataclass(frozen=True)
 class AlternatingPeriodic(UpdateSchedule):
-    """One role in the first steps of each period, the other role in the rest of it.
+    """The role `first` in the `first_rounds` first steps of each period, the other in the rest.
 
-    Args:
-        period: steps of a period, at least 2.
-        first_rounds: steps of the role that begins, from 1 to period - 1.
-        first: name of the role that begins.
-
-    Raises:
-        ValueError, TypeError: the numbers are none of these.
+    It must hold that 1 <= first_rounds < period.
     """
 
     period: int
@@ -119,15 +89,14 @@ class AlternatingPeriodic(UpdateSchedule):
         return (step % self.period < self.first_rounds) == (role == self.first)
 
 
+def _set_counts(schedule: UpdateSchedule, **lowest: int) -> None:
+    """Replaces fields by whole numbers: YAML gives 1.0e4 as a float."""
+    for name, low in lowest.items():
+        object.__setattr__(schedule, name, check_count(name, getattr(schedule, name), low))
+
+
 def parse_updates(data: Mapping[str, Any], roles: Sequence[str]) -> dict[str, UpdateSchedule]:
-    """Reads `training.updates` of a configuration.
-
-    Args:
-        data: one of the forms that the module lists.
-        roles: names of the two roles.
-
-    Returns:
-        One schedule per role.
+    """One schedule for each of two roles, from `training.updates` of a configuration.
 
     Raises:
         ValueError, TypeError: a key is missing or unknown, or a value is out of range.
@@ -139,24 +108,15 @@ def parse_updates(data: Mapping[str, Any], roles: Sequence[str]) -> dict[str, Up
     mode = data["mode"]
     rest = {key: value for key, value in data.items() if key != "mode"}
     if mode == "interleaved":
-        _require_keys(rest, [])
-        return dict.fromkeys(roles, Constant())
+        return dict.fromkeys(roles, _read("constant", rest))
     if mode == "phases":
-        schedule = _read("alternating_periodic", rest)
-        assert isinstance(schedule, AlternatingPeriodic)
-        if schedule.first not in roles:
-            raise ValueError(unknown_word("role of first", schedule.first, roles))
-        return dict.fromkeys(roles, schedule)
+        if rest.get("first", roles[0]) not in roles:
+            raise ValueError(unknown_word("role of first", rest["first"], roles))
+        return dict.fromkeys(roles, _read("alternating_periodic", rest))
     if mode == "custom":
         _require_keys(rest, roles)
         return {role: _read_custom(role, rest[role]) for role in roles}
     raise ValueError(unknown_word("mode", mode, ("custom", "interleaved", "phases")))
-
-
-def _set_counts(schedule: UpdateSchedule, **lowest: int) -> None:
-    """Replaces fields by whole numbers: YAML gives 1.0e4 as a float."""
-    for name, low in lowest.items():
-        object.__setattr__(schedule, name, check_count(name, getattr(schedule, name), low))
 
 
 def _read_custom(role: str, data: Any) -> UpdateSchedule:

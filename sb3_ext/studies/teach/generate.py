@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 import torch
+from tqdm import tqdm
 
 from resgym.solver.labels import OUT_OF_BUDGET, SOLVED, TOO_LARGE
 from resgym.solver.solution import Objective
@@ -50,7 +51,6 @@ from sb3_ext.studies.teach.dataset import (
 from sb3_ext.studies.teach.drawing import Plan, Positions, draw_positions, labeller_of
 from sb3_ext.studies.teach.families import read_teach_config
 from sb3_ext.training.command_line import add_options
-from sb3_ext.two_player.progress import progress_bar
 
 __all__ = ["HELP", "Plan", "add_arguments", "check_plan", "generate", "prepared", "run"]
 
@@ -186,7 +186,7 @@ def _complete(
             notes[job.file] = found
     open_jobs = [job for job in jobs if job.file not in notes]
     kept = len(drawn.count) - sum(len(job.positions.count) for job in open_jobs)
-    with progress_bar(len(drawn.count), progress, kept, "position") as bar:
+    with tqdm(total=len(drawn.count), initial=kept, unit="position", disable=not progress) as bar:
         for job, found in _labelled(open_jobs, workers):
             notes[job.file] = found
             bar.update(len(job.positions.count))

@@ -18,6 +18,7 @@ from typing import Any
 
 import gymnasium
 import yaml
+from tqdm import tqdm
 
 import resgym  # noqa: F401  registers the environments
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
@@ -39,7 +40,6 @@ from sb3_ext.studies.teach.pretraining import Pretraining
 from sb3_ext.studies.teach.settings import TeachingSettings, read_settings
 from sb3_ext.training.command_line import add_options
 from sb3_ext.training.config_files import ZOO_KEYS, check_hyperparameters, read_sections
-from sb3_ext.two_player.progress import progress_bar
 
 __all__ = [
     "ENVIRONMENTS",
@@ -168,12 +168,12 @@ def _run(
     write_text_durably(out / "config.yml", yaml.safe_dump(record, sort_keys=True))
     folder.write_json("provenance.json", provenance(settings.seed, command))
     with (
-        progress_bar(settings.updates - pretraining.update, progress) as bar,
+        tqdm(total=settings.updates - pretraining.update, unit="step", disable=not progress) as bar,
         RunSignals(lambda _: pretraining.request_stop(), pretraining.request_checkpoint),
     ):
 
         def measured(entry: dict[str, Any]) -> None:
-            bar.show({"accuracy": entry["accuracy"]})
+            bar.set_postfix({"accuracy": entry["accuracy"]})
             if report is not None:
                 report(entry)
 

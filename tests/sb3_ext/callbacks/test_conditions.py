@@ -96,15 +96,19 @@ def test_from_configuration_files() -> None:
 @pytest.mark.parametrize(
     ("value", "error", "message"),
     [
-        ("bound", TypeError, "until must hold conditions or mappings, got 'bound'"),
-        ({"field": "x"}, ValueError, "'condition' is missing; choices: bound, converged"),
+        ("bound", ValueError, "until: must be a mapping with the key condition"),
+        ({"field": "x"}, ValueError, r"with the key condition \(bound, converged\), got"),
         (
             {"condition": "bounds", "field": "x"},
             ValueError,
             "unknown condition 'bounds'; did you mean 'bound'",
         ),
         ({"condition": "bound", "field": "x", "low": 1}, ValueError, "did you mean 'lower'"),
-        ({"condition": "bound", "lower": 1}, ValueError, "the key 'field' is missing"),
+        (
+            {"condition": "bound", "lower": 1},
+            ValueError,
+            "missing a required argument: 'field'",
+        ),
         ({"condition": "bound", "field": "x"}, ValueError, "give lower, upper or both"),
         (
             {"condition": "bound", "field": "x", "lower": 2, "upper": 1},
@@ -114,7 +118,7 @@ def test_from_configuration_files() -> None:
         ({"condition": "bound", "field": "", "lower": 2}, ValueError, "field must be the name"),
         ({"condition": "converged", "field": "x", "window": 1}, ValueError, "window must be"),
         ({"condition": "converged", "field": "x", "confidence": 0}, ValueError, "confidence must"),
-        ({"condition": "bound", "field": "x", "lower": True}, TypeError, "lower must be a number"),
+        ({"condition": "bound", "field": "x", "lower": True}, ValueError, "lower must be a number"),
     ],
 )
 def test_mistakes_are_named(value: Any, error: type[Exception], message: str) -> None:

@@ -130,7 +130,7 @@ def test_mistakes_in_later_stages_are_found_at_the_start() -> None:
         ([3], TypeError, r"stages\[0\] must be a mapping, got 3"),
         ([{}, {}], ValueError, r"stages\[0\] needs a condition 'until'"),
         ([{"until": Bound("x", lower=1)}], ValueError, r"stages\[0\] needs no 'until'"),
-        ([{"until": 5}, {}], TypeError, r"stages\[0\].until must hold conditions"),
+        ([{"until": 5}, {}], ValueError, r"stages\[0\].until: must be a mapping with the key"),
     ],
 )
 def test_malformed_stages(stages: Any, error: type[Exception], message: str) -> None:

@@ -217,7 +217,7 @@ def test_models_of_other_environments_have_no_player() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"opponents": []}, "opponents must have at least one player, got none"),
+        ({"opponents": []}, "opponents must be a list of at least one player, got"),
         ({"opponents": ["random"], "best": "median"}, "best must be 'worst', 'mean' or one of"),
         ({"opponents": ["random"], "every": {"updates": 0}}, "every.updates must lie in"),
     ],

@@ -166,7 +166,7 @@ def test_seconds_before_a_resume_count(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"max_updates": 0}, "max_updates must be a whole number of at least 1, got 0"),
         ({"max_seconds": 0}, r"max_seconds must lie in \(0, inf\), got 0"),
         ({"max_episodes": "1e3"}, "max_episodes must be a number, got the string '1e3'"),
-        ({"until": {"field": "x"}}, "until: the key 'condition' is missing"),
+        ({"until": {"field": "x"}}, "until: must be a mapping with the key condition"),
     ],
 )
 def test_bad_arguments(arguments: Any, message: str) -> None:

@@ -21,7 +21,7 @@ import torch
 import yaml
 
 from sb3_ext.two_player.cli import main as train
-from sb3_ext.two_player.steps import Steps
+from sb3_ext.two_player.trainer import HostAgentTrainer
 from tests.sb3_ext.runs.killed import contents, die_at_call, die_at_write, fork
 from tests.sb3_ext.two_player.helpers import tiny
 
@@ -43,7 +43,7 @@ def work(run: Path, kill: str) -> int:
     kind, _, number = kill.partition(":")
     torch.manual_seed(int(number or 0))  # what a process begins with must not matter
     if kind == "step":
-        die_at_call(Steps, "step", int(number))
+        die_at_call(HostAgentTrainer, "step", int(number))
     if kind == "write":
         die_at_write(int(number))
     arguments = ["--config", str(run.parent / "killed.yml"), "--out", str(run)]

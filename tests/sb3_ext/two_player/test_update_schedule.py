@@ -31,23 +31,26 @@ def test_alternating_periodic_gives_every_step_to_exactly_one_role():
 
 
 @pytest.mark.parametrize(
-    "data",
+    ("data", "host", "agent"),
     [
-        {"mode": "interleaved"},
-        {"mode": "phases", "period": 4.0, "first_rounds": 1, "first": "host"},
-        {
-            "mode": "custom",
-            "host": {"schedule": "constant"},
-            "agent": {"schedule": "contiguous_periodic", "period": 4, "start": 0, "stop": 2},
-        },
+        ({"mode": "interleaved"}, Constant(), Constant()),
+        (
+            {"mode": "phases", "period": 4.0, "first_rounds": 1, "first": "host"},
+            *[AlternatingPeriodic(4, 1, "host")] * 2,
+        ),
+        (
+            {
+                "mode": "custom",
+                "host": {"schedule": "constant"},
+                "agent": {"schedule": "contiguous_periodic", "period": 4, "start": 0, "stop": 2},
+            },
+            Constant(),
+            ContiguousPeriodic(4, 0, 2),
+        ),
     ],
 )
-def test_forms_of_the_configuration(data):
-    schedules = parse_updates(data, ROLES)
-    assert list(schedules) == list(ROLES)
-    for schedule in schedules.values():
-        plain = schedule.to_dict()
-        assert type(schedule)(**{k: v for k, v in plain.items() if k != "schedule"}) == schedule
+def test_forms_of_the_configuration(data, host, agent):
+    assert parse_updates(data, ROLES) == {"host": host, "agent": agent}
 
 
 @pytest.mark.parametrize(

@@ -291,9 +291,9 @@ def _legal_actions(env: VecEnv, observation: Any) -> np.ndarray | None:
 
 def _check_legal(model: Any, observation: Any, legal: Any, deterministic: bool) -> None:
     actions = model.predict(observation, deterministic=deterministic, action_masks=legal)[0]
-    rows = np.arange(len(legal))
-    for row in (wrong := rows[~legal[rows, actions]])[:1]:
-        how = "without" if deterministic else "with"
+    wrong = np.flatnonzero(~legal[np.arange(len(legal)), actions])
+    if len(wrong):
+        row, how = wrong[0], "without" if deterministic else "with"
         raise _Failed(
             f"predicted {len(wrong)} illegal actions in {len(legal)} rows {how} exploration, the"
             f" first one {int(actions[row])} where {np.flatnonzero(legal[row]).tolist()} are legal"

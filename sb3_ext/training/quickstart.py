@@ -27,11 +27,12 @@ from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.config.checks import check_count
 from sb3_ext.ddqn import DDQN
 from sb3_ext.runs.best import save_model
+from sb3_ext.runs.command import command
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.schedules.frequency import Every
 from sb3_ext.schedules.schedules import Linear
-from sb3_ext.training.command_line import add_options, exit_code, torch_threads
+from sb3_ext.training.command_line import FAILED, add_options, torch_threads
 from sb3_ext.training.curves import history_curves
 from sb3_ext.training.runs import transitions_for
 
@@ -50,7 +51,7 @@ def make_model(updates: int, seed: int, opponent: str = OPPONENT) -> DDQN:
     Args:
         updates: gradient updates that the learning-rate schedule spans.
         seed: of the environment, the network and the exploration.
-        opponent: the agent that the host learns against.
+        opponent: an agent by name.
     """
     env = gymnasium.make_vec(
         "resgym/HironakaHost-v0", num_envs=NUM_ENVS, opponent=opponent, reward="step"
@@ -93,7 +94,9 @@ def _sample_game(model: DDQN, seed: int) -> str:
     return f"trained host against {OPPONENT}\n\n{game}\n"
 
 
-def _parser() -> argparse.ArgumentParser:
+@command("quickstart", failed=FAILED)
+def main(arguments: Sequence[str]) -> int:
+    """Trains, compares, writes; returns the exit code, see `sb3_ext.runs.command.command`."""
     parser = argparse.ArgumentParser(
         prog="python -m sb3_ext.quickstart", description=(__doc__ or "").splitlines()[0]
     )
@@ -109,30 +112,22 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--out", type=Path, default=Path("runs/quickstart"), help="results folder")
     add_options(parser, "--threads", "--no-progress")
-    return parser
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Trains, compares, writes; returns the exit code, see `exit_code`."""
-    args = _parser().parse_args(arguments)
-
-    def work() -> None:
-        for name in ("updates", "games"):
-            check_count(name, getattr(args, name))
-        with torch_threads(args.threads), RunFolder(args.out):
-            run(args.out, args.updates, args.seed, args.games, progress=not args.no_progress)
-
-    return exit_code("quickstart", work)
+    args = parser.parse_args(arguments)
+    for name in ("updates", "games"):
+        check_count(name, getattr(args, name))
+    with torch_threads(args.threads), RunFolder(args.out):
+        run(args.out, args.updates, args.seed, args.games, progress=not args.no_progress)
+    return 0
 
 
 def run(out: Path, updates: int, seed: int, games: int, progress: bool = False) -> dict[str, Any]:
-    """The main job.
+    """The main job; its results go to the folder ``out``.
 
     Args:
-        out: folder of the results, made if needed.
+        out: made if needed.
         updates: gradient updates.
         seed: fixes the run.
-        games: games of each cell of the table, and of each evaluation but at most 1,000 there.
+        games: of each cell of the table, and of each evaluation but at most 1,000 there.
         progress: show a bar.
 
     Returns:

@@ -8,9 +8,8 @@ take no manager of experiments, so `run_zoo` replaces these names while one of t
     exp_manager.yaml          the reader of configurations
     what runs code that files name      `sb3_ext.training.zoo_trust`, unless ``--trust`` is given
 
-Replaced of ExperimentManager: __init__, read_hyperparameters, _preprocess_schedules,
-_preprocess_hyperparams, setup_experiment, create_log_folder, create_callbacks, learn, _save_config,
-and default_vec_env_cls: one batched environment instead of many single ones.
+`Manager` overrides methods of ExperimentManager, and its default_vec_env_cls: one batched
+environment instead of many single ones.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ import importlib.util
 import itertools
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -62,7 +61,7 @@ from sb3_ext.training.config_files import (
 from sb3_ext.training.runs import RunOptions
 from sb3_ext.training.zoo_trust import SAFE_YAML, plain_data_only, replaced
 
-__all__ = ["REFUSED", "Manager", "StoreYaml", "enjoy", "run_zoo", "take_trust"]
+__all__ = ["REFUSED", "Manager", "StoreYaml", "enjoy", "own_options", "run_zoo"]
 
 REFUSED = (AssertionError, FileNotFoundError, TypeError, ValueError)
 """What rl_zoo3, SB3 and this package raise for files and command lines that are not valid."""
@@ -146,21 +145,16 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         path = Path(self.config)
         if path.suffix not in (".yml", ".yaml"):
             raise ValueError(f"conf-file: must be a YAML file, got {self.config}")
-        sections = self._sections(path)
-        section = self.env_name.gym_id if self.env_name.gym_id in sections else "default"
+        name = self.env_name.gym_id
+        resumed = self.options.resume is not None
+        # The file of a run is the section of its environment alone.
+        sections = {name: dict(read_mapping(path))} if resumed else read_sections(path)
+        section = name if name in sections else "default"
         if section not in sections:
-            raise ValueError(f"{path}: no section {self.env_name.gym_id!r} and no 'default'")
+            raise ValueError(f"{path}: no section {name!r} and no 'default'")
         given = {**sections[section], **(self.custom_hyperparams or {})}
         check_hyperparameters(given, rl_zoo3.ALGOS[self.algo], f"{path}, {section}")
-        if self.options.resume is None:
-            return super().read_hyperparameters()
-        return dict(given), dict(given)
-
-    def _sections(self, path: Path) -> dict[str, Any]:
-        if self.options.resume is None:
-            return read_sections(path)
-        # The file of a run is the section of its environment alone.
-        return {self.env_name.gym_id: dict(read_mapping(path))}
+        return (dict(given), dict(given)) if resumed else super().read_hyperparameters()
 
     def _preprocess_schedules(self, hyperparams: dict[str, Any]) -> dict[str, Any]:  # type: ignore[override]
         if self.algo == "ddqn":  # reads every form of a schedule itself
@@ -241,10 +235,9 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
             RunFolder(self.save_path).append("resumed.jsonl", entry)
 
     def create_log_folder(self) -> None:
-        """Makes the run's folder, one that no other run has, and keeps others out of it.
+        """Makes the run's folder, and keeps others out of it.
 
-        rl_zoo3 counts the folders when it starts and shares one that has come up since, so that
-        two runs started together would write over each other.
+        Two runs that are started together would get the same number from rl_zoo3.
         """
         if self.optimize_hyperparameters:  # leaves only its report
             self.save_path = self.held.enter_context(TemporaryDirectory())
@@ -312,9 +305,9 @@ def _write_yaml(path: Path, data: dict[str, Any]) -> None:
     path.write_text(yaml.safe_dump(data, sort_keys=True))
 
 
-def _sample_ddqn(trial: Any, n_actions: int, n_envs: int, additional_args: dict[str, Any]) -> Any:
-    """Search space of DDQN; the sizes are powers of two."""
-    return {
+def _sample_ddqn(trial: Any, *_: Any) -> dict[str, Any]:
+    """Arguments of DDQN from its search space, in which sizes are powers of two."""
+    sampled = {
         "batch_size_pow": trial.suggest_int("batch_size_pow", 6, 10),
         "exploration_final_eps": trial.suggest_float("exploration_final_eps", 0.005, 0.2, log=True),
         "exploration_fraction": trial.suggest_float("exploration_fraction", 0.05, 0.5),
@@ -324,6 +317,7 @@ def _sample_ddqn(trial: Any, n_actions: int, n_envs: int, additional_args: dict[
         "one_minus_gamma": trial.suggest_float("one_minus_gamma", 0.003, 0.1, log=True),
         "target_update_interval": trial.suggest_int("target_update_interval", 50, 2000, log=True),
     }
+    return _convert_ddqn(sampled)
 
 
 def _convert_ddqn(sampled: dict[str, Any]) -> dict[str, Any]:
@@ -337,10 +331,6 @@ def _convert_ddqn(sampled: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _sample_and_convert(trial: Any, *args: Any) -> dict[str, Any]:
-    return _convert_ddqn(_sample_ddqn(trial, *args))
-
-
 @contextmanager
 def _replaced_names(module: Any, trust: bool, **names: Any) -> Iterator[None]:
     """Puts our pieces in the place of rl_zoo3's while one of its commands runs.
@@ -350,13 +340,12 @@ def _replaced_names(module: Any, trust: bool, **names: Any) -> Iterator[None]:
         trust: whether files may name and hold code that is run.
         **names: of the module, with what stands for them; those that it does not have are left.
     """
+    names["StoreDict"] = StoreYaml
+    pieces: list[Any] = [] if trust else plain_data_only(module)
+    pieces.append((rl_zoo3.exp_manager, "yaml", SAFE_YAML))
+    pieces += [(module, name, value) for name, value in names.items()]
     with ExitStack() as stack:
         stack.enter_context(trusting(trust))
-        pieces: list[Any] = [] if trust else plain_data_only(module)
-        pieces.append((rl_zoo3.exp_manager, "yaml", SAFE_YAML))
-        pieces += [
-            (module, name, value) for name, value in {"StoreDict": StoreYaml, **names}.items()
-        ]
         for owner, name, value in pieces:
             if name == "eval" or hasattr(owner, name):
                 stack.enter_context(replaced(owner, name, value))
@@ -368,34 +357,33 @@ def _register() -> None:
     samplers: Any = rl_zoo3.hyperparams_opt.HYPERPARAMS_SAMPLER
     converters: Any = rl_zoo3.hyperparams_opt.HYPERPARAMS_CONVERTER
     rl_zoo3.ALGOS.update({name: ALGORITHMS.resolve(name) for name in ALGORITHMS})
-    samplers.update(ddqn=_sample_and_convert, ppo_mask=samplers["ppo"])
+    samplers.update(ddqn=_sample_ddqn, ppo_mask=samplers["ppo"])
     converters.update(ddqn=_convert_ddqn, ppo_mask=converters["ppo"])
 
 
-def _require_wandb() -> None:
-    """Weights & Biases, which rl_zoo3 tracks runs with, is not among our requirements."""
-    found = importlib.util.find_spec("wandb")
-    if found is None or found.origin is None:  # its own folder of runs looks like a package
-        raise ValueError("track: needs wandb, which is not installed: pip install wandb")
+def own_options(
+    name: str,
+    arguments: Sequence[str],
+    add: Callable[[argparse._ArgumentGroup], None] = lambda group: None,
+) -> tuple[argparse.Namespace, list[str]]:
+    """Our options, ``--trust`` among them, and what is left for rl_zoo3; help tells of ours first.
 
-
-def take_trust(name: str, arguments: Sequence[str]) -> tuple[bool, list[str]]:
-    """Whether ``--trust`` is in a command line, and the rest of it; help tells of it first."""
+    ``add`` adds those of this command.
+    """
     parser = argparse.ArgumentParser(
         prog=f"python -m sb3_ext.{name}", add_help=False, allow_abbrev=False
     )
-    add_trust(parser.add_argument_group("this project's options (beside those of rl_zoo3)"))
-    mine, rest = parser.parse_known_args(list(arguments))
+    group = parser.add_argument_group("this project's options (beside those of rl_zoo3)")
+    add(group)
+    add_trust(group)
+    mine, rest = parser.parse_known_args(arguments)
     if "-h" in rest or "--help" in rest:
         print(parser.format_help())
-    return mine.trust, rest
+    return mine, rest
 
 
 def run_zoo(
-    name: str,
-    arguments: Sequence[str],
-    options: RunOptions | None = None,
-    trust: bool = False,
+    name: str, arguments: Sequence[str], options: RunOptions | None = None, trust: bool = False
 ) -> int:
     """Runs a command of rl_zoo3 with our algorithms, environments and files.
 
@@ -414,8 +402,10 @@ def run_zoo(
 def _run(name: str, arguments: Sequence[str], options: RunOptions | None, trust: bool) -> int:
     _register()
     module = importlib.import_module(f"rl_zoo3.{name}")
-    if "--track" in arguments:
-        _require_wandb()
+    if "--track" in arguments:  # rl_zoo3 tracks runs with it; it is not among our requirements
+        found = importlib.util.find_spec("wandb")
+        if found is None or found.origin is None:  # its own folder of runs looks like a package
+            raise ValueError("track: needs wandb, which is not installed: pip install wandb")
     with ExitStack() as held:
         manager = type("Manager", (Manager,), {"options": options or RunOptions(), "held": held})
         held.enter_context(_replaced_names(module, trust, ExperimentManager=manager))
@@ -428,7 +418,8 @@ def _run(name: str, arguments: Sequence[str], options: RunOptions | None, trust:
     return 0
 
 
-def enjoy(arguments: Sequence[str] | None = None) -> int:
+@command("enjoy", REFUSED)
+def enjoy(arguments: Sequence[str]) -> int:
     """Plays a trained model; returns the exit code, see `sb3_ext.runs.command.command`."""
-    trust, rest = take_trust("enjoy", sys.argv[1:] if arguments is None else arguments)
-    return run_zoo("enjoy", rest, trust=trust)
+    mine, rest = own_options("enjoy", arguments)
+    return run_zoo("enjoy", rest, trust=mine.trust)

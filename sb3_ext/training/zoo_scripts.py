@@ -1,7 +1,6 @@
 """The commands of rl_zoo3 (2.9.2) that are scripts: ``record_video`` and ``plot_train``.
 
-The script ``record_video`` is run as it is, with these names replaced meanwhile besides those of
-`sb3_ext.training.zoo`:
+``record_video`` is run as it is, with these names replaced besides those of `zoo`:
 
     utils.create_test_env   one batched environment where there is one, with the ``env_kwargs`` of
                             the run's file (the script forgets them, other than ``enjoy``)
@@ -23,25 +22,19 @@ import numpy as np
 import rl_zoo3
 import rl_zoo3.utils
 import yaml
+from stable_baselines3.common import results_plotter
 from stable_baselines3.common.monitor import LoadMonitorResultsError, load_results
-from stable_baselines3.common.results_plotter import (
-    X_EPISODES,
-    X_TIMESTEPS,
-    X_WALLTIME,
-    ts2xy,
-    window_func,
-)
 from stable_baselines3.common.vec_env import VecEnv
 
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.runs.command import command
-from sb3_ext.training.zoo import _has_tensor_env, _register, _replaced_names, take_trust
+from sb3_ext.training.zoo import _has_tensor_env, _register, _replaced_names, own_options
 from sb3_ext.training.zoo_trust import replaced
 
 __all__ = ["plot_train", "record_video"]
 
 REFUSED = (AssertionError, ValueError, TypeError, OSError, yaml.YAMLError)
-X_AXES = {"steps": X_TIMESTEPS, "episodes": X_EPISODES, "time": X_WALLTIME}
+X_AXES = {"steps": "timesteps", "episodes": "episodes", "time": "walltime_hrs"}
 COLUMNS = {
     "success": ("is_success", "Training Success Rate"),
     "reward": ("r", "Training Episodic Reward"),
@@ -51,14 +44,7 @@ COLUMNS = {
 
 @command("record_video", REFUSED)
 def record_video(arguments: Sequence[str]) -> int:
-    """Runs rl_zoo3's ``record_video``: films a trained model.
-
-    Args:
-        arguments: its command line.
-
-    Returns:
-        The exit code: 2 with one line on stderr for bad input.
-    """
+    """Films a trained model; returns the exit code, see `sb3_ext.runs.command.command`."""
     if importlib.util.find_spec("moviepy") is None:
         raise ValueError("videos need moviepy, which is not installed: resgym[train]")
     make = rl_zoo3.utils.create_test_env
@@ -70,12 +56,12 @@ def record_video(arguments: Sequence[str]) -> int:
             kwargs["vec_env_cls"] = TensorVecEnv
         return make(env_id, **kwargs)
 
-    trust, rest = take_trust("record_video", arguments)
+    mine, rest = own_options("record_video", arguments)
     _register()
     with ExitStack() as stack:
         names = {"create_test_env": create_test_env}
-        stack.enter_context(_replaced_names(rl_zoo3.utils, trust, **names))
-        if not trust:
+        stack.enter_context(_replaced_names(rl_zoo3.utils, mine.trust, **names))
+        if not mine.trust:
             stack.enter_context(replaced(yaml, "UnsafeLoader", yaml.SafeLoader))
         stack.enter_context(replaced(sys, "argv", ["python -m sb3_ext.record_video", *rest]))
         runpy.run_module("rl_zoo3.record_video", run_name="__main__")
@@ -88,12 +74,7 @@ def plot_train(arguments: Sequence[str]) -> int:
 
     rl_zoo3's own script cannot be imported without a package that only gives it colours.
 
-    Args:
-        arguments: the command line; ``-o FILE`` writes the picture to a file (its ending says the
-            form) instead of opening a window. Without a display that is the way.
-
-    Returns:
-        The exit code: 2 with one line on stderr for bad input.
+    ``-o FILE`` writes the picture to a file (its ending says the form) instead of opening a window.
     """
     for name in ("matplotlib", "pandas"):
         if importlib.util.find_spec(name) is None:
@@ -148,9 +129,11 @@ def _plot_run(pyplot: Any, folder: Path, column: str, args: argparse.Namespace) 
     if column not in episodes:
         print(f"No data available for {folder}")
         return
-    x, _ = ts2xy(episodes, X_AXES[args.x_axis])
+    x, _ = results_plotter.ts2xy(episodes, X_AXES[args.x_axis])
     if len(x) >= args.episode_window:
-        x, mean = window_func(x, np.array(episodes[column]), args.episode_window, np.mean)
+        x, mean = results_plotter.window_func(
+            x, np.array(episodes[column]), args.episode_window, np.mean
+        )
         pyplot.plot(x, mean, linewidth=2, label=folder.name)
 
 

@@ -36,19 +36,19 @@ def _add_options(group: argparse._ArgumentGroup) -> None:
         "--resume",
         type=Path,
         metavar="RUN",
-        help="go on with an interrupted run: its folder, as logs/ddqn/resgym-HironakaHost-v0_1",
+        help="ddqn: go on with an interrupted run, as logs/ddqn/resgym-HironakaHost-v0_1",
     )
     group.add_argument(
         "--init-from",
         type=Path,
         metavar="RUN",
-        help="start a new run from the networks of another: its folder or a checkpoint",
+        help="ddqn: start a new run from the networks of another: its folder or a checkpoint",
     )
     group.add_argument(
         "--checkpoint-updates",
         type=int,
         metavar="N",
-        help="updates between two checkpoints, 0 for none (default 1000, or as before)",
+        help="ddqn: updates between two checkpoints, 0 for none (default 1000, or as before)",
     )
 
 

@@ -67,7 +67,7 @@ def plain_data_only(module: Any) -> list[tuple[Any, str, Any]]:
     pickles = SimpleNamespace(
         load=read_pickle, dump=pickle.dump, HIGHEST_PROTOCOL=pickle.HIGHEST_PROTOCOL
     )
-    found: list[tuple[Any, str, Any]] = [
+    return [
         (rl_zoo3.exp_manager, "eval", plain_value),
         (rl_zoo3.utils, "eval", plain_value),
         (rl_zoo3.utils, "importlib", SimpleNamespace(import_module=_KnownModule)),
@@ -75,7 +75,5 @@ def plain_data_only(module: Any) -> list[tuple[Any, str, Any]]:
         (save_util, "json_to_data", read_zip_data),
         (save_util, "pickle", pickles),
         (vec_normalize, "pickle", pickles),
+        (module, "yaml", SAFE_YAML),
     ]
-    if module is not rl_zoo3.utils:
-        found.append((module, "yaml", SAFE_YAML))
-    return found

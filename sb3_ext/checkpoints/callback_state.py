@@ -19,11 +19,7 @@ __all__ = ["callback_states", "load_callback_states", "walk_callbacks"]
 
 
 def walk_callbacks(callback: Any) -> Iterator[BaseCallback]:
-    """A callback, those in its list, and those inside of them, in order.
-
-    Args:
-        callback: a callback, a list or tuple of them, or None.
-    """
+    """A callback, those in its list, and those inside of them, in order; None has none."""
     if isinstance(callback, (list, tuple)):
         for child in callback:
             yield from walk_callbacks(child)
@@ -38,12 +34,9 @@ def _with_state(callback: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for each in walk_callbacks(callback):
         if hasattr(each, "state_dict") and hasattr(each, "load_state_dict"):
-            kind, number = type(each).__name__, 1
-            name = kind
-            while name in found:
-                number += 1
-                name = f"{kind}#{number}"
-            found[name] = each
+            kind = type(each).__name__
+            number = sum(type(other).__name__ == kind for other in found.values())
+            found[f"{kind}#{number + 1}" if number else kind] = each
     return found
 
 
@@ -62,18 +55,11 @@ def load_callback_states(callback: Any, states: Mapping[str, Any]) -> None:
         CheckpointError: a callback does not accept its state.
     """
     present = _with_state(callback)
-    for name in sorted(present.keys() - states.keys()):
-        warnings.warn(
-            f"callbacks: {name} is not in the checkpoint and begins anew",
-            CheckpointWarning,
-            stacklevel=2,
-        )
-    for name in sorted(states.keys() - present.keys()):
-        warnings.warn(
-            f"callbacks: the checkpoint has a state of {name}, which is not among the callbacks",
-            CheckpointWarning,
-            stacklevel=2,
-        )
+    for name in sorted(present.keys() ^ states.keys()):
+        text = f"the checkpoint has a state of {name}, which is not among the callbacks"
+        if name in present:
+            text = f"{name} is not in the checkpoint and begins anew"
+        warnings.warn(f"callbacks: {text}", CheckpointWarning, stacklevel=2)
     for name in sorted(present.keys() & states.keys()):
         try:
             present[name].load_state_dict(states[name])

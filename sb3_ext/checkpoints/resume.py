@@ -25,7 +25,7 @@ from sb3_ext.checkpoints.checkpoint import (
     save_checkpoint,
 )
 from sb3_ext.checkpoints.model_state import load_weights, model_state, restore_model
-from sb3_ext.checkpoints.random_state import global_random_state, load_global_random_state
+from sb3_ext.checkpoints.training_state import global_random_state, load_global_random_state
 
 __all__ = ["init_from", "resume", "save_run"]
 
@@ -38,19 +38,14 @@ def save_run(
     keep_last: int = 2,
     buffer: bool = True,
 ) -> Path:
-    """Writes a checkpoint of a run and removes old ones.
-
-    The model must be between two blocks of updates, as after `learn` or where `Checkpoints` saves.
+    """Writes a checkpoint of a run and removes old ones; returns its directory.
 
     Args:
-        model: the learner.
+        model: between two blocks of updates, as after `learn` or where `Checkpoints` saves.
         run_dir: the folder of the run; the checkpoint is named after the transitions collected.
         callbacks: those whose memory is saved with it.
         keep_last: how many checkpoints stay.
         buffer: False leaves out the experience. Going on is then not exact: it is collected anew.
-
-    Returns:
-        The checkpoint's directory.
 
     Raises:
         FloatingPointError: a loss was NaN or infinite; nothing is written.
@@ -75,8 +70,7 @@ def resume(model: BaseAlgorithm, run_dir: str | os.PathLike[str], callbacks: Any
         callbacks: those that `learn` will be given, made as before; None begins with new ones.
 
     Returns:
-        The checkpoint that was taken. Damaged newer ones are passed over with a
-        `CheckpointWarning`.
+        The checkpoint taken. Damaged newer ones are passed over with a `CheckpointWarning`.
 
     Raises:
         CheckpointError: there is no valid checkpoint, or it belongs to another model.
@@ -94,15 +88,12 @@ def resume(model: BaseAlgorithm, run_dir: str | os.PathLike[str], callbacks: Any
 
 
 def init_from(model: BaseAlgorithm, path: str | os.PathLike[str], role: str | None = None) -> Path:
-    """Takes over the networks of another run and nothing else.
+    """Takes over the networks of another run and nothing else; returns the checkpoint taken.
 
     Args:
         model: a new model with networks of the same shapes.
         path: a checkpoint, or the folder of a run.
         role: which one, for a checkpoint of two players.
-
-    Returns:
-        The checkpoint that was taken.
 
     Raises:
         CheckpointError: there is no valid checkpoint, or its networks have other shapes.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -24,12 +24,9 @@ __all__ = ["load_vec_env_state", "vec_env_state"]
 _STATELESS = (VecCheckNan, VecTransposeImage)
 
 
-def _layers(env: VecEnv) -> Iterator[VecEnv]:
+def _layers(env: VecEnv) -> list[VecEnv]:
     """The environment and what it wraps, outermost first."""
-    yield env
-    while isinstance(env, VecEnvWrapper):
-        env = env.venv
-        yield env
+    return [env, *_layers(env.venv)] if isinstance(env, VecEnvWrapper) else [env]
 
 
 def vec_env_state(env: VecEnv) -> list[Any] | None:
@@ -68,7 +65,7 @@ def load_vec_env_state(env: VecEnv, states: list[Any]) -> None:
     Raises:
         ValueError: there are other layers, or the environment says that its state does not fit.
     """
-    layers = list(_layers(env))
+    layers = _layers(env)
     if len(layers) != len(states):
         raise ValueError(f"environment: {len(states)} layers were saved, {len(layers)} are here")
     # Innermost first: it is the one that checks the most.

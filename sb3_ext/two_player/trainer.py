@@ -19,8 +19,8 @@ from stable_baselines3.common.callbacks import BaseCallback
 from torch import nn
 
 from sb3_ext.checkpoints.checkpoint import load_checkpoint, save_checkpoint
-from sb3_ext.checkpoints.random_state import global_random_state, load_global_random_state
 from sb3_ext.checkpoints.resume import init_from
+from sb3_ext.checkpoints.training_state import global_random_state, load_global_random_state
 from sb3_ext.config.checks import check_count
 from sb3_ext.runs.folder import going_on_without
 from sb3_ext.two_player.config import TrainerConfig

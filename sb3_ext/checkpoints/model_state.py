@@ -42,7 +42,6 @@ from sb3_ext.replay.buffers import TensorReplayBuffer
 
 __all__ = [
     "load_policy_weights",
-    "load_weights",
     "model_state",
     "network_description",
     "restore_model",
@@ -102,7 +101,12 @@ def restore_model(model: BaseAlgorithm, state: Mapping[str, Any], prefix: str = 
             number of rows; names the field.
     """
     _check_algorithm(model)
-    parts = _parts(state, prefix, ("model", "policy", "optimizer", "training"))
+    parts = {
+        name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)
+    }
+    for name in ("model", "policy", "optimizer", "training"):
+        if name not in parts:
+            raise CheckpointError(f"parts: {prefix + name!r} is missing, there are {sorted(state)}")
     for name, value in _identity(model).items():
         if (saved := parts["model"].get(name)) != value:
             raise CheckpointError(
@@ -140,12 +144,6 @@ def restore_model(model: BaseAlgorithm, state: Mapping[str, Any], prefix: str = 
             CheckpointWarning,
             stacklevel=3,
         )
-
-
-def load_weights(model: BaseAlgorithm, state: Mapping[str, Any], prefix: str = "") -> None:
-    """Takes over the networks only, the target network's included; nothing else changes."""
-    parts = _parts(state, prefix, ("policy",))
-    load_policy_weights(model.policy, parts["policy"], f"{prefix}policy")
 
 
 def load_policy_weights(policy: Any, weights: Mapping[str, Any], field: str) -> None:
@@ -189,16 +187,6 @@ def _check_algorithm(model: Any) -> None:
             "model must be an off-policy algorithm, or an on-policy one without memory, got "
             f"{type(model).__name__}"
         )
-
-
-def _parts(state: Mapping[str, Any], prefix: str, needed: tuple[str, ...]) -> dict[str, Any]:
-    parts = {
-        name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)
-    }
-    for name in needed:
-        if name not in parts:
-            raise CheckpointError(f"parts: {prefix + name!r} is missing, there are {sorted(state)}")
-    return parts
 
 
 def _identity(model: BaseAlgorithm) -> dict[str, Any]:

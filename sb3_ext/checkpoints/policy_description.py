@@ -35,7 +35,7 @@ from stable_baselines3.dqn import policies as dqn
 
 import sb3_ext.points  # noqa: F401  registers its extractors
 from sb3_ext.checkpoints.plain_state import split_state
-from sb3_ext.config.registry import Registry, unknown_word
+from sb3_ext.config.registry import Registry
 from sb3_ext.networks.extractors import EXTRACTORS
 from sb3_ext.networks.mlp import ACTIVATIONS
 
@@ -44,24 +44,19 @@ __all__ = ["POLICIES", "build_policy", "build_space", "describe_policy", "descri
 POLICIES: Registry[type[BasePolicy]] = Registry("policy")
 """Policies that can be built from a checkpoint. Those of `sb3_ext.ddqn` are added by it."""
 
-_STOCK_POLICIES = {
-    "contrib.MaskableActorCriticPolicy": maskable.MaskableActorCriticPolicy,
-    "contrib.MaskableMultiInputActorCriticPolicy": maskable.MaskableMultiInputActorCriticPolicy,
-    "contrib.QRDQNMultiInputPolicy": qrdqn.MultiInputPolicy,
-    "contrib.QRDQNPolicy": qrdqn.QRDQNPolicy,
-    "sb3.ActorCriticPolicy": ActorCriticPolicy,
-    "sb3.DQNMultiInputPolicy": dqn.MultiInputPolicy,
-    "sb3.DQNPolicy": dqn.DQNPolicy,
-    "sb3.MultiInputActorCriticPolicy": MultiInputActorCriticPolicy,
-}
-for _name, _policy in _STOCK_POLICIES.items():
-    POLICIES.register(_name, _policy)
+POLICIES.update(
+    {
+        "contrib.MaskableActorCriticPolicy": maskable.MaskableActorCriticPolicy,
+        "contrib.MaskableMultiInputActorCriticPolicy": maskable.MaskableMultiInputActorCriticPolicy,
+        "contrib.QRDQNMultiInputPolicy": qrdqn.MultiInputPolicy,
+        "contrib.QRDQNPolicy": qrdqn.QRDQNPolicy,
+        "sb3.ActorCriticPolicy": ActorCriticPolicy,
+        "sb3.DQNMultiInputPolicy": dqn.MultiInputPolicy,
+        "sb3.DQNPolicy": dqn.DQNPolicy,
+        "sb3.MultiInputActorCriticPolicy": MultiInputActorCriticPolicy,
+    }
+)
 
-# Extractors of SB3 that its policies take when none is named.
-_STOCK_EXTRACTORS: dict[str, type[BaseFeaturesExtractor]] = {
-    "sb3.CombinedExtractor": CombinedExtractor,
-    "sb3.FlattenExtractor": FlattenExtractor,
-}
 # The spaces are described apart; the others matter only for training, which makes its own.
 _LEFT_OUT = {
     *("action_space", "lr_schedule", "observation_space", "optimizer_class", "optimizer_kwargs")
@@ -85,7 +80,7 @@ def describe_policy(policy: BasePolicy) -> dict[str, Any]:
         if name == "activation_fn":
             value = ACTIVATIONS.name_of(value)
         elif name == "features_extractor_class":
-            value = _extractor_name(value)
+            value = _extractors().name_of(value)
         try:
             arguments[name], tensors = split_state(value, name)
         except TypeError as error:
@@ -114,7 +109,8 @@ def build_policy(description: Mapping[str, Any], device: torch.device | str = "c
     if "activation_fn" in arguments:
         arguments["activation_fn"] = ACTIVATIONS.resolve(arguments["activation_fn"])
     if "features_extractor_class" in arguments:
-        arguments["features_extractor_class"] = _extractor(arguments["features_extractor_class"])
+        name = arguments["features_extractor_class"]
+        arguments["features_extractor_class"] = _extractors().resolve(name)
     make: Any = policy_class
     try:
         policy: BasePolicy = make(
@@ -129,20 +125,12 @@ def build_policy(description: Mapping[str, Any], device: torch.device | str = "c
     return policy.to(device)
 
 
-def _extractor_name(extractor: Any) -> str:
-    for name, known in _STOCK_EXTRACTORS.items():
-        if known is extractor:
-            return name
-    return EXTRACTORS.name_of(extractor)
-
-
-def _extractor(name: Any) -> type[BaseFeaturesExtractor]:
-    if name in _STOCK_EXTRACTORS:
-        return _STOCK_EXTRACTORS[name]
-    if name not in EXTRACTORS:
-        names = [*EXTRACTORS.names(), *_STOCK_EXTRACTORS]
-        raise ValueError(unknown_word("features extractor", name, names))
-    return EXTRACTORS.resolve(name)
+def _extractors() -> Registry[type[BaseFeaturesExtractor]]:
+    """Also those of SB3 that its policies take when none is named."""
+    known: Registry[type[BaseFeaturesExtractor]] = Registry(EXTRACTORS.kind)
+    stock = {"sb3.CombinedExtractor": CombinedExtractor, "sb3.FlattenExtractor": FlattenExtractor}
+    known.update({**stock, **EXTRACTORS})
+    return known
 
 
 def describe_space(space: spaces.Space[Any]) -> dict[str, Any]:

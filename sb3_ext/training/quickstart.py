@@ -20,7 +20,7 @@ from resgym.game import GameSpec, random_starts
 from resgym.game.rng import RowRandom, Stream
 from resgym.measure.games import record_game
 from resgym.measure.plots import Curve, plot_curves
-from resgym.measure.rho import CrossPlay, cross_play
+from resgym.measure.rho import cross_play
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of
 from sb3_ext.checkpoints.durable_files import write_text_durably
@@ -72,17 +72,6 @@ def make_model(updates: int, seed: int, opponent: str = OPPONENT) -> DDQN:
         max_grad_norm=10.0,
         policy_kwargs={"extractor": "point_set", "net_arch": [256, 128]},
         seed=seed,
-    )
-
-
-def _curve(history: list[dict[str, Any]], table: CrossPlay, path: Path) -> None:
-    (curve,) = history_curves(history)
-    plot_curves(
-        [Curve("trained host", curve.x, curve.y)],
-        path,
-        levels={name: table.results[name][OPPONENT].rho for name in ("zeillinger", "random_pair")},
-        ylabel=f"rho against {OPPONENT}",
-        title="Games finished per move while the host learns",
     )
 
 
@@ -158,15 +147,16 @@ def run(out: Path, updates: int, seed: int, games: int, progress: bool = False) 
     print(table)
     training_seconds = evaluation.history[-1]["training_seconds"]
     print(f"\ntrained for {training_seconds:.0f} s ({wall:.0f} s with the evaluations)")
+    rho = {
+        host: {agent: table.results[host][agent].rho for agent in table.agents}
+        for host in table.hosts
+    }
     summary = {
         "opponent": OPPONENT,
         "updates": model.num_updates,
         "transitions": model.num_timesteps,
         "training_seconds": round(training_seconds, 1),
-        "rho": {
-            host: {agent: table.results[host][agent].rho for agent in table.agents}
-            for host in table.hosts
-        },
+        "rho": rho,
         "table": table.to_dict(),
         "curve": evaluation.history,
         **provenance(seed),
@@ -174,7 +164,14 @@ def run(out: Path, updates: int, seed: int, games: int, progress: bool = False) 
     write_text_durably(out / "summary.json", json.dumps(summary, indent=2) + "\n")
     written = ["model", "summary.json"]
     try:
-        _curve(evaluation.history, table, out / "curve.png")
+        (curve,) = history_curves(evaluation.history)
+        plot_curves(
+            [Curve("trained host", curve.x, curve.y)],
+            out / "curve.png",
+            levels={name: rho[name][OPPONENT] for name in ("zeillinger", "random_pair")},
+            ylabel=f"rho against {OPPONENT}",
+            title="Games finished per move while the host learns",
+        )
         written.append("curve.png")
     except ValueError as error:  # without matplotlib
         print(f"no curve.png: {error}", file=sys.stderr)

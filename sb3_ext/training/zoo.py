@@ -4,6 +4,7 @@ Algorithms are added to its tables (ALGOS, HYPERPARAMS_SAMPLER, HYPERPARAMS_CONV
 take no manager of experiments, so `run_zoo` replaces these names while one of them runs:
 
     *.ExperimentManager       `Manager` below
+    exp_manager.EvalCallback  `Evaluation`, which a resumed run goes on with
     *.StoreDict               key:value pairs are read as YAML, not evaluated as code
     exp_manager.yaml          the reader of configurations
     what runs code that files name      `sb3_ext.training.zoo_trust`, unless ``--trust`` is given
@@ -21,7 +22,7 @@ import itertools
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
@@ -31,12 +32,11 @@ import rl_zoo3
 import rl_zoo3.exp_manager
 import rl_zoo3.hyperparams_opt
 import rl_zoo3.utils
-import stable_baselines3
 import torch
 import yaml
-from rl_zoo3.callbacks import SaveVecNormalizeCallback
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.utils import ConstantSchedule
+from stable_baselines3.common.vec_env import VecEnv
 
 import resgym  # noqa: F401  registers the environments
 from resgym.players.trust import add_trust, trusting
@@ -75,13 +75,7 @@ SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf", "delta_std")
 class StoreYaml(argparse.Action):
     """Reads ``key:value`` arguments, each value as YAML."""
 
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
         """Stores a dict."""
         stored = {}
         for pair in values:
@@ -98,17 +92,13 @@ def _has_tensor_env(env_id: str) -> bool:
         return False
     try:
         env = gymnasium.make_vec(env_id, num_envs=1, vectorization_mode="vector_entry_point")
-    except Exception:
-        # Needs arguments, or is broken: single environments will say why.
+    except Exception:  # needs arguments, or is broken: single environments will say why
         return False
-    try:
-        observation, _ = env.reset(seed=0)
-        first = observation
+    with closing(env):
+        first, _ = env.reset(seed=0)
         while isinstance(first, dict):
             first = next(iter(first.values()))
         return isinstance(first, torch.Tensor)
-    finally:
-        env.close()
 
 
 class Manager(rl_zoo3.exp_manager.ExperimentManager):
@@ -122,18 +112,15 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
 
     options: ClassVar[RunOptions] = RunOptions()
     held: ClassVar[ExitStack]
-    default_vec_env_cls = TensorVecEnv
+    default_vec_env_cls: type[VecEnv] | None = TensorVecEnv
     folder: RunFolder | None = None
 
     def __init__(self, args: argparse.Namespace, algo: str, env_id: str, *more: Any, **kwargs: Any):
         if kwargs.get("config") is None:
             kwargs["config"] = str(find_config(f"{algo}.yml", shipped=True))
-        super().__init__(args, algo, env_id, *more, **kwargs)
         if not _has_tensor_env(env_id):
-            self.vec_env_class = {
-                "dummy": stable_baselines3.common.vec_env.DummyVecEnv,
-                "subproc": stable_baselines3.common.vec_env.SubprocVecEnv,
-            }[kwargs.get("vec_env_type", "dummy")]
+            self.default_vec_env_cls = None
+        super().__init__(args, algo, env_id, *more, **kwargs)
         self._schedules: dict[str, Schedule] = {}
         if self.options.resume is not None:
             self.save_path = str(self.options.resume)
@@ -254,24 +241,6 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         self.params_path = f"{self.save_path}/{self.env_name}"
         super().create_log_folder()
 
-    def create_callbacks(self) -> None:
-        """As rl_zoo3's, with an evaluation that a resumed run goes on with."""
-        frequency, self.eval_freq = self.eval_freq, -1
-        super().create_callbacks()
-        self.eval_freq = frequency
-        if frequency > 0 and not self.optimize_hyperparameters:
-            self.eval_freq = max(frequency // self.n_envs, 1)
-            self.callbacks.append(
-                Evaluation(
-                    self.create_envs(self.n_eval_envs, eval_env=True),
-                    Path(self.save_path),
-                    callback_on_new_best=SaveVecNormalizeCallback(1, self.params_path),
-                    n_eval_episodes=self.n_eval_episodes,
-                    eval_freq=self.eval_freq,
-                    deterministic=self.deterministic_eval,
-                )
-            )
-
     def learn(self, model: Any) -> None:
         """Trains; after a resume the part that is left."""
         if self.options.resume is None:
@@ -290,19 +259,22 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
     def _save_config(self, saved_hyperparams: dict[str, Any]) -> None:
         """Writes config.yml, args.yml, command.txt and versions.yml as plain data."""
         if self.options.resume is None:
-            folder = Path(self.params_path)
             origin = provenance(self.seed, sys.orig_argv)
-            _write_yaml(folder / "config.yml", dict(saved_hyperparams))
-            every = {"checkpoint_updates": self.options.checkpoint_updates}
-            _write_yaml(folder / "args.yml", {**vars(self.args), **every})
             about = {name: origin[name] for name in ("commit", "seed")}
-            _write_yaml(folder / "versions.yml", {**about, **origin["versions"]})
-            (folder / "command.txt").write_text(" ".join(origin["command"]) + "\n")
+            every = {"checkpoint_updates": self.options.checkpoint_updates}
+            files = {
+                "config.yml": yaml.safe_dump(dict(saved_hyperparams)),
+                "args.yml": yaml.safe_dump({**vars(self.args), **every}),
+                "versions.yml": yaml.safe_dump({**about, **origin["versions"]}),
+                "command.txt": " ".join(origin["command"]) + "\n",
+            }
+            for name, text in files.items():
+                Path(self.params_path, name).write_text(text)
         print(f"Log path: {self.save_path}")
 
 
-def _write_yaml(path: Path, data: dict[str, Any]) -> None:
-    path.write_text(yaml.safe_dump(data, sort_keys=True))
+def _evaluation(env: VecEnv, log_path: str, best_model_save_path: str, **more: Any) -> Evaluation:
+    return Evaluation(env, Path(log_path), **more)
 
 
 def _sample_ddqn(trial: Any, *_: Any) -> dict[str, Any]:
@@ -343,6 +315,7 @@ def _replaced_names(module: Any, trust: bool, **names: Any) -> Iterator[None]:
     names["StoreDict"] = StoreYaml
     pieces: list[Any] = [] if trust else plain_data_only(module)
     pieces.append((rl_zoo3.exp_manager, "yaml", SAFE_YAML))
+    pieces.append((rl_zoo3.exp_manager, "EvalCallback", _evaluation))
     pieces += [(module, name, value) for name, value in names.items()]
     with ExitStack() as stack:
         stack.enter_context(trusting(trust))
@@ -396,26 +369,28 @@ def run_zoo(
     Returns:
         The exit code, see `sb3_ext.runs.command.command`.
     """
-    return command(name, REFUSED)(lambda given: _run(name, given, options, trust))(arguments)
 
+    @command(name, REFUSED)
+    def run(given: Sequence[str]) -> int:
+        _register()
+        module = importlib.import_module(f"rl_zoo3.{name}")
+        if "--track" in given:  # rl_zoo3 tracks runs with it; it is not among our requirements
+            found = importlib.util.find_spec("wandb")
+            if found is None or found.origin is None:  # its own folder of runs looks like a package
+                raise ValueError("track: needs wandb, which is not installed: pip install wandb")
+        with ExitStack() as held:
+            about = {"options": options or RunOptions(), "held": held}
+            manager = type("Manager", (Manager,), about)
+            held.enter_context(_replaced_names(module, trust, ExperimentManager=manager))
+            argv = [f"python -m sb3_ext.{name}", "-f", "logs", *given]
+            held.enter_context(replaced(sys, "argv", argv))
+            try:
+                getattr(module, name)()
+            except ImportError as error:
+                raise ValueError(f"gym-packages: {error}") from error
+        return 0
 
-def _run(name: str, arguments: Sequence[str], options: RunOptions | None, trust: bool) -> int:
-    _register()
-    module = importlib.import_module(f"rl_zoo3.{name}")
-    if "--track" in arguments:  # rl_zoo3 tracks runs with it; it is not among our requirements
-        found = importlib.util.find_spec("wandb")
-        if found is None or found.origin is None:  # its own folder of runs looks like a package
-            raise ValueError("track: needs wandb, which is not installed: pip install wandb")
-    with ExitStack() as held:
-        manager = type("Manager", (Manager,), {"options": options or RunOptions(), "held": held})
-        held.enter_context(_replaced_names(module, trust, ExperimentManager=manager))
-        argv = [f"python -m sb3_ext.{name}", "-f", "logs", *arguments]
-        held.enter_context(replaced(sys, "argv", argv))
-        try:
-            getattr(module, name)()
-        except ImportError as error:
-            raise ValueError(f"gym-packages: {error}") from error
-    return 0
+    return run(arguments)
 
 
 @command("enjoy", REFUSED)

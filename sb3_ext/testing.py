@@ -24,6 +24,7 @@ import torch
 from gymnasium import spaces
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecEnv
 
 import resgym  # noqa: F401  # registers the environments
@@ -39,15 +40,7 @@ STAGES = ("environment", "model", "learn", "update", "save", "load", "predict", 
 
 # A few updates of a small model; hyperparameters that are given replace them.
 _OFF_POLICY = {"buffer_size": 2_000, "batch_size": 32, "learning_starts": 64, "train_freq": 1}
-_PPO = {"n_steps": 16, "batch_size": 64, "n_epochs": 2}
-_SMALL: dict[str, dict[str, Any]] = {
-    "a2c": {"n_steps": 8},
-    "ddqn": _OFF_POLICY,
-    "dqn": _OFF_POLICY,
-    "ppo": _PPO,
-    "ppo_mask": _PPO,
-    "qrdqn": _OFF_POLICY,
-}
+_ON_POLICY = {"n_steps": 16, "batch_size": 64, "n_epochs": 2}
 
 _FRESH_STEPS = 8
 
@@ -68,9 +61,9 @@ class SmokeReport:
         env_id: The environment.
         algorithm: Class of the model.
         stages: Seconds of every stage, in order.
-        transitions: Transitions that were collected.
+        transitions: How many were collected.
         updates: What the model counts as updates.
-        observations: Fresh observations that were predicted on.
+        observations: How many fresh ones were predicted on.
         legal_checked: Whether predictions were compared with a mask; False where neither the
             environment nor its observation has one, or where `predict` of the algorithm does not
             know of masks (DQN, QRDQN, PPO, A2C).
@@ -217,17 +210,17 @@ def _make_env(env_id: str, n_envs: int, kwargs: dict[str, Any], masks: bool) -> 
 def _arguments(
     algorithm: type[BaseAlgorithm], env: VecEnv, hyperparams: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Small settings of the nearest known algorithm, under those that were given."""
-    kinds = [kind for kind in _SMALL if issubclass(algorithm, ALGORITHMS.resolve(kind))]
-    # DDQN is a DQN too: the most special class counts.
-    kinds.sort(key=lambda kind: len(ALGORITHMS.resolve(kind).__mro__))
+    """Small settings as far as the algorithm has them, under those that were given."""
+    small = _OFF_POLICY if issubclass(algorithm, OffPolicyAlgorithm) else _ON_POLICY
+    inits: list[Any] = [each.__init__ for each in algorithm.__mro__]
+    known = {name for init in inits for name in inspect.signature(init).parameters}
     is_dict = isinstance(env.observation_space, spaces.Dict)
     return {
         "policy": "MultiInputPolicy" if is_dict else "MlpPolicy",
         "policy_kwargs": {"net_arch": [32]},
         "seed": 0,
         "device": "cpu",
-        **(_SMALL[kinds[-1]] if kinds else {}),
+        **{name: value for name, value in small.items() if name in known},
         **hyperparams,
     }
 

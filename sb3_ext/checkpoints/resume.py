@@ -74,8 +74,7 @@ def save_run(
 def resume(model: BaseAlgorithm, run_dir: str | os.PathLike[str], callbacks: Any = None) -> Path:
     """Puts a run's newest valid checkpoint into a model of the same arguments.
 
-    The global random generators are set too. Continue with
-    `learn(remaining, callbacks, reset_num_timesteps=False)`.
+    Continue with `learn(remaining, callbacks, reset_num_timesteps=False)`.
 
     Args:
         model: a new model, with its environment.

@@ -57,11 +57,7 @@ COUNTS = {
 
 
 def read_sections(path: Path) -> dict[str, Any]:
-    """The sections of a file.
-
-    Raises:
-        ConfigError: the file cannot be read, or is no mapping of mappings.
-    """
+    """The sections of a file."""
     data = read_mapping(path)
     if not all(isinstance(section, Mapping) for section in data.values()):
         raise ConfigError(f"{path}: must map environment ids (or 'default') to keys")

@@ -96,10 +96,7 @@ def main(arguments: Sequence[str]) -> int:
     """Trains; returns the exit code, see `sb3_ext.runs.command.command`."""
     mine, rest = own_options("train", arguments, _add_options)
     RunOptions(mine.resume, mine.init_from)  # folders that are not there are named first
-    saved: list[str] = []
-    every = CHECKPOINT_UPDATES
-    if mine.resume is not None:
-        saved, every = _saved_arguments(mine.resume)
+    saved, every = _saved_arguments(mine.resume) if mine.resume else ([], CHECKPOINT_UPDATES)
     if mine.checkpoint_updates is not None:
         every = mine.checkpoint_updates
     options = RunOptions(mine.resume, mine.init_from, every)

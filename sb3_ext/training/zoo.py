@@ -53,11 +53,7 @@ from sb3_ext.runs.folder import FolderInUseError, RunFolder
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.schedules.binding import BoundSchedule, bind_schedules
 from sb3_ext.schedules.schedules import Schedule, parse_schedule
-from sb3_ext.training.config_files import (
-    check_hyperparameters,
-    read_sections,
-    resolve_extractor,
-)
+from sb3_ext.training.config_files import check_hyperparameters, read_sections, resolve_extractor
 from sb3_ext.training.runs import RunOptions
 from sb3_ext.training.zoo_trust import SAFE_YAML, plain_data_only, replaced
 
@@ -169,10 +165,8 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         return hyperparams
 
     def _preprocess_hyperparams(self, hyperparams: dict[str, Any]) -> Any:
-        if isinstance(hyperparams.get("policy_kwargs"), dict):
-            hyperparams["policy_kwargs"] = resolve_extractor(
-                hyperparams["policy_kwargs"], self.algo
-            )
+        if isinstance(network := hyperparams.get("policy_kwargs"), dict):
+            hyperparams["policy_kwargs"] = resolve_extractor(network, self.algo)
         result = super()._preprocess_hyperparams(hyperparams)
         if self._eval_env_kwargs_args is None:
             # rl_zoo3 leaves the file's env_kwargs out of the evaluation environment.
@@ -192,10 +186,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
             )
 
     def setup_experiment(self) -> Any:
-        """Builds environment and model; attaches schedules and checkpoints.
-
-        A run that is refused meanwhile leaves nothing in the folder that was made for it.
-        """
+        """Builds environment and model; a run that is refused leaves nothing in its folder."""
         if self.options.resume is not None and list_checkpoints(self.options.resume):
             self.monitor_kwargs = {**self.monitor_kwargs, "override_existing": False}
         try:
@@ -247,9 +238,8 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
             return super().learn(model)
         # rl_zoo3 has no way to say that the counters go on.
         left = max(0, self.n_timesteps - model.num_timesteps)
-        keywords: dict[str, Any] = {}
-        if self.log_interval != -1:
-            keywords["log_interval"] = self.log_interval if self.log_interval >= 0 else None
+        interval = self.log_interval if self.log_interval >= 0 else None
+        keywords = {} if self.log_interval == -1 else {"log_interval": interval}
         try:
             model.learn(left, self.callbacks, reset_num_timesteps=False, **keywords)
         finally:
@@ -379,8 +369,9 @@ def run_zoo(
             if found is None or found.origin is None:  # its own folder of runs looks like a package
                 raise ValueError("track: needs wandb, which is not installed: pip install wandb")
         with ExitStack() as held:
-            about = {"options": options or RunOptions(), "held": held}
-            manager = type("Manager", (Manager,), about)
+            manager = type(
+                "Manager", (Manager,), {"options": options or RunOptions(), "held": held}
+            )
             held.enter_context(_replaced_names(module, trust, ExperimentManager=manager))
             argv = [f"python -m sb3_ext.{name}", "-f", "logs", *given]
             held.enter_context(replaced(sys, "argv", argv))

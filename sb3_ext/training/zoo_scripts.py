@@ -1,11 +1,4 @@
-"""The commands of rl_zoo3 (2.9.2) that are scripts: ``record_video`` and ``plot_train``.
-
-``record_video`` is run as it is, with these names replaced besides those of `zoo`:
-
-    utils.create_test_env   one batched environment where there is one, with the ``env_kwargs`` of
-                            the run's file (the script forgets them, other than ``enjoy``)
-    yaml.UnsafeLoader       the safe loader, unless ``--trust`` is given
-"""
+"""The commands of rl_zoo3 (2.9.2) that are scripts: ``record_video`` and ``plot_train``."""
 
 from __future__ import annotations
 
@@ -50,6 +43,7 @@ def record_video(arguments: Sequence[str]) -> int:
     make = rl_zoo3.utils.create_test_env
 
     def create_test_env(env_id: str, **kwargs: Any) -> VecEnv:
+        # The script forgets the file's env_kwargs, other than enjoy.
         of_file = kwargs["hyperparams"].pop("env_kwargs", None) or {}
         kwargs["env_kwargs"] = {**of_file, **kwargs["env_kwargs"]}
         if _has_tensor_env(env_id):

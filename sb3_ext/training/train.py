@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 from collections.abc import Sequence
@@ -10,6 +9,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from resgym.players.trust import add_trust
 from sb3_ext.config.checks import check_count
 from sb3_ext.config.yaml_files import read_yaml
 from sb3_ext.runs.command import command
@@ -31,7 +31,7 @@ NUMBERS = (
 )
 
 
-def _add_options(group: argparse._ArgumentGroup) -> None:
+def _add_options(group: Any) -> None:
     group.add_argument(
         "--resume",
         type=Path,
@@ -50,6 +50,7 @@ def _add_options(group: argparse._ArgumentGroup) -> None:
         metavar="N",
         help="ddqn: updates between two checkpoints, 0 for none (default 1000, or as before)",
     )
+    add_trust(group)
 
 
 def _word(value: Any) -> str:

@@ -325,20 +325,13 @@ def _register() -> None:
 
 
 def own_options(
-    name: str,
-    arguments: Sequence[str],
-    add: Callable[[argparse._ArgumentGroup], None] = lambda group: None,
+    name: str, arguments: Sequence[str], add: Callable[[Any], object] = add_trust
 ) -> tuple[argparse.Namespace, list[str]]:
-    """Our options, ``--trust`` among them, and what is left for rl_zoo3; help tells of ours first.
-
-    ``add`` adds those of this command.
-    """
+    """Our options, which ``add`` adds, and what is left for rl_zoo3; help tells of ours first."""
     parser = argparse.ArgumentParser(
         prog=f"python -m sb3_ext.{name}", add_help=False, allow_abbrev=False
     )
-    group = parser.add_argument_group("this project's options (beside those of rl_zoo3)")
-    add(group)
-    add_trust(group)
+    add(parser.add_argument_group("this project's options (beside those of rl_zoo3)"))
     mine, rest = parser.parse_known_args(arguments)
     if "-h" in rest or "--help" in rest:
         print(parser.format_help())

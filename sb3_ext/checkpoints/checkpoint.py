@@ -60,6 +60,7 @@ __all__ = [
     "save_checkpoint",
 ]
 
+StrPath = str | os.PathLike[str]
 PartNames = Collection[str] | Callable[[list[str]], Collection[str]]
 
 _LATEST = "LATEST"
@@ -72,11 +73,7 @@ def checkpoint_name(number: int) -> str:
 
 
 def save_checkpoint(
-    path: str | os.PathLike[str],
-    state: Mapping[str, Any],
-    *,
-    latest: bool = True,
-    keep_last: int | None = None,
+    path: StrPath, state: Mapping[str, Any], *, latest: bool = True, keep_last: int | None = None
 ) -> Path:
     """Writes a state as the directory ``path``, and returns it once everything is on the disk.
 
@@ -124,12 +121,12 @@ def _remove(folder: Path) -> None:
         folder.unlink(missing_ok=True)
 
 
-def is_checkpoint(path: str | os.PathLike[str]) -> bool:
+def is_checkpoint(path: StrPath) -> bool:
     """Whether this is the directory of a checkpoint, valid or not."""
     return (Path(path) / MANIFEST).is_file()
 
 
-def list_checkpoints(run_dir: str | os.PathLike[str]) -> list[Path]:
+def list_checkpoints(run_dir: StrPath) -> list[Path]:
     """The numbered checkpoints of a run, newest first, damaged ones too; ``LATEST`` leads."""
     run_dir = Path(run_dir)
     found = []
@@ -150,7 +147,7 @@ def _was_replaced(path: Path) -> bool:
     return path.suffix == ".old" and path.with_suffix("").exists()
 
 
-def prune_checkpoints(run_dir: str | os.PathLike[str], keep_last: int) -> list[Path]:
+def prune_checkpoints(run_dir: StrPath, keep_last: int) -> list[Path]:
     """Removes all numbered checkpoints but the newest, and what interrupted writers left behind.
 
     Args:
@@ -177,9 +174,7 @@ def prune_checkpoints(run_dir: str | os.PathLike[str], keep_last: int) -> list[P
 
 
 def load_checkpoint(
-    path: str | os.PathLike[str],
-    parts: Collection[str] | None = None,
-    device: torch.device | str = "cpu",
+    path: StrPath, parts: Collection[str] | None = None, device: torch.device | str = "cpu"
 ) -> dict[str, Any]:
     """Reads what `save_checkpoint` wrote.
 
@@ -199,9 +194,7 @@ def load_checkpoint(
 
 
 def read_checkpoint(
-    path: str | os.PathLike[str],
-    parts: PartNames | None = None,
-    device: torch.device | str = "cpu",
+    path: StrPath, parts: PartNames | None = None, device: torch.device | str = "cpu"
 ) -> tuple[Path, dict[str, Any]]:
     """As `load_checkpoint`; also returns the directory that was read.
 

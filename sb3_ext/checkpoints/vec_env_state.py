@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from stable_baselines3.common.running_mean_std import RunningMeanStd
 from stable_baselines3.common.vec_env import (
     VecCheckNan,
     VecEnv,
@@ -43,7 +42,13 @@ def vec_env_state(env: VecEnv) -> list[Any] | None:
                 return None
             states.append(layer.state_dict())
         elif isinstance(layer, VecNormalize):
-            states.append(_normalize_state(layer))
+            states.append(
+                {
+                    "observation": _moments(layer.obs_rms) if layer.norm_obs else None,
+                    "return": _moments(layer.ret_rms),
+                    "returns": torch.from_numpy(np.array(layer.returns)),
+                }
+            )
         elif isinstance(layer, VecMonitor):
             states.append(
                 {
@@ -74,7 +79,10 @@ def load_vec_env_state(env: VecEnv, states: list[Any]) -> None:
             if isinstance(layer, TensorVecEnv):
                 layer.load_state_dict(state)
             elif isinstance(layer, VecNormalize):
-                _load_normalize_state(layer, state)
+                if layer.norm_obs:
+                    _load_moments(layer.obs_rms, state["observation"])
+                _load_moments(layer.ret_rms, state["return"])
+                layer.returns = state["returns"].numpy().copy()
             elif isinstance(layer, VecMonitor):
                 layer.episode_count = state["count"]
                 layer.episode_lengths = state["lengths"].numpy().copy()
@@ -83,30 +91,10 @@ def load_vec_env_state(env: VecEnv, states: list[Any]) -> None:
             raise ValueError(f"{type(layer).__name__}: {error} is missing") from error
 
 
-def _normalize_state(layer: VecNormalize) -> dict[str, Any]:
-    observation: Any = None
-    if layer.norm_obs and isinstance(layer.obs_rms, dict):
-        observation = {key: _moments(value) for key, value in layer.obs_rms.items()}
-    elif layer.norm_obs:
-        observation = _moments(layer.obs_rms)
-    return {
-        "observation": observation,
-        "return": _moments(layer.ret_rms),
-        "returns": torch.from_numpy(np.array(layer.returns)),
-    }
-
-
-def _load_normalize_state(layer: VecNormalize, state: Mapping[str, Any]) -> None:
-    if layer.norm_obs and isinstance(layer.obs_rms, dict):
-        for key, value in layer.obs_rms.items():
-            _load_moments(value, state["observation"][key])
-    elif layer.norm_obs:
-        _load_moments(layer.obs_rms, state["observation"])
-    _load_moments(layer.ret_rms, state["return"])
-    layer.returns = state["returns"].numpy().copy()
-
-
-def _moments(values: RunningMeanStd) -> dict[str, Any]:
+def _moments(values: Any) -> dict[str, Any]:
+    """Of a RunningMeanStd, or of a dictionary of these."""
+    if isinstance(values, dict):
+        return {key: _moments(value) for key, value in values.items()}
     return {
         "count": float(values.count),
         "mean": torch.from_numpy(np.array(values.mean)),
@@ -114,7 +102,11 @@ def _moments(values: RunningMeanStd) -> dict[str, Any]:
     }
 
 
-def _load_moments(values: RunningMeanStd, state: Mapping[str, Any]) -> None:
-    values.count = state["count"]
-    values.mean = state["mean"].numpy().copy()
-    values.var = state["var"].numpy().copy()
+def _load_moments(values: Any, state: Mapping[str, Any]) -> None:
+    if isinstance(values, dict):
+        for key, value in values.items():
+            _load_moments(value, state[key])
+    else:
+        values.count = state["count"]
+        values.mean = state["mean"].numpy().copy()
+        values.var = state["var"].numpy().copy()

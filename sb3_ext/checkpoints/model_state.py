@@ -114,8 +114,8 @@ def restore_model(model: BaseAlgorithm, state: Mapping[str, Any], prefix: str = 
         load_optimizer_state(model.policy.optimizer, parts["optimizer"])
     if "buffer" in parts:
         with _errors_named(f"{prefix}buffer"):
-            buffer = parts["buffer"]
-            _load_buffer_state(_buffer_of(model), buffer["tensors"], buffer["counters"])
+            saved = parts["buffer"]
+            _load_buffer_state(_buffer_of(model), saved["tensors"], saved["counters"])
     else:
         warnings.warn(
             f"{prefix}buffer: it was not saved; experience is collected anew, and the run differs"

@@ -62,7 +62,6 @@ _LEFT_OUT = {
     *("action_space", "lr_schedule", "observation_space", "optimizer_class", "optimizer_kwargs")
 }
 
-
 _DTYPE = re.compile(r"u?int(8|16|32|64)|float(16|32|64)")
 
 
@@ -104,14 +103,13 @@ def build_policy(description: Mapping[str, Any], device: torch.device | str = "c
     expected = {"class", "observation_space", "action_space", "arguments"}
     if not isinstance(description, Mapping) or set(description) != expected:
         raise ValueError(f"policy: need {sorted(expected)}, got {description!r:.200}")
-    policy_class = POLICIES.resolve(description["class"])
+    make: Any = POLICIES.resolve(description["class"])
     arguments = dict(description["arguments"])
     if "activation_fn" in arguments:
         arguments["activation_fn"] = ACTIVATIONS.resolve(arguments["activation_fn"])
     if "features_extractor_class" in arguments:
         name = arguments["features_extractor_class"]
         arguments["features_extractor_class"] = _extractors().resolve(name)
-    make: Any = policy_class
     try:
         policy: BasePolicy = make(
             observation_space=build_space(description["observation_space"]),

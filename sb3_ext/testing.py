@@ -29,6 +29,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 import resgym  # noqa: F401  # registers the environments
 from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.algorithms import ALGORITHMS
 from sb3_ext.config.checks import check_count
 from sb3_ext.off_policy.legality import environment_masks, mask_key
@@ -188,7 +189,7 @@ def smoke_pipeline(
         algorithm=algorithm.__name__,
         stages=seconds,
         transitions=int(model.num_timesteps),
-        updates=model.num_updates,
+        updates=num_updates(model),
         observations=len(fresh) * fresh_env.num_envs,
         legal_checked=checked,
     )

@@ -126,9 +126,10 @@ def read_manifest(path: Path) -> dict[str, dict[str, Any]]:
         raise CheckpointError(f"{file}: is no manifest")
     schema = document.get("schema")
     if type(schema) is not int or schema != SCHEMA:
-        newer = type(schema) is int and schema > SCHEMA
-        hint = "; a newer version of the package wrote it" if newer else ""
-        raise CheckpointError(f"{file}: schema: got {schema!r}, need {SCHEMA}{hint}")
+        need = f"need {SCHEMA}"
+        if type(schema) is int and schema > SCHEMA:
+            need = f"this version reads up to {SCHEMA}; a newer version of the package wrote it"
+        raise CheckpointError(f"{file}: schema: got {schema!r}, {need}")
     files = document.get("files")
     if not isinstance(files, dict) or STATE not in files:
         raise CheckpointError(f"{file}: files: {STATE} is missing")

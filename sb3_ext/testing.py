@@ -169,7 +169,9 @@ def smoke_pipeline(
         with stage("predict"):
             fresh = list(_fresh_observations(fresh_env))
             for observation, legal in fresh:
-                options = {"action_masks": legal} if masks and legal is not None else {}
+                options: dict[str, Any] = {}
+                if masks and legal is not None:
+                    options["action_masks"] = legal
                 first, second = (
                     np.asarray(each.predict(observation, deterministic=True, **options)[0])
                     for each in (model, loaded)
@@ -213,8 +215,8 @@ def _arguments(
 ) -> dict[str, Any]:
     """Small settings as far as the algorithm has them, under those that were given."""
     small = _OFF_POLICY if issubclass(algorithm, OffPolicyAlgorithm) else _ON_POLICY
-    inits: list[Any] = [each.__init__ for each in algorithm.__mro__]
-    known = {name for init in inits for name in inspect.signature(init).parameters}
+    classes: tuple[Any, ...] = algorithm.__mro__
+    known = {name for each in classes for name in inspect.signature(each.__init__).parameters}
     is_dict = isinstance(env.observation_space, spaces.Dict)
     return {
         "policy": "MultiInputPolicy" if is_dict else "MlpPolicy",

@@ -1,10 +1,7 @@
 """Reinforcement learning for the resolution game on top of stable-baselines3.
 
-The packages below are imported by name, so that ``import sb3_ext`` itself stays light:
-``adapter`` (tensor environments as SB3 environments), ``schedules``, ``networks``, ``points``,
-``replay``, ``checkpoints``, ``off_policy``, ``ddqn``, ``callbacks``, ``two_player``, ``training``
-and ``studies``.
-``sb3_ext.exploit``, the attack on a frozen player, is imported when it is first asked for.
+Its packages are imported by name, and `exploit`, the attack on a frozen player, when it is first
+asked for, so that ``import sb3_ext`` itself stays light.
 """
 
 from __future__ import annotations

@@ -4,7 +4,6 @@
     print(smoke_pipeline("resgym/HironakaHost-v0", algo="ddqn"))
 
 It takes seconds and says that the parts fit together, not that anything was learned.
-`resgym.testing.check_vector_env` is the counterpart for environments.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import inspect
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -25,6 +24,7 @@ import torch
 from gymnasium import spaces
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecEnv
 
 import resgym  # noqa: F401  # registers the environments
@@ -41,25 +41,13 @@ STAGES = ("environment", "model", "learn", "update", "save", "load", "predict", 
 
 # A few updates of a small model; hyperparameters that are given replace them.
 _OFF_POLICY = {"buffer_size": 2_000, "batch_size": 32, "learning_starts": 64, "train_freq": 1}
-_PPO = {"n_steps": 16, "batch_size": 64, "n_epochs": 2}
-_SMALL: dict[str, dict[str, Any]] = {
-    "a2c": {"n_steps": 8},
-    "ddqn": _OFF_POLICY,
-    "dqn": _OFF_POLICY,
-    "ppo": _PPO,
-    "ppo_mask": _PPO,
-    "qrdqn": _OFF_POLICY,
-}
+_ON_POLICY = {"n_steps": 16, "batch_size": 64, "n_epochs": 2}
 
 _FRESH_STEPS = 8
 
 
 class SmokeError(AssertionError):
-    """A stage of the pipeline failed.
-
-    Attributes:
-        stage: Which one, of `STAGES`.
-    """
+    """A stage of the pipeline failed; ``stage`` says which one, of `STAGES`."""
 
     def __init__(self, stage: str, subject: str, reason: str) -> None:
         super().__init__(f"stage {stage}, {subject}: {' '.join(reason.split())}")
@@ -74,9 +62,9 @@ class SmokeReport:
         env_id: The environment.
         algorithm: Class of the model.
         stages: Seconds of every stage, in order.
-        transitions: Transitions that were collected.
+        transitions: How many were collected.
         updates: What the model counts as updates.
-        observations: Fresh observations that were predicted on.
+        observations: How many fresh ones were predicted on.
         legal_checked: Whether predictions were compared with a mask; False where neither the
             environment nor its observation has one, or where `predict` of the algorithm does not
             know of masks (DQN, QRDQN, PPO, A2C).
@@ -140,20 +128,73 @@ def smoke_pipeline(
         raise TypeError(f"algo: got {algo!r}, need a name or a class of stable-baselines3")
     check_count("n_envs", n_envs)
     check_count("n_timesteps", n_timesteps)
-    name = env_id if isinstance(env_id, str) else getattr(env_id, "__name__", "VecEnv")
-    pipeline = _Pipeline(algorithm, name)
+    subject = env_id if isinstance(env_id, str) else getattr(env_id, "__name__", "VecEnv")
+    masks = "action_masks" in inspect.signature(algorithm.predict).parameters
+    seconds: dict[str, float] = {}
 
-    def make() -> VecEnv:
-        if not isinstance(env_id, str):
-            return env_id()
-        return _make_env(env_id, n_envs, dict(env_kwargs or {}), _knows_masks(algorithm))
+    @contextmanager
+    def stage(name: str) -> Iterator[None]:
+        started = time.perf_counter()
+        try:
+            yield
+        except Exception as error:
+            kind = "" if isinstance(error, _Failed) else f"{type(error).__name__}: "
+            where = f"{algorithm.__name__} on {subject}"
+            raise SmokeError(name, where, f"{kind}{error}") from error
+        seconds[name] = time.perf_counter() - started
 
-    with tempfile.TemporaryDirectory() as folder:
-        return pipeline.run(make, n_timesteps, hyperparams, Path(folder) / "model.zip")
+    def make() -> Any:
+        if isinstance(env_id, str):
+            return _make_env(env_id, n_envs, dict(env_kwargs or {}), masks)
+        return env_id()
 
-
-def _knows_masks(algorithm: type[BaseAlgorithm]) -> bool:
-    return "action_masks" in inspect.signature(algorithm.predict).parameters
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as held:
+        with stage("environment"):
+            env, fresh_env = (held.enter_context(closing(make())) for _ in range(2))
+        with stage("model"):
+            construct: Any = algorithm
+            model = construct(env=env, **_arguments(algorithm, env, hyperparams))
+            before = _parameters(model)
+        with stage("learn"):
+            model.learn(n_timesteps)
+        with stage("update"):
+            _check_update(before, _parameters(model))
+        with stage("save"):
+            path = Path(folder, "model.zip")
+            model.save(path)
+            _require(path.is_file(), f"save() wrote no file {path.name}")
+        with stage("load"):
+            loaded = algorithm.load(path, device=model.device)
+            _check_same_weights(model, loaded)
+        with stage("predict"):
+            fresh = list(_fresh_observations(fresh_env))
+            for observation, legal in fresh:
+                options: dict[str, Any] = {}
+                if masks and legal is not None:
+                    options["action_masks"] = legal
+                first, second = (
+                    np.asarray(each.predict(observation, deterministic=True, **options)[0])
+                    for each in (model, loaded)
+                )
+                _require(
+                    (first == second).all(),
+                    f"the loaded model predicts other actions in {int((first != second).sum())}"
+                    f" of {len(first)} rows",
+                )
+        checked = masks and fresh[0][1] is not None
+        with stage("legal"):
+            for observation, legal in fresh if checked else ():
+                for deterministic in (True, False):
+                    _check_legal(loaded, observation, legal, deterministic)
+    return SmokeReport(
+        env_id=subject,
+        algorithm=algorithm.__name__,
+        stages=seconds,
+        transitions=int(model.num_timesteps),
+        updates=num_updates(model),
+        observations=len(fresh) * fresh_env.num_envs,
+        legal_checked=checked,
+    )
 
 
 def _make_env(env_id: str, n_envs: int, kwargs: dict[str, Any], masks: bool) -> VecEnv:
@@ -169,136 +210,54 @@ def _make_env(env_id: str, n_envs: int, kwargs: dict[str, Any], masks: bool) -> 
         return make()
 
 
-class _Pipeline:
-    """The stages, with their seconds."""
-
-    def __init__(self, algorithm: type[BaseAlgorithm], env_id: str) -> None:
-        self.algorithm: Any = algorithm
-        self.env_id = env_id
-        self.seconds: dict[str, float] = {}
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[Callable[[object, str], None]]:
-        """Time a stage; gives a function (condition, message) that fails it."""
-        subject = f"{self.algorithm.__name__} on {self.env_id}"
-
-        def require(condition: object, message: str) -> None:
-            if not bool(condition):
-                raise SmokeError(name, subject, message)
-
-        started = time.perf_counter()
-        try:
-            yield require
-        except SmokeError:
-            raise
-        except Exception as error:
-            reason = f"{type(error).__name__}: {error}"
-            raise SmokeError(name, subject, reason) from error
-        self.seconds[name] = time.perf_counter() - started
-
-    def run(
-        self, make: Callable[[], VecEnv], n_timesteps: int, hyperparams: dict[str, Any], path: Path
-    ) -> SmokeReport:
-        with self.stage("environment"):
-            env, fresh_env = make(), make()
-        try:
-            return self._run(env, fresh_env, n_timesteps, hyperparams, path)
-        finally:
-            env.close()
-            fresh_env.close()
-
-    def _run(
-        self,
-        env: VecEnv,
-        fresh_env: VecEnv,
-        n_timesteps: int,
-        hyperparams: dict[str, Any],
-        path: Path,
-    ) -> SmokeReport:
-        with self.stage("model"):
-            model = self.algorithm(env=env, **self._arguments(env, hyperparams))
-            before = _parameters(model)
-        with self.stage("learn"):
-            model.learn(n_timesteps)
-        with self.stage("update") as require:
-            _check_update(before, _parameters(model), require)
-        with self.stage("save") as require:
-            model.save(path)
-            require(path.is_file(), f"save() wrote no file {path.name}")
-        with self.stage("load") as require:
-            loaded = self.algorithm.load(path, device=model.device)
-            _check_same_weights(model, loaded, require)
-        with self.stage("predict") as require:
-            fresh = list(_fresh_observations(fresh_env))
-            options = _knows_masks(self.algorithm)
-            for observation, legal in fresh:
-                masks = {"action_masks": legal} if options and legal is not None else {}
-                arguments = {"deterministic": True, **masks}
-                first = model.predict(observation, **arguments)[0]
-                second = loaded.predict(observation, **arguments)[0]
-                different = int((np.asarray(first) != np.asarray(second)).sum())
-                require(
-                    different == 0,
-                    f"the loaded model predicts other actions in {different} of {len(first)} rows",
-                )
-        checked = options and fresh[0][1] is not None
-        with self.stage("legal") as require:
-            for observation, legal in fresh if checked else ():
-                for deterministic in (True, False):
-                    _check_legal(loaded, observation, legal, deterministic, require)
-        return SmokeReport(
-            env_id=self.env_id,
-            algorithm=self.algorithm.__name__,
-            stages=dict(self.seconds),
-            transitions=int(model.num_timesteps),
-            updates=num_updates(model),
-            observations=sum(_rows(observation) for observation, _ in fresh),
-            legal_checked=checked,
-        )
-
-    def _arguments(self, env: VecEnv, hyperparams: dict[str, Any]) -> dict[str, Any]:
-        """Small settings of the nearest known algorithm, under those that were given."""
-        kinds = [kind for kind in _SMALL if issubclass(self.algorithm, ALGORITHMS.resolve(kind))]
-        # DDQN is a DQN too: the most special class counts.
-        kinds.sort(key=lambda kind: len(ALGORITHMS.resolve(kind).__mro__))
-        is_dict = isinstance(env.observation_space, spaces.Dict)
-        return {
-            "policy": "MultiInputPolicy" if is_dict else "MlpPolicy",
-            "policy_kwargs": {"net_arch": [32]},
-            "seed": 0,
-            "device": "cpu",
-            **(_SMALL[kinds[-1]] if kinds else {}),
-            **hyperparams,
-        }
+def _arguments(
+    algorithm: type[BaseAlgorithm], env: VecEnv, hyperparams: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Small settings as far as the algorithm has them, under those that were given."""
+    small = _OFF_POLICY if issubclass(algorithm, OffPolicyAlgorithm) else _ON_POLICY
+    classes: tuple[Any, ...] = algorithm.__mro__
+    known = {name for each in classes for name in inspect.signature(each.__init__).parameters}
+    is_dict = isinstance(env.observation_space, spaces.Dict)
+    return {
+        "policy": "MultiInputPolicy" if is_dict else "MlpPolicy",
+        "policy_kwargs": {"net_arch": [32]},
+        "seed": 0,
+        "device": "cpu",
+        **{name: value for name, value in small.items() if name in known},
+        **hyperparams,
+    }
 
 
 # ------------------------------------------------------------------------------------ the checks
+
+
+class _Failed(Exception):
+    """What a check found."""
+
+
+def _require(condition: object, message: str) -> None:
+    if not condition:
+        raise _Failed(message)
 
 
 def _parameters(model: BaseAlgorithm) -> dict[str, torch.Tensor]:
     return {name: value.detach().clone() for name, value in model.policy.named_parameters()}
 
 
-def _check_update(
-    before: Mapping[str, torch.Tensor],
-    after: Mapping[str, torch.Tensor],
-    require: Callable[[object, str], None],
-) -> None:
+def _check_update(before: Mapping[str, torch.Tensor], after: Mapping[str, torch.Tensor]) -> None:
     for name, value in after.items():
-        require(value.isfinite().all(), f"parameter {name} is NaN or infinite after learning")
+        _require(value.isfinite().all(), f"parameter {name} is NaN or infinite after learning")
     changed = any(not torch.equal(before[name], value) for name, value in after.items())
-    require(changed, f"learning changed none of the {len(after)} parameters")
+    _require(changed, f"learning changed none of the {len(after)} parameters")
 
 
-def _check_same_weights(
-    model: BaseAlgorithm, loaded: BaseAlgorithm, require: Callable[[object, str], None]
-) -> None:
+def _check_same_weights(model: BaseAlgorithm, loaded: BaseAlgorithm) -> None:
     saved, found = model.policy.state_dict(), loaded.policy.state_dict()
     missing = sorted(saved.keys() ^ found.keys())
-    require(not missing, f"the loaded model has other weights: {', '.join(missing)}")
+    _require(not missing, f"the loaded model has other weights: {', '.join(missing)}")
     for name, value in saved.items():
         same = torch.equal(value, found[name].to(value.device))
-        require(same, f"weights {name} are not those that were saved")
+        _require(same, f"weights {name} are not those that were saved")
 
 
 def _fresh_observations(env: VecEnv) -> Iterator[tuple[Any, np.ndarray | None]]:
@@ -326,27 +285,12 @@ def _legal_actions(env: VecEnv, observation: Any) -> np.ndarray | None:
     return np.asarray(environment_masks(env), dtype=bool)
 
 
-def _check_legal(
-    model: Any,
-    observation: Any,
-    legal: np.ndarray | None,
-    deterministic: bool,
-    require: Callable[[object, str], None],
-) -> None:
-    assert legal is not None
+def _check_legal(model: Any, observation: Any, legal: Any, deterministic: bool) -> None:
     actions = model.predict(observation, deterministic=deterministic, action_masks=legal)[0]
-    rows = np.arange(len(legal))
-    wrong = rows[~legal[rows, actions]]
+    wrong = np.flatnonzero(~legal[np.arange(len(legal)), actions])
     if len(wrong):
-        row = int(wrong[0])
-        how = "without" if deterministic else "with"
-        require(
-            False,
+        row, how = wrong[0], "without" if deterministic else "with"
+        raise _Failed(
             f"predicted {len(wrong)} illegal actions in {len(legal)} rows {how} exploration, the"
-            f" first one {int(actions[row])} where {np.flatnonzero(legal[row]).tolist()} are legal",
+            f" first one {int(actions[row])} where {np.flatnonzero(legal[row]).tolist()} are legal"
         )
-
-
-def _rows(observation: Any) -> int:
-    first = next(iter(observation.values())) if isinstance(observation, dict) else observation
-    return len(first)

@@ -11,8 +11,8 @@ from torch import Tensor
 from resgym.game import devices
 from resgym.game.actions import action_axes, host_action_table
 from resgym.game.rng import RowRandom, Stream, derive_seed
-from resgym.game.spec import GameSpec, check_integer
 from resgym.game.rules import random_starts
+from resgym.game.spec import GameSpec, check_integer
 from resgym.game.state import GameState, where_state
 from resgym.kernels import Backend, resolve_backend
 from resgym.players import Player, ask_player, resolve_player, rows_of

@@ -1,7 +1,7 @@
 """Callbacks for SB3's `learn`, one file a purpose.
 
 All of them work with our algorithms and with those of SB3, say how often with an `Every`, and go on
-after a resume as if nothing had happened (`sb3_ext.checkpoints.callback_state`). A configuration
+after a resume as if nothing had happened (`sb3_ext.checkpoints.resume`). A configuration
 gives them by name, with plain data as arguments:
 
     callbacks:

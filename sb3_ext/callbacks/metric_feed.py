@@ -11,7 +11,7 @@ from stable_baselines3.common.logger import KVWriter, Logger
 from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.callbacks.conditions import Condition
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation
-from sb3_ext.checkpoints.callback_state import walk_callbacks
+from sb3_ext.checkpoints.resume import walk_callbacks
 
 __all__ = ["LastLogged", "MetricFeed"]
 

@@ -8,7 +8,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from sb3_ext.callbacks.base import stop_training
 from sb3_ext.callbacks.checkpoints import Checkpoints
-from sb3_ext.checkpoints.callback_state import walk_callbacks
+from sb3_ext.checkpoints.resume import walk_callbacks
 from sb3_ext.runs.signals import RunSignals
 
 __all__ = ["Signals"]

@@ -1,3 +1,1 @@
 """Checkpoints that training goes on from exactly, and how they are stored."""
-
-from __future__ import annotations

@@ -11,10 +11,9 @@ A state is a dictionary of *parts* by name (``policy``, ``buffer``, ``host.polic
 may hold is said in `sb3_ext.checkpoints.plain_state`. Each part has a tensor file of its own, so
 that a player can be loaded without reading a replay buffer of gigabytes.
 
-The directory is written as ``<name>.tmp``, every file and then the directory synchronised, and
-renamed; then ``LATEST`` is replaced. A process killed at any moment leaves the earlier checkpoints
-as they were. A directory being replaced by one of the same name is called ``<name>.old`` meanwhile,
-and is found under that name.
+The directory is written as ``<name>.tmp``, synchronised and renamed; then ``LATEST`` is replaced. A
+process killed at any moment leaves the earlier checkpoints as they were; one that is being replaced
+is called ``<name>.old`` meanwhile, and is found under that name.
 
 Reading checks every byte that is used against the manifest, and executes nothing: JSON and
 safetensors only, and no name of a class or function is imported from a file.
@@ -29,7 +28,7 @@ import warnings
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 
@@ -61,7 +60,7 @@ __all__ = [
     "save_checkpoint",
 ]
 
-T = TypeVar("T")
+StrPath = str | os.PathLike[str]
 PartNames = Collection[str] | Callable[[list[str]], Collection[str]]
 
 _LATEST = "LATEST"
@@ -73,33 +72,20 @@ def checkpoint_name(number: int) -> str:
     return f"checkpoint-{number:012d}"
 
 
-# ---------------------------------------------------------------------------------------- writing
-
-
 def save_checkpoint(
-    path: str | os.PathLike[str],
-    state: Mapping[str, Any],
-    *,
-    latest: bool = True,
-    keep_last: int | None = None,
+    path: StrPath, state: Mapping[str, Any], *, latest: bool = True, keep_last: int | None = None
 ) -> Path:
-    """Writes a state as the directory ``path``; a checkpoint of that name is replaced.
-
-    Tensors are copied to the CPU, and the calling thread waits until everything is on the disk.
+    """Writes a state as the directory ``path``, and returns it once everything is on the disk.
 
     Args:
-        path: the directory, in a run folder that is made if needed. `load_checkpoint` finds the
-            newest one by itself if the name is one of `checkpoint_name`.
+        path: the directory, in a run folder that is made if needed; a checkpoint of that name is
+            replaced. `load_checkpoint` finds the newest one whose name is of `checkpoint_name`.
         state: parts by name (letters, digits, ``_``, ``-`` and ``.``), see the module.
         latest: write the name into ``LATEST`` too; False for a copy that is kept for its quality.
         keep_last: how many numbered checkpoints stay in the run folder; None removes none.
 
-    Returns:
-        The directory.
-
     Raises:
-        OSError: it could not be written, for example for lack of space. Earlier checkpoints are as
-            they were.
+        OSError: it could not be written; earlier checkpoints are as they were.
         TypeError, ValueError: the state holds something that cannot be stored; nothing is written.
     """
     path = Path(path)
@@ -112,7 +98,12 @@ def save_checkpoint(
     aside.mkdir()
     try:
         write_files(aside, text, tensors)
-        _put_in_place(aside, path)
+        replaced = path.with_name(path.name + ".old")
+        if path.exists():
+            _remove(replaced)
+            rename_durably(path, replaced)
+        rename_durably(aside, path)
+        _remove(replaced)
     except BaseException:
         _remove(aside)
         raise
@@ -123,15 +114,6 @@ def save_checkpoint(
     return path
 
 
-def _put_in_place(aside: Path, path: Path) -> None:
-    replaced = path.with_name(path.name + ".old")
-    if path.exists():
-        _remove(replaced)
-        rename_durably(path, replaced)
-    rename_durably(aside, path)
-    _remove(replaced)
-
-
 def _remove(folder: Path) -> None:
     if folder.is_dir() and not folder.is_symlink():
         shutil.rmtree(folder)
@@ -139,19 +121,13 @@ def _remove(folder: Path) -> None:
         folder.unlink(missing_ok=True)
 
 
-# ---------------------------------------------------------------------------------------- finding
-
-
-def is_checkpoint(path: str | os.PathLike[str]) -> bool:
+def is_checkpoint(path: StrPath) -> bool:
     """Whether this is the directory of a checkpoint, valid or not."""
     return (Path(path) / MANIFEST).is_file()
 
 
-def list_checkpoints(run_dir: str | os.PathLike[str]) -> list[Path]:
-    """The numbered checkpoints of a run, newest first; the one that ``LATEST`` names leads.
-
-    Damaged ones are included.
-    """
+def list_checkpoints(run_dir: StrPath) -> list[Path]:
+    """The numbered checkpoints of a run, newest first, damaged ones too; ``LATEST`` leads."""
     run_dir = Path(run_dir)
     found = []
     for entry in run_dir.iterdir() if run_dir.is_dir() else ():
@@ -171,27 +147,11 @@ def _was_replaced(path: Path) -> bool:
     return path.suffix == ".old" and path.with_suffix("").exists()
 
 
-def _newest(run_dir: str | os.PathLike[str], read: Callable[[Path], T]) -> tuple[Path, T]:
-    """The newest checkpoint that can be read, and what was read."""
-    reasons = []
-    for candidate in list_checkpoints(run_dir):
-        try:
-            result = read(candidate)
-        except CheckpointError as error:
-            reasons.append(str(error))
-            continue
-        for reason in reasons:
-            warnings.warn(f"{reason}; going back to {candidate}", CheckpointWarning, stacklevel=3)
-        return candidate, result
-    detail = f" ({'; '.join(reasons)})" if reasons else ""
-    raise CheckpointError(f"{run_dir}: there is no valid checkpoint in this folder{detail}")
-
-
-def prune_checkpoints(run_dir: str | os.PathLike[str], keep_last: int) -> list[Path]:
+def prune_checkpoints(run_dir: StrPath, keep_last: int) -> list[Path]:
     """Removes all numbered checkpoints but the newest, and what interrupted writers left behind.
 
     Args:
-        run_dir: the run folder. No other process may be writing into it.
+        run_dir: no other process may be writing into it.
         keep_last: how many stay, at least 1; two allow going back when one is damaged.
 
     Returns:
@@ -213,13 +173,8 @@ def prune_checkpoints(run_dir: str | os.PathLike[str], keep_last: int) -> list[P
     return orphans + doomed
 
 
-# ---------------------------------------------------------------------------------------- reading
-
-
 def load_checkpoint(
-    path: str | os.PathLike[str],
-    parts: Collection[str] | None = None,
-    device: torch.device | str = "cpu",
+    path: StrPath, parts: Collection[str] | None = None, device: torch.device | str = "cpu"
 ) -> dict[str, Any]:
     """Reads what `save_checkpoint` wrote.
 
@@ -233,25 +188,35 @@ def load_checkpoint(
         The state; tuples have become lists.
 
     Raises:
-        CheckpointError: no checkpoint, a damaged one, one of a newer schema, or one without a part
-            that was asked for.
+        CheckpointError: no checkpoint, a damaged one, one of a newer schema, or a part is missing.
     """
     return read_checkpoint(path, parts, device)[1]
 
 
 def read_checkpoint(
-    path: str | os.PathLike[str],
-    parts: PartNames | None = None,
-    device: torch.device | str = "cpu",
+    path: StrPath, parts: PartNames | None = None, device: torch.device | str = "cpu"
 ) -> tuple[Path, dict[str, Any]]:
     """As `load_checkpoint`; also returns the directory that was read.
 
     ``parts`` may also be a function that chooses from the names of the parts there are.
     """
     path = Path(path)
-    if is_checkpoint(path) or not list_checkpoints(path):
+    candidates = list_checkpoints(path)
+    if is_checkpoint(path) or not candidates:
         return path, _load(path, parts, device)
-    return _newest(path, lambda candidate: _load(candidate, parts, device))
+    reasons = []
+    for candidate in candidates:
+        try:
+            state = _load(candidate, parts, device)
+        except CheckpointError as error:
+            reasons.append(str(error))
+            continue
+        for reason in reasons:
+            warnings.warn(f"{reason}; going back to {candidate}", CheckpointWarning, stacklevel=2)
+        return candidate, state
+    raise CheckpointError(
+        f"{path}: there is no valid checkpoint in this folder ({'; '.join(reasons)})"
+    )
 
 
 def _load(path: Path, parts: PartNames | None, device: torch.device | str) -> dict[str, Any]:

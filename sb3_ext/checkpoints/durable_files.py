@@ -12,8 +12,6 @@ from pathlib import Path
 
 __all__ = ["file_digest", "rename_durably", "sync", "write_text_durably"]
 
-_BLOCK_BYTES = 1 << 20
-
 
 def sync(path: Path) -> None:
     """Waits until a file, or the list of names in a directory, has reached the disk."""
@@ -25,21 +23,13 @@ def sync(path: Path) -> None:
 
 
 def rename_durably(source: Path, target: Path) -> None:
-    """Renames within one directory; a file takes the place of another of that name at once.
-
-    Raises:
-        OSError: the rename failed, for example onto a directory that is not empty.
-    """
+    """Renames within one directory; a file takes the place of another of that name at once."""
     os.replace(source, target)
     sync(target.parent)
 
 
 def write_text_durably(path: Path, text: str) -> None:
-    """Replaces the content of a file as a whole.
-
-    Raises:
-        OSError: it could not be written; the old content is still there.
-    """
+    """Replaces the content of a file as a whole; after an OSError the old one is still there."""
     aside = path.with_name(path.name + ".tmp")
     try:
         aside.write_text(text, encoding="utf-8")
@@ -54,6 +44,6 @@ def file_digest(path: Path) -> str:
     """SHA-256 of a file's content as 64 hexadecimal digits."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
-        while block := file.read(_BLOCK_BYTES):
+        while block := file.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()

@@ -54,11 +54,7 @@ class CheckpointWarning(UserWarning):
 
 
 def split_parts(state: Mapping[str, Any]) -> tuple[str, dict[str, dict[str, Tensor]]]:
-    """The text of ``state.json`` and the tensors of every part.
-
-    Raises:
-        TypeError, ValueError: the state holds something that cannot be stored.
-    """
+    """The text of ``state.json`` and the tensors of every part."""
     plain, tensors = {}, {}
     for part, value in state.items():
         if not isinstance(part, str) or not NAME.fullmatch(part):
@@ -69,15 +65,10 @@ def split_parts(state: Mapping[str, Any]) -> tuple[str, dict[str, dict[str, Tens
 
 
 def write_files(folder: Path, text: str, tensors: Mapping[str, Mapping[str, Tensor]]) -> None:
-    """Writes all files of a checkpoint into an empty directory and waits for the disk.
-
-    Args:
-        folder: the directory.
-        text: content of ``state.json``.
-        tensors: by part and name.
+    """Writes ``text`` and the tensors by part into an empty directory, and waits for the disk.
 
     Raises:
-        OSError: it could not be written.
+        OSError: they could not be written.
     """
     from safetensors import SafetensorError
     from safetensors.torch import save_file
@@ -134,13 +125,11 @@ def read_manifest(path: Path) -> dict[str, dict[str, Any]]:
     if len(content) > _MANIFEST_BYTES or not isinstance(document, dict):
         raise CheckpointError(f"{file}: is no manifest")
     schema = document.get("schema")
-    if type(schema) is int and schema > SCHEMA:
-        raise CheckpointError(
-            f"{file}: schema: got {schema}, this version reads up to {SCHEMA}; a newer version of"
-            " the package wrote it"
-        )
-    if schema != SCHEMA or type(schema) is not int:
-        raise CheckpointError(f"{file}: schema: got {schema!r}, need {SCHEMA}")
+    if type(schema) is not int or schema != SCHEMA:
+        need = f"need {SCHEMA}"
+        if type(schema) is int and schema > SCHEMA:
+            need = f"this version reads up to {SCHEMA}; a newer version of the package wrote it"
+        raise CheckpointError(f"{file}: schema: got {schema!r}, {need}")
     files = document.get("files")
     if not isinstance(files, dict) or STATE not in files:
         raise CheckpointError(f"{file}: files: {STATE} is missing")
@@ -157,11 +146,7 @@ def read_manifest(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def check_file(path: Path, name: str, files: Mapping[str, dict[str, Any]]) -> Path:
-    """The path of a file after its size and digest were compared with the manifest's.
-
-    Raises:
-        CheckpointError: it is missing or differs.
-    """
+    """The path of a file after its size and digest were compared with the manifest's."""
     file, entry = path / name, files[name]
     if not file.is_file():
         raise CheckpointError(f"{file}: the file is missing")
@@ -181,11 +166,7 @@ def check_file(path: Path, name: str, files: Mapping[str, dict[str, Any]]) -> Pa
 
 
 def read_state(path: Path, files: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-    """The plain halves of all parts, by name.
-
-    Raises:
-        CheckpointError: ``state.json`` is damaged or malformed.
-    """
+    """The plain halves of all parts, by name."""
     file = check_file(path, STATE, files)
     try:
         document = json.loads(file.read_text(encoding="utf-8"))
@@ -204,11 +185,7 @@ def read_part(
     files: Mapping[str, dict[str, Any]],
     device: torch.device | str,
 ) -> Any:
-    """One part, its tensors put back to where ``plain`` refers to them.
-
-    Raises:
-        CheckpointError: its tensor file is damaged, or does not belong to ``plain``.
-    """
+    """One part, its tensors put back to where ``plain`` refers to them."""
     name = part + SUFFIX
     tensors: dict[str, Tensor] = {}
     if name in files:

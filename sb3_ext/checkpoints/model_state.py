@@ -11,7 +11,7 @@
 
 A model that is made from the same arguments and gets the parts back goes on bit for bit on the CPU
 if the algorithm is one of ours. SB3's own algorithms draw from the global generators, which
-`sb3_ext.checkpoints.random_state` saves. An environment without `state_dict` starts new episodes.
+`sb3_ext.checkpoints.training_state` saves. An environment without `state_dict` starts new episodes.
 """
 
 from __future__ import annotations
@@ -30,20 +30,17 @@ from torch import Tensor
 
 from sb3_ext.adapter.sb3_private import forget_observation
 from sb3_ext.checkpoints.checkpoint import CheckpointError, CheckpointWarning
-from sb3_ext.checkpoints.optimizer_state import load_optimizer_state, optimizer_state
-from sb3_ext.checkpoints.policy_description import describe_policy
-from sb3_ext.checkpoints.space_description import describe_space
-from sb3_ext.checkpoints.training_state import load_training_state, training_state
+from sb3_ext.checkpoints.policy_description import describe_policy, describe_space
+from sb3_ext.checkpoints.training_state import (
+    load_optimizer_state,
+    load_training_state,
+    optimizer_state,
+    training_state,
+)
 from sb3_ext.checkpoints.vec_env_state import load_vec_env_state, vec_env_state
 from sb3_ext.replay.buffers import TensorReplayBuffer
 
-__all__ = [
-    "load_policy_weights",
-    "load_weights",
-    "model_state",
-    "network_description",
-    "restore_model",
-]
+__all__ = ["load_policy_weights", "model_state", "network_description", "restore_model"]
 
 
 def model_state(model: BaseAlgorithm, prefix: str = "", *, buffer: bool = True) -> dict[str, Any]:
@@ -68,14 +65,14 @@ def model_state(model: BaseAlgorithm, prefix: str = "", *, buffer: bool = True) 
         ours.check_finite()
     tensors, counters = training_state(model)
     weights = dict(model.policy.state_dict())
-    _check_finite(weights)
+    for name, value in weights.items():
+        if value.is_floating_point() and not bool(value.isfinite().all()):
+            raise FloatingPointError(
+                f"policy/{name}: is NaN or infinite; go back to the last checkpoint and lower the"
+                " learning rate or max_grad_norm"
+            )
     parts: dict[str, Any] = {
-        "model": {
-            "action_space": describe_space(model.action_space),
-            "algorithm": type(model).__name__,
-            "n_envs": model.n_envs,
-            "observation_space": describe_space(model.observation_space),
-        },
+        "model": _identity(model),
         "network": network_description(model.policy),
         "policy": weights,
         "optimizer": optimizer_state(model.policy.optimizer),
@@ -94,35 +91,41 @@ def restore_model(model: BaseAlgorithm, state: Mapping[str, Any], prefix: str = 
 
     Continue with `learn(..., reset_num_timesteps=False)`. After an error the model is of no use.
 
-    Args:
-        model: the model, its environment included.
-        state: what `model_state` gave, as `load_checkpoint` reads it.
-        prefix: as there.
-
     Raises:
         CheckpointError: a part is missing, or belongs to another algorithm, network, game or
             number of rows; names the field.
     """
     _check_algorithm(model)
-    parts = _parts(state, prefix, ("model", "policy", "optimizer", "training"))
-    _compare(model, parts["model"], f"{prefix}model")
+    parts = {
+        name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)
+    }
+    for name in ("model", "policy", "optimizer", "training"):
+        if name not in parts:
+            raise CheckpointError(f"parts: {prefix + name!r} is missing, there are {sorted(state)}")
+    for name, value in _identity(model).items():
+        if (saved := parts["model"].get(name)) != value:
+            raise CheckpointError(
+                f"{prefix}model/{name}: the checkpoint has {_short(saved)}, the model"
+                f" {_short(value)}"
+            )
     load_policy_weights(model.policy, parts["policy"], f"{prefix}policy")
     environment = parts.get("environment")
     with _errors_named(f"{prefix}optimizer"):
         load_optimizer_state(model.policy.optimizer, parts["optimizer"])
     if "buffer" in parts:
         with _errors_named(f"{prefix}buffer"):
-            _load_buffer_state(_buffer_of(model), parts["buffer"])
-    if environment is not None and model.env is not None:
-        with _errors_named(f"{prefix}environment"):
-            load_vec_env_state(model.env, environment)
-    if "buffer" not in parts:
+            saved = parts["buffer"]
+            _load_buffer_state(_buffer_of(model), saved["tensors"], saved["counters"])
+    else:
         warnings.warn(
             f"{prefix}buffer: it was not saved; experience is collected anew, and the run differs"
             " from one that was not interrupted",
             CheckpointWarning,
             stacklevel=3,
         )
+    if environment is not None and model.env is not None:
+        with _errors_named(f"{prefix}environment"):
+            load_vec_env_state(model.env, environment)
     with _errors_named(f"{prefix}training"):
         load_training_state(model, parts["training"]["tensors"], parts["training"]["counters"])
     if hasattr(model, "load_log_state") and "logs" in parts:
@@ -138,22 +141,8 @@ def restore_model(model: BaseAlgorithm, state: Mapping[str, Any], prefix: str = 
         )
 
 
-def load_weights(model: BaseAlgorithm, state: Mapping[str, Any], prefix: str = "") -> None:
-    """Takes over the networks only, the target network's included; nothing else changes.
-
-    Raises:
-        CheckpointError: they have other shapes.
-    """
-    parts = _parts(state, prefix, ("policy",))
-    load_policy_weights(model.policy, parts["policy"], f"{prefix}policy")
-
-
 def load_policy_weights(policy: Any, weights: Mapping[str, Any], field: str) -> None:
-    """Loads weights into a policy after their names and shapes were compared.
-
-    Raises:
-        CheckpointError: one is missing, unknown or of another shape; begins with ``field``.
-    """
+    """Loads weights into a policy after their names and shapes were compared; names ``field``."""
     own = policy.state_dict()
     for name in own:
         if name not in weights:
@@ -173,9 +162,6 @@ def network_description(policy: Any) -> dict[str, Any]:
         return {"policy": describe_policy(policy)}
     except ValueError as error:
         return {"not_described": str(error)}
-
-
-# ------------------------------------------------------------------------------------- internals
 
 
 @contextmanager
@@ -198,38 +184,14 @@ def _check_algorithm(model: Any) -> None:
         )
 
 
-def _parts(state: Mapping[str, Any], prefix: str, needed: tuple[str, ...]) -> dict[str, Any]:
-    parts = {
-        name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)
-    }
-    for name in needed:
-        if name not in parts:
-            raise CheckpointError(f"parts: {prefix + name!r} is missing, there are {sorted(state)}")
-    return parts
-
-
-def _check_finite(weights: Mapping[str, Tensor]) -> None:
-    for name, value in weights.items():
-        if value.is_floating_point() and not bool(value.isfinite().all()):
-            raise FloatingPointError(
-                f"policy/{name}: is NaN or infinite; go back to the last checkpoint and lower the"
-                " learning rate or max_grad_norm"
-            )
-
-
-def _compare(model: BaseAlgorithm, saved: Mapping[str, Any], field: str) -> None:
-    own = {
+def _identity(model: BaseAlgorithm) -> dict[str, Any]:
+    """What has to be the same in a model that takes over a state."""
+    return {
         "algorithm": type(model).__name__,
         "n_envs": model.n_envs,
         "observation_space": describe_space(model.observation_space),
         "action_space": describe_space(model.action_space),
     }
-    for name, value in own.items():
-        if saved.get(name) != value:
-            raise CheckpointError(
-                f"{field}/{name}: the checkpoint has {_short(saved.get(name))}, the model"
-                f" {_short(value)}"
-            )
 
 
 def _short(value: Any) -> str:
@@ -256,23 +218,36 @@ def _buffer_of(model: Any) -> Any:
     return model.rollout_buffer if isinstance(model, OnPolicyAlgorithm) else model.replay_buffer
 
 
-def _rollout_state(buffer: RolloutBuffer) -> dict[str, Any]:
-    tensors: dict[str, Tensor] = {}
-    for name in _ROLLOUT_ARRAYS:
-        value = getattr(buffer, name, None)
-        entries = value if isinstance(value, dict) else {"": value}
-        tensors |= {
-            f"{name}.{key}": torch.from_numpy(entry)
-            for key, entry in entries.items()
-            if entry is not None
-        }
-    counters = {name: getattr(buffer, name) for name in _ROLLOUT_COUNTERS}
+def _buffer_state(buffer: Any) -> dict[str, Any]:
+    if isinstance(buffer, RolloutBuffer):
+        tensors: dict[str, Tensor] = {}
+        for name in _ROLLOUT_ARRAYS:
+            value = getattr(buffer, name, None)
+            entries = value if isinstance(value, dict) else {"": value}
+            tensors |= {
+                f"{name}.{key}": torch.from_numpy(entry)
+                for key, entry in entries.items()
+                if entry is not None
+            }
+        counters = {name: getattr(buffer, name) for name in _ROLLOUT_COUNTERS}
+    elif isinstance(buffer, TensorReplayBuffer):
+        buffer.check_finite()
+        tensors, counters = buffer.state_dict()
+    else:
+        raise ValueError(
+            f"replay_buffer_class: {type(buffer).__name__} cannot be saved in a checkpoint, only"
+            " TensorReplayBuffer and rollout buffers can"
+        )
     return {"counters": counters, "tensors": tensors}
 
 
-def _load_rollout_state(buffer: RolloutBuffer, state: Mapping[str, Any]) -> None:
+def _load_buffer_state(buffer: Any, tensors: Mapping[str, Any], counters: Any) -> None:
+    if isinstance(buffer, TensorReplayBuffer):
+        return buffer.load_state_dict(tensors, counters)
+    if not isinstance(buffer, RolloutBuffer):
+        raise ValueError(f"need a TensorReplayBuffer, the model has {type(buffer).__name__}")
     buffer.reset()
-    for name, value in state["tensors"].items():
+    for name, value in tensors.items():
         attribute, _, key = name.partition(".")
         array = value.cpu().numpy().copy()
         if key:
@@ -280,25 +255,4 @@ def _load_rollout_state(buffer: RolloutBuffer, state: Mapping[str, Any]) -> None
         else:
             setattr(buffer, attribute, array)
     for name in _ROLLOUT_COUNTERS:
-        setattr(buffer, name, state["counters"][name])
-
-
-def _buffer_state(buffer: Any) -> dict[str, Any]:
-    if isinstance(buffer, RolloutBuffer):
-        return _rollout_state(buffer)
-    if not isinstance(buffer, TensorReplayBuffer):
-        raise ValueError(
-            f"replay_buffer_class: {type(buffer).__name__} cannot be saved in a checkpoint, only"
-            " TensorReplayBuffer and rollout buffers can"
-        )
-    buffer.check_finite()
-    tensors, counters = buffer.state_dict()
-    return {"counters": counters, "tensors": tensors}
-
-
-def _load_buffer_state(buffer: Any, state: Mapping[str, Any]) -> None:
-    if isinstance(buffer, RolloutBuffer):
-        return _load_rollout_state(buffer, state)
-    if not isinstance(buffer, TensorReplayBuffer):
-        raise ValueError(f"need a TensorReplayBuffer, the model has {type(buffer).__name__}")
-    buffer.load_state_dict(state["tensors"], state["counters"])
+        setattr(buffer, name, counters[name])

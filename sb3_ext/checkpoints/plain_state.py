@@ -20,14 +20,11 @@ _WHOLE = "tensor"
 
 
 def split_state(value: Any, field: str) -> tuple[Any, dict[str, Tensor]]:
-    """Takes a state apart.
+    """Data for JSON, and the tensors by the names that it refers to them with.
 
     Args:
         value: the state, see the module.
         field: how errors call it.
-
-    Returns:
-        Data for JSON, and the tensors by the names that it refers to them with.
 
     Raises:
         TypeError: a value or a key is of another type; names the field.
@@ -37,7 +34,9 @@ def split_state(value: Any, field: str) -> tuple[Any, dict[str, Tensor]]:
 
     def visit(item: Any, path: tuple[str, ...]) -> Any:
         if isinstance(item, Tensor):
-            name = "/".join(_escaped(key) for key in path) or _WHOLE
+            # As JSON pointers (RFC 6901) escape the separator.
+            escaped = [key.replace("~", "~0").replace("/", "~1") for key in path]
+            name = "/".join(escaped) or _WHOLE
             tensors[name] = item
             return {_TENSOR: name}
         # By exact type: a subclass, such as NumPy's float64 or an enum, would come back as another.
@@ -45,13 +44,16 @@ def split_state(value: Any, field: str) -> tuple[Any, dict[str, Tensor]]:
             return item
         if type(item) is float:
             return item if math.isfinite(item) else {_FLOAT: repr(item)}
+        where = "/".join((field, *path))
         if isinstance(item, Mapping):
             for key in item:
-                _check_key(key, (field, *path))
+                if type(key) is not str:
+                    raise TypeError(f"{where}: keys must be strings, got {key!r}")
+                if key.startswith("$"):
+                    raise ValueError(f"{where}: keys must not begin with '$', got {key!r}")
             return {key: visit(entry, (*path, key)) for key, entry in item.items()}
         if isinstance(item, (list, tuple)):
             return [visit(entry, (*path, str(i))) for i, entry in enumerate(item)]
-        where = "/".join((field, *path))
         raise TypeError(
             f"{where}: a state holds tensors, numbers, strings, None, dictionaries and lists, got"
             f" {type(item).__name__}"
@@ -60,25 +62,11 @@ def split_state(value: Any, field: str) -> tuple[Any, dict[str, Tensor]]:
     return visit(value, ()), tensors
 
 
-def _check_key(key: Any, path: tuple[str, ...]) -> None:
-    where = "/".join(path)
-    if type(key) is not str:
-        raise TypeError(f"{where}: keys must be strings, got {key!r}")
-    if key.startswith("$"):
-        raise ValueError(f"{where}: keys must not begin with '$', got {key!r}")
-
-
-def _escaped(key: str) -> str:
-    """A key without the separator, as in JSON pointers (RFC 6901)."""
-    return key.replace("~", "~0").replace("/", "~1")
-
-
 def join_state(plain: Any, tensors: Mapping[str, Tensor], field: str) -> Any:
     """Puts together what `split_state` took apart.
 
     Raises:
-        ValueError: a reference that is malformed or names no tensor, or a tensor that nothing
-            refers to.
+        ValueError: a reference is malformed or names no tensor, or nothing refers to a tensor.
     """
     used: set[str] = set()
 

@@ -11,16 +11,15 @@ if its constructor takes what its ``_get_constructor_parameters`` returns, as SB
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import torch
-from sb3_contrib.common.maskable.policies import (
-    MaskableActorCriticPolicy,
-    MaskableMultiInputActorCriticPolicy,
-)
-from sb3_contrib.qrdqn.policies import MultiInputPolicy as QRDQNMultiInputPolicy
-from sb3_contrib.qrdqn.policies import QRDQNPolicy
+from gymnasium import spaces
+from sb3_contrib.common.maskable import policies as maskable
+from sb3_contrib.qrdqn import policies as qrdqn
 from stable_baselines3.common.policies import (
     ActorCriticPolicy,
     BasePolicy,
@@ -31,45 +30,39 @@ from stable_baselines3.common.torch_layers import (
     CombinedExtractor,
     FlattenExtractor,
 )
-from stable_baselines3.dqn.policies import DQNPolicy
-from stable_baselines3.dqn.policies import MultiInputPolicy as DQNMultiInputPolicy
+from stable_baselines3.common.utils import ConstantSchedule
+from stable_baselines3.dqn import policies as dqn
 
 import sb3_ext.points  # noqa: F401  registers its extractors
 from sb3_ext.checkpoints.plain_state import split_state
-from sb3_ext.checkpoints.space_description import build_space, describe_space
-from sb3_ext.config.registry import Registry, unknown_word
+from sb3_ext.config.registry import Registry
 from sb3_ext.networks.extractors import EXTRACTORS
 from sb3_ext.networks.mlp import ACTIVATIONS
 
-__all__ = ["POLICIES", "build_policy", "describe_policy"]
+__all__ = ["POLICIES", "build_policy", "build_space", "describe_policy", "describe_space"]
 
 POLICIES: Registry[type[BasePolicy]] = Registry("policy")
 """Policies that can be built from a checkpoint. Those of `sb3_ext.ddqn` are added by it."""
 
-POLICIES.register("sb3.ActorCriticPolicy", ActorCriticPolicy)
-POLICIES.register("sb3.MultiInputActorCriticPolicy", MultiInputActorCriticPolicy)
-POLICIES.register("sb3.DQNPolicy", DQNPolicy)
-POLICIES.register("sb3.DQNMultiInputPolicy", DQNMultiInputPolicy)
-POLICIES.register("contrib.MaskableActorCriticPolicy", MaskableActorCriticPolicy)
-POLICIES.register(
-    "contrib.MaskableMultiInputActorCriticPolicy", MaskableMultiInputActorCriticPolicy
+POLICIES.update(
+    {
+        "contrib.MaskableActorCriticPolicy": maskable.MaskableActorCriticPolicy,
+        "contrib.MaskableMultiInputActorCriticPolicy": maskable.MaskableMultiInputActorCriticPolicy,
+        "contrib.QRDQNMultiInputPolicy": qrdqn.MultiInputPolicy,
+        "contrib.QRDQNPolicy": qrdqn.QRDQNPolicy,
+        "sb3.ActorCriticPolicy": ActorCriticPolicy,
+        "sb3.DQNMultiInputPolicy": dqn.MultiInputPolicy,
+        "sb3.DQNPolicy": dqn.DQNPolicy,
+        "sb3.MultiInputActorCriticPolicy": MultiInputActorCriticPolicy,
+    }
 )
-POLICIES.register("contrib.QRDQNPolicy", QRDQNPolicy)
-POLICIES.register("contrib.QRDQNMultiInputPolicy", QRDQNMultiInputPolicy)
 
-# Extractors of SB3 that its policies take when none is named.
-_STOCK_EXTRACTORS: dict[str, type[BaseFeaturesExtractor]] = {
-    "sb3.CombinedExtractor": CombinedExtractor,
-    "sb3.FlattenExtractor": FlattenExtractor,
-}
 # The spaces are described apart; the others matter only for training, which makes its own.
 _LEFT_OUT = {
-    "action_space",
-    "lr_schedule",
-    "observation_space",
-    "optimizer_class",
-    "optimizer_kwargs",
+    *("action_space", "lr_schedule", "observation_space", "optimizer_class", "optimizer_kwargs")
 }
+
+_DTYPE = re.compile(r"u?int(8|16|32|64)|float(16|32|64)")
 
 
 def describe_policy(policy: BasePolicy) -> dict[str, Any]:
@@ -86,7 +79,7 @@ def describe_policy(policy: BasePolicy) -> dict[str, Any]:
         if name == "activation_fn":
             value = ACTIVATIONS.name_of(value)
         elif name == "features_extractor_class":
-            value = _extractor_name(value)
+            value = _extractors().name_of(value)
         try:
             arguments[name], tensors = split_state(value, name)
         except TypeError as error:
@@ -110,18 +103,18 @@ def build_policy(description: Mapping[str, Any], device: torch.device | str = "c
     expected = {"class", "observation_space", "action_space", "arguments"}
     if not isinstance(description, Mapping) or set(description) != expected:
         raise ValueError(f"policy: need {sorted(expected)}, got {description!r:.200}")
-    policy_class = POLICIES.resolve(description["class"])
+    make: Any = POLICIES.resolve(description["class"])
     arguments = dict(description["arguments"])
     if "activation_fn" in arguments:
         arguments["activation_fn"] = ACTIVATIONS.resolve(arguments["activation_fn"])
     if "features_extractor_class" in arguments:
-        arguments["features_extractor_class"] = _extractor(arguments["features_extractor_class"])
-    make: Any = policy_class
+        name = arguments["features_extractor_class"]
+        arguments["features_extractor_class"] = _extractors().resolve(name)
     try:
         policy: BasePolicy = make(
             observation_space=build_space(description["observation_space"]),
             action_space=build_space(description["action_space"]),
-            lr_schedule=_no_learning,
+            lr_schedule=ConstantSchedule(0.0),  # it only plays
             **arguments,
         )
     except TypeError as error:
@@ -130,21 +123,81 @@ def build_policy(description: Mapping[str, Any], device: torch.device | str = "c
     return policy.to(device)
 
 
-def _no_learning(progress_remaining: float) -> float:
-    return 0.0
+def _extractors() -> Registry[type[BaseFeaturesExtractor]]:
+    """Also those of SB3 that its policies take when none is named."""
+    known: Registry[type[BaseFeaturesExtractor]] = Registry(EXTRACTORS.kind)
+    stock = {"sb3.CombinedExtractor": CombinedExtractor, "sb3.FlattenExtractor": FlattenExtractor}
+    known.update({**stock, **EXTRACTORS})
+    return known
 
 
-def _extractor_name(extractor: Any) -> str:
-    for name, known in _STOCK_EXTRACTORS.items():
-        if known is extractor:
-            return name
-    return EXTRACTORS.name_of(extractor)
+def describe_space(space: spaces.Space[Any]) -> dict[str, Any]:
+    """A Box, Discrete, MultiBinary, MultiDiscrete, or a Dict of these, as plain data.
+
+    Raises:
+        ValueError: a space of another kind.
+    """
+    if isinstance(space, spaces.Box):
+        return {
+            "type": "Box",
+            "low": _bound(space.low),
+            "high": _bound(space.high),
+            "shape": list(space.shape),
+            "dtype": str(space.dtype),
+        }
+    if isinstance(space, spaces.Discrete):
+        return {"type": "Discrete", "n": int(space.n), "start": int(space.start)}
+    if isinstance(space, spaces.MultiBinary):
+        return {"type": "MultiBinary", "shape": list(space.shape)}
+    if isinstance(space, spaces.MultiDiscrete):
+        return {"type": "MultiDiscrete", "nvec": space.nvec.tolist(), "dtype": str(space.dtype)}
+    if isinstance(space, spaces.Dict):
+        entries = {str(key): describe_space(entry) for key, entry in space.spaces.items()}
+        return {"type": "Dict", "spaces": entries}
+    raise ValueError(
+        f"space: {type(space).__name__} cannot be described; Box, Discrete, MultiBinary,"
+        " MultiDiscrete and Dict can"
+    )
 
 
-def _extractor(name: Any) -> type[BaseFeaturesExtractor]:
-    if name in _STOCK_EXTRACTORS:
-        return _STOCK_EXTRACTORS[name]
-    if name not in EXTRACTORS:
-        names = [*EXTRACTORS.names(), *_STOCK_EXTRACTORS]
-        raise ValueError(unknown_word("features extractor", name, names))
-    return EXTRACTORS.resolve(name)
+def _bound(values: np.ndarray) -> Any:
+    """One number where all are the same, else a nested list."""
+    first = values.flat[0].item() if values.size else 0.0
+    return first if bool((values == first).all()) else values.tolist()
+
+
+def build_space(description: Mapping[str, Any]) -> spaces.Space[Any]:
+    """The space that `describe_space` described.
+
+    Raises:
+        ValueError: the description is malformed.
+    """
+    try:
+        kind = description["type"]
+        if kind == "Box":
+            low, high = (np.array(description[key]) for key in ("low", "high"))
+            dtype, shape = _dtype(description["dtype"]), tuple(description["shape"])
+            return spaces.Box(
+                np.broadcast_to(low.astype(dtype), shape),
+                np.broadcast_to(high.astype(dtype), shape),
+                dtype=dtype.type,
+            )
+        if kind == "Discrete":
+            return spaces.Discrete(description["n"], start=description["start"])
+        if kind == "MultiBinary":
+            shape = description["shape"]
+            return spaces.MultiBinary(shape[0] if len(shape) == 1 else shape)
+        if kind == "MultiDiscrete":
+            dtype = _dtype(description["dtype"])
+            return spaces.MultiDiscrete(description["nvec"], dtype=dtype.type)
+        if kind == "Dict":
+            return spaces.Dict({k: build_space(v) for k, v in description["spaces"].items()})
+    except (AssertionError, AttributeError, IndexError, KeyError, TypeError) as error:
+        raise ValueError(f"space: {description!r} is malformed ({error!r})") from error
+    raise ValueError(f"space: unknown type {kind!r}")
+
+
+def _dtype(name: Any) -> np.dtype[Any]:
+    if not isinstance(name, str) or not _DTYPE.fullmatch(name):
+        raise ValueError(f"space: unknown dtype {name!r}")
+    return np.dtype(name)

@@ -7,27 +7,40 @@ model.learn(total - model.num_timesteps, callbacks, reset_num_timesteps=False)
 
 model = DDQN("HostPolicy", env, ...)
 init_from(model, "runs/host")                     # weights only, everything else fresh
+
+A callback takes part by having ``state_dict()``, which returns tensors and plain data, and
+``load_state_dict(state)``. The class's name is the key; several of one class are numbered in order.
 """
 
 from __future__ import annotations
 
 import os
+import warnings
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 
-from sb3_ext.checkpoints.callback_state import callback_states, load_callback_states
 from sb3_ext.checkpoints.checkpoint import (
     CheckpointError,
+    CheckpointWarning,
     checkpoint_name,
     read_checkpoint,
     save_checkpoint,
 )
-from sb3_ext.checkpoints.model_state import load_weights, model_state, restore_model
-from sb3_ext.checkpoints.random_state import global_random_state, load_global_random_state
+from sb3_ext.checkpoints.model_state import load_policy_weights, model_state, restore_model
+from sb3_ext.checkpoints.training_state import global_random_state, load_global_random_state
 
-__all__ = ["init_from", "resume", "save_run"]
+__all__ = [
+    "callback_states",
+    "init_from",
+    "load_callback_states",
+    "resume",
+    "save_run",
+    "walk_callbacks",
+]
 
 
 def save_run(
@@ -38,19 +51,14 @@ def save_run(
     keep_last: int = 2,
     buffer: bool = True,
 ) -> Path:
-    """Writes a checkpoint of a run and removes old ones.
-
-    The model must be between two blocks of updates, as after `learn` or where `Checkpoints` saves.
+    """Writes a checkpoint of a run and removes old ones; returns its directory.
 
     Args:
-        model: the learner.
+        model: between two blocks of updates, as after `learn` or where `Checkpoints` saves.
         run_dir: the folder of the run; the checkpoint is named after the transitions collected.
         callbacks: those whose memory is saved with it.
         keep_last: how many checkpoints stay.
         buffer: False leaves out the experience. Going on is then not exact: it is collected anew.
-
-    Returns:
-        The checkpoint's directory.
 
     Raises:
         FloatingPointError: a loss was NaN or infinite; nothing is written.
@@ -66,8 +74,7 @@ def save_run(
 def resume(model: BaseAlgorithm, run_dir: str | os.PathLike[str], callbacks: Any = None) -> Path:
     """Puts a run's newest valid checkpoint into a model of the same arguments.
 
-    The global random generators are set too. Continue with
-    `learn(remaining, callbacks, reset_num_timesteps=False)`.
+    Continue with `learn(remaining, callbacks, reset_num_timesteps=False)`.
 
     Args:
         model: a new model, with its environment.
@@ -75,8 +82,7 @@ def resume(model: BaseAlgorithm, run_dir: str | os.PathLike[str], callbacks: Any
         callbacks: those that `learn` will be given, made as before; None begins with new ones.
 
     Returns:
-        The checkpoint that was taken. Damaged newer ones are passed over with a
-        `CheckpointWarning`.
+        The checkpoint taken. Damaged newer ones are passed over with a `CheckpointWarning`.
 
     Raises:
         CheckpointError: there is no valid checkpoint, or it belongs to another model.
@@ -94,15 +100,12 @@ def resume(model: BaseAlgorithm, run_dir: str | os.PathLike[str], callbacks: Any
 
 
 def init_from(model: BaseAlgorithm, path: str | os.PathLike[str], role: str | None = None) -> Path:
-    """Takes over the networks of another run and nothing else.
+    """Takes over the networks of another run and nothing else; returns the checkpoint taken.
 
     Args:
         model: a new model with networks of the same shapes.
         path: a checkpoint, or the folder of a run.
         role: which one, for a checkpoint of two players.
-
-    Returns:
-        The checkpoint that was taken.
 
     Raises:
         CheckpointError: there is no valid checkpoint, or its networks have other shapes.
@@ -110,7 +113,57 @@ def init_from(model: BaseAlgorithm, path: str | os.PathLike[str], role: str | No
     prefix = "" if role is None else f"{role}."
     path, state = read_checkpoint(path, [f"{prefix}policy"])
     try:
-        load_weights(model, state, prefix)
+        load_policy_weights(model.policy, state[f"{prefix}policy"], f"{prefix}policy")
     except CheckpointError as error:
         raise CheckpointError(f"{path}: {error}") from error
     return path
+
+
+def walk_callbacks(callback: Any) -> Iterator[BaseCallback]:
+    """A callback, those in its list, and those inside of them, in order; None has none."""
+    if isinstance(callback, (list, tuple)):
+        for child in callback:
+            yield from walk_callbacks(child)
+    elif isinstance(callback, CallbackList):
+        yield from walk_callbacks(callback.callbacks)
+    elif isinstance(callback, BaseCallback):
+        yield callback
+        yield from walk_callbacks(getattr(callback, "callback", None))
+
+
+def _with_state(callback: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for each in walk_callbacks(callback):
+        if hasattr(each, "state_dict") and hasattr(each, "load_state_dict"):
+            kind = type(each).__name__
+            number = sum(type(other).__name__ == kind for other in found.values())
+            found[f"{kind}#{number + 1}" if number else kind] = each
+    return found
+
+
+def callback_states(callback: Any) -> dict[str, Any]:
+    """The states of all callbacks that have one, by name."""
+    return {name: each.state_dict() for name, each in _with_state(callback).items()}
+
+
+def load_callback_states(callback: Any, states: Mapping[str, Any]) -> None:
+    """Puts back what `callback_states` gave; call it before `learn`.
+
+    A callback that the checkpoint does not know begins anew, and one that is not there any more is
+    left out, each with a `CheckpointWarning`.
+
+    Raises:
+        CheckpointError: a callback does not accept its state.
+    """
+    present = _with_state(callback)
+    for name in sorted(present.keys() ^ states.keys()):
+        text = f"the checkpoint has a state of {name}, which is not among the callbacks"
+        if name in present:
+            text = f"{name} is not in the checkpoint and begins anew"
+        warnings.warn(f"callbacks: {text}", CheckpointWarning, stacklevel=2)
+    for name in sorted(present.keys() & states.keys()):
+        try:
+            present[name].load_state_dict(states[name])
+        except (KeyError, TypeError, ValueError) as error:
+            reason = " ".join(str(error).split())
+            raise CheckpointError(f"callbacks/{name}: {reason}") from error

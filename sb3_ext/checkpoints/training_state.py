@@ -1,13 +1,16 @@
-"""What `learn` needs to go on exactly, beside policy, optimiser, buffer and games."""
+"""What `learn` needs to go on exactly, beside policy, buffer and games, as plain data."""
 
 from __future__ import annotations
 
+import random
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
 from torch import Tensor
+from torch.optim import Optimizer
 
 from sb3_ext.adapter.sb3_private import (
     COUNTERS,
@@ -16,7 +19,14 @@ from sb3_ext.adapter.sb3_private import (
     set_last_observations,
 )
 
-__all__ = ["load_training_state", "training_state"]
+__all__ = [
+    "global_random_state",
+    "load_global_random_state",
+    "load_optimizer_state",
+    "load_training_state",
+    "optimizer_state",
+    "training_state",
+]
 
 _STREAMS = ("explore", "predict")
 
@@ -36,17 +46,17 @@ def training_state(model: BaseAlgorithm) -> tuple[dict[str, Tensor], dict[str, A
     """
     tensors = last_observations(model)
     ours: Any = model
-    if hasattr(model, "random_streams"):
-        streams = ours.random_streams.state_dict()
-        tensors |= {f"random.{name}": value for name, value in streams.items()}
-        if ours.last_legal is not None:
-            tensors["last_legal"] = ours.last_legal
     values = {name: getattr(model, name) for name in _counters(model)}
     counters: dict[str, Any] = {
         name: value.item() if isinstance(value, np.generic) else value
         for name, value in values.items()
     }
-    if not hasattr(model, "random_streams"):
+    if hasattr(model, "random_streams"):
+        streams = ours.random_streams.state_dict()
+        tensors |= {f"random.{name}": value for name, value in streams.items()}
+        if ours.last_legal is not None:
+            tensors["last_legal"] = ours.last_legal
+    else:
         counters["action_space"] = model.action_space.np_random.bit_generator.state
     schedules = getattr(model, "bound_schedules", {})
     counters["schedules"] = {name: bound.state_dict() for name, bound in schedules.items()}
@@ -82,3 +92,78 @@ def load_training_state(
         setattr(model, name, counters[name])
     for name, bound in getattr(model, "bound_schedules", {}).items():
         bound.load_state_dict(counters["schedules"][name])
+
+
+def optimizer_state(optimizer: Optimizer) -> dict[str, Any]:
+    """An optimiser's state with strings as keys; a learning rate on a device becomes a number."""
+    data = optimizer.state_dict()
+    groups = [
+        {name: float(value) if isinstance(value, Tensor) else value for name, value in each.items()}
+        for each in data["param_groups"]
+    ]
+    return {
+        "groups": groups,
+        "moments": {str(number): dict(values) for number, values in data["state"].items()},
+    }
+
+
+def load_optimizer_state(optimizer: Optimizer, state: Mapping[str, Any]) -> None:
+    """Puts back what `optimizer_state` gave into an optimiser of the same parameters.
+
+    Raises:
+        ValueError: it had other parameters or settings; names the first that differs.
+    """
+    own_groups = optimizer.state_dict()["param_groups"]
+    groups = [dict(group) for group in state["groups"]]
+    sizes = [len(group["params"]) for group in groups]
+    if sizes != [len(group["params"]) for group in own_groups]:
+        raise ValueError(f"groups: of {sizes} parameters, the model has other ones")
+    for group, own in zip(groups, own_groups, strict=True):
+        if group.keys() != own.keys():
+            raise ValueError(f"groups: got settings {sorted(group)}, need {sorted(own)}")
+        for name, value in own.items():
+            if isinstance(value, tuple):  # a file knows only lists
+                group[name] = tuple(group[name])
+    parameters = [each for group in optimizer.param_groups for each in group["params"]]
+    moments = {int(number): values for number, values in state["moments"].items()}
+    for number, values in moments.items():
+        if not 0 <= number < len(parameters):
+            raise ValueError(f"moments/{number}: there are {len(parameters)} parameters")
+        for name, value in values.items():
+            allowed = (torch.Size(), parameters[number].shape)
+            if isinstance(value, Tensor) and value.shape not in allowed:
+                raise ValueError(
+                    f"moments/{number}/{name}: got shape {tuple(value.shape)}, need"
+                    f" {tuple(parameters[number].shape)}"
+                )
+    optimizer.load_state_dict({"param_groups": groups, "state": moments})
+
+
+def global_random_state() -> dict[str, Any]:
+    """The generators of Python, NumPy and PyTorch (CUDA's too, if it is in use)."""
+    version, words, gauss = random.getstate()
+    numpy_state: Any = np.random.get_state(legacy=False)
+    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+    return {
+        "cuda": cuda,
+        "numpy": {
+            "cached": float(numpy_state["gauss"]),
+            "has_cached": int(numpy_state["has_gauss"]),
+            "position": int(numpy_state["state"]["pos"]),
+            "words": torch.from_numpy(numpy_state["state"]["key"].astype(np.int64)),
+        },
+        "python": {"gauss": gauss, "version": version, "words": torch.tensor(words)},
+        "torch": torch.get_rng_state(),
+    }
+
+
+def load_global_random_state(state: Mapping[str, Any]) -> None:
+    """Puts back what `global_random_state` gave; CUDA's where there are as many devices."""
+    python, numpy_state = state["python"], state["numpy"]
+    random.setstate((python["version"], tuple(python["words"].tolist()), python["gauss"]))
+    words = numpy_state["words"].numpy().astype(np.uint32)
+    rest = (numpy_state[name] for name in ("position", "has_cached", "cached"))
+    np.random.set_state(("MT19937", words, *rest))
+    torch.set_rng_state(state["torch"].cpu())
+    if state["cuda"] and len(state["cuda"]) == torch.cuda.device_count():
+        torch.cuda.set_rng_state_all([each.cpu() for each in state["cuda"]])

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import torch
-from stable_baselines3.common.running_mean_std import RunningMeanStd
 from stable_baselines3.common.vec_env import (
     VecCheckNan,
     VecEnv,
@@ -24,12 +23,9 @@ __all__ = ["load_vec_env_state", "vec_env_state"]
 _STATELESS = (VecCheckNan, VecTransposeImage)
 
 
-def _layers(env: VecEnv) -> Iterator[VecEnv]:
+def _layers(env: VecEnv) -> list[VecEnv]:
     """The environment and what it wraps, outermost first."""
-    yield env
-    while isinstance(env, VecEnvWrapper):
-        env = env.venv
-        yield env
+    return [env, *_layers(env.venv)] if isinstance(env, VecEnvWrapper) else [env]
 
 
 def vec_env_state(env: VecEnv) -> list[Any] | None:
@@ -46,7 +42,13 @@ def vec_env_state(env: VecEnv) -> list[Any] | None:
                 return None
             states.append(layer.state_dict())
         elif isinstance(layer, VecNormalize):
-            states.append(_normalize_state(layer))
+            states.append(
+                {
+                    "observation": _moments(layer.obs_rms) if layer.norm_obs else None,
+                    "return": _moments(layer.ret_rms),
+                    "returns": torch.from_numpy(np.array(layer.returns)),
+                }
+            )
         elif isinstance(layer, VecMonitor):
             states.append(
                 {
@@ -68,7 +70,7 @@ def load_vec_env_state(env: VecEnv, states: list[Any]) -> None:
     Raises:
         ValueError: there are other layers, or the environment says that its state does not fit.
     """
-    layers = list(_layers(env))
+    layers = _layers(env)
     if len(layers) != len(states):
         raise ValueError(f"environment: {len(states)} layers were saved, {len(layers)} are here")
     # Innermost first: it is the one that checks the most.
@@ -77,7 +79,10 @@ def load_vec_env_state(env: VecEnv, states: list[Any]) -> None:
             if isinstance(layer, TensorVecEnv):
                 layer.load_state_dict(state)
             elif isinstance(layer, VecNormalize):
-                _load_normalize_state(layer, state)
+                if layer.norm_obs:
+                    _load_moments(layer.obs_rms, state["observation"])
+                _load_moments(layer.ret_rms, state["return"])
+                layer.returns = state["returns"].numpy().copy()
             elif isinstance(layer, VecMonitor):
                 layer.episode_count = state["count"]
                 layer.episode_lengths = state["lengths"].numpy().copy()
@@ -86,30 +91,10 @@ def load_vec_env_state(env: VecEnv, states: list[Any]) -> None:
             raise ValueError(f"{type(layer).__name__}: {error} is missing") from error
 
 
-def _normalize_state(layer: VecNormalize) -> dict[str, Any]:
-    observation: Any = None
-    if layer.norm_obs and isinstance(layer.obs_rms, dict):
-        observation = {key: _moments(value) for key, value in layer.obs_rms.items()}
-    elif layer.norm_obs:
-        observation = _moments(layer.obs_rms)
-    return {
-        "observation": observation,
-        "return": _moments(layer.ret_rms),
-        "returns": torch.from_numpy(np.array(layer.returns)),
-    }
-
-
-def _load_normalize_state(layer: VecNormalize, state: Mapping[str, Any]) -> None:
-    if layer.norm_obs and isinstance(layer.obs_rms, dict):
-        for key, value in layer.obs_rms.items():
-            _load_moments(value, state["observation"][key])
-    elif layer.norm_obs:
-        _load_moments(layer.obs_rms, state["observation"])
-    _load_moments(layer.ret_rms, state["return"])
-    layer.returns = state["returns"].numpy().copy()
-
-
-def _moments(values: RunningMeanStd) -> dict[str, Any]:
+def _moments(values: Any) -> dict[str, Any]:
+    """Of a RunningMeanStd, or of a dictionary of these."""
+    if isinstance(values, dict):
+        return {key: _moments(value) for key, value in values.items()}
     return {
         "count": float(values.count),
         "mean": torch.from_numpy(np.array(values.mean)),
@@ -117,7 +102,11 @@ def _moments(values: RunningMeanStd) -> dict[str, Any]:
     }
 
 
-def _load_moments(values: RunningMeanStd, state: Mapping[str, Any]) -> None:
-    values.count = state["count"]
-    values.mean = state["mean"].numpy().copy()
-    values.var = state["var"].numpy().copy()
+def _load_moments(values: Any, state: Mapping[str, Any]) -> None:
+    if isinstance(values, dict):
+        for key, value in values.items():
+            _load_moments(value, state[key])
+    else:
+        values.count = state["count"]
+        values.mean = state["mean"].numpy().copy()
+        values.var = state["var"].numpy().copy()

@@ -1,3 +1,1 @@
 """Configuration: sections, files, command-line changes, checks and registries."""
-
-from __future__ import annotations

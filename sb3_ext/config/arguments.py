@@ -14,14 +14,8 @@ from sb3_ext.config.sections import ConfigError
 __all__ = ["REFUSALS", "check_arguments"]
 
 REFUSALS = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    MemoryError,
-    RuntimeError,
-    TypeError,
-    ValueError,
+    *(ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError),
+    *(RuntimeError, TypeError, ValueError),
 )
 """How constructors of torch and stable-baselines3 refuse what a configuration asks for."""
 
@@ -44,7 +38,7 @@ def check_arguments(
         besides: keys that are allowed too.
 
     Raises:
-        ConfigError: an unknown key, or a value of another type than its annotation says; one line.
+        ConfigError: an unknown key, or a value of another type than its annotation says.
     """
     parameters = inspect.signature(function).parameters
     open_ended = any(each.kind is each.VAR_KEYWORD for each in parameters.values())

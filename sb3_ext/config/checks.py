@@ -42,14 +42,7 @@ def numeric_string_hint(value: Any) -> str:
 def check_number(
     name: str, value: Any, low: float = -math.inf, high: float = math.inf, *, above: bool = False
 ) -> float:
-    """A finite number within bounds.
-
-    Args:
-        name: the field, for the error.
-        value: what was given. Booleans and strings are not numbers.
-        low: lowest value allowed.
-        high: highest value allowed.
-        above: whether ``low`` itself is excluded.
+    """A finite number from ``low`` (excluded if ``above``) to ``high``; no boolean, no string.
 
     Raises:
         TypeError: the value is no number.

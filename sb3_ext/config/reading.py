@@ -45,9 +45,6 @@ def find_config(
         folder: where it lies then, below ``configs``.
         field: what the error calls it.
         shipped: only those that come with the package.
-
-    Raises:
-        ConfigError: there is none.
     """
     own = [root / folder / f"{name}{end}" for root in _CONFIGS for end in ("", ".yml")]
     for path in own if shipped else (Path(name), *own):
@@ -107,11 +104,7 @@ class ConfigFile(Section):
 
 
 def read_mapping(path: Path) -> Mapping[str, Any]:
-    """What a file holds.
-
-    Raises:
-        ConfigError: it cannot be read, or holds something else; one line that begins with the path.
-    """
+    """The mapping that a file holds; a ConfigError begins with the path."""
     try:
         data = read_yaml(path)
     except ValueError as error:
@@ -122,11 +115,7 @@ def read_mapping(path: Path) -> Mapping[str, Any]:
 
 
 def split_setting(text: str, separator: str = "=", option: str = "--set") -> tuple[str, Any]:
-    """The key and the value of an argument ``key=value``, the value in YAML.
-
-    Raises:
-        ConfigError: it is of another form.
-    """
+    """The key and the value of an argument ``key=value``, the value in YAML."""
     name, found, value = text.partition(separator)
     if not found or not name:
         raise ConfigError(

@@ -101,8 +101,7 @@ def parse_yaml(text: str) -> Any:
     """What a text holds, as plain data; nothing in it is evaluated.
 
     Raises:
-        ValueError: it is no YAML, not plain, too large, or has a key twice; one line, which
-            continues the name of what was read.
+        ValueError: it is no YAML, not plain, too large, or has a key twice; continues a name.
     """
     try:
         if len(text) > MAX_BYTES:
@@ -116,11 +115,7 @@ def parse_yaml(text: str) -> Any:
 
 
 def read_yaml(path: str | Path) -> Any:
-    """What a file holds, see `parse_yaml`.
-
-    Raises:
-        ValueError: as there, or the file cannot be read; one line that begins with the path.
-    """
+    """What a file holds, see `parse_yaml`; errors begin with the path."""
     try:
         if not os.path.isfile(path):  # a pipe or a device may never end
             raise FileNotFoundError("there is no such file")

@@ -15,12 +15,7 @@ __all__ = ["save_model", "save_player"]
 def save_model(path: Path, model: Any) -> None:
     """Writes SB3's file of a model; the old one stays until the new one is complete.
 
-    Args:
-        path: ends in ``.zip``; its folder is made if needed.
-        model: refuses to be saved if a NaN has spoiled it.
-
-    Raises:
-        OSError: it could not be written; the old one is still there.
+    ``path`` ends in ``.zip``. A model that a NaN has spoiled refuses to be saved.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_suffix(".new.zip")
@@ -41,9 +36,6 @@ def save_player(path: Path, model: Any, evaluation: Any, *, archive: bool = True
         evaluation: why it is kept, as plain data.
         archive: write SB3's file too, as ``<path>_model.zip`` for a path ``best`` and as
             ``<path>.zip`` for others.
-
-    Raises:
-        OSError: it could not be written.
     """
     if archive:  # first, since it refuses a model that a NaN has spoiled
         name = "best_model.zip" if path.name == "best" else f"{path.name}.zip"

@@ -42,21 +42,16 @@ def command(
                 with before_training():
                     return main(list(sys.argv[1:] if arguments is None else arguments))
             except KeyboardInterrupt:
-                return _say(name, interrupted, 130)
-            except refused as error:
-                return _say(name, error, 2)
-            except failed as error:
-                return _say(name, error, 1)
+                code, message = 130, interrupted
+            except (*refused, *failed) as error:
+                code = 2 if isinstance(error, refused) else 1
+                message = " ".join(str(error).split()) or type(error).__name__
+            print(f"{name}: {message}", file=sys.stderr)
+            return code
 
         return run
 
     return decorate
-
-
-def _say(name: str, message: object, code: int) -> int:
-    text = " ".join(str(message).split()) or type(message).__name__
-    print(f"{name}: {text}", file=sys.stderr)
-    return code
 
 
 def start(name: str, module: str, function: str = "main") -> int:

@@ -34,12 +34,7 @@ class FolderInUseError(FolderError):
 
 @contextmanager
 def going_on_without(what: str, place: Path) -> Iterator[None]:
-    """Training goes on if something cannot be written meanwhile; a `CheckpointWarning` says so.
-
-    Args:
-        what: what is not written then.
-        place: where it belongs.
-    """
+    """Training goes on if ``what`` cannot be written; a `CheckpointWarning` says so."""
     try:
         yield
     except OSError as error:

@@ -20,12 +20,7 @@ _PACKAGES = (
 
 
 def provenance(seed: int, command: Sequence[str] = ()) -> dict[str, Any]:
-    """Plain data to be saved beside results.
-
-    Args:
-        seed: of the run.
-        command: the command line; by default this process's.
-    """
+    """Plain data to be saved beside results; by default with this process's command line."""
     return {
         "command": list(command) or sys.argv,
         "commit": commit(),
@@ -44,10 +39,7 @@ def versions() -> dict[str, str]:
 
 
 def commit() -> str | None:
-    """The commit of the checkout that this file is in, with ``-dirty`` if files of it were changed.
-
-    None without git or outside of a checkout.
-    """
+    """The commit of this checkout, with ``-dirty`` if files were changed; None outside of one."""
     try:
         result = subprocess.run(
             ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"],

@@ -11,7 +11,10 @@ import torch
 
 from sb3_ext.runs.command import command as run_command
 
-__all__ = ["OneLineParser", "add_options", "exit_code", "torch_threads"]
+__all__ = ["FAILED", "OneLineParser", "add_options", "exit_code", "torch_threads"]
+
+FAILED = (ArithmeticError, ImportError, OSError, RuntimeError)
+"""For exit code 1: results could not be written, a process died or a loss became NaN."""
 
 _OPTIONS: dict[str, dict[str, Any]] = {
     "--json": {"action": "store_true", "help": "print the result as JSON"},
@@ -49,28 +52,13 @@ def add_options(parser: argparse.ArgumentParser, *names: str) -> None:
 def exit_code(
     command: str, work: Callable[[], int | None], interrupted: str = "interrupted"
 ) -> int:
-    """Runs a command; what went wrong becomes one line on stderr.
-
-    Args:
-        command: begins the line.
-        work: the command; None stands for 0.
-        interrupted: the line after Ctrl-C.
-
-    Returns:
-        0: done. 1: results could not be written, a process died or a loss became NaN. 2: the
-        command line, a file or a player is not valid. 130: interrupted.
-    """
-    failed = (ArithmeticError, ImportError, OSError, RuntimeError)
-    return run_command(command, failed=failed, interrupted=interrupted)(lambda _: work() or 0)([])
+    """Runs a command as `sb3_ext.runs.command.command` does; None stands for 0."""
+    return run_command(command, failed=FAILED, interrupted=interrupted)(lambda _: work() or 0)([])
 
 
 @contextmanager
 def torch_threads(number: int) -> Iterator[None]:
-    """So many threads of torch in the block.
-
-    Raises:
-        ValueError: fewer than 1.
-    """
+    """So many threads of torch in the block, at least 1."""
     if number < 1:
         raise ValueError(f"threads must be at least 1, got {number}")
     before = torch.get_num_threads()

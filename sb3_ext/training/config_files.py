@@ -8,9 +8,8 @@
       policy_kwargs: {extractor: point_set, net_arch: [256, 128]}
       env_kwargs: {opponent: choose_first}
 
-Against rl_zoo3: nothing is evaluated as code without ``--trust``; an unknown key is an error;
-schedules are those of `sb3_ext.schedules.schedules`; `policy_kwargs` may name an `extractor` for
-every algorithm.
+Unlike rl_zoo3's, nothing is evaluated as code without ``--trust``, an unknown key is an error,
+schedules are `sb3_ext.schedules`', and `policy_kwargs` may name an `extractor`.
 """
 
 from __future__ import annotations
@@ -45,7 +44,6 @@ ZOO_KEYS = (
 """Keys that are no argument of the algorithm."""
 
 MAPPINGS = ("env_kwargs", "monitor_kwargs", "policy_kwargs", "replay_buffer_kwargs")
-TEXTS = ("policy",)
 COUNTS = {
     "batch_size": (1, 2**20),
     "buffer_size": (1, LARGEST_COUNT),
@@ -59,11 +57,7 @@ COUNTS = {
 
 
 def read_sections(path: Path) -> dict[str, Any]:
-    """The sections of a file.
-
-    Raises:
-        ConfigError: the file cannot be read, or is no mapping of mappings.
-    """
+    """The sections of a file."""
     data = read_mapping(path)
     if not all(isinstance(section, Mapping) for section in data.values()):
         raise ConfigError(f"{path}: must map environment ids (or 'default') to keys")
@@ -75,12 +69,11 @@ def check_hyperparameters(values: Mapping[str, Any], algorithm: type, where: str
 
     Args:
         values: the section.
-        algorithm: the algorithm's class; its constructor's arguments are allowed keys.
+        algorithm: its constructor's arguments are allowed keys.
         where: file and section, for errors.
 
     Raises:
-        ConfigError: an unknown or missing key, a number given as text, code given as text; one
-            line.
+        ConfigError: an unknown or missing key, or a value of another type.
     """
     try:
         check_arguments(algorithm, values, ZOO_KEYS)
@@ -99,8 +92,8 @@ def _check_value(key: str, value: Any) -> None:
         raise ConfigError(f"{key} must be a number, got the text {shown(value)}{hint}")
     if key in MAPPINGS and not isinstance(value, Mapping):
         raise ConfigError(f"{key} must be a mapping, got {shown(value)}")
-    if key in TEXTS and not isinstance(value, str):
-        raise ConfigError(f"{key} must be text, got {shown(value)}")
+    if key == "policy" and not isinstance(value, str):
+        raise ConfigError(f"policy must be text, got {shown(value)}")
     if key == "normalize" and not isinstance(value, (bool, Mapping)):
         raise ConfigError(f"normalize must be true, false or a mapping, got {shown(value)}")
     if key in COUNTS:
@@ -119,15 +112,15 @@ def _check_value(key: str, value: Any) -> None:
 
 
 def resolve_extractor(policy_kwargs: Mapping[str, Any], algorithm: str) -> dict[str, Any]:
-    """Policy arguments in which names have become classes, as SB3's policies take them.
+    """Policy arguments with classes for the names of extractor and activation_fn, as SB3 has them.
 
-    A named `extractor` becomes features_extractor_class; a named activation_fn is looked up.
-
-    DDQN's policies read the name themselves.
+    DDQN's policies read the names themselves.
     """
     kwargs = dict(policy_kwargs)
-    if algorithm != "ddqn" and "extractor" in kwargs:
+    if algorithm == "ddqn":
+        return kwargs
+    if "extractor" in kwargs:
         kwargs["features_extractor_class"] = EXTRACTORS.resolve(kwargs.pop("extractor"))
-    if algorithm != "ddqn" and isinstance(kwargs.get("activation_fn"), str):
+    if isinstance(kwargs.get("activation_fn"), str):
         kwargs["activation_fn"] = ACTIVATIONS.resolve(kwargs["activation_fn"])
     return kwargs

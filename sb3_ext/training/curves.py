@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from resgym.measure.plots import Curve, plot_curves, plot_file
-from sb3_ext.training.command_line import exit_code
+from sb3_ext.runs.command import command
+from sb3_ext.training.command_line import FAILED
 
 __all__ = ["history_curves", "main", "read_curves"]
 
@@ -28,19 +29,12 @@ FILES = ("rho.json", "evaluations.jsonl")
 
 
 def history_curves(history: Sequence[Mapping[str, Any]]) -> list[Curve]:
-    """One curve per opponent.
-
-    Args:
-        history: that of `RhoEvaluation`: entries with ``updates`` and ``rho`` by opponent.
-    """
+    """One curve per opponent, of `RhoEvaluation`'s entries with ``updates`` and ``rho``."""
     return _by_name([(entry["updates"], entry["rho"]) for entry in history])
 
 
 def read_curves(folder: str | os.PathLike[str]) -> list[Curve]:
     """The measurements in a run's folder, one curve per opponent or pair of players.
-
-    Args:
-        folder: holds ``rho.json`` or ``evaluations.jsonl``.
 
     Raises:
         ValueError: it holds neither, or one that cannot be read or holds no measurement.
@@ -98,7 +92,9 @@ def _short_names(runs: Sequence[Path]) -> list[str]:
     return [str(run) for run in runs]
 
 
-def _parser() -> argparse.ArgumentParser:
+@command("curves", failed=FAILED)
+def main(arguments: Sequence[str]) -> int:
+    """Writes the plot; returns the exit code, see `sb3_ext.runs.command.command`."""
     parser = argparse.ArgumentParser(
         prog="python -m sb3_ext.curves", description="Learning curves of runs: rho over updates."
     )
@@ -109,16 +105,8 @@ def _parser() -> argparse.ArgumentParser:
         "--out", "-o", default="curves.png", help="file: .png, .svg or .pdf (default curves.png)"
     )
     parser.add_argument("--title", default="Games finished per move", help="above the plot")
-    return parser
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Writes the plot; returns the exit code (2 for bad input, with one line on stderr)."""
-    args = _parser().parse_args(arguments)
-
-    def work() -> None:
-        target = plot_file(args.out, "out")
-        plot_curves(_all_curves(args.runs), target, title=args.title)
-        print(f"written to {target}")
-
-    return exit_code("curves", work)
+    args = parser.parse_args(arguments)
+    target = plot_file(args.out, "out")
+    plot_curves(_all_curves(args.runs), target, title=args.title)
+    print(f"written to {target}")
+    return 0

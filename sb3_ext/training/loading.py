@@ -1,9 +1,8 @@
 """Players from files: `opponent="runs/host"` in an environment, or on a command line.
 
-Two kinds of files are read. Checkpoint directories of this package are data: reading them executes
-nothing (see `sb3_ext.checkpoints.checkpoint`). Files ``.zip`` of stable-baselines3 contain
-pickles, of which only known parts are read (see `sb3_ext.training.trust`); what else
-they hold is executed within `resgym.players.trust.trusting` alone, as SB3's own `load` does.
+Checkpoint directories are data: reading them executes nothing. Files ``.zip`` of stable-baselines3
+contain pickles, of which only known parts are read (see `sb3_ext.training.trust`); what else they
+hold is executed within `resgym.players.trust.trusting` alone, as SB3's own `load` does.
 """
 
 from __future__ import annotations
@@ -63,35 +62,26 @@ def load_player(path: Path, role: str) -> ScoringPlayer:
 def load_policy(
     path: str | Path, role: str | None = None, device: torch.device | str = "cpu"
 ) -> BasePolicy:
-    """The policy of a saved model, ready to play.
+    """The policy of a saved model, ready to play; paths and errors as of `load_player`.
 
-    Args:
-        path: as for `load_player`.
-        role: which of two players, for a checkpoint that has two.
-        device: where it computes.
-
-    Raises:
-        ValueError: as for `load_player`.
+    ``role`` says which one, for a checkpoint of two players.
     """
     path = Path(path)
     if path.is_dir():
-        return _with_numbers(_policy_of_checkpoint(path, role, device), path)
-    if zipfile.is_zipfile(path):
-        return _with_numbers(_policy_of_zip(path, device), path)
-    if not path.exists():
+        policy = _policy_of_checkpoint(path, role, device)
+    elif zipfile.is_zipfile(path):
+        policy = _policy_of_zip(path, device)
+    elif not path.exists():
         raise ValueError(f"{path}: there is no such file")
-    raise ValueError(f"{path}: is neither a checkpoint directory nor a .zip of stable-baselines3")
-
-
-def _with_numbers(policy: BasePolicy, path: Path) -> BasePolicy:
-    """The policy, unless it would play its first legal action whatever it sees."""
+    else:
+        raise ValueError(
+            f"{path}: is neither a checkpoint directory nor a .zip of stable-baselines3"
+        )
+    # With a NaN it would play its first legal action whatever it sees.
     for name, values in policy.state_dict().items():
         if values.is_floating_point() and not bool(values.isfinite().all()):
             raise ValueError(f"{path}: its network holds NaN or infinite weights, in {name}")
     return policy
-
-
-# ------------------------------------------------------------------------------------ checkpoints
 
 
 def _policy_of_checkpoint(path: Path, role: str | None, device: torch.device | str) -> BasePolicy:
@@ -117,9 +107,6 @@ def _policy_of_checkpoint(path: Path, role: str | None, device: torch.device | s
     return policy
 
 
-# -------------------------------------------------------------------------------------- SB3's zip
-
-
 # What trains and does not play may be functions, as in files of older versions.
 _FOR_TRAINING: dict[str, Any] = {
     "clip_range": 0.2,
@@ -132,8 +119,19 @@ _FOR_TRAINING: dict[str, Any] = {
 
 def _policy_of_zip(path: Path, device: torch.device | str) -> BasePolicy:
     content = path.read_bytes()  # once: what is checked is what is loaded
-    data = _data_of_zip(path, content)
-    algorithm = _algorithm_of_data(path, data)
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            data = archive.read("data").decode()
+        fields = json.loads(data)
+        policy_module = fields["policy_class"]["__module__"]
+    except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path}: is no model of stable-baselines3") from error
+    algorithm = _algorithm_of(fields, policy_module)
+    if algorithm is None:
+        raise ValueError(
+            f"{path}: its policy is of {policy_module}; DDQN, DQN, QRDQN, PPO, A2C and MaskablePPO"
+            " can be loaded"
+        )
     custom: dict[str, Any] = {"buffer_size": 1}  # one transition: none is needed to play
     try:
         if not is_trusting():
@@ -145,32 +143,16 @@ def _policy_of_zip(path: Path, device: torch.device | str) -> BasePolicy:
     return model.policy
 
 
-def _data_of_zip(path: Path, content: bytes) -> str:
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            return archive.read("data").decode()
-    except (KeyError, ValueError, zipfile.BadZipFile) as error:
-        raise ValueError(f"{path}: is no model of stable-baselines3") from error
-
-
-def _algorithm_of_data(path: Path, text: str) -> type[BaseAlgorithm]:
+def _algorithm_of(fields: Any, policy_module: str) -> type[BaseAlgorithm] | None:
     """The algorithm that wrote a file, known by the arguments it saves; nothing is unpickled."""
-    try:
-        data: Any = json.loads(text)
-        policy = data["policy_class"]["__module__"]
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{path}: is no model of stable-baselines3") from error
-    if "double_q" in data:
+    if "double_q" in fields:
         return DDQN
-    if policy.startswith("sb3_contrib.common.maskable."):
+    if policy_module.startswith("sb3_contrib.common.maskable."):
         return MaskablePPO
-    if policy.startswith("sb3_contrib.qrdqn."):
+    if policy_module.startswith("sb3_contrib.qrdqn."):
         return QRDQN
-    if policy.startswith("stable_baselines3.dqn."):
+    if policy_module.startswith("stable_baselines3.dqn."):
         return DQN
-    if policy == "stable_baselines3.common.policies":
-        return PPO if "clip_range" in data else A2C
-    raise ValueError(
-        f"{path}: its policy is of {policy}; DDQN, DQN, QRDQN, PPO, A2C and MaskablePPO can be"
-        " loaded"
-    )
+    if policy_module == "stable_baselines3.common.policies":
+        return PPO if "clip_range" in fields else A2C
+    return None

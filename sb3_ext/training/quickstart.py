@@ -20,18 +20,19 @@ from resgym.game import GameSpec, random_starts
 from resgym.game.rng import RowRandom, Stream
 from resgym.measure.games import record_game
 from resgym.measure.plots import Curve, plot_curves
-from resgym.measure.rho import CrossPlay, cross_play
+from resgym.measure.rho import cross_play
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.config.checks import check_count
 from sb3_ext.ddqn import DDQN
 from sb3_ext.runs.best import save_model
+from sb3_ext.runs.command import command
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.schedules.frequency import Every
 from sb3_ext.schedules.schedules import Linear
-from sb3_ext.training.command_line import add_options, exit_code, torch_threads
+from sb3_ext.training.command_line import FAILED, add_options, torch_threads
 from sb3_ext.training.curves import history_curves
 from sb3_ext.training.runs import transitions_for
 
@@ -50,7 +51,7 @@ def make_model(updates: int, seed: int, opponent: str = OPPONENT) -> DDQN:
     Args:
         updates: gradient updates that the learning-rate schedule spans.
         seed: of the environment, the network and the exploration.
-        opponent: the agent that the host learns against.
+        opponent: an agent by name.
     """
     env = gymnasium.make_vec(
         "resgym/HironakaHost-v0", num_envs=NUM_ENVS, opponent=opponent, reward="step"
@@ -74,17 +75,6 @@ def make_model(updates: int, seed: int, opponent: str = OPPONENT) -> DDQN:
     )
 
 
-def _curve(history: list[dict[str, Any]], table: CrossPlay, path: Path) -> None:
-    (curve,) = history_curves(history)
-    plot_curves(
-        [Curve("trained host", curve.x, curve.y)],
-        path,
-        levels={name: table.results[name][OPPONENT].rho for name in ("zeillinger", "random_pair")},
-        ylabel=f"rho against {OPPONENT}",
-        title="Games finished per move while the host learns",
-    )
-
-
 def _sample_game(model: DDQN, seed: int) -> str:
     spec = GameSpec()
     row = torch.tensor([seed], dtype=torch.int64)
@@ -93,7 +83,9 @@ def _sample_game(model: DDQN, seed: int) -> str:
     return f"trained host against {OPPONENT}\n\n{game}\n"
 
 
-def _parser() -> argparse.ArgumentParser:
+@command("quickstart", failed=FAILED)
+def main(arguments: Sequence[str]) -> int:
+    """Trains, compares, writes; returns the exit code, see `sb3_ext.runs.command.command`."""
     parser = argparse.ArgumentParser(
         prog="python -m sb3_ext.quickstart", description=(__doc__ or "").splitlines()[0]
     )
@@ -109,30 +101,22 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--out", type=Path, default=Path("runs/quickstart"), help="results folder")
     add_options(parser, "--threads", "--no-progress")
-    return parser
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Trains, compares, writes; returns the exit code, see `exit_code`."""
-    args = _parser().parse_args(arguments)
-
-    def work() -> None:
-        for name in ("updates", "games"):
-            check_count(name, getattr(args, name))
-        with torch_threads(args.threads), RunFolder(args.out):
-            run(args.out, args.updates, args.seed, args.games, progress=not args.no_progress)
-
-    return exit_code("quickstart", work)
+    args = parser.parse_args(arguments)
+    for name in ("updates", "games"):
+        check_count(name, getattr(args, name))
+    with torch_threads(args.threads), RunFolder(args.out):
+        run(args.out, args.updates, args.seed, args.games, progress=not args.no_progress)
+    return 0
 
 
 def run(out: Path, updates: int, seed: int, games: int, progress: bool = False) -> dict[str, Any]:
-    """The main job.
+    """The main job; its results go to the folder ``out``.
 
     Args:
-        out: folder of the results, made if needed.
+        out: made if needed.
         updates: gradient updates.
         seed: fixes the run.
-        games: games of each cell of the table, and of each evaluation but at most 1,000 there.
+        games: of each cell of the table, and of each evaluation but at most 1,000 there.
         progress: show a bar.
 
     Returns:
@@ -163,15 +147,16 @@ def run(out: Path, updates: int, seed: int, games: int, progress: bool = False) 
     print(table)
     training_seconds = evaluation.history[-1]["training_seconds"]
     print(f"\ntrained for {training_seconds:.0f} s ({wall:.0f} s with the evaluations)")
+    rho = {
+        host: {agent: table.results[host][agent].rho for agent in table.agents}
+        for host in table.hosts
+    }
     summary = {
         "opponent": OPPONENT,
         "updates": model.num_updates,
         "transitions": model.num_timesteps,
         "training_seconds": round(training_seconds, 1),
-        "rho": {
-            host: {agent: table.results[host][agent].rho for agent in table.agents}
-            for host in table.hosts
-        },
+        "rho": rho,
         "table": table.to_dict(),
         "curve": evaluation.history,
         **provenance(seed),
@@ -179,7 +164,14 @@ def run(out: Path, updates: int, seed: int, games: int, progress: bool = False) 
     write_text_durably(out / "summary.json", json.dumps(summary, indent=2) + "\n")
     written = ["model", "summary.json"]
     try:
-        _curve(evaluation.history, table, out / "curve.png")
+        (curve,) = history_curves(evaluation.history)
+        plot_curves(
+            [Curve("trained host", curve.x, curve.y)],
+            out / "curve.png",
+            levels={name: rho[name][OPPONENT] for name in ("zeillinger", "random_pair")},
+            ylabel=f"rho against {OPPONENT}",
+            title="Games finished per move while the host learns",
+        )
         written.append("curve.png")
     except ValueError as error:  # without matplotlib
         print(f"no curve.png: {error}", file=sys.stderr)

@@ -26,12 +26,9 @@ class RunOptions:
     """What to do about checkpoints.
 
     Attributes:
-        resume: folder of the run to go on with, or None.
-        init_from: folder or checkpoint to take the networks from, or None.
+        resume: folder of the run to go on with.
+        init_from: folder or checkpoint to take the networks from, instead.
         checkpoint_updates: updates between two checkpoints, 0 for none.
-
-    Raises:
-        ValueError: both at once, a folder that is not there, or a negative number.
     """
 
     resume: Path | None = None
@@ -54,11 +51,7 @@ class RunOptions:
         return [Signals(verbose=1), Checkpoints(run_dir, Every(updates=self.checkpoint_updates))]
 
     def apply(self, model: Any, callbacks: list[BaseCallback]) -> None:
-        """Puts the checkpoint that was asked for into a new model and its callbacks.
-
-        Raises:
-            ValueError: the algorithm has no checkpoints, or there is no valid one.
-        """
+        """Puts the checkpoint that was asked for into a new model and its callbacks."""
         if self.resume is None and self.init_from is None:
             return
         if not isinstance(model, OffPolicy):
@@ -76,11 +69,7 @@ class RunOptions:
 
 
 def transitions_for(model: Any, updates: int) -> int:
-    """Transitions after which a model has made so many updates, rounded up to whole blocks of them.
-
-    Raises:
-        ValueError: the algorithm's settings do not fix how many updates a rollout brings.
-    """
+    """Transitions after which a model has made so many updates, rounded up to whole blocks."""
     if model.replay_ratio is not None or model.gradient_steps < 1:
         raise ValueError("algorithm: gradient_steps must be at least 1, without replay_ratio")
     if updates == 0:

@@ -1,15 +1,11 @@
-"""``python -m sb3_ext.train``: rl_zoo3's train with this project's algorithms and environments.
-
-Example:
-    python -m sb3_ext.train --algo ddqn --env resgym/HironakaHost-v0 --progress
-"""
+"""rl_zoo3's ``train`` with this project's algorithms, and runs that go on or start from others."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +15,7 @@ from sb3_ext.config.yaml_files import read_yaml
 from sb3_ext.runs.command import command
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.training.runs import CHECKPOINT_UPDATES, RunOptions
-from sb3_ext.training.zoo import REFUSED, run_zoo
+from sb3_ext.training.zoo import REFUSED, own_options, run_zoo
 
 __all__ = ["DEFAULTS", "main"]
 
@@ -35,31 +31,26 @@ NUMBERS = (
 )
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m sb3_ext.train", add_help=False, allow_abbrev=False
-    )
-    group = parser.add_argument_group("this project's options (ddqn; beside those of rl_zoo3)")
+def _add_options(group: Any) -> None:
     group.add_argument(
         "--resume",
         type=Path,
         metavar="RUN",
-        help="go on with an interrupted run: its folder, as logs/ddqn/resgym-HironakaHost-v0_1",
+        help="ddqn: go on with an interrupted run, as logs/ddqn/resgym-HironakaHost-v0_1",
     )
     group.add_argument(
         "--init-from",
         type=Path,
         metavar="RUN",
-        help="start a new run from the networks of another: its folder or a checkpoint",
+        help="ddqn: start a new run from the networks of another: its folder or a checkpoint",
     )
     group.add_argument(
         "--checkpoint-updates",
         type=int,
         metavar="N",
-        help="updates between two checkpoints, 0 for none (default 1000, or as before)",
+        help="ddqn: updates between two checkpoints, 0 for none (default 1000, or as before)",
     )
     add_trust(group)
-    return parser
 
 
 def _word(value: Any) -> str:
@@ -104,20 +95,11 @@ def _saved_arguments(run: Path) -> tuple[list[str], int]:
 @command("train", REFUSED)
 def main(arguments: Sequence[str]) -> int:
     """Trains; returns the exit code, see `sb3_ext.runs.command.command`."""
-    parser = _parser()
-    mine, rest = parser.parse_known_args(arguments)
-    if "-h" in rest or "--help" in rest:
-        print(parser.format_help())
-    saved: list[str] = []
-    every = CHECKPOINT_UPDATES
-    if mine.resume is not None:
-        RunOptions(mine.resume, mine.init_from)
-        saved, every = _saved_arguments(mine.resume)
+    mine, rest = own_options("train", arguments, _add_options)
+    RunOptions(mine.resume, mine.init_from)  # folders that are not there are named first
+    saved, every = _saved_arguments(mine.resume) if mine.resume else ([], CHECKPOINT_UPDATES)
     if mine.checkpoint_updates is not None:
         every = mine.checkpoint_updates
     options = RunOptions(mine.resume, mine.init_from, every)
-    given = [*DEFAULTS, *saved, *rest]
-    if mine.resume is None:
-        return run_zoo("train", given, options, trust=mine.trust)
-    with RunFolder(mine.resume, "resume"):  # before anything is read that may change
-        return run_zoo("train", given, options, trust=mine.trust)
+    with nullcontext() if mine.resume is None else RunFolder(mine.resume, "resume"):
+        return run_zoo("train", [*DEFAULTS, *saved, *rest], options, trust=mine.trust)

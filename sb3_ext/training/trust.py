@@ -1,14 +1,7 @@
 """What a file may name without ``--trust``: known classes and plain data, and nothing else.
 
-Configurations, run folders and the files of stable-baselines3 may come from anybody. Two readers
-stand between them and Python:
-
-    known_class     a class by its dotted name, from a few packages and of a few kinds
-    read_pickle     a pickle whose parts are all known; it calls nothing but what rebuilds numpy
-                    arrays, spaces, schedules, buffers and statistics
-
-`plain_value` reads what rl_zoo3 evaluates, `read_zip_data` the ``data`` of SB3's .zip files. Each
-refusal is a ValueError of one line that names ``--trust``.
+Configurations, run folders and the files of stable-baselines3 may come from anybody. Each refusal
+is a ValueError of one line that names ``--trust``.
 """
 
 from __future__ import annotations
@@ -20,7 +13,7 @@ import importlib
 import io
 import json
 import pickle
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from typing import IO, Any, ClassVar
 
@@ -59,21 +52,19 @@ KINDS = (
 """What a class may be that a configuration names."""
 
 BUFFERS: Mapping[str, type] = {
-    each.__name__: each
-    for each in (
-        buffers.DictReplayBuffer,
-        buffers.ReplayBuffer,
-        HerReplayBuffer,
-        TensorReplayBuffer,
-    )
+    "DictReplayBuffer": buffers.DictReplayBuffer,
+    "HerReplayBuffer": HerReplayBuffer,
+    "ReplayBuffer": buffers.ReplayBuffer,
+    "TensorReplayBuffer": TensorReplayBuffer,
 }
 """Replay buffers that a configuration may name without their module."""
 
 # By name, since numpy renamed its core (pickles of either name are read) and rl_zoo3 is optional.
 _REBUILDING = {
-    *((f"numpy.{core}.multiarray", "_reconstruct") for core in ("_core", "core")),
-    *((f"numpy.{core}.multiarray", "scalar") for core in ("_core", "core")),
-    *((f"numpy.{core}.numeric", "_frombuffer") for core in ("_core", "core")),
+    *(("numpy._core.multiarray", name) for name in ("_reconstruct", "scalar")),
+    *(("numpy.core.multiarray", name) for name in ("_reconstruct", "scalar")),
+    ("numpy._core.numeric", "_frombuffer"),
+    ("numpy.core.numeric", "_frombuffer"),
     *(("numpy.random._pickle", f"__{name}_ctor") for name in ("generator", "bit_generator")),
     ("numpy.random._pcg64", "PCG64"),
     ("numpy.random.bit_generator", "SeedSequence"),
@@ -133,11 +124,7 @@ def _registered_class(module: str, name: str) -> type | None:
 
 
 def known_class(dotted: str) -> type:
-    """The class that a configuration names: callbacks, wrappers, policies, extractors, buffers.
-
-    Raises:
-        ValueError: it is none of these, or not from `PACKAGES`.
-    """
+    """The class, of `KINDS` and from `PACKAGES`, that a configuration names."""
     module, _, name = str(dotted).rpartition(".")
     found = _class_of(module, name, PACKAGES, KINDS)
     if found is None:
@@ -149,11 +136,7 @@ def known_class(dotted: str) -> type:
 
 
 def plain_value(text: str) -> Any:
-    """What rl_zoo3 evaluates: the name of a replay buffer, a literal, or ``dict(...)`` of literals.
-
-    Raises:
-        ValueError: it is anything else.
-    """
+    """What rl_zoo3 evaluates: the name of a replay buffer, a literal, or ``dict(...)`` of these."""
     if text in BUFFERS:
         return BUFFERS[text]
     try:
@@ -168,9 +151,6 @@ def plain_value(text: str) -> Any:
             f"{text!r} is code, which only --trust runs; plain are dict(...) of numbers and texts, "
             f"and the buffers {', '.join(BUFFERS)}"
         ) from error
-
-
-# ------------------------------------------------------------------------------------------ pickle
 
 
 def _tensors(content: bytes) -> Any:
@@ -228,21 +208,10 @@ class _KnownUnpickler(_Unpickler):  # type: ignore[misc]
     def _is_callable(self, target: Any) -> bool:
         return any(target is each for each in self._callable)
 
-    def _check_call(self, target: Any) -> None:
+    def _call(self, target: Any, step: Callable[[Any], None]) -> None:
         if not self._is_callable(target):
             raise self._refuse(f"a call of {getattr(target, '__name__', target)!r}")
-
-    def _reduce(self) -> None:
-        self._check_call(self.stack[-2])
-        _Unpickler.load_reduce(self)
-
-    def _newobj(self) -> None:
-        self._check_call(self.stack[-2])
-        _Unpickler.load_newobj(self)
-
-    def _newobj_ex(self) -> None:
-        self._check_call(self.stack[-3])
-        _Unpickler.load_newobj_ex(self)
+        step(self)
 
     def _build(self) -> None:
         target = self.stack[-2]
@@ -250,22 +219,18 @@ class _KnownUnpickler(_Unpickler):  # type: ignore[misc]
             raise self._refuse(f"a change of {getattr(target, '__name__', target)!r}")
         _Unpickler.load_build(self)
 
-    dispatch.update(
-        {
-            pickle.REDUCE[0]: _reduce,
-            pickle.NEWOBJ[0]: _newobj,
-            pickle.NEWOBJ_EX[0]: _newobj_ex,
-            pickle.BUILD[0]: _build,
-        }
-    )
+    dispatch |= {
+        pickle.REDUCE[0]: lambda self: self._call(self.stack[-2], _Unpickler.load_reduce),
+        pickle.NEWOBJ[0]: lambda self: self._call(self.stack[-2], _Unpickler.load_newobj),
+        pickle.NEWOBJ_EX[0]: lambda self: self._call(self.stack[-3], _Unpickler.load_newobj_ex),
+        pickle.BUILD[0]: _build,
+    }
 
 
 def read_pickle(file: IO[bytes], where: str | None = None) -> Any:
-    """Reads a pickle whose parts are all known.
+    """Reads a pickle whose parts are all known; messages call it ``where``, or by its file's name.
 
-    Args:
-        file: where it is read from.
-        where: what messages call it; by default the file's name.
+    It calls nothing but what rebuilds numpy arrays, spaces, schedules, buffers and statistics.
 
     Raises:
         ValueError: it is damaged, or holds what is not known.
@@ -291,9 +256,6 @@ def read_zip_data(
         text: the JSON; fields that are no plain data are pickles in it.
         custom_objects: fields that are taken from here instead.
         fallbacks: fields that are taken from here if they hold what is not known.
-
-    Raises:
-        ValueError: a field holds what is not known.
     """
     fields = json.loads(text)
     if not isinstance(fields, dict):

@@ -4,13 +4,13 @@ Algorithms are added to its tables (ALGOS, HYPERPARAMS_SAMPLER, HYPERPARAMS_CONV
 take no manager of experiments, so `run_zoo` replaces these names while one of them runs:
 
     *.ExperimentManager       `Manager` below
+    exp_manager.EvalCallback  `Evaluation`, which a resumed run goes on with
     *.StoreDict               key:value pairs are read as YAML, not evaluated as code
     exp_manager.yaml          the reader of configurations
     what runs code that files name      `sb3_ext.training.zoo_trust`, unless ``--trust`` is given
 
-Replaced of ExperimentManager: __init__, read_hyperparameters, _preprocess_schedules,
-_preprocess_hyperparams, setup_experiment, create_log_folder, create_callbacks, learn, _save_config,
-and default_vec_env_cls: one batched environment instead of many single ones.
+`Manager` overrides methods of ExperimentManager, and its default_vec_env_cls: one batched
+environment instead of many single ones.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import importlib.util
 import itertools
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
@@ -32,12 +32,11 @@ import rl_zoo3
 import rl_zoo3.exp_manager
 import rl_zoo3.hyperparams_opt
 import rl_zoo3.utils
-import stable_baselines3
 import torch
 import yaml
-from rl_zoo3.callbacks import SaveVecNormalizeCallback
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.utils import ConstantSchedule
+from stable_baselines3.common.vec_env import VecEnv
 
 import resgym  # noqa: F401  registers the environments
 from resgym.players.trust import add_trust, trusting
@@ -54,15 +53,11 @@ from sb3_ext.runs.folder import FolderInUseError, RunFolder
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.schedules.binding import BoundSchedule, bind_schedules
 from sb3_ext.schedules.schedules import Schedule, parse_schedule
-from sb3_ext.training.config_files import (
-    check_hyperparameters,
-    read_sections,
-    resolve_extractor,
-)
+from sb3_ext.training.config_files import check_hyperparameters, read_sections, resolve_extractor
 from sb3_ext.training.runs import RunOptions
 from sb3_ext.training.zoo_trust import SAFE_YAML, plain_data_only, replaced
 
-__all__ = ["REFUSED", "Manager", "StoreYaml", "enjoy", "run_zoo", "take_trust"]
+__all__ = ["REFUSED", "Manager", "StoreYaml", "enjoy", "own_options", "run_zoo"]
 
 REFUSED = (AssertionError, FileNotFoundError, TypeError, ValueError)
 """What rl_zoo3, SB3 and this package raise for files and command lines that are not valid."""
@@ -76,13 +71,7 @@ SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf", "delta_std")
 class StoreYaml(argparse.Action):
     """Reads ``key:value`` arguments, each value as YAML."""
 
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Any,
-        option_string: str | None = None,
-    ) -> None:
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
         """Stores a dict."""
         stored = {}
         for pair in values:
@@ -99,17 +88,13 @@ def _has_tensor_env(env_id: str) -> bool:
         return False
     try:
         env = gymnasium.make_vec(env_id, num_envs=1, vectorization_mode="vector_entry_point")
-    except Exception:
-        # Needs arguments, or is broken: single environments will say why.
+    except Exception:  # needs arguments, or is broken: single environments will say why
         return False
-    try:
-        observation, _ = env.reset(seed=0)
-        first = observation
+    with closing(env):
+        first, _ = env.reset(seed=0)
         while isinstance(first, dict):
             first = next(iter(first.values()))
         return isinstance(first, torch.Tensor)
-    finally:
-        env.close()
 
 
 class Manager(rl_zoo3.exp_manager.ExperimentManager):
@@ -123,18 +108,15 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
 
     options: ClassVar[RunOptions] = RunOptions()
     held: ClassVar[ExitStack]
-    default_vec_env_cls = TensorVecEnv
+    default_vec_env_cls: type[VecEnv] | None = TensorVecEnv
     folder: RunFolder | None = None
 
     def __init__(self, args: argparse.Namespace, algo: str, env_id: str, *more: Any, **kwargs: Any):
         if kwargs.get("config") is None:
             kwargs["config"] = str(find_config(f"{algo}.yml", shipped=True))
-        super().__init__(args, algo, env_id, *more, **kwargs)
         if not _has_tensor_env(env_id):
-            self.vec_env_class = {
-                "dummy": stable_baselines3.common.vec_env.DummyVecEnv,
-                "subproc": stable_baselines3.common.vec_env.SubprocVecEnv,
-            }[kwargs.get("vec_env_type", "dummy")]
+            self.default_vec_env_cls = None
+        super().__init__(args, algo, env_id, *more, **kwargs)
         self._schedules: dict[str, Schedule] = {}
         if self.options.resume is not None:
             self.save_path = str(self.options.resume)
@@ -146,21 +128,16 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         path = Path(self.config)
         if path.suffix not in (".yml", ".yaml"):
             raise ValueError(f"conf-file: must be a YAML file, got {self.config}")
-        sections = self._sections(path)
-        section = self.env_name.gym_id if self.env_name.gym_id in sections else "default"
+        name = self.env_name.gym_id
+        resumed = self.options.resume is not None
+        # The file of a run is the section of its environment alone.
+        sections = {name: dict(read_mapping(path))} if resumed else read_sections(path)
+        section = name if name in sections else "default"
         if section not in sections:
-            raise ValueError(f"{path}: no section {self.env_name.gym_id!r} and no 'default'")
+            raise ValueError(f"{path}: no section {name!r} and no 'default'")
         given = {**sections[section], **(self.custom_hyperparams or {})}
         check_hyperparameters(given, rl_zoo3.ALGOS[self.algo], f"{path}, {section}")
-        if self.options.resume is None:
-            return super().read_hyperparameters()
-        return dict(given), dict(given)
-
-    def _sections(self, path: Path) -> dict[str, Any]:
-        if self.options.resume is None:
-            return read_sections(path)
-        # The file of a run is the section of its environment alone.
-        return {self.env_name.gym_id: dict(read_mapping(path))}
+        return (dict(given), dict(given)) if resumed else super().read_hyperparameters()
 
     def _preprocess_schedules(self, hyperparams: dict[str, Any]) -> dict[str, Any]:  # type: ignore[override]
         if self.algo == "ddqn":  # reads every form of a schedule itself
@@ -188,10 +165,8 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         return hyperparams
 
     def _preprocess_hyperparams(self, hyperparams: dict[str, Any]) -> Any:
-        if isinstance(hyperparams.get("policy_kwargs"), dict):
-            hyperparams["policy_kwargs"] = resolve_extractor(
-                hyperparams["policy_kwargs"], self.algo
-            )
+        if isinstance(network := hyperparams.get("policy_kwargs"), dict):
+            hyperparams["policy_kwargs"] = resolve_extractor(network, self.algo)
         result = super()._preprocess_hyperparams(hyperparams)
         if self._eval_env_kwargs_args is None:
             # rl_zoo3 leaves the file's env_kwargs out of the evaluation environment.
@@ -211,10 +186,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
             )
 
     def setup_experiment(self) -> Any:
-        """Builds environment and model; attaches schedules and checkpoints.
-
-        A run that is refused meanwhile leaves nothing in the folder that was made for it.
-        """
+        """Builds environment and model; a run that is refused leaves nothing in its folder."""
         if self.options.resume is not None and list_checkpoints(self.options.resume):
             self.monitor_kwargs = {**self.monitor_kwargs, "override_existing": False}
         try:
@@ -241,10 +213,9 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
             RunFolder(self.save_path).append("resumed.jsonl", entry)
 
     def create_log_folder(self) -> None:
-        """Makes the run's folder, one that no other run has, and keeps others out of it.
+        """Makes the run's folder, and keeps others out of it.
 
-        rl_zoo3 counts the folders when it starts and shares one that has come up since, so that
-        two runs started together would write over each other.
+        Two runs that are started together would get the same number from rl_zoo3.
         """
         if self.optimize_hyperparameters:  # leaves only its report
             self.save_path = self.held.enter_context(TemporaryDirectory())
@@ -261,33 +232,14 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         self.params_path = f"{self.save_path}/{self.env_name}"
         super().create_log_folder()
 
-    def create_callbacks(self) -> None:
-        """As rl_zoo3's, with an evaluation that a resumed run goes on with."""
-        frequency, self.eval_freq = self.eval_freq, -1
-        super().create_callbacks()
-        self.eval_freq = frequency
-        if frequency > 0 and not self.optimize_hyperparameters:
-            self.eval_freq = max(frequency // self.n_envs, 1)
-            self.callbacks.append(
-                Evaluation(
-                    self.create_envs(self.n_eval_envs, eval_env=True),
-                    Path(self.save_path),
-                    callback_on_new_best=SaveVecNormalizeCallback(1, self.params_path),
-                    n_eval_episodes=self.n_eval_episodes,
-                    eval_freq=self.eval_freq,
-                    deterministic=self.deterministic_eval,
-                )
-            )
-
     def learn(self, model: Any) -> None:
         """Trains; after a resume the part that is left."""
         if self.options.resume is None:
             return super().learn(model)
         # rl_zoo3 has no way to say that the counters go on.
         left = max(0, self.n_timesteps - model.num_timesteps)
-        keywords: dict[str, Any] = {}
-        if self.log_interval != -1:
-            keywords["log_interval"] = self.log_interval if self.log_interval >= 0 else None
+        interval = self.log_interval if self.log_interval >= 0 else None
+        keywords = {} if self.log_interval == -1 else {"log_interval": interval}
         try:
             model.learn(left, self.callbacks, reset_num_timesteps=False, **keywords)
         finally:
@@ -297,24 +249,27 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
     def _save_config(self, saved_hyperparams: dict[str, Any]) -> None:
         """Writes config.yml, args.yml, command.txt and versions.yml as plain data."""
         if self.options.resume is None:
-            folder = Path(self.params_path)
             origin = provenance(self.seed, sys.orig_argv)
-            _write_yaml(folder / "config.yml", dict(saved_hyperparams))
-            every = {"checkpoint_updates": self.options.checkpoint_updates}
-            _write_yaml(folder / "args.yml", {**vars(self.args), **every})
             about = {name: origin[name] for name in ("commit", "seed")}
-            _write_yaml(folder / "versions.yml", {**about, **origin["versions"]})
-            (folder / "command.txt").write_text(" ".join(origin["command"]) + "\n")
+            every = {"checkpoint_updates": self.options.checkpoint_updates}
+            files = {
+                "config.yml": yaml.safe_dump(dict(saved_hyperparams)),
+                "args.yml": yaml.safe_dump({**vars(self.args), **every}),
+                "versions.yml": yaml.safe_dump({**about, **origin["versions"]}),
+                "command.txt": " ".join(origin["command"]) + "\n",
+            }
+            for name, text in files.items():
+                Path(self.params_path, name).write_text(text)
         print(f"Log path: {self.save_path}")
 
 
-def _write_yaml(path: Path, data: dict[str, Any]) -> None:
-    path.write_text(yaml.safe_dump(data, sort_keys=True))
+def _evaluation(env: VecEnv, log_path: str, best_model_save_path: str, **more: Any) -> Evaluation:
+    return Evaluation(env, Path(log_path), **more)
 
 
-def _sample_ddqn(trial: Any, n_actions: int, n_envs: int, additional_args: dict[str, Any]) -> Any:
-    """Search space of DDQN; the sizes are powers of two."""
-    return {
+def _sample_ddqn(trial: Any, *_: Any) -> dict[str, Any]:
+    """Arguments of DDQN from its search space, in which sizes are powers of two."""
+    sampled = {
         "batch_size_pow": trial.suggest_int("batch_size_pow", 6, 10),
         "exploration_final_eps": trial.suggest_float("exploration_final_eps", 0.005, 0.2, log=True),
         "exploration_fraction": trial.suggest_float("exploration_fraction", 0.05, 0.5),
@@ -324,6 +279,7 @@ def _sample_ddqn(trial: Any, n_actions: int, n_envs: int, additional_args: dict[
         "one_minus_gamma": trial.suggest_float("one_minus_gamma", 0.003, 0.1, log=True),
         "target_update_interval": trial.suggest_int("target_update_interval", 50, 2000, log=True),
     }
+    return _convert_ddqn(sampled)
 
 
 def _convert_ddqn(sampled: dict[str, Any]) -> dict[str, Any]:
@@ -337,10 +293,6 @@ def _convert_ddqn(sampled: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def _sample_and_convert(trial: Any, *args: Any) -> dict[str, Any]:
-    return _convert_ddqn(_sample_ddqn(trial, *args))
-
-
 @contextmanager
 def _replaced_names(module: Any, trust: bool, **names: Any) -> Iterator[None]:
     """Puts our pieces in the place of rl_zoo3's while one of its commands runs.
@@ -350,13 +302,13 @@ def _replaced_names(module: Any, trust: bool, **names: Any) -> Iterator[None]:
         trust: whether files may name and hold code that is run.
         **names: of the module, with what stands for them; those that it does not have are left.
     """
+    names["StoreDict"] = StoreYaml
+    pieces: list[Any] = [] if trust else plain_data_only(module)
+    pieces.append((rl_zoo3.exp_manager, "yaml", SAFE_YAML))
+    pieces.append((rl_zoo3.exp_manager, "EvalCallback", _evaluation))
+    pieces += [(module, name, value) for name, value in names.items()]
     with ExitStack() as stack:
         stack.enter_context(trusting(trust))
-        pieces: list[Any] = [] if trust else plain_data_only(module)
-        pieces.append((rl_zoo3.exp_manager, "yaml", SAFE_YAML))
-        pieces += [
-            (module, name, value) for name, value in {"StoreDict": StoreYaml, **names}.items()
-        ]
         for owner, name, value in pieces:
             if name == "eval" or hasattr(owner, name):
                 stack.enter_context(replaced(owner, name, value))
@@ -368,34 +320,26 @@ def _register() -> None:
     samplers: Any = rl_zoo3.hyperparams_opt.HYPERPARAMS_SAMPLER
     converters: Any = rl_zoo3.hyperparams_opt.HYPERPARAMS_CONVERTER
     rl_zoo3.ALGOS.update({name: ALGORITHMS.resolve(name) for name in ALGORITHMS})
-    samplers.update(ddqn=_sample_and_convert, ppo_mask=samplers["ppo"])
+    samplers.update(ddqn=_sample_ddqn, ppo_mask=samplers["ppo"])
     converters.update(ddqn=_convert_ddqn, ppo_mask=converters["ppo"])
 
 
-def _require_wandb() -> None:
-    """Weights & Biases, which rl_zoo3 tracks runs with, is not among our requirements."""
-    found = importlib.util.find_spec("wandb")
-    if found is None or found.origin is None:  # its own folder of runs looks like a package
-        raise ValueError("track: needs wandb, which is not installed: pip install wandb")
-
-
-def take_trust(name: str, arguments: Sequence[str]) -> tuple[bool, list[str]]:
-    """Whether ``--trust`` is in a command line, and the rest of it; help tells of it first."""
+def own_options(
+    name: str, arguments: Sequence[str], add: Callable[[Any], object] = add_trust
+) -> tuple[argparse.Namespace, list[str]]:
+    """Our options, which ``add`` adds, and what is left for rl_zoo3; help tells of ours first."""
     parser = argparse.ArgumentParser(
         prog=f"python -m sb3_ext.{name}", add_help=False, allow_abbrev=False
     )
-    add_trust(parser.add_argument_group("this project's options (beside those of rl_zoo3)"))
-    mine, rest = parser.parse_known_args(list(arguments))
+    add(parser.add_argument_group("this project's options (beside those of rl_zoo3)"))
+    mine, rest = parser.parse_known_args(arguments)
     if "-h" in rest or "--help" in rest:
         print(parser.format_help())
-    return mine.trust, rest
+    return mine, rest
 
 
 def run_zoo(
-    name: str,
-    arguments: Sequence[str],
-    options: RunOptions | None = None,
-    trust: bool = False,
+    name: str, arguments: Sequence[str], options: RunOptions | None = None, trust: bool = False
 ) -> int:
     """Runs a command of rl_zoo3 with our algorithms, environments and files.
 
@@ -408,27 +352,33 @@ def run_zoo(
     Returns:
         The exit code, see `sb3_ext.runs.command.command`.
     """
-    return command(name, REFUSED)(lambda given: _run(name, given, options, trust))(arguments)
+
+    @command(name, REFUSED)
+    def run(given: Sequence[str]) -> int:
+        _register()
+        module = importlib.import_module(f"rl_zoo3.{name}")
+        if "--track" in given:  # rl_zoo3 tracks runs with it; it is not among our requirements
+            found = importlib.util.find_spec("wandb")
+            if found is None or found.origin is None:  # its own folder of runs looks like a package
+                raise ValueError("track: needs wandb, which is not installed: pip install wandb")
+        with ExitStack() as held:
+            manager = type(
+                "Manager", (Manager,), {"options": options or RunOptions(), "held": held}
+            )
+            held.enter_context(_replaced_names(module, trust, ExperimentManager=manager))
+            argv = [f"python -m sb3_ext.{name}", "-f", "logs", *given]
+            held.enter_context(replaced(sys, "argv", argv))
+            try:
+                getattr(module, name)()
+            except ImportError as error:
+                raise ValueError(f"gym-packages: {error}") from error
+        return 0
+
+    return run(arguments)
 
 
-def _run(name: str, arguments: Sequence[str], options: RunOptions | None, trust: bool) -> int:
-    _register()
-    module = importlib.import_module(f"rl_zoo3.{name}")
-    if "--track" in arguments:
-        _require_wandb()
-    with ExitStack() as held:
-        manager = type("Manager", (Manager,), {"options": options or RunOptions(), "held": held})
-        held.enter_context(_replaced_names(module, trust, ExperimentManager=manager))
-        argv = [f"python -m sb3_ext.{name}", "-f", "logs", *arguments]
-        held.enter_context(replaced(sys, "argv", argv))
-        try:
-            getattr(module, name)()
-        except ImportError as error:
-            raise ValueError(f"gym-packages: {error}") from error
-    return 0
-
-
-def enjoy(arguments: Sequence[str] | None = None) -> int:
+@command("enjoy", REFUSED)
+def enjoy(arguments: Sequence[str]) -> int:
     """Plays a trained model; returns the exit code, see `sb3_ext.runs.command.command`."""
-    trust, rest = take_trust("enjoy", sys.argv[1:] if arguments is None else arguments)
-    return run_zoo("enjoy", rest, trust=trust)
+    mine, rest = own_options("enjoy", arguments)
+    return run_zoo("enjoy", rest, trust=mine.trust)

@@ -1,81 +1,52 @@
-"""The commands of rl_zoo3 (2.9.2) that are scripts: ``record_video`` and ``plot_train``.
-
-The script ``record_video`` is run as it is, with these names replaced meanwhile besides those of
-`sb3_ext.training.zoo`:
-
-    utils.create_test_env   one batched environment where there is one, with the ``env_kwargs`` of
-                            the run's file (the script forgets them, other than ``enjoy``)
-    yaml.UnsafeLoader       the safe loader, unless ``--trust`` is given
-"""
+"""The commands of rl_zoo3 (2.9.2) that are scripts: ``record_video`` and ``plot_train``."""
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import runpy
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import rl_zoo3
 import rl_zoo3.utils
 import yaml
-from stable_baselines3.common.monitor import LoadMonitorResultsError, load_results
-from stable_baselines3.common.results_plotter import (
-    X_EPISODES,
-    X_TIMESTEPS,
-    X_WALLTIME,
-    ts2xy,
-    window_func,
-)
 from stable_baselines3.common.vec_env import VecEnv
 
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.runs.command import command
-from sb3_ext.training.zoo import _has_tensor_env, _register, _replaced_names, take_trust
+from sb3_ext.training.zoo import _has_tensor_env, _register, _replaced_names, own_options
 from sb3_ext.training.zoo_trust import replaced
 
 __all__ = ["plot_train", "record_video"]
 
 REFUSED = (AssertionError, ValueError, TypeError, OSError, yaml.YAMLError)
-X_AXES = {"steps": X_TIMESTEPS, "episodes": X_EPISODES, "time": X_WALLTIME}
-COLUMNS = {
-    "success": ("is_success", "Training Success Rate"),
-    "reward": ("r", "Training Episodic Reward"),
-    "length": ("l", "Training Episode Length"),
-}
 
 
 @command("record_video", REFUSED)
 def record_video(arguments: Sequence[str]) -> int:
-    """Runs rl_zoo3's ``record_video``: films a trained model.
-
-    Args:
-        arguments: its command line.
-
-    Returns:
-        The exit code: 2 with one line on stderr for bad input.
-    """
+    """Films a trained model; returns the exit code, see `sb3_ext.runs.command.command`."""
     if importlib.util.find_spec("moviepy") is None:
         raise ValueError("videos need moviepy, which is not installed: resgym[train]")
     make = rl_zoo3.utils.create_test_env
 
     def create_test_env(env_id: str, **kwargs: Any) -> VecEnv:
+        # The script forgets the file's env_kwargs, other than enjoy.
         of_file = kwargs["hyperparams"].pop("env_kwargs", None) or {}
         kwargs["env_kwargs"] = {**of_file, **kwargs["env_kwargs"]}
         if _has_tensor_env(env_id):
             kwargs["vec_env_cls"] = TensorVecEnv
         return make(env_id, **kwargs)
 
-    trust, rest = take_trust("record_video", arguments)
+    mine, rest = own_options("record_video", arguments)
     _register()
     with ExitStack() as stack:
         names = {"create_test_env": create_test_env}
-        stack.enter_context(_replaced_names(rl_zoo3.utils, trust, **names))
-        if not trust:
+        stack.enter_context(_replaced_names(rl_zoo3.utils, mine.trust, **names))
+        if not mine.trust:
             stack.enter_context(replaced(yaml, "UnsafeLoader", yaml.SafeLoader))
         stack.enter_context(replaced(sys, "argv", ["python -m sb3_ext.record_video", *rest]))
         runpy.run_module("rl_zoo3.record_video", run_name="__main__")
@@ -84,89 +55,50 @@ def record_video(arguments: Sequence[str]) -> int:
 
 @command("plot_train", REFUSED)
 def plot_train(arguments: Sequence[str]) -> int:
-    """Learning curves from the runs' monitor files, with the options of rl_zoo3's ``plot_train``.
+    """Learning curves from the runs' monitor files, by rl_zoo3's ``plot_train``.
 
-    rl_zoo3's own script cannot be imported without a package that only gives it colours.
-
-    Args:
-        arguments: the command line; ``-o FILE`` writes the picture to a file (its ending says the
-            form) instead of opening a window. Without a display that is the way.
-
-    Returns:
-        The exit code: 2 with one line on stderr for bad input.
+    ``-o FILE`` writes the picture to a file (its ending says the form) instead of opening a window.
     """
     for name in ("matplotlib", "pandas"):
         if importlib.util.find_spec(name) is None:
             extra = "plots" if name == "matplotlib" else "train"
             raise ValueError(f"needs {name}, which is not installed: resgym[{extra}]")
-    args = _plot_parser().parse_args(arguments)
+
+    def add_output(group: Any) -> None:
+        group.add_argument("-o", "--output", help="file to write instead of opening a window")
+
+    mine, rest = own_options("plot_train", arguments, add_output)
     import matplotlib
 
-    if args.output is not None:
+    if mine.output is not None:
         matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    column, title = COLUMNS[args.y_axis]
-    folders = sorted(
-        Path(args.exp_folder, args.algo).iterdir(), key=lambda each: each.stat().st_mtime
-    )
-    try:
-        pyplot.style.use("ggplot")
-        pyplot.figure(title, figsize=args.figsize)
-        pyplot.title(title, fontsize=args.fontsize)
-        pyplot.xlabel(X_AXES[args.x_axis].title(), fontsize=args.fontsize)
-        pyplot.ylabel(title, fontsize=args.fontsize)
-        for folder in (each for env in args.env for each in folders if env in each.name):
-            if folder.is_dir():
-                _plot_run(pyplot, folder, column, args)
+    make_legend, open_window = pyplot.legend, pyplot.show
+
+    def legend() -> None:
         if not pyplot.gca().lines:
-            raise ValueError(
-                "nothing to plot: no run has as many finished episodes as -w (the window, "
-                f"{args.episode_window}) says"
-            )
-        pyplot.legend()
-        pyplot.tight_layout()
-        if args.output is not None:
-            pyplot.savefig(args.output)
-            print(f"Wrote {args.output}")
+            raise ValueError("nothing to plot: no run has as many finished episodes as -w says")
+        make_legend()
+
+    def show() -> None:
+        if mine.output is not None:
+            pyplot.savefig(mine.output)
+            print(f"Wrote {mine.output}")
         elif pyplot.get_backend().lower() == "agg":
             raise ValueError("there is no display: give -o FILE to write the picture to a file")
         else:
-            pyplot.show()
-    finally:
-        pyplot.close("all")
+            open_window()
+
+    # The script takes its colours from seaborn, which is not among our requirements.
+    colours = SimpleNamespace(set=lambda: pyplot.style.use("ggplot"))
+    with ExitStack() as stack:
+        stack.callback(pyplot.close, "all")
+        if sys.modules.setdefault("seaborn", colours) is colours:  # type: ignore[arg-type]
+            stack.callback(sys.modules.pop, "seaborn")
+        stack.enter_context(replaced(pyplot, "legend", legend))
+        stack.enter_context(replaced(pyplot, "show", show))
+        stack.enter_context(replaced(sys, "argv", ["plot_train", *rest]))
+        script = Path(rl_zoo3.__file__).with_name("plots") / "plot_train.py"
+        runpy.run_path(str(script), run_name="__main__")
     return 0
-
-
-def _plot_run(pyplot: Any, folder: Path, column: str, args: argparse.Namespace) -> None:
-    try:
-        episodes = load_results(str(folder))
-    except LoadMonitorResultsError:
-        return
-    if args.max_timesteps is not None:
-        episodes = episodes[episodes.l.cumsum() <= args.max_timesteps]
-    if column not in episodes:
-        print(f"No data available for {folder}")
-        return
-    x, _ = ts2xy(episodes, X_AXES[args.x_axis])
-    if len(x) >= args.episode_window:
-        x, mean = window_func(x, np.array(episodes[column]), args.episode_window, np.mean)
-        pyplot.plot(x, mean, linewidth=2, label=folder.name)
-
-
-def _plot_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m sb3_ext.plot_train", description="Learning curves from monitor files."
-    )
-    add = parser.add_argument
-    add("-a", "--algo", required=True, help="algorithm")
-    add("-e", "--env", nargs="+", required=True, help="environments, or parts of their names")
-    add("-f", "--exp-folder", required=True, help="folder of the runs, such as logs")
-    add("--figsize", nargs=2, type=int, default=[6.4, 4.8], help="width and height in inches")
-    add("--fontsize", type=int, default=14)
-    add("-max", "--max-timesteps", type=int, help="leave out what came later")
-    add("-x", "--x-axis", choices=list(X_AXES), default="steps", type=str)
-    add("-y", "--y-axis", choices=list(COLUMNS), default="reward", type=str)
-    add("-w", "--episode-window", type=int, default=100, help="episodes of the rolling mean")
-    add("-o", "--output", type=Path, help="file to write instead of opening a window")
-    return parser

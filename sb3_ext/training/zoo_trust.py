@@ -1,13 +1,4 @@
-"""rl_zoo3 and SB3 without the code that files name: what replaces `eval`, imports and pickles.
-
-Without ``--trust`` these names are replaced while one of rl_zoo3's commands runs (2.9.2):
-
-    exp_manager.eval, utils.eval      `plain_value`: dict(...) of literals, names of replay buffers
-    utils.importlib                   `known_class`, for callbacks, wrappers and policies
-    *.yaml                            the reader of configurations
-    save_util.json_to_data            `read_zip_data`: models
-    save_util.pickle, vec_normalize.pickle   `read_pickle`: replay buffers and statistics
-"""
+"""rl_zoo3 and SB3 (2.9.2) without the code that files name, for commands without ``--trust``."""
 
 from __future__ import annotations
 
@@ -63,11 +54,14 @@ def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
 
 
 def plain_data_only(module: Any) -> list[tuple[Any, str, Any]]:
-    """What to replace for one of rl_zoo3's modules and all that it uses: owner, name, value."""
+    """What to replace for one of rl_zoo3's modules and all that it uses: owner, name, value.
+
+    `eval`, imports, YAML, and the pickles of models, replay buffers and statistics.
+    """
     pickles = SimpleNamespace(
         load=read_pickle, dump=pickle.dump, HIGHEST_PROTOCOL=pickle.HIGHEST_PROTOCOL
     )
-    found: list[tuple[Any, str, Any]] = [
+    return [
         (rl_zoo3.exp_manager, "eval", plain_value),
         (rl_zoo3.utils, "eval", plain_value),
         (rl_zoo3.utils, "importlib", SimpleNamespace(import_module=_KnownModule)),
@@ -75,7 +69,5 @@ def plain_data_only(module: Any) -> list[tuple[Any, str, Any]]:
         (save_util, "json_to_data", read_zip_data),
         (save_util, "pickle", pickles),
         (vec_normalize, "pickle", pickles),
+        (module, "yaml", SAFE_YAML),
     ]
-    if module is not rl_zoo3.utils:
-        found.append((module, "yaml", SAFE_YAML))
-    return found

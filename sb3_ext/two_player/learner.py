@@ -33,8 +33,8 @@ from sb3_ext.algorithms import ALGORITHMS
 from sb3_ext.callbacks import make_callback
 from sb3_ext.callbacks.layer_statistics import layer_statistics
 from sb3_ext.callbacks.metric_feed import LastLogged
-from sb3_ext.checkpoints.callback_state import callback_states, load_callback_states
 from sb3_ext.checkpoints.model_state import model_state, restore_model
+from sb3_ext.checkpoints.resume import callback_states, load_callback_states
 from sb3_ext.config.arguments import REFUSALS, check_arguments
 from sb3_ext.config.checks import shown
 from sb3_ext.config.sections import (

@@ -13,8 +13,8 @@ import torch
 from tqdm import tqdm
 
 from sb3_ext.checkpoints.checkpoint import load_checkpoint, save_checkpoint
-from sb3_ext.checkpoints.random_state import global_random_state, load_global_random_state
 from sb3_ext.checkpoints.resume import init_from
+from sb3_ext.checkpoints.training_state import global_random_state, load_global_random_state
 from sb3_ext.config.checks import check_count
 from sb3_ext.runs.best import save_model
 from sb3_ext.runs.folder import going_on_without

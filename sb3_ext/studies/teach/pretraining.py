@@ -34,7 +34,7 @@ from sb3_ext.checkpoints.checkpoint import (
 )
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.checkpoints.model_state import load_policy_weights, network_description
-from sb3_ext.checkpoints.optimizer_state import load_optimizer_state, optimizer_state
+from sb3_ext.checkpoints.training_state import load_optimizer_state, optimizer_state
 from sb3_ext.ddqn import DDQN
 from sb3_ext.networks.optimizers import clip_gradients
 from sb3_ext.runs.folder import going_on_without

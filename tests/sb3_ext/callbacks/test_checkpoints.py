@@ -11,14 +11,13 @@ from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.callbacks import Checkpoints
-from sb3_ext.checkpoints.callback_state import callback_states, load_callback_states, walk_callbacks
 from sb3_ext.checkpoints.checkpoint import (
     CheckpointError,
     CheckpointWarning,
     list_checkpoints,
     load_checkpoint,
 )
-from sb3_ext.checkpoints.resume import resume
+from sb3_ext.checkpoints.resume import callback_states, load_callback_states, resume, walk_callbacks
 from sb3_ext.schedules.frequency import Every
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.callbacks.helpers import StepHook

@@ -22,9 +22,8 @@ from sb3_ext.callbacks import (
     StopConditions,
     Timers,
 )
-from sb3_ext.checkpoints.callback_state import walk_callbacks
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
-from sb3_ext.checkpoints.resume import resume
+from sb3_ext.checkpoints.resume import resume, walk_callbacks
 from sb3_ext.schedules.frequency import Every
 from tests.sb3_ext.callbacks.helpers import game_model, keep_logs
 from tests.sb3_ext.checkpoints.test_checkpoint import equal

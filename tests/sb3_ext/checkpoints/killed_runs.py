@@ -28,8 +28,8 @@ from sb3_ext.callbacks.signals import Signals
 from sb3_ext.checkpoints.checkpoint import CheckpointWarning, list_checkpoints
 from sb3_ext.checkpoints.model_state import model_state
 from sb3_ext.checkpoints.plain_state import split_state
-from sb3_ext.checkpoints.random_state import global_random_state
 from sb3_ext.checkpoints.resume import resume
+from sb3_ext.checkpoints.training_state import global_random_state
 from sb3_ext.ddqn import DDQN
 from sb3_ext.schedules.frequency import Every
 from sb3_ext.schedules.schedules import Exponential, Linear

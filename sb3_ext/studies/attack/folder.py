@@ -15,12 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from resgym.measure.rho import RhoResult
 from sb3_ext.config.sections import ConfigError
-from sb3_ext.runs.best import save_player
-from sb3_ext.studies.attack.exact import ExactResult, rho_from_dict
 from sb3_ext.studies.attack.frozen import FrozenPlayer
-from sb3_ext.studies.attack.result import AttackResult, SeedResult
 from sb3_ext.studies.attack.settings import AttackBudget
 from sb3_ext.studies.json_files import check_seal, sealed, write_json
 
@@ -48,12 +44,10 @@ class AttackFolder:
         self.path = None if path is None else Path(path)
         if self.path is None:
             return
-        about = {
-            "role": frozen.role,
-            "fingerprint": frozen.fingerprint,
-            "budget": _without_seeds(budget),
-        }
-        found = self._read("attack.json", dict)
+        budget_data = json.loads(json.dumps(budget.to_dict()))
+        del budget_data["responder"]["seeds"]
+        about = {"role": frozen.role, "fingerprint": frozen.fingerprint, "budget": budget_data}
+        found = self.read("attack.json", dict)
         if found is not None:
             for field, what in (
                 ("role", "attacks a player of the other seat"),
@@ -65,44 +59,16 @@ class AttackFolder:
             return
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            self._write("attack.json", {"player": frozen.name, **about})
+            self.write("attack.json", {"player": frozen.name, **about})
         except OSError as error:
             raise ConfigError(f"out: {self.path} cannot be written to: {error}") from None
 
-    def scripted(self) -> dict[str, RhoResult] | None:
-        """The scripted responders, if they were measured."""
-        return self._read(
-            "scripted.json", lambda found: {name: rho_from_dict(r) for name, r in found.items()}
-        )
+    def read(self, name: str, parse: Callable[[dict[str, Any]], T]) -> T | None:
+        """A part that is finished, or None.
 
-    def keep_scripted(self, scripted: dict[str, RhoResult]) -> None:
-        """Writes them."""
-        self._write("scripted.json", {name: found.to_dict() for name, found in scripted.items()})
-
-    def exact(self) -> ExactResult | None:
-        """The search, if it was made."""
-        return self._read("exact.json", ExactResult.from_dict)
-
-    def keep_exact(self, exact: ExactResult) -> None:
-        """Writes it."""
-        self._write("exact.json", exact.to_dict())
-
-    def seed(self, seed: int) -> SeedResult | None:
-        """A responder, if it is finished."""
-        return self._read(f"seed-{seed}.json", SeedResult.from_dict)
-
-    def keep_seed(self, found: SeedResult, model: Any) -> None:
-        """Writes a finished responder, its network first."""
-        if self.path is None:
-            return
-        save_player(self.path / f"seed-{found.seed}", model, found.best, archive=False)
-        self._write(f"seed-{found.seed}.json", found.to_dict())
-
-    def keep_result(self, result: AttackResult) -> None:
-        """Writes everything together."""
-        self._write("result.json", result.to_dict())
-
-    def _read(self, name: str, parse: Callable[[dict[str, Any]], T]) -> T | None:
+        Raises:
+            ConfigError: the file is damaged.
+        """
         if self.path is None or not (file := self.path / name).is_file():
             return None
         try:
@@ -112,12 +78,7 @@ class AttackFolder:
                 f"out: {file} is damaged or of another version: {error}; delete it"
             ) from None
 
-    def _write(self, name: str, data: dict[str, Any]) -> None:
+    def write(self, name: str, data: dict[str, Any]) -> None:
+        """Writes a part that is finished."""
         if self.path is not None:
             write_json(self.path / name, sealed(data))
-
-
-def _without_seeds(budget: AttackBudget) -> Any:
-    data = budget.to_dict()
-    del data["responder"]["seeds"]
-    return json.loads(json.dumps(data))

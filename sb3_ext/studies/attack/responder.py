@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import gymnasium
-import torch
 
 import resgym  # noqa: F401  (registers the environments)
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv

@@ -119,8 +119,8 @@ def teaching_loss(
 
     A host's move that is not optimal takes one move more at least, an agent's gets one less.
 
-    ``moves``, int64 [B], are the values v of the positions, ``seat`` is who moves; the weight of the
-    choice is 1. See `choice_loss` and `game_return` for the other arguments.
+    ``moves``, int64 [B], are the values v of the positions, ``seat`` is who moves; the choice has
+    weight 1. See `choice_loss` and `game_return` for the other arguments.
     """
     choice = choice_loss(values, optimal, legal, temperature).mean()
     if value_weight == 0.0:

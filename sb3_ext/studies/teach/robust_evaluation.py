@@ -20,12 +20,7 @@ MAX_DEPTH = 25
 
 
 def worst_margin(rho: Mapping[str, float], targets: Mapping[str, float]) -> float:
-    """The smallest of rho / target; 1 or more if every target is reached.
-
-    Args:
-        rho: by opponent, all of ``targets`` among them.
-        targets: by opponent, above 0.
-    """
+    """The smallest of rho / target over the opponents of ``targets``; 1 reaches all of them."""
     return min(rho[name] / target for name, target in targets.items())
 
 
@@ -117,13 +112,10 @@ class RobustEvaluation(RhoEvaluation):
         self._averaged = [saved[str(number)].clone() for number in range(len(saved))]
         self._steps = int(state["steps"])
 
-    def _dimension(self) -> int:
-        return int((getattr(self.model.observation_space, "shape", None) or (0,))[-1])
-
     def _score(self, results: dict[str, float]) -> float:
         self._margin = margin = worst_margin(results, self.targets)
         self._excess = {}
-        if self._dimension() == 3:
+        if self._game["dimension"] == 3:
             found = singularity_depths(player_of(self.model), MAX_DEPTH)
             self._excess = {
                 name: None if row["depth"] is None else row["depth"] - row["least_depth"]

@@ -25,6 +25,7 @@ from multiprocessing.connection import wait as wait_for
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
+import numpy as np
 import torch
 
 from resgym.solver.labels import OUT_OF_BUDGET, SOLVED, TOO_LARGE
@@ -34,19 +35,8 @@ from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.studies.json_files import digest_of, write_json
-from sb3_ext.studies.teach import drawing
-from sb3_ext.studies.teach.dataset import (
-    MANIFEST,
-    PLAN,
-    SCHEMA,
-    SEATS,
-    Dataset,
-    load_dataset,
-    manifest_text,
-    read_shard_notes,
-    shard_name,
-    write_shard,
-)
+from sb3_ext.studies.teach import dataset, drawing
+from sb3_ext.studies.teach.dataset import MANIFEST, PLAN, SEATS, Dataset, load_dataset, shard_name
 from sb3_ext.studies.teach.drawing import Plan, Positions, draw_positions, labeller_of
 from sb3_ext.studies.teach.families import read_teach_config
 from sb3_ext.training.command_line import add_options
@@ -118,7 +108,7 @@ def generate(
     progress: bool = False,
     command: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Makes a dataset, or what is missing of it.
+    """Makes a dataset, or what is missing of it; returns the manifest.
 
     Args:
         plan: what to make.
@@ -126,9 +116,6 @@ def generate(
         workers: processes; 1 labels in this one.
         progress: show a progress bar on stderr.
         command: for ``provenance.json``.
-
-    Returns:
-        the manifest.
 
     Raises:
         ValueError: an option is out of range, a family yields no position, the folder holds
@@ -170,18 +157,14 @@ def _complete(
     content = plan.to_dict()
     digest = digest_of(content)
     drawn, families = draw_positions(plan)
+    size = drawing.SHARD_ROWS
     jobs = [
-        _Job(
-            out / shard_name(number),
-            content,
-            digest,
-            drawn.rows(slice(first, first + drawing.SHARD_ROWS)),
-        )
-        for number, first in enumerate(range(0, len(drawn.count), drawing.SHARD_ROWS))
+        _Job(out / shard_name(number), content, digest, drawn.rows(slice(first, first + size)))
+        for number, first in enumerate(range(0, len(drawn.count), size))
     ]
     notes: dict[Path, dict[str, Any]] = {}
     for job in jobs:
-        found = read_shard_notes(job.file)
+        found = dataset.read_shard_notes(job.file)
         if found is not None and found.get("job") == _job_digest(job):
             notes[job.file] = found
     open_jobs = [job for job in jobs if job.file not in notes]
@@ -190,18 +173,17 @@ def _complete(
         for job, found in _labelled(open_jobs, workers):
             notes[job.file] = found
             bar.update(len(job.positions.count))
-    manifest = _manifest(content, [job.file for job in jobs], notes, families)
-    write_json(
-        out / "provenance.json",
-        {
-            **provenance(plan.seed, command),
-            "seconds": round(time.perf_counter() - begin, 2),
-            "shards_kept": len(jobs) - len(open_jobs),
-            "workers": workers,
-        },
-    )
-    _drop_leftovers(out, len(jobs))
-    write_text_durably(out / MANIFEST, manifest_text(manifest))
+    files = [job.file for job in jobs]
+    manifest = _manifest(content, files, [notes[file] for file in files], families)
+    about = {
+        "seconds": round(time.perf_counter() - begin, 2),
+        "shards_kept": len(jobs) - len(open_jobs),
+        "workers": workers,
+    }
+    write_json(out / "provenance.json", {**provenance(plan.seed, command), **about})
+    for leftover in set(out.glob("shard-*")) - set(files):  # of processes that were killed
+        leftover.unlink(missing_ok=True)
+    write_text_durably(out / MANIFEST, dataset.manifest_text(manifest))
     return manifest
 
 
@@ -231,13 +213,10 @@ def _open_folder(out: Path, content: Mapping[str, Any]) -> None:
             found = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise ConfigError(f"{file}: cannot be read: {error}") from None
-        if found != json.loads(json.dumps(content)):
-            names = [
-                key
-                for key in content
-                if not isinstance(found, dict)
-                or found.get(key) != json.loads(json.dumps(content[key]))
-            ]
+        wanted = json.loads(json.dumps(content))
+        if found != wanted:
+            found = found if isinstance(found, dict) else {}
+            names = [key for key in wanted if found.get(key) != wanted[key]]
             raise ConfigError(
                 f"out: {out} holds a dataset with another {', '.join(names)}; take another folder"
             )
@@ -269,21 +248,20 @@ def _label(job: _Job) -> dict[str, Any]:
     if plan["seat"] == "host":
         del arrays["coords"]
     arrays |= {"optimal": labels.optimal[good], "value": labels.value[good]}
-    left_out = [
-        [
-            int((positions.family[labels.status == status] == place).sum())
-            for place in range(len(plan["config"]["families"]))
-        ]
-        for status in (OUT_OF_BUDGET, TOO_LARGE)
-    ]
+
+    def left_out(status: int) -> list[int]:
+        """How many positions of each family have this status."""
+        family = positions.family[labels.status == status]
+        return np.bincount(family, minlength=len(plan["config"]["families"])).tolist()
+
     notes = {
         "held_out": int(arrays["held_out"].sum()),
         "job": _job_digest(job),
-        "out_of_budget": left_out[0],
+        "out_of_budget": left_out(OUT_OF_BUDGET),
         "rows": int(good.sum()),
-        "too_large": left_out[1],
+        "too_large": left_out(TOO_LARGE),
     }
-    write_shard(job.file, arrays, notes)
+    dataset.write_shard(job.file, arrays, notes)
     return notes
 
 
@@ -334,15 +312,15 @@ def _start_worker() -> None:
 def _manifest(
     content: Mapping[str, Any],
     files: Sequence[Path],
-    notes: Mapping[Path, Mapping[str, Any]],
+    notes: Sequence[Mapping[str, Any]],
     families: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    rows = sum(notes[file]["rows"] for file in files)
-    held_out = sum(notes[file]["held_out"] for file in files)
+    rows = sum(each["rows"] for each in notes)
+    held_out = sum(each["held_out"] for each in notes)
     counted = []
     for place, family in enumerate(families):
         left_out = {
-            reason: sum(notes[file][reason][place] for file in files)
+            reason: sum(each[reason][place] for each in notes)
             for reason in ("out_of_budget", "too_large")
         }
         counted.append({**family, **left_out, "rows": family["positions"] - sum(left_out.values())})
@@ -350,25 +328,17 @@ def _manifest(
         "families": counted,
         "plan": dict(content),
         "rows": {"held_out": held_out, "train": rows - held_out},
-        "schema": SCHEMA,
+        "schema": dataset.SCHEMA,
         "shards": [
             {
                 "bytes": file.stat().st_size,
                 "name": file.name,
-                "rows": notes[file]["rows"],
+                "rows": each["rows"],
                 "sha256": file_digest(file),
             }
-            for file in files
+            for file, each in zip(files, notes, strict=True)
         ],
     }
-
-
-def _drop_leftovers(out: Path, shards: int) -> None:
-    """Removes what killed processes left."""
-    names = {shard_name(number) for number in range(shards)}
-    for file in out.glob("shard-*"):
-        if file.name not in names:
-            file.unlink(missing_ok=True)
 
 
 def _report(manifest: Mapping[str, Any], out: Path) -> str:

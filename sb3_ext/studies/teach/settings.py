@@ -25,14 +25,8 @@ from sb3_ext.config.sections import (
 from sb3_ext.schedules.fields import schedule_field
 from sb3_ext.schedules.schedules import parse_schedule
 
-__all__ = [
-    "PARTS",
-    "RobustConfig",
-    "TaughtConfig",
-    "TeachingSettings",
-    "read_robust_config",
-    "read_settings",
-]
+__all__ = ["PARTS", "RobustConfig", "TaughtConfig", "TeachingSettings"]
+__all__ += ["read_robust_config", "read_settings"]
 
 PARTS = ("teacher", "mixture", "augmentation")
 """What ``--without`` leaves out of the command robust."""
@@ -101,13 +95,13 @@ def read_settings(
 
 
 class _Algorithm(Section):
-    """The section ``algorithm`` of the command run: a file in rl_zoo3's form."""
+    """A file in rl_zoo3's form."""
 
     file: str
 
 
 class _Data(Section):
-    """The section ``data``: see `Plan`, which checks the ranges."""
+    """See `Plan`; the ranges are checked by `check_plan`."""
 
     config: str
     positions: PositiveCount = 100_000
@@ -118,7 +112,7 @@ class _Data(Section):
 
 
 class _Measure(Section):
-    """The section ``measure``: see `host_results`."""
+    """See `host_test` and `measure_host`."""
 
     larger: Count = 300
     brieskorn_pham: Annotated[Count, Le(100)] = 9
@@ -137,16 +131,12 @@ class TaughtConfig(ConfigFile):
 
 
 class _LongAlgorithm(_Algorithm):
-    """The section ``algorithm`` of the command robust, with the length of the run."""
-
     updates: PositiveCount
     checkpoint_updates: Count
     seed: Count
 
 
 class _RobustData(Section):
-    """The section ``data`` of the command robust, whose seat is the host's."""
-
     config: str
     positions: PositiveCount
     held_out: Fraction
@@ -154,8 +144,6 @@ class _RobustData(Section):
 
 
 class _Teacher(Section):
-    """The section ``teacher``: see `Teacher`."""
-
     weight: PositiveNumber
     batch_size: Size
     temperature: PositiveNumber
@@ -165,8 +153,6 @@ class _Teacher(Section):
 
 
 class _Evaluation(Section):
-    """The section ``evaluation``: see `RobustEvaluation`."""
-
     targets: Annotated[dict[str, PositiveNumber], Len(1)]
     deeper: Count
     average: Fraction
@@ -180,8 +166,8 @@ class _Evaluation(Section):
 class RobustConfig(ConfigFile):
     """A file of the command robust; every key must be there.
 
-    Attributes:
-        opponents: who is trained against: names or paths of saved models, and their weights.
+    For the keys of ``teacher`` see `Teacher`, for those of ``evaluation`` `RobustEvaluation`.
+    ``opponents`` are names or paths of saved models, with their weights.
     """
 
     algorithm: _LongAlgorithm

@@ -25,9 +25,7 @@ from sb3_ext.studies.teach.generate import Plan, check_plan, prepared
 from sb3_ext.studies.teach.settings import TaughtConfig
 from sb3_ext.training.command_line import add_options
 
-__all__ = ["HELP", "add_arguments", "run"]
-
-HELP = "generate, train and measure: from nothing to a taught player"
+__all__ = ["add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -42,9 +42,7 @@ from sb3_ext.studies.teach.families import read_teach_config
 from sb3_ext.training.command_line import add_options
 from sb3_ext.two_player.progress import progress_bar
 
-__all__ = ["HELP", "Plan", "add_arguments", "check_plan", "generate", "prepared", "run"]
-
-HELP = "draw positions, label them with the solver, write a dataset"
+__all__ = ["Plan", "add_arguments", "check_plan", "generate", "prepared", "run"]
 
 MAX_POSITIONS = 10**8
 

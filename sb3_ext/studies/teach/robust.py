@@ -48,9 +48,7 @@ from sb3_ext.training.curves import history_curves
 from sb3_ext.training.loading import load_policy
 from sb3_ext.training.runs import transitions_for
 
-__all__ = ["HELP", "add_arguments", "run"]
-
-HELP = "train a host against several opponents at once, with the teacher beside it"
+__all__ = ["add_arguments", "run"]
 
 CONFIG = "taught/robust.yml"
 
@@ -236,7 +234,7 @@ def _summary(results: Mapping[str, Any]) -> str:
     share = results.get("held_out_up_to_5_points")
     if share is not None:
         lines.append(
-            f"optimal choices, held out, up to 5 points: {share['accuracy']:.2%} of "
+            f"optimal choices, held out, up to 5 points: {100 * share['accuracy']:.2f} % of "
             f"{share['positions']}"
         )
     return "\n".join(lines)

@@ -18,9 +18,7 @@ from sb3_ext.checkpoints.policy_description import describe_policy
 from sb3_ext.studies.teach.shipped import DIMENSION
 from sb3_ext.training.loading import load_policy
 
-__all__ = ["HELP", "add_arguments", "run", "write_shipped"]
-
-HELP = "write a trained host as one small file"
+__all__ = ["add_arguments", "run", "write_shipped"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -41,9 +41,7 @@ from sb3_ext.training.command_line import add_options
 from sb3_ext.training.config_files import ZOO_KEYS, check_hyperparameters, read_sections
 from sb3_ext.two_player.progress import progress_bar
 
-__all__ = ["HELP", "accuracy_table", "add_arguments", "build_model", "run", "teach"]
-
-HELP = "teach a policy the optimal moves of a dataset"
+__all__ = ["accuracy_table", "add_arguments", "build_model", "run", "teach"]
 
 ENVIRONMENTS = {"agent": "resgym/HironakaAgent-v0", "host": "resgym/HironakaHost-v0"}
 """The environment of each seat."""
@@ -193,9 +191,11 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
 def accuracy_table(result: Mapping[str, Any]) -> str:
     """The result of `held_out_accuracy` as text."""
     lines = [
-        f"optimal choices on {result['positions']} held-out positions: {result['accuracy']:.2%}"
+        f"optimal choices on {result['positions']} held-out positions: {100 * result['accuracy']:.2f} %"
     ]
     for title, key in (("points", "by_count"), ("value", "by_value")):
         for number, share in result[key].items():
-            lines.append(f"  {title} {number}: {share['accuracy']:.2%} of {share['positions']}")
+            lines.append(
+                f"  {title} {number}: {100 * share['accuracy']:.2f} % of {share['positions']}"
+            )
     return "\n".join(lines)

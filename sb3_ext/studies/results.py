@@ -5,13 +5,9 @@ Writes results.md, results.json and the pictures of the trees of one singularity
   python -m sb3_ext.studies.results --out docs
   python -m sb3_ext.studies.results --out docs --host robust=runs/robust
 
-Depths and nodes of the trees of sixteen singularities, optimal choices in held-out positions by
-number of points and by least depth, depths in the worst case on larger positions and on
-x^a + y^b + z^c, and rho from 20 points. The attack of `sb3_ext.attack` has results of its own,
-which are copied into the page.
-
-The positions are drawn anew. Whether a position is held out is decided by its canonical form alone,
-so none of them was taught by a dataset of the same share, whatever its seed.
+What is measured is told in docs/teaching.md; the tables of `sb3_ext.attack` are copied into the
+page. The positions are drawn anew. Whether a position is held out is decided by its canonical form
+alone, so none of them was taught by a dataset of the same share, whatever its seed.
 """
 
 from __future__ import annotations
@@ -56,14 +52,14 @@ def _percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %" if whole else "-"
 
 
-def _shares(found: Mapping[str, Any], part: str, numbers: Sequence[Any]) -> list[list[str]]:
-    """A row for each number, a column for each host."""
+def _shares(hosts: Mapping[str, Any], part: str) -> list[list[str]]:
+    """A row for each number of points or least depth, a column for each host."""
+    shares = [host["held_out"][part] for host in hosts.values()]  # of the same positions
     rows = []
-    for number in numbers:
-        each = [host["held_out"][part].get(number) for host in found["hosts"].values()]
-        positions = next((share["positions"] for share in each if share), 0)
-        cells = [_percent(share["optimal"], share["positions"]) if share else "-" for share in each]
-        rows.append([str(number), str(positions), *cells])
+    for number in sorted(shares[0], key=int):
+        each = [share[number] for share in shares]
+        cells = [_percent(share["optimal"], share["positions"]) for share in each]
+        rows.append([number, str(each[0]["positions"]), *cells])
     return rows
 
 
@@ -106,10 +102,7 @@ def page(found: Mapping[str, Any], attack: str) -> str:
     ]
     first, setup = next(iter(hosts.values())), found["setup"]
     sizes = [text for name in names for text in (f"{name}: depth", "nodes")]
-    by_points, by_depth = (
-        _shares(found, part, sorted(first["held_out"][part], key=int))
-        for part in ("by_points", "by_least_depth")
-    )
+    by_points, by_depth = (_shares(hosts, part) for part in ("by_points", "by_least_depth"))
     pictures = "\n\n".join(
         f"{title}:\n\n![{setup['picture']}: {title}](images/{file})"
         for file, title in found["pictures"]

@@ -32,17 +32,14 @@ def exact_worst_case(
     role: Role | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> ExactResult:
-    """The rho of a perfect responder against a fixed, deterministic player.
+    """The rho of a perfect responder against a fixed player; bounds where searches were given up.
 
     Args:
-        player: a name, a `Player`, a function, the path of a saved model or a `FrozenPlayer`.
-        budget: an `AttackBudget`, or what `read_budget` reads; its ``game``, ``test.seed`` and
-            ``exact`` count. The starts are the first ones of the test.
+        player: as for `exploit`.
+        budget: as for `exploit`; its ``game``, ``test.seed`` and ``exact`` count. The starts are
+            the first ones of the test.
         role: the player's seat where that is not clear.
         progress: called with the number of starts done and of all.
-
-    Returns:
-        The exact figure, or bounds of it where searches were given up.
 
     Raises:
         ConfigError: the player is not deterministic, the game has other rules than the solver

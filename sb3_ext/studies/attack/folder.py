@@ -26,15 +26,10 @@ T = TypeVar("T")
 
 
 class AttackFolder:
-    """Reads and writes the files of an attack.
+    """Reads and writes the files of an attack; without a path nothing is kept.
 
     A budget may differ from that of an earlier attack in its seeds alone, so that seeds can be
     added.
-
-    Args:
-        path: the folder, made if needed; None keeps nothing.
-        frozen: the player under attack.
-        budget: the budget.
 
     Raises:
         ConfigError: the folder holds another attack, or cannot be written to.

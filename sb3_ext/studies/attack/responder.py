@@ -21,7 +21,6 @@ from sb3_ext.training.runs import transitions_for
 
 __all__ = ["train_responder"]
 
-Look = Callable[[dict[str, Any]], None]
 
 # Settings of a responder that are arguments of DDQN by the same name.
 _SAME = (
@@ -33,7 +32,7 @@ _SAME = (
 class _KeepBest(RhoEvaluation):
     """Keeps the weights of the best version in memory."""
 
-    def __init__(self, *args: Any, look: Look, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, look: Callable[[dict[str, Any]], None], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._look = look
 
@@ -49,19 +48,13 @@ class _KeepBest(RhoEvaluation):
 
 
 def train_responder(
-    frozen: FrozenPlayer, budget: AttackBudget, seed: int, look: Look
+    frozen: FrozenPlayer, budget: AttackBudget, seed: int, look: Callable[[dict[str, Any]], None]
 ) -> tuple[DDQN, dict[str, Any]]:
     """Learns a best response.
 
     The learner meets only the frozen player, in random games. Every so many updates it is measured
     on the validation starts, the untrained network too, and the version with the worst rho for the
-    frozen player is what comes out.
-
-    Args:
-        frozen: the player under attack.
-        budget: size and length of the training.
-        seed: fixes the network, the games and the exploration.
-        look: called with every entry of the history as it is made.
+    frozen player is what comes out. ``look`` is called with every measurement.
 
     Returns:
         The learner with the weights of its best version, and what `SeedResult` says of its

@@ -22,26 +22,13 @@ __all__ = ["AGENTS", "HOSTS", "Results", "fill", "markdown", "write_page"]
 HOSTS = ("random", "all_coord", "random_pair", "zeillinger", "spivakovsky", "taught", "robust")
 AGENTS = ("random", "choose_first", "choose_last", "greedy_points")
 
-_HEADINGS = (
-    "worst rho",
-    "95 % interval",
-    "by",
-    "trained, each seed",
-    "scripted, worst",
-    "exact",
-    "trained, there",
-)
+_HEADINGS = ("worst rho", "95 % interval", "by", "trained, each seed", "scripted, worst")
+_HEADINGS += ("exact", "trained, there")
 _BEGIN, _END = "<!-- attack tables: begin -->", "<!-- attack tables: end -->"
 
 
 class Results:
-    """What was found, one row for each player and budget, each sealed by a digest, in one file.
-
-    Args:
-        path: the file, made with the first row.
-
-    Attributes:
-        rows: plain data, in the order in which they were found.
+    """What was found: ``rows`` of plain data in one file, each sealed by a digest.
 
     Raises:
         ConfigError: the file holds something else, or was changed by another hand.
@@ -98,14 +85,9 @@ def fill(
     out: Path,
     say: Report = lambda line: None,
 ) -> None:
-    """Attacks every player that is not in the results yet.
+    """Attacks every player that is not in the results yet, in ``<out>/<budget>/<role>-<player>``.
 
-    Args:
-        results: where rows are added.
-        players: player, seat (None if it is clear) and name (None for the player's own) of each.
-        budgets: the settings.
-        out: folder of the attacks, ``<out>/<budget>/<role>-<player>`` each.
-        say: called with lines of progress.
+    Of each of ``players`` the seat is None if it is clear, the name None for the player's own.
 
     Raises:
         ConfigError: a player or a folder is not valid; found before any training.

@@ -127,9 +127,6 @@ def write_shard(file: Path, arrays: Mapping[str, np.ndarray], notes: Mapping[str
 
     The digest of the arrays stands beside the notes, so that damage is seen before there is a
     manifest.
-
-    Raises:
-        OSError: it could not be written.
     """
     aside = file.with_name(f"{file.name}.{os.getpid()}.tmp")
     narrow = {name: _narrow(array) for name, array in arrays.items()}

@@ -134,12 +134,7 @@ def rename_axes(examples: Examples, source: torch.Generator) -> Examples:
 
 
 def observe(examples: Examples, max_num_points: int, scale: bool = True) -> Any:
-    """What the environment would show in these positions.
-
-    Args:
-        examples: B positions.
-        max_num_points: rows of the observation.
-        scale: the environment's ``scale_observation``.
+    """What the environment with ``scale_observation=scale`` would show in these positions.
 
     Returns:
         float32 [B, max_num_points, D] for the host, a dict of these ``points`` and ``coords`` int8

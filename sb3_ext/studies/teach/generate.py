@@ -18,7 +18,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait as wait_for
@@ -123,9 +123,38 @@ def generate(
     """
     out, begin = Path(out), time.perf_counter()
     check_plan(plan, workers)
-    _open_folder(out, plan.to_dict())
-    with RunFolder(out):
-        return _complete(plan, out, workers, progress, command, begin)
+    content, size = plan.to_dict(), drawing.SHARD_ROWS
+    _open_folder(out, content)
+    with RunFolder(out) as folder:
+        digest = digest_of(content)
+        drawn, families = draw_positions(plan)
+        jobs = [
+            _Job(out / shard_name(number), content, digest, drawn.rows(slice(first, first + size)))
+            for number, first in enumerate(range(0, len(drawn.count), size))
+        ]
+        notes: dict[Path, dict[str, Any]] = {}
+        for job in jobs:
+            found = dataset.read_shard_notes(job.file)
+            if found is not None and found.get("job") == _job_digest(job):
+                notes[job.file] = found
+        open_jobs = [job for job in jobs if job.file not in notes]
+        kept = len(drawn.count) - sum(len(job.positions.count) for job in open_jobs)
+        with progress_bar(len(drawn.count), progress, kept, "position") as bar:
+            for job, found in _labelled(open_jobs, workers):
+                notes[job.file] = found
+                bar.update(len(job.positions.count))
+        files = [job.file for job in jobs]
+        manifest = _manifest(content, files, [notes[file] for file in files], families)
+        about = {
+            "seconds": round(time.perf_counter() - begin, 2),
+            "shards_kept": len(jobs) - len(open_jobs),
+            "workers": workers,
+        }
+        folder.write_json("provenance.json", {**provenance(plan.seed, command), **about})
+        for leftover in set(out.glob("shard-*")) - set(files):  # of processes that were killed
+            leftover.unlink(missing_ok=True)
+        write_text_durably(out / MANIFEST, dataset.manifest_text(manifest))
+        return manifest
 
 
 def prepared(
@@ -146,43 +175,6 @@ def prepared(
     else:
         generate(plan, out, workers=workers, progress=progress, command=command)
     return load_dataset(out, dimension=plan.config.dimension, seat=plan.seat)
-
-
-def _complete(
-    plan: Plan, out: Path, workers: int, progress: bool, command: Sequence[str], begin: float
-) -> dict[str, Any]:
-    """Labels and writes what is missing in the folder of a plan; returns the manifest."""
-    content = plan.to_dict()
-    digest = digest_of(content)
-    drawn, families = draw_positions(plan)
-    size = drawing.SHARD_ROWS
-    jobs = [
-        _Job(out / shard_name(number), content, digest, drawn.rows(slice(first, first + size)))
-        for number, first in enumerate(range(0, len(drawn.count), size))
-    ]
-    notes: dict[Path, dict[str, Any]] = {}
-    for job in jobs:
-        found = dataset.read_shard_notes(job.file)
-        if found is not None and found.get("job") == _job_digest(job):
-            notes[job.file] = found
-    open_jobs = [job for job in jobs if job.file not in notes]
-    kept = len(drawn.count) - sum(len(job.positions.count) for job in open_jobs)
-    with progress_bar(len(drawn.count), progress, kept, "position") as bar:
-        for job, found in _labelled(open_jobs, workers):
-            notes[job.file] = found
-            bar.update(len(job.positions.count))
-    files = [job.file for job in jobs]
-    manifest = _manifest(content, files, [notes[file] for file in files], families)
-    about = {
-        "seconds": round(time.perf_counter() - begin, 2),
-        "shards_kept": len(jobs) - len(open_jobs),
-        "workers": workers,
-    }
-    write_json(out / "provenance.json", {**provenance(plan.seed, command), **about})
-    for leftover in set(out.glob("shard-*")) - set(files):  # of processes that were killed
-        leftover.unlink(missing_ok=True)
-    write_text_durably(out / MANIFEST, dataset.manifest_text(manifest))
-    return manifest
 
 
 def check_plan(plan: Plan, workers: int) -> None:
@@ -264,26 +256,16 @@ def _label(job: _Job) -> dict[str, Any]:
 
 
 def _labelled(jobs: Sequence[_Job], workers: int) -> Iterator[tuple[_Job, dict[str, Any]]]:
-    """Labels shards, in any order."""
+    """Labels shards; gives their notes."""
     if workers == 1 or len(jobs) < 2:
-        for job in jobs:
-            yield job, _label(job)
+        yield from ((job, _label(job)) for job in jobs)
         return
     # A fresh interpreter each: a fork of a process with threads of torch can hang.
     pool = ProcessPoolExecutor(
         min(workers, len(jobs)), mp_context=get_context("spawn"), initializer=_start_worker
     )
     try:
-        waiting = list(reversed(jobs))
-        running: dict[Future[dict[str, Any]], _Job] = {}
-        while waiting or running:
-            # Few at a time: what is queued is copied.
-            while waiting and len(running) < 2 * workers:
-                job = waiting.pop()
-                running[pool.submit(_label, job)] = job
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield running.pop(future), future.result()
+        yield from zip(jobs, pool.map(_label, jobs), strict=True)
     except BrokenProcessPool:
         raise RuntimeError(
             "a labelling process died (of too little memory?); finished shards are kept, the same "
@@ -298,13 +280,13 @@ def _start_worker() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(1)
     parent = parent_process()
-    if parent is not None:
+    assert parent is not None
 
-        def follow() -> None:
-            wait_for([parent.sentinel])
-            os._exit(1)
+    def follow() -> None:
+        wait_for([parent.sentinel])
+        os._exit(1)
 
-        threading.Thread(target=follow, daemon=True).start()
+    threading.Thread(target=follow, daemon=True).start()
 
 
 def _manifest(

@@ -115,14 +115,9 @@ class Pretraining:
     Args:
         model: the learner, with the environment that it will play in (for its sizes). Its
             ``gamma`` decides what returns the values stand for.
-        data: what `load_dataset` gives, or anything with ``seat``, ``dimension``,
-            ``max_num_points``, ``objective`` and ``split``.
+        data: what `load_dataset` gives; see `check_data` and `checked` for what is refused.
         settings: how.
         reward: the environment's reward, one of `RETURNS`.
-
-    Raises:
-        ValueError: the data are for the other seat or other sizes, have no optimal move in some
-            row, or their values are no numbers of moves and ``value_weight`` is not 0.
 
     Attributes:
         update: updates made.
@@ -193,8 +188,7 @@ class Pretraining:
         stopped is of no use until `run` goes on.
 
         Args:
-            run_dir: folder for checkpoints, ``history.json`` and the finished networks; None writes
-                nothing.
+            run_dir: folder for checkpoints and ``history.json``; None writes nothing.
             report: called with every measurement.
             tick: called after every update.
 

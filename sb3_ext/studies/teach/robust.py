@@ -102,7 +102,7 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     reserve_memory(model)
     out, run_dir = args.out, args.out / "run"
     bar = not args.no_progress and sys.stderr.isatty()
-    data = None if "teacher" in args.without else _data(config, args, command)
+    data = None if "teacher" in args.without else _data(config, args, bar, command)
     callbacks = _callbacks(config, data, run_dir)
     with RunFolder(out) as folder:
         if list_checkpoints(run_dir):
@@ -143,53 +143,38 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
         return 0
 
 
-def _data(config: RobustConfig, args: argparse.Namespace, command: Sequence[str]) -> Dataset:
+def _data(
+    config: RobustConfig, args: argparse.Namespace, bar: bool, command: Sequence[str]
+) -> Dataset:
     if args.data is not None:
         return load_dataset(args.data, dimension=3, seat="host")
-    wanted = config.data.model_dump()
-    plan = Plan(read_teach_config(wanted.pop("config")), seat="host", objective="depth", **wanted)
-    return prepared(
-        plan,
-        args.out / "data",
-        workers=args.workers,
-        progress=not args.no_progress and sys.stderr.isatty(),
-        command=command,
-    )
+    wanted = config.data.to_dict()
+    plan = Plan(read_teach_config(wanted.pop("config")), **wanted)
+    out = args.out / "data"
+    return prepared(plan, out, workers=args.workers, progress=bar, command=command)
 
 
 def _callbacks(config: RobustConfig, data: Dataset | None, folder: Path) -> list[BaseCallback]:
     wanted = config.evaluation
+    arguments = wanted.model_dump(include={"targets", "deeper", "average", "games", "seed"})
+    every = Every(updates=wanted.updates)
     callbacks: list[BaseCallback] = [
-        RobustEvaluation(
-            wanted.targets,
-            Every(updates=wanted.updates),
-            deeper=wanted.deeper,
-            average=wanted.average,
-            games=wanted.games,
-            seed=wanted.seed,
-            save_path=folder,
-            verbose=1,
-        )
+        RobustEvaluation(every=every, save_path=folder, verbose=1, **arguments)
     ]
     if data is not None:
         callbacks.append(Teacher(data, **config.teacher.model_dump()))
-    callbacks.append(Signals(verbose=1))
-    every = config.algorithm.checkpoint_updates or config.algorithm.updates
-    callbacks.append(Checkpoints(folder, Every(updates=every)))
-    return callbacks
+    updates = config.algorithm.checkpoint_updates or config.algorithm.updates
+    return [*callbacks, Signals(verbose=1), Checkpoints(folder, Every(updates=updates))]
 
 
 def _same_settings(path: Path, config: RobustConfig) -> None:
     """Refuses to go on with a run under other settings; only its length may change."""
     try:
-        before = read_yaml(path)
-        own = config.to_dict()
+        before, own = read_yaml(path), config.to_dict()
+        before["algorithm"]["updates"] = own["algorithm"]["updates"]
         for section in own:
-            saved, now = before[section], own[section]
-            if section == "algorithm":
-                saved, now = ({k: v for k, v in x.items() if k != "updates"} for x in (saved, now))
-            if saved != now:
-                raise ValueError(f"out: its run has another section {section!r}: {saved}")
+            if before[section] != own[section]:
+                raise ValueError(f"out: its run has another section {section!r}: {before[section]}")
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"out: {path} is missing or damaged") from error
 

@@ -77,28 +77,29 @@ class RobustEvaluation(RhoEvaluation):
 
     def _on_step(self) -> bool:
         if self.average:
-            online = list(self.model.policy.q_net.parameters())  # type: ignore[union-attr, operator]
-            with torch.no_grad():
-                if not self._averaged:
-                    self._averaged = [weights.clone() for weights in online]
-                self._steps += 1
-                stays = min(self.average, (1 + self._steps) / (10 + self._steps))
-                torch._foreach_lerp_(self._averaged, online, 1.0 - stays)
+            online = self._online()
+            if not self._averaged:
+                self._averaged = [weights.clone() for weights in online]
+            self._steps += 1
+            stays = min(self.average, (1 + self._steps) / (10 + self._steps))
+            torch._foreach_lerp_(self._averaged, online, 1.0 - stays)
         return super()._on_step()
+
+    def _online(self) -> list[Tensor]:
+        weights = self.model.policy.q_net.parameters()  # type: ignore[union-attr, operator]
+        return [each.data for each in weights]
 
     def evaluate(self) -> dict[str, float]:
         """Evaluates now, with the averaged weights if there are any; returns rho by opponent."""
         if not self._averaged:
             return super().evaluate()
-        online = list(self.model.policy.q_net.parameters())  # type: ignore[union-attr, operator]
-        with torch.no_grad():
-            kept = [weights.clone() for weights in online]
-            torch._foreach_copy_(online, self._averaged)
+        online = self._online()
+        kept = [weights.clone() for weights in online]
+        torch._foreach_copy_(online, self._averaged)
         try:
             return super().evaluate()
         finally:
-            with torch.no_grad():
-                torch._foreach_copy_(online, kept)
+            torch._foreach_copy_(online, kept)
 
     def state_dict(self) -> dict[str, Any]:
         """That of `RhoEvaluation`, and the average."""

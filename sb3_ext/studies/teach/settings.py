@@ -95,14 +95,10 @@ def read_settings(
 
 
 class _Algorithm(Section):
-    """A file in rl_zoo3's form."""
-
     file: str
 
 
 class _Data(Section):
-    """See `Plan`; the ranges are checked by `check_plan`."""
-
     config: str
     positions: PositiveCount = 100_000
     seat: str = "host"
@@ -112,8 +108,6 @@ class _Data(Section):
 
 
 class _Measure(Section):
-    """See `host_test` and `measure_host`."""
-
     larger: Count = 300
     brieskorn_pham: Annotated[Count, Le(100)] = 9
     label_budget: PositiveCount = 300_000
@@ -122,7 +116,11 @@ class _Measure(Section):
 
 
 class TaughtConfig(ConfigFile):
-    """A file of the command run."""
+    """A file of the command run.
+
+    ``algorithm.file`` is in rl_zoo3's form; for the keys of ``data`` see `Plan`, for those of
+    ``measure`` `host_test` and `measure_host`.
+    """
 
     algorithm: _Algorithm
     data: _Data
@@ -184,14 +182,7 @@ def read_robust_config(
     without: Sequence[str] = (),
     seed: int | None = None,
 ) -> RobustConfig:
-    """The settings of a file, changed.
-
-    Args:
-        source: the file.
-        changes: ``section.key=value``.
-        opponents: ``player=weight``, added to the mixture.
-        without: of `PARTS`; the network's mirror is no part of this file.
-        seed: instead of ``algorithm.seed``.
+    """The settings of a file, changed by the options of the command robust.
 
     Raises:
         ConfigError: one line that names the field.

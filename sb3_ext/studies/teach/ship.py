@@ -49,11 +49,7 @@ def write_shipped(
 ) -> None:
     """Writes the online network of a host's policy in three axes as one small file.
 
-    Args:
-        policy: of `sb3_ext.ddqn`.
-        path: the file.
-        notes: text by name, kept in the file: where the network comes from.
-        half: write the weights as float16, which halves the file and rounds them.
+    ``notes`` are kept in the file; ``half`` rounds the weights to float16.
 
     Raises:
         ValueError: the policy plays another seat or dimension, or has no description.

@@ -190,12 +190,10 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
 
 def accuracy_table(result: Mapping[str, Any]) -> str:
     """The result of `held_out_accuracy` as text."""
-    lines = [
-        f"optimal choices on {result['positions']} held-out positions: {100 * result['accuracy']:.2f} %"
-    ]
+    percent = 100 * result["accuracy"]
+    lines = [f"optimal choices on {result['positions']} held-out positions: {percent:.2f} %"]
     for title, key in (("points", "by_count"), ("value", "by_value")):
         for number, share in result[key].items():
-            lines.append(
-                f"  {title} {number}: {100 * share['accuracy']:.2f} % of {share['positions']}"
-            )
+            percent = 100 * share["accuracy"]
+            lines.append(f"  {title} {number}: {percent:.2f} % of {share['positions']}")
     return "\n".join(lines)

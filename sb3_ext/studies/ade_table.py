@@ -72,13 +72,7 @@ def table(
     max_depth: int = 40,
     max_nodes: int = 100_000,
 ) -> list[Row]:
-    """A row for every singularity.
-
-    Args:
-        host: the trained host.
-        names: singularities; by default the sixteen.
-        max_depth: its branches are cut after so many moves.
-        max_nodes: its open branches are cut once the tree has so many charts.
+    """A row for every singularity, by default the sixteen; the limits are for the host's trees.
 
     Raises:
         ValueError: an unknown singularity, or a limit out of range.

@@ -79,12 +79,7 @@ def _singularities(found: Mapping[str, Any]) -> tuple[list[list[str]], list[str]
 
 
 def page(found: Mapping[str, Any], attack: str) -> str:
-    """The page as Markdown.
-
-    Args:
-        found: what `main` writes to results.json, keys as text.
-        attack: the tables of the attack.
-    """
+    """The page as Markdown, from what results.json holds and the tables of the attack."""
     hosts, names = found["hosts"], list(found["hosts"])
     singularities, least = _singularities(found)
     measures = [[f"singularities in the least depth, of {len(singularities)}", *least]]

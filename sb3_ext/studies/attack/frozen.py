@@ -46,14 +46,7 @@ class FrozenPlayer:
     def of(
         cls, player: Any, spec: GameSpec, role: Role | None = None, name: str | None = None
     ) -> FrozenPlayer:
-        """Resolves what a caller means.
-
-        Args:
-            player: a name, a `Player`, a function or the path of a saved model; a `FrozenPlayer`
-                is given back as it is.
-            spec: the game.
-            role: its seat; None where that is clear from the player.
-            name: for tables; by default the player's own.
+        """Resolves what a caller means, see `exploit`; a `FrozenPlayer` is given back as it is.
 
         Raises:
             ConfigError: the seat is not clear, or there is no such player for it.

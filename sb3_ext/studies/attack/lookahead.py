@@ -32,10 +32,6 @@ class RolloutPlayer:
         opponent: the frozen player.
         spec: the game.
         moves: rollouts are cut after so many.
-
-    Attributes:
-        role: the seat it plays.
-        name: for tables.
     """
 
     def __init__(self, policy: Player, opponent: Player, spec: GameSpec, moves: int) -> None:

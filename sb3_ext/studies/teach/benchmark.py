@@ -139,13 +139,10 @@ class HostTest(NamedTuple):
 
 
 def host_test(held_out: Examples, plan: Plan, brieskorn_pham: int, label_budget: int) -> HostTest:
-    """Draws and labels what hosts are measured on.
+    """Draws and labels what hosts are measured on, beside the held-out part of a plan's dataset.
 
-    Args:
-        held_out: the held-out part of a dataset.
-        plan: what the dataset was made from.
-        brieskorn_pham: highest exponent of x^a + y^b + z^c; below 2 there is none.
-        label_budget: positions expanded to prove the least depth of one of these.
+    ``brieskorn_pham`` is the highest exponent of x^a + y^b + z^c, below 2 there is none;
+    ``label_budget`` positions are expanded to prove the least depth of one of these.
     """
     powers = brieskorn_pham_starts(brieskorn_pham)
     least: list[int | None] = []
@@ -171,8 +168,7 @@ def measure_host(
         max_depth: trees with a longer branch are given up.
 
     Returns:
-        Plain data; see `host_summary`. ``points_6_to_8``, ``brieskorn_pham`` and ``rho`` are
-        missing where there is nothing to measure.
+        ``points_6_to_8``, ``brieskorn_pham`` and ``rho`` are missing without anything to measure.
     """
     examples, drawn = test.held_out, optimal_choices(host, test.drawn)
     right = optimal_choices(host, examples)

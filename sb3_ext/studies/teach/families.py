@@ -207,14 +207,7 @@ _NUMBER, _VALUE, _SPARSITY, _COORDINATE, _ZERO, _TWIST, _HOST, _AGENT = range(16
 
 
 def draw_batch(config: TeachConfig, place: int, batch: int, seed: int) -> GameState:
-    """Positions of a family: one batch of draws, without those that do not fit.
-
-    Args:
-        config: the configuration.
-        place: the family's index.
-        batch: number of the batch; each gives other positions.
-        seed: fixes what is drawn.
-    """
+    """Positions of the family at an index: one batch of draws, without those that do not fit."""
     family = config.families[place]
     rows = torch.arange(BATCH_ROWS) + batch * BATCH_ROWS
     seeds = torch.full_like(rows, derive_seed(seed, 0x7465616368, place))

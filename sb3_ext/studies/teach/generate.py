@@ -52,8 +52,11 @@ class _Job(NamedTuple):
 
     file: Path
     plan: dict[str, Any]
-    digest: str
     positions: Positions
+
+    def digest(self) -> str:
+        """Equal for equal content."""
+        return digest_of(digest_of(self.plan), self.file.name, *vars(self.positions).values())
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -106,14 +109,7 @@ def generate(
     progress: bool = False,
     command: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Makes a dataset, or what is missing of it; returns the manifest.
-
-    Args:
-        plan: what to make.
-        out: the folder; one with another dataset is refused.
-        workers: processes; 1 labels in this one.
-        progress: show a progress bar on stderr.
-        command: for ``provenance.json``.
+    """Makes a dataset in the folder ``out``, or what is missing of it; returns the manifest.
 
     Raises:
         ValueError: an option is out of range, a family yields no position, the folder holds
@@ -126,16 +122,15 @@ def generate(
     content, size = plan.to_dict(), drawing.SHARD_ROWS
     _open_folder(out, content)
     with RunFolder(out) as folder:
-        digest = digest_of(content)
         drawn, families = draw_positions(plan)
         jobs = [
-            _Job(out / shard_name(number), content, digest, drawn.rows(slice(first, first + size)))
+            _Job(out / shard_name(number), content, drawn.rows(slice(first, first + size)))
             for number, first in enumerate(range(0, len(drawn.count), size))
         ]
         notes: dict[Path, dict[str, Any]] = {}
         for job in jobs:
             found = dataset.read_shard_notes(job.file)
-            if found is not None and found.get("job") == _job_digest(job):
+            if found is not None and found.get("job") == job.digest():
                 notes[job.file] = found
         open_jobs = [job for job in jobs if job.file not in notes]
         kept = len(drawn.count) - sum(len(job.positions.count) for job in open_jobs)
@@ -217,10 +212,6 @@ def _open_folder(out: Path, content: Mapping[str, Any]) -> None:
     write_json(file, content)
 
 
-def _job_digest(job: _Job) -> str:
-    return digest_of(job.digest, job.file.name, *vars(job.positions).values())
-
-
 def _label(job: _Job) -> dict[str, Any]:
     """Labels one shard and writes it; returns its notes."""
     plan, positions = job.plan, job.positions
@@ -246,7 +237,7 @@ def _label(job: _Job) -> dict[str, Any]:
 
     notes = {
         "held_out": int(arrays["held_out"].sum()),
-        "job": _job_digest(job),
+        "job": job.digest(),
         "out_of_budget": left_out(OUT_OF_BUDGET),
         "rows": int(good.sum()),
         "too_large": left_out(TOO_LARGE),

@@ -30,14 +30,10 @@ RETURNS = ("step", "survival", "terminal")
 def game_return(moves: Tensor, seat: str, reward: str, gamma: float) -> Tensor:
     """The discounted return of games that end after ``moves`` moves [B], as float32 [B].
 
-    Args:
-        moves: at least 1.
-        seat: ``host`` or ``agent``; the agent gets the negative.
-        reward: one of `RETURNS`.
-        gamma: discount of a move, 0..1.
+    That of the host, for the agent its negative, with a discount ``gamma`` of 0..1.
 
     Raises:
-        ValueError: another reward.
+        ValueError: ``reward`` is none of `RETURNS`.
     """
     if reward not in RETURNS:
         raise ValueError(

@@ -67,7 +67,7 @@ def worst_case_depths(
 
     Args:
         host: plays the same set in the same position always.
-        starts: lists of points in three axes, as many as the host can play.
+        starts: lists of points in three axes.
         max_depth: trees with a longer branch are given up.
         max_width: trees with more different positions on one level are given up.
 

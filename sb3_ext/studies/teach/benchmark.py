@@ -19,8 +19,7 @@ from sb3_ext.studies.teach.examples import Examples
 from sb3_ext.studies.teach.families import draw_batch
 from sb3_ext.studies.teach.measures import optimal_choices, worst_case_depths
 
-__all__ = ["AGENTS", "brieskorn_pham_starts", "held_out_draws", "host_summary", "host_test"]
-__all__ += ["measure_host", "singularity_depths", "singularity_summary"]
+__all__ = ["AGENTS", "host_summary", "host_test", "measure_host", "singularity_depths"]
 
 AGENTS = ("choose_first", "choose_last", "random")
 

@@ -29,8 +29,7 @@ from sb3_ext.checkpoints.durable_files import file_digest, rename_durably, sync
 from sb3_ext.studies.json_files import digest_of, sealed
 from sb3_ext.studies.teach.examples import Examples
 
-__all__ = ["MANIFEST", "PLAN", "SCHEMA", "SEATS", "Dataset", "DatasetError", "load_dataset"]
-__all__ += ["manifest_text", "read_shard_notes", "shard_name", "write_shard"]
+__all__ = ["Dataset", "DatasetError", "load_dataset", "read_shard_notes", "write_shard"]
 
 SCHEMA = 1
 """Version of the layout; raised when a reader of the old one would misread it."""

@@ -20,8 +20,7 @@ from resgym.game.observation import observe_points
 from resgym.game.state import GameState
 from sb3_ext.points.mirror import rows_in_order
 
-__all__ = ["Examples", "axis_orders", "checked", "digest", "observe", "rename_axes"]
-__all__ += ["permute_axes", "seeded_generator"]
+__all__ = ["Examples", "checked", "digest", "observe", "rename_axes", "seeded_generator"]
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,7 @@ from sb3_ext.config.sections import (
 from sb3_ext.schedules.fields import schedule_field
 from sb3_ext.schedules.schedules import parse_schedule
 
-__all__ = ["PARTS", "RobustConfig", "TaughtConfig", "TeachingSettings"]
-__all__ += ["read_robust_config", "read_settings"]
+__all__ = ["RobustConfig", "TaughtConfig", "TeachingSettings", "read_robust_config"]
 
 PARTS = ("teacher", "mixture", "augmentation")
 """What ``--without`` leaves out of the command robust."""

@@ -146,9 +146,8 @@ def _narrow(array: np.ndarray) -> np.ndarray:
     """The same integers in the smallest type that holds them all."""
     if array.dtype == np.bool_ or not array.size:
         return np.ascontiguousarray(array)
-    low, high = array.min(), array.max()
     for kind in (np.int8, np.int16, np.int32):
-        if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
+        if np.iinfo(kind).min <= array.min() and array.max() <= np.iinfo(kind).max:
             return np.ascontiguousarray(array, kind)
     return np.ascontiguousarray(array)
 

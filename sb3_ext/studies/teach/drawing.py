@@ -83,7 +83,8 @@ def draw_positions(plan: Plan) -> tuple[Positions, list[dict[str, Any]]]:
     barred = _barred_digests(config)
     slots = _with_room(np.zeros((1024, 2), np.int64), len(barred))
     new_members(slots, barred, np.empty(len(barred), np.bool_))
-    points, counts, family_of, digests, families = [], [], [], [], []
+    kept: list[tuple[np.ndarray, ...]] = []
+    families = []
     for place, target in enumerate(_shares(plan)):
         family = config.families[place]
         found = drawn = idle = batch = 0
@@ -106,10 +107,7 @@ def draw_positions(plan: Plan) -> tuple[Positions, list[dict[str, Any]]]:
             index = index[: target - found]
             idle = 0 if len(index) else idle + 1
             found += len(index)
-            points.append(some[index])
-            counts.append(rows[index])
-            digests.append(codes[index])
-            family_of.append(np.full(len(index), place))
+            kept.append((some[index], rows[index], np.full(len(index), place), codes[index]))
         if found == 0 and target > 0:
             raise ConfigError(
                 f"families[{family.name}]: no position that fits and is new in {batch} times "
@@ -118,10 +116,9 @@ def draw_positions(plan: Plan) -> tuple[Positions, list[dict[str, Any]]]:
         families.append(
             {"name": family.name, "wanted": target, "positions": found, "looked_at": drawn}
         )
-    columns = map(np.concatenate, (points, counts, family_of))
-    codes = np.concatenate(digests)
+    points, count, family_of, codes = map(np.concatenate, zip(*kept, strict=True))
     held_out = held_out_shares(codes) < plan.held_out
-    return Positions(*columns, held_out, _sets(plan, len(codes))), families
+    return Positions(points, count, family_of, held_out, _sets(plan, len(codes))), families
 
 
 def held_out_shares(digests: np.ndarray) -> np.ndarray:

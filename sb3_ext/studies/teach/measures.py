@@ -24,8 +24,7 @@ _ROWS_AT_ONCE = 8192
 def chosen_moves(player: Player, examples: Examples) -> Tensor:
     """What a player of the labelled seat chooses, int64 [M]: host actions or axes."""
     result = []
-    for begin in range(0, len(examples), _ROWS_AT_ONCE):
-        rows = torch.arange(begin, min(begin + _ROWS_AT_ONCE, len(examples)))
+    for rows in torch.arange(len(examples)).split(_ROWS_AT_ONCE):
         batch = examples.select(rows)
         rng = RowRandom.for_episode(torch.zeros_like(rows), rows)
         state = GameState(batch.points, batch.count)

@@ -88,8 +88,7 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     hyperparameters = read_hyperparameters(config.algorithm.file, ENVIRONMENTS["host"])
     if not {"augmentation", "mixture"}.isdisjoint(args.without):
         # One opponent alone tells mirror images apart.
-        kept = dict(hyperparameters.get("policy_kwargs", {}))
-        kept.pop("mirror", None)
+        kept = {k: v for k, v in hyperparameters.get("policy_kwargs", {}).items() if k != "mirror"}
         hyperparameters = {**hyperparameters, "policy_kwargs": kept}
     keywords = {**hyperparameters.get("env_kwargs", {}), "opponent": dict(config.opponents)}
     model, _ = build_model(

@@ -32,25 +32,12 @@ __all__ = ["Row", "Size", "main", "optimum", "table"]
 
 MAX_NUM_POINTS = 20
 OPPONENT = "random"
-HEADINGS = (
-    "singularity",
-    "least depth",
-    "fewest nodes",
-    "Zeillinger: depth",
-    "nodes",
-    "trained: depth",
-    "nodes",
-)
+HEADINGS = ("singularity", "least depth", "fewest nodes", "Zeillinger: depth", "nodes")
+HEADINGS += ("trained: depth", "nodes")
 
 
 class Size(NamedTuple):
-    """Size of one host's tree.
-
-    Attributes:
-        depth: moves on the longest branch.
-        nodes: charts, root counted.
-        cut: why branches were cut, as text; None if the tree is complete.
-    """
+    """Size of one host's tree; ``cut`` says why branches were cut, None if it is complete."""
 
     depth: int
     nodes: int
@@ -64,16 +51,7 @@ class Size(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One singularity.
-
-    Attributes:
-        name: ``A1``, ..., ``E8``.
-        polynomial: its normal form.
-        least_depth: the proven optimum of the depth.
-        fewest_nodes: the proven optimum of the number of nodes (of another tree, possibly).
-        zeillinger: Zeillinger's tree.
-        trained: the trained host's tree.
-    """
+    """One singularity: the two proven optima (of two trees, possibly) and the hosts' trees."""
 
     name: str
     polynomial: str
@@ -87,11 +65,6 @@ class Row(NamedTuple):
         optimum = (self.name, str(self.least_depth), str(self.fewest_nodes))
         return (*optimum, *self.zeillinger.cells(), *self.trained.cells())
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data."""
-        trees = {"zeillinger": self.zeillinger._asdict(), "trained": self.trained._asdict()}
-        return {**self._asdict(), **trees}
-
 
 def table(
     host: Player | str,
@@ -99,22 +72,22 @@ def table(
     max_depth: int = 40,
     max_nodes: int = 100_000,
 ) -> list[Row]:
-    """A row for every singularity.
-
-    Args:
-        host: the trained host.
-        names: singularities; by default the sixteen.
-        max_depth: its branches are cut after so many moves.
-        max_nodes: its open branches are cut once the tree has so many charts.
+    """A row for every singularity, by default the sixteen; the limits are for the host's trees.
 
     Raises:
         ValueError: an unknown singularity, or a limit out of range.
         RuntimeError: an optimum could not be proved.
     """
-    return [
-        _row(name, host, max_depth, max_nodes)
-        for name in (resgym.singularity_names() if names is None else names)
-    ]
+    rows = []
+    for name in resgym.singularity_names() if names is None else names:
+        points = resgym.singularity(name)
+        best, zeillinger = optimum(points), resgym.resolution_tree(points, "zeillinger")
+        trained = resgym.resolution_tree(
+            points, host, max_depth=max_depth, max_nodes=max_nodes, max_num_points=MAX_NUM_POINTS
+        )
+        sizes = _size(zeillinger, 100, 100_000), _size(trained, max_depth, max_nodes)
+        rows.append(Row(name, points.pretty(), best["depth"], best["nodes"], *sizes))
+    return rows
 
 
 def optimum(points: Any) -> dict[str, int]:
@@ -130,22 +103,6 @@ def optimum(points: Any) -> dict[str, int]:
             raise RuntimeError(str(solution))
         found[objective] = solution.value
     return found
-
-
-def _row(name: str, host: Player | str, max_depth: int, max_nodes: int) -> Row:
-    points = resgym.singularity(name)
-    best = optimum(points)
-    trained = resgym.resolution_tree(
-        points, host, max_depth=max_depth, max_nodes=max_nodes, max_num_points=MAX_NUM_POINTS
-    )
-    return Row(
-        name,
-        points.pretty(),
-        best["depth"],
-        best["nodes"],
-        _size(resgym.resolution_tree(points, "zeillinger"), 100, 100_000),
-        _size(trained, max_depth, max_nodes),
-    )
 
 
 def _size(tree: resgym.ResolutionTree, max_depth: int, max_nodes: int) -> Size:
@@ -224,7 +181,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         cells = [row.cells() for row in rows]
         print(markdown_table(HEADINGS, cells) if args.markdown else text_table([HEADINGS, *cells]))
         if args.json is not None:
-            write_file(args.json, json.dumps([row.to_dict() for row in rows], indent=2) + "\n")
+            trees = ("zeillinger", "trained")
+            data = [
+                {**row._asdict(), **{tree: getattr(row, tree)._asdict() for tree in trees}}
+                for row in rows
+            ]
+            write_file(args.json, json.dumps(data, indent=2) + "\n")
 
     return exit_code("ade_table", work)
 

@@ -28,11 +28,7 @@ def digest_of(*values: Any) -> str:
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Replaces a file of plain data as a whole.
-
-    Raises:
-        OSError: it could not be written; the old content is still there.
-    """
+    """Replaces a file of plain data as a whole."""
     write_text_durably(path, json.dumps(data, indent=1) + "\n")
 
 

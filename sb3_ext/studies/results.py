@@ -5,13 +5,9 @@ Writes results.md, results.json and the pictures of the trees of one singularity
   python -m sb3_ext.studies.results --out docs
   python -m sb3_ext.studies.results --out docs --host robust=runs/robust
 
-Depths and nodes of the trees of sixteen singularities, optimal choices in held-out positions by
-number of points and by least depth, depths in the worst case on larger positions and on
-x^a + y^b + z^c, and rho from 20 points. The attack of `sb3_ext.attack` has results of its own,
-which are copied into the page.
-
-The positions are drawn anew. Whether a position is held out is decided by its canonical form alone,
-so none of them was taught by a dataset of the same share, whatever its seed.
+What is measured is told in docs/teaching.md; the tables of `sb3_ext.attack` are copied into the
+page. The positions are drawn anew. Whether a position is held out is decided by its canonical form
+alone, so none of them was taught by a dataset of the same share, whatever its seed.
 """
 
 from __future__ import annotations
@@ -33,7 +29,7 @@ from sb3_ext.studies.ade_table import optimum
 from sb3_ext.studies.attack.table import Results, markdown
 from sb3_ext.studies.tables import markdown_table
 from sb3_ext.studies.teach.benchmark import AGENTS, host_test, measure_host
-from sb3_ext.studies.teach.examples import Examples, checked
+from sb3_ext.studies.teach.examples import checked
 from sb3_ext.studies.teach.families import read_teach_config
 from sb3_ext.studies.teach.generate import Plan, prepared
 from sb3_ext.training.command_line import add_options, exit_code
@@ -46,105 +42,62 @@ LABEL_BUDGET = 300_000
 MAX_DEPTH = 40
 
 
-def _trees(host: Player, names: Sequence[str]) -> dict[str, Any]:
-    """Size of a host's tree for each singularity; branches are cut after `MAX_DEPTH` moves."""
-    trees = {
-        name: resgym.resolution_tree(resgym.singularity(name), host, max_depth=MAX_DEPTH)
-        for name in names
-    }
-    return {
-        name: {"depth": tree.depth, "nodes": tree.num_nodes, "complete": tree.complete}
-        for name, tree in trees.items()
-    }
-
-
-def _held_out(plan: Plan, workers: int) -> Examples:
-    """Labelled positions that no dataset with the same share of held-out ones has taught."""
-    with tempfile.TemporaryDirectory() as folder:
-        out = Path(folder) / "data"
-        data = prepared(plan, out, workers=workers, progress=sys.stderr.isatty())
-        return checked(data.split("held_out"))
-
-
-# --------------------------------------------------------------------------------------- the page
+def _tree(host: Player, name: str) -> dict[str, Any]:
+    """Size of a host's tree for a singularity; branches are cut after `MAX_DEPTH` moves."""
+    tree = resgym.resolution_tree(resgym.singularity(name), host, max_depth=MAX_DEPTH)
+    return {"depth": tree.depth, "nodes": tree.num_nodes, "complete": tree.complete}
 
 
 def _percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.1f} %" if whole else "-"
 
 
-def _size(tree: Mapping[str, Any], least: int) -> tuple[str, str]:
-    if not tree["complete"]:
-        return "not finished", "-"
-    depth = str(tree["depth"])
-    return f"**{depth}**" if tree["depth"] == least else depth, str(tree["nodes"])
-
-
-def _shares(found: Mapping[str, Any], part: str, numbers: Sequence[Any]) -> list[list[str]]:
-    """A row for each number, a column for each host."""
+def _shares(hosts: Mapping[str, Any], part: str) -> list[list[str]]:
+    """A row for each number of points or least depth, a column for each host."""
+    shares = [host["held_out"][part] for host in hosts.values()]  # of the same positions
     rows = []
-    for number in numbers:
-        each = [host["held_out"][part].get(number) for host in found["hosts"].values()]
-        positions = next((share["positions"] for share in each if share), 0)
-        cells = [_percent(share["optimal"], share["positions"]) if share else "-" for share in each]
-        rows.append([str(number), str(positions), *cells])
+    for number in sorted(shares[0], key=int):
+        each = [share[number] for share in shares]
+        cells = [_percent(share["optimal"], share["positions"]) for share in each]
+        rows.append([number, str(each[0]["positions"]), *cells])
     return rows
 
 
-def page(found: Mapping[str, Any], attack: str) -> str:
-    """The page as Markdown.
+def _singularities(found: Mapping[str, Any]) -> tuple[list[list[str]], list[str]]:
+    """A row for each singularity, and the number of them that each host has in the least depth."""
+    hosts, rows, least = found["hosts"], [], dict.fromkeys(found["hosts"], 0)
+    for name, best in found["optima"].items():
+        row = [name, str(best["depth"]), str(best["nodes"])]
+        for host, measured in hosts.items():
+            tree = measured["trees"][name]
+            optimal = tree["complete"] and tree["depth"] == best["depth"]
+            least[host] += optimal
+            depth = f"**{tree['depth']}**" if optimal else str(tree["depth"])
+            row += [depth, str(tree["nodes"])] if tree["complete"] else ["not finished", "-"]
+        rows.append(row)
+    return rows, list(map(str, least.values()))
 
-    Args:
-        found: what `main` writes to results.json, keys as text.
-        attack: the tables of the attack.
-    """
-    hosts = found["hosts"]
-    names = list(hosts)
-    optima = found["optima"]
-    singularities = []
-    for name, best in optima.items():
-        cells = [_size(hosts[host]["trees"][name], best["depth"]) for host in names]
-        singularities.append(
-            [name, str(best["depth"]), str(best["nodes"]), *(text for two in cells for text in two)]
-        )
-    least = [
-        str(
-            sum(
-                h["trees"][n]["complete"] and h["trees"][n]["depth"] == optima[n]["depth"]
-                for n in optima
-            )
-        )
-        for h in hosts.values()
-    ]
-    measures = [["singularities in the least depth, of " + str(len(optima)), *least]]
+
+def page(found: Mapping[str, Any], attack: str) -> str:
+    """The page as Markdown, from what results.json holds and the tables of the attack."""
+    hosts, names = found["hosts"], list(found["hosts"])
+    singularities, least = _singularities(found)
+    measures = [[f"singularities in the least depth, of {len(singularities)}", *least]]
     for part, text in (("up_to_5_points", "distinct ones"), ("as_drawn", "with repetition")):
         shares = (host["held_out"][part] for host in hosts.values())
-        measures.append(
-            [
-                f"optimal choices, held out, up to 5 points, {text}",
-                *(_percent(share["optimal"], share["positions"]) for share in shares),
-            ]
-        )
-    for key, title in (
-        ("points_6_to_8", "6 to 8 points"),
-        ("brieskorn_pham", "x^a + y^b + z^c"),
-    ):
+        cells = [_percent(share["optimal"], share["positions"]) for share in shares]
+        measures.append([f"optimal choices, held out, up to 5 points, {text}", *cells])
+    for key, title in (("points_6_to_8", "6 to 8 points"), ("brieskorn_pham", "x^a + y^b + z^c")):
         for part, text in (("optimal", "in the least depth"), ("within_one", "within one of it")):
-            measures.append(
-                [
-                    f"{title}: {text}",
-                    *(_percent(h[key][part], h[key]["positions"]) for h in hosts.values()),
-                ]
-            )
+            cells = [_percent(h[key][part], h[key]["positions"]) for h in hosts.values()]
+            measures.append([f"{title}: {text}", *cells])
     measures += [
         [f"rho against {agent}, 20 points", *(f"{h['rho'][agent]:.3f}" for h in hosts.values())]
         for agent in AGENTS
     ]
-    first = next(iter(hosts.values()))
-    numbers = {
-        part: sorted(first["held_out"][part], key=int) for part in ("by_points", "by_least_depth")
-    }
-    setup = found["setup"]
+    first, setup = next(iter(hosts.values())), found["setup"]
+    sizes = [text for name in names for text in (f"{name}: depth", "nodes")]
+    by_points, by_depth = (_shares(hosts, part) for part in ("by_points", "by_least_depth"))
     pictures = "\n\n".join(
         f"{title}:\n\n![{setup['picture']}: {title}](images/{file})"
         for file, title in found["pictures"]
@@ -166,30 +119,15 @@ Depths are those of the worst case; rho is over {setup["games"]} games each.
 Depth and nodes of each host's tree; **bold**: the least depth that is possible. The least depth
 and the fewest nodes need not belong to one tree.
 
-{
-        markdown_table(
-            [
-                "",
-                "least depth",
-                "fewest nodes",
-                *(text for name in names for text in (f"{name}: depth", "nodes")),
-            ],
-            singularities,
-        )
-    }
+{markdown_table(["", "least depth", "fewest nodes", *sizes], singularities)}
 
 ## Held-out positions
 
 Share of optimal choices.
 
-{markdown_table(["points", "positions", *names], _shares(found, "by_points", numbers["by_points"]))}
+{markdown_table(["points", "positions", *names], by_points)}
 
-{
-        markdown_table(
-            ["least depth", "positions", *names],
-            _shares(found, "by_least_depth", numbers["by_least_depth"]),
-        )
-    }
+{markdown_table(["least depth", "positions", *names], by_depth)}
 
 ## Attack
 
@@ -201,9 +139,6 @@ Every player is frozen and opponents are trained against it; see [attack.md](att
 
 {pictures}
 """
-
-
-# ------------------------------------------------------------------------------------ command line
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -300,12 +235,15 @@ def _measure(args: argparse.Namespace, command: Sequence[str]) -> None:
     names = args.names or resgym.singularity_names()
     print("labelling held-out positions", file=sys.stderr)
     plan = Plan(read_teach_config("default"), args.positions, seed=args.seed, held_out=HELD_OUT)
-    test = host_test(_held_out(plan, args.workers), plan, args.brieskorn_pham, LABEL_BUDGET)
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "data"
+        data = prepared(plan, out, workers=args.workers, progress=sys.stderr.isatty())
+    test = host_test(checked(data.split("held_out")), plan, args.brieskorn_pham, LABEL_BUDGET)
     rows = {}
     for name, host in players.items():
         print(f"measuring {name}", file=sys.stderr)
         rows[name] = {
-            "trees": _trees(host, names),
+            "trees": {singularity: _tree(host, singularity) for singularity in names},
             **measure_host(host, test, larger=args.larger, games=args.games, max_depth=MAX_DEPTH),
         }
     (args.out / "images").mkdir(parents=True, exist_ok=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sb3_ext.config.sections import ConfigError
-from sb3_ext.studies.attack.exact import ExactResult, exact_worst_case
+from sb3_ext.studies.attack.exact import exact_worst_case
 from sb3_ext.studies.attack.exploitation import exploit
-from sb3_ext.studies.attack.result import AttackResult, SeedResult
+from sb3_ext.studies.attack.result import AttackResult, ExactResult, SeedResult
 from sb3_ext.studies.attack.settings import AttackBudget, read_budget, shipped_budgets
 
 __all__ = [

@@ -10,7 +10,7 @@ from typing import Any
 
 from resgym.players.trust import add_trust, trusting
 from sb3_ext.studies.attack.exact import exact_worst_case
-from sb3_ext.studies.attack.exploitation import exploit, report_to_stderr
+from sb3_ext.studies.attack.exploitation import Report, exploit, report_to_stderr
 from sb3_ext.studies.attack.frozen import FrozenPlayer
 from sb3_ext.studies.attack.settings import AttackBudget, read_budget, shipped_budgets
 from sb3_ext.studies.attack.table import AGENTS, HOSTS, Results, fill, markdown, write_page
@@ -116,15 +116,15 @@ def _one_player(args: argparse.Namespace) -> tuple[FrozenPlayer, AttackBudget]:
     return FrozenPlayer.of(args.player, budget.game.spec(), args.role, args.name), budget
 
 
+def _say(args: argparse.Namespace) -> Report:
+    return (lambda line: None) if args.no_progress else report_to_stderr
+
+
 def _run(args: argparse.Namespace) -> None:
     frozen, budget = _one_player(args)
-    result = exploit(
-        frozen,
-        budget,
-        exact=False if args.no_exact else None,
-        out=args.out or Path("runs/attack") / budget.name / f"{frozen.role}-{frozen.name}",
-        progress=not args.no_progress,
-    )
+    out = args.out or Path("runs/attack") / budget.name / f"{frozen.role}-{frozen.name}"
+    exact = False if args.no_exact else None
+    result = exploit(frozen, budget, exact=exact, out=out, progress=_say(args))
     print(result.to_json(indent=2) if args.json else result.report())
 
 
@@ -132,8 +132,8 @@ def _exact(args: argparse.Namespace) -> None:
     frozen, budget = _one_player(args)
 
     def show(done: int, starts: int) -> None:
-        if not args.no_progress and done % max(1, starts // 10) == 0:
-            report_to_stderr(f"{frozen.name}: {done} of {starts} starts")
+        if done % max(1, starts // 10) == 0:
+            _say(args)(f"{frozen.name}: {done} of {starts} starts")
 
     found = exact_worst_case(frozen, budget, progress=show)
     print(json.dumps(found.to_dict(), indent=2) if args.json else f"{frozen.name}: {found}")
@@ -147,7 +147,7 @@ def _table(args: argparse.Namespace) -> None:
         name, separator, path = text.partition("=")
         players.append((path, None, name) if separator else (text, None, None))
     results = Results(args.results)
-    fill(results, players, budgets, args.out, progress=not args.no_progress)
+    fill(results, players, budgets, args.out, _say(args))
     if args.page is not None:
         write_page(args.page, results)
     print(json.dumps(results.rows, indent=2) if args.json else markdown(results))

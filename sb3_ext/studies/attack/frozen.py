@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,14 +15,9 @@ from resgym.measure.rho import rho_starts
 from resgym.players import Player, agent_names, ask_player, host_names, player_name, resolve_player
 from sb3_ext.config.sections import ConfigError
 
-__all__ = ["FrozenPlayer", "other_role"]
+__all__ = ["FrozenPlayer"]
 
 _PROBES = 256
-
-
-def other_role(role: Role) -> Role:
-    """The seat that attacks."""
-    return "agent" if role == "host" else "host"
 
 
 @dataclass(frozen=True)
@@ -43,18 +37,16 @@ class FrozenPlayer:
     name: str
     fingerprint: str
 
+    @property
+    def attacker(self) -> Role:
+        """The seat that attacks."""
+        return "agent" if self.role == "host" else "host"
+
     @classmethod
     def of(
         cls, player: Any, spec: GameSpec, role: Role | None = None, name: str | None = None
     ) -> FrozenPlayer:
-        """Resolves what a caller means.
-
-        Args:
-            player: a name, a `Player`, a function or the path of a saved model; a `FrozenPlayer`
-                is given back as it is.
-            spec: the game.
-            role: its seat; None where that is clear from the player.
-            name: for tables; by default the player's own.
+        """Resolves what a caller means, see `exploit`; a `FrozenPlayer` is given back as it is.
 
         Raises:
             ConfigError: the seat is not clear, or there is no such player for it.
@@ -65,52 +57,38 @@ class FrozenPlayer:
         if role is not None and role not in ("host", "agent"):
             raise ConfigError(f"role must be 'host' or 'agent', got {role!r}")
         resolved = _resolve(player, spec, role)
-        found = resolved.role
         try:
             fingerprint = _fingerprint(resolved, spec)
         except ValueError as error:  # a model of another dimension, or of fewer points
             raise ConfigError(f"player: {error}") from None
-        return cls(resolved, found, name or player_name(player), fingerprint)
+        return cls(resolved, resolved.role, name or player_name(player), fingerprint)
 
 
 def _resolve(player: Any, spec: GameSpec, role: Role | None) -> Player:
+    seats: tuple[Role, ...] = ("host", "agent") if role is None else (role,)
     if role is None and isinstance(player, str):
-        seats = [
-            seat
-            for seat, names in (("host", host_names()), ("agent", agent_names()))
-            if player in names
-        ]
-        if len(seats) == 2:
+        known = {"host": host_names(), "agent": agent_names()}
+        named = tuple(seat for seat in seats if player in known[seat])
+        if len(named) == 2:
             raise ConfigError(
                 f"role must be given: {player!r} is the name of a host and of an agent"
             )
-        role = "host" if seats == ["host"] else "agent" if seats else None
-    if role is None and isinstance(player, Player) and not isinstance(player, type):
-        role = player.role
-    if role is None and callable(player):
+        seats = named or seats
+    elif role is None and isinstance(player, Player) and not isinstance(player, type):
+        seats = (player.role,)
+    elif role is None and callable(player):
         raise ConfigError("role must be given: a function plays either seat, allowed: host, agent")
-    try:
-        if role is not None:
-            return resolve_player(player, role, spec)
-        return _either(player, spec)
-    except ValueError as error:
-        raise ConfigError(f"player: {str(error).removeprefix('opponent: ')}") from None
-
-
-def _either(player: Any, spec: GameSpec) -> Player:
-    """A saved model for the seat that it was trained for."""
     found: list[Player] = []
-    reasons: list[ValueError] = []
-    roles: tuple[Role, ...] = ("host", "agent")
-    for role in roles:
+    reasons: list[str] = []
+    for seat in seats:  # a saved model plays the seat that it was trained for
         try:
-            found.append(resolve_player(player, role, spec))
+            found.append(resolve_player(player, seat, spec))
         except ValueError as error:
-            reasons.append(error)
-    if len(found) == 2:
-        raise ValueError(f"role must be given: {Path(player)} holds a host and an agent")
+            reasons.append(str(error).removeprefix("opponent: "))
     if not found:
-        raise reasons[0]
+        raise ConfigError(f"player: {reasons[0]}")
+    if len(found) == 2:
+        raise ConfigError(f"player: role must be given: {player} holds a host and an agent")
     return found[0]
 
 

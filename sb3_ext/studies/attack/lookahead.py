@@ -32,10 +32,6 @@ class RolloutPlayer:
         opponent: the frozen player.
         spec: the game.
         moves: rollouts are cut after so many.
-
-    Attributes:
-        role: the seat it plays.
-        name: for tables.
     """
 
     def __init__(self, policy: Player, opponent: Player, spec: GameSpec, moves: int) -> None:
@@ -46,27 +42,20 @@ class RolloutPlayer:
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`; costs as many moves as the rollouts have."""
         usual = ask_player(self.policy, state, coords, rng)
-        games, options = state.num_games, self._options
-        row = torch.arange(games, device=state.device).repeat_interleave(options)
-        option = torch.arange(options, device=state.device).repeat(games)
-        legal = torch.ones_like(row, dtype=torch.bool)
-        if coords is not None:
-            legal = coords.flatten()
-        length = torch.full_like(row, self.moves + 1 if self.role == "host" else -1)
-        tried = legal.nonzero()[:, 0]
-        length[tried] = self._lengths(
-            state.select(row[tried]),
-            None if coords is None else coords[row[tried]],
-            option[tried],
-            rng.split(_ROLLOUT).select(row[tried]),
+        games = state.num_games
+        options = self.spec.dimension if self.role == "agent" else self.spec.num_host_actions
+        legal = usual.new_ones(games, options) if coords is None else coords
+        row, option = legal.nonzero(as_tuple=True)
+        length = usual.new_full((games, options), self.moves + 1 if self.role == "host" else -1)
+        length[row, option] = self._lengths(
+            state.select(row),
+            None if coords is None else coords[row],
+            option,
+            rng.split(_ROLLOUT).select(row),
         )
-        score = (length if self.role == "agent" else -length).view(games, options)
+        score = length if self.role == "agent" else -length
         # Twice, to make room for a preference among equals.
         return (2 * score).scatter_add(1, usual[:, None], torch.ones_like(usual[:, None])).argmax(1)
-
-    @property
-    def _options(self) -> int:
-        return self.spec.dimension if self.role == "agent" else self.spec.num_host_actions
 
     def _lengths(
         self, state: GameState, coords: Tensor | None, option: Tensor, rng: RowRandom

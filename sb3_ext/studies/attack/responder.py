@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 import gymnasium
-import torch
 
 import resgym  # noqa: F401  (registers the environments)
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
@@ -16,16 +15,11 @@ from sb3_ext.callbacks.rho_evaluation import RhoEvaluation
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.ddqn import DDQN
 from sb3_ext.schedules.frequency import Every
-from sb3_ext.studies.attack.frozen import FrozenPlayer, other_role
+from sb3_ext.studies.attack.frozen import FrozenPlayer
 from sb3_ext.studies.attack.settings import AttackBudget
 from sb3_ext.training.runs import transitions_for
 
-__all__ = ["Look", "train_responder"]
-
-Look = Callable[[dict[str, Any]], None]
-"""Called with every entry of the history as it is made."""
-
-_ENVIRONMENTS = {"host": "resgym/HironakaHost-v0", "agent": "resgym/HironakaAgent-v0"}
+__all__ = ["train_responder"]
 
 
 # Settings of a responder that are arguments of DDQN by the same name.
@@ -38,10 +32,8 @@ _SAME = (
 class _KeepBest(RhoEvaluation):
     """Keeps the weights of the best version in memory."""
 
-    def __init__(self, *args: Any, look: Look | None, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, look: Callable[[dict[str, Any]], None], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.weights: dict[str, torch.Tensor] = {}
-        self.kept: dict[str, Any] = {}
         self._look = look
 
     def evaluate(self) -> dict[str, float]:
@@ -51,25 +43,18 @@ class _KeepBest(RhoEvaluation):
         if self.best_score != before:
             self.weights = copy.deepcopy(self.model.policy.state_dict())
             self.kept = entry
-        if self._look is not None:
-            self._look({**entry, "best": self.best_score})
+        self._look({**entry, "best": self.best_score})
         return results
 
 
 def train_responder(
-    frozen: FrozenPlayer, budget: AttackBudget, seed: int, look: Look | None = None
+    frozen: FrozenPlayer, budget: AttackBudget, seed: int, look: Callable[[dict[str, Any]], None]
 ) -> tuple[DDQN, dict[str, Any]]:
     """Learns a best response.
 
     The learner meets only the frozen player, in random games. Every so many updates it is measured
     on the validation starts, the untrained network too, and the version with the worst rho for the
-    frozen player is what comes out.
-
-    Args:
-        frozen: the player under attack.
-        budget: size and length of the training.
-        seed: fixes the network, the games and the exploration.
-        look: called at each measurement.
+    frozen player is what comes out. ``look`` is called with every measurement.
 
     Returns:
         The learner with the weights of its best version, and what `SeedResult` says of its
@@ -116,10 +101,9 @@ def _plain(entry: dict[str, Any]) -> dict[str, Any]:
 
 def _model(frozen: FrozenPlayer, budget: AttackBudget, seed: int) -> DDQN:
     game, section = budget.game, budget.responder
-    seat = other_role(frozen.role)
-    arguments = game.to_dict()
+    name, arguments = frozen.attacker.capitalize(), game.to_dict()
     games = gymnasium.make_vec(
-        _ENVIRONMENTS[seat],
+        f"resgym/Hironaka{name}-v0",
         num_envs=section.num_envs,
         opponent=frozen.player,
         reward=section.reward,
@@ -128,7 +112,7 @@ def _model(frozen: FrozenPlayer, budget: AttackBudget, seed: int) -> DDQN:
     )
     try:
         return DDQN(
-            "HostPolicy" if seat == "host" else "AgentPolicy",
+            f"{name}Policy",
             TensorVecEnv(games),
             **{key: getattr(section, key) for key in _SAME},
             train_freq=1,

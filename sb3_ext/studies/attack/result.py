@@ -4,15 +4,72 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from resgym.game.spec import Role
 from resgym.measure.rho import RhoResult
-from sb3_ext.studies.attack.exact import ExactResult, rho_from_dict
 from sb3_ext.studies.tables import text_table
 
-__all__ = ["AttackResult", "SeedResult"]
+__all__ = ["AttackResult", "ExactResult", "SeedResult", "rho_from_dict"]
+
+
+def rho_from_dict(data: Mapping[str, Any]) -> RhoResult:
+    """What `RhoResult.to_dict` gave."""
+    names = {field.name for field in fields(RhoResult)} - {"interval"}
+    low, high = data["interval_95"]
+    return RhoResult(**{name: data[name] for name in names}, interval=(low, high))
+
+
+def _plain(result: Any) -> dict[str, Any]:
+    """The fields of a result as plain data, for JSON."""
+    return {
+        key: value.to_dict() if isinstance(value, RhoResult) else value
+        for key, value in vars(result).items()
+    }
+
+
+@dataclass(frozen=True)
+class ExactResult:
+    """What a perfect responder reaches on some starts.
+
+    A search that was given up leaves its start with a bound: the game has at least so many moves,
+    and whether it ends is open. So there are two figures; they are one if nothing was given up.
+
+    Attributes:
+        role: the seat of the player under attack.
+        lowest: rho if no open game ended before the cut.
+        highest: rho if every open game ended as soon as its bound allows.
+        given_up: starts whose search was given up.
+        endless: starts on which play provably never ends.
+    """
+
+    role: Role
+    lowest: RhoResult
+    highest: RhoResult
+    given_up: int
+    endless: int
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether every start was settled."""
+        return self.given_up == 0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return {**_plain(self), "starts": self.lowest.games}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> ExactResult:
+        """What `to_dict` gave."""
+        lowest, highest = (rho_from_dict(data[key]) for key in ("lowest", "highest"))
+        return cls(data["role"], lowest, highest, data["given_up"], data["endless"])
+
+    def __str__(self) -> str:
+        low, high = self.lowest.rho, self.highest.rho
+        value = f"{low:.4f}" if self.is_exact else f"{low:.4f} to {high:.4f}"
+        known = "" if self.is_exact else f", {self.given_up} searches given up"
+        return f"exact {value} on {self.lowest.games} starts{known}, {self.endless} endless"
 
 
 @dataclass(frozen=True)
@@ -45,10 +102,7 @@ class SeedResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        return {
-            key: value.to_dict() if isinstance(value, RhoResult) else value
-            for key, value in vars(self).items()
-        }
+        return _plain(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> SeedResult:
@@ -88,10 +142,6 @@ class AttackResult:
     scripted: dict[str, RhoResult]
     exact: ExactResult | None = None
 
-    def _worst_of(self, found: dict[str, RhoResult]) -> str:
-        pick = min if self.role == "host" else max
-        return pick(found, key=lambda name: found[name].rho)
-
     @property
     def responders(self) -> dict[str, RhoResult]:
         """Every responder's rho, the trained ones as ``seed 0`` and ``seed 0 with lookahead``."""
@@ -123,9 +173,7 @@ class AttackResult:
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
         return {
-            "player": self.player,
-            "role": self.role,
-            "fingerprint": self.fingerprint,
+            **vars(self),
             "setting": self.budget["name"],
             "complete": self.complete,
             "worst_responder": self.worst_responder,
@@ -133,7 +181,6 @@ class AttackResult:
             "trained": [each.to_dict() for each in self.trained],
             "scripted": {name: each.to_dict() for name, each in self.scripted.items()},
             "exact": None if self.exact is None else self.exact.to_dict(),
-            "budget": self.budget,
         }
 
     def to_json(self, indent: int | None = None) -> str:
@@ -142,22 +189,15 @@ class AttackResult:
 
     def report(self) -> str:
         """A table of all responders for people."""
-        low_or_high = "lowest" if self.role == "host" else "highest"
+        lowest, bound = ("lowest", "above") if self.role == "host" else ("highest", "below")
         low, high = self.worst.interval
-        heading = ("responder", "rho", "95 % interval", "validation", "updates", "unfinished")
-        rows: list[tuple[str, ...]] = [heading]
+        rows = [("responder", "rho", "95 % interval", "validation", "updates", "unfinished")]
         for each in self.trained:
-            rows.append(
-                _row(
-                    f"trained, seed {each.seed}",
-                    each.test,
-                    f"{each.best['rho']:.4f}",
-                    f"{each.best['updates']} of {each.updates}",
-                )
-            )
+            best, of_all = f"{each.best['rho']:.4f}", f"{each.best['updates']} of {each.updates}"
+            rows.append(_row(f"trained, seed {each.seed}", each.test, best, of_all))
             if each.lookahead is not None:
-                rows.append(_row("  the same with lookahead", each.lookahead, "-", "-"))
-        rows += [_row(name, found, "-", "-") for name, found in self.scripted.items()]
+                rows.append(_row("  the same with lookahead", each.lookahead))
+        rows += [_row(name, found) for name, found in self.scripted.items()]
         test = self.budget["test"]["games"]
         lines = [
             f"{self.role} {self.player} under attack, {self.budget['name']}: {test} games each",
@@ -165,7 +205,7 @@ class AttackResult:
             text_table(rows),
             "",
             f"worst: {self.worst.rho:.4f} ({low:.4f} to {high:.4f}) by {self.worst_responder}, "
-            f"the {low_or_high} rho found",
+            f"the {lowest} rho found",
         ]
         if self.exact is not None:
             reached = [each.on_exact.rho for each in self.trained if each.on_exact]
@@ -175,14 +215,15 @@ class AttackResult:
         if not self.complete:
             missing = len(self.budget["responder"]["seeds"]) - len(self.trained)
             lines.append(f"incomplete: {missing} seeds are not trained yet")
-        bound = "above" if self.role == "host" else "below"
         lines.append(
-            f"A bound from {bound} of the {low_or_high} rho over all responders; it proves no more."
+            f"A bound from {bound} of the {lowest} rho over all responders; it proves no more."
         )
         return "\n".join(lines)
 
 
-def _row(name: str, found: RhoResult, validation: str, updates: str) -> tuple[str, ...]:
+def _row(
+    name: str, found: RhoResult, validation: str = "-", updates: str = "-"
+) -> tuple[str, str, str, str, str, str]:
     low, high = found.interval
     interval = f"{low:.4f} to {high:.4f}"
     return name, f"{found.rho:.4f}", interval, validation, updates, str(found.unfinished)

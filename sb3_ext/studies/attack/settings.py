@@ -35,17 +35,7 @@ from sb3_ext.networks.fields import NetArch
 from sb3_ext.replay.memory import available_bytes, format_bytes
 from sb3_ext.schedules.fields import ExplorationRate, LearningRate
 
-__all__ = [
-    "AttackBudget",
-    "ExactSection",
-    "GameSection",
-    "ResponderSection",
-    "ScriptedSection",
-    "StartSection",
-    "ValidationSection",
-    "read_budget",
-    "shipped_budgets",
-]
+__all__ = ["AttackBudget", "read_budget", "shipped_budgets"]
 
 
 def _different(value: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 from resgym.game.spec import Role
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.config.sections import ConfigError
-from sb3_ext.studies.attack.exploitation import Report, exploit, report_to_stderr
+from sb3_ext.studies.attack.exploitation import Report, exploit
 from sb3_ext.studies.attack.frozen import FrozenPlayer
 from sb3_ext.studies.attack.result import AttackResult
 from sb3_ext.studies.attack.settings import AttackBudget
@@ -22,26 +22,13 @@ __all__ = ["AGENTS", "HOSTS", "Results", "fill", "markdown", "write_page"]
 HOSTS = ("random", "all_coord", "random_pair", "zeillinger", "spivakovsky", "taught", "robust")
 AGENTS = ("random", "choose_first", "choose_last", "greedy_points")
 
-_HEADINGS = (
-    "worst rho",
-    "95 % interval",
-    "by",
-    "trained, each seed",
-    "scripted, worst",
-    "exact",
-    "trained, there",
-)
+_HEADINGS = ("worst rho", "95 % interval", "by", "trained, each seed", "scripted, worst")
+_HEADINGS += ("exact", "trained, there")
 _BEGIN, _END = "<!-- attack tables: begin -->", "<!-- attack tables: end -->"
 
 
 class Results:
-    """What was found, one row for each player and budget, each sealed by a digest, in one file.
-
-    Args:
-        path: the file, made with the first row.
-
-    Attributes:
-        rows: plain data, in the order in which they were found.
+    """What was found: ``rows`` of plain data in one file, each sealed by a digest.
 
     Raises:
         ConfigError: the file holds something else, or was changed by another hand.
@@ -64,25 +51,17 @@ class Results:
 
     def has(self, frozen: FrozenPlayer, budget: AttackBudget) -> bool:
         """Whether this player was attacked with this budget."""
-        key = (frozen.role, frozen.fingerprint, _plain(budget))
+        key = (frozen.role, frozen.fingerprint, json.loads(json.dumps(budget.to_dict())))
         return any((row["role"], row["fingerprint"], row["budget"]) == key for row in self.rows)
 
     def add(self, result: AttackResult) -> None:
         """Adds a row; an earlier one of that name, seat and setting is replaced."""
         row = _row(result)
-        same = ("player", "role", "setting")
-        for number, old in enumerate(self.rows):
-            if all(old[key] == row[key] for key in same):
-                self.rows[number] = row
-                break
-        else:
-            self.rows.append(row)
+        rows = {(each["player"], each["role"], each["setting"]): each for each in self.rows}
+        rows[row["player"], row["role"], row["setting"]] = row
+        self.rows = list(rows.values())
         self.path.parent.mkdir(parents=True, exist_ok=True)
         write_json(self.path, [sealed(row) for row in self.rows])
-
-
-def _plain(budget: AttackBudget) -> Any:
-    return json.loads(json.dumps(budget.to_dict()))
 
 
 def _row(result: AttackResult) -> dict[str, Any]:
@@ -104,22 +83,15 @@ def fill(
     players: Sequence[tuple[Any, Role | None, str | None]],
     budgets: Sequence[AttackBudget],
     out: Path,
-    *,
-    progress: bool | Report = False,
+    say: Report = lambda line: None,
 ) -> None:
-    """Attacks every player that is not in the results yet.
+    """Attacks every player that is not in the results yet, in ``<out>/<budget>/<role>-<player>``.
 
-    Args:
-        results: where rows are added.
-        players: player, seat (None if it is clear) and name (None for the player's own) of each.
-        budgets: the settings.
-        out: folder of the attacks, ``<out>/<budget>/<role>-<player>`` each.
-        progress: as for `exploit`.
+    Of each of ``players`` the seat is None if it is clear, the name None for the player's own.
 
     Raises:
         ConfigError: a player or a folder is not valid; found before any training.
     """
-    say = report_to_stderr if progress is True else progress or (lambda line: None)
     work = [
         (FrozenPlayer.of(player, budget.game.spec(), role, name), budget)
         for budget in budgets
@@ -144,18 +116,15 @@ def markdown(results: Results) -> str:
             ]
             if rows:
                 rows.sort(key=lambda row: row["worst"]["rho"], reverse=role == "host")
-                parts.append(_one_table(setting, role, rows))
+                game = rows[0]["budget"]["game"]
+                attackers = "agents" if role == "host" else "hosts"
+                parts.append(
+                    f"**{setting}: {role}s under attack by {attackers}**, "
+                    f"d = {game['dimension']}, {game['max_num_points']} points, "
+                    f"values 0..{game['max_value']}"
+                )
+                parts.append(markdown_table((role, *_HEADINGS), map(_cells, rows)))
     return "\n\n".join(parts)
-
-
-def _one_table(setting: str, role: str, rows: list[dict[str, Any]]) -> str:
-    game = rows[0]["budget"]["game"]
-    attackers = "agents" if role == "host" else "hosts"
-    title = (
-        f"**{setting}: {role}s under attack by {attackers}**, d = {game['dimension']}, "
-        f"{game['max_num_points']} points, values 0..{game['max_value']}"
-    )
-    return f"{title}\n\n{markdown_table((role, *_HEADINGS), map(_cells, rows))}"
 
 
 def _cells(row: dict[str, Any]) -> list[str]:

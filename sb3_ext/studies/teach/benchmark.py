@@ -19,19 +19,7 @@ from sb3_ext.studies.teach.examples import Examples
 from sb3_ext.studies.teach.families import draw_batch
 from sb3_ext.studies.teach.measures import optimal_choices, worst_case_depths
 
-__all__ = [
-    "AGENTS",
-    "Draws",
-    "HostTest",
-    "brieskorn_pham_starts",
-    "held_out_draws",
-    "host_summary",
-    "host_test",
-    "least_depths",
-    "measure_host",
-    "singularity_depths",
-    "singularity_summary",
-]
+__all__ = ["AGENTS", "host_summary", "host_test", "measure_host", "singularity_depths"]
 
 AGENTS = ("choose_first", "choose_last", "random")
 
@@ -42,31 +30,17 @@ DRAWN_BUDGET = 20_000
 """Positions expanded for the label of one of these."""
 
 
-class Draws(NamedTuple):
-    """Held-out positions with repetition: each as often as the generator draws it.
+def held_out_draws(plan: Plan) -> tuple[Examples, int]:
+    """Held-out positions of a plan's first family, each as often as it is drawn.
 
     A dataset holds every position once, so rare and difficult ones prevail in it. Here the common
-    ones count as often as they come.
+    ones count as often as they come. The draws are those of the next seed. Whether a position is
+    held out is decided by its canonical form alone, so no dataset with the plan's share of held-out
+    positions has taught any of them.
 
-    Attributes:
-        family: the family's name.
-        examples: the positions, labelled for the host, by depth.
-        left_out: how many were left out because the solver's budget was not enough.
-    """
-
-    family: str
-    examples: Examples
-    left_out: int
-
-
-def held_out_draws(plan: Plan) -> Draws:
-    """Draws positions of the first family of a plan and labels those that are held out.
-
-    The draws are those of the next seed. Whether a position is held out is decided by its canonical
-    form alone, so no dataset with the plan's share of held-out positions has taught any of them.
-
-    Args:
-        plan: families, seed and share of held-out positions.
+    Returns:
+        The positions, labelled for the host by depth, and the number of those that were left out
+        because the solver's budget was not enough.
     """
     config = plan.config
     labeller = Labeller(config.dimension, config.max_num_points, budget=DRAWN_BUDGET)
@@ -82,8 +56,7 @@ def held_out_draws(plan: Plan) -> Draws:
     good = labels.status == SOLVED
     fields = (rows[good], count[good], labels.optimal[good], labels.value[good])
     found, count_of, optimal, value = map(torch.from_numpy, fields)
-    examples = Examples(found, count_of, None, optimal, value)
-    return Draws(config.families[0].name, examples, int((~good).sum()))
+    return Examples(found, count_of, None, optimal, value), int((~good).sum())
 
 
 def brieskorn_pham_starts(highest: int) -> list[tuple[tuple[int, int, int], ...]]:
@@ -94,27 +67,8 @@ def brieskorn_pham_starts(highest: int) -> list[tuple[tuple[int, int, int], ...]
     ]
 
 
-def least_depths(starts: Sequence[Any], budget: int) -> list[int | None]:
-    """Proved least depths of positions in three axes; None where the budget is not enough.
-
-    Args:
-        starts: lists of minimal points.
-        budget: positions expanded for one.
-    """
-    rows = max([2, *map(len, starts)])
-    points = np.full((len(starts), rows, 3), -1)
-    for number, start in enumerate(starts):
-        points[number, : len(start)] = start
-    count = np.array([len(start) for start in starts])
-    labels = Labeller(3, rows, budget=budget).host(points, count)
-    return [
-        int(value) if status == SOLVED else None
-        for value, status in zip(labels.value, labels.status, strict=True)
-    ]
-
-
-def compared_depths(
-    host: Player, starts: Sequence[Any], least: Sequence[int | None], max_depth: int = 40
+def _compared_depths(
+    host: Player, starts: Sequence[Any], least: Sequence[int | None], max_depth: int
 ) -> dict[str, Any]:
     """Depths beside the optimum; positions whose optimum is not proved are counted and left out."""
     known = [number for number, value in enumerate(least) if value is not None]
@@ -168,29 +122,36 @@ class HostTest(NamedTuple):
 
     Attributes:
         held_out: distinct held-out positions, labelled.
-        draws: held-out positions with repetition.
+        family: name of the family of ``drawn``.
+        drawn: held-out positions with repetition, see `held_out_draws`.
+        left_out: drawn positions without a label.
         powers: the positions of x^a + y^b + z^c.
         least: their proved least depths, None without a proof.
     """
 
     held_out: Examples
-    draws: Draws
+    family: str
+    drawn: Examples
+    left_out: int
     powers: list[Any]
     least: list[int | None]
 
 
 def host_test(held_out: Examples, plan: Plan, brieskorn_pham: int, label_budget: int) -> HostTest:
-    """Draws and labels what hosts are measured on.
+    """Draws and labels what hosts are measured on, beside the held-out part of a plan's dataset.
 
-    Args:
-        held_out: the held-out part of a dataset.
-        plan: what the dataset was made from.
-        brieskorn_pham: highest exponent of x^a + y^b + z^c; below 2 there is none.
-        label_budget: positions expanded to prove the least depth of one of these.
+    ``brieskorn_pham`` is the highest exponent of x^a + y^b + z^c, below 2 there is none;
+    ``label_budget`` positions are expanded to prove the least depth of one of these.
     """
     powers = brieskorn_pham_starts(brieskorn_pham)
-    least = least_depths(powers, label_budget) if powers else []
-    return HostTest(held_out, held_out_draws(plan), powers, least)
+    least: list[int | None] = []
+    if powers:
+        count = np.full(len(powers), 3)
+        labels = Labeller(3, 3, budget=label_budget).host(np.array(powers), count)
+        solved = labels.status == SOLVED
+        least = [int(v) if good else None for v, good in zip(labels.value, solved, strict=True)]
+    family = plan.config.families[0].name
+    return HostTest(held_out, family, *held_out_draws(plan), powers, least)
 
 
 def measure_host(
@@ -199,17 +160,16 @@ def measure_host(
     """Everything that is measured of a host beside its trees.
 
     Args:
-        host: a host in three axes.
-        test: the positions; the host must not have been taught the held-out ones.
+        host: one in three axes that was not taught the held-out positions.
+        test: the positions.
         larger: how many held-out positions of 6 to 8 points to grow trees from.
         games: games of each rho, from 20 points; 0 leaves them out.
         max_depth: trees with a longer branch are given up.
 
     Returns:
-        Plain data; see `host_summary`. ``points_6_to_8``, ``brieskorn_pham`` and ``rho`` are
-        missing where there is nothing to measure.
+        ``points_6_to_8``, ``brieskorn_pham`` and ``rho`` are missing without anything to measure.
     """
-    examples, drawn = test.held_out, optimal_choices(host, test.draws.examples)
+    examples, drawn = test.held_out, optimal_choices(host, test.drawn)
     right = optimal_choices(host, examples)
     small = examples.count <= 5
 
@@ -220,8 +180,8 @@ def measure_host(
         "held_out": {
             "up_to_5_points": share(small),
             "as_drawn": {
-                "family": test.draws.family,
-                "left_out": test.draws.left_out,
+                "family": test.family,
+                "left_out": test.left_out,
                 "optimal": int(drawn.sum()),
                 "positions": len(drawn),
             },
@@ -242,9 +202,9 @@ def measure_host(
             rows[:count].tolist()
             for rows, count in zip(chosen.points, chosen.count.tolist(), strict=True)
         ]
-        results["points_6_to_8"] = compared_depths(host, starts, chosen.value.tolist(), max_depth)
+        results["points_6_to_8"] = _compared_depths(host, starts, chosen.value.tolist(), max_depth)
     if test.powers:
-        results["brieskorn_pham"] = compared_depths(host, test.powers, test.least, max_depth)
+        results["brieskorn_pham"] = _compared_depths(host, test.powers, test.least, max_depth)
     if games:
         results["rho"] = {
             agent: resgym.rho(host, agent, games=games, seed=0).rho for agent in AGENTS

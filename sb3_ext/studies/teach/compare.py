@@ -15,9 +15,7 @@ from resgym.measure.plots import Curve, plot_curves, plot_file
 from sb3_ext.studies.tables import markdown_table
 from sb3_ext.studies.teach.robust_evaluation import worst_margin
 
-__all__ = ["HELP", "add_arguments", "run", "table"]
-
-HELP = "compare runs of the command robust"
+__all__ = ["add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,10 +39,17 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     rows = [results for results, _ in found]
     if args.updates is not None:
         rows = [_after(results, history, args.updates) for results, history in found]
-    print(table(rows))
+    print(_table(rows))
     if target is not None:
         plot_curves(
-            [_curve(results, history) for results, history in found],
+            [
+                Curve(
+                    _name(results),
+                    [float(entry["updates"]) for entry in history],
+                    [worst_margin(entry["rho"], results["targets"]) for entry in history],
+                )
+                for results, history in found
+            ],
             target,
             levels={"every goal reached": 1.0},
             ylabel="smallest rho / goal",
@@ -53,7 +58,7 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     return 0
 
 
-def table(runs: Sequence[Mapping[str, Any]]) -> str:
+def _table(runs: Sequence[Mapping[str, Any]]) -> str:
     """Markdown, a row for each of the results that the command robust leaves."""
     opponents = list(runs[0]["rho"])
     head = ["run", *opponents, "worst margin", "in the least depth", "deepest above it"]
@@ -77,11 +82,7 @@ def table(runs: Sequence[Mapping[str, Any]]) -> str:
 def _after(
     results: Mapping[str, Any], history: Sequence[Mapping[str, Any]], updates: int
 ) -> dict[str, Any]:
-    """The results of a run as they would have been after fewer updates.
-
-    Raises:
-        ValueError: nothing was measured until then.
-    """
+    """The results of a run as they would have been after fewer updates."""
     measured = [entry for entry in history if entry["updates"] <= updates]
     if not measured:
         raise ValueError(f"updates: must be at least {history[0]['updates']}, got {updates}")
@@ -106,18 +107,8 @@ def _name(results: Mapping[str, Any]) -> str:
     return f"without {' and '.join(left_out)}" if left_out else "everything"
 
 
-def _curve(results: Mapping[str, Any], history: Sequence[Mapping[str, Any]]) -> Curve:
-    updates = [float(entry["updates"]) for entry in history]
-    margins = [worst_margin(entry["rho"], results["targets"]) for entry in history]
-    return Curve(_name(results), updates, margins)
-
-
 def _read(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """``results.json`` and ``run/rho.json`` of a folder.
-
-    Raises:
-        ValueError: one of them is missing or damaged.
-    """
+    """``results.json`` and ``run/rho.json`` of a folder."""
     found: list[Any] = []
     for name, keys in (
         ("results.json", {"margin", "rho", "singularities", "targets", "without"}),

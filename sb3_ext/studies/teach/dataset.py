@@ -20,6 +20,8 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from resgym.solver.labels import SOLVER_VERSION
@@ -27,19 +29,7 @@ from sb3_ext.checkpoints.durable_files import file_digest, rename_durably, sync
 from sb3_ext.studies.json_files import digest_of, sealed
 from sb3_ext.studies.teach.examples import Examples
 
-__all__ = [
-    "MANIFEST",
-    "PLAN",
-    "SCHEMA",
-    "SEATS",
-    "Dataset",
-    "DatasetError",
-    "load_dataset",
-    "manifest_text",
-    "read_shard_notes",
-    "shard_name",
-    "write_shard",
-]
+__all__ = ["Dataset", "DatasetError", "load_dataset", "read_shard_notes", "write_shard"]
 
 SCHEMA = 1
 """Version of the layout; raised when a reader of the old one would misread it."""
@@ -60,7 +50,6 @@ class Dataset:
     """A dataset in memory.
 
     Attributes:
-        path: its folder.
         seat: ``host`` or ``agent``.
         objective: ``depth`` or ``nodes``.
         dimension: number of axes D.
@@ -70,7 +59,6 @@ class Dataset:
         parts: by name, see `split`.
     """
 
-    path: Path
     seat: str
     objective: str
     dimension: int
@@ -91,7 +79,7 @@ class Dataset:
 
 
 def load_dataset(
-    path: str | Path, *, dimension: int | None = None, seat: str | None = None
+    path: str | os.PathLike[str], *, dimension: int | None = None, seat: str | None = None
 ) -> Dataset:
     """Reads a dataset after its size and digests were compared with the manifest.
 
@@ -106,31 +94,21 @@ def load_dataset(
     """
     path = Path(path)
     manifest = _read_manifest(path)
-    file = path / MANIFEST
+    plan, file = manifest["plan"], path / MANIFEST
     for name, wanted in (("dimension", dimension), ("seat", seat)):
-        if wanted is not None and manifest["plan"][name] != wanted:
-            raise DatasetError(f"{file}: {name}: got {manifest['plan'][name]!r}, need {wanted!r}")
-    shards = [
-        _read_shard(path, entry, manifest["plan"])
-        for entry in _checked_shards(path, manifest["shards"])
-    ]
-    plan = manifest["plan"]
+        if wanted is not None and plan[name] != wanted:
+            raise DatasetError(f"{file}: {name}: got {plan[name]!r}, need {wanted!r}")
+    for entry in manifest["shards"]:
+        _check_shard(path / entry["name"], entry)
+    shards = [_read_shard(path / entry["name"], entry, plan) for entry in manifest["shards"]]
     parts = {part: _part(shards, part == "held_out", plan) for part in _PARTS}
     for part, split in parts.items():
         if len(split.count) != manifest["rows"][part]:
             raise DatasetError(
                 f"{file}: rows: {part}: got {len(split.count)}, need {manifest['rows'][part]}"
             )
-    return Dataset(
-        path,
-        plan["seat"],
-        plan["objective"],
-        plan["dimension"],
-        plan["max_num_points"],
-        [family["name"] for family in manifest["families"]],
-        manifest,
-        parts,
-    )
+    sizes = (plan[name] for name in ("seat", "objective", "dimension", "max_num_points"))
+    return Dataset(*sizes, [family["name"] for family in manifest["families"]], manifest, parts)
 
 
 def shard_name(number: int) -> str:
@@ -148,13 +126,7 @@ def write_shard(file: Path, arrays: Mapping[str, np.ndarray], notes: Mapping[str
 
     The digest of the arrays stands beside the notes, so that damage is seen before there is a
     manifest.
-
-    Raises:
-        OSError: it could not be written.
     """
-    from safetensors import SafetensorError
-    from safetensors.torch import save_file
-
     aside = file.with_name(f"{file.name}.{os.getpid()}.tmp")
     narrow = {name: _narrow(array) for name, array in arrays.items()}
     tensors = {name: torch.from_numpy(array) for name, array in narrow.items()}
@@ -174,17 +146,14 @@ def _narrow(array: np.ndarray) -> np.ndarray:
     """The same integers in the smallest type that holds them all."""
     if array.dtype == np.bool_ or not array.size:
         return np.ascontiguousarray(array)
-    low, high = array.min(), array.max()
     for kind in (np.int8, np.int16, np.int32):
-        if np.iinfo(kind).min <= low and high <= np.iinfo(kind).max:
+        if np.iinfo(kind).min <= array.min() and array.max() <= np.iinfo(kind).max:
             return np.ascontiguousarray(array, kind)
     return np.ascontiguousarray(array)
 
 
 def read_shard_notes(file: Path) -> dict[str, Any] | None:
     """What a shard says about itself; None if there is none, or it is damaged."""
-    from safetensors import SafetensorError, safe_open
-
     try:
         with safe_open(file, framework="pt") as opened:
             arrays = {name: opened.get_tensor(name).numpy() for name in opened.keys()}  # noqa: SIM118
@@ -230,34 +199,28 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     return document
 
 
-def _checked_shards(path: Path, shards: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
-    for entry in shards:
-        file = path / entry["name"]
-        try:
-            size = file.stat().st_size
-            if size != entry["bytes"]:
-                raise DatasetError(f"{file}: size: got {size} bytes, need {entry['bytes']}")
-            digest = file_digest(file)
-        except FileNotFoundError:
-            raise DatasetError(f"{file}: the file is missing") from None
-        except OSError as error:
-            raise DatasetError(f"{file}: cannot be read: {error}") from None
-        if digest != entry["sha256"]:
-            raise DatasetError(
-                f"{file}: sha256: got {digest[:12]}..., need {entry['sha256'][:12]}...; the file "
-                "is damaged"
-            )
-    return shards
-
-
-def _read_shard(path: Path, entry: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Tensor]:
-    from safetensors import SafetensorError
-    from safetensors.torch import load_file
-
+def _check_shard(file: Path, entry: Mapping[str, Any]) -> None:
     try:
-        tensors: dict[str, Tensor] = load_file(path / entry["name"])
+        size = file.stat().st_size
+        if size != entry["bytes"]:
+            raise DatasetError(f"{file}: size: got {size} bytes, need {entry['bytes']}")
+        digest = file_digest(file)
+    except FileNotFoundError:
+        raise DatasetError(f"{file}: the file is missing") from None
+    except OSError as error:
+        raise DatasetError(f"{file}: cannot be read: {error}") from None
+    if digest != entry["sha256"]:
+        raise DatasetError(
+            f"{file}: sha256: got {digest[:12]}..., need {entry['sha256'][:12]}...; the file is "
+            "damaged"
+        )
+
+
+def _read_shard(file: Path, entry: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Tensor]:
+    try:
+        tensors: dict[str, Tensor] = load_file(file)
     except (SafetensorError, OSError, ValueError) as error:
-        raise DatasetError(f"{path / entry['name']}: {' '.join(str(error).split())}") from None
+        raise DatasetError(f"{file}: {' '.join(str(error).split())}") from None
     dimension, rows = plan["dimension"], entry["rows"]
     host = plan["seat"] == "host"
     shapes = {
@@ -272,7 +235,7 @@ def _read_shard(path: Path, entry: Mapping[str, Any], plan: Mapping[str, Any]) -
         shapes["coords"] = (rows, dimension)
     found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     if found != shapes:
-        raise DatasetError(f"{path / entry['name']}: shapes: got {found}, need {shapes}")
+        raise DatasetError(f"{file}: shapes: got {found}, need {shapes}")
     return tensors
 
 

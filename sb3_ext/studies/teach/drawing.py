@@ -16,7 +16,7 @@ from sb3_ext.config.sections import ConfigError
 from sb3_ext.studies.teach.dataset import SCHEMA
 from sb3_ext.studies.teach.families import BATCH_ROWS, TeachConfig, draw_batch, excluded_forms
 
-__all__ = ["SHARD_ROWS", "Plan", "Positions", "draw_positions", "held_out_shares", "labeller_of"]
+__all__ = ["Plan", "Positions", "draw_positions", "held_out_shares", "labeller_of"]
 
 SHARD_ROWS = 4096
 """Positions labelled with one table, and lost at most when the command is killed."""
@@ -61,7 +61,7 @@ class Plan(NamedTuple):
 
 @dataclass(frozen=True)
 class Positions:
-    """Distinct positions, N rows of numpy arrays; see `dataset.Split`."""
+    """Distinct positions, N rows of numpy arrays; see `Examples`."""
 
     points: np.ndarray
     count: np.ndarray
@@ -76,14 +76,15 @@ class Positions:
 
 def draw_positions(plan: Plan) -> tuple[Positions, list[dict[str, Any]]]:
     """The positions, without doubles, and what became of the families."""
-    from resgym.solver.kernels import new_members
+    from resgym.solver.kernels import new_members  # needs numba
 
     config = plan.config
     labeller = labeller_of(config.dimension, config.max_num_points, "depth", 1)
     barred = _barred_digests(config)
     slots = _with_room(np.zeros((1024, 2), np.int64), len(barred))
     new_members(slots, barred, np.empty(len(barred), np.bool_))
-    points, counts, family_of, digests, families = [], [], [], [], []
+    kept: list[tuple[np.ndarray, ...]] = []
+    families = []
     for place, target in enumerate(_shares(plan)):
         family = config.families[place]
         found = drawn = idle = batch = 0
@@ -92,15 +93,8 @@ def draw_positions(plan: Plan) -> tuple[Positions, list[dict[str, Any]]]:
             batch += 1
             rows = np.asarray(draws.count)
             # In any order: the positions of a game must not come before those of later moves.
-            order = np.argsort(
-                RowRandom.for_episode(
-                    torch.full((len(rows),), derive_seed(plan.seed, _ORDER_WORD, place, batch)),
-                    torch.arange(len(rows)),
-                )
-                .words()
-                .numpy(),
-                kind="stable",
-            )
+            words = _random_rows(len(rows), plan.seed, _ORDER_WORD, place, batch).words()
+            order = np.argsort(words.numpy(), kind="stable")
             some, rows = np.asarray(draws.points)[order], rows[order]
             codes = labeller.canonical(some, rows).digests
             new = np.empty(len(rows), np.bool_)
@@ -113,10 +107,7 @@ def draw_positions(plan: Plan) -> tuple[Positions, list[dict[str, Any]]]:
             index = index[: target - found]
             idle = 0 if len(index) else idle + 1
             found += len(index)
-            points.append(some[index])
-            counts.append(rows[index])
-            digests.append(codes[index])
-            family_of.append(np.full(len(index), place))
+            kept.append((some[index], rows[index], np.full(len(index), place), codes[index]))
         if found == 0 and target > 0:
             raise ConfigError(
                 f"families[{family.name}]: no position that fits and is new in {batch} times "
@@ -125,23 +116,13 @@ def draw_positions(plan: Plan) -> tuple[Positions, list[dict[str, Any]]]:
         families.append(
             {"name": family.name, "wanted": target, "positions": found, "looked_at": drawn}
         )
-    codes = np.concatenate(digests)
-    number = np.arange(len(codes))
-    return Positions(
-        np.concatenate(points),
-        np.concatenate(counts),
-        np.concatenate(family_of),
-        held_out_shares(codes) < plan.held_out,
-        _sets(plan, number),
-    ), families
+    points, count, family_of, codes = map(np.concatenate, zip(*kept, strict=True))
+    held_out = held_out_shares(codes) < plan.held_out
+    return Positions(points, count, family_of, held_out, _sets(plan, len(codes))), families
 
 
 def held_out_shares(digests: np.ndarray) -> np.ndarray:
-    """A number from 0 to 1 for each digest; positions with less than ``held_out`` are held out.
-
-    Args:
-        digests: int64 [N, 2], of canonical forms.
-    """
+    """A number from 0 to 1 for each digest [N, 2]; with less than ``held_out`` it is held out."""
     # Of the second half, so that the order in the hash table plays no part.
     return np.asarray((digests[:, 1].copy().view(np.uint64) >> np.uint64(11)) * 2.0**-53)
 
@@ -180,14 +161,16 @@ def _barred_digests(config: TeachConfig) -> np.ndarray:
     return labeller.canonical(points, np.array([len(form) for form in forms], np.int64)).digests
 
 
-def _sets(plan: Plan, number: np.ndarray) -> np.ndarray:
+def _sets(plan: Plan, rows: int) -> np.ndarray:
     """Bool [N, D]: the set that the agent is asked about, uniform; none for the host."""
     if plan.seat == "host":
-        return np.zeros((len(number), 0), np.bool_)
+        return np.zeros((rows, 0), np.bool_)
     table = host_action_table(plan.config.dimension)
-    seeds = torch.full((len(number),), derive_seed(plan.seed, _SET_WORD))
-    rng = RowRandom.for_episode(seeds, torch.from_numpy(number))
-    return table[rng.integers(len(table))].numpy()
+    return table[_random_rows(rows, plan.seed, _SET_WORD).integers(len(table))].numpy()
+
+
+def _random_rows(rows: int, *words: int) -> RowRandom:
+    return RowRandom.for_episode(torch.full((rows,), derive_seed(*words)), torch.arange(rows))
 
 
 @lru_cache(maxsize=4)

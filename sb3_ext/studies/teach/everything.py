@@ -11,35 +11,21 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.studies.json_files import write_json
-from sb3_ext.studies.teach.benchmark import (
-    host_summary,
-    host_test,
-    measure_host,
-    singularity_depths,
-    singularity_summary,
-)
+from sb3_ext.studies.teach import benchmark, train
 from sb3_ext.studies.teach.families import read_teach_config
 from sb3_ext.studies.teach.generate import Plan, check_plan, prepared
 from sb3_ext.studies.teach.settings import TaughtConfig
-from sb3_ext.studies.teach.train import (
-    ENVIRONMENTS,
-    accuracy_table,
-    read_hyperparameters,
-    show_measurement,
-    teach,
-)
 from sb3_ext.training.command_line import add_options
 
-__all__ = ["HELP", "add_arguments", "run"]
-
-HELP = "generate, train and measure: from nothing to a taught player"
+__all__ = ["add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -70,49 +56,44 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     wanted = config.data.to_dict()
     plan = Plan(read_teach_config(wanted.pop("config")), **wanted)
     check_plan(plan, args.workers)
-    hyperparameters = read_hyperparameters(config.algorithm.file, ENVIRONMENTS[plan.seat])
-    out: Path = args.out
+    hyperparameters = train.read_hyperparameters(
+        config.algorithm.file, train.ENVIRONMENTS[plan.seat]
+    )
     bar = not args.no_progress and sys.stderr.isatty()
     seconds: dict[str, float] = {}
 
-    begin = time.perf_counter()
-    data = prepared(plan, out / "data", workers=args.workers, progress=bar, command=command)
-    seconds["generate"] = time.perf_counter() - begin
+    @contextmanager
+    def timed(part: str) -> Iterator[None]:
+        begin = time.perf_counter()
+        yield
+        seconds[part] = round(time.perf_counter() - begin, 1)
 
-    begin = time.perf_counter()
-    taught = teach(
-        data,
-        out / "taught",
-        hyperparameters,
-        config.train,
-        resume=bool(list_checkpoints(out / "taught")),
-        progress=bar,
-        report=None if bar else show_measurement,
-        command=command,
-    )
+    with timed("generate"):
+        out = args.out / "data"
+        data = prepared(plan, out, workers=args.workers, progress=bar, command=command)
+    with timed("train"):
+        out = args.out / "taught"
+        resume = bool(list_checkpoints(out))
+        taught = train.teach(
+            data, out, hyperparameters, config.train, resume, bar, report=not bar, command=command
+        )
     if taught is None:
         print("stopped; the same command goes on from here", file=sys.stderr)
         return 0
     model, held_out = taught
-    seconds["train"] = time.perf_counter() - begin
-    print(accuracy_table(held_out))
-
+    print(train.accuracy_table(held_out))
     results: dict[str, Any] = {"held_out": held_out}
     if plan.seat == "host" and plan.objective == "depth" and plan.config.dimension == 3:
-        begin = time.perf_counter()
-        measured, host = config.measure, player_of(model, "taught")
-        results["singularities"] = singularity_depths(host, measured.max_depth)
-        test = host_test(
-            data.split("held_out"), plan, measured.brieskorn_pham, measured.label_budget
-        )
-        results["host"] = measure_host(
-            host, test, larger=measured.larger, games=measured.games, max_depth=measured.max_depth
-        )
-        seconds["measure"] = time.perf_counter() - begin
+        wanted, host = config.measure.to_dict(), player_of(model, "taught")
+        with timed("measure"):
+            singularities = benchmark.singularity_depths(host, wanted["max_depth"])
+            drawn = (wanted.pop(name) for name in ("brieskorn_pham", "label_budget"))
+            test = benchmark.host_test(data.split("held_out"), plan, *drawn)
+            measures = benchmark.measure_host(host, test, **wanted)
+        results |= {"singularities": singularities, "host": measures}
         print(
-            singularity_summary(results["singularities"]), host_summary(results["host"]), sep="\n"
+            benchmark.singularity_summary(singularities), benchmark.host_summary(measures), sep="\n"
         )
-    results["seconds"] = {name: round(value, 1) for name, value in seconds.items()}
-    write_json(out / "results.json", results)
+    write_json(args.out / "results.json", {**results, "seconds": seconds})
     print("seconds: " + ", ".join(f"{name} {value:.0f}" for name, value in seconds.items()))
     return 0

@@ -20,17 +20,7 @@ from resgym.game.rules import observe_points
 from resgym.game.state import GameState
 from sb3_ext.points.mirror import rows_in_order
 
-__all__ = [
-    "AxisOrders",
-    "Examples",
-    "axis_orders",
-    "checked",
-    "digest",
-    "observe",
-    "permute_axes",
-    "rename_axes",
-    "seeded_generator",
-]
+__all__ = ["Examples", "checked", "digest", "observe", "rename_axes", "seeded_generator"]
 
 
 @dataclass(frozen=True)
@@ -99,25 +89,14 @@ def digest(examples: Examples) -> str:
     return result.hexdigest()
 
 
-# -------------------------------------------------------------------------------------- symmetry
-
-
-@dataclass(frozen=True)
-class AxisOrders:
-    """All orders of the axes, and what each does to the host's actions.
-
-    Attributes:
-        axes: int64 [D!, D]; under order o the new axis j is the old axis ``axes[o, j]``.
-        actions: int64 [D!, A]; the new host action k is the old action ``actions[o, k]``.
-    """
-
-    axes: Tensor
-    actions: Tensor
-
-
 @cache
-def axis_orders(dimension: int) -> AxisOrders:
-    """The D! orders, the identity first. Shared and cached: do not write to it."""
+def axis_orders(dimension: int) -> tuple[Tensor, Tensor]:
+    """All orders of the axes, the identity first, and what each does to the host's actions.
+
+    Returns:
+        int64 [D!, D]: under order o the new axis j is the old axis ``axes[o, j]``; int64 [D!, A]:
+        the new host action k is the old action ``actions[o, k]``. Shared: do not write to them.
+    """
     axes = torch.tensor(list(permutations(range(dimension))), dtype=torch.int64)
     table = host_action_table(dimension)
     actions = []
@@ -126,7 +105,7 @@ def axis_orders(dimension: int) -> AxisOrders:
         old = torch.zeros_like(table)
         old[:, order] = table
         actions.append(coords_to_action(old))
-    return AxisOrders(axes, torch.stack(actions))
+    return axes, torch.stack(actions)
 
 
 def permute_axes(examples: Examples, order: Tensor) -> Examples:
@@ -136,31 +115,25 @@ def permute_axes(examples: Examples, order: Tensor) -> Examples:
         examples: B positions.
         order: int64 [B], numbers of `axis_orders`.
     """
-    orders = axis_orders(examples.points.shape[2])
-    axes = orders.axes[order]
+    orders, actions = axis_orders(examples.points.shape[2])
+    axes = orders[order]
     points = examples.points.gather(2, axes[:, None].expand_as(examples.points))
     if examples.coords is None:
-        coords, moves = None, orders.actions[order]
+        coords, moves = None, actions[order]
     else:
         coords, moves = examples.coords.gather(1, axes), axes
-    return replace(
-        examples,
-        points=rows_in_order(points),
-        coords=coords,
-        optimal=examples.optimal.gather(1, moves),
-    )
+    optimal = examples.optimal.gather(1, moves)
+    return replace(examples, points=rows_in_order(points), coords=coords, optimal=optimal)
 
 
-# ------------------------------------------------------------------------------------ observations
+def rename_axes(examples: Examples, source: torch.Generator) -> Examples:
+    """The same positions with the axes of each in an order that is drawn; see `permute_axes`."""
+    orders = len(axis_orders(examples.points.shape[2])[0])
+    return permute_axes(examples, torch.randint(orders, (len(examples),), generator=source))
 
 
 def observe(examples: Examples, max_num_points: int, scale: bool = True) -> Any:
-    """What the environment would show in these positions.
-
-    Args:
-        examples: B positions.
-        max_num_points: rows of the observation.
-        scale: the environment's ``scale_observation``.
+    """What the environment with ``scale_observation=scale`` would show in these positions.
 
     Returns:
         float32 [B, max_num_points, D] for the host, a dict of these ``points`` and ``coords`` int8
@@ -172,12 +145,6 @@ def observe(examples: Examples, max_num_points: int, scale: bool = True) -> Any:
     if examples.coords is None:
         return observed
     return {"coords": examples.coords.to(torch.int8), "points": observed}
-
-
-def rename_axes(examples: Examples, source: torch.Generator) -> Examples:
-    """The same positions with the axes of each in an order that is drawn; see `permute_axes`."""
-    orders = len(axis_orders(examples.points.shape[2]).axes)
-    return permute_axes(examples, torch.randint(orders, (len(examples),), generator=source))
 
 
 def seeded_generator(*numbers: int) -> torch.Generator:

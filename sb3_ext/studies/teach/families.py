@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import functools
 import itertools
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
 
 import torch
@@ -31,31 +31,14 @@ from resgym.game.rng import RowRandom, Stream, derive_seed
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState, canonical_state
 from resgym.kernels.dispatch import resolve_backend
-from resgym.players import ask_player, make_agent, make_host
+from resgym.players import ask_players, make_agent, make_host
 from resgym.polynomials.singularities import singularity, singularity_names
 from resgym.solver.labels import MAX_LABEL_DIMENSION
 from sb3_ext.config.checks import check_count, shown
 from sb3_ext.config.reading import ConfigFile
-from sb3_ext.config.sections import (
-    Fraction,
-    PositiveCount,
-    PositiveNumber,
-    Section,
-    Whole,
-    checked,
-)
+from sb3_ext.config.sections import Fraction, PositiveCount, PositiveNumber, Section, Whole, checked
 
-__all__ = [
-    "BATCH_ROWS",
-    "Drawn",
-    "Exclude",
-    "Family",
-    "Play",
-    "TeachConfig",
-    "draw_batch",
-    "excluded_forms",
-    "read_teach_config",
-]
+__all__ = ["BATCH_ROWS", "TeachConfig", "draw_batch", "excluded_forms", "read_teach_config"]
 
 BATCH_ROWS = 8192
 """Rows of one draw; what is drawn depends on it."""
@@ -168,14 +151,7 @@ class Exclude(Section):
 
 
 class TeachConfig(ConfigFile):
-    """A whole configuration.
-
-    Attributes:
-        dimension: number of axes D.
-        budget: positions expanded for a label.
-        exclude: what is kept out.
-        families: in order.
-    """
+    """A whole configuration; ``budget`` is the number of positions expanded for a label."""
 
     folder: ClassVar[str] = "teach"
 
@@ -188,16 +164,15 @@ class TeachConfig(ConfigFile):
 
     @model_validator(mode="after")
     def _names_differ(self) -> TeachConfig:
-        names = [family.name for family in self.families]
-        for name in names:
-            if names.count(name) > 1:
-                raise ValueError(f".families: the name {name!r} stands there twice")
+        (name, times), *_ = Counter(family.name for family in self.families).most_common()
+        if times > 1:
+            raise ValueError(f".families: the name {name!r} stands there twice")
         return self
 
     @property
     def max_num_points(self) -> int:
         """Rows P that the positions of all families fit into."""
-        return max(alive_range(family, self.dimension)[1] for family in self.families)
+        return max(_alive_range(family, self.dimension)[1] for family in self.families)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data from which the same configuration is read."""
@@ -207,11 +182,9 @@ class TeachConfig(ConfigFile):
 read_teach_config = TeachConfig.read
 
 
-def alive_range(family: Family, dimension: int) -> tuple[int, int]:
+def _alive_range(family: Family, dimension: int) -> list[int]:
     """Least and greatest number of points of a family's positions."""
-    if family.alive is not None:
-        return family.alive[0], family.alive[1]
-    return 2, dimension if family.points is None else family.points[1]
+    return family.alive or [2, dimension if family.points is None else family.points[1]]
 
 
 def excluded_forms(exclude: Exclude, dimension: int) -> set[Position]:
@@ -229,34 +202,12 @@ def excluded_forms(exclude: Exclude, dimension: int) -> set[Position]:
     return forms
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """Positions as they were drawn.
-
-    Attributes:
-        points: int64 [N, P, D], alive points first in descending lexicographic order, absent -1.
-        count: int64 [N].
-    """
-
-    points: Tensor
-    count: Tensor
+# Streams of random numbers of a draw.
+_NUMBER, _VALUE, _SPARSITY, _COORDINATE, _ZERO, _TWIST, _HOST, _AGENT = range(16, 24)
 
 
-class _Stream:
-    """Streams of random numbers of a draw."""
-
-    NUMBER, VALUE, SPARSITY, COORDINATE, ZERO, TWIST, HOST, AGENT = range(16, 24)
-
-
-def draw_batch(config: TeachConfig, place: int, batch: int, seed: int) -> Drawn:
-    """Positions of a family: one batch of draws, without those that do not fit.
-
-    Args:
-        config: the configuration.
-        place: the family's index.
-        batch: number of the batch; each gives other positions.
-        seed: fixes what is drawn.
-    """
+def draw_batch(config: TeachConfig, place: int, batch: int, seed: int) -> GameState:
+    """Positions of the family at an index: one batch of draws, without those that do not fit."""
     family = config.families[place]
     rows = torch.arange(BATCH_ROWS) + batch * BATCH_ROWS
     seeds = torch.full_like(rows, derive_seed(seed, 0x7465616368, place))
@@ -264,7 +215,7 @@ def draw_batch(config: TeachConfig, place: int, batch: int, seed: int) -> Drawn:
     columns, count = _start(family, config.dimension, rng)
     spec = GameSpec(dimension=config.dimension, max_num_points=columns.shape[1])
     state = canonical_state(columns, count, spec)
-    low, high = alive_range(family, config.dimension)
+    low, high = _alive_range(family, config.dimension)
     states = [state] if family.play is None else _played(family.play, state, spec, rng)
     points, counts = [], []
     for each in states:
@@ -278,7 +229,7 @@ def draw_batch(config: TeachConfig, place: int, batch: int, seed: int) -> Drawn:
         padded[:, : kept.shape[1]] = kept
         points.append(padded[:, :size])
         counts.append(each.count[fits])
-    return Drawn(torch.cat(points), torch.cat(counts))
+    return GameState(torch.cat(points), torch.cat(counts))
 
 
 def _largest(state: GameState) -> Tensor:
@@ -298,24 +249,21 @@ def _start(family: Family, dimension: int, rng: RowRandom) -> tuple[Tensor, Tens
         assert family.max_value
         assert family.sparsity
         low, high = family.points
-        count = low + rng.split(_Stream.NUMBER).integers(high - low + 1)
-        top = torch.tensor(family.max_value)[
-            rng.split(_Stream.VALUE).integers(len(family.max_value))
-        ]
-        chance = torch.tensor(family.sparsity)[
-            rng.split(_Stream.SPARSITY).integers(len(family.sparsity))
-        ]
-        values = rng.split(_Stream.COORDINATE).integers(top + 1, high * dimension)
-        zero = rng.split(_Stream.ZERO).uniform(high * dimension) < chance[:, None]
-        values = values.masked_fill(zero, 0)
-        return values.view(num_rows, high, dimension).permute(2, 1, 0).contiguous(), count
+        count = low + rng.split(_NUMBER).integers(high - low + 1)
+        top = torch.tensor(family.max_value)[rng.split(_VALUE).integers(len(family.max_value))]
+        which = rng.split(_SPARSITY).integers(len(family.sparsity))
+        chance = torch.tensor(family.sparsity)[which]
+        values = rng.split(_COORDINATE).integers(top + 1, high * dimension)
+        zero = rng.split(_ZERO).uniform(high * dimension) < chance[:, None]
+        points = values.masked_fill(zero, 0).view(num_rows, high, dimension)
+        return points.permute(2, 1, 0).contiguous(), count
     assert family.exponents
     low, high = family.exponents
-    powers = low + rng.split(_Stream.VALUE).integers(high - low + 1, dimension)
+    powers = low + rng.split(_VALUE).integers(high - low + 1, dimension)
     points = torch.diag_embed(powers)
     if family.kind == "invertible":
         # 0: alone, k: times the k-th axis after its own.
-        other = rng.split(_Stream.TWIST).integers(dimension, dimension)
+        other = rng.split(_TWIST).integers(dimension, dimension)
         own = torch.arange(dimension)
         factor = torch.nn.functional.one_hot((own + other) % dimension, dimension)
         points = points + factor * (other > 0)[..., None]
@@ -328,8 +276,8 @@ def _played(play: Play, state: GameState, spec: GameSpec, rng: RowRandom) -> Ite
     table = host_action_table(spec.dimension)
     hosts = [make_host(name) for name in play.hosts]
     agents = [make_agent(name) for name in play.agents]
-    which_host = rng.split(_Stream.HOST).integers(len(hosts))
-    which_agent = rng.split(_Stream.AGENT).integers(len(agents))
+    which_host = rng.split(_HOST).integers(len(hosts))
+    which_agent = rng.split(_AGENT).integers(len(agents))
     for moves in range(play.moves[1] + 1):
         going = (state.count > 1).nonzero()[:, 0]
         if not len(going):
@@ -340,20 +288,8 @@ def _played(play: Play, state: GameState, spec: GameSpec, rng: RowRandom) -> Ite
             yield state
         if moves == play.moves[1]:
             return
-        host_rng, agent_rng = rng.at(moves, Stream.HOST), rng.at(moves, Stream.AGENT)
-        action = torch.zeros_like(state.count)
-        for number, host in enumerate(hosts):
-            index = (which_host == number).nonzero()[:, 0]
-            if len(index):
-                action[index] = ask_player(host, state.select(index), None, host_rng.select(index))
-        coords = table[action]
-        axis = torch.zeros_like(action)
-        for number, agent in enumerate(agents):
-            index = (which_agent == number).nonzero()[:, 0]
-            if len(index):
-                axis[index] = ask_player(
-                    agent, state.select(index), coords[index], agent_rng.select(index)
-                )
+        coords = table[ask_players(hosts, which_host, state, None, rng.at(moves, Stream.HOST))]
+        axis = ask_players(agents, which_agent, state, coords, rng.at(moves, Stream.AGENT))
         state, overflow = backend.move(state, coords, axis, spec)
         kept = (~overflow).nonzero()[:, 0]
         state, rng = state.select(kept), rng.select(kept)

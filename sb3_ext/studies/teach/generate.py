@@ -18,13 +18,14 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait as wait_for
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
+import numpy as np
 import torch
 from tqdm import tqdm
 
@@ -35,26 +36,13 @@ from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.studies.json_files import digest_of, write_json
-from sb3_ext.studies.teach import drawing
-from sb3_ext.studies.teach.dataset import (
-    MANIFEST,
-    PLAN,
-    SCHEMA,
-    SEATS,
-    Dataset,
-    load_dataset,
-    manifest_text,
-    read_shard_notes,
-    shard_name,
-    write_shard,
-)
+from sb3_ext.studies.teach import dataset, drawing
+from sb3_ext.studies.teach.dataset import MANIFEST, PLAN, SEATS, Dataset, load_dataset, shard_name
 from sb3_ext.studies.teach.drawing import Plan, Positions, draw_positions, labeller_of
 from sb3_ext.studies.teach.families import read_teach_config
 from sb3_ext.training.command_line import add_options
 
-__all__ = ["HELP", "Plan", "add_arguments", "check_plan", "generate", "prepared", "run"]
-
-HELP = "draw positions, label them with the solver, write a dataset"
+__all__ = ["Plan", "add_arguments", "check_plan", "generate", "prepared", "run"]
 
 MAX_POSITIONS = 10**8
 
@@ -64,8 +52,11 @@ class _Job(NamedTuple):
 
     file: Path
     plan: dict[str, Any]
-    digest: str
     positions: Positions
+
+    def digest(self) -> str:
+        """Equal for equal content."""
+        return digest_of(digest_of(self.plan), self.file.name, *vars(self.positions).values())
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -118,17 +109,7 @@ def generate(
     progress: bool = False,
     command: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Makes a dataset, or what is missing of it.
-
-    Args:
-        plan: what to make.
-        out: the folder; one with another dataset is refused.
-        workers: processes; 1 labels in this one.
-        progress: show a progress bar on stderr.
-        command: for ``provenance.json``.
-
-    Returns:
-        the manifest.
+    """Makes a dataset in the folder ``out``, or what is missing of it; returns the manifest.
 
     Raises:
         ValueError: an option is out of range, a family yields no position, the folder holds
@@ -138,9 +119,39 @@ def generate(
     """
     out, begin = Path(out), time.perf_counter()
     check_plan(plan, workers)
-    _open_folder(out, plan.to_dict())
-    with RunFolder(out):
-        return _complete(plan, out, workers, progress, command, begin)
+    content, size = plan.to_dict(), drawing.SHARD_ROWS
+    _open_folder(out, content)
+    with RunFolder(out) as folder:
+        drawn, families = draw_positions(plan)
+        jobs = [
+            _Job(out / shard_name(number), content, drawn.rows(slice(first, first + size)))
+            for number, first in enumerate(range(0, len(drawn.count), size))
+        ]
+        notes: dict[Path, dict[str, Any]] = {}
+        for job in jobs:
+            found = dataset.read_shard_notes(job.file)
+            if found is not None and found.get("job") == job.digest():
+                notes[job.file] = found
+        open_jobs = [job for job in jobs if job.file not in notes]
+        kept = len(drawn.count) - sum(len(job.positions.count) for job in open_jobs)
+        with tqdm(
+            total=len(drawn.count), initial=kept, unit="position", disable=not progress
+        ) as bar:
+            for job, found in _labelled(open_jobs, workers):
+                notes[job.file] = found
+                bar.update(len(job.positions.count))
+        files = [job.file for job in jobs]
+        manifest = _manifest(content, files, [notes[file] for file in files], families)
+        about = {
+            "seconds": round(time.perf_counter() - begin, 2),
+            "shards_kept": len(jobs) - len(open_jobs),
+            "workers": workers,
+        }
+        folder.write_json("provenance.json", {**provenance(plan.seed, command), **about})
+        for leftover in set(out.glob("shard-*")) - set(files):  # of processes that were killed
+            leftover.unlink(missing_ok=True)
+        write_text_durably(out / MANIFEST, dataset.manifest_text(manifest))
+        return manifest
 
 
 def prepared(
@@ -161,48 +172,6 @@ def prepared(
     else:
         generate(plan, out, workers=workers, progress=progress, command=command)
     return load_dataset(out, dimension=plan.config.dimension, seat=plan.seat)
-
-
-def _complete(
-    plan: Plan, out: Path, workers: int, progress: bool, command: Sequence[str], begin: float
-) -> dict[str, Any]:
-    """Labels and writes what is missing in the folder of a plan; returns the manifest."""
-    content = plan.to_dict()
-    digest = digest_of(content)
-    drawn, families = draw_positions(plan)
-    jobs = [
-        _Job(
-            out / shard_name(number),
-            content,
-            digest,
-            drawn.rows(slice(first, first + drawing.SHARD_ROWS)),
-        )
-        for number, first in enumerate(range(0, len(drawn.count), drawing.SHARD_ROWS))
-    ]
-    notes: dict[Path, dict[str, Any]] = {}
-    for job in jobs:
-        found = read_shard_notes(job.file)
-        if found is not None and found.get("job") == _job_digest(job):
-            notes[job.file] = found
-    open_jobs = [job for job in jobs if job.file not in notes]
-    kept = len(drawn.count) - sum(len(job.positions.count) for job in open_jobs)
-    with tqdm(total=len(drawn.count), initial=kept, unit="position", disable=not progress) as bar:
-        for job, found in _labelled(open_jobs, workers):
-            notes[job.file] = found
-            bar.update(len(job.positions.count))
-    manifest = _manifest(content, [job.file for job in jobs], notes, families)
-    write_json(
-        out / "provenance.json",
-        {
-            **provenance(plan.seed, command),
-            "seconds": round(time.perf_counter() - begin, 2),
-            "shards_kept": len(jobs) - len(open_jobs),
-            "workers": workers,
-        },
-    )
-    _drop_leftovers(out, len(jobs))
-    write_text_durably(out / MANIFEST, manifest_text(manifest))
-    return manifest
 
 
 def check_plan(plan: Plan, workers: int) -> None:
@@ -231,13 +200,10 @@ def _open_folder(out: Path, content: Mapping[str, Any]) -> None:
             found = json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
             raise ConfigError(f"{file}: cannot be read: {error}") from None
-        if found != json.loads(json.dumps(content)):
-            names = [
-                key
-                for key in content
-                if not isinstance(found, dict)
-                or found.get(key) != json.loads(json.dumps(content[key]))
-            ]
+        wanted = json.loads(json.dumps(content))
+        if found != wanted:
+            found = found if isinstance(found, dict) else {}
+            names = [key for key in wanted if found.get(key) != wanted[key]]
             raise ConfigError(
                 f"out: {out} holds a dataset with another {', '.join(names)}; take another folder"
             )
@@ -246,10 +212,6 @@ def _open_folder(out: Path, content: Mapping[str, Any]) -> None:
         raise ConfigError(f"out: {out} is not empty and holds no dataset; take another folder")
     out.mkdir(parents=True, exist_ok=True)
     write_json(file, content)
-
-
-def _job_digest(job: _Job) -> str:
-    return digest_of(job.digest, job.file.name, *vars(job.positions).values())
 
 
 def _label(job: _Job) -> dict[str, Any]:
@@ -269,45 +231,34 @@ def _label(job: _Job) -> dict[str, Any]:
     if plan["seat"] == "host":
         del arrays["coords"]
     arrays |= {"optimal": labels.optimal[good], "value": labels.value[good]}
-    left_out = [
-        [
-            int((positions.family[labels.status == status] == place).sum())
-            for place in range(len(plan["config"]["families"]))
-        ]
-        for status in (OUT_OF_BUDGET, TOO_LARGE)
-    ]
+
+    def left_out(status: int) -> list[int]:
+        """How many positions of each family have this status."""
+        family = positions.family[labels.status == status]
+        return np.bincount(family, minlength=len(plan["config"]["families"])).tolist()
+
     notes = {
         "held_out": int(arrays["held_out"].sum()),
-        "job": _job_digest(job),
-        "out_of_budget": left_out[0],
+        "job": job.digest(),
+        "out_of_budget": left_out(OUT_OF_BUDGET),
         "rows": int(good.sum()),
-        "too_large": left_out[1],
+        "too_large": left_out(TOO_LARGE),
     }
-    write_shard(job.file, arrays, notes)
+    dataset.write_shard(job.file, arrays, notes)
     return notes
 
 
 def _labelled(jobs: Sequence[_Job], workers: int) -> Iterator[tuple[_Job, dict[str, Any]]]:
-    """Labels shards, in any order."""
+    """Labels shards; gives their notes."""
     if workers == 1 or len(jobs) < 2:
-        for job in jobs:
-            yield job, _label(job)
+        yield from ((job, _label(job)) for job in jobs)
         return
     # A fresh interpreter each: a fork of a process with threads of torch can hang.
     pool = ProcessPoolExecutor(
         min(workers, len(jobs)), mp_context=get_context("spawn"), initializer=_start_worker
     )
     try:
-        waiting = list(reversed(jobs))
-        running: dict[Future[dict[str, Any]], _Job] = {}
-        while waiting or running:
-            # Few at a time: what is queued is copied.
-            while waiting and len(running) < 2 * workers:
-                job = waiting.pop()
-                running[pool.submit(_label, job)] = job
-            done, _ = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
-                yield running.pop(future), future.result()
+        yield from zip(jobs, pool.map(_label, jobs), strict=True)
     except BrokenProcessPool:
         raise RuntimeError(
             "a labelling process died (of too little memory?); finished shards are kept, the same "
@@ -322,27 +273,27 @@ def _start_worker() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(1)
     parent = parent_process()
-    if parent is not None:
+    assert parent is not None
 
-        def follow() -> None:
-            wait_for([parent.sentinel])
-            os._exit(1)
+    def follow() -> None:
+        wait_for([parent.sentinel])
+        os._exit(1)
 
-        threading.Thread(target=follow, daemon=True).start()
+    threading.Thread(target=follow, daemon=True).start()
 
 
 def _manifest(
     content: Mapping[str, Any],
     files: Sequence[Path],
-    notes: Mapping[Path, Mapping[str, Any]],
+    notes: Sequence[Mapping[str, Any]],
     families: Sequence[Mapping[str, Any]],
 ) -> dict[str, Any]:
-    rows = sum(notes[file]["rows"] for file in files)
-    held_out = sum(notes[file]["held_out"] for file in files)
+    rows = sum(each["rows"] for each in notes)
+    held_out = sum(each["held_out"] for each in notes)
     counted = []
     for place, family in enumerate(families):
         left_out = {
-            reason: sum(notes[file][reason][place] for file in files)
+            reason: sum(each[reason][place] for each in notes)
             for reason in ("out_of_budget", "too_large")
         }
         counted.append({**family, **left_out, "rows": family["positions"] - sum(left_out.values())})
@@ -350,25 +301,17 @@ def _manifest(
         "families": counted,
         "plan": dict(content),
         "rows": {"held_out": held_out, "train": rows - held_out},
-        "schema": SCHEMA,
+        "schema": dataset.SCHEMA,
         "shards": [
             {
                 "bytes": file.stat().st_size,
                 "name": file.name,
-                "rows": notes[file]["rows"],
+                "rows": each["rows"],
                 "sha256": file_digest(file),
             }
-            for file in files
+            for file, each in zip(files, notes, strict=True)
         ],
     }
-
-
-def _drop_leftovers(out: Path, shards: int) -> None:
-    """Removes what killed processes left."""
-    names = {shard_name(number) for number in range(shards)}
-    for file in out.glob("shard-*"):
-        if file.name not in names:
-            file.unlink(missing_ok=True)
 
 
 def _report(manifest: Mapping[str, Any], out: Path) -> str:

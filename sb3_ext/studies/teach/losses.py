@@ -15,7 +15,6 @@ is not optimal the true values are higher than R(v), never lower.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
@@ -24,58 +23,41 @@ from torch.nn import functional
 
 __all__ = ["RETURNS", "TeachingLoss", "choice_loss", "game_return", "teaching_loss", "value_loss"]
 
-Returns = Callable[[Tensor, float], Tensor]
-
-
-def _geometric(moves: Tensor, gamma: float) -> Tensor:
-    """1 + gamma + ... , so many terms."""
-    return moves if gamma == 1.0 else (1.0 - gamma**moves) / (1.0 - gamma)
-
-
-RETURNS: dict[str, Returns] = {
-    "step": lambda moves, gamma: -_geometric(moves, gamma),
-    "survival": lambda moves, gamma: -_geometric(moves - 1.0, gamma),
-    "terminal": lambda moves, gamma: gamma ** (moves - 1.0),
-}
-"""The host's discounted return of a game of so many moves, by the environment's reward."""
+RETURNS = ("step", "survival", "terminal")
+"""Rewards of the environment for which the return of a game of so many moves is known."""
 
 
 def game_return(moves: Tensor, seat: str, reward: str, gamma: float) -> Tensor:
-    """The discounted return of a game that ends after so many moves.
+    """The discounted return of games that end after ``moves`` moves [B], as float32 [B].
 
-    Args:
-        moves: [B], at least 1.
-        seat: ``host`` or ``agent``; the agent gets the negative.
-        reward: one of `RETURNS`.
-        gamma: discount of a move, 0..1.
-
-    Returns:
-        float32 [B].
+    That of the host, for the agent its negative, with a discount ``gamma`` of 0..1.
 
     Raises:
-        ValueError: another reward.
+        ValueError: ``reward`` is none of `RETURNS`.
     """
     if reward not in RETURNS:
         raise ValueError(
             f"reward: got {reward!r}; the return of a game is known for {', '.join(RETURNS)}"
         )
-    value = RETURNS[reward](moves.to(torch.float32), gamma)
+    moves = moves.to(torch.float32)
+    if reward == "terminal":
+        value = gamma ** (moves - 1.0)
+    else:  # -1 for every move, or for every one but the last
+        terms = moves if reward == "step" else moves - 1.0
+        value = -(terms if gamma == 1.0 else (1.0 - gamma**terms) / (1.0 - gamma))
     return value if seat == "host" else -value
 
 
 def choice_loss(
     values: Tensor, optimal: Tensor, legal: Tensor | None, temperature: float
 ) -> Tensor:
-    """Minus log of the softmax probability of the optimal set.
+    """Minus log of the softmax probability of the optimal set, float [B].
 
     Args:
         values: action values [B, A].
         optimal: bool [B, A], at least one in every row, all of them legal.
         legal: bool [B, A], or None if every action is.
         temperature: values are divided by it; above 0.
-
-    Returns:
-        float [B], 0 or more.
     """
     logits = values / temperature
     everything = logits if legal is None else logits.masked_fill(~legal, -torch.inf)
@@ -88,15 +70,9 @@ def value_loss(
 ) -> Tensor:
     """Huber distance of the optimal moves to ``best``, and of others above ``worse`` to it.
 
-    Args:
-        values: action values [B, A].
-        optimal: bool [B, A], at least one in every row.
-        legal: bool [B, A], or None if every action is.
-        best: [B], the return of optimal moves.
-        worse: [B], the most that another move can return.
-
-    Returns:
-        float [B]: the mean over the optimal moves, plus the mean over the others.
+    ``best`` [B] is the return of optimal moves, ``worse`` [B] the most that another move can
+    return; the rest is that of `choice_loss`. Returns float [B]: the mean over the optimal moves,
+    plus the mean over the others.
     """
     others = ~optimal if legal is None else legal & ~optimal
     near = functional.huber_loss(values, best[:, None].expand_as(values), reduction="none")
@@ -139,16 +115,8 @@ def teaching_loss(
 
     A host's move that is not optimal takes one move more at least, an agent's gets one less.
 
-    Args:
-        values: action values [B, A].
-        optimal: bool [B, A].
-        legal: bool [B, A] or None.
-        moves: int64 [B], the values v of the positions.
-        seat: who moves, ``host`` or ``agent``.
-        reward: the environment's, see `RETURNS`.
-        gamma: discount of a move.
-        temperature: see `choice_loss`.
-        value_weight: 0 or more; the weight of the choice is 1.
+    ``moves``, int64 [B], are the values v of the positions, ``seat`` is who moves; the choice has
+    weight 1. See `choice_loss` and `game_return` for the other arguments.
     """
     choice = choice_loss(values, optimal, legal, temperature).mean()
     if value_weight == 0.0:

@@ -22,15 +22,9 @@ _ROWS_AT_ONCE = 8192
 
 
 def chosen_moves(player: Player, examples: Examples) -> Tensor:
-    """The moves that a player chooses, int64 [M]: host actions or axes.
-
-    Args:
-        player: of the seat that the positions are labelled for.
-        examples: M positions.
-    """
+    """What a player of the labelled seat chooses, int64 [M]: host actions or axes."""
     result = []
-    for begin in range(0, len(examples), _ROWS_AT_ONCE):
-        rows = torch.arange(begin, min(begin + _ROWS_AT_ONCE, len(examples)))
+    for rows in torch.arange(len(examples)).split(_ROWS_AT_ONCE):
         batch = examples.select(rows)
         rng = RowRandom.for_episode(torch.zeros_like(rows), rows)
         state = GameState(batch.points, batch.count)
@@ -44,11 +38,7 @@ def optimal_choices(player: Player, examples: Examples) -> Tensor:
 
 
 def held_out_accuracy(player: Player, examples: Examples) -> dict[str, Any]:
-    """The share of positions in which a player's move is an optimal one.
-
-    Args:
-        player: of the seat that the positions are labelled for.
-        examples: positions that it was not taught.
+    """The share of positions, which were not taught, in which a player's move is an optimal one.
 
     Returns:
         ``positions``, ``accuracy``, and the same two ``by_count`` (of points) and ``by_value`` (the
@@ -57,10 +47,7 @@ def held_out_accuracy(player: Player, examples: Examples) -> dict[str, Any]:
     right = optimal_choices(player, examples)
 
     def share(chosen: Tensor) -> dict[str, Any]:
-        return {
-            "positions": int(chosen.sum()),
-            "accuracy": float(right[chosen].double().mean()),
-        }
+        return {"positions": int(chosen.sum()), "accuracy": float(right[chosen].double().mean())}
 
     def by(numbers: Tensor) -> dict[int, Any]:
         return {number: share(numbers == number) for number in numbers.unique().tolist()}
@@ -70,11 +57,7 @@ def held_out_accuracy(player: Player, examples: Examples) -> dict[str, Any]:
 
 
 def worst_case_depths(
-    host: Player,
-    starts: Sequence[Any],
-    dimension: int = 3,
-    max_depth: int = 40,
-    max_width: int = 5000,
+    host: Player, starts: Sequence[Any], max_depth: int = 40, max_width: int = 5000
 ) -> list[int | None]:
     """Moves on the longest branch of a host's tree, for many starts at once.
 
@@ -83,8 +66,7 @@ def worst_case_depths(
 
     Args:
         host: plays the same set in the same position always.
-        starts: lists of points, of any numbers of points that the host can play.
-        dimension: number of axes.
+        starts: lists of points in three axes.
         max_depth: trees with a longer branch are given up.
         max_width: trees with more different positions on one level are given up.
 
@@ -92,12 +74,12 @@ def worst_case_depths(
         A number per start; None where the tree was given up or a coordinate would pass 2^59.
     """
     rows = max([2, *map(len, starts)])
-    spec = GameSpec(dimension, rows)
+    spec = GameSpec(3, rows)
     state = state_from_points([[tuple(p) for p in start] for start in starts], spec)
     tree = torch.arange(len(starts))
     depth = torch.zeros(len(starts), dtype=torch.int64)
     given_up = torch.zeros(len(starts), dtype=torch.bool)
-    table = host_action_table(dimension)
+    table = host_action_table(spec.dimension)
     for level in range(max_depth + 1):
         alive = ~state.finished() & ~given_up[tree]
         state, tree = state.select(alive), tree[alive]
@@ -113,13 +95,8 @@ def worst_case_depths(
         tree = tree[row]
         state, overflow = move(state.select(row), coords[row], axis, spec)
         given_up[tree[overflow]] = True
-        state, tree = _distinct(state, tree)
+        distinct = torch.cat([tree[:, None], state.points.flatten(1)], 1).unique(dim=0)
+        tree, points = distinct[:, 0], distinct[:, 1:].view(-1, *state.points.shape[1:])
+        state = GameState(points, (points[:, :, 0] >= 0).sum(1))
         given_up |= tree.bincount(minlength=len(starts)) > max_width
     return [None if up else moves for moves, up in zip(depth.tolist(), given_up, strict=True)]
-
-
-def _distinct(state: GameState, tree: Tensor) -> tuple[GameState, Tensor]:
-    key = torch.cat([tree[:, None], state.points.flatten(1)], 1)
-    key = torch.unique(key, dim=0)
-    points = key[:, 1:].view(-1, *state.points.shape[1:])
-    return GameState(points, (points[:, :, 0] >= 0).sum(1)), key[:, 0]

@@ -50,21 +50,10 @@ from sb3_ext.studies.teach.losses import RETURNS, TeachingLoss, teaching_loss
 from sb3_ext.studies.teach.measures import optimal_choices
 from sb3_ext.studies.teach.settings import TeachingSettings
 
-__all__ = [
-    "Pretraining",
-    "check_data",
-    "imitation_loss",
-    "observation_form",
-]
+__all__ = ["Pretraining", "check_data", "imitation_loss"]
 
 # Purposes of random numbers, mixed into the seed.
 _SPLIT, _ORDER, _AXES = 0, 1, 2
-
-
-def observation_form(policy: Any) -> tuple[int, bool]:
-    """Rows of the points a policy observes, and whether they are scaled."""
-    points = _points_space(policy)
-    return points.shape[0], float(points.high.max()) <= 1.0
 
 
 def _points_space(policy: Any) -> Any:
@@ -74,11 +63,6 @@ def _points_space(policy: Any) -> Any:
 
 def check_data(data: Any, policy: Any, value_weight: float) -> None:
     """Whether a policy can be taught by a dataset.
-
-    Args:
-        data: what `load_dataset` gives.
-        policy: the learner's.
-        value_weight: of the teaching loss.
 
     Raises:
         ValueError: the data are for the other seat or other sizes, or their values are no numbers
@@ -105,18 +89,12 @@ def check_data(data: Any, policy: Any, value_weight: float) -> None:
 def imitation_loss(
     model: DDQN, batch: Examples, reward: str, temperature: float, value_weight: float
 ) -> TeachingLoss:
-    """The loss of a model's online network on labelled positions; see `teaching_loss`.
-
-    Args:
-        model: the learner; its ``gamma`` is the discount of the returns.
-        batch: B positions of its seat.
-        reward: the environment's, see `RETURNS`.
-        temperature: see `choice_loss`.
-        value_weight: see `teaching_loss`.
-    """
+    """The loss of a model's online network on positions of its seat; see `teaching_loss`."""
     policy, device = model.policy, model.device
+    points = _points_space(policy)
+    observed = observe(batch, points.shape[0], scale=float(points.high.max()) <= 1.0)
     return teaching_loss(
-        policy.q_net(to_device(observe(batch, *observation_form(policy)), device)),
+        policy.q_net(to_device(observed, device)),
         batch.optimal.to(device),
         None if batch.coords is None else batch.coords.to(device),
         batch.value.to(device),
@@ -137,14 +115,9 @@ class Pretraining:
     Args:
         model: the learner, with the environment that it will play in (for its sizes). Its
             ``gamma`` decides what returns the values stand for.
-        data: what `load_dataset` gives, or anything with ``seat``, ``dimension``,
-            ``max_num_points``, ``objective`` and ``split``.
+        data: what `load_dataset` gives; see `check_data` and `checked` for what is refused.
         settings: how.
         reward: the environment's reward, one of `RETURNS`.
-
-    Raises:
-        ValueError: the data are for the other seat or other sizes, have no optimal move in some
-            row, or their values are no numbers of moves and ``value_weight`` is not 0.
 
     Attributes:
         update: updates made.
@@ -164,7 +137,12 @@ class Pretraining:
             lr=settings.rate(0),
             **self.policy.optimizer_kwargs,
         )
-        self._check(data)
+        check_data(data, self.policy, settings.value_weight)
+        if settings.value_weight and reward not in RETURNS:
+            raise ValueError(
+                f"value_weight: must be 0 for the reward {reward!r}; the return of a game is "
+                f"known for {', '.join(RETURNS)}"
+            )
         examples = checked(data.split("train"))
         self._digest = digest(examples)
         order = torch.randperm(len(examples), generator=seeded_generator(settings.seed, _SPLIT, 0))
@@ -193,17 +171,10 @@ class Pretraining:
     @property
     def finished(self) -> bool:
         """Whether all updates are made or patience has run out."""
-        return self.update >= self.settings.updates or self._out_of_patience()
-
-    def _check(self, data: Any) -> None:
-        check_data(data, self.policy, self.settings.value_weight)
-        if self.settings.value_weight and self.reward not in RETURNS:
-            raise ValueError(
-                f"value_weight: must be 0 for the reward {self.reward!r}; the return of a game is "
-                f"known for {', '.join(RETURNS)}"
-            )
-
-    # ------------------------------------------------------------------ the loop
+        patience, best = self.settings.patience, self.best
+        if self.update >= self.settings.updates or patience is None or best is None:
+            return self.update >= self.settings.updates
+        return sum(entry["update"] > best["update"] for entry in self.history) >= patience
 
     def run(
         self,
@@ -217,8 +188,7 @@ class Pretraining:
         stopped is of no use until `run` goes on.
 
         Args:
-            run_dir: folder for checkpoints, ``history.json`` and the finished networks; None writes
-                nothing.
+            run_dir: folder for checkpoints and ``history.json``; None writes nothing.
             report: called with every measurement.
             tick: called after every update.
 
@@ -252,14 +222,10 @@ class Pretraining:
         if folder is not None:
             self.save(folder)
         if self.finished:
-            self._finish()
+            self.policy.q_net.load_state_dict(self._best_weights)
+            self.policy.q_net_target.load_state_dict(self._best_weights)
+            self.policy.set_training_mode(False)
         return self.finished
-
-    def _out_of_patience(self) -> bool:
-        if self.settings.patience is None or self.best is None:
-            return False
-        since = sum(entry["update"] > self.best["update"] for entry in self.history)
-        return since >= self.settings.patience
 
     def _one_update(self) -> None:
         settings, policy = self.settings, self.policy
@@ -291,8 +257,7 @@ class Pretraining:
             self._shuffled = torch.randperm(len(self.train), generator=source)
         batch = self.train.select(self._shuffled[number * size : (number + 1) * size])
         if self.settings.augment:
-            source = seeded_generator(self.settings.seed, _AXES, self.update)
-            batch = rename_axes(batch, source)
+            batch = rename_axes(batch, seeded_generator(self.settings.seed, _AXES, self.update))
         return batch
 
     def _measure(self) -> dict[str, Any]:
@@ -316,16 +281,9 @@ class Pretraining:
         self.history.append(measured)
         if self.best is None or accuracy > self.best["accuracy"]:
             self.best = measured
-            self._best_weights = _copied(self.policy.q_net.state_dict())
+            weights = self.policy.q_net.state_dict()
+            self._best_weights = {name: value.clone() for name, value in weights.items()}
         return measured
-
-    def _finish(self) -> None:
-        """The best networks into the model."""
-        self.policy.q_net.load_state_dict(self._best_weights)
-        self.policy.q_net_target.load_state_dict(self._best_weights)
-        self.policy.set_training_mode(False)
-
-    # ------------------------------------------------------------------ checkpoints
 
     def save(self, run_dir: str | os.PathLike[str]) -> Path:
         """Writes a checkpoint named after the updates, and ``history.json``.
@@ -334,20 +292,16 @@ class Pretraining:
         first measurement, the present ones); what training needs to go on is beside them.
         """
         weights = self._best_weights or self.policy.q_net.state_dict()
-        target = {f"q_net_target.{name}": value for name, value in weights.items()}
-        online = {f"q_net.{name}": value for name, value in weights.items()}
+        nets = ("q_net", "q_net_target")
         state = {
             "network": network_description(self.policy),
-            "policy": online | target,
+            "policy": {f"{net}.{name}": w for net in nets for name, w in weights.items()},
             "optimizer": optimizer_state(self.optimizer),
             "teaching": {
+                **self._identity(),
                 "best": self.best,
-                "data": self._digest,
                 "history": self.history,
-                "reward": self.reward,
-                "gamma": float(self.model.gamma),
                 "seconds": self.seconds,
-                "settings": self.settings.to_dict(),
                 "sums": self._sums,
                 "update": self.update,
                 "weights": dict(self.policy.q_net.state_dict()),
@@ -359,10 +313,7 @@ class Pretraining:
         return path
 
     def resume(self, run_dir: str | os.PathLike[str]) -> Path | None:
-        """Goes on from the newest valid checkpoint of a folder, if there is one.
-
-        Returns:
-            The checkpoint, or None.
+        """Goes on from the newest valid checkpoint of a folder; returns it, or None without one.
 
         Raises:
             CheckpointError: it belongs to other data, settings or networks, or to no teaching.
@@ -373,13 +324,7 @@ class Pretraining:
         if "teaching" not in state:
             raise CheckpointError(f"{path}: parts: 'teaching' is missing; this run was not taught")
         saved = state["teaching"]
-        own = {
-            "data": self._digest,
-            "reward": self.reward,
-            "gamma": float(self.model.gamma),
-            "settings": json.loads(json.dumps(self.settings.to_dict())),
-        }
-        for name, value in own.items():
+        for name, value in self._identity().items():
             if saved[name] != value:
                 raise CheckpointError(f"{path}: teaching/{name}: {_difference(saved[name], value)}")
         load_policy_weights(self.policy.q_net, saved["weights"], f"{path}: teaching/weights")
@@ -397,9 +342,14 @@ class Pretraining:
         self.best, self.history, self._sums = saved["best"], saved["history"], saved["sums"]
         return path
 
-
-def _copied(weights: dict[str, Tensor]) -> dict[str, Tensor]:
-    return {name: value.detach().clone() for name, value in weights.items()}
+    def _identity(self) -> dict[str, Any]:
+        """What must be the same when a run goes on."""
+        return {
+            "data": self._digest,
+            "reward": self.reward,
+            "gamma": float(self.model.gamma),
+            "settings": json.loads(json.dumps(self.settings.to_dict())),
+        }
 
 
 def _difference(saved: Any, own: Any) -> str:

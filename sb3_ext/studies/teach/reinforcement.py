@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -86,7 +85,7 @@ class Teacher(BaseCallback, UpdateExtension):
                 f"reward must be one of {', '.join(RETURNS)} with value_weight, got {reward!r}"
             )
         self.reward = reward
-        self.data = load_dataset(Path(data)) if isinstance(data, (str, os.PathLike)) else data
+        self.data = load_dataset(data) if isinstance(data, (str, os.PathLike)) else data
         self._examples = checked(self.data.split("train"))
         if families is not None:
             known = list(self.data.families)
@@ -139,9 +138,9 @@ class Teacher(BaseCallback, UpdateExtension):
             "data": self._digest,
             "reward": self.reward,
             "seed": self.seed,
-            "temperature": float(self.temperature),
-            "value_weight": float(self.value_weight),
-            "weight": float(self.weight),
+            "temperature": self.temperature,
+            "value_weight": self.value_weight,
+            "weight": self.weight,
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

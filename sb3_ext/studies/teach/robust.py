@@ -30,7 +30,6 @@ from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.checkpoints.resume import init_from, resume
 from sb3_ext.config.yaml_files import read_yaml
-from sb3_ext.ddqn import DDQN
 from sb3_ext.replay.memory import reserve_memory
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.provenance import provenance
@@ -49,9 +48,7 @@ from sb3_ext.training.curves import history_curves
 from sb3_ext.training.loading import load_policy
 from sb3_ext.training.runs import transitions_for
 
-__all__ = ["HELP", "add_arguments", "measure", "run"]
-
-HELP = "train a host against several opponents at once, with the teacher beside it"
+__all__ = ["add_arguments", "run"]
 
 CONFIG = "taught/robust.yml"
 
@@ -85,74 +82,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_options(parser, "--set", "--workers", "--threads", "--no-progress")
 
 
-# ------------------------------------------------------------------------------------ the run
-
-
 def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     """Runs the command; see `sb3_ext.studies.teach.cli.main`."""
     config = read_robust_config(args.config, args.settings, args.opponents, args.without, args.seed)
     hyperparameters = read_hyperparameters(config.algorithm.file, ENVIRONMENTS["host"])
     if not {"augmentation", "mixture"}.isdisjoint(args.without):
         # One opponent alone tells mirror images apart.
-        kept = dict(hyperparameters.get("policy_kwargs", {}))
-        kept.pop("mirror", None)
+        kept = {k: v for k, v in hyperparameters.get("policy_kwargs", {}).items() if k != "mirror"}
         hyperparameters = {**hyperparameters, "policy_kwargs": kept}
-    out: Path = args.out
-    model = _model(config, hyperparameters)
-    data = None if "teacher" in args.without else _data(config, args, command)
-    callbacks = _callbacks(config, data, out / "run")
-    with RunFolder(out) as folder:
-        return _run(args, command, config, model, callbacks, data, folder)
-
-
-def _run(
-    args: argparse.Namespace,
-    command: Sequence[str],
-    config: RobustConfig,
-    model: DDQN,
-    callbacks: list[BaseCallback],
-    data: Dataset | None,
-    folder: RunFolder,
-) -> int:
-    out = folder.path
-    bar = not args.no_progress and sys.stderr.isatty()
-    if list_checkpoints(out / "run"):
-        _same_settings(out / "config.yml", config)
-        resume(model, out / "run", CallbackList(callbacks))
-    elif args.init_from is not None:
-        init_from(model, args.init_from)
-    write_text_durably(out / "config.yml", yaml.safe_dump(config.to_dict(), sort_keys=False))
-    folder.write_json("provenance.json", provenance(config.algorithm.seed, command))
-
-    begin = time.perf_counter()
-    left = transitions_for(model, config.algorithm.updates) - model.num_timesteps
-    if left > 0:
-        try:
-            model.learn(left, callbacks, reset_num_timesteps=False, progress_bar=bar)
-        except FloatingPointError as error:
-            raise RuntimeError(f"{error}; the last checkpoint is in {out / 'run'}") from error
-    if model.num_updates < config.algorithm.updates:
-        print("stopped; the same command goes on from here", file=sys.stderr)
-        return 0
-    results = {
-        "without": sorted(args.without),
-        "updates": model.num_updates,
-        "seconds": round(time.perf_counter() - begin, 1),
-        **measure(out / "run", config, data),
-    }
-    folder.write_json("results.json", results)
-    history = json.loads((out / "run" / "rho.json").read_text())
-    plot_curves(
-        history_curves(history),
-        out / "curve.svg",
-        levels={f"goal, {name}": rho for name, rho in config.evaluation.targets.items()},
-        title="Games finished per move while the host learns",
-    )
-    print(summary(results))
-    return 0
-
-
-def _model(config: RobustConfig, hyperparameters: Mapping[str, Any]) -> DDQN:
     keywords = {**hyperparameters.get("env_kwargs", {}), "opponent": dict(config.opponents)}
     model, _ = build_model(
         ENVIRONMENTS["host"],
@@ -162,84 +99,95 @@ def _model(config: RobustConfig, hyperparameters: Mapping[str, Any]) -> DDQN:
         num_envs=int(hyperparameters.get("n_envs", 1)),
     )
     reserve_memory(model)
-    return model
+    out, run_dir = args.out, args.out / "run"
+    bar = not args.no_progress and sys.stderr.isatty()
+    data = None if "teacher" in args.without else _data(config, args, bar, command)
+    callbacks = _callbacks(config, data, run_dir)
+    with RunFolder(out) as folder:
+        if list_checkpoints(run_dir):
+            _same_settings(out / "config.yml", config)
+            resume(model, run_dir, CallbackList(callbacks))
+        elif args.init_from is not None:
+            init_from(model, args.init_from)
+        write_text_durably(out / "config.yml", yaml.safe_dump(config.to_dict(), sort_keys=False))
+        folder.write_json("provenance.json", provenance(config.algorithm.seed, command))
+
+        begin = time.perf_counter()
+        left = transitions_for(model, config.algorithm.updates) - model.num_timesteps
+        if left > 0:
+            try:
+                model.learn(left, callbacks, reset_num_timesteps=False, progress_bar=bar)
+            except FloatingPointError as error:
+                raise RuntimeError(f"{error}; the last checkpoint is in {run_dir}") from error
+        if model.num_updates < config.algorithm.updates:
+            print("stopped; the same command goes on from here", file=sys.stderr)
+            return 0
+        seconds = round(time.perf_counter() - begin, 1)
+        history = json.loads((run_dir / "rho.json").read_text())
+        results = {
+            "without": sorted(args.without),
+            "updates": model.num_updates,
+            "seconds": seconds,
+            "best_update": max(history, key=lambda entry: entry["score"])["updates"],
+            **_measure(run_dir / "best", config, data),
+        }
+        folder.write_json("results.json", results)
+        plot_curves(
+            history_curves(history),
+            out / "curve.svg",
+            levels={f"goal, {name}": rho for name, rho in config.evaluation.targets.items()},
+            title="Games finished per move while the host learns",
+        )
+        print(_summary(results))
+        return 0
 
 
-def _data(config: RobustConfig, args: argparse.Namespace, command: Sequence[str]) -> Dataset:
+def _data(
+    config: RobustConfig, args: argparse.Namespace, bar: bool, command: Sequence[str]
+) -> Dataset:
     if args.data is not None:
         return load_dataset(args.data, dimension=3, seat="host")
-    wanted = config.data.model_dump()
-    plan = Plan(read_teach_config(wanted.pop("config")), seat="host", objective="depth", **wanted)
-    return prepared(
-        plan,
-        args.out / "data",
-        workers=args.workers,
-        progress=not args.no_progress and sys.stderr.isatty(),
-        command=command,
-    )
+    wanted = config.data.to_dict()
+    plan = Plan(read_teach_config(wanted.pop("config")), **wanted)
+    out = args.out / "data"
+    return prepared(plan, out, workers=args.workers, progress=bar, command=command)
 
 
 def _callbacks(config: RobustConfig, data: Dataset | None, folder: Path) -> list[BaseCallback]:
     wanted = config.evaluation
+    arguments = wanted.model_dump(include={"targets", "deeper", "average", "games", "seed"})
+    every = Every(updates=wanted.updates)
     callbacks: list[BaseCallback] = [
-        RobustEvaluation(
-            wanted.targets,
-            Every(updates=wanted.updates),
-            deeper=wanted.deeper,
-            average=wanted.average,
-            games=wanted.games,
-            seed=wanted.seed,
-            save_path=folder,
-            verbose=1,
-        )
+        RobustEvaluation(every=every, save_path=folder, verbose=1, **arguments)
     ]
     if data is not None:
         callbacks.append(Teacher(data, **config.teacher.model_dump()))
-    callbacks.append(Signals(verbose=1))
-    every = config.algorithm.checkpoint_updates or config.algorithm.updates
-    callbacks.append(Checkpoints(folder, Every(updates=every)))
-    return callbacks
+    updates = config.algorithm.checkpoint_updates or config.algorithm.updates
+    return [*callbacks, Signals(verbose=1), Checkpoints(folder, Every(updates=updates))]
 
 
 def _same_settings(path: Path, config: RobustConfig) -> None:
     """Refuses to go on with a run under other settings; only its length may change."""
     try:
-        before = read_yaml(path)
-        own = config.to_dict()
+        before, own = read_yaml(path), config.to_dict()
+        before["algorithm"]["updates"] = own["algorithm"]["updates"]
         for section in own:
-            saved, now = before[section], own[section]
-            if section == "algorithm":
-                saved, now = ({k: v for k, v in x.items() if k != "updates"} for x in (saved, now))
-            if saved != now:
-                raise ValueError(f"out: its run has another section {section!r}: {saved}")
+            if before[section] != own[section]:
+                raise ValueError(f"out: its run has another section {section!r}: {before[section]}")
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"out: {path} is missing or damaged") from error
 
 
-# ------------------------------------------------------------------------------------ measures
-
-
-def measure(run_dir: Path, config: RobustConfig, data: Dataset | None = None) -> dict[str, Any]:
-    """The best version of a run on starts that chose nothing, and in the singularities' trees.
-
-    Args:
-        run_dir: holds ``best`` and ``rho.json``.
-        config: of the run.
-        data: its held-out part is measured, if there is one.
-
-    Returns:
-        plain data; see `summary`.
-    """
-    policy: Any = load_policy(run_dir / "best", "host")
+def _measure(best: Path, config: RobustConfig, data: Dataset | None) -> dict[str, Any]:
+    """The best version of a run on starts that chose nothing, and in the singularities' trees."""
+    policy: Any = load_policy(best, "host")
     host = player_of_policy(policy, "robust")
     wanted = config.evaluation
     rho = {
         name: resgym.rho(host, name, games=wanted.test_games, seed=wanted.test_seed).to_dict()
         for name in wanted.targets
     }
-    history = json.loads((run_dir / "rho.json").read_text())
     results: dict[str, Any] = {
-        "best_update": max(history, key=lambda entry: entry["score"])["updates"],
         "parameters": sum(weight.numel() for weight in policy.q_net.parameters()),
         "rho": rho,
         "targets": dict(wanted.targets),
@@ -253,7 +201,7 @@ def measure(run_dir: Path, config: RobustConfig, data: Dataset | None = None) ->
     return results
 
 
-def summary(results: Mapping[str, Any]) -> str:
+def _summary(results: Mapping[str, Any]) -> str:
     """The measures as a few lines of text."""
     lines = [
         f"best at update {results['best_update']} of {results['updates']}, "

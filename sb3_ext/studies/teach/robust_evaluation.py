@@ -20,12 +20,7 @@ MAX_DEPTH = 25
 
 
 def worst_margin(rho: Mapping[str, float], targets: Mapping[str, float]) -> float:
-    """The smallest of rho / target; 1 or more if every target is reached.
-
-    Args:
-        rho: by opponent, all of ``targets`` among them.
-        targets: by opponent, above 0.
-    """
+    """The smallest of rho / target over the opponents of ``targets``; 1 reaches all of them."""
     return min(rho[name] / target for name, target in targets.items())
 
 
@@ -82,28 +77,29 @@ class RobustEvaluation(RhoEvaluation):
 
     def _on_step(self) -> bool:
         if self.average:
-            online = list(self.model.policy.q_net.parameters())  # type: ignore[union-attr, operator]
-            with torch.no_grad():
-                if not self._averaged:
-                    self._averaged = [weights.clone() for weights in online]
-                self._steps += 1
-                stays = min(self.average, (1 + self._steps) / (10 + self._steps))
-                torch._foreach_lerp_(self._averaged, online, 1.0 - stays)
+            online = self._online()
+            if not self._averaged:
+                self._averaged = [weights.clone() for weights in online]
+            self._steps += 1
+            stays = min(self.average, (1 + self._steps) / (10 + self._steps))
+            torch._foreach_lerp_(self._averaged, online, 1.0 - stays)
         return super()._on_step()
+
+    def _online(self) -> list[Tensor]:
+        weights = self.model.policy.q_net.parameters()  # type: ignore[union-attr, operator]
+        return [each.data for each in weights]
 
     def evaluate(self) -> dict[str, float]:
         """Evaluates now, with the averaged weights if there are any; returns rho by opponent."""
         if not self._averaged:
             return super().evaluate()
-        online = list(self.model.policy.q_net.parameters())  # type: ignore[union-attr, operator]
-        with torch.no_grad():
-            kept = [weights.clone() for weights in online]
-            torch._foreach_copy_(online, self._averaged)
+        online = self._online()
+        kept = [weights.clone() for weights in online]
+        torch._foreach_copy_(online, self._averaged)
         try:
             return super().evaluate()
         finally:
-            with torch.no_grad():
-                torch._foreach_copy_(online, kept)
+            torch._foreach_copy_(online, kept)
 
     def state_dict(self) -> dict[str, Any]:
         """That of `RhoEvaluation`, and the average."""
@@ -117,13 +113,10 @@ class RobustEvaluation(RhoEvaluation):
         self._averaged = [saved[str(number)].clone() for number in range(len(saved))]
         self._steps = int(state["steps"])
 
-    def _dimension(self) -> int:
-        return int((getattr(self.model.observation_space, "shape", None) or (0,))[-1])
-
     def _score(self, results: dict[str, float]) -> float:
         self._margin = margin = worst_margin(results, self.targets)
         self._excess = {}
-        if self._dimension() == 3:
+        if self._game["dimension"] == 3:
             found = singularity_depths(player_of(self.model), MAX_DEPTH)
             self._excess = {
                 name: None if row["depth"] is None else row["depth"] - row["least_depth"]

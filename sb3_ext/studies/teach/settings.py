@@ -25,14 +25,7 @@ from sb3_ext.config.sections import (
 from sb3_ext.schedules.fields import schedule_field
 from sb3_ext.schedules.schedules import parse_schedule
 
-__all__ = [
-    "PARTS",
-    "RobustConfig",
-    "TaughtConfig",
-    "TeachingSettings",
-    "read_robust_config",
-    "read_settings",
-]
+__all__ = ["RobustConfig", "TaughtConfig", "TeachingSettings", "read_robust_config"]
 
 PARTS = ("teacher", "mixture", "augmentation")
 """What ``--without`` leaves out of the command robust."""
@@ -101,14 +94,10 @@ def read_settings(
 
 
 class _Algorithm(Section):
-    """The section ``algorithm`` of the command run: a file in rl_zoo3's form."""
-
     file: str
 
 
 class _Data(Section):
-    """The section ``data``: see `Plan`, which checks the ranges."""
-
     config: str
     positions: PositiveCount = 100_000
     seat: str = "host"
@@ -118,8 +107,6 @@ class _Data(Section):
 
 
 class _Measure(Section):
-    """The section ``measure``: see `host_results`."""
-
     larger: Count = 300
     brieskorn_pham: Annotated[Count, Le(100)] = 9
     label_budget: PositiveCount = 300_000
@@ -128,7 +115,11 @@ class _Measure(Section):
 
 
 class TaughtConfig(ConfigFile):
-    """A file of the command run."""
+    """A file of the command run.
+
+    ``algorithm.file`` is in rl_zoo3's form; for the keys of ``data`` see `Plan`, for those of
+    ``measure`` `host_test` and `measure_host`.
+    """
 
     algorithm: _Algorithm
     data: _Data
@@ -137,16 +128,12 @@ class TaughtConfig(ConfigFile):
 
 
 class _LongAlgorithm(_Algorithm):
-    """The section ``algorithm`` of the command robust, with the length of the run."""
-
     updates: PositiveCount
     checkpoint_updates: Count
     seed: Count
 
 
 class _RobustData(Section):
-    """The section ``data`` of the command robust, whose seat is the host's."""
-
     config: str
     positions: PositiveCount
     held_out: Fraction
@@ -154,8 +141,6 @@ class _RobustData(Section):
 
 
 class _Teacher(Section):
-    """The section ``teacher``: see `Teacher`."""
-
     weight: PositiveNumber
     batch_size: Size
     temperature: PositiveNumber
@@ -165,8 +150,6 @@ class _Teacher(Section):
 
 
 class _Evaluation(Section):
-    """The section ``evaluation``: see `RobustEvaluation`."""
-
     targets: Annotated[dict[str, PositiveNumber], Len(1)]
     deeper: Count
     average: Fraction
@@ -180,8 +163,8 @@ class _Evaluation(Section):
 class RobustConfig(ConfigFile):
     """A file of the command robust; every key must be there.
 
-    Attributes:
-        opponents: who is trained against: names or paths of saved models, and their weights.
+    For the keys of ``teacher`` see `Teacher`, for those of ``evaluation`` `RobustEvaluation`.
+    ``opponents`` are names or paths of saved models, with their weights.
     """
 
     algorithm: _LongAlgorithm
@@ -198,14 +181,7 @@ def read_robust_config(
     without: Sequence[str] = (),
     seed: int | None = None,
 ) -> RobustConfig:
-    """The settings of a file, changed.
-
-    Args:
-        source: the file.
-        changes: ``section.key=value``.
-        opponents: ``player=weight``, added to the mixture.
-        without: of `PARTS`; the network's mirror is no part of this file.
-        seed: instead of ``algorithm.seed``.
+    """The settings of a file, changed by the options of the command robust.
 
     Raises:
         ConfigError: one line that names the field.

@@ -6,15 +6,19 @@ python -m sb3_ext.teach ship runs/teach/everything/taught --out taught_host.safe
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from sb3_ext.studies.teach.shipped import write_shipped
+from safetensors.torch import save_file
+
+from sb3_ext.checkpoints.durable_files import rename_durably, sync
+from sb3_ext.checkpoints.policy_description import describe_policy
+from sb3_ext.studies.teach.shipped import DIMENSION
 from sb3_ext.training.loading import load_policy
 
-__all__ = ["HELP", "add_arguments", "run"]
-
-HELP = "write a trained host as one small file"
+__all__ = ["add_arguments", "run", "write_shipped"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,9 +30,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--half", action="store_true", help="round the weights to float16: half of the size"
     )
-    parser.add_argument(
-        "--origin", metavar="TEXT", help="where the network comes from, kept in the file"
-    )
 
 
 def run(args: argparse.Namespace, command: Sequence[str]) -> int:
@@ -38,8 +39,32 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     if not args.out.parent.is_dir():
         raise ValueError(f"out: there is no folder {args.out.parent}")
     notes = {"made by": " ".join(command)}
-    if args.origin is not None:
-        notes["from"] = args.origin
     write_shipped(load_policy(args.model), args.out, notes, half=args.half)
     print(f"{args.out}: {args.out.stat().st_size:,} bytes")
     return 0
+
+
+def write_shipped(
+    policy: Any, path: Path, notes: Mapping[str, str] | None = None, half: bool = False
+) -> None:
+    """Writes the online network of a host's policy in three axes as one small file.
+
+    ``notes`` are kept in the file; ``half`` rounds the weights to float16.
+
+    Raises:
+        ValueError: the policy plays another seat or dimension, or has no description.
+    """
+    shape: tuple[int, ...] = getattr(policy.observation_space, "shape", None) or ()
+    if len(shape) != 2 or shape[1] != DIMENSION:
+        raise ValueError(f"policy must be a host's in three axes, observes {shape}")
+    weights = {name: w.detach().cpu().contiguous() for name, w in policy.q_net.state_dict().items()}
+    if half:
+        weights = {name: w.half() for name, w in weights.items()}
+    aside = path.with_name(path.name + ".tmp")
+    try:
+        save_file(weights, aside, {**(notes or {}), "policy": json.dumps(describe_policy(policy))})
+        sync(aside)
+        rename_durably(aside, path)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise

@@ -1,14 +1,12 @@
 """The hosts that come with the package, known to `resgym` as ``taught`` and ``robust``.
 
 ``taught_host.safetensors`` and ``robust_host.safetensors`` beside this file hold the weights of the
-online network and, as metadata, what the policy is made of. `python -m sb3_ext.teach ship` makes
-such a file from a trained model.
+online network and, as metadata, what the policy is made of; `ship` writes such files.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,13 +19,12 @@ from resgym.game.rules import observe_points
 from resgym.game.spec import Role
 from resgym.game.state import GameState
 from resgym.players import ZeillingerHost
-from sb3_ext.checkpoints.durable_files import rename_durably, sync
 from sb3_ext.checkpoints.model_state import load_policy_weights
-from sb3_ext.checkpoints.policy_description import build_policy, describe_policy
+from sb3_ext.checkpoints.policy_description import build_policy
 from sb3_ext.ddqn import policies  # noqa: F401  makes the policies known by name
 from sb3_ext.networks.policy_scores import action_scores
 
-__all__ = ["ROBUST", "SHIPPED", "RobustHost", "TaughtHost", "write_shipped"]
+__all__ = ["DIMENSION", "ROBUST", "SHIPPED", "RobustHost", "TaughtHost"]
 
 SHIPPED = Path(__file__).with_name("taught_host.safetensors")
 ROBUST = Path(__file__).with_name("robust_host.safetensors")
@@ -103,38 +100,3 @@ def _policy(device: torch.device, path: Path) -> Any:
     load_policy_weights(policy.q_net, weights, f"{path}: q_net")
     policy.set_training_mode(False)
     return policy.to(device)
-
-
-def write_shipped(
-    policy: Any,
-    path: Path,
-    notes: Mapping[str, str] | None = None,
-    half: bool = False,
-) -> None:
-    """Writes the online network of a host's policy in three axes as one small file.
-
-    Args:
-        policy: of `sb3_ext.ddqn`.
-        path: the file.
-        notes: text by name, kept in the file: where the network comes from.
-        half: write the weights as float16, which halves the file and rounds them.
-
-    Raises:
-        ValueError: the policy plays another seat or dimension, or has no description.
-    """
-    from safetensors.torch import save_file
-
-    shape: tuple[int, ...] = getattr(policy.observation_space, "shape", None) or ()
-    if len(shape) != 2 or shape[1] != DIMENSION:
-        raise ValueError(f"policy must be a host's in three axes, observes {shape}")
-    weights = {name: w.detach().cpu().contiguous() for name, w in policy.q_net.state_dict().items()}
-    if half:
-        weights = {name: w.half() for name, w in weights.items()}
-    aside = path.with_name(path.name + ".tmp")
-    try:
-        save_file(weights, aside, {**(notes or {}), "policy": json.dumps(describe_policy(policy))})
-        sync(aside)
-        rename_durably(aside, path)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise

@@ -18,7 +18,6 @@ from typing import Any
 
 import gymnasium
 import yaml
-from tqdm import tqdm
 
 import resgym  # noqa: F401  registers the environments
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
@@ -41,19 +40,7 @@ from sb3_ext.studies.teach.settings import TeachingSettings, read_settings
 from sb3_ext.training.command_line import add_options
 from sb3_ext.training.config_files import ZOO_KEYS, check_hyperparameters, read_sections
 
-__all__ = [
-    "ENVIRONMENTS",
-    "HELP",
-    "accuracy_table",
-    "add_arguments",
-    "build_model",
-    "read_hyperparameters",
-    "run",
-    "show_measurement",
-    "teach",
-]
-
-HELP = "teach a policy the optimal moves of a dataset"
+__all__ = ["accuracy_table", "add_arguments", "build_model", "run", "teach"]
 
 ENVIRONMENTS = {"agent": "resgym/HironakaAgent-v0", "host": "resgym/HironakaHost-v0"}
 """The environment of each seat."""
@@ -78,20 +65,11 @@ def read_hyperparameters(path: str | Path, env_id: str) -> dict[str, Any]:
 
 
 def build_model(
-    env_id: str,
-    hyperparameters: Mapping[str, Any],
-    dimension: int,
-    seed: int,
-    num_envs: int = 1,
+    env_id: str, hyperparameters: Mapping[str, Any], dimension: int, seed: int, num_envs: int = 1
 ) -> tuple[DDQN, str]:
     """A DDQN model with fresh networks, and the name of its environment's reward.
 
-    Args:
-        env_id: one of `ENVIRONMENTS`.
-        hyperparameters: from `read_hyperparameters`.
-        dimension: number of axes of the data; used where the file names none.
-        seed: fixes the networks.
-        num_envs: games of the model's environment.
+    ``dimension`` is that of the data, used where the hyperparameters name none.
 
     Raises:
         ConfigError: something in the file does not fit; one line.
@@ -101,12 +79,11 @@ def build_model(
     if "exploration_rate" in hyperparameters:
         arguments["exploration_rate"] = hyperparameters["exploration_rate"]
     arguments = {"device": "cpu", **arguments, "seed": seed}
-    policy = hyperparameters["policy"]
     try:
         env = gymnasium.make_vec(
             env_id, num_envs=num_envs, vectorization_mode="vector_entry_point", **keywords
         )
-        model = DDQN(policy, TensorVecEnv(env), **arguments)
+        model = DDQN(hyperparameters["policy"], TensorVecEnv(env), **arguments)
     except REFUSALS as error:
         raise ConfigError(f"algo-config: {' '.join(str(error).split())}") from error
     return model, keywords.get("reward", "terminal")
@@ -117,23 +94,15 @@ def teach(
     out: Path,
     hyperparameters: Mapping[str, Any],
     settings: TeachingSettings,
-    *,
-    resume: bool = False,
-    progress: bool = False,
-    report: Any = None,
-    command: Sequence[str] = (),
+    resume: bool,
+    progress: bool,
+    report: bool,
+    command: Sequence[str],
 ) -> tuple[DDQN, dict[str, Any]] | None:
-    """Teaches a new model, writes everything into a folder, and measures it.
+    """Teaches a new model, writes everything into the folder ``out``, and measures it.
 
-    Args:
-        data: the dataset.
-        out: the folder.
-        hyperparameters: of the algorithm, from `read_hyperparameters`.
-        settings: of the teaching.
-        resume: go on from the folder's newest checkpoint; otherwise there must be none.
-        progress: show a bar.
-        report: called with every measurement.
-        command: for ``provenance.json``.
+    With ``resume`` it goes on from the folder's newest checkpoint; otherwise there must be none.
+    ``progress`` shows a bar, ``report`` prints every measurement.
 
     Returns:
         The model and the result of `held_out_accuracy`; None if it was stopped by a signal.
@@ -151,47 +120,37 @@ def teach(
     with RunFolder(out) as folder:
         if resume:
             pretraining.resume(out)
-        return _run(pretraining, data, folder, hyperparameters, progress, report, command)
+        record = {"algorithm": dict(hyperparameters), "train": settings.to_dict()}
+        write_text_durably(out / "config.yml", yaml.safe_dump(record, sort_keys=True))
+        folder.write_json("provenance.json", provenance(settings.seed, command))
+        with (
+            tqdm(
+                total=settings.updates - pretraining.update, unit="step", disable=not progress
+            ) as bar,
+            RunSignals(lambda _: pretraining.request_stop(), pretraining.request_checkpoint),
+        ):
 
+            def measured(entry: dict[str, Any]) -> None:
+                bar.set_postfix({"accuracy": entry["accuracy"]})
+                if report:
+                    print(
+                        f"update {entry['update']}: loss {entry['loss']:.4f}, accuracy "
+                        f"{entry['accuracy']:.4f}, {entry['seconds']:.0f} s",
+                        file=sys.stderr,
+                        flush=True,
+                    )
 
-def _run(
-    pretraining: Pretraining,
-    data: Any,
-    folder: RunFolder,
-    hyperparameters: Mapping[str, Any],
-    progress: bool,
-    report: Any,
-    command: Sequence[str],
-) -> tuple[DDQN, dict[str, Any]] | None:
-    model, settings, out = pretraining.model, pretraining.settings, folder.path
-    record = {"algorithm": dict(hyperparameters), "train": settings.to_dict()}
-    write_text_durably(out / "config.yml", yaml.safe_dump(record, sort_keys=True))
-    folder.write_json("provenance.json", provenance(settings.seed, command))
-    with (
-        tqdm(total=settings.updates - pretraining.update, unit="step", disable=not progress) as bar,
-        RunSignals(lambda _: pretraining.request_stop(), pretraining.request_checkpoint),
-    ):
-
-        def measured(entry: dict[str, Any]) -> None:
-            bar.set_postfix({"accuracy": entry["accuracy"]})
-            if report is not None:
-                report(entry)
-
-        try:
-            finished = pretraining.run(out, report=measured, tick=bar.update)
-        except FloatingPointError as error:
-            raise RuntimeError(f"{error}; the last checkpoint is in {out}") from error
-    if not finished:
-        return None
-    save_model(out / "model.zip", model)
-    result = held_out_accuracy(player_of(model), checked(data.split("held_out")))
-    result["seconds"] = round(pretraining.seconds, 1)
-    result["updates"] = pretraining.update
-    folder.write_json("held_out.json", result)
-    return model, result
-
-
-# ------------------------------------------------------------------------------------ command line
+            try:
+                finished = pretraining.run(out, report=measured, tick=bar.update)
+            except FloatingPointError as error:
+                raise RuntimeError(f"{error}; the last checkpoint is in {out}") from error
+        if not finished:
+            return None
+        save_model(out / "model.zip", model)
+        result = held_out_accuracy(player_of(model), checked(data.split("held_out")))
+        result |= {"seconds": round(pretraining.seconds, 1), "updates": pretraining.update}
+        folder.write_json("held_out.json", result)
+        return model, result
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -221,16 +180,8 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     data = load_dataset(args.data)
     hyperparameters = read_hyperparameters(args.algo_config, ENVIRONMENTS[data.seat])
     bar = not args.no_progress and sys.stderr.isatty()
-    taught = teach(
-        data,
-        args.out,
-        hyperparameters,
-        settings,
-        resume=args.resume,
-        progress=bar,
-        report=None if bar or args.json else show_measurement,
-        command=command,
-    )
+    report = not bar and not args.json
+    taught = teach(data, args.out, hyperparameters, settings, args.resume, bar, report, command)
     if taught is None:
         print(f"stopped; --resume goes on with {args.out}", file=sys.stderr)
         return 0
@@ -238,24 +189,12 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     return 0
 
 
-def show_measurement(entry: Mapping[str, Any]) -> None:
-    """One line on stderr."""
-    print(
-        f"update {entry['update']}: loss {entry['loss']:.4f}, accuracy {entry['accuracy']:.4f}, "
-        f"{entry['seconds']:.0f} s",
-        file=sys.stderr,
-        flush=True,
-    )
-
-
 def accuracy_table(result: Mapping[str, Any]) -> str:
     """The result of `held_out_accuracy` as text."""
-    lines = [f"optimal choices on {result['positions']} held-out positions: {_percent(result)}"]
+    percent = 100 * result["accuracy"]
+    lines = [f"optimal choices on {result['positions']} held-out positions: {percent:.2f} %"]
     for title, key in (("points", "by_count"), ("value", "by_value")):
         for number, share in result[key].items():
-            lines.append(f"  {title} {number}: {_percent(share)} of {share['positions']}")
+            percent = 100 * share["accuracy"]
+            lines.append(f"  {title} {number}: {percent:.2f} % of {share['positions']}")
     return "\n".join(lines)
-
-
-def _percent(share: Mapping[str, Any]) -> str:
-    return f"{100 * share['accuracy']:.2f} %"

@@ -8,22 +8,16 @@ import torch
 
 import resgym
 from resgym.game.actions import action_axes
-from sb3_ext.studies.teach.examples import (
-    axis_orders,
-    checked,
-    digest,
-    observe,
-    permute_axes,
-)
+from sb3_ext.studies.teach.examples import axis_orders, checked, digest, observe, permute_axes
 from tests.sb3_ext.studies.teach.labelled import SmallData
 
 
 def test_an_order_renames_sets_as_it_renames_coordinates():
     for dimension in (2, 3, 4):
-        orders = axis_orders(dimension)
+        all_axes, all_actions = axis_orders(dimension)
         sets = action_axes(dimension)
-        assert orders.axes[0].tolist() == list(range(dimension))
-        for axes, actions in zip(orders.axes.tolist(), orders.actions.tolist(), strict=True):
+        assert all_axes[0].tolist() == list(range(dimension))
+        for axes, actions in zip(all_axes.tolist(), all_actions.tolist(), strict=True):
             for new, old in enumerate(actions):
                 assert {axes[j] for j in sets[new]} == set(sets[old])
 
@@ -34,7 +28,7 @@ def test_labels_of_a_renamed_position_are_those_of_the_solver(seat):
     data = SmallData(seat, positions=12)
     examples = data.split("train")
     checked = changed = 0
-    for number, axes in enumerate(axis_orders(3).axes.tolist()):
+    for number, axes in enumerate(axis_orders(3)[0].tolist()):
         renamed = permute_axes(examples, torch.full((len(examples),), number))
         for row in range(len(examples)):
             position = tuple(

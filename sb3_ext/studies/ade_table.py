@@ -32,8 +32,10 @@ __all__ = ["Row", "Size", "main", "optimum", "table"]
 
 MAX_NUM_POINTS = 20
 OPPONENT = "random"
-HEADINGS = ("singularity", "least depth", "fewest nodes", "Zeillinger: depth", "nodes")
-HEADINGS += ("trained: depth", "nodes")
+HEADINGS = (
+    *("singularity", "least depth", "fewest nodes"),
+    *("Zeillinger: depth", "nodes", "trained: depth", "nodes"),
+)
 
 
 class Size(NamedTuple):

@@ -22,8 +22,10 @@ __all__ = ["AGENTS", "HOSTS", "Results", "fill", "markdown", "write_page"]
 HOSTS = ("random", "all_coord", "random_pair", "zeillinger", "spivakovsky", "taught", "robust")
 AGENTS = ("random", "choose_first", "choose_last", "greedy_points")
 
-_HEADINGS = ("worst rho", "95 % interval", "by", "trained, each seed", "scripted, worst")
-_HEADINGS += ("exact", "trained, there")
+_HEADINGS = (
+    *("worst rho", "95 % interval", "by", "trained, each seed", "scripted, worst"),
+    *("exact", "trained, there"),
+)
 _BEGIN, _END = "<!-- attack tables: begin -->", "<!-- attack tables: end -->"
 
 

@@ -107,8 +107,9 @@ def load_dataset(
             raise DatasetError(
                 f"{file}: rows: {part}: got {len(split.count)}, need {manifest['rows'][part]}"
             )
-    sizes = (plan[name] for name in ("seat", "objective", "dimension", "max_num_points"))
-    return Dataset(*sizes, [family["name"] for family in manifest["families"]], manifest, parts)
+    sizes = {name: plan[name] for name in ("seat", "objective", "dimension", "max_num_points")}
+    families = [family["name"] for family in manifest["families"]]
+    return Dataset(**sizes, families=families, manifest=manifest, parts=parts)
 
 
 def shard_name(number: int) -> str:

@@ -18,6 +18,7 @@ from typing import Any
 
 import gymnasium
 import yaml
+from tqdm import tqdm
 
 import resgym  # noqa: F401  registers the environments
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv

@@ -1,6 +1,6 @@
 """Every vector environment of the package: input is checked, a backend plays, output is handed out.
 
-What a step does in every situation is a table at `resgym.game.episode.step`.
+What a step does in every situation is a table at `resgym.game.episode.Backend.step`.
 """
 
 from __future__ import annotations

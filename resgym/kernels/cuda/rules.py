@@ -11,7 +11,6 @@ import triton
 import triton.language as tl
 
 from resgym.game import rng, spec
-from resgym.game.rng import Stream
 
 __all__ = [
     "AGENTS",
@@ -25,7 +24,6 @@ __all__ = [
     "load_set",
     "played_points",
     "prune",
-    "start_key",
     "store_points",
     "store_set",
 ]
@@ -34,7 +32,6 @@ _GAMMA = tl.constexpr(rng.GAMMA & rng.MASK_64)
 _MULTIPLIER_1 = tl.constexpr(rng.MULTIPLIER_1 & rng.MASK_64)
 _MULTIPLIER_2 = tl.constexpr(rng.MULTIPLIER_2 & rng.MASK_64)
 _MAX_COORDINATE = tl.constexpr(spec.MAX_COORDINATE)
-_START = tl.constexpr(Stream.START)
 
 AGENTS = ("random", "choose_first", "choose_last")
 """Agents that play inside a kernel, which takes the index."""
@@ -358,9 +355,3 @@ def draw_starts(
         pending = pending & (taken == 0)
         attempt += 1
     return drawn
-
-
-@triton.jit
-def start_key(key):
-    """The random numbers of a start, of the episode's key."""
-    return absorb(absorb(key, 0), _START)

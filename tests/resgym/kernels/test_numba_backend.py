@@ -1,4 +1,4 @@
-"""The compiled operations against the torch reference, bit for bit, along random games."""
+"""What is said of numba's operations alone: refusals, and the choices of scripted hosts."""
 
 from __future__ import annotations
 
@@ -9,56 +9,17 @@ from resgym.game import GameSpec
 from resgym.game.spec import MAX_COORDINATE
 from resgym.kernels import host_actions, resolve_backend
 from resgym.players import make_host
-from tests.resgym.kernels.operations import (
-    check_memory_and_no_games,
-    check_starts,
-    play_moves,
-    positions,
-    rows,
-)
+from tests.resgym.kernels.operations import positions, rows
 
 pytest.importorskip("numba")
 
-SIZES = [(2, 1), (2, 20), (3, 2), (3, 20), (4, 7), (5, 50), (7, 12), (10, 3), (10, 20)]
 CPU = torch.device("cpu")
-
-
-@pytest.mark.parametrize(("dimension", "num_points"), SIZES)
-@pytest.mark.parametrize("reposition", [False, True])
-def test_random_games(dimension: int, num_points: int, reposition: bool) -> None:
-    play_moves(
-        "numba", GameSpec(dimension, num_points, reposition=reposition), torch.arange(21), 25
-    )
-
-
-@pytest.mark.parametrize(("dimension", "num_points"), SIZES[1:])
-def test_starts(dimension: int, num_points: int) -> None:
-    for max_value in (1, 20, 2**31 - 2):
-        check_starts("numba", GameSpec(dimension, num_points, max_value), 50)
 
 
 def test_starts_of_one_point() -> None:
     spec = GameSpec(2, 1)
     with pytest.raises(ValueError, match="max_num_points must be at least 2"):
         resolve_backend("numba", CPU, spec).random_starts(spec, rows(5, 0))
-
-
-@pytest.mark.parametrize("reposition", [False, True])
-@pytest.mark.parametrize(("dimension", "num_points"), [(3, 8), (3, 50), (6, 9), (10, 20)])
-def test_values_near_the_bound(dimension: int, num_points: int, reposition: bool) -> None:
-    top = MAX_COORDINATE
-    values = torch.tensor([2**31, 2**53 + 1, top // 2, top // 2 + 1, top - 1, top])
-    spec = GameSpec(dimension, num_points, reposition=reposition)
-    assert play_moves("numba", spec, values, 12) > 0
-
-
-@pytest.mark.parametrize("dimension", [2, 3, 5])
-def test_ties_and_equal_points(dimension: int) -> None:
-    play_moves("numba", GameSpec(dimension, 30), torch.tensor([0, 1, 2]), 10, num_games=128)
-
-
-def test_memory_and_no_games() -> None:
-    check_memory_and_no_games("numba")
 
 
 @pytest.mark.parametrize("axis", [-1, 3])

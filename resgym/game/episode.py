@@ -92,8 +92,11 @@ class Backend:
     random_starts = staticmethod(random_starts)
     observe_points = staticmethod(observe_points)
 
-    def host_actions(self, name: str, state: GameState, rng: RowRandom) -> Tensor | None:
-        """What a scripted host chooses, int64 [N], where it is compiled; else None."""
+    def host_actions(self, name: str | None, state: GameState, rng: RowRandom) -> Tensor | None:
+        """What the host of a `resgym.players.compiled_name` chooses, int64 [N] as its ``act``.
+
+        None if this backend has not compiled it.
+        """
         return None
 
     def start(

@@ -8,19 +8,16 @@ for the CPU, ``triton`` (``pip install 'resgym[gpu]'``) for CUDA.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from functools import cache
 
 import torch
-from torch import Tensor
 
 from resgym.game.episode import Backend
 from resgym.game.rng import RowRandom
 from resgym.game.rules import random_starts
 from resgym.game.spec import GameSpec, check_choice
-from resgym.game.state import GameState
 
-__all__ = ["BACKENDS", "host_actions", "quickest_observe_points", "resolve_backend"]
+__all__ = ["BACKENDS", "quickest_backend", "resolve_backend"]
 
 BACKENDS = ("auto", "torch", "numba", "triton")
 
@@ -59,10 +56,10 @@ def _triton_fault(device: torch.device) -> str | None:
     return None if right else "its results are wrong on this device"
 
 
-def quickest_observe_points(device: torch.device) -> Callable[[GameState, bool], Tensor]:
-    """What observes positions on a device: compiled on the CPU where that is installed."""
+def quickest_backend(device: torch.device) -> Backend:
+    """Whose single operations are fastest on a device: compiled on the CPU, where that works."""
     backend = _found("numba" if device.type == "cpu" else "torch")
-    return (backend if isinstance(backend, Backend) else _TORCH).observe_points
+    return backend if isinstance(backend, Backend) else _TORCH
 
 
 def _line(error: Exception) -> str:
@@ -120,14 +117,3 @@ def _problem(name: str, device: torch.device, spec: GameSpec) -> str | None:
         return f"plays max_num_points up to {MAX_NUM_POINTS}, got {spec.max_num_points}"
     fault = _triton_fault(device)
     return None if fault is None else f"does not work on {str(device)!r}: {fault}"
-
-
-def host_actions(name: str | None, state: GameState, rng: RowRandom) -> Tensor | None:
-    """What the host of a `resgym.players.compiled_name` chooses, int64 [N] equal to its ``act``.
-
-    None if the fastest backend for the device has not compiled it.
-    """
-    if name is None or state.device.type != "cpu":
-        return None
-    backend = _found("numba")
-    return backend.host_actions(name, state, rng) if isinstance(backend, Backend) else None

@@ -131,9 +131,9 @@ class NumbaOperations(FusedBackend):
         _observe_rows(points, count, bool(scale), array_of(seen))
         return seen
 
-    def host_actions(self, name: str, state: GameState, rng: RowRandom) -> Tensor | None:
-        """The actions int64 [N] of a scripted host; None for one that is not compiled."""
-        if name not in HOSTS:
+    def host_actions(self, name: str | None, state: GameState, rng: RowRandom) -> Tensor | None:
+        """See `Backend.host_actions`."""
+        if name is None or name not in HOSTS:
             return None
         actions = torch.empty(state.num_games, dtype=torch.int64)
         points, count = array_of(state.points), array_of(state.count)

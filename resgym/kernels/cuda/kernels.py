@@ -28,7 +28,6 @@ from resgym.kernels.cuda.rules import (
     draw_starts,
     episode_key,
     integer,
-    largest,
     load_points,
     load_set,
     played_points,
@@ -164,9 +163,7 @@ def step_games(
     if MODE == _STARTING:
         kept, rank, count = alive, row + tl.zeros((G, R), tl.int32), before
     else:
-        used = tl.max(before, 0).to(tl.int32)
-        top = tl.max(tl.max(largest(points, D), 1), 0)
-        kept, rank, count = prune(points, alive, used, top, AXES, D, G, R)
+        kept, rank, count = prune(points, alive, before, AXES, D, G, R)
     axis_mask = tl.where(answered, 0, axis_mask)
     finished = answered & (count <= 1)
 
@@ -291,9 +288,7 @@ def move_games(
     legal = (safe == chosen) & (((axis_mask >> safe) & 1) == 1) & several
     wanted = within & legal & (before > 1)
     points, overflow = played_points(points, axis_mask, chosen, wanted, D, G, R)
-    used = tl.max(before, 0).to(tl.int32)
-    top = tl.max(tl.max(largest(points, D), 1), 0)
-    kept, rank, count = prune(points, alive, used, top, AXES, D, G, R)
+    kept, rank, count = prune(points, alive, before, AXES, D, G, R)
     store_points(
         new_points, new_points, new_points, points, kept, rank, count, games, within, within,
         False, REPOSITION, True, False, False, P, D, G, R,

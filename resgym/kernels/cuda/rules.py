@@ -19,7 +19,6 @@ __all__ = [
     "draw_starts",
     "episode_key",
     "integer",
-    "largest",
     "load_points",
     "load_set",
     "played_points",
@@ -192,13 +191,12 @@ def _prune_words(
 
 @triton.jit
 def prune(
-    points, alive, used, top, AXES: tl.constexpr, D: tl.constexpr, G: tl.constexpr, R: tl.constexpr
+    points, alive, before, AXES: tl.constexpr, D: tl.constexpr, G: tl.constexpr, R: tl.constexpr
 ):
     """Finds the minimal points and their order.
 
         alive: bool [G, R], which rows hold one.
-        used: int32, rows from here on hold none.
-        top: int64, no coordinate is larger.
+        before: int64 [G], how many rows do, the first ones.
         AXES: axes that share a word where the coordinates are small enough.
 
     Returns:
@@ -207,6 +205,8 @@ def prune(
         count: int64 [G], how many there are.
     """
     narrow: tl.constexpr = 63 // AXES - 1
+    used = tl.max(before, 0).to(tl.int32)
+    top = tl.max(tl.max(_largest(points, D), 1), 0)
     if top < (1 << narrow):
         words = _pack(points, AXES, narrow, D)
         kept, rank, count = _prune_words(words, alive, used, AXES, narrow, G, R)
@@ -247,7 +247,7 @@ def played_points(
 
 
 @triton.jit
-def largest(points, D: tl.constexpr):
+def _largest(points, D: tl.constexpr):
     """The largest coordinate of each row, int64 [G, R], at least 1."""
     most = points[0]
     for axis in tl.static_range(1, D):
@@ -286,7 +286,7 @@ def store_points(
     place = (games[:, None] * P + rank) * D
     absent = (row >= count[:, None]) & (row < P)
     empty = (games[:, None] * P + row) * D
-    most = tl.max(tl.where(kept, largest(points, D), 1), 1)[:, None].to(tl.float64)
+    most = tl.max(tl.where(kept, _largest(points, D), 1), 1)[:, None].to(tl.float64)
     for axis in tl.static_range(D):
         value = points[axis]
         if STATE:
@@ -340,12 +340,9 @@ def draw_starts(
             word = _mix(draws + (row * D + (axis + 1)).to(tl.uint64) * _GAMMA)
             value = tl.where(fixed, (row == axis).to(tl.int64), _below(word, values))
             points = points + (tl.where(alive, value, 0),)  # noqa: RUF005
-        if DRAWN_AXES == 1:
-            kept, rank, count = _prune_words(points, alive, rows, 1, 62, G, R)
-        else:
-            bits: tl.constexpr = 63 // DRAWN_AXES - 1
-            words = _pack(points, DRAWN_AXES, bits, D)
-            kept, rank, count = _prune_words(words, alive, rows, DRAWN_AXES, bits, G, R)
+        bits: tl.constexpr = 63 // DRAWN_AXES - 1
+        words = _pack(points, DRAWN_AXES, bits, D)
+        kept, rank, count = _prune_words(words, alive, rows, DRAWN_AXES, bits, G, R)
         taken = pending & (count > 1)
         store_points(
             state, seen, seen, points, kept, rank, count, games, taken, taken,

@@ -7,7 +7,7 @@ import torch
 
 from resgym.game import GameSpec
 from resgym.game.spec import MAX_COORDINATE
-from resgym.kernels import host_actions, resolve_backend
+from resgym.kernels import quickest_backend, resolve_backend
 from resgym.players import make_host
 from tests.resgym.kernels.operations import positions, rows
 
@@ -40,7 +40,7 @@ def test_zeillingers_choice(name: str, dimension: int, num_points: int, top: int
     state = positions(spec, 200, drawn.unique(), "cpu")
     host, rng = make_host(name), rows(200, 0)
     expected = host.choose(state)
-    found = host_actions(name, state, rng)
+    found = quickest_backend(CPU).host_actions(name, state, rng)
     assert found is not None
     assert torch.equal(expected, found)
     assert torch.equal(expected, host.act(state, None, rng))
@@ -50,12 +50,12 @@ def test_zeillingers_choice(name: str, dimension: int, num_points: int, top: int
 @pytest.mark.parametrize("dimension", [2, 3, 7])
 def test_hosts_that_do_not_look(name: str, dimension: int) -> None:
     state = positions(GameSpec(dimension, 3), 100, torch.arange(4), "cpu")
-    found = host_actions(name, state, rows(100, 5))
+    found = quickest_backend(CPU).host_actions(name, state, rows(100, 5))
     assert found is not None
     assert torch.equal(found, make_host(name).act(state, None, rows(100, 5)))
 
 
 def test_a_host_that_is_not_compiled() -> None:
     state = positions(GameSpec(), 4, torch.arange(4), "cpu")
-    assert host_actions("spivakovsky", state, rows(4, 0)) is None
-    assert host_actions(None, state, rows(4, 0)) is None
+    assert quickest_backend(CPU).host_actions("spivakovsky", state, rows(4, 0)) is None
+    assert quickest_backend(CPU).host_actions(None, state, rows(4, 0)) is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -14,7 +14,7 @@ from resgym.envs.arguments import MAX_SEED, parse_options
 from resgym.envs.registration import one_seat_vector_env
 from resgym.envs.two_player import HironakaVectorEnv
 from resgym.envs.vector_env import TensorVectorEnv
-from resgym.game.spec import Role, check_integer
+from resgym.game.spec import check_integer
 from resgym.game.stepping import EpisodeState
 
 __all__ = ["HironakaAgentEnv", "HironakaEnv", "HironakaHostEnv"]
@@ -133,23 +133,21 @@ class HironakaEnv(_SingleEnv):
         super().__init__(HironakaVectorEnv(max_episode_steps=max_episode_steps, **_one_row(kwargs)))
 
 
-class _OneSeatEnv(_SingleEnv):
-    seat: ClassVar[Role]
+class HironakaHostEnv(_SingleEnv):
+    """You name axis sets; see `AlternatingPlayers` for the keyword arguments."""
 
     def __init__(
         self, *, opponent: Any = None, max_episode_steps: int | None = None, **kwargs: Any
     ) -> None:
         options = _one_row(kwargs)
-        super().__init__(one_seat_vector_env(self.seat, 1, opponent, max_episode_steps, **options))
+        super().__init__(one_seat_vector_env("host", 1, opponent, max_episode_steps, **options))
 
 
-class HironakaHostEnv(_OneSeatEnv):
-    """You name axis sets; see `AlternatingPlayers` for the keyword arguments."""
-
-    seat = "host"
-
-
-class HironakaAgentEnv(_OneSeatEnv):
+class HironakaAgentEnv(_SingleEnv):
     """You choose one axis of the host's set; see `AlternatingPlayers`."""
 
-    seat = "agent"
+    def __init__(
+        self, *, opponent: Any = None, max_episode_steps: int | None = None, **kwargs: Any
+    ) -> None:
+        options = _one_row(kwargs)
+        super().__init__(one_seat_vector_env("agent", 1, opponent, max_episode_steps, **options))

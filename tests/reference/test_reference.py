@@ -194,6 +194,20 @@ def test_spivakovsky_sees_the_polyhedron_only():
         assert players.spivakovsky([tuple(3 * x + 2 for x in p) for p in points]) == expected
 
 
+@pytest.mark.parametrize("name", ["spivakovsky", "zeillinger", "zeillinger_lex"])
+@pytest.mark.parametrize("dimension", [2, 3, 4])
+def test_winning_strategies_end_every_game(name, dimension):
+    source = random.Random(5)
+    for _ in range(25):
+        points = random_position(source, dimension, 6, 4)
+        for _ in range(500):
+            if rule.is_finished(points):
+                break
+            axes = players.HOSTS[name](points)
+            points = rule.move(points, axes, source.choice(axes))
+        assert rule.is_finished(points)
+
+
 def test_taking_every_axis_does_not_end_every_game():
     # The agent takes axis 0 for ever: (0, 1, 0) and (0, 0, 1) stay as far apart as they are.
     points = [(0, 1, 0), (0, 0, 1)]

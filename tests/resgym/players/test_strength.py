@@ -26,11 +26,10 @@ def _unfinished_after(host_name: str, agent_name: str, dimension: int, moves: in
     return int((~state.finished()).sum())
 
 
-@pytest.mark.parametrize("dimension", [2, 3, 4])
 @pytest.mark.parametrize("agent", SCRIPTED_AGENTS)
 @pytest.mark.parametrize("host", ["zeillinger", "zeillinger_lex", "spivakovsky"])
-def test_winning_hosts_beat_every_agent(host: str, agent: str, dimension: int) -> None:
-    assert _unfinished_after(host, agent, dimension, moves=150) == 0
+def test_winning_hosts_beat_every_agent(host: str, agent: str) -> None:
+    assert _unfinished_after(host, agent, dimension=3, moves=150) == 0
 
 
 def test_a_host_without_a_strategy_does_not() -> None:

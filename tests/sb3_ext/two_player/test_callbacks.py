@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 from stable_baselines3.common.callbacks import BaseCallback
 
@@ -18,29 +20,19 @@ class Diary(BaseCallback):
     def __init__(self):
         super().__init__()
         self.lines = []
-
-    def _on_training_start(self):
-        self.lines.append("start")
-
-    def _on_rollout_start(self):
-        self.lines.append("rollout")
+        self._on_training_start = partial(self.lines.append, "start")
+        self._on_rollout_start = partial(self.lines.append, "rollout")
+        self._on_rollout_end = partial(self.lines.append, "rollout ends")
+        self.before_train = partial(self.lines.append, "update")
+        self._on_training_end = partial(self.lines.append, "end")
 
     def _on_step(self):
         assert len(self.locals["dones"]) == self.training_env.num_envs
         self.lines.append("step")
         return True
 
-    def _on_rollout_end(self):
-        self.lines.append("rollout ends")
-
-    def before_train(self):
-        self.lines.append("update")
-
     def after_train(self):
         self.lines.append(f"update {self.model._n_updates} ends")
-
-    def _on_training_end(self):
-        self.lines.append("end")
 
 
 ROLLOUT = ["rollout", "step", "step", "step", "rollout ends"]

@@ -32,7 +32,9 @@ SCHEDULED = (
     "evaluation.every_steps=4",
 )
 VARIANTS = {
-    "interleaved": lambda: tiny(*SCHEDULED),
+    "interleaved": lambda: tiny(
+        *SCHEDULED, "roles.host.callbacks=[{callback: action_counts, every: {updates: 9}}]"
+    ),
     "fresh games": lambda: tiny(*SCHEDULED, "roles.host.rollout.reset_each_rollout=true"),
     "phases": lambda: tiny(
         *SCHEDULED, "training.updates={mode: phases, period: 6, first_rounds: 4, first: agent}"

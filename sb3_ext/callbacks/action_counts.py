@@ -25,8 +25,7 @@ def entropy_of_counts(counts: Tensor | Sequence[int]) -> float:
     total = counts.sum().item()
     if total == 0 or len(counts) < 2:
         return 0.0
-    shares = counts.double() / total
-    entropy = -torch.special.xlogy(shares, shares).sum().item()
+    entropy = torch.special.entr(counts.double() / total).sum().item()
     return max(entropy, 0.0) / math.log(len(counts))
 
 

@@ -71,11 +71,9 @@ class SampleGames(GamesAgainst):
             )
             title = f"trained {self._role} against {name}, after {self._updates()} updates"
             texts = [f"game {number}\n\n{record}" for number, record in enumerate(records, 1)]
-            file = target / "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
-            write_text_durably(
-                file.with_name(file.name + ".txt"), "\n\n\n".join([title, *texts]) + "\n"
-            )
-            data = [record.to_dict() for record in records]
-            write_text_durably(file.with_name(file.name + ".json"), json.dumps(data) + "\n")
+            data = json.dumps([record.to_dict() for record in records])
+            stem = "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
+            write_text_durably(target / f"{stem}.txt", "\n\n\n".join([title, *texts]) + "\n")
+            write_text_durably(target / f"{stem}.json", f"{data}\n")
         self.written.append(target)
         return target

@@ -69,7 +69,7 @@ class OnPolicyLearner(Learner):
     def capacity(self) -> str:  # noqa: D102
         return f"a rollout of {self.model.n_steps * self.env.num_envs} transitions"
 
-    def _train(self) -> None:
+    def gradient_step(self) -> None:  # noqa: D102
         count = self.transitions if self.rate.unit == "transitions" else self.updates
         self.model.lr_schedule = ConstantSchedule(self.rate(count))
         self.model.train()

@@ -99,12 +99,8 @@ def axis_orders(dimension: int) -> tuple[Tensor, Tensor]:
     """
     axes = torch.tensor(list(permutations(range(dimension))), dtype=torch.int64)
     table = host_action_table(dimension)
-    actions = []
-    for order in axes:
-        # New axis j is in the new set where old axis order[j] is in the old one.
-        old = torch.zeros_like(table)
-        old[:, order] = table
-        actions.append(coords_to_action(old))
+    # New axis j is in the new set where old axis order[j] is in the old one.
+    actions = [coords_to_action(table[:, order.argsort()]) for order in axes]
     return axes, torch.stack(actions)
 
 

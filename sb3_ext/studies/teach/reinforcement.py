@@ -132,16 +132,8 @@ class Teacher(BaseCallback, UpdateExtension):
 
     def state_dict(self) -> dict[str, Any]:
         """What must be the same when the run goes on."""
-        return {
-            "augment": self.augment,
-            "batch_size": self.batch_size,
-            "data": self._digest,
-            "reward": self.reward,
-            "seed": self.seed,
-            "temperature": self.temperature,
-            "value_weight": self.value_weight,
-            "weight": self.weight,
-        }
+        names = ("augment", "batch_size", "reward", "seed", "temperature", "value_weight", "weight")
+        return {"data": self._digest, **{name: getattr(self, name) for name in names}}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Accepts the state of a teacher of the same data and settings.

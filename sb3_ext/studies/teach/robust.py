@@ -34,11 +34,9 @@ from sb3_ext.replay.memory import reserve_memory
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.schedules.frequency import Every
-from sb3_ext.studies.teach.benchmark import singularity_depths, singularity_summary
+from sb3_ext.studies.teach import measures
 from sb3_ext.studies.teach.dataset import Dataset, load_dataset
-from sb3_ext.studies.teach.families import read_teach_config
 from sb3_ext.studies.teach.generate import Plan, prepared
-from sb3_ext.studies.teach.measures import held_out_accuracy
 from sb3_ext.studies.teach.reinforcement import Teacher
 from sb3_ext.studies.teach.robust_evaluation import MAX_DEPTH, RobustEvaluation, worst_margin
 from sb3_ext.studies.teach.settings import PARTS, RobustConfig, read_robust_config
@@ -55,12 +53,11 @@ CONFIG = "taught/robust.yml"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument("--out", type=Path, required=True, help="the folder of everything")
-    parser.add_argument(
-        "--config", default=CONFIG, metavar="FILE", help=f"all settings (default {CONFIG})"
-    )
-    parser.add_argument("--data", type=Path, help="a dataset's folder, instead of making one")
-    parser.add_argument(
+    add = parser.add_argument
+    add("--out", type=Path, required=True, help="the folder of everything")
+    add("--config", default=CONFIG, metavar="FILE", help="all settings (default %(default)s)")
+    add("--data", type=Path, help="a dataset's folder, instead of making one")
+    add(
         "--opponent",
         action="append",
         default=[],
@@ -68,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PLAYER=WEIGHT",
         help="one more opponent, such as a responder that an attack found; may be repeated",
     )
-    parser.add_argument(
+    add(
         "--without",
         action="append",
         default=[],
@@ -77,8 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "opponent is the only one, and there is no mirror, which needs a mixture; without "
         "augmentation there is no mirror and the teacher renames no axes; may be repeated",
     )
-    parser.add_argument("--init-from", type=Path, metavar="RUN", help="begin with these networks")
-    parser.add_argument("--seed", type=int, help="instead of algorithm.seed")
+    add("--init-from", type=Path, metavar="RUN", help="begin with these networks")
+    add("--seed", type=int, help="instead of algorithm.seed")
     add_options(parser, "--set", "--workers", "--threads", "--no-progress")
 
 
@@ -88,16 +85,11 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     hyperparameters = read_hyperparameters(config.algorithm.file, ENVIRONMENTS["host"])
     if not {"augmentation", "mixture"}.isdisjoint(args.without):
         # One opponent alone tells mirror images apart.
-        kept = {k: v for k, v in hyperparameters.get("policy_kwargs", {}).items() if k != "mirror"}
-        hyperparameters = {**hyperparameters, "policy_kwargs": kept}
-    keywords = {**hyperparameters.get("env_kwargs", {}), "opponent": dict(config.opponents)}
-    model, _ = build_model(
-        ENVIRONMENTS["host"],
-        {**hyperparameters, "env_kwargs": keywords},
-        dimension=3,
-        seed=config.algorithm.seed,
-        num_envs=int(hyperparameters.get("n_envs", 1)),
-    )
+        hyperparameters.get("policy_kwargs", {}).pop("mirror", None)
+    keywords = hyperparameters.get("env_kwargs", {})
+    hyperparameters["env_kwargs"] = {**keywords, "opponent": dict(config.opponents)}
+    seed, num_envs = config.algorithm.seed, int(hyperparameters.get("n_envs", 1))
+    model, _ = build_model(ENVIRONMENTS["host"], hyperparameters, 3, seed, num_envs)
     reserve_memory(model)
     out, run_dir = args.out, args.out / "run"
     bar = not args.no_progress and sys.stderr.isatty()
@@ -122,12 +114,11 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
         if model.num_updates < config.algorithm.updates:
             print("stopped; the same command goes on from here", file=sys.stderr)
             return 0
-        seconds = round(time.perf_counter() - begin, 1)
         history = json.loads((run_dir / "rho.json").read_text())
         results = {
             "without": sorted(args.without),
             "updates": model.num_updates,
-            "seconds": seconds,
+            "seconds": round(time.perf_counter() - begin, 1),
             "best_update": max(history, key=lambda entry: entry["score"])["updates"],
             **_measure(run_dir / "best", config, data),
         }
@@ -147,10 +138,8 @@ def _data(
 ) -> Dataset:
     if args.data is not None:
         return load_dataset(args.data, dimension=3, seat="host")
-    wanted = config.data.to_dict()
-    plan = Plan(read_teach_config(wanted.pop("config")), **wanted)
-    out = args.out / "data"
-    return prepared(plan, out, workers=args.workers, progress=bar, command=command)
+    plan = Plan.read(config.data.to_dict())
+    return prepared(plan, args.out / "data", args.workers, bar, command)
 
 
 def _callbacks(config: RobustConfig, data: Dataset | None, folder: Path) -> list[BaseCallback]:
@@ -192,12 +181,12 @@ def _measure(best: Path, config: RobustConfig, data: Dataset | None) -> dict[str
         "rho": rho,
         "targets": dict(wanted.targets),
         "margin": worst_margin({name: each["rho"] for name, each in rho.items()}, wanted.targets),
-        "singularities": singularity_depths(host, MAX_DEPTH),
+        "singularities": measures.singularity_depths(host, MAX_DEPTH),
     }
     if data is not None:
         held_out = data.split("held_out")
         small = held_out.select(held_out.count <= 5)
-        results["held_out_up_to_5_points"] = held_out_accuracy(host, small)
+        results["held_out_up_to_5_points"] = measures.held_out_accuracy(host, small)
     return results
 
 
@@ -214,7 +203,7 @@ def _summary(results: Mapping[str, Any]) -> str:
             f"goal {results['targets'][name]:g}"
         )
     lines.append(f"worst margin: {results['margin']:.3f} (1 reaches every goal)")
-    lines.append(singularity_summary(results["singularities"]))
+    lines.append(measures.singularity_summary(results["singularities"]))
     share = results.get("held_out_up_to_5_points")
     if share is not None:
         lines.append(

@@ -11,7 +11,7 @@ from torch import Tensor
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of, role_of
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.schedules.frequency import Every
-from sb3_ext.studies.teach.benchmark import singularity_depths
+from sb3_ext.studies.teach.measures import singularity_depths
 
 __all__ = ["MAX_DEPTH", "RobustEvaluation", "worst_margin"]
 

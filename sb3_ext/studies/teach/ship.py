@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import save_file
+from safetensors.torch import save
 
-from sb3_ext.checkpoints.durable_files import rename_durably, sync
+from resgym.files import output_file, write_file
 from sb3_ext.checkpoints.policy_description import describe_policy
 from sb3_ext.studies.teach.shipped import DIMENSION
 from sb3_ext.training.loading import load_policy
@@ -23,21 +23,15 @@ __all__ = ["add_arguments", "run", "write_shipped"]
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument(
-        "model", type=Path, help="a saved host in three axes: folder, checkpoint or .zip"
-    )
-    parser.add_argument("--out", required=True, type=Path, metavar="FILE", help=".safetensors")
-    parser.add_argument(
-        "--half", action="store_true", help="round the weights to float16: half of the size"
-    )
+    add = parser.add_argument
+    add("model", type=Path, help="a saved host in three axes: folder, checkpoint or .zip")
+    add("--out", required=True, type=Path, metavar="FILE", help=".safetensors")
+    add("--half", action="store_true", help="round the weights to float16: half of the size")
 
 
 def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     """Runs the command; see `sb3_ext.studies.teach.cli.main`."""
-    if args.out.suffix != ".safetensors":
-        raise ValueError(f"out must end in .safetensors, got {args.out}")
-    if not args.out.parent.is_dir():
-        raise ValueError(f"out: there is no folder {args.out.parent}")
+    output_file(args.out, (".safetensors",), "out")
     notes = {"made by": " ".join(command)}
     write_shipped(load_policy(args.model), args.out, notes, half=args.half)
     print(f"{args.out}: {args.out.stat().st_size:,} bytes")
@@ -60,11 +54,5 @@ def write_shipped(
     weights = {name: w.detach().cpu().contiguous() for name, w in policy.q_net.state_dict().items()}
     if half:
         weights = {name: w.half() for name, w in weights.items()}
-    aside = path.with_name(path.name + ".tmp")
-    try:
-        save_file(weights, aside, {**(notes or {}), "policy": json.dumps(describe_policy(policy))})
-        sync(aside)
-        rename_durably(aside, path)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
+    described = {**(notes or {}), "policy": json.dumps(describe_policy(policy))}
+    write_file(path, save(weights, described))

@@ -76,9 +76,8 @@ def build_model(
         ConfigError: something in the file does not fit; one line.
     """
     keywords = {"dimension": dimension, **hyperparameters.get("env_kwargs", {})}
-    arguments = {key: value for key, value in hyperparameters.items() if key not in ZOO_KEYS}
-    if "exploration_rate" in hyperparameters:
-        arguments["exploration_rate"] = hyperparameters["exploration_rate"]
+    of_env = set(ZOO_KEYS) - {"exploration_rate"}
+    arguments = {key: value for key, value in hyperparameters.items() if key not in of_env}
     arguments = {"device": "cpu", **arguments, "seed": seed}
     try:
         env = gymnasium.make_vec(
@@ -156,22 +155,15 @@ def teach(
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument("--data", type=Path, required=True, help="the dataset's folder")
-    parser.add_argument("--out", type=Path, required=True, help="the folder of the run")
-    parser.add_argument(
-        "--algo-config",
-        default=ALGO_CONFIG,
-        metavar="FILE",
-        help=f"hyperparameters in rl_zoo3's form, networks included (default {ALGO_CONFIG})",
-    )
-    parser.add_argument(
-        "--config",
-        default=SETTINGS,
-        metavar="FILE",
-        help=f"its section 'train' has the settings (default {SETTINGS})",
-    )
-    parser.add_argument("--seed", type=int, help="instead of the setting 'seed'")
-    parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
+    add = parser.add_argument
+    add("--data", type=Path, required=True, help="the dataset's folder")
+    add("--out", type=Path, required=True, help="the folder of the run")
+    algorithm = "hyperparameters in rl_zoo3's form, networks included (default %(default)s)"
+    add("--algo-config", default=ALGO_CONFIG, metavar="FILE", help=algorithm)
+    settings = "its section 'train' has the settings (default %(default)s)"
+    add("--config", default=SETTINGS, metavar="FILE", help=settings)
+    add("--seed", type=int, help="instead of the setting 'seed'")
+    add("--resume", action="store_true", help="go on with the run in --out")
     add_options(parser, "--set", "--threads", "--json", "--no-progress")
 
 

@@ -9,9 +9,9 @@ import torch
 from resgym.game.plain import canonical, prune
 from resgym.players import make_host
 from resgym.solver.solve import solve
-from sb3_ext.studies.teach import benchmark
+from sb3_ext.studies.teach import measures
 from sb3_ext.studies.teach.dataset import load_dataset
-from sb3_ext.studies.teach.families import draw_batch, read_teach_config
+from sb3_ext.studies.teach.families import draw_batch
 from sb3_ext.studies.teach.generate import Plan, generate
 from sb3_ext.studies.teach.measures import optimal_choices
 
@@ -24,14 +24,13 @@ def forms(points, count):
 
 
 def test_they_count_as_often_as_they_come_and_were_not_taught(tmp_path, monkeypatch):
-    monkeypatch.setattr(benchmark, "DRAWN_BATCHES", 2)
-    config = read_teach_config("small")
-    plan = Plan(config, 3000, seed=3, held_out=0.2)
+    monkeypatch.setattr(measures, "DRAWN_BATCHES", 2)
+    plan = Plan.read({"config": "small", "positions": 3000, "seed": 3, "held_out": 0.2})
     generate(plan, tmp_path / "data")
     taught = load_dataset(tmp_path / "data").split("train")
-    found, left_out = benchmark.held_out_draws(plan)
+    found, left_out = measures.held_out_draws(plan)
     assert left_out == 0
-    drawn = [draw_batch(config, 0, batch, 4) for batch in range(2)]
+    drawn = [draw_batch(plan.config, 0, batch, 4) for batch in range(2)]
     everything = Counter(form for d in drawn for form in forms(d.points, d.count))
     held_out = Counter(forms(found.points, found.count))
     assert not set(held_out) & set(forms(taught.points, taught.count))

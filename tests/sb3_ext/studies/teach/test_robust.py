@@ -13,7 +13,7 @@ import resgym
 from sb3_ext.checkpoints.checkpoint import read_checkpoint
 from sb3_ext.config.reading import find_config
 from sb3_ext.ddqn import DDQN
-from sb3_ext.studies.teach import benchmark, robust, robust_evaluation
+from sb3_ext.studies.teach import measures, robust, robust_evaluation
 from sb3_ext.studies.teach.cli import main
 from sb3_ext.studies.teach.robust_evaluation import RobustEvaluation, worst_margin
 from sb3_ext.studies.teach.settings import read_robust_config
@@ -44,7 +44,7 @@ def test_deep_singularities_cost_more_than_any_margin(
     least = {"A2": 3, "D4": 4, "E8": 7}
     monkeypatch.setattr(resgym, "singularity_names", lambda: list(least))
     depths = [None if e is None else e + d for e, d in zip(excess, least.values(), strict=True)]
-    monkeypatch.setattr(benchmark, "worst_case_depths", lambda *_, **__: depths)
+    monkeypatch.setattr(measures, "worst_case_depths", lambda *_, **__: depths)
     evaluation = RobustEvaluation(TARGETS, {"updates": 1000}, deeper=1, games=20)
     make().learn(8, evaluation)
     rho = {"choose_first": 0.12, "random": 0.33}

@@ -82,8 +82,12 @@ def test_the_command_writes_a_saved_host(tmp_path, capsys):
     before = file.read_bytes()
     make_model("agent").save(tmp_path / "agent.zip")
     for model_given, out, words in (
-        ("model.zip", tmp_path / "host.pt", "out must end in .safetensors"),
-        ("model.zip", tmp_path / "none" / "host.safetensors", "there is no folder"),
+        ("model.zip", tmp_path / "host.pt", "out must end in one of .safetensors"),
+        (
+            "model.zip",
+            tmp_path / "none" / "host.safetensors",
+            "must be in a folder that exists",
+        ),
         ("agent.zip", file, "a host's in three axes"),
         ("nothing.zip", file, "nothing.zip"),
     ):

@@ -12,18 +12,16 @@ import yaml
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.config.reading import find_config
 from sb3_ext.ddqn import DDQN
-from sb3_ext.studies.teach import benchmark, train
-from sb3_ext.studies.teach.benchmark import (
-    brieskorn_pham_starts,
+from sb3_ext.studies.teach import measures, train
+from sb3_ext.studies.teach.cli import main
+from sb3_ext.studies.teach.generate import Plan, generate, prepared
+from sb3_ext.studies.teach.measures import (
     host_summary,
     host_test,
     measure_host,
     singularity_depths,
     singularity_summary,
 )
-from sb3_ext.studies.teach.cli import main
-from sb3_ext.studies.teach.families import read_teach_config
-from sb3_ext.studies.teach.generate import Plan, generate, prepared
 from sb3_ext.studies.teach.settings import read_settings
 from sb3_ext.studies.teach.train import ENVIRONMENTS, build_model, read_hyperparameters
 from sb3_ext.training.loading import load_player
@@ -127,8 +125,8 @@ def test_measures_of_a_host(small, monkeypatch):
     data = SmallData()
     hyperparameters = read_hyperparameters(small[6], ENVIRONMENTS["host"])
     model, _ = build_model(ENVIRONMENTS["host"], hyperparameters, 3, seed=0)
-    plan = Plan(read_teach_config("small"), 100)
-    monkeypatch.setattr(benchmark, "DRAWN_BATCHES", 2)
+    plan = Plan.read({"config": "small", "positions": 100})
+    monkeypatch.setattr(measures, "DRAWN_BATCHES", 2)
     test = host_test(data.split("held_out"), plan, brieskorn_pham=3, label_budget=1000)
     results = measure_host(player_of(model), test, larger=5, games=20, max_depth=5)
     drawn = results["held_out"]["as_drawn"]
@@ -138,7 +136,7 @@ def test_measures_of_a_host(small, monkeypatch):
     assert len(singularities) == 16
     assert singularities["E8"]["least_depth"] == 7
     row = results["brieskorn_pham"]
-    assert row["positions"] == len(brieskorn_pham_starts(3)) == 4
+    assert row["positions"] == 4
     assert row["not_proved"] == 0
     assert 0 <= row["optimal"] <= row["within_one"] <= 4 - row["not_finished"]
     assert set(results["rho"]) == {"choose_first", "choose_last", "random"}
@@ -180,7 +178,7 @@ def test_from_nothing_to_a_taught_host(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("section", "key", "value", "message"),
     [
-        ("data", "config", None, "data.config must be text, got None"),
+        ("data", "config", None, "config must be a path, a name, a dictionary or of"),
         ("data", "seed", "abc", "data.seed must be a number, got 'abc'"),
         ("data", "held_out", "1e-1", "data.held_out must be a number, got the string '1e-1'"),
         ("data", "bogus", 1, "unknown key of data 'bogus'"),
@@ -224,8 +222,7 @@ def test_a_dataset_of_other_settings_is_refused(command, tmp_path, capsys):
     config = tmp_path / "config.yml"
     sections["data"] |= {"config": "small", "positions": 200}
     config.write_text(yaml.safe_dump(sections))
-    wanted = sections["data"]
-    plan = Plan(read_teach_config("small"), 150, seed=wanted["seed"], held_out=wanted["held_out"])
+    plan = Plan.read({**sections["data"], "positions": 150})
     out = tmp_path / "out"
     generate(plan, out / "data")
     kept = {path: path.read_bytes() for path in (out / "data").iterdir()}

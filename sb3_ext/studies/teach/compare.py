@@ -64,6 +64,7 @@ def _row(
     updates: int | None,
 ) -> list[str]:
     """The results that the command robust leaves, or what they were after so many updates."""
+    deeper: list[Any]
     if updates is None:
         rho = {name: each["rho"] for name, each in results["rho"].items()}
         trees = results["singularities"].values()

@@ -28,7 +28,7 @@ from torch import Tensor
 from resgym.files import write_file
 from resgym.solver.labels import SOLVER_VERSION
 from sb3_ext.checkpoints.format import CheckpointError, check_file
-from sb3_ext.studies.json_files import check_seal, digest_of, sealed
+from sb3_ext.studies.json_files import check_seal, digest_of
 from sb3_ext.studies.teach.examples import Examples
 
 __all__ = ["Dataset", "DatasetError", "load_dataset", "read_shard_notes", "write_shard"]
@@ -100,20 +100,10 @@ def load_dataset(
         if wanted is not None and plan[name] != wanted:
             raise DatasetError(f"{file}: {name}: got {plan[name]!r}, need {wanted!r}")
     shards = [_read_shard(path, entry, plan) for entry in manifest["shards"]]
-    parts = {part: _part(shards, part == "held_out", plan["seat"]) for part in _PARTS}
+    parts = {part: _part(shards, part == "held_out") for part in _PARTS}
     sizes = {name: plan[name] for name in ("seat", "objective", "dimension", "max_num_points")}
     families = [family["name"] for family in manifest["families"]]
     return Dataset(**sizes, families=families, manifest=manifest, parts=parts)
-
-
-def shard_name(number: int) -> str:
-    """The file of a shard."""
-    return f"shard-{number:05d}.safetensors"
-
-
-def manifest_text(content: Mapping[str, Any]) -> str:
-    """The one way to write a manifest, its own digest included."""
-    return json.dumps(sealed(content), indent=1, sort_keys=True) + "\n"
 
 
 def write_shard(file: Path, arrays: Mapping[str, np.ndarray], notes: Mapping[str, Any]) -> None:
@@ -177,12 +167,13 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     return document
 
 
-def _read_shard(path: Path, entry: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Tensor]:
+def _read_shard(path: Path, entry: dict[str, Any], plan: Mapping[str, Any]) -> dict[str, Tensor]:
     name, rows, dimension = entry["name"], entry["rows"], plan["dimension"]
     try:
         tensors: dict[str, Tensor] = load_file(check_file(path, name, {name: entry}))
     except (CheckpointError, SafetensorError) as error:
         raise DatasetError(" ".join(str(error).split())) from None
+    shapes: dict[str, tuple[int, ...]]
     shapes = dict.fromkeys(("count", "value", "family", "held_out"), (rows,))
     shapes["points"] = (rows, plan["max_num_points"], dimension)
     if plan["seat"] == "agent":
@@ -195,15 +186,9 @@ def _read_shard(path: Path, entry: Mapping[str, Any], plan: Mapping[str, Any]) -
     return tensors
 
 
-def _part(shards: Sequence[Mapping[str, Tensor]], held_out: bool, seat: str) -> Examples:
-    def gathered(name: str, kind: torch.dtype) -> Tensor:
-        return torch.cat([shard[name][shard["held_out"] == held_out].to(kind) for shard in shards])
-
-    return Examples(
-        gathered("points", torch.int64),
-        gathered("count", torch.int64),
-        gathered("coords", torch.bool) if seat == "agent" else None,
-        gathered("optimal", torch.bool),
-        gathered("value", torch.int64),
-        gathered("family", torch.int64),
-    )
+def _part(shards: Sequence[Mapping[str, Tensor]], held_out: bool) -> Examples:
+    fields: dict[str, Any] = {"coords": None}
+    for name in shards[0].keys() - {"held_out"}:
+        rows = torch.cat([shard[name][shard["held_out"] == held_out] for shard in shards])
+        fields[name] = rows if rows.dtype == torch.bool else rows.long()
+    return Examples(**fields)

@@ -51,16 +51,10 @@ class Examples:
 
     def select(self, index: Tensor) -> Examples:
         """The rows of an index, int64 [B] or bool [M]; the points cut to the rows in use."""
-        count = self.count[index]
-        width = int(count.max()) if len(count) else 1
-        return Examples(
-            self.points[index, :width],
-            count,
-            None if self.coords is None else self.coords[index],
-            self.optimal[index],
-            self.value[index],
-            None if self.family is None else self.family[index],
-        )
+        width = max(self.count[index].tolist(), default=1)
+        cut = vars(replace(self, points=self.points[:, :width]))
+        rows: dict[str, Any] = {k: None if v is None else v[index] for k, v in cut.items()}
+        return Examples(**rows)
 
 
 def checked(examples: Examples) -> Examples:

@@ -30,13 +30,13 @@ import torch
 from tqdm import tqdm
 
 from resgym.solver.labels import OUT_OF_BUDGET, SOLVED, TOO_LARGE
-from sb3_ext.checkpoints.durable_files import file_digest, write_text_durably
+from sb3_ext.checkpoints.durable_files import file_digest
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.folder import LOCK, RunFolder
 from sb3_ext.runs.provenance import provenance
-from sb3_ext.studies.json_files import digest_of, write_json
+from sb3_ext.studies.json_files import digest_of, sealed, write_json
 from sb3_ext.studies.teach import dataset, drawing
-from sb3_ext.studies.teach.dataset import MANIFEST, PLAN, Dataset, load_dataset, shard_name
+from sb3_ext.studies.teach.dataset import MANIFEST, PLAN, Dataset, load_dataset
 from sb3_ext.studies.teach.drawing import Plan, draw_positions, labeller_of
 from sb3_ext.training.command_line import add_options
 
@@ -104,14 +104,14 @@ def generate(
         total = len(drawn["count"])
         jobs = []
         for number, first in enumerate(range(0, total, size)):
-            file = out / shard_name(number)
+            file = out / f"shard-{number:05d}.safetensors"
             positions = {name: array[first : first + size] for name, array in drawn.items()}
             digest = digest_of(digest_of(content), file.name, *positions.values())
             jobs.append(_Job(file, plan, positions, digest))
         notes = {job.file: dataset.read_shard_notes(job.file) for job in jobs}
         open_jobs = [job for job in jobs if notes[job.file].get("job") != job.digest]
-        with tqdm(total=total, unit="position", disable=not progress) as bar:
-            bar.update(total - sum(len(job.positions["count"]) for job in open_jobs))
+        kept = total - sum(len(job.positions["count"]) for job in open_jobs)
+        with tqdm(total=total, initial=kept, unit="position", disable=not progress) as bar:
             for job, found in _labelled(open_jobs, workers):
                 notes[job.file] = found
                 bar.update(len(job.positions["count"]))
@@ -124,7 +124,7 @@ def generate(
         folder.write_json("provenance.json", {**provenance(plan.seed, command), **about})
         for leftover in set(out.glob("shard-*")) - notes.keys():  # of processes that were killed
             leftover.unlink(missing_ok=True)
-        write_text_durably(out / MANIFEST, dataset.manifest_text(manifest))
+        write_json(out / MANIFEST, sealed(manifest))
         return manifest
 
 

@@ -110,13 +110,10 @@ def worst_case_depths(
     depth = torch.zeros(len(starts), dtype=torch.int64)
     given_up = torch.zeros(len(starts), dtype=torch.bool)
     table = host_action_table(spec.dimension)
-    for level in range(max_depth + 1):
+    for level in range(max_depth):
         alive = ~state.finished() & ~given_up[tree]
         state, tree = state.select(alive), tree[alive]
         if not len(tree):
-            break
-        if level == max_depth:
-            given_up[tree] = True
             break
         depth[tree] = level + 1
         rng = RowRandom(torch.zeros_like(state.count))
@@ -129,6 +126,7 @@ def worst_case_depths(
         tree, points = distinct[:, 0], distinct[:, 1:].view(-1, *state.points.shape[1:])
         state = GameState(points, (points[:, :, 0] >= 0).sum(1))
         given_up |= tree.bincount(minlength=len(starts)) > max_width
+    given_up[tree[~state.finished()]] = True
     return [None if up else moves for moves, up in zip(depth.tolist(), given_up, strict=True)]
 
 

@@ -15,8 +15,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -52,7 +51,7 @@ from sb3_ext.studies.teach.losses import RETURNS, TeachingLoss, teaching_loss
 from sb3_ext.studies.teach.measures import optimal_choices
 from sb3_ext.studies.teach.settings import TeachingSettings
 
-__all__ = ["Pretraining", "check_data", "imitation_loss"]
+__all__ = ["Pretraining", "check_data", "difference", "imitation_loss"]
 
 # Purposes of random numbers, mixed into the seed.
 _SPLIT, _ORDER, _AXES = 0, 1, 2
@@ -319,9 +318,8 @@ class Pretraining:
         if "teaching" not in state:
             raise CheckpointError(f"{path}: parts: 'teaching' is missing; this run was not taught")
         saved = state["teaching"]
-        for name, value in self._identity().items():
-            if saved[name] != value:
-                raise CheckpointError(f"{path}: teaching/{name}: {_difference(saved[name], value)}")
+        if other := difference(saved, self._identity()):
+            raise CheckpointError(f"{path}: teaching/{other}")
         load_policy_weights(self.policy, state["policy"], f"{path}: policy")
         load_policy_weights(self.policy.q_net, saved["weights"], f"{path}: teaching/weights")
         try:
@@ -342,9 +340,12 @@ class Pretraining:
         }
 
 
-def _difference(saved: Any, own: Any) -> str:
-    if isinstance(saved, dict) and isinstance(own, dict):
-        with suppress(StopIteration):
-            key = next(k for k in own if saved.get(k) != own[k])
-            return f"{key} was {saved.get(key)!r}, now it is {own[key]!r}"
-    return f"was {saved!r:.80}, now it is {own!r:.80}"
+def difference(saved: Mapping[str, Any], own: Mapping[str, Any]) -> str:
+    """Where a record of what must stay the same differs first; empty if it does not."""
+    for name, value in own.items():
+        before = saved.get(name)
+        if before != value and isinstance(before, dict) and isinstance(value, dict):
+            return f"{name}: {difference(before, value)}"
+        if before != value:
+            return f"{name} was {before!r:.80}, now it is {value!r:.80}"
+    return ""

@@ -24,7 +24,7 @@ from sb3_ext.ddqn import DDQN, UpdateExtension
 from sb3_ext.studies.teach.dataset import load_dataset
 from sb3_ext.studies.teach.examples import checked, digest, rename_axes, seeded_generator
 from sb3_ext.studies.teach.losses import RETURNS, TeachingLoss
-from sb3_ext.studies.teach.pretraining import check_data, imitation_loss
+from sb3_ext.studies.teach.pretraining import check_data, difference, imitation_loss
 
 __all__ = ["Teacher"]
 
@@ -141,6 +141,5 @@ class Teacher(BaseCallback, UpdateExtension):
         Raises:
             ValueError: it was another one; the line names the difference.
         """
-        for name, own in self.state_dict().items():
-            if state[name] != own:
-                raise ValueError(f"{name} was {state[name]!r:.40}, now it is {own!r:.40}")
+        if other := difference(state, self.state_dict()):
+            raise ValueError(other)

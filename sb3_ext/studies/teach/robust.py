@@ -11,7 +11,6 @@ on where it was interrupted.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -37,6 +36,7 @@ from sb3_ext.schedules.frequency import Every
 from sb3_ext.studies.teach import measures
 from sb3_ext.studies.teach.dataset import Dataset, load_dataset
 from sb3_ext.studies.teach.generate import Plan, prepared
+from sb3_ext.studies.teach.pretraining import difference
 from sb3_ext.studies.teach.reinforcement import Teacher
 from sb3_ext.studies.teach.robust_evaluation import MAX_DEPTH, RobustEvaluation, worst_margin
 from sb3_ext.studies.teach.settings import PARTS, RobustConfig, read_robust_config
@@ -88,13 +88,29 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
         hyperparameters.get("policy_kwargs", {}).pop("mirror", None)
     keywords = hyperparameters.get("env_kwargs", {})
     hyperparameters["env_kwargs"] = {**keywords, "opponent": dict(config.opponents)}
-    seed, num_envs = config.algorithm.seed, int(hyperparameters.get("n_envs", 1))
-    model, _ = build_model(ENVIRONMENTS["host"], hyperparameters, 3, seed, num_envs)
+    own, wanted = config.algorithm, config.evaluation
+    num_envs = int(hyperparameters.get("n_envs", 1))
+    model, _ = build_model(ENVIRONMENTS["host"], hyperparameters, 3, own.seed, num_envs)
     reserve_memory(model)
     out, run_dir = args.out, args.out / "run"
     bar = not args.no_progress and sys.stderr.isatty()
-    data = None if "teacher" in args.without else _data(config, args, bar, command)
-    callbacks = _callbacks(config, data, run_dir)
+    data: Dataset | None = None
+    if "teacher" not in args.without and args.data is not None:
+        data = load_dataset(args.data, dimension=3, seat="host")
+    elif "teacher" not in args.without:
+        plan = Plan.read(config.data.to_dict())
+        data = prepared(plan, out / "data", args.workers, bar, command)
+    evaluation = RobustEvaluation(
+        every=Every(updates=wanted.updates),
+        save_path=run_dir,
+        verbose=1,
+        **wanted.model_dump(include={"targets", "deeper", "average", "games", "seed"}),
+    )
+    callbacks: list[BaseCallback] = [evaluation]
+    if data is not None:
+        callbacks.append(Teacher(data, **config.teacher.to_dict()))
+    every = Every(updates=own.checkpoint_updates or own.updates)
+    callbacks += [Signals(verbose=1), Checkpoints(run_dir, every)]
     with RunFolder(out) as folder:
         if list_checkpoints(run_dir):
             _same_settings(out / "config.yml", config)
@@ -102,57 +118,34 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
         elif args.init_from is not None:
             init_from(model, args.init_from)
         write_text_durably(out / "config.yml", yaml.safe_dump(config.to_dict(), sort_keys=False))
-        folder.write_json("provenance.json", provenance(config.algorithm.seed, command))
+        folder.write_json("provenance.json", provenance(own.seed, command))
 
         begin = time.perf_counter()
-        left = transitions_for(model, config.algorithm.updates) - model.num_timesteps
+        left = transitions_for(model, own.updates) - model.num_timesteps
         if left > 0:
             try:
                 model.learn(left, callbacks, reset_num_timesteps=False, progress_bar=bar)
             except FloatingPointError as error:
                 raise RuntimeError(f"{error}; the last checkpoint is in {run_dir}") from error
-        if model.num_updates < config.algorithm.updates:
+        if model.num_updates < own.updates:
             print("stopped; the same command goes on from here", file=sys.stderr)
             return 0
-        history = json.loads((run_dir / "rho.json").read_text())
         results = {
             "without": sorted(args.without),
             "updates": model.num_updates,
             "seconds": round(time.perf_counter() - begin, 1),
-            "best_update": max(history, key=lambda entry: entry["score"])["updates"],
+            "best_update": max(evaluation.history, key=lambda entry: entry["score"])["updates"],
             **_measure(run_dir / "best", config, data),
         }
         folder.write_json("results.json", results)
         plot_curves(
-            history_curves(history),
+            history_curves(evaluation.history),
             out / "curve.svg",
-            levels={f"goal, {name}": rho for name, rho in config.evaluation.targets.items()},
+            levels={f"goal, {name}": rho for name, rho in wanted.targets.items()},
             title="Games finished per move while the host learns",
         )
         print(_summary(results))
         return 0
-
-
-def _data(
-    config: RobustConfig, args: argparse.Namespace, bar: bool, command: Sequence[str]
-) -> Dataset:
-    if args.data is not None:
-        return load_dataset(args.data, dimension=3, seat="host")
-    plan = Plan.read(config.data.to_dict())
-    return prepared(plan, args.out / "data", args.workers, bar, command)
-
-
-def _callbacks(config: RobustConfig, data: Dataset | None, folder: Path) -> list[BaseCallback]:
-    wanted = config.evaluation
-    arguments = wanted.model_dump(include={"targets", "deeper", "average", "games", "seed"})
-    every = Every(updates=wanted.updates)
-    callbacks: list[BaseCallback] = [
-        RobustEvaluation(every=every, save_path=folder, verbose=1, **arguments)
-    ]
-    if data is not None:
-        callbacks.append(Teacher(data, **config.teacher.model_dump()))
-    updates = config.algorithm.checkpoint_updates or config.algorithm.updates
-    return [*callbacks, Signals(verbose=1), Checkpoints(folder, Every(updates=updates))]
 
 
 def _same_settings(path: Path, config: RobustConfig) -> None:
@@ -160,11 +153,11 @@ def _same_settings(path: Path, config: RobustConfig) -> None:
     try:
         before, own = read_yaml(path), config.to_dict()
         before["algorithm"]["updates"] = own["algorithm"]["updates"]
-        for section in own:
-            if before[section] != own[section]:
-                raise ValueError(f"out: its run has another section {section!r}: {before[section]}")
+        other = difference(before, own)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"out: {path} is missing or damaged") from error
+    if other:
+        raise ValueError(f"out: its run has other settings: {other}")
 
 
 def _measure(best: Path, config: RobustConfig, data: Dataset | None) -> dict[str, Any]:

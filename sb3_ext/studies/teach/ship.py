@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors.torch import save
 
 from resgym.files import output_file, write_file
@@ -18,7 +19,7 @@ from sb3_ext.checkpoints.policy_description import describe_policy
 from sb3_ext.studies.teach.shipped import DIMENSION
 from sb3_ext.training.loading import load_policy
 
-__all__ = ["add_arguments", "run", "write_shipped"]
+__all__ = ["add_arguments", "run"]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,27 +33,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     """Runs the command; see `sb3_ext.studies.teach.cli.main`."""
     output_file(args.out, (".safetensors",), "out")
-    notes = {"made by": " ".join(command)}
-    write_shipped(load_policy(args.model), args.out, notes, half=args.half)
-    print(f"{args.out}: {args.out.stat().st_size:,} bytes")
-    return 0
-
-
-def write_shipped(
-    policy: Any, path: Path, notes: Mapping[str, str] | None = None, half: bool = False
-) -> None:
-    """Writes the online network of a host's policy in three axes as one small file.
-
-    ``notes`` are kept in the file; ``half`` rounds the weights to float16.
-
-    Raises:
-        ValueError: the policy plays another seat or dimension, or has no description.
-    """
+    policy: Any = load_policy(args.model)
     shape: tuple[int, ...] = getattr(policy.observation_space, "shape", None) or ()
     if len(shape) != 2 or shape[1] != DIMENSION:
-        raise ValueError(f"policy must be a host's in three axes, observes {shape}")
-    weights = {name: w.detach().cpu().contiguous() for name, w in policy.q_net.state_dict().items()}
-    if half:
-        weights = {name: w.half() for name, w in weights.items()}
-    described = {**(notes or {}), "policy": json.dumps(describe_policy(policy))}
-    write_file(path, save(weights, described))
+        raise ValueError(f"model must be a host's in three axes, observes {shape}")
+    kind = torch.float16 if args.half else torch.float32
+    weights = {
+        name: weight.detach().to("cpu", kind).contiguous()
+        for name, weight in policy.q_net.state_dict().items()
+    }
+    notes = {"made by": " ".join(command), "policy": json.dumps(describe_policy(policy))}
+    write_file(args.out, save(weights, notes))
+    print(f"{args.out}: {args.out.stat().st_size:,} bytes")
+    return 0

@@ -123,22 +123,17 @@ def teach(
         record = {"algorithm": dict(hyperparameters), "train": settings.to_dict()}
         write_text_durably(out / "config.yml", yaml.safe_dump(record, sort_keys=True))
         folder.write_json("provenance.json", provenance(settings.seed, command))
-        with (
-            tqdm(
-                total=settings.updates - pretraining.update, unit="step", disable=not progress
-            ) as bar,
-            RunSignals(lambda _: pretraining.request_stop(), pretraining.request_checkpoint),
-        ):
+        left = settings.updates - pretraining.update
+        signals = RunSignals(lambda _: pretraining.request_stop(), pretraining.request_checkpoint)
+        with tqdm(total=left, unit="step", disable=not progress) as bar, signals:
 
             def measured(entry: dict[str, Any]) -> None:
                 bar.set_postfix({"accuracy": entry["accuracy"]})
                 if report:
-                    print(
-                        f"update {entry['update']}: loss {entry['loss']:.4f}, accuracy "
-                        f"{entry['accuracy']:.4f}, {entry['seconds']:.0f} s",
-                        file=sys.stderr,
-                        flush=True,
+                    text = (
+                        "update {update}: loss {loss:.4f}, accuracy {accuracy:.4f}, {seconds:.0f} s"
                     )
+                    print(text.format(**entry), file=sys.stderr, flush=True)
 
             try:
                 finished = pretraining.run(out, report=measured, tick=bar.update)

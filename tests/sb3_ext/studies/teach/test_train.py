@@ -26,7 +26,7 @@ from sb3_ext.studies.teach.settings import read_settings
 from sb3_ext.studies.teach.train import ENVIRONMENTS, build_model, read_hyperparameters
 from sb3_ext.training.loading import load_player
 from tests.sb3_ext.studies.teach.labelled import SmallData
-from tests.sb3_ext.studies.teach.test_pretraining import QUICK, SMALL
+from tests.sb3_ext.studies.teach.test_pretraining import QUICK, SMALL, make_model
 
 
 @pytest.fixture
@@ -89,6 +89,10 @@ def test_a_signal_stops_with_a_checkpoint_and_resume_goes_on(small, tmp_path, ca
     ("more", "message"),
     [
         (["--set", "updates=0"], "train.updates must be at least 1, got 0"),
+        (["--set", "temperature=0"], "train.temperature must be above 0"),
+        (["--set", "learning_rate=1e-3"], "1e-3"),
+        (["--set", "learning_rate={schedule: constant, value: 1.0, unit: transitions}"], "unit"),
+        (["--set", "validation_fraction=0.0"], "validation_fraction must be above 0"),
         (["--set", "augment=3"], "train.augment must be true or false, got 3"),
         (["--set", "updates"], "--set must have the form dotted.key=value, got 'updates'"),
         (["--set", "update=3"], "unknown key of train 'update'; did you mean 'updates'"),
@@ -121,10 +125,8 @@ def test_shipped_files_make_a_model(seat):
     assert sum(p.numel() for p in model.q_net.parameters()) * 4 < 500_000  # bytes
 
 
-def test_measures_of_a_host(small, monkeypatch):
-    data = SmallData()
-    hyperparameters = read_hyperparameters(small[6], ENVIRONMENTS["host"])
-    model, _ = build_model(ENVIRONMENTS["host"], hyperparameters, 3, seed=0)
+def test_measures_of_a_host(monkeypatch):
+    data, model = SmallData(), make_model()
     plan = Plan.read({"config": "small", "positions": 100})
     monkeypatch.setattr(measures, "DRAWN_BATCHES", 2)
     test = host_test(data.split("held_out"), plan, brieskorn_pham=3, label_budget=1000)
@@ -152,15 +154,11 @@ def test_measures_of_a_host(small, monkeypatch):
 @pytest.mark.long
 def test_from_nothing_to_a_taught_host(tmp_path, capsys):
     sections = {
-        "data": {
-            "config": "small", "positions": 600, "seat": "host", "objective": "depth",
-            "held_out": 0.1, "seed": 0,
-        },
+        "data": {"config": "small", "positions": 600, "held_out": 0.1},
         "algorithm": {"file": "taught/ddqn.yml"},
         "train": {**QUICK, "updates": 40},
-        "measure": {"larger": 5, "brieskorn_pham": 3, "label_budget": 1000, "games": 20,
-                    "max_depth": 5},
-    }  # fmt: skip
+        "measure": {"brieskorn_pham": 3, "label_budget": 1000, "games": 20, "max_depth": 5},
+    }
     config = tmp_path / "config.yml"
     config.write_text(yaml.safe_dump(sections))
     out = tmp_path / "out"

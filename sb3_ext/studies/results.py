@@ -28,10 +28,9 @@ from sb3_ext.runs.provenance import provenance
 from sb3_ext.studies.ade_table import optimum
 from sb3_ext.studies.attack.table import Results, markdown
 from sb3_ext.studies.tables import markdown_table
-from sb3_ext.studies.teach.benchmark import AGENTS, host_test, measure_host
 from sb3_ext.studies.teach.examples import checked
-from sb3_ext.studies.teach.families import read_teach_config
 from sb3_ext.studies.teach.generate import Plan, prepared
+from sb3_ext.studies.teach.measures import AGENTS, host_test, measure_host
 from sb3_ext.training.command_line import add_options, exit_code
 
 __all__ = ["main", "page"]
@@ -234,7 +233,8 @@ def _measure(args: argparse.Namespace, command: Sequence[str]) -> None:
     attack = markdown(Results(args.attack))
     names = args.names or resgym.singularity_names()
     print("labelling held-out positions", file=sys.stderr)
-    plan = Plan(read_teach_config("default"), args.positions, seed=args.seed, held_out=HELD_OUT)
+    drawn = {"positions": args.positions, "seed": args.seed, "held_out": HELD_OUT}
+    plan = Plan.read({"config": "default", **drawn})
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "data"
         data = prepared(plan, out, workers=args.workers, progress=sys.stderr.isatty())

@@ -9,7 +9,7 @@ import pytest
 
 from sb3_ext.studies import results
 from sb3_ext.studies.attack.table import Results, markdown
-from sb3_ext.studies.teach import benchmark
+from sb3_ext.studies.teach import measures
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 SMALL = [
@@ -19,7 +19,7 @@ SMALL = [
 
 
 def test_the_page_shows_what_was_measured(tmp_path, monkeypatch):
-    monkeypatch.setattr(benchmark, "DRAWN_BATCHES", 1)
+    monkeypatch.setattr(measures, "DRAWN_BATCHES", 1)
     attack = tmp_path / "attack.json"  # none was made yet
     arguments = ["--out", str(tmp_path / "docs"), "--host", "random_host=random", *SMALL]
     assert results.main([*arguments, "--attack", str(attack)]) == 0

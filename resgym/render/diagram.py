@@ -197,7 +197,7 @@ def space_diagram(
             shapes.extend(Line(*ends, FAINT, 0.6) for ends in itertools.pairwise(spots))
             if share:
                 spot = (spots[0][0] + right, spots[0][1] + down)
-                diagram.write(Text(spot, label, MUTED, TICK_SIZE, anchor))
+                diagram.write(Text(spot, label, MUTED, TICK_SIZE, anchor))  # type: ignore[arg-type]
     for x, y in ((1, 0), (0, 1)):
         shapes.append(Line(place(x, y, 0), place(x, y, 1), FAINT, 0.6))
     vertices = _vertices(points)

@@ -61,11 +61,11 @@ class CompiledSearch:
             return np.zeros(shape, np.int64)
 
         self.room = Room(
-            *numbers(3, num_points, dimension),
-            numbers(dimension, num_points),
-            numbers(dimension, dimension),
-            *numbers(4, dimension),
-            *numbers(3, num_points * (dimension + 2)),
+            rows=numbers(3, num_points, dimension),
+            columns=numbers(dimension, num_points),
+            pairs=numbers(dimension, dimension),
+            axes=numbers(4, dimension),
+            words=numbers(3, num_points * (dimension + 2)),
         )
         self.clear()
 

@@ -17,7 +17,15 @@ from resgym.kernels.cpu.rules import absorb
 from resgym.solver.bounds import edge_moves, shared_nodes
 
 __all__ = [
+    "CHOSEN",
+    "HERE",
+    "KEY",
     "LARGEST",
+    "LIST",
+    "ORDER",
+    "ROOT",
+    "THERE",
+    "TRIAL",
     "Room",
     "bound_of",
     "canonical_key",
@@ -36,28 +44,25 @@ class Room(NamedTuple):
     """Memory of one search.
 
     Attributes:
-        root, here, there: int64 [P, D], positions.
+        rows: int64 [3, P, D], positions: `ROOT`, `HERE` and `THERE`.
         columns: int64 [D, P].
         pairs: int64 [D, D], values of projections to two axes.
-        order, group_end, active, chosen: int64 [D], numbers of axes.
-        key, trial, scratch: int64 [P (D + 2)], words.
+        axes: int64 [4, D], numbers of axes: `ORDER`, `GROUP_END`, `ACTIVE` and `CHOSEN`.
+        words: int64 [3, P (D + 2)], `KEY`, `TRIAL` and `LIST`.
     """
 
-    root: Any
-    here: Any
-    there: Any
+    rows: Any
     columns: Any
     pairs: Any
-    order: Any
-    group_end: Any
-    active: Any
-    chosen: Any
-    key: Any
-    trial: Any
-    scratch: Any
+    axes: Any
+    words: Any
 
 
 _edge_moves, _shared_nodes = inlined(edge_moves), inlined(shared_nodes)
+
+ROOT, HERE, THERE = 0, 1, 2
+ORDER, GROUP_END, ACTIVE, CHOSEN = 0, 1, 2, 3
+KEY, TRIAL, LIST = 0, 1, 2
 
 
 @inlined
@@ -153,10 +158,10 @@ def write_rows(rows, size, order, words):
 
 @inlined
 def canonical_key(room, rows, size):
-    """Writes the canonical form of reduced rows to ``room.key``, as ascending points."""
+    """Writes the canonical form of reduced rows to `KEY`, as ascending points."""
     dimension = rows.shape[1]
-    columns, order, group_end = room.columns, room.order, room.group_end
-    key, trial = room.key, room.trial
+    columns, order, group_end = room.columns, room.axes[ORDER], room.axes[GROUP_END]
+    key, trial = room.words[KEY], room.words[TRIAL]
     for j in range(dimension):
         for p in range(size):
             columns[j, p] = rows[p, j]
@@ -264,8 +269,8 @@ def bound_of(room, rows, size, by_depth, axis):
     last called for with -1, the values of whose other projections are then taken over. Returns the
     bound, and with -1 how many axes are not 0 throughout: with two it is the value.
     """
-    left, right = room.trial, room.scratch
-    active = room.active
+    left, right = room.words[TRIAL], room.words[LIST]
+    active = room.axes[ACTIVE]
     if axis < 0:
         for j in range(rows.shape[1]):
             active[j] = 0

@@ -6,7 +6,14 @@ import numpy as np
 
 from resgym.kernels.cpu.compilation import compiled, inlined
 from resgym.solver.forms import (
+    CHOSEN,
+    HERE,
+    KEY,
     LARGEST,
+    ORDER,
+    ROOT,
+    THERE,
+    TRIAL,
     canonical_key,
     hash_of,
     reduce,
@@ -124,10 +131,10 @@ def _search_row(
     table, room, points, size, left, asked, host_sets, highest, resumed, effort, optimal, bounds
 ):
     """One row of `search`; returns why it ended."""
-    room.root[:size] = points[:size]
+    room.rows[ROOT][:size] = points[:size]
     if not has_room(table, room, size):
         return FULL
-    if reduce(room.root, size) > LARGEST:
+    if reduce(room.rows[ROOT], size) > LARGEST:
         return TOO_LARGE
     stack = table.stack
     if resumed and table.counters[HEIGHT] > 0:
@@ -137,13 +144,13 @@ def _search_row(
             return status
     elif asked >= 0:
         table.counters[HEIGHT] = 0
-    answers = room.chosen
+    answers = room.axes[CHOSEN]
     # First the position itself, or every answer to the set, is settled; then, for the host, it is
     # found out which sets reach the value.
     count = 1
     if asked <= 0:
-        room.there[:size] = room.root[:size]
-        answers[0] = position_of(table, room, room.there, size, left)
+        room.rows[THERE][:size] = room.rows[ROOT][:size]
+        answers[0] = position_of(table, room, room.rows[THERE], size, left)
     value = NO_TREE
     last = host_sets.shape[0] if asked == 0 else 0
     for action in range(-1, last):
@@ -152,16 +159,16 @@ def _search_row(
             if not has_room(table, room, size):
                 return FULL
             for j in range(points.shape[1]):
-                room.order[j] = j
-            write_rows(room.root, size, room.order, room.trial)
-            unpack(room.trial, 0, size, room.here)
+                room.axes[ORDER][j] = j
+            write_rows(room.rows[ROOT], size, room.axes[ORDER], room.words[TRIAL])
+            unpack(room.words[TRIAL], 0, size, room.rows[HERE])
             count = 0
             for axis in range(points.shape[1]):
                 if (axes >> axis) & 1:
                     kept = play(room, size, axes, axis)
                     answers[count] = -1
                     if kept > 0:
-                        answers[count] = position_of(table, room, room.there, kept, left)
+                        answers[count] = position_of(table, room, room.rows[THERE], kept, left)
                     if answers[count] < 0:
                         return TOO_LARGE
                     count += 1
@@ -251,13 +258,13 @@ def canonical_batch(room, points, count, forms, digests):
     """
     for n in range(points.shape[0]):
         size = count[n]
-        room.root[:size] = points[n, :size]
-        if reduce(room.root, size) > LARGEST:
+        room.rows[ROOT][:size] = points[n, :size]
+        if reduce(room.rows[ROOT], size) > LARGEST:
             continue
-        canonical_key(room, room.root, size)
-        unpack(room.key, 0, size, forms[n, size - 1 :: -1])
+        canonical_key(room, room.rows[ROOT], size)
+        unpack(room.words[KEY], 0, size, forms[n, size - 1 :: -1])
         for k in range(2):
-            digests[n, k] = hash_of(room.key, size * points.shape[2], k + 1)
+            digests[n, k] = hash_of(room.words[KEY], size * points.shape[2], k + 1)
 
 
 @compiled

@@ -14,21 +14,10 @@ from graphlib import CycleError, TopologicalSorter
 from itertools import product
 from typing import Any
 
+from resgym import players
 from resgym.game.actions import action_axes
 from resgym.game.plain import Position, reduced
 from resgym.game.spec import Role
-from resgym.players import (
-    AllCoordHost,
-    ChooseFirstAgent,
-    ChooseLastAgent,
-    GreedyPointsAgent,
-    RandomAgent,
-    RandomHost,
-    RandomPairHost,
-    WeakSpivakovskyHost,
-    ZeillingerHost,
-    ZeillingerLexHost,
-)
 from resgym.players.seats import OrderedRule, Seat
 from resgym.polynomials.monomials import Exponents
 from resgym.solver.solution import TREE_LIMIT, Limits, Objective, Progress, Solution, grown_tree
@@ -38,17 +27,19 @@ from resgym.trees.growth import ResolutionTree
 __all__ = ["longest_game", "shortest_game"]
 
 INVARIANT = (
-    AllCoordHost,
-    ChooseFirstAgent,
-    ChooseLastAgent,
-    GreedyPointsAgent,
-    WeakSpivakovskyHost,
-    ZeillingerHost,
-    ZeillingerLexHost,
+    players.AllCoordHost,
+    players.ChooseFirstAgent,
+    players.ChooseLastAgent,
+    players.GreedyPointsAgent,
+    players.WeakSpivakovskyHost,
+    players.ZeillingerHost,
+    players.ZeillingerLexHost,
 )
 """Players whose answer a shift or a factor of the position does not change. Against them positions
 that differ by these are one, so endless play is recognised; against others positions are kept as
 they are. The order of the axes matters to all of them, so it is kept always."""
+
+RANDOM = (players.RandomAgent, players.RandomHost, players.RandomPairHost)
 
 BATCH_ROWS = 4096
 
@@ -64,7 +55,7 @@ class _Fixed:
 
     def __init__(self, position: Exponents, player: Any, role: Role) -> None:
         self.seat = Seat(player, role, position)
-        if isinstance(self.seat.player, (RandomAgent, RandomHost, RandomPairHost)):
+        if isinstance(self.seat.player, RANDOM):
             raise ValueError(f"{role} must be deterministic, got {self.seat.name!r}")
         self.invariant = type(self.seat.player) in INVARIANT
         self.rule = OrderedRule(position.dimension)
@@ -129,9 +120,12 @@ def longest_game(
     def step(batch: Sequence[Position], new: list[Position]) -> str | None:
         nonlocal look_again
         for place, axes in zip(batch, fixed.seat.host_sets(batch), strict=True):
-            following = {axis: fixed.after(place, axes, axis) for axis in axes}
-            if None in following.values():
-                return "overflow"
+            following: dict[int, Position] = {}
+            for axis in axes:
+                child = fixed.after(place, axes, axis)
+                if child is None:
+                    return "overflow"
+                following[axis] = child
             graph[place] = following
             for child in following.values():
                 if child not in graph:

@@ -19,6 +19,7 @@ way back: Bonet and Geffner, "Learning Depth-First Search", ICAPS 2006.)
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from operator import attrgetter
 
 from resgym.game.plain import Position, canonical, moved, search_actions
@@ -39,27 +40,27 @@ SCALE = 2520
 Points = Sequence[tuple[int, ...]]
 
 
+@dataclass(slots=True, eq=False)
 class _Entry:
     """A position of the table; no shadows or moves while they are not generated."""
 
-    __slots__ = ("left", "lower", "moves", "points", "shadows", "upper")
+    points: Position
+    left: int
+    lower: int
+    upper: int
+    shadows: list[_Entry] | None = None
+    moves: list[_Move] | None = None
 
-    def __init__(self, points: Position, left: int, lower: int, upper: int) -> None:
-        self.points, self.left = points, left
-        self.lower, self.upper = lower, upper
-        self.shadows: list[_Entry] | None = None
-        self.moves: list[_Move] | None = None
 
-
+@dataclass(slots=True, eq=False)
 class _Move:
     """A set, with bounds of its cost; no answers while these are not generated."""
 
-    __slots__ = ("answers", "axes", "high", "low", "total")
-
-    def __init__(self, axes: tuple[int, ...]) -> None:
-        self.axes = axes
-        self.answers: list[_Entry] | None = None
-        self.high = NO_TREE
+    axes: tuple[int, ...]
+    low: int = 0
+    high: int = NO_TREE
+    total: int = 0
+    answers: list[_Entry] | None = None
 
     def take(self, lowers: list[int], by_depth: bool) -> None:
         """Sets the lower bound from those of the answers."""

@@ -13,7 +13,13 @@ import numpy as np
 from resgym.kernels.cpu.compilation import compiled, inlined
 from resgym.kernels.cpu.rules import play_move
 from resgym.solver.forms import (
+    HERE,
+    KEY,
     LARGEST,
+    LIST,
+    ORDER,
+    THERE,
+    TRIAL,
     bound_of,
     canonical_key,
     compare,
@@ -97,7 +103,7 @@ def _find(table, room, size, left, hashed):
             table.entries[number, HASH] == hashed
             and table.entries[number, SIZE] == size
             and table.entries[number, LEFT] == left
-            and compare(table.words[at : at + length], room.key, length) == 0
+            and compare(table.words[at : at + length], room.words[KEY], length) == 0
         ):
             return number
         slot = (slot + 1) & mask
@@ -116,7 +122,7 @@ def position_of(table, room, rows, size, left):
         return np.int64(-1)
     canonical_key(room, rows, size)
     length = size * rows.shape[1]
-    hashed = hash_of(room.key, length, left + 1)
+    hashed = hash_of(room.words[KEY], length, left + 1)
     number = _find(table, room, size, left, hashed)
     if number >= 0:
         return number
@@ -125,7 +131,7 @@ def position_of(table, room, rows, size, left):
     table.slots[slot] = number
     at = table.counters[WORDS]
     for k in range(length):
-        table.words[at + k] = room.key[k]
+        table.words[at + k] = room.words[KEY][k]
     table.entries[number, START] = at
     table.entries[number, SIZE] = size
     table.entries[number, LEFT] = left
@@ -161,12 +167,14 @@ def has_room(table, room, size):
 
 @inlined
 def play(room, size, axes, axis):
-    """The position after a move from ``here``, to ``there``; its size, or -1 if it is too large."""
-    here, there = room.here, room.there
+    """The position after a move from `HERE`, to `THERE`; its size, or -1 if it is too large."""
+    here, there = room.rows[HERE], room.rows[THERE]
     for p in range(size):
         for j in range(here.shape[1]):
             there[p, j] = here[p, j]
-    kept = play_move(room.order, there, size, axes, axis, True, room.scratch, room.trial)
+    kept = play_move(
+        room.axes[ORDER], there, size, axes, axis, True, room.words[LIST], room.words[TRIAL]
+    )
     for p in range(kept):
         if there[p, axis] > LARGEST:
             return -1
@@ -175,8 +183,8 @@ def play(room, size, axes, axis):
 
 @inlined
 def _take(table, room, number):
-    """Unpacks a position to ``here``; its size and the axes that are not 0 throughout, as bits."""
-    size, here = table.entries[number, SIZE], room.here
+    """Unpacks a position to `HERE`; its size and the axes that are not 0 throughout, as bits."""
+    size, here = table.entries[number, SIZE], room.rows[HERE]
     unpack(table.words, table.entries[number, START], size, here)
     active = 0
     for j in range(here.shape[1]):
@@ -199,7 +207,7 @@ def add_shadows(table, room, number):
             # The sum over no axis, that is 0.
             kept = play(room, size, 0, axis)
             left = table.entries[number, LEFT]
-            answers[at] = position_of(table, room, room.there, kept, left)
+            answers[at] = position_of(table, room, room.rows[THERE], kept, left)
             at += 1
     answers[first] = at - first - 1
     table.counters[ANSWERS] = at
@@ -220,7 +228,7 @@ def add_moves(table, room, number):
     """Generates the sets of a position, with bounds for their costs; False if one is too large."""
     answers, by_depth = table.answers, table.by_depth[0]
     size, active = _take(table, room, number)
-    bound_of(room, room.here, size, by_depth, -1)
+    bound_of(room, room.rows[HERE], size, by_depth, -1)
     table.entries[number, MOVES] = at = table.counters[ANSWERS]
     for s in range(table.sets.shape[0]):
         axes = table.sets[s]
@@ -235,7 +243,7 @@ def add_moves(table, room, number):
                     return False
                 bound = 0 if by_depth else 1
                 if kept > 1:
-                    bound = bound_of(room, room.there, kept, by_depth, axis)[0]
+                    bound = bound_of(room, room.rows[THERE], kept, by_depth, axis)[0]
                 most, total = max(most, bound), total + bound
         answers[at] = -s - 1
         answers[at + 1] = 1 + (most if by_depth else total)
@@ -259,7 +267,7 @@ def add_answers(table, room, number, at):
         if (axes >> axis) & 1:
             # As when the sets were generated: none is too large.
             kept = play(room, size, axes, axis)
-            answer = position_of(table, room, room.there, kept, left - 1 if left > 0 else -1)
+            answer = position_of(table, room, room.rows[THERE], kept, left - 1 if left > 0 else -1)
             if answer == number:
                 # It leads back here and is of no use.
                 answers[at], answers[at + 1] = -answers[at] - 1, NO_TREE

@@ -53,28 +53,26 @@ def test_cut_branches_are_counted(capsys):
     assert f"{tree.num_cut} branches cut" in out.splitlines()[0]
 
 
-def test_solve_proves_and_says_so(capsys):
-    code, out, _ = run(capsys, "solve", "x^2+y^3+z^5", "--objective", "nodes")
-    assert code == 0
-    assert out.startswith("nodes 54 (proved;")
-    code, out, _ = run(capsys, "solve", "E8", "--json")
-    assert json.loads(out)["value"] == 7
-    assert json.loads(out)["proved"] is True
-
-
-def test_solve_stopped_early_gives_a_bound(capsys):
-    code, out, _ = run(capsys, "solve", "E8", "--max-depth", "3", "--json")
+@pytest.mark.parametrize(
+    ("arguments", "least", "most"),
+    [
+        (["E8"], 7, 7),
+        (["x^2+y^3+z^5", "--objective", "nodes"], 54, 54),
+        (["E6", "--host", "zeillinger"], 10, 10),
+        (["E6", "--agent", "choose_first"], 1, 6),
+        (["E8", "--max-depth", "3"], 4, 7),
+    ],
+)
+def test_solve_says_what_is_proved(capsys, arguments, least, most):
+    code, out, _ = run(capsys, "solve", *arguments, "--json")
     result = json.loads(out)
     assert code == 0
-    assert not result["proved"]
-    assert 4 <= result["lower_bound"] <= 7
-
-
-def test_best_responses(capsys):
-    _, out, _ = run(capsys, "solve", "E6", "--host", "zeillinger", "--json")
-    assert json.loads(out)["value"] == 10
-    _, out, _ = run(capsys, "solve", "E6", "--agent", "choose_first", "--json")
-    assert 1 <= json.loads(out)["value"] <= 6
+    assert least <= result["lower_bound"] <= most
+    assert result["proved"] == ("--max-depth" not in arguments)
+    assert result["value"] == (result["lower_bound"] if result["proved"] else None)
+    _, out, _ = run(capsys, "solve", *arguments)
+    said = f"{result['objective']} {result['value']} (proved;"
+    assert out.startswith(said if result["proved"] else "depth: at least ")
 
 
 @pytest.mark.parametrize("command", ["tree", "solve", "play"])
@@ -86,19 +84,29 @@ def test_a_caret_points_at_what_does_not_parse(capsys, command):
     assert lines[2].index("^") - lines[1].index("x") == len("x^2+y^") or lines[2].strip() == "^"
 
 
-@pytest.mark.parametrize("arguments", [["tree", "A2"], ["solve", "A2"]])
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [("tree A2", "--out"), ("solve A2", "--out"), ("play A2", "--out"), ("cross-play", "--plot")],
+)
 def test_a_file_that_cannot_be_written_is_refused_before_the_work(
-    capsys, tmp_path, monkeypatch, arguments
+    capsys, tmp_path, monkeypatch, command, option
 ):
-    monkeypatch.setattr("resgym.polynomials.parse.parse", lambda _: pytest.fail("began to work"))
-    (tmp_path / "folder.svg").mkdir()
-    code, _, err = run(capsys, *arguments, "--out", str(tmp_path / "folder.svg"))
-    assert (code, err.count("\n")) == (2, 1)
-    assert "must be a file" in err
-    monkeypatch.setattr(os, "access", lambda path, mode: False)
-    code, _, err = run(capsys, *arguments, "--out", str(tmp_path / "tree.svg"))
-    assert (code, err.count("\n")) == (2, 1)
-    assert "must be in a folder that is writable" in err
+    for work in ("polynomials.parse.parse", "measure.rho.rho"):
+        monkeypatch.setattr(f"resgym.{work}", lambda *_, **__: pytest.fail("began to work"))
+    ending = {"play A2": "gif", "cross-play": "png"}.get(command, "svg")
+    (tmp_path / f"folder.{ending}").mkdir()
+    for name, message in [
+        ("file.bmp", "must end in one of"),
+        (f"nowhere/file.{ending}", "must be in a folder that exists"),
+        (f"folder.{ending}", "must be a file"),
+        (f"file.{ending}", "must be in a folder that is writable"),
+    ]:
+        if "writable" in message:
+            # Even of a folder that root may write to, like one of a file system without writing.
+            monkeypatch.setattr(os, "access", lambda path, mode: False)
+        code, _, err = run(capsys, *command.split(), option, str(tmp_path / name))
+        assert (code, err.count("\n")) == (2, 1)
+        assert message in err
 
 
 @pytest.mark.parametrize("extra", [[], ["--json"], ["--out", "tree.svg"]])

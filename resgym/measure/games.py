@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -23,8 +22,7 @@ __all__ = ["Lengths", "play_lengths", "play_move", "record_game", "sample_games"
 _SEED_WORD = 0x67616D65  # keeps the starts of samples apart from those of other uses of the seed
 
 
-@dataclass(frozen=True)
-class Lengths:
+class Lengths(NamedTuple):
     """How N games went.
 
     Attributes:

@@ -155,13 +155,13 @@ def _unproved(
 
     def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:
         if limits.seconds_left <= 0:
-            raise _OutOfTime
+            raise TimeoutError
         return seat.host_sets([chart.points for chart in charts])
 
     try:
         title = f"host zeillinger: {position.pretty()}"
         tree = grown_tree(position, choose, title, FALLBACK_NODES)
-    except _OutOfTime:
+    except TimeoutError:
         tree = None
     upper = None
     if tree is not None:
@@ -169,7 +169,3 @@ def _unproved(
     return Solution(
         None, lower, upper, False, objective, limits.seconds, expanded, stopped, lambda: tree
     )
-
-
-class _OutOfTime(Exception):
-    pass

@@ -28,7 +28,7 @@ from sb3_ext.studies.teach.generate import generate
 
 CONFIG = {
     "dimension": 3,
-    "budget": 10,
+    "budget": 200,
     "exclude": {"singularities": True, "brieskorn_pham": 9},
     "families": [
         {"name": "few", "kind": "uniform", "points": [2, 4], "max_value": [2, 3]},

@@ -13,13 +13,14 @@ from typing import Any, NoReturn
 
 from resgym.players.trust import add_trust, trusting
 
-__all__ = ["main"]
+__all__ = ["OneLineParser", "main"]
 
 
-class _Parser(argparse.ArgumentParser):
+class OneLineParser(argparse.ArgumentParser):
     """As argparse, with errors in one line."""
 
     def error(self, message: str) -> NoReturn:
+        """Ends the program with code 2."""
         self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
 
@@ -251,7 +252,7 @@ def _bench(args: argparse.Namespace) -> None:
 def _parser() -> argparse.ArgumentParser:
     from resgym.players import agent_names, host_names
 
-    parser = _Parser(
+    parser = OneLineParser(
         prog="resgym",
         description="Hironaka's polyhedral game: measure players, grow and solve resolution trees.",
         epilog="examples: resgym rho zeillinger choose_first --games 20000; resgym tree E8",

@@ -59,7 +59,7 @@ from sb3_ext.training.config_files import check_hyperparameters, read_sections, 
 from sb3_ext.training.runs import RunOptions
 from sb3_ext.training.zoo_trust import SAFE_YAML, plain_data_only, replaced
 
-__all__ = ["REFUSED", "Manager", "StoreYaml", "enjoy", "has_tensor_env", "own_options", "run_zoo"]
+__all__ = ["REFUSED", "Manager", "StoreYaml", "enjoy", "own_options", "run_zoo"]
 
 REFUSED = (AssertionError, FileNotFoundError, TypeError, ValueError)
 """What rl_zoo3, SB3 and this package raise for files and command lines that are not valid."""
@@ -84,7 +84,7 @@ class StoreYaml(argparse.Action):
         setattr(namespace, self.dest, stored)
 
 
-def has_tensor_env(env_id: str) -> bool:
+def _has_tensor_env(env_id: str) -> bool:
     """Whether an environment has a batched form, which returns tensors."""
     try:
         TensorVecEnv([partial(gymnasium.make, env_id)]).close()
@@ -110,7 +110,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
     def __init__(self, args: argparse.Namespace, algo: str, env_id: str, *more: Any, **kwargs: Any):
         if kwargs.get("config") is None:
             kwargs["config"] = str(find_config(f"{algo}.yml", shipped=True))
-        if not has_tensor_env(env_id):
+        if not _has_tensor_env(env_id):
             self.default_vec_env_cls = None
         super().__init__(args, algo, env_id, *more, **kwargs)
         self._schedules: dict[str, Schedule] = {}
@@ -278,6 +278,15 @@ def _convert_ddqn(sampled: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
+def _create_test_env(make: Callable[..., VecEnv], env_id: str, **kwargs: Any) -> VecEnv:
+    """What is played or filmed, batched where it can be; ``make`` is rl_zoo3's own function."""
+    # The script that films forgets the file's env_kwargs.
+    of_file = kwargs["hyperparams"].pop("env_kwargs", None) or {}
+    kwargs["env_kwargs"] = {**of_file, **kwargs["env_kwargs"]}
+    kwargs["vec_env_cls"] = TensorVecEnv if _has_tensor_env(env_id) else None
+    return make(env_id, **kwargs)
+
+
 @contextmanager
 def _replaced_names(module: Any, trust: bool, **names: Any) -> Iterator[None]:
     """Puts our pieces in the place of rl_zoo3's while one of its commands runs.
@@ -288,7 +297,8 @@ def _replaced_names(module: Any, trust: bool, **names: Any) -> Iterator[None]:
         **names: of the module and rl_zoo3's utils, with what stands for them; those that they do
             not have are left.
     """
-    names["StoreDict"] = StoreYaml
+    make = rl_zoo3.utils.create_test_env
+    names |= {"StoreDict": StoreYaml, "create_test_env": partial(_create_test_env, make)}
     pieces: list[Any] = [] if trust else plain_data_only(module)
     pieces.append((rl_zoo3.exp_manager, "yaml", SAFE_YAML))
     pieces.append((rl_zoo3.exp_manager, "EvalCallback", _evaluation))
@@ -326,11 +336,7 @@ def own_options(
 
 
 def run_zoo(
-    name: str,
-    arguments: Sequence[str],
-    options: RunOptions | None = None,
-    trust: bool = False,
-    **names: Any,
+    name: str, arguments: Sequence[str], options: RunOptions | None = None, trust: bool = False
 ) -> int:
     """Runs a command of rl_zoo3 with our algorithms, environments and files.
 
@@ -339,7 +345,6 @@ def run_zoo(
         arguments: its command line; without ``-f`` the folder is ``logs``, where ``train`` writes.
         options: what to do about checkpoints; by default there are some.
         trust: whether files may name and hold code that is run.
-        **names: of rl_zoo3's utils, with what stands for them.
 
     Returns:
         The exit code, see `sb3_ext.runs.command.command`.
@@ -357,8 +362,7 @@ def run_zoo(
             manager = type(
                 "Manager", (Manager,), {"options": options or RunOptions(), "held": held}
             )
-            names["ExperimentManager"] = manager
-            held.enter_context(_replaced_names(module, trust, **names))
+            held.enter_context(_replaced_names(module, trust, ExperimentManager=manager))
             argv = [f"python -m sb3_ext.{name}", "-f", "logs", *given]
             held.enter_context(replaced(sys, "argv", argv))
             try:

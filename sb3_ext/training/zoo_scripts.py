@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import rl_zoo3.utils
 import yaml
 from stable_baselines3.common.monitor import LoadMonitorResultsError, load_results
 from stable_baselines3.common.results_plotter import (
@@ -19,11 +18,9 @@ from stable_baselines3.common.results_plotter import (
     ts2xy,
     window_func,
 )
-from stable_baselines3.common.vec_env import VecEnv
 
-from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.runs.command import command
-from sb3_ext.training.zoo import has_tensor_env, own_options, run_zoo
+from sb3_ext.training.zoo import own_options, run_zoo
 
 __all__ = ["plot_train", "record_video"]
 
@@ -41,18 +38,8 @@ def record_video(arguments: Sequence[str]) -> int:
     """Films a trained model; returns the exit code, see `sb3_ext.runs.command.command`."""
     if importlib.util.find_spec("moviepy") is None:
         raise ValueError("videos need moviepy, which is not installed: resgym[train]")
-    make = rl_zoo3.utils.create_test_env
-
-    def create_test_env(env_id: str, **kwargs: Any) -> VecEnv:
-        # The script forgets the file's env_kwargs, other than enjoy.
-        of_file = kwargs["hyperparams"].pop("env_kwargs", None) or {}
-        kwargs["env_kwargs"] = {**of_file, **kwargs["env_kwargs"]}
-        if has_tensor_env(env_id):
-            kwargs["vec_env_cls"] = TensorVecEnv
-        return make(env_id, **kwargs)
-
     mine, rest = own_options("record_video", arguments)
-    return run_zoo("record_video", rest, trust=mine.trust, create_test_env=create_test_env)
+    return run_zoo("record_video", rest, trust=mine.trust)
 
 
 @command("plot_train", REFUSED)

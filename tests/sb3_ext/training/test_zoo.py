@@ -131,6 +131,7 @@ def test_ordinary_environments_keep_ordinary_vector_environments(tmp_path: Path)
     arguments = ["--algo", "dqn", "--env", "CartPole-v1", "-conf", str(config)]
     assert run_zoo("train", [*arguments, "-f", str(tmp_path), "--eval-freq", "-1"]) == 0
     assert (tmp_path / "dqn" / "CartPole-v1_1" / "CartPole-v1.zip").is_file()
+    assert enjoy([*arguments[:4], "-f", str(tmp_path), "--no-render", "-n", "20"]) == 0
 
 
 def test_schedules_of_the_file_reach_stock_algorithms(tmp_path: Path) -> None:

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from resgym.cli import OneLineParser
 from resgym.players.trust import add_trust, trusting
 from sb3_ext.studies.attack.exact import exact_worst_case
 from sb3_ext.studies.attack.exploitation import Report, exploit, report_to_stderr
 from sb3_ext.studies.attack.frozen import FrozenPlayer
 from sb3_ext.studies.attack.settings import AttackBudget, read_budget, shipped_budgets
 from sb3_ext.studies.attack.table import AGENTS, HOSTS, Results, fill, markdown, write_page
-from sb3_ext.training.command_line import OneLineParser, add_options, exit_code, torch_threads
+from sb3_ext.training.command_line import add_options, exit_code, torch_threads
 
 __all__ = ["main"]
 

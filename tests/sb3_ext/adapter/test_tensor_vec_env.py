@@ -285,7 +285,7 @@ def test_other_entries_of_the_info_reach_rows_that_ended() -> None:
 @pytest.mark.parametrize("counted", [True, False])
 def test_monitor_file_lists_every_episode(tmp_path: Path, counted: bool) -> None:
     toy = ToyVectorEnv(3, horizon=4)
-    adapted = TensorVecEnv(toy if counted else Uncounted(toy), monitor_dir=tmp_path)
+    adapted = TensorVecEnv(toy if counted else Uncounted(toy), filename=tmp_path / "0")
     adapted.seed(0)
     adapted.reset()
     episodes = []
@@ -368,8 +368,6 @@ def test_what_is_no_tensor_environment_is_refused() -> None:
         TensorVecEnv(numpy_env).reset()
     with pytest.raises(TypeError, match=r"\['num_rows'\]: only with a list"):
         TensorVecEnv(ToyVectorEnv(2), num_rows=3)
-    with pytest.raises(ValueError, match="filename: got a value, and one for monitor_dir"):
-        TensorVecEnv(ToyVectorEnv(2), filename="a", monitor_dir="b")
     with pytest.raises(ValueError, match="step_wait: call step_async"):
         TensorVecEnv(ToyVectorEnv(2)).step_wait()
 

@@ -500,15 +500,6 @@ def test_sampling_is_the_buffers_own_sequence() -> None:
     assert not torch.equal(filled(seed=6).sample(8).rewards, first.rewards)
 
 
-def test_a_generator_of_the_caller_is_used_and_advanced() -> None:
-    buffer = filled()
-    generator = torch.Generator().manual_seed(1)
-    first, second = (buffer.sample(8, generator=generator) for _ in range(2))
-    assert buffer.num_batches_drawn == 0
-    assert not torch.equal(first.rewards, second.rewards)
-    assert_same_samples(first, buffer.sample(8, generator=torch.Generator().manual_seed(1)))
-
-
 def test_sampling_is_uniform_over_what_is_stored() -> None:
     buffer = number_buffer(100, 2)
     for step in range(5):

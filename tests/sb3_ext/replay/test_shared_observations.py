@@ -303,8 +303,7 @@ def test_memory_is_stated_and_halved() -> None:
         sizes[share] = once.bytes_per_transition
         assert not once.is_allocated
         once.allocate()
-        held = [*once._store.fields.values(), *once._store.queue.values()]
-        assert sum(tensor.nbytes for tensor in held) == once.memory_bytes()
+        assert sum(tensor.nbytes for tensor in once._store.fields.values()) == once.memory_bytes()
         assert once.memory_bytes() - 100_000 * once.bytes_per_transition == 11 * 800
     assert both.bytes_per_transition == 2 * 800 + 2 + 4 + 1 + 1
     assert sizes == {0.02: 800 + 16 + 2 + 4 + 1 + 1 + 4, 0.25: 800 + 200 + 12}

@@ -54,8 +54,6 @@ class TensorVecEnv(VecEnv):
     ended hold `terminal_observation`, `TimeLimit.truncated`, `episode` {r, l, t} and every further
     per-row entry of the environment's info.
 
-    Options given as a list, one dictionary per row, are handed on as one dictionary of lists.
-
     Args:
         venv: The environment; or a list of functions that make single ones, as for SB3's
             `DummyVecEnv`, from which one batched environment is made (see `batched_env`).
@@ -242,7 +240,7 @@ class TensorVecEnv(VecEnv):
         self._reset_seeds()  # those of before have been used
 
     def set_options(self, options: list[dict[str, Any]] | dict[str, Any] | None = None) -> None:
-        """Options of the next reset: one for all rows, or a list of N with the same keys."""
+        """Options of the next reset: one for all rows, or N with the same keys, given as lists."""
         if not isinstance(options, list):
             self._batched_options = copy.deepcopy(options) or None
             return

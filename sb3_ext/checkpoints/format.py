@@ -20,7 +20,7 @@ from typing import Any
 
 from torch import Tensor
 
-from sb3_ext.checkpoints.durable_files import file_digest, sync
+from sb3_ext.checkpoints.durable_files import check_content, file_digest, sync
 from sb3_ext.runs.provenance import versions
 
 __all__ = [
@@ -235,27 +235,10 @@ def read_manifest(path: Path) -> dict[str, dict[str, Any]]:
     return files
 
 
-def _check_file(path: Path, name: str, files: Mapping[str, dict[str, Any]]) -> Path:
-    """The path of a file after its size and digest were compared with the manifest's."""
-    file, need = path / name, files[name]
-    if not file.is_file():
-        raise CheckpointError(f"{file}: the file is missing")
-    with errors_named(f"{file}: cannot be read"):
-        size = file.stat().st_size
-        digest = file_digest(file) if size == need["bytes"] else ""
-    if not digest:
-        raise CheckpointError(f"{file}: size: got {size} bytes, need {need['bytes']}")
-    if digest != need["sha256"]:
-        raise CheckpointError(
-            f"{file}: sha256: got {digest[:12]}..., need {need['sha256'][:12]}...; the file is"
-            " damaged"
-        )
-    return file
-
-
 def read_state(path: Path, files: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     """The plain halves of all parts, by name."""
-    file = _check_file(path, STATE, files)
+    file = path / STATE
+    check_content(file, files[STATE], CheckpointError)
     with errors_named(f"{file}: cannot be read"):
         document = json.loads(file.read_text(encoding="utf-8"))
     parts = document.get("parts") if isinstance(document, dict) else None
@@ -267,7 +250,10 @@ def read_state(path: Path, files: Mapping[str, dict[str, Any]]) -> dict[str, Any
 def read_part(path: Path, part: str, plain: Any, files: Mapping[str, dict[str, Any]]) -> Any:
     """One part, its tensors put back to where ``plain`` refers to them."""
     name = part + SUFFIX
-    tensors = dict(_read_tensors(_check_file(path, name, files))) if name in files else {}
+    tensors: dict[str, Tensor] = {}
+    if name in files:
+        check_content(path / name, files[name], CheckpointError)
+        tensors = dict(_read_tensors(path / name))
     with errors_named(str(path / STATE)):
         whole = join_state(plain, tensors, part)
     return whole

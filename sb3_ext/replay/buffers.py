@@ -251,7 +251,7 @@ class TensorReplayBuffer(ReplayBuffer):
         values = (obs, next_obs, action, reward, ended & ~timeout, ended & timeout)
         legal = None if next_legal is None else torch.as_tensor(next_legal, dtype=torch.bool)
         tensors = (to_device(value, torch.device("cpu")) for value in values)
-        self.add_batch(*tensors, next_legal=legal)
+        self.add_batch(*tensors, next_legal=legal)  # type: ignore[misc]
 
     def set_seed(self, seed: int) -> None:
         """Start the sampling sequence of a seed, 0 <= seed < 2**63, at its first batch."""

@@ -25,7 +25,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from resgym.solver.labels import SOLVER_VERSION
-from sb3_ext.checkpoints.durable_files import file_digest, rename_durably, sync
+from sb3_ext.checkpoints.durable_files import check_content, rename_durably, sync
 from sb3_ext.studies.json_files import digest_of, sealed
 from sb3_ext.studies.teach.examples import Examples
 
@@ -99,7 +99,7 @@ def load_dataset(
         if wanted is not None and plan[name] != wanted:
             raise DatasetError(f"{file}: {name}: got {plan[name]!r}, need {wanted!r}")
     for entry in manifest["shards"]:
-        _check_shard(path / entry["name"], entry)
+        check_content(path / entry["name"], entry, DatasetError)
     shards = [_read_shard(path / entry["name"], entry, plan) for entry in manifest["shards"]]
     parts = {part: _part(shards, part == "held_out", plan) for part in _PARTS}
     for part, split in parts.items():
@@ -198,23 +198,6 @@ def _read_manifest(path: Path) -> dict[str, Any]:
             "the dataset again"
         )
     return document
-
-
-def _check_shard(file: Path, entry: Mapping[str, Any]) -> None:
-    try:
-        size = file.stat().st_size
-        if size != entry["bytes"]:
-            raise DatasetError(f"{file}: size: got {size} bytes, need {entry['bytes']}")
-        digest = file_digest(file)
-    except FileNotFoundError:
-        raise DatasetError(f"{file}: the file is missing") from None
-    except OSError as error:
-        raise DatasetError(f"{file}: cannot be read: {error}") from None
-    if digest != entry["sha256"]:
-        raise DatasetError(
-            f"{file}: sha256: got {digest[:12]}..., need {entry['sha256'][:12]}...; the file is "
-            "damaged"
-        )
 
 
 def _read_shard(file: Path, entry: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Tensor]:

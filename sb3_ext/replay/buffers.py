@@ -7,7 +7,6 @@ any off-policy algorithm, and adds a tensor door (`add_batch`) that never waits 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from stable_baselines3.common.utils import get_device
 from stable_baselines3.common.vec_env import VecNormalize
 from torch import Tensor
 
-from sb3_ext.adapter.observations import Observation, each_entry, to_device
+from sb3_ext.adapter.observations import Observation, to_device
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.replay.memory import available_bytes, format_bytes
 from sb3_ext.replay.samples import (
@@ -380,9 +379,10 @@ class TensorReplayBuffer(ReplayBuffer):
         self._row_ranges = RowRanges(self.n_envs)
 
     def _observation(self, name: str, index: Tensor, env: VecNormalize | None) -> Observation:
-        space, take = self.observation_space, partial(self._store.take, index=index)
-        fields = {key: f"{name}.{key}" for key in space} if isinstance(space, spaces.Dict) else name
-        return normalize_observation(each_entry(take, fields), env)
+        space, take = self.observation_space, self._store.take
+        if isinstance(space, spaces.Dict):
+            return normalize_observation({k: take(f"{name}.{k}", index) for k in space}, env)
+        return normalize_observation(take(name, index), env)
 
 
 def _check_seed(seed: int) -> int:

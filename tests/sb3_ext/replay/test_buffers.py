@@ -481,6 +481,7 @@ def test_normalised_like_sb3(dict_obs: bool, n_steps: int) -> None:
         ({"gamma": float("nan")}, "gamma must lie in"),
         ({"seed": -1}, "seed: got -1"),
         ({"final_share": 0}, r"final_share must lie in \(0, 1\], got 0"),
+        ({"final_share": 1.5}, "final_share must lie in"),
         ({"action_space": spaces.MultiBinary(3), "store_next_legal": True}, "store_next_legal"),
         ({"observation_space": spaces.Box(0, 1, (2,), np.longdouble)}, "which PyTorch does not"),
     ],

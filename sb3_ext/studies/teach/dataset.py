@@ -27,7 +27,7 @@ from torch import Tensor
 
 from resgym.files import write_file
 from resgym.solver.labels import SOLVER_VERSION
-from sb3_ext.checkpoints.format import CheckpointError, check_file
+from sb3_ext.checkpoints.durable_files import check_content
 from sb3_ext.studies.json_files import check_seal, digest_of
 from sb3_ext.studies.teach.examples import Examples
 
@@ -169,10 +169,11 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 def _read_shard(path: Path, entry: dict[str, Any], plan: Mapping[str, Any]) -> dict[str, Tensor]:
     name, rows, dimension = entry["name"], entry["rows"], plan["dimension"]
+    check_content(path / name, entry, DatasetError)
     try:
-        tensors: dict[str, Tensor] = load_file(check_file(path, name, {name: entry}))
-    except (CheckpointError, SafetensorError) as error:
-        raise DatasetError(" ".join(str(error).split())) from None
+        tensors: dict[str, Tensor] = load_file(path / name)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise DatasetError(f"{path / name}: {' '.join(str(error).split())}") from None
     shapes: dict[str, tuple[int, ...]]
     shapes = dict.fromkeys(("count", "value", "family", "held_out"), (rows,))
     shapes["points"] = (rows, plan["max_num_points"], dimension)

@@ -85,8 +85,8 @@ def die_at_call(owner: Any, name: str, kill_at: int) -> None:
     setattr(owner, name, dying)
 
 
-def die_at_write(kill_at: int) -> None:
-    """Kills this process at the k-th synchronisation or rename of a file."""
+def die_at_write(kill_at: int, *names: str) -> None:
+    """Kills this process at the k-th of these calls of `os`, ``fsync`` and ``replace`` if none."""
     count = 0
 
     def dying(function: Any) -> Any:
@@ -99,7 +99,8 @@ def die_at_write(kill_at: int) -> None:
 
         return wrapped
 
-    os.fsync, os.replace = dying(os.fsync), dying(os.replace)
+    for name in names or ("fsync", "replace"):
+        setattr(os, name, dying(getattr(os, name)))
 
 
 def fork(work: Callable[[], int]) -> int:

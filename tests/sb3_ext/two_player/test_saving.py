@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from sb3_ext.checkpoints.checkpoint import CheckpointError
-from sb3_ext.checkpoints.plain_state import split_state
+from sb3_ext.checkpoints.format import split_state
 from sb3_ext.two_player import HostAgentTrainer
 from sb3_ext.two_player.run_directory import RunDirectory
 from tests.sb3_ext.two_player.helpers import plain, tiny, trainer

@@ -9,7 +9,6 @@ from typing import Any
 
 import torch
 
-from resgym.cli import OneLineParser
 from sb3_ext.runs.command import command as run_command
 
 __all__ = ["FAILED", "add_options", "exit_code", "torch_threads"]

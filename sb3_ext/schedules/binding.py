@@ -97,7 +97,7 @@ class BoundSchedule:
         self._forget_model()
 
     def _forget_model(self) -> None:
-        self._model: weakref.ref[OffPolicyAlgorithm] | None = None
+        self._model: Callable[[], OffPolicyAlgorithm | None] = lambda: None
         self._hooks: list[Any] = []
         self._before_train = 0  # updates done when SB3 last asked, at the start of a train() call
         self._steps: dict[int, int] = {}  # of every optimiser since
@@ -116,7 +116,7 @@ class BoundSchedule:
     @property
     def model(self) -> OffPolicyAlgorithm | None:
         """The model that the count is read from."""
-        return None if self._model is None else self._model()
+        return self._model()
 
     def bind(self, model: OffPolicyAlgorithm) -> None:
         """Reads the count from this model from now on."""

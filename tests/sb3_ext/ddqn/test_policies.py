@@ -16,6 +16,7 @@ import resgym  # noqa: F401  (registers the environments)
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.policies import AgentPolicy, DuelingHead, HostPolicy
+from sb3_ext.networks.optimizers import OPTIMIZERS
 from sb3_ext.off_policy.legality import mask_key
 from tests.sb3_ext.ddqn.helpers import MaskedToy, make_model
 
@@ -89,6 +90,7 @@ def test_target_and_online_networks_share_nothing() -> None:
 
 @pytest.mark.parametrize("name", ["adam", "adamw", "rmsprop", "sgd"])
 def test_optimisers_by_name_learn(name: str) -> None:
+    assert OPTIMIZERS.names() == ["adam", "adamw", "rmsprop", "sgd"]
     model = make_model(policy_kwargs={"optimizer_class": name, "net_arch": [16]})
     assert type(model.policy.optimizer).__name__.lower() == name
     before = next(model.q_net.parameters()).clone()

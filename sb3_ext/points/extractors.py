@@ -15,11 +15,11 @@ from sb3_ext.networks.mlp import build_mlp
 from sb3_ext.points.point_inputs import (
     PointEntries,
     axis_sums,
+    build_point_net,
     canonical_points,
     pair_features,
     point_features,
     points_of,
-    refuse_batch_norm,
 )
 from sb3_ext.points.point_rows import DenseRows, GroupedRows, PackedRows, shapes_are_fixed
 
@@ -107,14 +107,12 @@ class PointSetExtractor(BaseFeaturesExtractor):
         canonical: bool = True,
     ) -> None:
         entries = PointEntries("point_set", observation_space)
-        refuse_batch_norm("point_net", point_net)
-        refuse_batch_norm("context_net", context_net)
-        encoder = build_mlp(entries.row_size, point_net, activation=activation)
+        encoder = build_point_net("point_net", entries.row_size, point_net, activation)
         width = encoder.output_dim
         second: dict[str, nn.Module] = {}
         pooled_size = 2 * width
         if len(context_net) > 0:
-            context = build_mlp(width, context_net, activation=activation)
+            context = build_point_net("context_net", width, context_net, activation)
             second = {"around": nn.Linear(2 * width, width), "context": context}
             pooled_size = 2 * context.output_dim
         head = build_mlp(pooled_size + 1 + entries.other_size, head_net, activation=activation)
@@ -177,15 +175,11 @@ class PointPairsExtractor(BaseFeaturesExtractor):
         activation: str | type[nn.Module] = "relu",
     ) -> None:
         entries = PointEntries("point_pairs", observation_space)
-        refuse_batch_norm("point_net", point_net)
-        refuse_batch_norm("pair_net", pair_net)
-        refuse_batch_norm("context_net", context_net)
         pair_size = 3 * (2**entries.dimension - 1)
-        encoder = build_mlp(entries.row_size, point_net, activation=activation)
-        pair_encoder = build_mlp(pair_size, pair_net, activation=activation)
-        context = build_mlp(
-            encoder.output_dim + pair_encoder.output_dim, context_net, activation=activation
-        )
+        encoder = build_point_net("point_net", entries.row_size, point_net, activation)
+        pair_encoder = build_point_net("pair_net", pair_size, pair_net, activation)
+        size = encoder.output_dim + pair_encoder.output_dim
+        context = build_point_net("context_net", size, context_net, activation)
         pooled_size = 2 * context.output_dim + 1
         head = build_mlp(pooled_size + entries.other_size, head_net, activation=activation)
         super().__init__(observation_space, head.output_dim)

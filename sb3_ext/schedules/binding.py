@@ -103,15 +103,11 @@ class BoundSchedule:
         self._steps: dict[int, int] = {}  # of every optimiser since
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = ("schedule", "total_timesteps", "clock", "was_bound")
-        return {name: getattr(self, name) for name in kept}
+        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._forget_model()
-
-    def __repr__(self) -> str:
-        return f"BoundSchedule({self.schedule!r}, total_timesteps={self.total_timesteps})"
 
     @property
     def model(self) -> OffPolicyAlgorithm | None:
@@ -145,8 +141,8 @@ class BoundSchedule:
             if progress_remaining == 1 or self.schedule.unit == "progress":
                 return self.schedule(1.0 - progress_remaining)
         raise RuntimeError(
-            f"{self!r} has no model to count by: call bind_schedules(model, ...) on a new model, "
-            "rebind_schedules(model) after load() or a copy"
+            f"{self.schedule!r} has no model to count by: call bind_schedules(model, ...) on a new"
+            " model, rebind_schedules(model) after load() or a copy"
         )
 
     def value(self, model: OffPolicyAlgorithm, updates: int) -> float:

@@ -44,7 +44,7 @@ Self = TypeVar("Self", bound="OffPolicy")
 
 
 class OffPolicy(OffPolicyModel):
-    """Building, loop, logs and saving.
+    """An off-policy model and its loop.
 
     A subclass sets the attributes of arguments before it calls the constructor of SB3's algorithm,
     provides `explorer`, `playing_weights` and `train`, and makes and fills `update_sums`.

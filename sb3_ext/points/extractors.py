@@ -148,21 +148,11 @@ class PointPairsExtractor(BaseFeaturesExtractor):
     every ordered pair from `pair_features`. A point then gets the maximum over its pairs, and
     ``context_net`` encodes both together; the maximum and the mean over the points and the
     logarithm of their number go through ``head_net``. The order of the rows has no influence, nor
-    have absent rows. The cost grows with the square of the number of points; what passes through
-    the networks is as in `PointSetExtractor`.
+    have absent rows. The cost grows with the square of the number of points.
 
-    Args:
-        observation_space: a Box [P, D] of points, or a Dict with such an entry ``points``. Other
-            entries (``coords``) join after the pooling, those with D values also each point.
-        point_net: layers for each point, in the language of ``build_mlp``.
-        pair_net: layers for each pair.
-        context_net: layers for each point with its pairs.
-        head_net: layers after the pooling; with none the pooled points are the features.
-        activation: name or class of the activation everywhere.
-
-    Raises:
-        ValueError: the space has no points, a net is malformed, or one before the head contains
-            BatchNorm, whose statistics would depend on the padding.
+    What passes through the networks, the arguments and the errors are as in `PointSetExtractor`,
+    and ``pair_net`` are the layers for each pair, ``context_net`` those for each point with its
+    pairs.
     """
 
     def __init__(

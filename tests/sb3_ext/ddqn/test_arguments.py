@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from stable_baselines3.common.buffers import ReplayBuffer
 
 from tests.sb3_ext.ddqn.helpers import make_model
 
@@ -31,6 +32,7 @@ from tests.sb3_ext.ddqn.helpers import make_model
         ("mask_source", "observation", "no MultiBinary entry named action_mask or coords"),
         ("max_grad_norm", 0.0, "max_grad_norm"),
         ("n_steps", 0, "n_steps"),
+        ("replay_buffer_class", ReplayBuffer, "got ReplayBuffer, which cannot store"),
         ("replay_ratio", 0.0, "replay_ratio"),
         ("rollout_precision", "float16", "unknown rollout_precision 'float16'; did you mean"),
         ("target_update_interval", 0, "target_update_interval"),

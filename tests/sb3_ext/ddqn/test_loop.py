@@ -331,11 +331,6 @@ def test_other_buffers_and_single_environments_work() -> None:
     assert single._n_updates > 0
 
 
-def test_masks_of_the_environment_need_a_buffer_that_stores_them() -> None:
-    with pytest.raises(ValueError, match="ReplayBuffer, which cannot store"):
-        make_model(replay_buffer_class=ReplayBuffer)
-
-
 def test_set_env_finds_out_again_who_knows_the_legal_actions(tmp_path: Any) -> None:
     make_model().save(tmp_path / "model.zip")
     model = DDQN.load(tmp_path / "model.zip", device="cpu")

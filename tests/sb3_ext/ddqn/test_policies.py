@@ -43,11 +43,8 @@ def test_policies_learn_on_the_game(role: str, extractor: str, dueling: bool) ->
     observation = model.env.reset()
     actions, _ = model.predict(observation)
     assert actions.shape == (16,)
-    one = (
-        {key: value[0] for key, value in observation.items()}
-        if isinstance(observation, dict)
-        else observation[0]
-    )
+    is_dict = isinstance(observation, dict)
+    one = {k: v[0] for k, v in observation.items()} if is_dict else observation[0]
     single, _ = model.predict(one, deterministic=True)
     assert single.shape == ()
     assert single == model.predict(observation, deterministic=True)[0][0]
@@ -111,12 +108,8 @@ def test_net_arch_language_reaches_the_network() -> None:
     model = make_model(policy_kwargs={"net_arch": [{"repeat": 2, "net_arch": [8, "b"]}, 4]})
     kinds = [type(layer) for layer in model.q_net.q_net.modules()]
     assert kinds.count(nn.BatchNorm1d) == 2
-    assert [m.out_features for m in model.q_net.modules() if isinstance(m, nn.Linear)] == [
-        8,
-        8,
-        4,
-        4,
-    ]
+    linear = [layer for layer in model.q_net.modules() if isinstance(layer, nn.Linear)]
+    assert [layer.out_features for layer in linear] == [8, 8, 4, 4]
 
 
 def test_mask_under_another_name_or_size_is_no_mask() -> None:

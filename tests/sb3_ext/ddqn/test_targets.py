@@ -35,23 +35,14 @@ def test_b12_double_q_chooses_with_the_online_net_and_reads_the_target_net() -> 
 
 
 def test_td_target_with_ends_time_limits_and_n_step_discounts_by_hand() -> None:
-    # Rows: running, terminated, cut by the time limit (done 0), two summed rewards, three.
+    # Rows: running, terminated, cut by the time limit (done 0), two summed rewards, three. What the
+    # network says of a terminal observation never reaches the target.
     rewards = torch.tensor([1.0, 1.0, -1.0, 1.0 + 0.5, 1.0 + 0.5 + 0.25])
     dones = torch.tensor([0.0, 1.0, 0.0, 0.0, 1.0])
     discounts = torch.tensor([0.5, 0.5, 0.5, 0.25, 0.125])
-    value = torch.tensor([4.0, 100.0, 2.0, 8.0, 100.0])
-    assert targets.td_target(rewards, dones, discounts, value).tolist() == [
-        3.0,
-        1.0,
-        0.0,
-        3.5,
-        1.75,
-    ]
-
-
-def test_value_of_a_terminal_observation_never_reaches_the_target() -> None:
-    value = torch.tensor([math.nan, math.inf])
-    assert targets.td_target(torch.ones(2), torch.ones(2), 0.9, value).tolist() == [1.0, 1.0]
+    value = torch.tensor([4.0, math.nan, 2.0, 8.0, math.inf])
+    target = targets.td_target(rewards, dones, discounts, value)
+    assert target.tolist() == [3.0, 1.0, 0.0, 3.5, 1.75]
 
 
 def test_b1_exploration_draws_only_legal_actions_and_all_of_them() -> None:

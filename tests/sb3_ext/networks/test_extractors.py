@@ -11,8 +11,8 @@ from sb3_contrib import QRDQN, MaskablePPO
 from stable_baselines3 import DQN, PPO
 
 import resgym  # noqa: F401  registers the environments
+import sb3_ext.points  # noqa: F401  registers its extractors
 from sb3_ext.networks.extractors import EXTRACTORS, FlattenExtractor
-from sb3_ext.points import PointSetExtractor
 
 
 def box(size=6, dimension=3):
@@ -50,12 +50,6 @@ def test_flatten_discrete_entries_as_one_hot_vectors():
 def test_flatten_refuses_dicts_inside():
     with pytest.raises(ValueError, match="Dict inside a Dict"):
         FlattenExtractor(spaces.Dict(a=spaces.Dict(b=box())))
-
-
-def test_names():
-    assert set(EXTRACTORS.names()) >= {"flatten", "ordered_points", "point_set"}
-    assert EXTRACTORS.resolve("flatten") is FlattenExtractor
-    assert EXTRACTORS.resolve("point_set") is PointSetExtractor
 
 
 @pytest.mark.parametrize("seat", ["Host", "Agent"])

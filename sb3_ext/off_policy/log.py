@@ -23,8 +23,7 @@ __all__ = ["EpisodeSums", "LoopClock", "UpdateSums", "callback_hooks"]
 class EpisodeSums:
     """Number, returns and lengths of the episodes that ended since the last reading."""
 
-    def __init__(self) -> None:
-        self._sums: Tensor | None = None
+    _sums: Tensor | None = None
 
     def add(self, episode: dict[str, Any] | None) -> None:
         """Count the episodes that ended in one parallel step: `ParallelStep.episode`."""

@@ -39,9 +39,7 @@ _NORMS: dict[str, type[nn.Module]] = {"b": nn.BatchNorm1d, "ln": nn.LayerNorm}
 class Mlp(nn.Sequential):
     """Layers in a row, with the width that they end in."""
 
-    def __init__(self, layers: Sequence[nn.Module], output_dim: int) -> None:
-        super().__init__(*layers)
-        self.output_dim = output_dim
+    output_dim: int
 
 
 class ResidualBlock(nn.Module):
@@ -114,7 +112,9 @@ def build_mlp(
     if output_dim is not None:
         layers.append(nn.Linear(width, _check_width("output_dim", output_dim)))
         width = output_dim
-    return Mlp(layers, width)
+    network = Mlp(*layers)
+    network.output_dim = width
+    return network
 
 
 def expand_net_arch(net_arch: Sequence[Any]) -> list[tuple[str, int | str]]:

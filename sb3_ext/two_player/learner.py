@@ -46,9 +46,9 @@ from sb3_ext.config.sections import (
     checked,
     registered,
 )
+from sb3_ext.networks.fields import LearningRate
 from sb3_ext.networks.optimizers import OPTIMIZERS
 from sb3_ext.off_policy.log import callback_hooks
-from sb3_ext.schedules.fields import LearningRate
 from sb3_ext.schedules.schedules import Schedule, parse_schedule
 from sb3_ext.two_player.games import Game
 

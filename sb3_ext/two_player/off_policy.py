@@ -26,10 +26,9 @@ from sb3_ext.config.sections import (
     Size,
     registered,
 )
-from sb3_ext.networks.fields import NetArch
+from sb3_ext.networks.fields import ExplorationRate, NetArch
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.schedules.binding import bind_schedules, rebind_schedules
-from sb3_ext.schedules.fields import ExplorationRate
 from sb3_ext.schedules.schedules import parse_schedule
 from sb3_ext.two_player.learner import LEARNERS, Learner, RolloutSection, TrainedRole
 

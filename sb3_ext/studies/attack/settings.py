@@ -31,9 +31,8 @@ from sb3_ext.config.sections import (
     Whole,
     checked,
 )
-from sb3_ext.networks.fields import NetArch
+from sb3_ext.networks.fields import ExplorationRate, LearningRate, NetArch
 from sb3_ext.replay.memory import available_bytes, format_bytes
-from sb3_ext.schedules.fields import ExplorationRate, LearningRate
 
 __all__ = ["AttackBudget", "read_budget", "shipped_budgets"]
 

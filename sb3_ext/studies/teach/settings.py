@@ -21,7 +21,7 @@ from sb3_ext.config.sections import (
     Size,
     read_section,
 )
-from sb3_ext.schedules.fields import schedule_field
+from sb3_ext.networks.fields import schedule_field
 from sb3_ext.schedules.schedules import parse_schedule
 from sb3_ext.studies.teach.drawing import Plan
 

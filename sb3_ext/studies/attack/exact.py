@@ -36,8 +36,7 @@ def exact_worst_case(
 
     Args:
         player: as for `exploit`.
-        budget: as for `exploit`; its ``game``, ``test.seed`` and ``exact`` count. The starts are
-            the first ones of the test.
+        budget: as for `exploit`; its ``game``, ``test.seed`` and ``exact`` count.
         role: the player's seat where that is not clear.
         progress: called with the number of starts done and of all.
 
@@ -62,7 +61,7 @@ def exact_worst_case(
         # the game is that of the environments, where it sees the sorted state, as other players do.
         seated = CallablePlayer(seated.act, "host", "zeillinger")
     seats: dict[str, Any] = {frozen.role: seated}
-    moves, finished, given_up, endless = [], [], [], 0
+    moves, finished, open_, endless = [], [], [], 0
     starts = rho_starts(spec, section.starts, budget.test.seed).point_lists()
     for number, points in enumerate(starts):
         try:
@@ -73,18 +72,19 @@ def exact_worst_case(
             raise ConfigError(f"exact: {error}") from None
         settled = solution.proved or solution.lower_bound > limit
         endless += solution.proved and solution.value == math.inf
-        given_up.append(not settled)
+        open_.append(not settled)
         # A game longer than the limit is cut there, in every measure.
         finished.append(settled and solution.lower_bound <= limit)
         moves.append(int(min(limit, solution.lower_bound)))
         if progress is not None:
             progress(number + 1, len(starts))
-    length, won = torch.tensor(moves), torch.tensor(finished)
-    open_, none = torch.tensor(given_up), torch.zeros(len(moves), dtype=torch.bool)
+    length, won, given_up = torch.tensor(moves), torch.tensor(finished), torch.tensor(open_)
+    none = torch.zeros_like(won)
     return ExactResult(
-        frozen.role,
-        rho_of_games(torch.where(open_, limit, length), won, none),
-        rho_of_games(length, won | open_, none),
-        int(open_.sum()),
-        endless,
+        role=frozen.role,
+        lowest=rho_of_games(torch.where(given_up, limit, length), won, none),
+        highest=rho_of_games(length, won | given_up, none),
+        given_up=sum(open_),
+        endless=endless,
+        starts=len(starts),
     )

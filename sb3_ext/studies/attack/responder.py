@@ -23,10 +23,10 @@ __all__ = ["train_responder"]
 
 
 # Settings of a responder that are arguments of DDQN by the same name.
-_SAME = (
+_SAME = {
     *("learning_rate", "exploration_rate", "buffer_size", "learning_starts", "batch_size"),
     *("gamma", "n_steps", "target_update_interval", "tau", "max_grad_norm", "dueling"),
-)
+}
 
 
 class _KeepBest(RhoEvaluation):
@@ -39,11 +39,10 @@ class _KeepBest(RhoEvaluation):
     def evaluate(self) -> dict[str, float]:
         before = self.best_score
         results = super().evaluate()
-        entry = self.history[-1]
         if self.best_score != before:
             self.weights = copy.deepcopy(self.model.policy.state_dict())
-            self.kept = entry
-        self._look({**entry, "best": self.best_score})
+            self.kept = len(self.history) - 1
+        self._look({**self.history[-1], "best": self.best_score})
         return results
 
 
@@ -66,7 +65,6 @@ def train_responder(
     """
     begin = time.monotonic()
     model = _model(frozen, budget, seed)
-    game = budget.game.to_dict()
     best = _KeepBest(
         [frozen.player],
         Every(updates=budget.validation.every_updates),
@@ -74,28 +72,27 @@ def train_responder(
         games=budget.validation.games,
         seed=budget.validation.seed,
         at_start=True,
-        **{key: game[key] for key in ("max_value", "polytope", "reposition", "max_moves")},
+        **budget.game.to_dict(),
     )
     transitions = transitions_for(model, budget.responder.updates)
     model.learn(transitions, callback=best, log_interval=None)
     model.policy.load_state_dict(best.weights)
-    found = {
-        "best": _plain(best.kept),
-        "history": [_plain(entry) for entry in best.history],
+    history = [
+        {
+            "updates": entry["updates"],
+            "transitions": entry["transitions"],
+            "seconds": round(entry["training_seconds"], 1),
+            "rho": entry["score"],
+        }
+        for entry in best.history
+    ]
+    return model, {
+        "best": history[best.kept],
+        "history": history,
         "updates": model.num_updates,
         "transitions": int(model.num_timesteps),
         "parameters": sum(weight.numel() for weight in model.q_net.parameters()),
         "seconds": round(time.monotonic() - begin, 1),
-    }
-    return model, found
-
-
-def _plain(entry: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "updates": entry["updates"],
-        "transitions": entry["transitions"],
-        "seconds": round(entry["training_seconds"], 1),
-        "rho": entry["score"],
     }
 
 
@@ -114,7 +111,7 @@ def _model(frozen: FrozenPlayer, budget: AttackBudget, seed: int) -> DDQN:
         return DDQN(
             f"{name}Policy",
             TensorVecEnv(games),
-            **{key: getattr(section, key) for key in _SAME},
+            **section.model_dump(include=_SAME),
             train_freq=1,
             gradient_steps=section.updates_per_step,
             policy_kwargs={**section.policy_arguments, "net_arch": section.net_arch},

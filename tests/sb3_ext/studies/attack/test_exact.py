@@ -75,7 +75,7 @@ def test_searches_that_are_given_up_leave_bounds():
 
 def test_data():
     found = exact_worst_case("choose_last", small("exact.starts=4"))
-    assert ExactResult.from_dict(found.to_dict()) == found
+    assert ExactResult.model_validate(found.to_dict()) == found
 
 
 @pytest.mark.parametrize(

@@ -84,17 +84,14 @@ def table(
     rows = []
     for name in resgym.singularity_names() if names is None else names:
         points = resgym.singularity(name)
-        best, zeillinger = optimum(points), resgym.resolution_tree(points, "zeillinger")
-        trained = resgym.resolution_tree(
-            points, host, max_depth=max_depth, max_nodes=max_nodes, max_num_points=MAX_NUM_POINTS
-        )
-        sizes = _size(zeillinger, 100, 100_000), _size(trained, max_depth, max_nodes)
-        rows.append(Row(name, points.pretty(), best["depth"], best["nodes"], *sizes))
+        best, zeillinger = optimum(points), _size(points, "zeillinger", 100, 100_000)
+        trained = _size(points, host, max_depth, max_nodes)
+        rows.append(Row(name, points.pretty(), *best.values(), zeillinger, trained))
     return rows
 
 
 def optimum(points: Any) -> dict[str, int]:
-    """Least depth and fewest nodes of a resolution, both proved (of two trees, possibly).
+    """The least ``depth`` and the fewest ``nodes``, both proved (of two trees, possibly).
 
     Raises:
         RuntimeError: one of them could not be proved.
@@ -108,7 +105,9 @@ def optimum(points: Any) -> dict[str, int]:
     return found
 
 
-def _size(tree: resgym.ResolutionTree, max_depth: int, max_nodes: int) -> Size:
+def _size(points: Any, host: Player | str, max_depth: int, max_nodes: int) -> Size:
+    limits = {"max_depth": max_depth, "max_nodes": max_nodes, "max_num_points": MAX_NUM_POINTS}
+    tree = resgym.resolution_tree(points, host, **limits)
     reasons = {
         "depth": f"depth {max_depth}",
         "size": f"{max_nodes} nodes",

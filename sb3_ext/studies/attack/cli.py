@@ -11,7 +11,7 @@ from typing import Any
 from resgym.players.trust import add_trust, trusting
 from sb3_ext.runs.command import command
 from sb3_ext.studies.attack.exact import exact_worst_case
-from sb3_ext.studies.attack.exploitation import Report, exploit, report_to_stderr
+from sb3_ext.studies.attack.exploitation import exploit, reporter
 from sb3_ext.studies.attack.frozen import FrozenPlayer
 from sb3_ext.studies.attack.settings import AttackBudget, read_budget, shipped_budgets
 from sb3_ext.studies.attack.table import AGENTS, HOSTS, Results, fill, markdown, write_page
@@ -102,24 +102,21 @@ def _one_player(args: argparse.Namespace) -> tuple[FrozenPlayer, AttackBudget]:
     return FrozenPlayer.of(args.player, budget.game.spec(), args.role, args.name), budget
 
 
-def _say(args: argparse.Namespace) -> Report:
-    return (lambda line: None) if args.no_progress else report_to_stderr
-
-
 def _run(args: argparse.Namespace) -> None:
     frozen, budget = _one_player(args)
     out = args.out or Path("runs/attack") / budget.name / f"{frozen.role}-{frozen.name}"
     exact = False if args.no_exact else None
-    result = exploit(frozen, budget, exact=exact, out=out, progress=_say(args))
+    result = exploit(frozen, budget, exact=exact, out=out, progress=not args.no_progress)
     print(result.to_json(indent=2) if args.json else result.report())
 
 
 def _exact(args: argparse.Namespace) -> None:
     frozen, budget = _one_player(args)
+    say = reporter(not args.no_progress)
 
     def show(done: int, starts: int) -> None:
         if done % max(1, starts // 10) == 0:
-            _say(args)(f"{frozen.name}: {done} of {starts} starts")
+            say(f"{frozen.name}: {done} of {starts} starts")
 
     found = exact_worst_case(frozen, budget, progress=show)
     print(json.dumps(found.to_dict(), indent=2) if args.json else f"{frozen.name}: {found}")
@@ -133,7 +130,7 @@ def _table(args: argparse.Namespace) -> None:
         name, separator, path = text.partition("=")
         players.append((path, None, name) if separator else (text, None, None))
     results = Results(args.results)
-    fill(results, players, budgets, args.out, _say(args))
+    fill(results, players, budgets, args.out, reporter(not args.no_progress))
     if args.page is not None:
         write_page(args.page, results)
     print(json.dumps(results.rows, indent=2) if args.json else markdown(results))

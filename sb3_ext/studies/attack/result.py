@@ -12,7 +12,7 @@ from resgym.measure.rho import RhoResult
 from sb3_ext.config.sections import Section, checked
 from sb3_ext.studies.tables import text_table
 
-__all__ = ["AttackResult", "ExactResult", "Rho", "SeedResult", "between"]
+__all__ = ["AttackResult", "ExactResult", "Rho", "SeedResult", "between", "picks_worst"]
 
 
 def _rho(value: Any) -> RhoResult:
@@ -25,6 +25,11 @@ def _rho(value: Any) -> RhoResult:
 
 Rho = Annotated[RhoResult, checked(_rho), PlainSerializer(RhoResult.to_dict)]
 """A measure that is written as `RhoResult.to_dict` gives it, and read from that."""
+
+
+def picks_worst(role: Role) -> Any:
+    """`min` for a host, `max` for an agent: the rho that is worst for it."""
+    return min if role == "host" else max
 
 
 def between(low: float, high: float) -> str:
@@ -133,8 +138,8 @@ class AttackResult(Section):
     def worst_responder(self) -> str:
         """The responder that did most."""
         found = self.responders
-        pick = min if self.role == "host" else max
-        return pick(found, key=lambda name: found[name].rho)
+        worst: str = picks_worst(self.role)(found, key=lambda name: found[name].rho)
+        return worst
 
     @property
     def worst(self) -> RhoResult:
@@ -142,14 +147,9 @@ class AttackResult(Section):
         return self.responders[self.worst_responder]
 
     @property
-    def missing(self) -> int:
-        """How many seeds of the budget were not trained."""
-        return len(set(self.budget["responder"]["seeds"]) - {each.seed for each in self.trained})
-
-    @property
     def complete(self) -> bool:
         """Whether every seed of the budget was trained."""
-        return self.missing == 0
+        return {each.seed for each in self.trained} >= set(self.budget["responder"]["seeds"])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
@@ -187,11 +187,12 @@ class AttackResult(Section):
         ]
         if self.exact is not None:
             reached = [each.on_exact.rho for each in self.trained if each.on_exact]
-            there = (min if self.role == "host" else max)(reached, default=None)
+            there = picks_worst(self.role)(reached, default=None)
             text = "" if there is None else f"; the trained responders reach {there:.4f} there"
             lines.append(f"{self.exact}{text}")
-        if self.missing:
-            lines.append(f"incomplete: {self.missing} seeds are not trained yet")
+        if not self.complete:
+            missing = len(self.budget["responder"]["seeds"]) - len(self.trained)
+            lines.append(f"incomplete: {missing} seeds are not trained yet")
         lines.append(
             f"A bound from {bound} of the {lowest} rho over all responders; it proves no more."
         )

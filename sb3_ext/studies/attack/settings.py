@@ -143,7 +143,7 @@ class ExactSection(Section):
     """The truth by search, for small positions."""
 
     starts: PositiveCount = Field(
-        description="how many of the test's starts, the first ones, are searched"
+        description="how many starts of the test, the first, are searched"
     )
     max_positions: PositiveCount = Field(
         description="positions after which a search is given up; its start gives bounds then"

@@ -13,7 +13,7 @@ from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.studies.attack.exploitation import Report, exploit
 from sb3_ext.studies.attack.frozen import FrozenPlayer
-from sb3_ext.studies.attack.result import AttackResult, between
+from sb3_ext.studies.attack.result import AttackResult, between, picks_worst
 from sb3_ext.studies.attack.settings import AttackBudget
 from sb3_ext.studies.json_files import check_seal, sealed, write_json
 from sb3_ext.studies.tables import markdown_table
@@ -118,7 +118,7 @@ def markdown(results: Results) -> str:
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    pick = min if row["role"] == "host" else max
+    pick = picks_worst(row["role"])
     scripted = pick(row["scripted"], key=lambda name: row["scripted"][name]["rho"], default=None)
     there = [each["on_exact"]["rho"] for each in row["trained"] if each["on_exact"]]
     exact = "-"

@@ -86,7 +86,8 @@ def table(
         points = resgym.singularity(name)
         best, zeillinger = optimum(points), _size(points, "zeillinger", 100, 100_000)
         trained = _size(points, host, max_depth, max_nodes)
-        rows.append(Row(name, points.pretty(), *best.values(), zeillinger, trained))
+        row = Row(name, points.pretty(), best["depth"], best["nodes"], zeillinger, trained)
+        rows.append(row)
     return rows
 
 
@@ -106,8 +107,9 @@ def optimum(points: Any) -> dict[str, int]:
 
 
 def _size(points: Any, host: Player | str, max_depth: int, max_nodes: int) -> Size:
-    limits = {"max_depth": max_depth, "max_nodes": max_nodes, "max_num_points": MAX_NUM_POINTS}
-    tree = resgym.resolution_tree(points, host, **limits)
+    tree = resgym.resolution_tree(
+        points, host, max_depth=max_depth, max_nodes=max_nodes, max_num_points=MAX_NUM_POINTS
+    )
     reasons = {
         "depth": f"depth {max_depth}",
         "size": f"{max_nodes} nodes",

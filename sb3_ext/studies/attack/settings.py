@@ -6,8 +6,7 @@ has a default, so a file shows all of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal
 
 import torch
@@ -20,7 +19,6 @@ from sb3_ext.config.checks import shown
 from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import (
-    ConfigError,
     Count,
     Fraction,
     PositiveCount,
@@ -78,9 +76,7 @@ class GameSection(Section):
 
     def spec(self) -> GameSpec:
         """The game as `resgym` knows it."""
-        return GameSpec(
-            self.dimension, self.max_num_points, self.max_value, self.polytope, self.reposition
-        )
+        return GameSpec(**self.model_dump(exclude={"max_moves"}))
 
 
 class ResponderSection(Section):
@@ -146,7 +142,7 @@ class ExactSection(Section):
     """The truth by search, for small positions."""
 
     starts: PositiveCount = Field(
-        description="how many of the test's starts, the first ones, are searched"
+        description="how many starts of the test, the first, are searched"
     )
     max_positions: PositiveCount = Field(
         description="positions after which a search is given up; its start gives bounds then"
@@ -154,7 +150,7 @@ class ExactSection(Section):
 
 
 class AttackBudget(ConfigFile):
-    """A whole budget."""
+    """A whole budget; there has to be memory for the replay buffer's observations."""
 
     folder: ClassVar[str] = "attack"
     field: ClassVar[str] = "budget"
@@ -182,27 +178,16 @@ class AttackBudget(ConfigFile):
                 f".exact.starts must be at most test.games ({self.test.games}), "
                 f"got {self.exact.starts}"
             )
+        size, game = self.responder.buffer_size, self.game
+        needed = size * 2 * 4 * game.max_num_points * game.dimension
+        available = available_bytes(torch.device("cpu"))
+        if available is not None and needed > available:
+            raise ValueError(
+                f".responder.buffer_size: {size} transitions need {format_bytes(needed)}, but "
+                f"{format_bytes(available)} are available"
+            )
         return self
 
 
+read_budget = AttackBudget.read
 shipped_budgets = AttackBudget.shipped
-
-
-def read_budget(
-    source: AttackBudget | Mapping[str, Any] | str | Path, settings: Sequence[str] = ()
-) -> AttackBudget:
-    """A budget that this machine can give, see `ConfigFile.read`.
-
-    Raises:
-        ConfigError: as there, or there is less memory than the replay buffer's observations need.
-    """
-    budget = AttackBudget.read(source, settings)
-    size, game = budget.responder.buffer_size, budget.game
-    needed = size * 2 * 4 * game.max_num_points * game.dimension
-    available = available_bytes(torch.device("cpu"))
-    if available is not None and needed > available:
-        raise ConfigError(
-            f"responder.buffer_size: {size} transitions need {format_bytes(needed)}, but "
-            f"{format_bytes(available)} are available"
-        )
-    return budget

@@ -14,8 +14,6 @@ from typing import Any, NoReturn
 
 from resgym.players.trust import add_trust, trusting
 
-__all__ = ["OneLineParser", "main"]
-
 
 class OneLineParser(argparse.ArgumentParser):
     """As argparse, with errors in one line."""

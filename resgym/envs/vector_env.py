@@ -34,8 +34,6 @@ from resgym.game.stepping import Array, EpisodeState, Games, RefusedStep, StepPl
 from resgym.kernels import Backend
 from resgym.render.positions import RENDER_MODES, check_render_mode, render_game, render_modes
 
-__all__ = ["OUTPUTS", "TensorVectorEnv"]
-
 OUTPUTS = ("torch", "numpy")
 
 

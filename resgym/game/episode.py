@@ -28,8 +28,6 @@ from resgym.game.stepping import (
     StepResult,
 )
 
-__all__ = ["Backend", "answers_of_agents", "legal_actions", "name_sets"]
-
 
 def legal_actions(plan: StepPlan, coords: Tensor) -> Tensor:
     """Bool [N, A]: the legal actions, given the sets bool [N, D] that await an answer."""

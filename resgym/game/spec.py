@@ -7,17 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-__all__ = [
-    "MAX_COORDINATE",
-    "MAX_DIMENSION",
-    "POLYTOPES",
-    "GameSpec",
-    "Polytope",
-    "Role",
-    "check_choice",
-    "check_integer",
-]
-
 Role = Literal["host", "agent"]
 Polytope = Literal["dominance", "newton"]
 POLYTOPES: tuple[str, ...] = get_args(Polytope)

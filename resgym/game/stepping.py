@@ -15,23 +15,6 @@ from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState
 
-__all__ = [
-    "AUTORESET_MODES",
-    "INVALID_ACTIONS",
-    "INVALID_ACTION_REWARD",
-    "REWARD_NAMES",
-    "SEATS",
-    "Array",
-    "Ask",
-    "EpisodeState",
-    "Games",
-    "RefusedStep",
-    "ResetResult",
-    "Seat",
-    "StepPlan",
-    "StepResult",
-]
-
 Seat = Literal["host", "agent", "both"]
 
 # Kernels take the index.

@@ -25,8 +25,6 @@ from resgym.game.stepping import (
     StepPlan,
 )
 
-__all__ = ["ASKED", "FusedBackend", "set_numbers"]
-
 ASKED = -1
 """Number of an opponent who does not play inside a pass."""
 

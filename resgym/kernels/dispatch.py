@@ -17,8 +17,6 @@ from resgym.game.rng import RowRandom
 from resgym.game.rules import random_starts
 from resgym.game.spec import GameSpec, check_choice
 
-__all__ = ["BACKENDS", "quickest_backend", "resolve_backend"]
-
 BACKENDS = ("auto", "torch", "numba", "triton")
 
 _TORCH = Backend()

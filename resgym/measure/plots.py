@@ -20,7 +20,6 @@ from resgym.render.shapes import require_matplotlib
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["PLOT_ENDINGS", "Curve", "plot_curves", "plot_file", "plot_rho_table"]
 
 PLOT_ENDINGS = (".png", ".svg", ".pdf")
 

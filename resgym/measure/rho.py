@@ -17,8 +17,6 @@ from resgym.game.state import GameState, state_from_points
 from resgym.measure.games import play_lengths
 from resgym.players import player_name, resolve_player, rows_of
 
-__all__ = ["CrossPlay", "RhoResult", "cross_play", "rho", "rho_of_games", "rho_starts"]
-
 _BATCH = 8192
 _MAX_GAMES = 10**9
 _BATCH_PAIRS = 2**26  # games times pairs of points, which bounds the memory of pruning

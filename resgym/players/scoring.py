@@ -13,8 +13,6 @@ from resgym.game.spec import Role
 from resgym.game.state import GameState
 from resgym.kernels import quickest_backend
 
-__all__ = ["ScoringPlayer"]
-
 
 class ScoringPlayer:
     """Plays the legal action with the highest score, the first one on ties."""

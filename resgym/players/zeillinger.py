@@ -23,8 +23,6 @@ from resgym.kernels import quickest_backend
 from resgym.players.base import compiled_name
 from resgym.players.registry import register_host
 
-__all__ = ["ZeillingerHost", "ZeillingerLexHost"]
-
 
 class _Zeillinger(ABC):
     """What both tie rules share."""

@@ -12,8 +12,6 @@ from resgym.game.newton.vertices import is_vertex
 from resgym.render.facets import facets_in_box
 from resgym.render.shapes import Circle, Line, Polygon, Shape, Text, text_width
 
-__all__ = ["CHOSEN", "INK", "MUTED", "Box", "Diagram", "plane_diagram", "short", "space_diagram"]
-
 INK = "#1d2733"
 MUTED = "#66727f"
 FAINT = "#d5dbe1"

@@ -11,20 +11,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-__all__ = [
-    "Circle",
-    "Line",
-    "Picture",
-    "Polygon",
-    "Shape",
-    "Text",
-    "picture_to_rgb",
-    "picture_to_svg",
-    "require_matplotlib",
-    "svg_page",
-    "text_width",
-]
-
 Point = tuple[float, float]
 FONT = "'DejaVu Sans', Verdana, Arial, sans-serif"
 # Width of a character over the font's size: digits of DejaVu Sans and Verdana, the widest of the

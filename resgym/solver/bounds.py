@@ -20,8 +20,6 @@ from itertools import combinations, pairwise
 
 from resgym.game.plain import Position, prune
 
-__all__ = ["active_axes", "edge_moves", "lower_bound", "shadows", "shared_nodes"]
-
 Points = Sequence[tuple[int, ...]]
 
 

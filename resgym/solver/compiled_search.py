@@ -15,8 +15,6 @@ from resgym.solver import kernels, table
 from resgym.solver.forms import LARGEST, Room
 from resgym.solver.search import NO_TREE, STEPS_PER_EXPANSION
 
-__all__ = ["CompiledSearch", "is_cached", "is_ready"]
-
 FIRST_POSITIONS = 256
 """Positions that a new table has room for, a power of two."""
 

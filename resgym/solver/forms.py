@@ -16,26 +16,6 @@ from resgym.kernels.cpu.compilation import inlined
 from resgym.kernels.cpu.rules import absorb
 from resgym.solver.bounds import edge_moves, shared_nodes
 
-__all__ = [
-    "CHOSEN",
-    "HERE",
-    "KEY",
-    "LARGEST",
-    "LIST",
-    "ORDER",
-    "ROOT",
-    "THERE",
-    "TRIAL",
-    "Room",
-    "bound_of",
-    "canonical_key",
-    "compare",
-    "hash_of",
-    "reduce",
-    "unpack",
-    "write_rows",
-]
-
 LARGEST = 2**55
 """Differences of coordinates up to here and sums over ten axes are exact in int64."""
 

@@ -40,8 +40,6 @@ from resgym.solver.table import (
     position_of,
 )
 
-__all__ = ["DONE", "FULL", "STOPPED", "TOO_LARGE", "canonical_batch", "new_members", "search"]
-
 DONE, STOPPED, TOO_LARGE, FULL = 0, 1, 2, 3
 """Why a search returns: it is through, the effort allowed is spent, a coordinate is too large for
 it, the table is full."""

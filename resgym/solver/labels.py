@@ -16,17 +16,6 @@ from resgym.game.actions import action_axes
 from resgym.game.spec import MAX_NUM_POINTS, check_integer
 from resgym.solver.solution import Objective, check_objective
 
-__all__ = [
-    "MAX_LABEL_DIMENSION",
-    "OUT_OF_BUDGET",
-    "SOLVED",
-    "SOLVER_VERSION",
-    "TOO_LARGE",
-    "CanonicalForms",
-    "Labeller",
-    "Labels",
-]
-
 SOLVER_VERSION = 3
 """Raised when labels of an earlier version should no longer be trusted or compared."""
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     Search = PythonSearch | CompiledSearch
 
-__all__ = ["Proof", "best_sets", "prove"]
 
 SWITCH_COLD = 200
 """Expansions in three axes (fewer in more, by the number of moves) after which the compiled search

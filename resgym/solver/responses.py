@@ -24,8 +24,6 @@ from resgym.solver.solution import TREE_LIMIT, Limits, Objective, Progress, Solu
 from resgym.trees.data import Chart
 from resgym.trees.growth import ResolutionTree
 
-__all__ = ["longest_game", "shortest_game"]
-
 INVARIANT = (
     players.AllCoordHost,
     players.ChooseFirstAgent,

@@ -25,8 +25,6 @@ from operator import attrgetter
 from resgym.game.plain import Position, canonical, moved, search_actions
 from resgym.solver.bounds import active_axes, lower_bound, shadows
 
-__all__ = ["NO_TREE", "SCALE", "STEPS_PER_EXPANSION", "PythonSearch"]
-
 NO_TREE = 2**30
 """Cost of a position from which no tree of the allowed depth exists."""
 

@@ -26,8 +26,6 @@ from resgym.solver.solution import (
 from resgym.trees.data import Chart
 from resgym.trees.growth import ResolutionTree
 
-__all__ = ["solve"]
-
 Points = Sequence[tuple[int, ...]]
 
 FALLBACK_NODES = 2000

@@ -29,31 +29,6 @@ from resgym.solver.forms import (
 )
 from resgym.solver.search import NO_TREE
 
-__all__ = [
-    "ANSWERS",
-    "END",
-    "EXPANDED",
-    "HEIGHT",
-    "LOWER",
-    "MOVES",
-    "POSITIONS",
-    "SHADOWS",
-    "SIZE",
-    "UPPER",
-    "WORDS",
-    "Table",
-    "add_answers",
-    "add_moves",
-    "add_shadows",
-    "costs_of",
-    "has_room",
-    "ones",
-    "open_answer",
-    "play",
-    "position_of",
-    "rehash",
-]
-
 POSITIONS, WORDS, ANSWERS, EXPANDED, HEIGHT = range(5)
 """Counters: what is in use, how many positions have been expanded, the height of the stack."""
 

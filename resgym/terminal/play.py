@@ -23,8 +23,6 @@ from resgym.render.games import GameRecord
 from resgym.render.positions import format_axes, format_move, format_position
 from resgym.solver.solve import solve
 
-__all__ = ["agent_hint", "host_hint", "play", "random_position"]
-
 DEFAULT_OPPONENTS: dict[Role, str] = {"host": "random", "agent": "zeillinger"}
 """Who plays against a person in a seat unless another opponent is named."""
 

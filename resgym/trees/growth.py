@@ -18,8 +18,6 @@ from resgym.trees.html import tree_to_html
 from resgym.trees.svg import tree_to_svg
 from resgym.trees.text import tree_to_dot, tree_to_text
 
-__all__ = ["ResolutionTree", "grow_tree", "resolution_tree"]
-
 BATCH_ROWS = 1024
 """Charts that the host is asked about at once."""
 

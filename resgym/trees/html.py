@@ -10,8 +10,6 @@ from resgym.trees.data import Chart, ChartTree
 from resgym.trees.svg import tree_to_svg
 from resgym.trees.text import charts_below, ending_text
 
-__all__ = ["tree_to_html"]
-
 OUTLINE_CHARTS = 20_000
 """Charts of the outline; browsers get slow beyond."""
 

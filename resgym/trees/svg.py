@@ -26,8 +26,6 @@ from resgym.trees.text import (
     totals_text,
 )
 
-__all__ = ["Box", "Layout", "layout_outline", "layout_tree", "text_width", "tree_to_svg"]
-
 HEADER = 52
 TITLE_SIZE = 14
 MIN_WIDTH = 420

@@ -6,18 +6,6 @@ from resgym.game.spec import check_integer
 from resgym.polynomials.monomials import position_pretty, variable_pretty
 from resgym.trees.data import Chart, ChartTree
 
-__all__ = [
-    "chart_note",
-    "chart_text",
-    "charts_below",
-    "ending_text",
-    "move_text",
-    "shown_charts",
-    "totals_text",
-    "tree_to_dot",
-    "tree_to_text",
-]
-
 
 def totals_text(tree: ChartTree) -> str:
     """``7 moves deep, 54 charts, 31 leaves``, with the number of cut branches if there are any."""

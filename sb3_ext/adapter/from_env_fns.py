@@ -14,8 +14,6 @@ from torch import Tensor
 
 from sb3_ext.adapter.observations import entries_of
 
-__all__ = ["batched_env", "layers_of"]
-
 # Wrappers that gymnasium.make and SB3's make_vec_env put on by themselves. The batched
 # environment does their work: it checks its input, keeps its time limit, counts its episodes.
 _REPLACED = (HumanRendering, Monitor, OrderEnforcing, PassiveEnvChecker, TimeLimit)

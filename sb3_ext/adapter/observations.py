@@ -11,20 +11,6 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-__all__ = [
-    "Observation",
-    "consists_of_tensors",
-    "each_entry",
-    "entries_of",
-    "reached_observation",
-    "row_infos",
-    "rows_of",
-    "take_rows",
-    "to_arrays",
-    "to_device",
-    "to_numpy",
-]
-
 Observation = Tensor | dict[str, Tensor]
 
 # What becomes `terminal_observation`, `episode` or nothing in the infos of SB3.

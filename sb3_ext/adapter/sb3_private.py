@@ -15,22 +15,6 @@ from torch import Tensor
 
 from sb3_ext.adapter.observations import entries_of, to_arrays, to_device
 
-__all__ = [
-    "COUNTERS",
-    "OBSERVATIONS",
-    "STOCK_COUNTERS",
-    "begin_learning",
-    "forget_observation",
-    "has_observation",
-    "last_observations",
-    "networks_were_replaced",
-    "num_updates",
-    "progress_remaining",
-    "restart_episodes",
-    "set_last_observations",
-    "timesteps_at_start",
-]
-
 COUNTERS = (
     "_current_progress_remaining",
     "_episode_num",

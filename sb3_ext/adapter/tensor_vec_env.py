@@ -35,8 +35,6 @@ from sb3_ext.adapter.observations import (
     to_numpy,
 )
 
-__all__ = ["TensorVecEnv"]
-
 VecEnvIndices = int | Iterable[int] | None
 # Attributes that SB3 asks a single environment for.
 _SINGLE = {"action_space": "single_action_space", "observation_space": "single_observation_space"}

@@ -14,8 +14,6 @@ from sb3_ext.adapter.observations import to_arrays
 from sb3_ext.callbacks.base import PeriodicCallback, as_tensor
 from sb3_ext.schedules.frequency import Every
 
-__all__ = ["ActionCounts", "entropy_of_counts"]
-
 _MOST_SHARES = 32
 
 

@@ -21,17 +21,6 @@ from sb3_ext.checkpoints.resume import walk_callbacks
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.config.registry import Registry
 
-__all__ = [
-    "CONDITIONS",
-    "Bound",
-    "Condition",
-    "Converged",
-    "LastLogged",
-    "MetricFeed",
-    "load_states",
-    "parse_conditions",
-]
-
 CONDITIONS: Registry[type[Condition]] = Registry("condition")
 
 

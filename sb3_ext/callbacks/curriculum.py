@@ -11,8 +11,6 @@ from stable_baselines3.common.vec_env import VecEnv
 from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.callbacks.conditions import Condition, MetricFeed, load_states, parse_conditions
 
-__all__ = ["Curriculum"]
-
 
 class Curriculum(BaseCallback):
     """Calls `set_stage` of the environment, and goes to the next stage when all conditions hold.

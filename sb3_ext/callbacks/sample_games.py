@@ -14,8 +14,6 @@ from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.config.checks import check_count
 from sb3_ext.schedules.frequency import Every
 
-__all__ = ["SampleGames"]
-
 
 class SampleGames(GamesAgainst):
     """Plays whole games without exploring and writes them as text and JSON, at the end too.

@@ -11,8 +11,6 @@ from sb3_ext.callbacks.checkpoints import Checkpoints
 from sb3_ext.checkpoints.resume import walk_callbacks
 from sb3_ext.runs.signals import RunSignals
 
-__all__ = ["Signals"]
-
 
 class Signals(BaseCallback):
     """SIGTERM and SIGINT end training with a checkpoint, SIGUSR1 writes one and goes on.

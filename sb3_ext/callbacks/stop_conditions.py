@@ -14,8 +14,6 @@ from sb3_ext.callbacks.base import as_tensor, stop_training
 from sb3_ext.callbacks.conditions import MetricFeed, load_states, parse_conditions
 from sb3_ext.config.checks import check_count, check_number
 
-__all__ = ["StopConditions"]
-
 _STEPS_BETWEEN_READINGS = 64  # of episodes counted on an accelerator: reading waits for it
 
 

@@ -12,8 +12,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["check_content", "file_digest", "rename_durably", "sync", "write_text_durably"]
-
 
 def sync(path: Path) -> None:
     """Waits until a file, or the list of names in a directory, has reached the disk."""

@@ -23,22 +23,6 @@ from torch import Tensor
 from sb3_ext.checkpoints.durable_files import check_content, file_digest, sync
 from sb3_ext.runs.provenance import versions
 
-__all__ = [
-    "MANIFEST",
-    "NAME",
-    "SCHEMA",
-    "STATE",
-    "CheckpointError",
-    "CheckpointWarning",
-    "errors_named",
-    "read_manifest",
-    "read_part",
-    "read_state",
-    "split_parts",
-    "split_state",
-    "write_files",
-]
-
 SCHEMA = 1
 """Version of the layout of a checkpoint; raised when a reader of the old one would misread it."""
 

@@ -40,8 +40,6 @@ from sb3_ext.checkpoints.training_state import (
 from sb3_ext.checkpoints.vec_env_state import load_vec_env_state, vec_env_state
 from sb3_ext.replay.buffers import TensorReplayBuffer
 
-__all__ = ["load_policy_weights", "model_state", "network_description", "restore_model"]
-
 
 def model_state(model: BaseAlgorithm, prefix: str = "", *, buffer: bool = True) -> dict[str, Any]:
     """The state of a model between two blocks of updates, see the module.

@@ -35,8 +35,6 @@ from sb3_ext.config.registry import Registry
 from sb3_ext.networks.extractors import EXTRACTORS
 from sb3_ext.networks.mlp import ACTIVATIONS
 
-__all__ = ["POLICIES", "build_policy", "build_space", "describe_policy", "describe_space"]
-
 POLICIES: Registry[type[BasePolicy]] = Registry("policy")
 """Policies that can be built from a checkpoint. Those of `sb3_ext.ddqn` are added by it."""
 

@@ -34,15 +34,6 @@ from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.checkpoints.model_state import load_policy_weights, model_state, restore_model
 from sb3_ext.checkpoints.training_state import global_random_state, load_global_random_state
 
-__all__ = [
-    "callback_states",
-    "init_from",
-    "load_callback_states",
-    "resume",
-    "save_run",
-    "walk_callbacks",
-]
-
 
 def save_run(
     model: BaseAlgorithm,

@@ -19,15 +19,6 @@ from sb3_ext.adapter.sb3_private import (
     set_last_observations,
 )
 
-__all__ = [
-    "global_random_state",
-    "load_global_random_state",
-    "load_optimizer_state",
-    "load_training_state",
-    "optimizer_state",
-    "training_state",
-]
-
 
 def _counters(model: Any) -> list[str]:
     own = getattr(model, "own_counters", None)

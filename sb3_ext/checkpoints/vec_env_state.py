@@ -19,8 +19,6 @@ from torch import Tensor
 
 from sb3_ext.adapter import TensorVecEnv
 
-__all__ = ["load_vec_env_state", "vec_env_state"]
-
 # What each of SB3's wrappers remembers: the names in a state, and its own.
 _REMEMBERED: dict[type[VecEnvWrapper], dict[str, str]] = {
     VecCheckNan: {},

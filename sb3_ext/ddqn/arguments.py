@@ -13,8 +13,6 @@ from sb3_ext.off_policy.graphed import graph_fault
 from sb3_ext.schedules.binding import parse_within
 from sb3_ext.schedules.schedules import Schedule
 
-__all__ = ["check_acceleration", "check_arguments", "read_schedule"]
-
 _WORDS = {
     "target_update_unit": ("updates", "transitions"),
     "rollout_precision": ROLLOUT_PRECISIONS,

@@ -41,8 +41,6 @@ from sb3_ext.schedules.binding import (
 )
 from sb3_ext.schedules.schedules import Schedule
 
-__all__ = ["DDQN"]
-
 
 class DDQN(OffPolicy, DQN):
     """Double deep Q-learning (van Hasselt, Guez, Silver 2016), or plain with `double_q=False`.

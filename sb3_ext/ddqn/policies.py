@@ -35,16 +35,6 @@ from sb3_ext.networks.optimizers import OPTIMIZERS
 from sb3_ext.off_policy.legality import mask_key
 from sb3_ext.points.mirror import Mirror, parse_mirror
 
-__all__ = [
-    "AgentPolicy",
-    "DuelingHead",
-    "HostPolicy",
-    "LegalQNetwork",
-    "MlpPolicy",
-    "MultiInputPolicy",
-    "QPolicy",
-]
-
 
 class DuelingHead(nn.Module):
     """Q(s, a) = V(s) + A(s, a) - mean over a of A(s, a) (Wang et al. 2016, equation 9)."""

@@ -17,8 +17,6 @@ from torch import Tensor
 
 from sb3_ext.config.registry import Registry
 
-__all__ = ["EXTRACTORS", "FlattenExtractor", "flatten_entries"]
-
 EXTRACTORS: Registry[type[BaseFeaturesExtractor]] = Registry("features extractor")
 
 

@@ -12,8 +12,6 @@ from sb3_ext.networks.mlp import expand_net_arch
 from sb3_ext.schedules.binding import parse_within
 from sb3_ext.schedules.schedules import Schedule, Unit
 
-__all__ = ["ExplorationRate", "LearningRate", "NetArch", "schedule_field"]
-
 
 def schedule_field(
     highest: float = math.inf,

@@ -19,8 +19,6 @@ from torch import Tensor, nn
 from sb3_ext.config.checks import shown
 from sb3_ext.config.registry import Registry, unknown_word
 
-__all__ = ["ACTIVATIONS", "Mlp", "ResidualBlock", "build_mlp", "expand_net_arch"]
-
 MAX_WEIGHTS = 2**28
 """Of one ``net_arch``; as float32 they take 1 GiB."""
 MAX_LAYERS = 10_000

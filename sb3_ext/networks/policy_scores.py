@@ -9,8 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["action_scores", "in_mode"]
-
 
 @contextmanager
 def in_mode(policy: Any, training: bool) -> Iterator[None]:

@@ -38,8 +38,6 @@ from sb3_ext.off_policy.log import LoopClock, callback_hooks
 from sb3_ext.off_policy.model import OffPolicyModel
 from sb3_ext.replay.buffers import TensorReplayBuffer
 
-__all__ = ["OffPolicy"]
-
 Self = TypeVar("Self", bound="OffPolicy")
 
 

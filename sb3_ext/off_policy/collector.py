@@ -29,8 +29,6 @@ from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.observations import to_arrays, to_device
 from sb3_ext.off_policy.legality import LegalActions
 
-__all__ = ["Collector", "Explorer", "ParallelStep", "TensorCollector"]
-
 
 class ParallelStep(NamedTuple):
     """One transition of each of M rows; tensors, or NumPy arrays.

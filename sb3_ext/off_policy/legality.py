@@ -13,8 +13,6 @@ from gymnasium import spaces
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
-__all__ = ["MASK_KEYS", "MASK_SOURCES", "LegalActions", "environment_masks", "mask_key"]
-
 MASK_KEYS = ("action_mask", "coords")
 MASK_SOURCES = ("auto", "observation", "environment", "none")
 

@@ -17,8 +17,6 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
 from torch import Tensor
 
-__all__ = ["EpisodeSums", "LoopClock", "UpdateSums", "callback_hooks"]
-
 
 class EpisodeSums:
     """Number, returns and lengths of the episodes that ended since the last reading."""

@@ -21,8 +21,6 @@ from sb3_ext.off_policy.legality import LegalActions
 from sb3_ext.off_policy.log import EpisodeSums, LoopClock, UpdateSums
 from sb3_ext.replay.buffers import TensorReplayBuffer
 
-__all__ = ["OffPolicyModel", "RandomStreams"]
-
 Self = TypeVar("Self", bound="OffPolicyModel")
 
 

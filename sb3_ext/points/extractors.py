@@ -23,8 +23,6 @@ from sb3_ext.points.point_inputs import (
 )
 from sb3_ext.points.point_rows import DenseRows, GroupedRows, PackedRows, shapes_are_fixed
 
-__all__ = ["OrderedPointsExtractor", "PointPairsExtractor", "PointSetExtractor"]
-
 
 @EXTRACTORS.register("ordered_points")
 class OrderedPointsExtractor(BaseFeaturesExtractor):

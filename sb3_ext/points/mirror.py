@@ -10,8 +10,6 @@ from torch import Tensor
 
 from sb3_ext.points.point_rows import shapes_are_fixed
 
-__all__ = ["Mirror", "parse_mirror", "rows_in_order"]
-
 
 def rows_in_order(points: Tensor) -> Tensor:
     """Rows of [N, P, D] in descending lexicographic order, where absent ones (-1) are the last."""

@@ -19,16 +19,6 @@ from torch import Tensor
 from sb3_ext.networks.extractors import flatten_entries
 from sb3_ext.networks.mlp import Mlp, build_mlp, expand_net_arch
 
-__all__ = [
-    "PointEntries",
-    "axis_sums",
-    "build_point_net",
-    "canonical_points",
-    "pair_features",
-    "point_features",
-    "points_of",
-]
-
 # Of coordinates in [0, 1]: smaller differences are rounding, smaller logarithms are cut off.
 _EQUAL = 1e-6
 _SMALLEST = 1e-3

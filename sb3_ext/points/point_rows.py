@@ -13,8 +13,6 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-__all__ = ["DenseRows", "GroupedRows", "PackedRows", "shapes_are_fixed"]
-
 
 def shapes_are_fixed(points: Tensor) -> bool:
     """Whether shapes must not depend on data, as for CUDA graphs and compilers."""

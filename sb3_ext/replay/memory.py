@@ -7,8 +7,6 @@ from typing import Any
 
 import torch
 
-__all__ = ["available_bytes", "format_bytes", "reserve_memory"]
-
 _CONTROL_GROUP = Path("/sys/fs/cgroup")
 _MEMORY_TABLE = Path("/proc/meminfo")
 

@@ -11,13 +11,6 @@ from torch import Tensor
 
 from sb3_ext.adapter.observations import Observation
 
-__all__ = [
-    "TensorReplayBufferSamples",
-    "n_step_return",
-    "normalize_observation",
-    "normalize_reward",
-]
-
 
 class TensorReplayBufferSamples(NamedTuple):
     """A batch of B transitions: the fields of SB3's `ReplayBufferSamples`, and the legal mask.

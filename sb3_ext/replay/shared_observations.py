@@ -18,8 +18,6 @@ from torch import Tensor
 from sb3_ext.replay.memory import available_bytes, format_bytes
 from sb3_ext.replay.transition_store import Layout, TransitionStore, check_fields, layout_bytes
 
-__all__ = ["SharedObservationStore"]
-
 # The queue is given room for at least this part of the slots before it is looked at again.
 _SLACK = 64
 

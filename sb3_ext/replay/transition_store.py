@@ -15,15 +15,6 @@ from torch import Tensor
 from sb3_ext.adapter.observations import entries_of
 from sb3_ext.replay.memory import available_bytes, format_bytes
 
-__all__ = [
-    "Layout",
-    "TransitionStore",
-    "check_fields",
-    "layout_bytes",
-    "named_entries",
-    "transition_layout",
-]
-
 Layout = dict[str, tuple[tuple[int, ...], torch.dtype]]
 
 

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-__all__ = ["RowRanges"]
-
 
 class RowRanges:
     """Transitions of some of N rows, waiting for those of the others in the same time slot."""

@@ -34,15 +34,6 @@ from sb3_ext.adapter.sb3_private import num_updates, progress_remaining, timeste
 from sb3_ext.config.checks import check_count
 from sb3_ext.schedules.schedules import Constant, Schedule, Unit, parse_schedule
 
-__all__ = [
-    "BoundSchedule",
-    "ModelClock",
-    "bind_schedules",
-    "parse_within",
-    "rebind_schedules",
-    "set_learning_rate",
-]
-
 ProgressSchedule = Callable[[float], float]
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from sb3_ext.config.checks import check_number
 
-__all__ = ["Every", "parse_every"]
-
 
 class Every:
     """Is due each time a counter passes another multiple of its period.

@@ -29,22 +29,6 @@ from typing import Any, Literal, cast
 from sb3_ext.config.checks import check_count, check_number, numeric_string_hint
 from sb3_ext.config.registry import Registry, unknown_word
 
-__all__ = [
-    "SCHEDULES",
-    "UNITS",
-    "Chained",
-    "Constant",
-    "Cosine",
-    "Exponential",
-    "Inverse",
-    "Linear",
-    "Schedule",
-    "Unit",
-    "Warmup",
-    "parse_schedule",
-]
-
-
 Unit = Literal["updates", "transitions", "progress"]
 UNITS: tuple[Unit, ...] = ("updates", "transitions", "progress")
 

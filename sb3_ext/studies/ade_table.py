@@ -29,8 +29,6 @@ from sb3_ext.training.command_line import FAILED
 from sb3_ext.training.quickstart import QUICKSTART_UPDATES, make_model
 from sb3_ext.training.runs import transitions_for
 
-__all__ = ["Row", "Size", "main", "optimum", "table"]
-
 MAX_NUM_POINTS = 20
 OPPONENT = "random"
 HEADINGS = (

@@ -34,8 +34,6 @@ from sb3_ext.studies.teach.generate import Plan, prepared
 from sb3_ext.studies.teach.measures import AGENTS, host_test, measure_host
 from sb3_ext.training.command_line import FAILED, add_options
 
-__all__ = ["main", "page"]
-
 HOSTS = ("zeillinger", "spivakovsky", "taught", "robust")
 HELD_OUT = 0.05
 LABEL_BUDGET = 300_000

@@ -11,8 +11,6 @@ import torch
 
 from sb3_ext.runs.command import command as run_command
 
-__all__ = ["FAILED", "add_options", "exit_code", "torch_threads"]
-
 FAILED = (ArithmeticError, ImportError, OSError, RuntimeError)
 """For exit code 1: results could not be written, a process died or a loss became NaN."""
 

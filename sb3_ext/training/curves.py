@@ -23,8 +23,6 @@ from resgym.measure.plots import Curve, plot_curves, plot_file
 from sb3_ext.runs.command import command
 from sb3_ext.training.command_line import FAILED
 
-__all__ = ["history_curves", "main", "read_curves"]
-
 FILES = ("rho.json", "evaluations.jsonl")
 
 

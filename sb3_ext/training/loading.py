@@ -35,8 +35,6 @@ from sb3_ext.checkpoints.policy_description import build_policy
 from sb3_ext.ddqn import DDQN
 from sb3_ext.training.trust import read_zip_data
 
-__all__ = ["load_player", "load_policy"]
-
 
 def load_player(path: Path, role: str) -> ScoringPlayer:
     """The greedy player of a saved model; the entry point of the group ``resgym.player_loaders``.

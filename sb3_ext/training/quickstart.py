@@ -33,8 +33,6 @@ from sb3_ext.training.command_line import FAILED, add_options, torch_threads
 from sb3_ext.training.curves import history_curves
 from sb3_ext.training.runs import transitions_for
 
-__all__ = ["QUICKSTART_UPDATES", "main", "make_model", "run"]
-
 NUM_ENVS = 256
 QUICKSTART_UPDATES = 5_000
 OPPONENT = "choose_first"

@@ -16,8 +16,6 @@ from sb3_ext.config.checks import check_count
 from sb3_ext.off_policy.algorithm import OffPolicy
 from sb3_ext.schedules.frequency import Every
 
-__all__ = ["CHECKPOINT_UPDATES", "RunOptions", "transitions_for"]
-
 CHECKPOINT_UPDATES = 1000
 
 

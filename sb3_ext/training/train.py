@@ -17,8 +17,6 @@ from sb3_ext.runs.folder import RunFolder
 from sb3_ext.training.runs import CHECKPOINT_UPDATES, RunOptions
 from sb3_ext.training.zoo import REFUSED, own_options, run_zoo
 
-__all__ = ["DEFAULTS", "main"]
-
 # Before what was given, so that the same option given wins. One thread measures best on small
 # machines. The best model is that of the best evaluation: five episodes, as in rl_zoo3, choose by
 # luck, and in parallel many take no more time.

@@ -32,8 +32,6 @@ from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.schedules.binding import BoundSchedule
 from sb3_ext.schedules.schedules import Schedule
 
-__all__ = ["BUFFERS", "known_class", "plain_value", "read_pickle", "read_zip_data"]
-
 PACKAGES = ("gymnasium.wrappers", "rl_zoo3", "sb3_contrib", "sb3_ext", "stable_baselines3")
 """Where classes may come from that a configuration names."""
 

@@ -59,8 +59,6 @@ from sb3_ext.training.config_files import check_hyperparameters, read_sections, 
 from sb3_ext.training.runs import RunOptions
 from sb3_ext.training.zoo_trust import SAFE_YAML, plain_data_only, replaced
 
-__all__ = ["REFUSED", "Manager", "StoreYaml", "enjoy", "own_options", "run_zoo"]
-
 REFUSED = (AssertionError, FileNotFoundError, TypeError, ValueError)
 """What rl_zoo3, SB3 and this package raise for files and command lines that are not valid."""
 

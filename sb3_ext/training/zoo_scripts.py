@@ -22,8 +22,6 @@ from stable_baselines3.common.results_plotter import (
 from sb3_ext.runs.command import command
 from sb3_ext.training.zoo import own_options, run_zoo
 
-__all__ = ["plot_train", "record_video"]
-
 REFUSED = (ValueError, TypeError, OSError, yaml.YAMLError)
 X_AXES = {"steps": X_TIMESTEPS, "episodes": X_EPISODES, "time": X_WALLTIME}
 COLUMNS = {

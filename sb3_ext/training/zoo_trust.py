@@ -17,8 +17,6 @@ from stable_baselines3.common.vec_env import vec_normalize
 from sb3_ext.config.yaml_files import parse_yaml
 from sb3_ext.training.trust import known_class, plain_value, read_pickle, read_zip_data
 
-__all__ = ["SAFE_YAML", "plain_data_only", "replaced"]
-
 SAFE_YAML = SimpleNamespace(
     UnsafeLoader=yaml.SafeLoader,
     safe_load=lambda stream: parse_yaml(stream.read()),

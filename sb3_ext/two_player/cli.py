@@ -20,8 +20,6 @@ from sb3_ext.two_player.config import TrainerConfig, smoke_version
 from sb3_ext.two_player.run_directory import Evaluation, RunDirectory
 from sb3_ext.two_player.trainer import HostAgentTrainer
 
-__all__ = ["main"]
-
 SHIPPED = ", ".join(TrainerConfig.shipped())
 
 

@@ -26,8 +26,6 @@ from sb3_ext.ddqn.targets import legal_argmax
 from sb3_ext.networks.policy_scores import action_scores
 from sb3_ext.off_policy.legality import mask_key
 
-__all__ = ["GAMES", "Game", "GameSettings"]
-
 
 class GameSettings(Section):
     """What a configuration says of a game; subclasses add their sizes."""

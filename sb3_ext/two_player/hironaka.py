@@ -23,8 +23,6 @@ from sb3_ext.callbacks.rho_evaluation import player_of_policy
 from sb3_ext.config.sections import PositiveCount
 from sb3_ext.two_player.games import GAMES, Game, GameSettings
 
-__all__ = ["HironakaGame", "HironakaSettings"]
-
 _SEED_WORD = 0x70616972  # keeps the starts of matches apart from others with the same seed
 
 

@@ -52,8 +52,6 @@ from sb3_ext.off_policy.log import callback_hooks
 from sb3_ext.schedules.schedules import Schedule, parse_schedule
 from sb3_ext.two_player.games import Game
 
-__all__ = ["LEARNERS", "Learner", "OptimizerSection", "RolloutSection", "TrainedRole", "learner_of"]
-
 # Transitions that a model is told it will learn for; nothing here depends on the number.
 _NO_END = 2**60
 

@@ -32,8 +32,6 @@ from sb3_ext.schedules.binding import bind_schedules, rebind_schedules
 from sb3_ext.schedules.schedules import parse_schedule
 from sb3_ext.two_player.learner import LEARNERS, Learner, RolloutSection, TrainedRole
 
-__all__ = ["BUFFERS", "OffPolicyLearner", "OffPolicyRole"]
-
 # The learner updates the target networks itself; the algorithms' own interval never ends.
 _NEVER = 2**62
 

@@ -17,8 +17,6 @@ from stable_baselines3.common.utils import ConstantSchedule
 from sb3_ext.config.sections import Fraction, Number, PositiveCount, PositiveNumber, Size
 from sb3_ext.two_player.learner import LEARNERS, Learner, TrainedRole
 
-__all__ = ["OnPolicyLearner", "OnPolicyRole", "PPOLearner", "PPORole"]
-
 Weight = Annotated[float, Number, Ge(0)]
 
 

@@ -25,8 +25,6 @@ from sb3_ext.two_player.games import GAMES
 from sb3_ext.two_player.learner import Learner, TrainedRole, learner_of
 from sb3_ext.two_player.pool import OpponentPool
 
-__all__ = ["TwoPlayers"]
-
 
 class TwoPlayers:
     """The players of a configuration. `HostAgentTrainer` adds the training.

@@ -20,8 +20,6 @@ from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.games import Game
 from sb3_ext.two_player.learner import Learner
 
-__all__ = ["ELO_K", "OpponentPool", "Snapshot", "expected_score"]
-
 ELO_K = 32.0
 """Largest change of a rating in one match."""
 

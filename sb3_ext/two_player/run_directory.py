@@ -24,8 +24,6 @@ from sb3_ext.runs.folder import FolderError, RunFolder, going_on_without
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.two_player.config import TrainerConfig
 
-__all__ = ["Evaluation", "RunDirectory"]
-
 
 @dataclass
 class Evaluation:

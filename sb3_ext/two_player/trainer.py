@@ -22,8 +22,6 @@ from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.players import TwoPlayers
 from sb3_ext.two_player.run_directory import Evaluation, RunDirectory
 
-__all__ = ["HostAgentTrainer", "torch_threads"]
-
 Callback = Callable[["HostAgentTrainer"], "bool | None"]
 
 

@@ -15,15 +15,6 @@ from sb3_ext.callbacks.base import from_data
 from sb3_ext.config.checks import check_count
 from sb3_ext.config.registry import Registry, unknown_word
 
-__all__ = [
-    "UPDATE_SCHEDULES",
-    "AlternatingPeriodic",
-    "Constant",
-    "ContiguousPeriodic",
-    "UpdateSchedule",
-    "parse_updates",
-]
-
 UPDATE_SCHEDULES: Registry[type[UpdateSchedule]] = Registry("update schedule")
 
 

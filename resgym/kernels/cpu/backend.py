@@ -27,8 +27,6 @@ from resgym.kernels.cpu.operations import NumbaOperations, array_of, sets_of
 from resgym.kernels.cpu.step import any_refused, start_rows, step_rows
 from resgym.kernels.cpu.threads import share_rows
 
-__all__ = ["NumbaBackend"]
-
 _FLOAT, _INTEGER, _BYTE, _FLAG = map(np.dtype, (np.float32, np.int64, np.int8, np.bool_))
 
 _UNROLLED = (3,)

@@ -19,8 +19,6 @@ from resgym.kernels.cpu.compilation import compiled
 from resgym.kernels.cpu.players import AGENTS, HOSTS, name_set
 from resgym.kernels.cpu.rules import draw_start, observe_position, play_move, set_of_row
 
-__all__ = ["NumbaOperations", "array_of", "sets_of"]
-
 
 def array_of(tensor: Tensor) -> np.ndarray:
     """The memory of a CPU tensor in C order; a copy only if the tensor is not contiguous."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 from resgym.kernels.cpu.compilation import inlined
 from resgym.kernels.cpu.rules import integer
 
-__all__ = ["AGENTS", "HOSTS", "answer_set", "name_set"]
-
 AGENTS = ("random", "choose_first", "choose_last")
 """Agents that `answer_set` can play; it takes the index."""
 

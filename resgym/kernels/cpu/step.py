@@ -28,8 +28,6 @@ from resgym.kernels.cpu.rules import (
     set_of_row,
 )
 
-__all__ = ["any_refused", "start_rows", "step_rows"]
-
 _HOST_SEAT, _AGENT_SEAT, _BOTH_SEATS = map(SEATS.index, ("host", "agent", "both"))
 _TERMINAL, _STEP, _SURVIVAL = map(REWARD_NAMES.index, ("terminal", "step", "survival"))
 _ERROR, _PENALTY, _TERMINATE = map(INVALID_ACTIONS.index, ("error", "penalty", "terminate"))

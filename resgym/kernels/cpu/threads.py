@@ -14,8 +14,6 @@ from typing import Any
 
 import torch
 
-__all__ = ["share_rows"]
-
 _LEAST_WORK = 3 * 1024
 """Rows times axes for which one more thread is worth its waking up."""
 

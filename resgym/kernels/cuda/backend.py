@@ -33,8 +33,6 @@ from resgym.kernels.cuda.kernels import (
 )
 from resgym.kernels.cuda.rules import AGENTS
 
-__all__ = ["TritonBackend"]
-
 _SAME_STEP = AUTORESET_MODES.index("SAME_STEP")
 
 

@@ -36,8 +36,6 @@ from resgym.kernels.cuda.rules import (
     store_set,
 )
 
-__all__ = ["HOSTS", "STARTING", "draw_games", "move_games", "observe_games", "step_games"]
-
 _START = tl.constexpr(Stream.START)
 _HOST = tl.constexpr(Stream.HOST)
 _AGENT = tl.constexpr(Stream.AGENT)

@@ -12,21 +12,6 @@ import triton.language as tl
 
 from resgym.game import rng, spec
 
-__all__ = [
-    "AGENTS",
-    "absorb",
-    "choose_axis",
-    "draw_starts",
-    "episode_key",
-    "integer",
-    "load_points",
-    "load_set",
-    "played_points",
-    "prune",
-    "store_points",
-    "store_set",
-]
-
 _GAMMA = tl.constexpr(rng.GAMMA & rng.MASK_64)
 _MULTIPLIER_1 = tl.constexpr(rng.MULTIPLIER_1 & rng.MASK_64)
 _MULTIPLIER_2 = tl.constexpr(rng.MULTIPLIER_2 & rng.MASK_64)

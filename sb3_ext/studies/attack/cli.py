@@ -18,8 +18,6 @@ from sb3_ext.studies.attack.settings import AttackBudget, read_budget, shipped_b
 from sb3_ext.studies.attack.table import AGENTS, HOSTS, Results, fill, markdown, write_page
 from sb3_ext.training.command_line import FAILED, add_options, torch_threads
 
-__all__ = ["main"]
-
 _ABOUT = """\
 How weak is a player at its weakest? An attack freezes the player and trains opponents against it
 from several seeds, with a budget that is the same for every player. The worst rho over them (games

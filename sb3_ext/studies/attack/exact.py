@@ -22,8 +22,6 @@ from sb3_ext.studies.attack.frozen import FrozenPlayer
 from sb3_ext.studies.attack.result import ExactResult
 from sb3_ext.studies.attack.settings import read_budget
 
-__all__ = ["exact_worst_case"]
-
 
 def exact_worst_case(
     player: Any,

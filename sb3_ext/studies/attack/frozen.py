@@ -15,8 +15,6 @@ from resgym.measure.rho import rho_starts
 from resgym.players import Player, agent_names, ask_player, host_names, player_name, resolve_player
 from sb3_ext.config.sections import ConfigError
 
-__all__ = ["FrozenPlayer"]
-
 _PROBES = 256
 
 

@@ -28,8 +28,6 @@ from sb3_ext.studies.attack.frozen import FrozenPlayer
 from sb3_ext.studies.attack.settings import AttackBudget
 from sb3_ext.training.runs import transitions_for
 
-__all__ = ["RolloutPlayer", "train_responder"]
-
 _ROLLOUT = 0x726F6C6C  # rollouts draw other random numbers than the game that is played
 
 # Settings of a responder that are arguments of DDQN by the same name.

@@ -12,8 +12,6 @@ from resgym.measure.rho import RhoResult
 from sb3_ext.config.sections import Section, checked
 from sb3_ext.studies.tables import text_table
 
-__all__ = ["AttackResult", "ExactResult", "Rho", "SeedResult", "between", "picks_worst"]
-
 
 def _rho(value: Any) -> RhoResult:
     if isinstance(value, RhoResult):

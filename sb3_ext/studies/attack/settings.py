@@ -32,8 +32,6 @@ from sb3_ext.config.sections import (
 from sb3_ext.networks.fields import ExplorationRate, LearningRate, NetArch
 from sb3_ext.replay.memory import available_bytes, format_bytes
 
-__all__ = ["AttackBudget", "read_budget", "shipped_budgets"]
-
 
 def _different(value: Any) -> Any:
     if isinstance(value, list) and len(set(map(str, value))) < len(value):

@@ -18,8 +18,6 @@ from sb3_ext.studies.attack.settings import AttackBudget
 from sb3_ext.studies.json_files import check_seal, sealed, write_json
 from sb3_ext.studies.tables import markdown_table
 
-__all__ = ["AGENTS", "HOSTS", "Results", "fill", "markdown", "write_page"]
-
 HOSTS = ("random", "all_coord", "random_pair", "zeillinger", "spivakovsky", "taught", "robust")
 AGENTS = ("random", "choose_first", "choose_last", "greedy_points")
 

@@ -15,8 +15,6 @@ from resgym.players.trust import add_trust, trusting
 from sb3_ext.studies.teach import compare, everything, generate, robust, ship, train
 from sb3_ext.training.command_line import exit_code, torch_threads
 
-__all__ = ["main"]
-
 _COMMANDS = {
     "compare": compare,
     "generate": generate,

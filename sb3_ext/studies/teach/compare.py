@@ -15,8 +15,6 @@ from resgym.measure.plots import Curve, plot_curves, plot_file
 from sb3_ext.studies.tables import markdown_table
 from sb3_ext.studies.teach.robust_evaluation import worst_margin
 
-__all__ = ["add_arguments", "run"]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""

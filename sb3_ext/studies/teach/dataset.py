@@ -31,8 +31,6 @@ from sb3_ext.checkpoints.durable_files import check_content
 from sb3_ext.studies.json_files import check_seal, digest_of
 from sb3_ext.studies.teach.examples import Examples
 
-__all__ = ["Dataset", "DatasetError", "load_dataset", "read_shard_notes", "write_shard"]
-
 SCHEMA = 1
 """Version of the layout; raised when a reader of the old one would misread it."""
 

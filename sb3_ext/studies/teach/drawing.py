@@ -19,8 +19,6 @@ from sb3_ext.config.sections import ConfigError, Count, Number, PositiveCount
 from sb3_ext.studies.teach.dataset import SCHEMA
 from sb3_ext.studies.teach.families import BATCH_ROWS, TeachConfig, draw_batch, excluded_forms
 
-__all__ = ["Plan", "draw_positions", "held_out_shares", "labeller_of"]
-
 SHARD_ROWS = 4096
 """Positions labelled with one table, and lost at most when the command is killed."""
 

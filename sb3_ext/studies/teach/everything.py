@@ -24,8 +24,6 @@ from sb3_ext.studies.teach.generate import prepared
 from sb3_ext.studies.teach.settings import TaughtConfig
 from sb3_ext.training.command_line import add_options
 
-__all__ = ["add_arguments", "run"]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""

@@ -20,8 +20,6 @@ from resgym.game.rules import observe_points
 from resgym.game.state import GameState
 from sb3_ext.points.mirror import rows_in_order
 
-__all__ = ["Examples", "checked", "digest", "observe", "rename_axes", "seeded_generator"]
-
 
 @dataclass(frozen=True)
 class Examples:

@@ -39,14 +39,6 @@ from sb3_ext.config.checks import check_count, shown
 from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.sections import Fraction, PositiveCount, PositiveNumber, Section, Whole, checked
 
-__all__ = [
-    "BATCH_ROWS",
-    "TeachConfig",
-    "brieskorn_pham_starts",
-    "draw_batch",
-    "excluded_forms",
-]
-
 BATCH_ROWS = 8192
 """Rows of one draw; what is drawn depends on it."""
 

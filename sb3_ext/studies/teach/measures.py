@@ -22,19 +22,6 @@ from sb3_ext.studies.teach.drawing import Plan, held_out_shares
 from sb3_ext.studies.teach.examples import Examples
 from sb3_ext.studies.teach.families import brieskorn_pham_starts, draw_batch
 
-__all__ = [
-    "AGENTS",
-    "chosen_moves",
-    "held_out_accuracy",
-    "host_summary",
-    "host_test",
-    "measure_host",
-    "optimal_choices",
-    "singularity_depths",
-    "singularity_summary",
-    "worst_case_depths",
-]
-
 AGENTS = ("choose_first", "choose_last", "random")
 
 DRAWN_BATCHES = 40

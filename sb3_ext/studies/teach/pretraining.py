@@ -51,8 +51,6 @@ from sb3_ext.studies.teach.losses import RETURNS, TeachingLoss, teaching_loss
 from sb3_ext.studies.teach.measures import optimal_choices
 from sb3_ext.studies.teach.settings import TeachingSettings
 
-__all__ = ["Pretraining", "check_data", "difference", "imitation_loss"]
-
 # Purposes of random numbers, mixed into the seed.
 _SPLIT, _ORDER, _AXES = 0, 1, 2
 

@@ -26,8 +26,6 @@ from sb3_ext.studies.teach.examples import checked, digest, rename_axes, seeded_
 from sb3_ext.studies.teach.losses import RETURNS, TeachingLoss
 from sb3_ext.studies.teach.pretraining import check_data, difference, imitation_loss
 
-__all__ = ["Teacher"]
-
 
 class Teacher(BaseCallback, UpdateExtension):
     """Adds the imitation loss on labelled positions to every update.

@@ -46,8 +46,6 @@ from sb3_ext.training.curves import history_curves
 from sb3_ext.training.loading import load_policy
 from sb3_ext.training.runs import transitions_for
 
-__all__ = ["add_arguments", "run"]
-
 CONFIG = "taught/robust.yml"
 
 

@@ -13,8 +13,6 @@ from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.schedules.frequency import Every
 from sb3_ext.studies.teach.measures import singularity_depths
 
-__all__ = ["MAX_DEPTH", "RobustEvaluation", "worst_margin"]
-
 MAX_DEPTH = 25
 """Trees with a longer branch are given up: that is no question of a move or two."""
 

@@ -25,8 +25,6 @@ from sb3_ext.networks.fields import schedule_field
 from sb3_ext.schedules.schedules import parse_schedule
 from sb3_ext.studies.teach.drawing import Plan
 
-__all__ = ["RobustConfig", "TaughtConfig", "TeachingSettings", "read_robust_config"]
-
 PARTS = ("teacher", "mixture", "augmentation")
 """What ``--without`` leaves out of the command robust."""
 

@@ -19,8 +19,6 @@ from sb3_ext.checkpoints.policy_description import describe_policy
 from sb3_ext.studies.teach.shipped import DIMENSION
 from sb3_ext.training.loading import load_policy
 
-__all__ = ["add_arguments", "run"]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""

@@ -25,8 +25,6 @@ from sb3_ext.checkpoints.policy_description import build_policy
 from sb3_ext.ddqn import policies  # noqa: F401  makes the policies known by name
 from sb3_ext.networks.policy_scores import action_scores
 
-__all__ = ["DIMENSION", "ROBUST", "SHIPPED", "RobustHost", "TaughtHost"]
-
 SHIPPED = Path(__file__).with_name("taught_host.safetensors")
 ROBUST = Path(__file__).with_name("robust_host.safetensors")
 DIMENSION = 3

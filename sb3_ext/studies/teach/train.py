@@ -41,8 +41,6 @@ from sb3_ext.studies.teach.settings import TeachingSettings, read_settings
 from sb3_ext.training.command_line import add_options
 from sb3_ext.training.config_files import ZOO_KEYS, check_hyperparameters, read_sections
 
-__all__ = ["accuracy_table", "add_arguments", "build_model", "run", "teach"]
-
 ENVIRONMENTS = {"agent": "resgym/HironakaAgent-v0", "host": "resgym/HironakaHost-v0"}
 """The environment of each seat."""
 

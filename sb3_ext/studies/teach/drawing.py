@@ -40,7 +40,7 @@ class Plan(ConfigFile):
         held_out: share of the canonical forms that are held out, 0 to 1 (exclusive).
     """
 
-    config: Annotated[TeachConfig, BeforeValidator(TeachConfig.read)]
+    config: Annotated[TeachConfig, BeforeValidator(lambda given: TeachConfig.read(given))]
     positions: Annotated[PositiveCount, Le(10**8)] = 100_000
     seat: Literal["host", "agent"] = "host"
     objective: Objective = "depth"

@@ -169,9 +169,7 @@ def smoke_pipeline(
         with stage("predict"):
             fresh = list(_fresh_observations(fresh_env))
             for observation, legal in fresh:
-                options: dict[str, Any] = {}
-                if masks and legal is not None:
-                    options["action_masks"] = legal
+                options: dict[str, Any] = {"action_masks": legal} if masks else {}
                 first, second = (
                     np.asarray(each.predict(observation, deterministic=True, **options)[0])
                     for each in (model, loaded)
@@ -226,9 +224,6 @@ def _arguments(
         **{name: value for name, value in small.items() if name in known},
         **hyperparams,
     }
-
-
-# ------------------------------------------------------------------------------------ the checks
 
 
 class _Failed(Exception):

@@ -15,7 +15,7 @@ from sb3_ext.config.checks import (
     numeric_string_hint,
     shown,
 )
-from sb3_ext.config.registry import Registry, unknown_word
+from sb3_ext.config.registry import unknown_word
 
 S = TypeVar("S", bound="Section")
 
@@ -50,11 +50,11 @@ def checked(check: Callable[[Any], Any]) -> BeforeValidator:
     return BeforeValidator(run)
 
 
-def registered(registry: Registry[Any]) -> BeforeValidator:
-    """A validator for the names of a registry, also those registered later."""
+def accepted_by(resolve: Callable[[Any], object]) -> BeforeValidator:
+    """A validator for what a function takes without an error, such as `Registry.resolve`."""
 
     def check(value: Any) -> Any:
-        registry.resolve(value)
+        resolve(value)
         return value
 
     return checked(check)

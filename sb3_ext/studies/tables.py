@@ -6,12 +6,7 @@ from collections.abc import Iterable, Sequence
 
 
 def markdown_table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table; the first column stands to the left, numbers in the others to the right.
-
-    Args:
-        heading: a text for each column.
-        rows: as many texts in each.
-    """
+    """A table; the first column stands to the left, numbers in the others to the right."""
     lines = [f"| {' | '.join(row)} |" for row in (heading, *rows)]
     lines.insert(1, "|---" + "|---:" * (len(heading) - 1) + "|")
     return "\n".join(lines)

@@ -1,15 +1,8 @@
 """Hyperparameter files in rl_zoo3's form, read as plain data and checked before anything is built.
 
-    resgym/HironakaHost-v0:
-      n_envs: 256
-      n_timesteps: 1.0e+6
-      policy: HostPolicy
-      learning_rate: {schedule: linear, init: 1.0e-3, final: 1.0e-5, steps: 12000}
-      policy_kwargs: {extractor: point_set, net_arch: [256, 128]}
-      env_kwargs: {opponent: choose_first}
-
-Unlike rl_zoo3's, nothing is evaluated as code without ``--trust``, an unknown key is an error,
-schedules are `sb3_ext.schedules`', and `policy_kwargs` may name an `extractor`.
+``configs`` and docs/configuration.md have examples. Unlike rl_zoo3's, nothing is evaluated as code
+without ``--trust``, an unknown key is an error, schedules are `sb3_ext.schedules`', and
+`policy_kwargs` may name an `extractor`.
 """
 
 from __future__ import annotations
@@ -63,15 +56,10 @@ def read_sections(path: Path) -> dict[str, Any]:
 
 
 def check_hyperparameters(values: Mapping[str, Any], algorithm: type, where: str) -> None:
-    """Checks the keys and the plain types of one section.
-
-    Args:
-        values: the section.
-        algorithm: its constructor's arguments are allowed keys.
-        where: file and section, for errors.
+    """Checks the keys of one section, the algorithm's arguments among them, and the plain types.
 
     Raises:
-        ConfigError: an unknown or missing key, or a value of another type.
+        ConfigError: an unknown or missing key, or a value of another type; begins with ``where``.
     """
     try:
         check_arguments(algorithm, values, ZOO_KEYS)

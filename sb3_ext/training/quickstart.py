@@ -24,12 +24,12 @@ from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.config.checks import check_count
 from sb3_ext.ddqn import DDQN
 from sb3_ext.runs.best import save_model
-from sb3_ext.runs.command import command
+from sb3_ext.runs.command import command, torch_threads
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.schedules.frequency import Every
 from sb3_ext.schedules.schedules import Linear
-from sb3_ext.training.command_line import FAILED, add_options, torch_threads
+from sb3_ext.training.command_line import FAILED, add_options
 from sb3_ext.training.curves import history_curves
 from sb3_ext.training.runs import transitions_for
 
@@ -97,17 +97,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def run(out: Path, updates: int, seed: int, games: int, progress: bool = False) -> dict[str, Any]:
-    """The main job; its results go to the folder ``out``.
+    """The main job; its results go to the folder ``out``, which is made if needed.
 
-    Args:
-        out: made if needed.
-        updates: gradient updates.
-        seed: fixes the run.
-        games: of each cell of the table, and of each evaluation but at most 1,000 there.
-        progress: show a bar.
-
-    Returns:
-        What ``summary.json`` holds.
+    ``games`` are those of each cell of the table, and of each evaluation but at most 1,000 there;
+    ``progress`` shows a bar. Returns what ``summary.json`` holds.
     """
     out.mkdir(parents=True, exist_ok=True)
     model = make_model(updates, seed)

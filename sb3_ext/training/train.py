@@ -72,16 +72,10 @@ def _saved_arguments(run: Path) -> tuple[list[str], int]:
         arguments = [f"--{name.replace('_', '-')}={value}" for name, value in kept.items()]
         if saved.get("save_replay_buffer"):
             arguments.append("--save-replay-buffer")
-        for name, option in (
-            ("env_kwargs", "--env-kwargs"),
-            ("eval_env_kwargs", "--eval-env-kwargs"),
-        ):
+        for name in ("env_kwargs", "eval_env_kwargs"):
             if saved.get(name):
-                pairs = saved[name].items()
-                arguments += [
-                    option,
-                    *(f"{_word(key)}:{json.dumps(value)}" for key, value in pairs),
-                ]
+                arguments.append(f"--{name.replace('_', '-')}")
+                arguments += [f"{_word(k)}:{json.dumps(value)}" for k, value in saved[name].items()]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(
             f"resume: {found[0]} is damaged: {' '.join(str(error).split())}"

@@ -29,6 +29,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 from typing import Any, ClassVar
+from unittest.mock import patch
 
 import gymnasium
 import rl_zoo3
@@ -57,7 +58,7 @@ from sb3_ext.schedules.binding import BoundSchedule, bind_schedules
 from sb3_ext.schedules.schedules import Schedule, parse_schedule
 from sb3_ext.training.config_files import check_hyperparameters, read_sections, resolve_extractor
 from sb3_ext.training.runs import RunOptions
-from sb3_ext.training.zoo_trust import SAFE_YAML, plain_data_only, replaced
+from sb3_ext.training.zoo_trust import SAFE_YAML, plain_data_only
 
 REFUSED = (AssertionError, FileNotFoundError, TypeError, ValueError)
 """What rl_zoo3, SB3 and this package raise for files and command lines that are not valid."""
@@ -289,11 +290,7 @@ def _create_test_env(make: Callable[..., VecEnv], env_id: str, **kwargs: Any) ->
 def _replaced_names(module: Any, trust: bool, **names: Any) -> Iterator[None]:
     """Puts our pieces in the place of rl_zoo3's while one of its commands runs.
 
-    Args:
-        module: whose command runs.
-        trust: whether files may name and hold code that is run.
-        **names: of the module and rl_zoo3's utils, with what stands for them; those that they do
-            not have are left.
+    ``names`` are of the module and rl_zoo3's utils; those that they do not have are left.
     """
     make = rl_zoo3.utils.create_test_env
     names |= {"StoreDict": StoreYaml, "create_test_env": partial(_create_test_env, make)}
@@ -306,7 +303,7 @@ def _replaced_names(module: Any, trust: bool, **names: Any) -> Iterator[None]:
         stack.enter_context(trusting(trust))
         for owner, name, value in pieces:
             if name == "eval" or hasattr(owner, name):
-                stack.enter_context(replaced(owner, name, value))
+                stack.enter_context(patch.object(owner, name, value, create=True))
         yield
 
 
@@ -362,7 +359,7 @@ def run_zoo(
             )
             held.enter_context(_replaced_names(module, trust, ExperimentManager=manager))
             argv = [f"python -m sb3_ext.{name}", "-f", "logs", *given]
-            held.enter_context(replaced(sys, "argv", argv))
+            held.enter_context(patch.object(sys, "argv", argv))
             try:
                 if hasattr(module, name):
                     getattr(module, name)()

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
-from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
@@ -33,20 +31,6 @@ class _KnownModule:
 
     def __getattr__(self, attribute: str) -> type:
         return known_class(f"{self._name}.{attribute}")
-
-
-@contextmanager
-def replaced(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """Another value for a name of a module or class meanwhile; one that it lacks goes again."""
-    had, before = name in vars(owner), vars(owner).get(name)
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        if had:
-            setattr(owner, name, before)
-        else:
-            delattr(owner, name)
 
 
 def plain_data_only(module: Any) -> list[tuple[Any, str, Any]]:

@@ -43,8 +43,8 @@ from sb3_ext.config.sections import (
     PositiveNumber,
     Section,
     Size,
+    accepted_by,
     checked,
-    registered,
 )
 from sb3_ext.networks.fields import LearningRate
 from sb3_ext.networks.optimizers import OPTIMIZERS
@@ -59,7 +59,7 @@ _NO_END = 2**60
 class OptimizerSection(Section):
     """The optimiser of a role."""
 
-    name: Annotated[str, registered(OPTIMIZERS)] = Field(
+    name: Annotated[str, accepted_by(OPTIMIZERS.resolve)] = Field(
         description="name of the optimiser: adam, adamw, rmsprop, sgd, or one that was registered"
     )
     arguments: dict[str, Any] = Field(description="its arguments beside the learning rate")
@@ -97,7 +97,7 @@ class TrainedRole(Section):
     player: Literal["trained"] = Field(
         description="trained, the name of a scripted player, or the path of a saved model"
     )
-    algorithm: Annotated[str, registered(ALGORITHMS)] = Field(
+    algorithm: Annotated[str, accepted_by(ALGORITHMS.resolve)] = Field(
         description="ddqn, dqn, qrdqn, ppo, ppo_mask, a2c, or one that was registered"
     )
     algorithm_arguments: dict[str, Any] = Field(

@@ -24,7 +24,7 @@ from sb3_ext.config.sections import (
     PositiveFraction,
     Section,
     Size,
-    registered,
+    accepted_by,
 )
 from sb3_ext.networks.fields import ExplorationRate, NetArch
 from sb3_ext.replay.buffers import TensorReplayBuffer
@@ -47,7 +47,7 @@ BUFFERS.register("tensor", TensorReplayBuffer)
 class ReplayBufferSection(Section):
     """The replay buffer of a role."""
 
-    name: Annotated[str, registered(BUFFERS)] = Field(
+    name: Annotated[str, accepted_by(BUFFERS.resolve)] = Field(
         description="kind of replay buffer: tensor, or one that was registered"
     )
     size: PositiveCount = Field(description="capacity in transitions; memory grows as it fills")

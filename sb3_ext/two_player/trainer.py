@@ -9,7 +9,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import torch
 from tqdm import tqdm
 
 from sb3_ext.checkpoints.checkpoint import load_checkpoint, save_checkpoint
@@ -17,6 +16,7 @@ from sb3_ext.checkpoints.resume import init_from
 from sb3_ext.checkpoints.training_state import global_random_state, load_global_random_state
 from sb3_ext.config.checks import check_count
 from sb3_ext.runs.best import save_model
+from sb3_ext.runs.command import torch_threads
 from sb3_ext.runs.folder import going_on_without
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.players import TwoPlayers
@@ -336,15 +336,3 @@ class HostAgentTrainer(TwoPlayers):
         """
         for role, learner in self.roles.items():
             init_from(learner.model, path, role)
-
-
-@contextmanager
-def torch_threads(count: int | None) -> Iterator[None]:
-    """Let tensor operations use so many threads (None: as they are), and as before afterwards."""
-    before = torch.get_num_threads()
-    if count is not None:
-        torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

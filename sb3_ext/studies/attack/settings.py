@@ -6,18 +6,16 @@ has a default, so a file shows all of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal
 
 import torch
 from annotated_types import Ge, Len
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import Field, model_validator
 
 from resgym.game.spec import GameSpec
-from resgym.players import agent_names, host_names
+from resgym.players import make_agent, make_host
 from sb3_ext.config.checks import shown
 from sb3_ext.config.reading import ConfigFile
-from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import (
     Count,
     Fraction,
@@ -27,6 +25,7 @@ from sb3_ext.config.sections import (
     Section,
     Size,
     Whole,
+    accepted_by,
     checked,
 )
 from sb3_ext.networks.fields import ExplorationRate, LearningRate, NetArch
@@ -37,19 +36,6 @@ def _different(value: Any) -> Any:
     if isinstance(value, list) and len(set(map(str, value))) < len(value):
         raise ValueError(f" must be different from each other, got {shown(value)}")
     return value
-
-
-def _one_of(known: Callable[[], list[str]]) -> BeforeValidator:
-    def check(value: Any) -> Any:
-        if value not in known():
-            raise ValueError(f": {unknown_word('player', value, known())}")
-        return value
-
-    return checked(check)
-
-
-Agent = Annotated[str, _one_of(agent_names)]
-Host = Annotated[str, _one_of(host_names)]
 
 
 class GameSection(Section):
@@ -132,8 +118,12 @@ class StartSection(Section):
 class ScriptedSection(Section):
     """Responders that cost nothing; the worst of all responders counts."""
 
-    agents: list[Agent] = Field(description="scripted agents that attack a host")
-    hosts: list[Host] = Field(description="scripted hosts that attack an agent")
+    agents: list[Annotated[str, accepted_by(make_agent)]] = Field(
+        description="scripted agents that attack a host"
+    )
+    hosts: list[Annotated[str, accepted_by(make_host)]] = Field(
+        description="scripted hosts that attack an agent"
+    )
 
 
 class ExactSection(Section):

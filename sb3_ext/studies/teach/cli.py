@@ -12,8 +12,9 @@ from collections.abc import Sequence
 
 from resgym.cli import OneLineParser
 from resgym.players.trust import add_trust, trusting
+from sb3_ext.runs.command import command, torch_threads
 from sb3_ext.studies.teach import compare, everything, generate, robust, ship, train
-from sb3_ext.training.command_line import exit_code, torch_threads
+from sb3_ext.training.command_line import FAILED
 
 _COMMANDS = {
     "compare": compare,
@@ -26,7 +27,7 @@ _COMMANDS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command; returns the exit code, see `exit_code`."""
+    """Runs a command; returns the exit code, see `command`."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     parser = OneLineParser(
         prog="python -m sb3_ext.teach",
@@ -34,21 +35,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, module in _COMMANDS.items():
-        command = commands.add_parser(
+        added = commands.add_parser(
             name,
             help=(module.__doc__ or "").splitlines()[0],
             description=module.__doc__,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        module.add_arguments(command)
-        add_trust(command)
+        module.add_arguments(added)
+        add_trust(added)
     args = parser.parse_args(given)
 
-    def work() -> int:
-        with torch_threads(getattr(args, "threads", 1)), trusting(args.trust):
-            command = ["python", "-m", "sb3_ext.teach", *given]
-            return int(_COMMANDS[args.command].run(args, command))
+    interrupted = "interrupted; the same command goes on from here"
 
-    return exit_code(
-        f"teach {args.command}", work, "interrupted; the same command goes on from here"
-    )
+    @command(f"teach {args.command}", failed=FAILED, interrupted=interrupted)
+    def work(typed: Sequence[str]) -> int:
+        with torch_threads(getattr(args, "threads", 1)), trusting(args.trust):
+            return int(_COMMANDS[args.command].run(args, ["python", "-m", "sb3_ext.teach", *typed]))
+
+    return work(given)

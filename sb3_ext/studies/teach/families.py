@@ -1,15 +1,7 @@
 """Families of positions: what a configuration declares, and how positions are drawn from it.
 
-    dimension: 3
-    budget: 2000
-    exclude: {singularities: true, brieskorn_pham: 9}
-    families:
-      - {name: small, kind: uniform, weight: 3, points: [2, 5], max_value: [4, 8]}
-      - {name: played, kind: uniform, points: [20, 20], max_value: [20], alive: [2, 5],
-         play: {hosts: [random, zeillinger], agents: [random], moves: [1, 30]}}
-      - {name: bp, kind: brieskorn_pham, exponents: [2, 12]}
-
-Everything drawn depends on the seed, the family's place and the number of the draw alone.
+``configs/teach`` has examples. Everything drawn depends on the seed, the family's place and the
+number of the draw alone.
 """
 
 from __future__ import annotations
@@ -17,7 +9,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -37,7 +29,15 @@ from resgym.polynomials.singularities import singularity, singularity_names
 from resgym.solver.labels import MAX_LABEL_DIMENSION
 from sb3_ext.config.checks import check_count, shown
 from sb3_ext.config.reading import ConfigFile
-from sb3_ext.config.sections import Fraction, PositiveCount, PositiveNumber, Section, Whole, checked
+from sb3_ext.config.sections import (
+    Fraction,
+    PositiveCount,
+    PositiveNumber,
+    Section,
+    Whole,
+    accepted_by,
+    checked,
+)
 
 BATCH_ROWS = 8192
 """Rows of one draw; what is drawn depends on it."""
@@ -59,14 +59,6 @@ def _range(low: int, high: int) -> Any:
     return checked(check)
 
 
-def _maker(make: Callable[[str], Any]) -> Any:
-    def check(value: Any) -> Any:
-        make(value)
-        return value
-
-    return checked(check)
-
-
 Points = Annotated[list[int], _range(2, MAX_POINTS)]
 Exponents = Annotated[list[int], _range(1, MAX_VALUE)]
 Moves = Annotated[list[int], _range(0, 1000)]
@@ -80,8 +72,8 @@ class Play(Section):
     has an allowed number of points. Each game has one of the hosts and one of the agents.
     """
 
-    hosts: Annotated[list[Annotated[str, _maker(make_host)]], Len(1)]
-    agents: Annotated[list[Annotated[str, _maker(make_agent)]], Len(1)]
+    hosts: Annotated[list[Annotated[str, accepted_by(make_host)]], Len(1)]
+    agents: Annotated[list[Annotated[str, accepted_by(make_agent)]], Len(1)]
     moves: Moves
 
 

@@ -1,16 +1,7 @@
 """Losses of imitation learning with the solver as the expert: pure functions of batches.
 
-The expert knows, for every position, the set of optimal moves and the value v: how many moves the
-game takes, this one counted, if both sides play their best. An action value network learns both:
-
-    choice    cross-entropy: -log of the probability that softmax(Q / temperature) gives the optimal
-              set
-    value     Q of every optimal move is the discounted return R(v) of that game; Q of every other
-              legal move is at most that of a game one move worse
-
-The first fixes which move is best; the second keeps the numbers action values, so that
-reinforcement learning goes on from them instead of unlearning them first. Against an opponent who
-is not optimal the true values are higher than R(v), never lower.
+docs/teaching.md says what an action value network learns from the set of optimal moves and the
+value v of a position: how many moves the game takes, this one counted, under optimal play.
 """
 
 from __future__ import annotations

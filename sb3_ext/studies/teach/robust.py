@@ -18,16 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from stable_baselines3.common.callbacks import BaseCallback, CallbackList
+from stable_baselines3.common.callbacks import BaseCallback
 
 import resgym
 from resgym.measure.plots import plot_curves
-from sb3_ext.callbacks.checkpoints import Checkpoints
 from sb3_ext.callbacks.rho_evaluation import player_of_policy
-from sb3_ext.callbacks.signals import Signals
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.checkpoints.durable_files import write_text_durably
-from sb3_ext.checkpoints.resume import init_from, resume
 from sb3_ext.config.yaml_files import read_yaml
 from sb3_ext.replay.memory import reserve_memory
 from sb3_ext.runs.folder import RunFolder
@@ -44,7 +41,7 @@ from sb3_ext.studies.teach.train import ENVIRONMENTS, build_model, read_hyperpar
 from sb3_ext.training.command_line import add_options
 from sb3_ext.training.curves import history_curves
 from sb3_ext.training.loading import load_policy
-from sb3_ext.training.runs import transitions_for
+from sb3_ext.training.runs import RunOptions, transitions_for
 
 CONFIG = "taught/robust.yml"
 
@@ -107,14 +104,14 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     callbacks: list[BaseCallback] = [evaluation]
     if data is not None:
         callbacks.append(Teacher(data, **config.teacher.to_dict()))
-    every = Every(updates=own.checkpoint_updates or own.updates)
-    callbacks += [Signals(verbose=1), Checkpoints(run_dir, every)]
+    every = own.checkpoint_updates or own.updates
     with RunFolder(out) as folder:
         if list_checkpoints(run_dir):
             _same_settings(out / "config.yml", config)
-            resume(model, run_dir, CallbackList(callbacks))
-        elif args.init_from is not None:
-            init_from(model, args.init_from)
+            options = RunOptions(resume=run_dir, checkpoint_updates=every)
+        else:
+            options = RunOptions(init_from=args.init_from, checkpoint_updates=every)
+        options.attach(model, callbacks, run_dir)
         write_text_durably(out / "config.yml", yaml.safe_dump(config.to_dict(), sort_keys=False))
         folder.write_json("provenance.json", provenance(own.seed, command))
 

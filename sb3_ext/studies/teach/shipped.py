@@ -30,8 +30,10 @@ ROBUST = Path(__file__).with_name("robust_host.safetensors")
 DIMENSION = 3
 
 
-class _ShippedHost:
-    """Plays what a network thinks best; where it cannot play, `ZeillingerHost` answers.
+class TaughtHost:
+    """Plays what a network thinks best that was taught the optimal moves of small positions.
+
+    See docs/teaching.md. It knows three axes; in any other number of them `ZeillingerHost` answers.
 
     Attributes:
         file: the network.
@@ -39,9 +41,9 @@ class _ShippedHost:
     """
 
     role: ClassVar[Role] = "host"
-    name: ClassVar[str]
-    file: ClassVar[Path]
-    any_number: ClassVar[bool]
+    name: ClassVar[str] = "taught"
+    file: ClassVar[Path] = SHIPPED
+    any_number: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self._fallback = ZeillingerHost()
@@ -65,16 +67,7 @@ class _ShippedHost:
         return torch.where(state.count > rows, self._fallback.act(state, coords, rng), own)
 
 
-class TaughtHost(_ShippedHost):
-    """Plays what a network thinks best that was taught the optimal moves of small positions.
-
-    See docs/teaching.md. It knows three axes; in any other number of them `ZeillingerHost` answers.
-    """
-
-    name, file, any_number = "taught", SHIPPED, True
-
-
-class RobustHost(_ShippedHost):
+class RobustHost(TaughtHost):
     """Plays what a network thinks best that met several agents while it was taught.
 
     See docs/robust.md. It knows three axes and at most 20 points; in any other position

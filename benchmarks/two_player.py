@@ -15,8 +15,8 @@ import sys
 import time
 from typing import Any
 
+from sb3_ext.runs.command_line import torch_threads
 from sb3_ext.two_player import HostAgentTrainer, read_config
-from sb3_ext.two_player.trainer import torch_threads
 
 SETTINGS = (
     "compute.device=cpu",

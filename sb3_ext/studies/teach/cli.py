@@ -12,8 +12,9 @@ from collections.abc import Sequence
 
 from resgym.cli import OneLineParser
 from resgym.players.trust import add_trust, trusting
+from sb3_ext.runs.command import command
+from sb3_ext.runs.command_line import FAILED, torch_threads
 from sb3_ext.studies.teach import compare, everything, generate, robust, ship, train
-from sb3_ext.training.command_line import exit_code, torch_threads
 
 _COMMANDS = {
     "compare": compare,
@@ -26,7 +27,7 @@ _COMMANDS = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs a command; returns the exit code, see `exit_code`."""
+    """Runs a command; returns the exit code, see `command`."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     parser = OneLineParser(
         prog="python -m sb3_ext.teach",
@@ -34,21 +35,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, module in _COMMANDS.items():
-        command = commands.add_parser(
+        subparser = commands.add_parser(
             name,
             help=(module.__doc__ or "").splitlines()[0],
             description=module.__doc__,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        module.add_arguments(command)
-        add_trust(command)
+        module.add_arguments(subparser)
+        add_trust(subparser)
     args = parser.parse_args(given)
 
-    def work() -> int:
-        with torch_threads(getattr(args, "threads", 1)), trusting(args.trust):
-            command = ["python", "-m", "sb3_ext.teach", *given]
-            return int(_COMMANDS[args.command].run(args, command))
+    name, goes_on = f"teach {args.command}", "interrupted; the same command goes on from here"
 
-    return exit_code(
-        f"teach {args.command}", work, "interrupted; the same command goes on from here"
-    )
+    @command(name, failed=FAILED, interrupted=goes_on)
+    def run(given: Sequence[str]) -> int:
+        with torch_threads(getattr(args, "threads", 1)), trusting(args.trust):
+            typed = ["python", "-m", "sb3_ext.teach", *given]
+            return int(_COMMANDS[args.command].run(args, typed))
+
+    return run(given)

@@ -2,11 +2,7 @@
 
 All of them work with our algorithms and with those of SB3, say how often with an `Every`, and go on
 after a resume as if nothing had happened (`sb3_ext.checkpoints.resume`). A configuration
-gives them by name, with plain data as arguments:
-
-    callbacks:
-      - {callback: stop_conditions, max_updates: 5000}
-      - {callback: rho_evaluation, opponents: [choose_first], every: {updates: 1000}}
+gives them by name, with plain data as arguments (`docs/two_player.md`).
 """
 
 from __future__ import annotations
@@ -18,13 +14,12 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from sb3_ext.callbacks.action_counts import ActionCounts
 from sb3_ext.callbacks.base import from_data
-from sb3_ext.callbacks.checkpoints import Checkpoints
+from sb3_ext.callbacks.checkpoints import Checkpoints, Signals
 from sb3_ext.callbacks.conditions import Bound, Converged
 from sb3_ext.callbacks.curriculum import Curriculum
 from sb3_ext.callbacks.layer_statistics import LayerStatistics
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation
 from sb3_ext.callbacks.sample_games import SampleGames
-from sb3_ext.callbacks.signals import Signals
 from sb3_ext.callbacks.stop_conditions import StopConditions
 from sb3_ext.callbacks.timers import Timers
 from sb3_ext.config.registry import Registry

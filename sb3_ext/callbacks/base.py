@@ -15,6 +15,7 @@ from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.config.arguments import check_arguments
 from sb3_ext.config.checks import shown
 from sb3_ext.config.registry import Registry
+from sb3_ext.config.sections import errors_of
 from sb3_ext.off_policy.callback_locals import LazyArray
 from sb3_ext.schedules.frequency import Every, parse_every
 
@@ -63,10 +64,8 @@ def from_data(registry: Registry[type[T]], word: str, data: Mapping[str, Any]) -
     kind = registry.resolve(data[word])
     arguments = {key: value for key, value in data.items() if key != word}
     check_arguments(kind, arguments)
-    try:
+    with errors_of(data[word], ValueError):
         inspect.signature(kind).bind(**arguments)
-    except TypeError as error:
-        raise ValueError(f"{data[word]}: {error}") from None
     return kind(**arguments)
 
 

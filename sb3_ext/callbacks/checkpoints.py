@@ -1,16 +1,20 @@
-"""Writes checkpoints that training can go on from exactly."""
+"""Writes checkpoints that training can go on from exactly; also for time limits and Ctrl-C."""
 
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from sb3_ext.callbacks.base import PeriodicCallback
-from sb3_ext.checkpoints.resume import save_run
+from stable_baselines3.common.callbacks import BaseCallback
+
+from sb3_ext.callbacks.base import PeriodicCallback, stop_training
+from sb3_ext.checkpoints.resume import save_run, walk_callbacks
 from sb3_ext.config.checks import check_count
 from sb3_ext.runs.folder import going_on_without
+from sb3_ext.runs.signals import RunSignals
 from sb3_ext.schedules.frequency import Every
 
 
@@ -85,3 +89,44 @@ class Checkpoints(PeriodicCallback):
         if self.verbose:
             print(f"checkpoint {self.last_path}")
         return self.last_path
+
+
+class Signals(BaseCallback):
+    """SIGTERM and SIGINT end training with a checkpoint, SIGUSR1 writes one and goes on.
+
+    They are written by the `Checkpoints` among the callbacks, if there are any, when the rollout of
+    the next step and its updates are done. See `RunSignals` for a second signal and for threads.
+
+    Attributes:
+        received: the signal that ended training, for the exit code; None if there was none.
+    """
+
+    def __init__(self, verbose: int = 0) -> None:
+        super().__init__(verbose)
+        self.received: signal.Signals | None = None
+        self._wanted: str | None = None
+        self._handlers = RunSignals(self._stop, self._save)
+
+    def _stop(self, received: signal.Signals) -> None:
+        self.received, self._wanted = received, received.name
+
+    def _save(self) -> None:
+        self._wanted = self._wanted or "SIGUSR1"
+
+    def _on_training_start(self) -> None:
+        self.received = self._wanted = None
+        self._handlers.__enter__()
+
+    def _on_step(self) -> bool:
+        wanted, self._wanted = self._wanted, None
+        if wanted is None:
+            return True
+        if self.verbose:
+            print(f"{wanted}: a checkpoint will be written after this rollout")
+        for callback in walk_callbacks(self.locals.get("callback")):
+            if isinstance(callback, Checkpoints):
+                callback.request()
+        return self.received is None or stop_training(self.model)
+
+    def _on_training_end(self) -> None:
+        self._handlers.__exit__()

@@ -185,7 +185,7 @@ class LastLogged(KVWriter):
         """Nothing is held open."""
 
 
-class MetricFeed:
+class MetricFeed(LastLogged):
     """Hands out each value once: of `RhoEvaluation` as soon as it is measured, of logs as written.
 
     ``rho/<opponent>`` and ``rho/score`` come from the evaluations among the callbacks, if there are
@@ -198,10 +198,10 @@ class MetricFeed:
     """
 
     def __init__(self, fields: Iterable[str]) -> None:
+        super().__init__(frozenset(fields))
         self._evaluations: list[RhoEvaluation] = []
         self._seen: list[int] = []
         self._logger: Logger | None = None
-        self._log = LastLogged(frozenset(fields))
 
     def start(self, callback: BaseCallback) -> None:
         """Finds the sources; call it when training starts."""
@@ -213,13 +213,13 @@ class MetricFeed:
         ]
         self._seen = (self._seen + [0] * len(self._evaluations))[: len(self._evaluations)]
         self._logger = callback.logger
-        self._logger.output_formats.append(self._log)
+        self._logger.output_formats.append(self)
 
     def stop(self) -> None:
         """Lets go of the log; again is harmless."""
         if self._logger is not None:
-            if self._log in self._logger.output_formats:
-                self._logger.output_formats.remove(self._log)
+            if self in self._logger.output_formats:
+                self._logger.output_formats.remove(self)
             self._logger = None
 
     def show(self, model: Any, conditions: Sequence[Condition]) -> None:
@@ -233,7 +233,7 @@ class MetricFeed:
             "transitions": float(model.num_timesteps),
             "updates": float(num_updates(model)),
         }
-        logged, self._log.values = self._log.values, {}
+        logged, self.values = self.values, {}
         batches = [counters]
         for number, evaluation in enumerate(self._evaluations):
             for entry in evaluation.history[self._seen[number] :]:
@@ -246,8 +246,8 @@ class MetricFeed:
 
     def state_dict(self) -> dict[str, Any]:
         """How many evaluations were handed out, and what was logged since."""
-        return {"logged": dict(self._log.values), "seen": list(self._seen)}
+        return {"logged": dict(self.values), "seen": list(self._seen)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on where `state_dict` was taken."""
-        self._seen, self._log.values = list(state["seen"]), dict(state["logged"])
+        self._seen, self.values = list(state["seen"]), dict(state["logged"])

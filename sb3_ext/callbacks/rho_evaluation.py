@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,17 +11,17 @@ from resgym.measure.rho import rho
 from resgym.players import ScoringPlayer, player_name, resolve_player
 from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.callbacks.base import PeriodicCallback
-from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.config.checks import check_count
 from sb3_ext.networks.policy_scores import action_scores
 from sb3_ext.runs.best import save_player
-from sb3_ext.runs.folder import going_on_without
+from sb3_ext.runs.folder import RunFolder, going_on_without
 from sb3_ext.schedules.frequency import Every
 
 
-def role_of(observation_space: Any) -> Any:
-    """The seat that an observation space of `resgym` belongs to: a dict is the agent's."""
-    return "agent" if hasattr(observation_space, "spaces") else "host"
+def seat_of(policy: Any) -> tuple[Any, Any]:
+    """The seat of a model or policy by its observations, and the space [P, D] of their points."""
+    space = policy.observation_space  # a dictionary is the agent's
+    return ("agent", space.get("points")) if hasattr(space, "spaces") else ("host", space)
 
 
 def player_of(model: Any, name: str = "trained") -> ScoringPlayer:
@@ -36,10 +35,10 @@ def player_of_policy(policy: Any, name: str = "trained") -> ScoringPlayer:
     Raises:
         ValueError: its observations are not those of a one-seat environment.
     """
-    space = policy.observation_space
-    role, points = _seat(space)
+    role, points = seat_of(policy)
     if len(getattr(points, "shape", None) or ()) != 2:
-        raise ValueError(f"{name}: observes {space}, not the points [P, D] of a game")
+        observed = policy.observation_space
+        raise ValueError(f"{name}: observes {observed}, not the points [P, D] of a game")
     return ScoringPlayer(
         role,
         lambda observation: action_scores(policy, observation),
@@ -48,12 +47,6 @@ def player_of_policy(policy: Any, name: str = "trained") -> ScoringPlayer:
         device=policy.device,
         name=name,
     )
-
-
-def _seat(space: Any) -> tuple[Any, Any]:
-    """The seat of an observation space, and its points: a space [P, D]."""
-    role = role_of(space)
-    return role, space.spaces.get("points") if role == "agent" else space
 
 
 class GamesAgainst(PeriodicCallback):
@@ -84,16 +77,13 @@ class GamesAgainst(PeriodicCallback):
         self.games, self.seed, self.game = check_count("games", games), seed, game
 
     def _on_training_start(self) -> None:
-        self._role, points = _seat(self.model.observation_space)
+        self._role, points = seat_of(self.model)
         self._players = {
             name: resolve_player(opponent, "agent" if self._role == "host" else "host")
             for name, opponent in self.opponents.items()
         }
         rows, dimension = points.shape
         self._game = {"dimension": dimension, "max_num_points": rows, **self.game}
-
-    def _updates(self) -> int:
-        return num_updates(self.model)
 
     def _pairs(self) -> Iterator[tuple[str, tuple[Any, Any]]]:
         """Each opponent's name, with the host and the agent of its games."""
@@ -162,7 +152,7 @@ class RhoEvaluation(GamesAgainst):
         return True
 
     def _on_training_end(self) -> None:
-        if not self.history or self.history[-1]["updates"] != self._updates():
+        if not self.history or self.history[-1]["updates"] != num_updates(self.model):
             self.evaluate()
 
     def evaluate(self) -> dict[str, float]:
@@ -174,7 +164,7 @@ class RhoEvaluation(GamesAgainst):
         }
         score = self._score(results)
         entry = {
-            "updates": self._updates(),
+            "updates": num_updates(self.model),
             "transitions": self.num_timesteps,
             "training_seconds": begin - self._begin,
             "rho": results,
@@ -196,8 +186,7 @@ class RhoEvaluation(GamesAgainst):
         if self.save_path is not None:
             with going_on_without("history", self.save_path):
                 self.save_path.mkdir(parents=True, exist_ok=True)
-                text = json.dumps(self.history, indent=2) + "\n"
-                write_text_durably(self.save_path / "rho.json", text)
+                RunFolder(self.save_path).write_json("rho.json", self.history)
         if self.verbose:
             shown = "  ".join(f"{name} {value:.4f}" for name, value in results.items())
             print(f"update {entry['updates']}: rho against {shown}")

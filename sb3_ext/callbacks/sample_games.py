@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from resgym.measure.games import sample_games
+from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.callbacks.rho_evaluation import GamesAgainst
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.config.checks import check_count
@@ -57,7 +58,7 @@ class SampleGames(GamesAgainst):
             self.write()
 
     def _target(self) -> Path:
-        return self.folder / f"{self._updates():09d}"
+        return self.folder / f"{num_updates(self.model):09d}"
 
     def write(self) -> Path:
         """Plays and writes now; returns the folder."""
@@ -67,7 +68,8 @@ class SampleGames(GamesAgainst):
             records = sample_games(
                 *pair, games=self.games, seed=self.seed, max_moves=self.max_moves, **self._game
             )
-            title = f"trained {self._role} against {name}, after {self._updates()} updates"
+            updates = num_updates(self.model)
+            title = f"trained {self._role} against {name}, after {updates} updates"
             texts = [f"game {number}\n\n{record}" for number, record in enumerate(records, 1)]
             data = json.dumps([record.to_dict() for record in records])
             stem = "".join(c if c.isalnum() or c in "-_." else "_" for c in name)

@@ -47,13 +47,14 @@ class StopConditions(BaseCallback):
         verbose: int = 0,
     ) -> None:
         super().__init__(verbose)
-        self.budgets: dict[str, float] = {}
-        if max_updates is not None:
-            self.budgets["max_updates"] = check_count("max_updates", max_updates)
-        if max_timesteps is not None:
-            self.budgets["max_timesteps"] = check_count("max_timesteps", max_timesteps)
-        if max_episodes is not None:
-            self.budgets["max_episodes"] = check_count("max_episodes", max_episodes)
+        counts = {
+            "max_updates": max_updates,
+            "max_timesteps": max_timesteps,
+            "max_episodes": max_episodes,
+        }
+        self.budgets: dict[str, float] = {
+            name: check_count(name, count) for name, count in counts.items() if count is not None
+        }
         if max_seconds is not None:
             seconds = check_number("max_seconds", max_seconds, low=0, above=True)
             self.budgets["max_seconds"] = seconds

@@ -36,8 +36,7 @@ class Timers(PeriodicCallback):
         self.synchronize = synchronize
         self.totals: dict[str, tuple[float, int]] = {}
         self._logged: dict[str, tuple[float, int]] = {}
-        self._rollout_began: float | None = None
-        self._rollout_ended: float | None = None
+        self._mark: float | None = None  # when a rollout began or ended last
 
     def _now(self) -> float:
         if self.synchronize and self.model.device.type == "cuda":
@@ -59,20 +58,21 @@ class Timers(PeriodicCallback):
 
     def _on_training_start(self) -> None:
         self.totals, self._logged = {}, {}
-        self._rollout_began = self._rollout_ended = None
+        self._mark = None
 
     def _on_rollout_start(self) -> None:
-        now = self._now()
-        if self._rollout_ended is not None:
-            self._add("update", now - self._rollout_ended)
-        self._rollout_began, self._rollout_ended = now, None
+        self._add_since_mark("update")
         if self._is_due():
             self._log()
 
     def _on_rollout_end(self) -> None:
-        self._rollout_ended = self._now()
-        if self._rollout_began is not None:
-            self._add("rollout", self._rollout_ended - self._rollout_began)
+        self._add_since_mark("rollout")
+
+    def _add_since_mark(self, name: str) -> None:
+        now = self._now()
+        if self._mark is not None:
+            self._add(name, now - self._mark)
+        self._mark = now
 
     def _log(self) -> None:
         for name, (total, count) in self.totals.items():

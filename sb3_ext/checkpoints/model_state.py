@@ -58,21 +58,13 @@ def model_state(model: BaseAlgorithm, prefix: str = "", *, buffer: bool = True) 
         ValueError: its replay buffer cannot be saved.
     """
     _check_algorithm(model)
+    check_finite(model)
     ours: Any = model
-    if hasattr(model, "check_finite"):
-        ours.check_finite()
     tensors, counters = training_state(model)
-    weights = dict(model.policy.state_dict())
-    for name, value in weights.items():
-        if value.is_floating_point() and not bool(value.isfinite().all()):
-            raise FloatingPointError(
-                f"policy/{name}: is NaN or infinite; go back to the last checkpoint and lower the"
-                " learning rate or max_grad_norm"
-            )
     parts: dict[str, Any] = {
         "model": _identity(model),
         "network": network_description(model.policy),
-        "policy": weights,
+        "policy": dict(model.policy.state_dict()),
         "optimizer": optimizer_state(model.policy.optimizer),
         "training": {"counters": counters, "tensors": tensors},
         "environment": None if model.env is None else vec_env_state(model.env),
@@ -82,6 +74,17 @@ def model_state(model: BaseAlgorithm, prefix: str = "", *, buffer: bool = True) 
     if buffer:
         parts["buffer"] = _buffer_state(_buffer_of(model))
     return {prefix + part: value for part, value in parts.items()}
+
+
+def check_finite(model: Any) -> None:
+    """Raises a FloatingPointError if a loss or a weight of a model is NaN or infinite. Waits."""
+    getattr(model, "check_finite", lambda: None)()
+    for name, value in model.policy.state_dict().items():
+        if value.is_floating_point() and not bool(value.isfinite().all()):
+            raise FloatingPointError(
+                f"policy/{name}: is NaN or infinite; go back to the last checkpoint and lower the"
+                " learning rate or max_grad_norm"
+            )
 
 
 def restore_model(model: BaseAlgorithm, state: Mapping[str, Any], prefix: str = "") -> None:

@@ -12,7 +12,7 @@ from typing_extensions import Self
 
 from sb3_ext.config.checks import shown
 from sb3_ext.config.registry import unknown_word
-from sb3_ext.config.sections import ConfigError, Section, read_section
+from sb3_ext.config.sections import ConfigError, Section, errors_of, read_section
 from sb3_ext.config.yaml_files import parse_yaml, read_yaml
 
 _CONFIGS = (Path(__file__).parents[1] / "configs", Path(__file__).parents[2] / "configs")
@@ -96,10 +96,7 @@ class ConfigFile(Section):
 
 def read_mapping(path: Path) -> Mapping[str, Any]:
     """The mapping that a file holds; a ConfigError begins with the path."""
-    try:
-        data = read_yaml(path)
-    except ValueError as error:
-        raise ConfigError(str(error)) from None
+    data = read_yaml(path)
     if not isinstance(data, Mapping):
         raise ConfigError(f"{path}: must hold a mapping, got {type(data).__name__}")
     return data
@@ -112,10 +109,8 @@ def split_setting(text: str, separator: str = "=", option: str = "--set") -> tup
         raise ConfigError(
             f"{option} must have the form dotted.key{separator}value, got {shown(text)}"
         )
-    try:
+    with errors_of(f"{option} {name}: {shown(value)} is no YAML value"):
         return name, parse_yaml(value)
-    except ValueError as error:
-        raise ConfigError(f"{option} {name}: {shown(value)} is no YAML value: {error}") from None
 
 
 def apply_settings(data: Mapping[str, Any], settings: Sequence[str]) -> dict[str, Any]:

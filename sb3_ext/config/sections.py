@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Annotated, Any, TypeVar, get_args
 
 from annotated_types import Ge, Gt, Le
@@ -22,6 +23,20 @@ S = TypeVar("S", bound="Section")
 
 class ConfigError(ValueError):
     """A configuration is not valid; the message is one line that names the field."""
+
+
+@contextmanager
+def errors_of(field: str, kind: type[ValueError] = ConfigError) -> Iterator[None]:
+    """Puts a field's name before a ValueError or TypeError, which becomes one of the given kind.
+
+    A `ConfigError` that stays one has its field's name already.
+    """
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        if kind is ConfigError and isinstance(error, ConfigError):
+            raise
+        raise kind(f"{field}: {error}") from error
 
 
 class Section(BaseModel):

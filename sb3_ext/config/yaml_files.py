@@ -12,6 +12,8 @@ from typing import Any
 
 import yaml
 
+from sb3_ext.config.sections import ConfigError, errors_of
+
 MAX_BYTES = 2**17
 MAX_DEPTH = 40
 """Lists and mappings inside each other."""
@@ -113,15 +115,13 @@ def parse_yaml(text: str) -> Any:
 
 
 def read_yaml(path: str | Path) -> Any:
-    """What a file holds, see `parse_yaml`; errors begin with the path."""
+    """What a file holds, see `parse_yaml`; a ConfigError begins with the path."""
     try:
         if not os.path.isfile(path):  # a pipe or a device may never end
             raise FileNotFoundError("there is no such file")
         with open(path, encoding="utf-8") as file:
             text = file.read(MAX_BYTES + 1)
     except (OSError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path}: cannot be read: {error}") from None
-    try:
+        raise ConfigError(f"{path}: cannot be read: {error}") from None
+    with errors_of(str(path)):
         return parse_yaml(text)
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None

@@ -160,7 +160,7 @@ class OffPolicy(OffPolicyModel):
             gradient_steps = self._updates_due(rollout.episode_timesteps)
             if gradient_steps > 0:
                 before_train()
-                with self.clock.timed("update"):
+                with self.clock.seconds.timed("update"):
                     self.train(gradient_steps=gradient_steps, batch_size=self.batch_size)
                 after_train()
             if self.clock.is_due(self.num_updates - self._logged_updates):
@@ -248,7 +248,7 @@ class OffPolicy(OffPolicyModel):
         if self._collector is not None:
             rate = self.explorer().exploration_rate
             self._collector.publish(self.num_updates, self.playing_weights(), rate)
-            with self.clock.timed("environment"):
+            with self.clock.seconds.timed("environment"):
                 played = self._collector.collect(steps)
             yield from (step.on(self.device) for step in played)
             return

@@ -17,6 +17,8 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
 from torch import Tensor
 
+from sb3_ext.checkpoints.resume import walk_callbacks
+
 
 class EpisodeSums:
     """Number, returns and lengths of the episodes that ended since the last reading."""
@@ -91,6 +93,19 @@ class UpdateSums:
         self._count = 0
 
 
+class Stopwatch(dict[str, float]):
+    """Seconds spent on each kind of work."""
+
+    @contextmanager
+    def timed(self, work: str) -> Iterator[None]:
+        """Add the time spent inside, also when it fails."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self[work] = self.get(work, 0.0) + time.perf_counter() - began
+
+
 class LoopClock:
     """When to log, how fast the loop runs, and what it spends its time on.
 
@@ -108,7 +123,7 @@ class LoopClock:
     ) -> None:
         self.every_seconds, self.every_updates = every_seconds, every_updates
         self._start = (time.perf_counter(), transitions, updates)
-        self.seconds = {"environment": 0.0, "update": 0.0}
+        self.seconds = Stopwatch(environment=0.0, update=0.0)
         self._logged_at = self._start[0]
         self._logged_seconds = dict(self.seconds)
 
@@ -116,15 +131,6 @@ class LoopClock:
     def total_seconds(self) -> float:
         """Since the start of this `learn`."""
         return time.perf_counter() - self._start[0]
-
-    @contextmanager
-    def timed(self, section: str) -> Iterator[None]:
-        """Add the time spent inside to `seconds[section]`."""
-        started = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[section] += time.perf_counter() - started
 
     def is_due(self, updates: int) -> bool:
         """Whether a log is due, so many updates after the last one."""
@@ -151,20 +157,11 @@ class LoopClock:
 
 
 def callback_hooks(callback: BaseCallback, *names: str) -> list[Callable[[], None]]:
-    """One function per name that calls this method of every callback that has it.
-
-    Looks inside lists of callbacks and inside callbacks that hold another one.
-    """
-
-    def visit(item: BaseCallback) -> Iterator[BaseCallback]:
-        yield item
-        for inside in (*getattr(item, "callbacks", ()), getattr(item, "callback", None)):
-            if isinstance(inside, BaseCallback):
-                yield from visit(inside)
+    """One function per name that calls this method of every callback inside that has it."""
 
     def call(name: str) -> None:
         for item in found:
             getattr(item, name, lambda: None)()
 
-    found = list(visit(callback))
+    found = list(walk_callbacks(callback))
     return [partial(call, name) for name in names]

@@ -8,8 +8,7 @@ from __future__ import annotations
 import functools
 import importlib
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 
 from sb3_ext.runs.signals import before_training
 
@@ -51,21 +50,6 @@ def command(
         return run
 
     return decorate
-
-
-@contextmanager
-def torch_threads(number: int | None) -> Iterator[None]:
-    """Lets torch use so many threads in the block, at least 1 (None: as they are)."""
-    import torch  # takes long
-
-    if number is not None and number < 1:
-        raise ValueError(f"threads must be at least 1, got {number}")
-    before = torch.get_num_threads()
-    torch.set_num_threads(number or before)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def start(name: str, module: str, function: str = "main") -> int:

@@ -41,7 +41,7 @@ def before_training() -> Iterator[None]:
 
 
 class RunSignals:
-    """Hands signals to a run; as a block, or with `install` and `restore`.
+    """Hands signals to a run while the block lasts.
 
     A second SIGINT or SIGTERM is handled as it was before (it ends the program at once).
 
@@ -57,21 +57,22 @@ class RunSignals:
         self._before: dict[int, Any] = {}
         self._stopped = False
 
-    def install(self) -> None:
+    def __enter__(self) -> RunSignals:
         """Installs the handlers, and acts on a SIGUSR1 that came before."""
         global _early_request
-        self.restore()
+        self.__exit__()
         self._stopped = False
         if not _in_main_thread():
-            return
+            return self
         names = ("SIGTERM", "SIGINT", "SIGUSR1")
         for number in (getattr(signal, name) for name in names if hasattr(signal, name)):
             self._before[number] = signal.signal(number, self._note)
         if _early_request:
             _early_request = False
             self._checkpoint()
+        return self
 
-    def restore(self) -> None:
+    def __exit__(self, *_: object) -> None:
         """Puts the handlers of before back; again is harmless."""
         while self._before:
             number, handler = self._before.popitem()
@@ -83,15 +84,8 @@ class RunSignals:
         if received.name == "SIGUSR1":
             self._checkpoint()
         elif self._stopped:
-            self.restore()
+            self.__exit__()
             signal.raise_signal(number)
         else:
             self._stopped = True
             self._stop(received)
-
-    def __enter__(self) -> RunSignals:
-        self.install()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.restore()

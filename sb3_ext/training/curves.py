@@ -21,7 +21,7 @@ from typing import Any
 
 from resgym.measure.plots import Curve, plot_curves, plot_file
 from sb3_ext.runs.command import command
-from sb3_ext.training.command_line import FAILED
+from sb3_ext.runs.command_line import FAILED
 
 FILES = ("rho.json", "evaluations.jsonl")
 

@@ -24,12 +24,12 @@ from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.config.checks import check_count
 from sb3_ext.ddqn import DDQN
 from sb3_ext.runs.best import save_model
-from sb3_ext.runs.command import command, torch_threads
+from sb3_ext.runs.command import command
+from sb3_ext.runs.command_line import FAILED, add_options, torch_threads
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.schedules.frequency import Every
 from sb3_ext.schedules.schedules import Linear
-from sb3_ext.training.command_line import FAILED, add_options
 from sb3_ext.training.curves import history_curves
 from sb3_ext.training.runs import transitions_for
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 
-from sb3_ext.callbacks.checkpoints import Checkpoints
-from sb3_ext.callbacks.signals import Signals
+from sb3_ext.callbacks.checkpoints import Checkpoints, Signals
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.checkpoints.resume import init_from, resume
 from sb3_ext.config.checks import check_count

@@ -1,12 +1,6 @@
-"""Two roles that learn against each other.
+"""Two roles that learn against each other: `HostAgentTrainer("small").train(1000)`.
 
-    from sb3_ext.two_player import HostAgentTrainer
-    trainer = HostAgentTrainer("small")
-    trainer.train(1000)
-    print(trainer.evaluate_rho())
-
-The configuration, the loop and the opponent pool are explained in `docs/two_player.md`; the command
-line is `python -m sb3_ext.two_player`.
+`docs/two_player.md` explains it; the command line is `python -m sb3_ext.two_player`.
 """
 
 from __future__ import annotations

@@ -11,9 +11,10 @@ from typing import Any
 from resgym.players.trust import add_trust, trusting
 from sb3_ext.callbacks.action_counts import entropy_of_counts
 from sb3_ext.checkpoints.checkpoint import is_checkpoint, list_checkpoints, load_checkpoint
-from sb3_ext.config.sections import ConfigError
+from sb3_ext.config.sections import ConfigError, errors_of
 from sb3_ext.replay.memory import reserve_memory
 from sb3_ext.runs.command import command
+from sb3_ext.runs.command_line import add_options
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.signals import RunSignals
 from sb3_ext.two_player.config import TrainerConfig, smoke_version
@@ -42,14 +43,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--config", help=f"a YAML file, or one of {SHIPPED}; not needed with --resume"
     )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        dest="settings",
-        metavar="a.b=1",
-        help="another value for a key of the configuration; may be repeated",
-    )
     parser.add_argument("--steps", type=int, help="steps to make, instead of training.steps")
     parser.add_argument("--out", type=Path, help="folder of the run (default runs/<name>)")
     begin = parser.add_mutually_exclusive_group()
@@ -66,7 +59,7 @@ def _parser() -> argparse.ArgumentParser:
         "--smoke", action="store_true", help="a few steps of everything, in seconds"
     )
     parser.add_argument("--dry-run", action="store_true", help="build everything, train nothing")
-    parser.add_argument("--no-progress", action="store_true", help="no progress bar")
+    add_options(parser, "--set", "--no-progress")
     add_trust(parser)
     return parser
 
@@ -101,10 +94,8 @@ def _train(args: argparse.Namespace, given: Sequence[str]) -> int:
     if args.init_from is not None:
         trainer.init_from(_checkpoints(args.init_from, "--init-from"))
     for role, learner in trainer.roles.items():
-        try:
+        with errors_of(f"roles.{role}.replay_buffer.size"):
             reserve_memory(learner.model)
-        except ValueError as error:
-            raise ConfigError(f"roles.{role}.replay_buffer.size: {error}") from None
     resumed_at = None if args.resume is None else trainer.total_steps
     output = trainer.output = RunDirectory(out, config, given, resumed_at=resumed_at)
     steps = args.steps or max(config.training.steps - trainer.total_steps, 0)

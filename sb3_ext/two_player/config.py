@@ -24,25 +24,13 @@ from sb3_ext.config.sections import (
     Size,
     Whole,
     checked,
+    errors_of,
     read_section,
 )
 from sb3_ext.two_player import off_policy, on_policy  # noqa: F401  # what learner_of knows
 from sb3_ext.two_player.games import GAMES
 from sb3_ext.two_player.learner import TrainedRole, learner_of
 from sb3_ext.two_player.update_schedule import AlternatingPeriodic, UpdateSchedule, parse_updates
-
-__all__ = [
-    "CheckpointSection",
-    "ComputeSection",
-    "EvaluationSection",
-    "LoggingSection",
-    "ScriptedRole",
-    "SelfPlaySection",
-    "TrainedRole",
-    "TrainerConfig",
-    "TrainingSection",
-    "smoke_version",
-]
 
 
 class ScriptedRole(Section):
@@ -117,10 +105,8 @@ def _read_game(data: Any) -> Any:
     name = data["name"] if isinstance(data, Mapping) and "name" in data else None
     if name is None:
         raise ValueError(f" must be a mapping with the key name, got {shown(data)}")
-    try:
+    with errors_of(".name", ValueError):
         settings = GAMES.resolve(name).Settings
-    except (TypeError, ValueError) as error:
-        raise ValueError(f".name: {error}") from None
     return read_section(settings, data, "game")
 
 
@@ -141,10 +127,8 @@ def _read_role(where: str, data: Any) -> TrainedRole | ScriptedRole:
         raise ConfigError(
             f"{where}.algorithm is missing: {TrainedRole.model_fields['algorithm'].description}"
         )
-    try:
+    with errors_of(f"{where}.algorithm"):
         section = learner_of(data["algorithm"]).Section
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"{where}.algorithm: {error}") from None
     return read_section(section, data, where)
 
 
@@ -182,10 +166,8 @@ class TrainerConfig(ConfigFile):
                 raise ValueError(f".training.players: {unknown}")
         if not players or len(set(players)) < len(players):
             raise ValueError(f".training.players must name each role once, got {players}")
-        try:
+        with errors_of(".training.updates", ValueError):
             parse_updates(self.training.updates, names)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f".training.updates: {error}") from None
         self._self_play_fits()
         return self
 

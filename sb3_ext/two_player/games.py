@@ -138,13 +138,10 @@ class Game(ABC):
         self.set_opponents(env, [players[self.other(role)]])
         observation, _ = env.reset(seed=seed)
         num_actions = int(env.single_action_space.n)
-        returns: Any = 0.0
-        counts: Any = 0
-        running: Any = None
+        returns, running = torch.zeros(games), torch.ones(games, dtype=torch.bool)
+        counts = torch.zeros(num_actions, dtype=torch.int64)
         for _ in range(max_moves):
             actions = players[role](observation)
-            if running is None:
-                running = torch.ones_like(actions, dtype=torch.bool)
             counts = counts + torch.bincount(actions[running], minlength=num_actions)
             observation, reward, terminated, truncated, _ = env.step(actions)
             returns = returns + torch.where(running, reward, 0.0)

@@ -18,7 +18,7 @@ from resgym.game.spec import Role
 from resgym.game.state import GameState
 from resgym.measure.games import Lengths, play_lengths
 from resgym.measure.rho import rho
-from resgym.players import Player, ask_player, resolve_player
+from resgym.players import CallablePlayer, Player, ask_player, resolve_player
 from sb3_ext.callbacks.rho_evaluation import player_of_policy
 from sb3_ext.config.sections import PositiveCount
 from sb3_ext.two_player.games import GAMES, Game, GameSettings
@@ -113,9 +113,16 @@ class HironakaGame(Game):
         self, players: Mapping[str, Any], role: str, games: int, seed: int, max_moves: int
     ) -> list[int]:
         num_actions = self.spec.num_host_actions if role == "host" else self.spec.dimension
-        counting = _CountingPlayer(players[role], num_actions)
+        counts = torch.zeros(num_actions, dtype=torch.int64)
+
+        def act(state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+            answer = ask_player(players[role], state, coords, rng)
+            counts.add_(torch.bincount(answer.cpu(), minlength=num_actions))
+            return answer
+
+        counting = CallablePlayer(act, cast("Role", role))
         self._lengths({**players, role: counting}, games, seed, max_moves)
-        return counting.counts.tolist()
+        return counts.tolist()
 
     def _lengths(
         self, players: Mapping[str, Any], games: int, seed: int, max_moves: int
@@ -125,16 +132,3 @@ class HironakaGame(Game):
         starts = random_starts(self.spec, rng.at(0, Stream.START))
         host, agent = players["host"], players["agent"]
         return play_lengths(host, agent, starts, self.spec, rng, max_moves, self.settings.backend)
-
-
-class _CountingPlayer:
-    """Hands a player's answers on and counts them."""
-
-    def __init__(self, player: Player, num_actions: int) -> None:
-        self.player, self.role = player, player.role
-        self.counts = torch.zeros(num_actions, dtype=torch.int64)
-
-    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
-        answer = ask_player(self.player, state, coords, rng)
-        self.counts += torch.bincount(answer.cpu(), minlength=len(self.counts))
-        return answer

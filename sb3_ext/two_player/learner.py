@@ -33,7 +33,7 @@ from sb3_ext.algorithms import ALGORITHMS
 from sb3_ext.callbacks import make_callback
 from sb3_ext.callbacks.conditions import LastLogged
 from sb3_ext.callbacks.layer_statistics import layer_statistics
-from sb3_ext.checkpoints.model_state import model_state, restore_model
+from sb3_ext.checkpoints.model_state import check_finite, model_state, restore_model
 from sb3_ext.checkpoints.resume import callback_states, load_callback_states
 from sb3_ext.config.arguments import REFUSALS, check_arguments
 from sb3_ext.config.sections import (
@@ -45,9 +45,11 @@ from sb3_ext.config.sections import (
     Size,
     accepted_by,
     checked,
+    errors_of,
 )
 from sb3_ext.networks.fields import LearningRate
 from sb3_ext.networks.optimizers import OPTIMIZERS
+from sb3_ext.networks.policy_scores import in_mode
 from sb3_ext.off_policy.log import callback_hooks
 from sb3_ext.schedules.schedules import Schedule, parse_schedule
 from sb3_ext.two_player.games import Game
@@ -76,10 +78,8 @@ class RolloutSection(Section):
 
 
 def _callback(data: Any) -> Any:
-    try:
+    with errors_of("", ValueError):
         make_callback(data)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f": {error}") from None
     return data
 
 
@@ -135,10 +135,8 @@ class TrainedRole(Section):
                 f".algorithm_arguments: {argument!r} is decided by the trainer or by a key of its "
                 "own, leave it out"
             )
-        try:
+        with errors_of(".algorithm_arguments", ValueError):
             check_arguments(ALGORITHMS.resolve(self.algorithm), self.algorithm_arguments)
-        except ValueError as error:
-            raise ValueError(f".algorithm_arguments: {error}") from None
         return self
 
 
@@ -258,11 +256,8 @@ class Learner(ABC):
         """One update from the experience collected, with whatever is due before it."""
         before_train, after_train = callback_hooks(self.callback, "before_train", "after_train")
         before_train()
-        try:
+        with in_mode(self.policy, False):
             self.gradient_step()
-        finally:
-            if self.policy.training:
-                self.policy.set_training_mode(False)
         after_train()
 
     @abstractmethod
@@ -345,15 +340,9 @@ class Learner(ABC):
     def check_finite(self) -> None:
         """Raise a FloatingPointError if a loss or a weight is NaN or infinite."""
         try:
-            getattr(self.model, "check_finite", lambda: None)()
+            check_finite(self.model)
         except FloatingPointError as error:
             raise FloatingPointError(f"roles.{self.role}: {error}") from None
-        for name, value in self.policy.state_dict().items():
-            if value.is_floating_point() and not bool(value.isfinite().all()):
-                raise FloatingPointError(
-                    f"roles.{self.role}: the weights {name} became NaN or infinite by update "
-                    f"{self.updates}; lower the learning rate or max_grad_norm"
-                )
 
     def metrics(self, layers: bool = False) -> dict[str, float]:
         """What was measured since the last call, by name; errors as `check_finite`.

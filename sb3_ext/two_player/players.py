@@ -6,8 +6,7 @@ Roles are spoken of by name, never by position.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from torch import nn
 from typing_extensions import Self
 
 from sb3_ext.config.registry import unknown_word
-from sb3_ext.config.sections import ConfigError
+from sb3_ext.config.sections import ConfigError, errors_of
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.games import GAMES
 from sb3_ext.two_player.learner import Learner, TrainedRole, learner_of
@@ -59,7 +58,7 @@ class TwoPlayers:
         callbacks: Mapping[str, Iterable[BaseCallback]] | None = None,
     ) -> None:
         self.config = TrainerConfig.read(config)
-        with _errors_of("game"):
+        with errors_of("game"):
             self.game = GAMES.resolve(self.config.game.name)(self.config.game)
         self.roles: dict[str, Learner] = {}
         self.players: dict[str, Any] = {}
@@ -72,7 +71,7 @@ class TwoPlayers:
         device = _device(self.config.compute.device)
         for role, seed in zip(self.game.roles, seeds, strict=True):
             section = self.config.roles[role]
-            with _errors_of(f"roles.{role}"):
+            with errors_of(f"roles.{role}"):
                 if isinstance(section, TrainedRole):
                     kind = learner_of(section.algorithm)
                     self.roles[role] = kind(role, section, self.game, seed, device)
@@ -83,13 +82,13 @@ class TwoPlayers:
         if self.config.self_play is not None:
             self.pool = OpponentPool(self.config, self.game, self.roles, pool_seed)
         self.best_scores: dict[str, float] = {}
-        with _errors_of("evaluation.opponents"):
+        with errors_of("evaluation.opponents"):
             self._measured_against = {
                 role: {name: self.game.named_player(self.game.other(role), name) for name in names}
                 for role, names in self.config.evaluation.opponents.items()
             }
         for role in self.roles:
-            with _errors_of(f"roles.{role}.opponent"):
+            with errors_of(f"roles.{role}.opponent"):
                 self.set_opponent(role, self.config.roles[role].opponent)
         for role, opponent in (opponents or {}).items():
             self.set_opponent(role, opponent)
@@ -234,17 +233,6 @@ class TwoPlayers:
         """Close the environments."""
         for learner in self.roles.values():
             learner.env.close()
-
-
-@contextmanager
-def _errors_of(field: str) -> Iterator[None]:
-    """What does not fit is an error of the configuration that names the field."""
-    try:
-        yield
-    except ConfigError:
-        raise
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"{field}: {error}") from error
 
 
 def _device(name: str) -> str:

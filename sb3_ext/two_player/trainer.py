@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,8 +13,9 @@ from sb3_ext.checkpoints.checkpoint import load_checkpoint, save_checkpoint
 from sb3_ext.checkpoints.resume import init_from
 from sb3_ext.checkpoints.training_state import global_random_state, load_global_random_state
 from sb3_ext.config.checks import check_count
+from sb3_ext.off_policy.log import Stopwatch
 from sb3_ext.runs.best import save_model
-from sb3_ext.runs.command import torch_threads
+from sb3_ext.runs.command_line import torch_threads
 from sb3_ext.runs.folder import going_on_without
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.players import TwoPlayers
@@ -53,18 +52,10 @@ class HostAgentTrainer(TwoPlayers):
         self.history: list[Evaluation] = []
         self.total_steps = 0
         self.update_schedules = self.config.update_schedules()
-        self.seconds = dict.fromkeys(("evaluation", "rollout", "update"), 0.0)
+        self.seconds = Stopwatch(evaluation=0.0, rollout=0.0, update=0.0)
         self.stopped = False
         self._checkpoint_requested = False
         self._checkpoint_step = 0
-
-    @contextmanager
-    def _timed(self, work: str) -> Iterator[None]:
-        began = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[work] += time.perf_counter() - began
 
     # ------------------------------------------------------------------ training
 
@@ -137,7 +128,7 @@ class HostAgentTrainer(TwoPlayers):
         for name in players:
             learner = self.roles[name]
             if not learner.has_experience:
-                with self._timed("rollout"):
+                with self.seconds.timed("rollout"):
                     learner.collect(learner.initial_games)
 
     def step(self, players: Sequence[str]) -> None:
@@ -147,10 +138,10 @@ class HostAgentTrainer(TwoPlayers):
         for name in players:
             learner = self.roles[name]
             if self.update_schedules[name].is_due(name, self.total_steps):
-                with self._timed("update"):
+                with self.seconds.timed("update"):
                     learner.update()
                 if learner.rollout_is_due():
-                    with self._timed("rollout"):
+                    with self.seconds.timed("rollout"):
                         learner.collect()
         self.total_steps += 1
 
@@ -183,7 +174,7 @@ class HostAgentTrainer(TwoPlayers):
     def evaluate(self) -> Evaluation:
         """Measure the players as they are, and remember it; errors as `check_finite`."""
         self.check_finite()
-        with self._timed("evaluation"):
+        with self.seconds.timed("evaluation"):
             evaluation = Evaluation(
                 step=self.total_steps,
                 versions={name: learner.updates for name, learner in self.roles.items()},
@@ -305,7 +296,7 @@ class HostAgentTrainer(TwoPlayers):
         self.history = [Evaluation(**entry) for entry in trainer["history"]]
         self.best_scores = dict(trainer["best_scores"])
         self.total_steps = self._checkpoint_step = int(trainer["total_steps"])
-        self.seconds = dict(trainer["seconds"])
+        self.seconds = Stopwatch(trainer["seconds"])
         load_global_random_state(state["random"])
 
     def save(self, path: str | Path) -> Path:

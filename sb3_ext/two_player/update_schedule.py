@@ -14,6 +14,7 @@ from typing import Any
 from sb3_ext.callbacks.base import from_data
 from sb3_ext.config.checks import check_count
 from sb3_ext.config.registry import Registry, unknown_word
+from sb3_ext.config.sections import errors_of
 
 UPDATE_SCHEDULES: Registry[type[UpdateSchedule]] = Registry("update schedule")
 
@@ -90,10 +91,8 @@ def _set_counts(schedule: UpdateSchedule, **lowest: int) -> None:
 def _custom(**given: Any) -> dict[str, UpdateSchedule]:
     schedules = {}
     for role, data in given.items():
-        try:
+        with errors_of(role, ValueError):
             schedules[role] = from_data(UPDATE_SCHEDULES, "schedule", data)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{role}: {error}") from None
     return schedules
 
 

@@ -10,13 +10,13 @@ from typing import Any
 
 from resgym.cli import OneLineParser
 from resgym.players.trust import add_trust, trusting
-from sb3_ext.runs.command import command, torch_threads
+from sb3_ext.runs.command import command
+from sb3_ext.runs.command_line import FAILED, add_options, torch_threads
 from sb3_ext.studies.attack.exact import exact_worst_case
 from sb3_ext.studies.attack.exploitation import exploit, reporter
 from sb3_ext.studies.attack.frozen import FrozenPlayer
 from sb3_ext.studies.attack.settings import AttackBudget, read_budget, shipped_budgets
 from sb3_ext.studies.attack.table import AGENTS, HOSTS, Results, fill, markdown, write_page
-from sb3_ext.training.command_line import FAILED, add_options
 
 _ABOUT = """\
 How weak is a player at its weakest? An attack freezes the player and trains opponents against it

@@ -17,7 +17,7 @@ import resgym
 from resgym.game.spec import Role
 from resgym.measure.rho import rho_of_games, rho_starts
 from resgym.players import CallablePlayer, ZeillingerHost
-from sb3_ext.config.sections import ConfigError
+from sb3_ext.config.sections import ConfigError, errors_of
 from sb3_ext.studies.attack.frozen import FrozenPlayer
 from sb3_ext.studies.attack.result import ExactResult
 from sb3_ext.studies.attack.settings import read_budget
@@ -62,10 +62,8 @@ def exact_worst_case(
     solutions = []
     starts = rho_starts(spec, section.starts, budget.test.seed).point_lists()
     for points in starts:
-        try:
+        with errors_of("exact"):
             solution = resgym.solve(points, max_positions=section.max_positions, **question)
-        except ValueError as error:
-            raise ConfigError(f"exact: {error}") from None
         solutions.append(solution)
         if progress is not None:
             progress(len(solutions), len(starts))

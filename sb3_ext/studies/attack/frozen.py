@@ -13,7 +13,7 @@ from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec, Role
 from resgym.measure.rho import rho_starts
 from resgym.players import Player, agent_names, ask_player, host_names, player_name, resolve_player
-from sb3_ext.config.sections import ConfigError
+from sb3_ext.config.sections import ConfigError, errors_of
 
 _PROBES = 256
 
@@ -55,10 +55,8 @@ class FrozenPlayer:
         if role is not None and role not in ("host", "agent"):
             raise ConfigError(f"role must be 'host' or 'agent', got {role!r}")
         resolved = _resolve(player, spec, role)
-        try:
+        with errors_of("player"):  # a model of another dimension, or of fewer points
             fingerprint = _fingerprint(resolved, spec)
-        except ValueError as error:  # a model of another dimension, or of fewer points
-            raise ConfigError(f"player: {error}") from None
         return cls(resolved, resolved.role, name or player_name(player), fingerprint)
 
 

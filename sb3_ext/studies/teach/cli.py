@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 from resgym.cli import OneLineParser
 from resgym.players.trust import add_trust, trusting
-from sb3_ext.runs.command import command, torch_threads
+from sb3_ext.runs.command import command
+from sb3_ext.runs.command_line import FAILED, torch_threads
 from sb3_ext.studies.teach import compare, everything, generate, robust, ship, train
-from sb3_ext.training.command_line import FAILED
 
 _COMMANDS = {
     "compare": compare,
@@ -35,21 +35,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, module in _COMMANDS.items():
-        added = commands.add_parser(
+        subparser = commands.add_parser(
             name,
             help=(module.__doc__ or "").splitlines()[0],
             description=module.__doc__,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        module.add_arguments(added)
-        add_trust(added)
+        module.add_arguments(subparser)
+        add_trust(subparser)
     args = parser.parse_args(given)
 
-    interrupted = "interrupted; the same command goes on from here"
+    name, goes_on = f"teach {args.command}", "interrupted; the same command goes on from here"
 
-    @command(f"teach {args.command}", failed=FAILED, interrupted=interrupted)
-    def work(typed: Sequence[str]) -> int:
+    @command(name, failed=FAILED, interrupted=goes_on)
+    def run(given: Sequence[str]) -> int:
         with torch_threads(getattr(args, "threads", 1)), trusting(args.trust):
-            return int(_COMMANDS[args.command].run(args, ["python", "-m", "sb3_ext.teach", *typed]))
+            typed = ["python", "-m", "sb3_ext.teach", *given]
+            return int(_COMMANDS[args.command].run(args, typed))
 
-    return work(given)
+    return run(given)

@@ -10,19 +10,18 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
+from sb3_ext.off_policy.log import Stopwatch
+from sb3_ext.runs.command_line import add_options
 from sb3_ext.studies.json_files import write_json
 from sb3_ext.studies.teach import measures, train
 from sb3_ext.studies.teach.generate import prepared
 from sb3_ext.studies.teach.settings import TaughtConfig
-from sb3_ext.training.command_line import add_options
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,17 +48,10 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
         config.algorithm.file, train.ENVIRONMENTS[plan.seat]
     )
     bar = not args.no_progress and sys.stderr.isatty()
-    seconds: dict[str, float] = {}
-
-    @contextmanager
-    def timed(part: str) -> Iterator[None]:
-        begin = time.perf_counter()
-        yield
-        seconds[part] = round(time.perf_counter() - begin, 1)
-
-    with timed("generate"):
+    seconds = Stopwatch()
+    with seconds.timed("generate"):
         data = prepared(plan, args.out / "data", args.workers, bar, command)
-    with timed("train"):
+    with seconds.timed("train"):
         out = args.out / "taught"
         resume = bool(list_checkpoints(out))
         taught = train.teach(
@@ -74,7 +66,7 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     if plan.seat == "host" and plan.objective == "depth" and plan.config.dimension == 3:
         wanted, host = config.measure, player_of(model, "taught")
         sizes = wanted.model_dump(include={"larger", "games", "max_depth"})
-        with timed("measure"):
+        with seconds.timed("measure"):
             singularities = measures.singularity_depths(host, wanted.max_depth)
             drawn = (wanted.brieskorn_pham, wanted.label_budget)
             test = measures.host_test(data.split("held_out"), plan, *drawn)
@@ -82,6 +74,7 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
         results |= {"singularities": singularities, "host": measured}
         print(measures.singularity_summary(singularities))
         print(measures.host_summary(measured))
-    write_json(args.out / "results.json", {**results, "seconds": seconds})
+    rounded = {part: round(spent, 1) for part, spent in seconds.items()}
+    write_json(args.out / "results.json", {**results, "seconds": rounded})
     print("seconds: " + ", ".join(f"{name} {value:.0f}" for name, value in seconds.items()))
     return 0

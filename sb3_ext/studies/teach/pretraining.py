@@ -25,7 +25,7 @@ from stable_baselines3.common.utils import update_learning_rate
 from torch import Tensor
 
 from sb3_ext.adapter.observations import to_device
-from sb3_ext.callbacks.rho_evaluation import player_of, role_of
+from sb3_ext.callbacks.rho_evaluation import player_of, seat_of
 from sb3_ext.checkpoints.checkpoint import (
     CheckpointError,
     checkpoint_name,
@@ -61,11 +61,6 @@ def _shuffled(rows: int, *words: int) -> Tensor:
     return torch.randperm(rows, generator=seeded_generator(*words))
 
 
-def _points_space(policy: Any) -> Any:
-    space = policy.observation_space
-    return space["points"] if role_of(space) == "agent" else space
-
-
 def check_data(data: Any, policy: Any, value_weight: float) -> None:
     """Whether a policy can be taught by a dataset.
 
@@ -73,10 +68,10 @@ def check_data(data: Any, policy: Any, value_weight: float) -> None:
         ValueError: the data are for the other seat or other sizes, or their values are no numbers
             of moves and ``value_weight`` is not 0.
     """
-    seat = role_of(policy.observation_space)
+    seat, points = seat_of(policy)
     if data.seat != seat:
         raise ValueError(f"data: is labelled for the {data.seat}, the policy is a {seat}")
-    rows, dimension = _points_space(policy).shape
+    rows, dimension = points.shape
     if data.dimension != dimension:
         raise ValueError(f"data: has dimension {data.dimension}, the policy plays {dimension}")
     if data.max_num_points > rows:
@@ -96,14 +91,14 @@ def imitation_loss(
 ) -> TeachingLoss:
     """The loss of a model's online network on positions of its seat; see `teaching_loss`."""
     policy, device = model.policy, model.device
-    points = _points_space(policy)
+    seat, points = seat_of(policy)
     observed = observe(batch, points.shape[0], scale=float(points.high.max()) <= 1.0)
     return teaching_loss(
         policy.q_net(to_device(observed, device)),
         batch.optimal.to(device),
         None if batch.coords is None else batch.coords.to(device),
         batch.value.to(device),
-        seat=role_of(policy.observation_space),
+        seat=seat,
         reward=reward,
         gamma=model.gamma,
         temperature=temperature,

@@ -27,6 +27,7 @@ from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.config.yaml_files import read_yaml
 from sb3_ext.replay.memory import reserve_memory
+from sb3_ext.runs.command_line import add_options
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.schedules.frequency import Every
@@ -38,7 +39,6 @@ from sb3_ext.studies.teach.reinforcement import Teacher
 from sb3_ext.studies.teach.robust_evaluation import MAX_DEPTH, RobustEvaluation, worst_margin
 from sb3_ext.studies.teach.settings import PARTS, RobustConfig, read_robust_config
 from sb3_ext.studies.teach.train import ENVIRONMENTS, build_model, read_hyperparameters
-from sb3_ext.training.command_line import add_options
 from sb3_ext.training.curves import history_curves
 from sb3_ext.training.loading import load_policy
 from sb3_ext.training.runs import RunOptions, transitions_for

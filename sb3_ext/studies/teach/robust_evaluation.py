@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of, role_of
+from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of, seat_of
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.schedules.frequency import Every
 from sb3_ext.studies.teach.measures import singularity_depths
@@ -68,7 +68,7 @@ class RobustEvaluation(RhoEvaluation):
         self._found: dict[str, Any] = {}
 
     def _on_training_start(self) -> None:
-        if role_of(self.model.observation_space) != "host":
+        if seat_of(self.model)[0] != "host":
             raise ValueError("targets: are those of a host, the model is an agent")
         super()._on_training_start()
 

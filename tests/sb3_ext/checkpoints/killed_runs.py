@@ -23,8 +23,7 @@ from typing import Any
 import torch
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.callbacks.checkpoints import Checkpoints
-from sb3_ext.callbacks.signals import Signals
+from sb3_ext.callbacks.checkpoints import Checkpoints, Signals
 from sb3_ext.checkpoints.checkpoint import CheckpointWarning, list_checkpoints
 from sb3_ext.checkpoints.format import split_state
 from sb3_ext.checkpoints.model_state import model_state

@@ -197,7 +197,7 @@ def test_clock_is_due_by_updates_or_by_seconds() -> None:
     assert by_updates.is_due(10)
     assert LoopClock(0, 0, 0.0, None).is_due(0)
     assert not LoopClock(0, 0, None, None).is_due(10**9)
-    with by_updates.timed("update"):
+    with by_updates.seconds.timed("update"):
         pass
     assert by_updates.seconds["update"] > 0 == by_updates.seconds["environment"]
 

@@ -1,9 +1,13 @@
-"""What the command lines of training and studies share: options and exit codes."""
+"""What command lines share: options, exit codes, threads."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
+
+import torch
 
 FAILED = (ArithmeticError, ImportError, OSError, RuntimeError)
 """For exit code 1: results could not be written, a process died or a loss became NaN."""
@@ -16,7 +20,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "default": [],
         "dest": "settings",
         "metavar": "KEY=VALUE",
-        "help": "another value for a setting; may be repeated",
+        "help": "another value for a setting, such as a.b=1; may be repeated",
     },
     "--threads": {
         "type": int,
@@ -31,3 +35,16 @@ def add_options(parser: argparse.ArgumentParser, *names: str) -> None:
     """Adds options that several commands have, by their names, such as ``--threads``."""
     for name in names:
         parser.add_argument(name, **_OPTIONS[name])
+
+
+@contextmanager
+def torch_threads(number: int | None) -> Iterator[None]:
+    """So many threads of torch in the block, at least 1; None: as many as before."""
+    if number is not None and number < 1:
+        raise ValueError(f"threads must be at least 1, got {number}")
+    before = torch.get_num_threads()
+    torch.set_num_threads(before if number is None else number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -34,7 +33,7 @@ from sb3_ext.adapter.observations import to_device
 from sb3_ext.networks.policy_scores import in_mode
 from sb3_ext.off_policy.callback_locals import LazyArray, LazyInfos
 from sb3_ext.off_policy.collector import Collector, Explorer, ParallelStep, TensorCollector
-from sb3_ext.off_policy.log import LoopClock, callback_hooks
+from sb3_ext.off_policy.log import LoopClock, callback_hooks, timed
 from sb3_ext.off_policy.model import OffPolicyModel
 from sb3_ext.replay.buffers import TensorReplayBuffer
 
@@ -133,7 +132,7 @@ class OffPolicy(OffPolicyModel):
         callback.on_training_start(locals(), globals())
         self._collector = collector
         try:
-            with self.training_mode(False):
+            with in_mode(self.policy, training=False):
                 self._run(total_timesteps, callback)
         finally:
             self._collector = self._transitions_of_step = None
@@ -160,7 +159,7 @@ class OffPolicy(OffPolicyModel):
             gradient_steps = self._updates_due(rollout.episode_timesteps)
             if gradient_steps > 0:
                 before_train()
-                with self.clock.timed("update"):
+                with timed(self.clock.seconds, "update"):
                     self.train(gradient_steps=gradient_steps, batch_size=self.batch_size)
                 after_train()
             if self.clock.is_due(self.num_updates - self._logged_updates):
@@ -176,10 +175,6 @@ class OffPolicy(OffPolicyModel):
         due = int(self._updates_owed)
         self._updates_owed -= due
         return due
-
-    def training_mode(self, mode: bool) -> AbstractContextManager[None]:
-        """Put the policy into training (True) or evaluation mode, and back even after an error."""
-        return in_mode(self.policy, mode)
 
     def request_stop(self) -> None:
         """End the running `learn` once the updates for what was collected are made.
@@ -203,7 +198,7 @@ class OffPolicy(OffPolicyModel):
         `log_interval` is ignored, see `learn`. The number of episodes in the result is 0 in the
         tensor loop: counting them would wait for the device.
         """
-        with self.training_mode(False):
+        with in_mode(self.policy, training=False):
             if self.collects_tensors:
                 return self._collect_tensors(env, callback, train_freq.frequency, replay_buffer)
             return super().collect_rollouts(
@@ -248,7 +243,7 @@ class OffPolicy(OffPolicyModel):
         if self._collector is not None:
             rate = self.explorer().exploration_rate
             self._collector.publish(self.num_updates, self.playing_weights(), rate)
-            with self.clock.timed("environment"):
+            with timed(self.clock.seconds, "environment"):
                 played = self._collector.collect(steps)
             yield from (step.on(self.device) for step in played)
             return

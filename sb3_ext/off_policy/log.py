@@ -17,6 +17,8 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
 from torch import Tensor
 
+from sb3_ext.checkpoints.resume import walk_callbacks
+
 
 class EpisodeSums:
     """Number, returns and lengths of the episodes that ended since the last reading."""
@@ -91,6 +93,16 @@ class UpdateSums:
         self._count = 0
 
 
+@contextmanager
+def timed(seconds: dict[str, float], section: str) -> Iterator[None]:
+    """Add the time spent inside to `seconds[section]`."""
+    started = time.perf_counter()
+    try:
+        yield
+    finally:
+        seconds[section] += time.perf_counter() - started
+
+
 class LoopClock:
     """When to log, how fast the loop runs, and what it spends its time on.
 
@@ -117,15 +129,6 @@ class LoopClock:
         """Since the start of this `learn`."""
         return time.perf_counter() - self._start[0]
 
-    @contextmanager
-    def timed(self, section: str) -> Iterator[None]:
-        """Add the time spent inside to `seconds[section]`."""
-        started = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[section] += time.perf_counter() - started
-
     def is_due(self, updates: int) -> bool:
         """Whether a log is due, so many updates after the last one."""
         by_time, by_updates = self.every_seconds, self.every_updates
@@ -151,20 +154,11 @@ class LoopClock:
 
 
 def callback_hooks(callback: BaseCallback, *names: str) -> list[Callable[[], None]]:
-    """One function per name that calls this method of every callback that has it.
-
-    Looks inside lists of callbacks and inside callbacks that hold another one.
-    """
-
-    def visit(item: BaseCallback) -> Iterator[BaseCallback]:
-        yield item
-        for inside in (*getattr(item, "callbacks", ()), getattr(item, "callback", None)):
-            if isinstance(inside, BaseCallback):
-                yield from visit(inside)
+    """One function per name, which calls it on all callbacks that have it, nested ones too."""
 
     def call(name: str) -> None:
         for item in found:
             getattr(item, name, lambda: None)()
 
-    found = list(visit(callback))
+    found = list(walk_callbacks(callback))
     return [partial(call, name) for name in names]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -16,6 +15,7 @@ from sb3_ext.checkpoints.checkpoint import load_checkpoint, save_checkpoint
 from sb3_ext.checkpoints.resume import init_from
 from sb3_ext.checkpoints.training_state import global_random_state, load_global_random_state
 from sb3_ext.config.checks import check_count
+from sb3_ext.off_policy.log import timed
 from sb3_ext.runs.best import save_model
 from sb3_ext.runs.folder import going_on_without
 from sb3_ext.two_player.config import TrainerConfig
@@ -57,14 +57,6 @@ class HostAgentTrainer(TwoPlayers):
         self.stopped = False
         self._checkpoint_requested = False
         self._checkpoint_step = 0
-
-    @contextmanager
-    def _timed(self, work: str) -> Iterator[None]:
-        began = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[work] += time.perf_counter() - began
 
     # ------------------------------------------------------------------ training
 
@@ -137,7 +129,7 @@ class HostAgentTrainer(TwoPlayers):
         for name in players:
             learner = self.roles[name]
             if not learner.has_experience:
-                with self._timed("rollout"):
+                with timed(self.seconds, "rollout"):
                     learner.collect(learner.initial_games)
 
     def step(self, players: Sequence[str]) -> None:
@@ -147,10 +139,10 @@ class HostAgentTrainer(TwoPlayers):
         for name in players:
             learner = self.roles[name]
             if self.update_schedules[name].is_due(name, self.total_steps):
-                with self._timed("update"):
+                with timed(self.seconds, "update"):
                     learner.update()
                 if learner.rollout_is_due():
-                    with self._timed("rollout"):
+                    with timed(self.seconds, "rollout"):
                         learner.collect()
         self.total_steps += 1
 
@@ -183,7 +175,7 @@ class HostAgentTrainer(TwoPlayers):
     def evaluate(self) -> Evaluation:
         """Measure the players as they are, and remember it; errors as `check_finite`."""
         self.check_finite()
-        with self._timed("evaluation"):
+        with timed(self.seconds, "evaluation"):
             evaluation = Evaluation(
                 step=self.total_steps,
                 versions={name: learner.updates for name, learner in self.roles.items()},

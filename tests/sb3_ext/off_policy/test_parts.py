@@ -21,7 +21,7 @@ from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.off_policy.callback_locals import LazyArray, LazyInfos
 from sb3_ext.off_policy.collector import TensorCollector
 from sb3_ext.off_policy.legality import LegalActions, environment_masks
-from sb3_ext.off_policy.log import EpisodeSums, LoopClock, UpdateSums, callback_hooks
+from sb3_ext.off_policy.log import EpisodeSums, LoopClock, UpdateSums, callback_hooks, timed
 from sb3_ext.off_policy.model import RandomStreams
 from tests.fakes import ToyEnv, ToyVectorEnv
 
@@ -197,7 +197,7 @@ def test_clock_is_due_by_updates_or_by_seconds() -> None:
     assert by_updates.is_due(10)
     assert LoopClock(0, 0, 0.0, None).is_due(0)
     assert not LoopClock(0, 0, None, None).is_due(10**9)
-    with by_updates.timed("update"):
+    with timed(by_updates.seconds, "update"):
         pass
     assert by_updates.seconds["update"] > 0 == by_updates.seconds["environment"]
 

@@ -32,11 +32,6 @@ def each_entry(function: Callable[..., Any], observation: Any, *others: Any) -> 
     }
 
 
-def consists_of_tensors(observation: Any) -> bool:
-    """Whether all of an observation is torch tensors."""
-    return all(isinstance(value, Tensor) for value in entries_of(observation).values())
-
-
 def to_device(observation: Any, device: torch.device) -> Any:
     """The observation as tensors on a device; what is there already is not copied."""
     return each_entry(partial(torch.as_tensor, device=device), observation)
@@ -64,11 +59,6 @@ def to_numpy(observation: Observation, space: spaces.Space) -> Any:
         )
     array = observation.detach().cpu().numpy()
     return array.astype(space.dtype, copy=observation.device.type == "cpu")
-
-
-def take_rows(observation: Observation, rows: Tensor) -> Any:
-    """Some rows of every entry, `[N, ...]` to `[M, ...]`, for `rows` `[M]` int64; a copy."""
-    return each_entry(lambda value: value.index_select(0, rows), observation)
 
 
 def reached_observation(next_observation: Observation, info: Mapping[str, Any]) -> Observation:

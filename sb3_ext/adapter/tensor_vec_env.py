@@ -31,7 +31,6 @@ from sb3_ext.adapter.observations import (
     reached_observation,
     row_infos,
     rows_of,
-    take_rows,
     to_numpy,
 )
 
@@ -206,7 +205,8 @@ class TensorVecEnv(VecEnv):
                 f" ended; it has {sorted(info)}"
             )
         rows = torch.as_tensor(ended, device=terminated.device)
-        final = to_numpy(take_rows(info["final_obs"], rows), self.observation_space)
+        final = each_entry(lambda value: value.index_select(0, rows), info["final_obs"])
+        final = to_numpy(final, self.observation_space)
         columns = (truncated & ~terminated, info["episode"]["r"], info["episode"]["l"])
         timeout, returns, lengths = (each.index_select(0, rows).tolist() for each in columns)
         seconds = round(time.time() - self._start_time, 6)

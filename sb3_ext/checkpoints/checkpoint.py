@@ -1,15 +1,9 @@
 """Checkpoints: directories that are complete or not there, and that are read without pickle.
 
-    runs/host/
-      LATEST                      the name of the newest checkpoint
-      checkpoint-000000051200/
-        manifest.json             schema version; size and SHA-256 of every other file
-        state.json                everything that is no tensor, and the versions of the packages
-        <part>.safetensors        the tensors of one part of the state, if it has any
-
 A state is a dictionary of *parts* by name (``policy``, ``buffer``, ``host.policy``); what a part
-may hold is said in `sb3_ext.checkpoints.format`. Each part has a tensor file of its own, so
-that a player can be loaded without reading a replay buffer of gigabytes.
+may hold is said in `sb3_ext.checkpoints.format`, what the files are in docs/checkpoints.md. Each
+part has a tensor file of its own, so that a player can be loaded without reading a replay buffer of
+gigabytes.
 
 The directory is written as ``<name>.tmp``, synchronised and renamed; then ``LATEST`` is replaced. A
 process killed at any moment leaves the earlier checkpoints as they were; one that is being replaced
@@ -34,7 +28,6 @@ from sb3_ext.checkpoints.durable_files import rename_durably, write_text_durably
 from sb3_ext.checkpoints.format import (
     MANIFEST,
     NAME,
-    SCHEMA,
     STATE,
     CheckpointError,
     CheckpointWarning,
@@ -44,19 +37,6 @@ from sb3_ext.checkpoints.format import (
     split_parts,
     write_files,
 )
-
-__all__ = [
-    "SCHEMA",
-    "CheckpointError",
-    "CheckpointWarning",
-    "checkpoint_name",
-    "is_checkpoint",
-    "list_checkpoints",
-    "load_checkpoint",
-    "prune_checkpoints",
-    "read_checkpoint",
-    "save_checkpoint",
-]
 
 StrPath = str | os.PathLike[str]
 PartNames = Collection[str] | Callable[[list[str]], Collection[str]]

@@ -1,17 +1,9 @@
 """Everything that a model is made of while it learns, as the parts of a checkpoint.
 
-    model         algorithm, spaces and number of rows, to compare with
-    network       what the policy is made of (`sb3_ext.checkpoints.policy_description`), to play it
-    policy        weights, the target network's included
-    optimizer     its moments and number of steps
-    training      counters, schedules, random state, last observation
-    logs          sums for the next log
-    buffer        experience, of an on-policy model the newest rollout; left out on request
-    environment   the games in play, and running statistics of wrappers
-
-A model that is made from the same arguments and gets the parts back goes on bit for bit on the CPU
-if the algorithm is one of ours. SB3's own algorithms draw from the global generators, which
-`sb3_ext.checkpoints.training_state` saves. An environment without `state_dict` starts new episodes.
+docs/checkpoints.md lists the parts. A model that is made from the same arguments and gets them back
+goes on bit for bit on the CPU if the algorithm is one of ours. SB3's own algorithms draw from the
+global generators, which `sb3_ext.checkpoints.training_state` saves. An environment without
+`state_dict` starts new episodes.
 """
 
 from __future__ import annotations

@@ -1,15 +1,8 @@
 """Going on with a run, and starting a new one from the networks of another.
 
-model = DDQN("HostPolicy", env, ...)              # the same arguments as before
-callbacks = [Checkpoints("runs/host", Every(updates=1000)), Signals()]
-resume(model, "runs/host", callbacks)             # counters, buffer, games, random numbers
-model.learn(total - model.num_timesteps, callbacks, reset_num_timesteps=False)
-
-model = DDQN("HostPolicy", env, ...)
-init_from(model, "runs/host")                     # weights only, everything else fresh
-
-A callback takes part by having ``state_dict()``, which returns tensors and plain data, and
-``load_state_dict(state)``. The class's name is the key; several of one class are numbered in order.
+docs/checkpoints.md has an example. A callback takes part by having ``state_dict()``, which returns
+tensors and plain data, and ``load_state_dict(state)``. The class's name is the key; several of one
+class are numbered in order.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv
 from torch import Tensor
+from torch.nn import functional
 from torch.optim import Optimizer
 
 from sb3_ext.adapter.observations import to_arrays
@@ -30,6 +31,7 @@ from sb3_ext.ddqn.update import (
     make_update,
 )
 from sb3_ext.networks.optimizers import forget_tiny_moments
+from sb3_ext.networks.policy_scores import in_mode
 from sb3_ext.off_policy.algorithm import OffPolicy
 from sb3_ext.off_policy.graphed import GraphedUpdate
 from sb3_ext.off_policy.log import UpdateSums
@@ -111,10 +113,7 @@ class DDQN(OffPolicy, DQN):
     sets_rate_at_every_update = True  # so `bind_schedules` need not
 
     policy_aliases: ClassVar[dict[str, type[BasePolicy]]] = {
-        "AgentPolicy": AgentPolicy,
-        "HostPolicy": HostPolicy,
-        "MlpPolicy": MlpPolicy,
-        "MultiInputPolicy": MultiInputPolicy,
+        each.__name__: each for each in (AgentPolicy, HostPolicy, MlpPolicy, MultiInputPolicy)
     }
 
     def __init__(
@@ -265,7 +264,7 @@ class DDQN(OffPolicy, DQN):
                 " first, pass that alone"
             )
         tensors, many = self.policy.obs_to_tensor(to_arrays(observation))
-        with self.training_mode(False), torch.no_grad():
+        with in_mode(self.policy, training=False), torch.no_grad():
             values = self.q_net(tensors)
         legal = self.legal_actions.of_observation(tensors)
         if action_masks is not None:
@@ -290,7 +289,7 @@ class DDQN(OffPolicy, DQN):
         optimizer = self.policy.optimizer
         self._graphed = graphed_update(self, self._graphed)
         update = self._graphed or partial(make_update, self, list(self.q_net.parameters()))
-        with self.training_mode(True):
+        with in_mode(self.policy, training=True):
             for _ in range(gradient_steps):
                 batch: Any = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)
                 for extension in self.extensions:
@@ -311,7 +310,8 @@ class DDQN(OffPolicy, DQN):
             target = self._compute_target(batch)
         values = self._networks()[0](batch.observations)
         predicted = values.gather(1, batch.actions)[:, 0]
-        return LossTerms(targets.huber_loss(predicted, target), predicted, target)
+        loss = functional.smooth_l1_loss(predicted, target)  # Huber's, with threshold 1
+        return LossTerms(loss, predicted, target)
 
     def _compute_target(self, batch: Any) -> Tensor:
         """Targets `[B]` of a batch."""
@@ -323,7 +323,7 @@ class DDQN(OffPolicy, DQN):
         online = None
         if self.double_q:
             # In evaluation mode: the next observations must not enter BatchNorm's statistics.
-            with self.training_mode(False):
+            with in_mode(self.policy, training=False):
                 online = online_net(next_obs)
         discounts = self.gamma if batch.discounts is None else batch.discounts[:, 0]
         rewards, dones = batch.rewards[:, 0], batch.dones[:, 0]

@@ -84,8 +84,7 @@ class LegalQNetwork(QNetwork):
     def forward(self, obs: Any) -> Tensor:
         """Action values `[B, A]`."""
         if self._mirror is None:
-            values: Tensor = super().forward(obs)
-            return values
+            return super().forward(obs)
         obs = obs if obs.is_floating_point() else obs.float()
         turned = self._mirror.turned(obs)
         return self._mirror.values(super().forward(self._mirror.images(obs, turned)), turned)

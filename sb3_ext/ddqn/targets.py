@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 
 @cache
@@ -165,8 +164,3 @@ def bootstrap_target(
         result.numpy(),
     )
     return result
-
-
-def huber_loss(predicted: Tensor, target: Tensor) -> Tensor:
-    """Mean Huber loss with threshold 1: half the square within 1, linear beyond."""
-    return functional.smooth_l1_loss(predicted, target, beta=1.0)

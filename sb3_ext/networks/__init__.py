@@ -1,3 +1,1 @@
 """Networks: the `net_arch` language (`mlp.py`), features extractors and optimisers by name."""
-
-from __future__ import annotations

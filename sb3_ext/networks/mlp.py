@@ -60,8 +60,7 @@ class ResidualBlock(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Applies the block to [N, input_dim], giving [N, width]."""
-        result: Tensor = self.activation(self.skip(x) + self.body(x))
-        return result
+        return self.activation(self.skip(x) + self.body(x))
 
 
 def build_mlp(

@@ -1,3 +1,1 @@
 """The one seam to stable-baselines3's off-policy algorithms: loop, collection, log."""
-
-from __future__ import annotations

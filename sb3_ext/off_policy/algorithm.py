@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -133,7 +132,7 @@ class OffPolicy(OffPolicyModel):
         callback.on_training_start(locals(), globals())
         self._collector = collector
         try:
-            with self.training_mode(False):
+            with in_mode(self.policy, training=False):
                 self._run(total_timesteps, callback)
         finally:
             self._collector = self._transitions_of_step = None
@@ -177,10 +176,6 @@ class OffPolicy(OffPolicyModel):
         self._updates_owed -= due
         return due
 
-    def training_mode(self, mode: bool) -> AbstractContextManager[None]:
-        """Put the policy into training (True) or evaluation mode, and back even after an error."""
-        return in_mode(self.policy, mode)
-
     def request_stop(self) -> None:
         """End the running `learn` once the updates for what was collected are made.
 
@@ -203,7 +198,7 @@ class OffPolicy(OffPolicyModel):
         `log_interval` is ignored, see `learn`. The number of episodes in the result is 0 in the
         tensor loop: counting them would wait for the device.
         """
-        with self.training_mode(False):
+        with in_mode(self.policy, training=False):
             if self.collects_tensors:
                 return self._collect_tensors(env, callback, train_freq.frequency, replay_buffer)
             return super().collect_rollouts(

@@ -6,12 +6,14 @@ step would cost more than the step; here they are made when a callback looks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from torch import Tensor
 
+from sb3_ext.adapter.observations import each_entry, to_arrays
 from sb3_ext.off_policy.collector import ParallelStep
 
 
@@ -39,9 +41,6 @@ class LazyArray:
     def __getitem__(self, index: Any) -> Any:
         return self.__array__()[index]
 
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self.__array__())
-
 
 class LazyInfos(Sequence[dict[str, Any]]):
     """The list of info dictionaries of one parallel step, with the entries that SB3 reads.
@@ -62,7 +61,9 @@ class LazyInfos(Sequence[dict[str, Any]]):
             for row in (terminated | truncated).nonzero()[0].tolist():
                 self._rows[row] = {
                     "TimeLimit.truncated": bool(truncated[row] and not terminated[row]),
-                    "terminal_observation": _row_of(step.next_observations, row),
+                    "terminal_observation": to_arrays(
+                        each_entry(itemgetter(row), step.next_observations)
+                    ),
                 }
                 if step.episode is not None:
                     sums = {key: step.episode[key][row].item() for key in ("r", "l")}
@@ -74,9 +75,3 @@ class LazyInfos(Sequence[dict[str, Any]]):
 
     def __getitem__(self, index: Any) -> Any:
         return self._build()[index]
-
-
-def _row_of(observation: Any, row: int) -> Any:
-    if isinstance(observation, dict):
-        return {key: value[row].cpu().numpy() for key, value in observation.items()}
-    return observation[row].cpu().numpy()

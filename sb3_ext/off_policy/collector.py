@@ -2,18 +2,8 @@
 
 `learn` collects in its own process with a `TensorCollector` that plays the networks being trained.
 `learn(..., collector=...)` takes any other `Collector`: it is told the weights by `publish`, and
-hands over parallel steps whose values may be NumPy arrays, so it can stand for processes elsewhere.
-A process there can run the same `TensorCollector`:
-
-    policy = build_policy(description)              # sb3_ext.checkpoints.policy_description
-    explorer = EpsilonGreedy(policy.q_net, num_actions)
-    legal_actions = LegalActions(env.observation_space, env.action_space, env)
-    generator = torch.Generator().manual_seed(seed)
-    collector = TensorCollector(env, explorer, legal_actions, generator, first_row=32)
-    collector.publish(version, weights, exploration_rate)
-    steps = [step.as_arrays() for step in collector.collect(10)]
-
-Several collectors feed one replay buffer if each has rows of its own: `first_row`.
+hands over parallel steps whose values may be NumPy arrays, so it can stand for processes elsewhere,
+each of which can run a `TensorCollector`: docs/ddqn.md has an example.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from stable_baselines3.common.type_aliases import GymEnv
 from stable_baselines3.common.utils import safe_mean
 from torch import Tensor
 
-from sb3_ext.adapter.observations import consists_of_tensors
+from sb3_ext.adapter.observations import entries_of
 from sb3_ext.adapter.sb3_private import OBSERVATIONS
 from sb3_ext.off_policy.legality import LegalActions
 from sb3_ext.off_policy.log import EpisodeSums, LoopClock, UpdateSums
@@ -221,5 +221,6 @@ class OffPolicyModel(OffPolicyAlgorithm):
     def _excluded_save_params(self) -> list[str]:
         ours = ["clock", "legal_actions", "random_streams", "update_sums"]
         ours += ["_collector", "_episode_sums", "_transitions_of_step", "last_legal"]
-        ours += [OBSERVATIONS[0]] if consists_of_tensors(self._last_obs) else []
+        if all(isinstance(value, Tensor) for value in entries_of(self._last_obs).values()):
+            ours.append(OBSERVATIONS[0])
         return [*super()._excluded_save_params(), *ours]

@@ -1,3 +1,1 @@
 """Replay buffers whose transitions are tensors."""
-
-from __future__ import annotations

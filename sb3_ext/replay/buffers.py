@@ -30,8 +30,6 @@ from sb3_ext.replay.shared_observations import SharedObservationStore
 from sb3_ext.replay.transition_store import TransitionStore, named_entries, transition_layout
 from sb3_ext.replay.writers import RowRanges
 
-__all__ = ["TensorReplayBuffer", "TensorReplayBufferSamples"]
-
 _COUNTERS = ("n_envs", "pos", "full", "seed", "num_batches_drawn", "optimize_memory_usage")
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
-from stable_baselines3.common.running_mean_std import RunningMeanStd
 from stable_baselines3.common.vec_env import VecNormalize
 from torch import Tensor
 
-from sb3_ext.adapter.observations import Observation
+from sb3_ext.adapter.observations import Observation, entries_of, to_arrays, to_device
 
 
 class TensorReplayBufferSamples(NamedTuple):
@@ -63,29 +62,16 @@ def n_step_return(
     return returns, torch.pow(gamma, length.float()), length
 
 
-def normalize_observation(observation: Observation, env: VecNormalize | None) -> Observation:
-    """Observations as `env.normalize_obs` would return them, `[B, ...]`; statistics unchanged."""
-    if env is None or not env.norm_obs:
+def normalize_observation(observation: Observation, env: VecNormalize | None) -> Any:
+    """Observations, `[B, ...]`, as `env.normalize_obs` returns them; statistics unchanged."""
+    if env is None:
         return observation
-    if isinstance(observation, dict):
-        statistics: dict[str, RunningMeanStd] = env.obs_rms  # type: ignore[assignment]
-        return {
-            key: _standardize(value, statistics[key], env) if key in statistics else value
-            for key, value in observation.items()
-        }
-    return _standardize(observation, env.obs_rms, env)  # type: ignore[arg-type]
+    device = next(iter(entries_of(observation).values())).device
+    return to_device(env.normalize_obs(to_arrays(observation)), device)
 
 
 def normalize_reward(reward: Tensor, env: VecNormalize | None) -> Tensor:
-    """Rewards as `env.normalize_reward` would return them; statistics unchanged."""
-    if env is None or not env.norm_reward:
+    """Rewards as `env.normalize_reward` returns them; statistics unchanged."""
+    if env is None:
         return reward
-    scale = float((env.ret_rms.var + env.epsilon) ** 0.5)
-    return (reward / scale).clamp(-env.clip_reward, env.clip_reward)
-
-
-def _standardize(value: Tensor, statistics: RunningMeanStd, env: VecNormalize) -> Tensor:
-    mean = torch.as_tensor(statistics.mean, dtype=torch.float64, device=value.device)
-    variance = torch.as_tensor(statistics.var, dtype=torch.float64, device=value.device)
-    standard = (value.double() - mean) / torch.sqrt(variance + env.epsilon)
-    return standard.clamp(-env.clip_obs, env.clip_obs).float()
+    return torch.from_numpy(env.normalize_reward(reward.cpu().numpy())).to(reward.device)

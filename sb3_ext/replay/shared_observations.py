@@ -1,9 +1,7 @@
 """Transitions whose observations are stored once: about half the memory, the same samples.
 
-The observation that a transition reaches is nearly always the one that the next transition of its
-row starts from, so it is read from the following slot. The exceptions, final observations and those
-before a reset from outside, are kept beside it in a queue. The bits of the two observations decide
-what is one, so samples are equal bit for bit to those of a store that keeps both. The newest
+As docs/ddqn.md says, what a transition reached is read from the following slot, and exceptions are
+kept beside it in a queue. The bits of the two observations decide what is one. The newest
 transition has no following slot yet: what it reached lies in one more slot at the end.
 """
 

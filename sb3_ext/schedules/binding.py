@@ -5,7 +5,6 @@ again, and evaluates the learning rate once per ``train`` call, not once per upd
 ``lr_schedule`` and ``exploration_schedule`` are replaced by a ``BoundSchedule``, which reads the
 model's own counters. A ``Schedule`` given to the constructor of a stock algorithm is not enough:
 
-    model = DQN("MlpPolicy", env)
     bind_schedules(model, learning_rate="exp_1e-3_1e-8_0.996", exploration_rate="lin_1_0.05_5000")
     model.learn(10_000)
     model.save("model.zip")
@@ -13,8 +12,7 @@ model's own counters. A ``Schedule`` given to the constructor of a stock algorit
     rebind_schedules(model)
 
 ``save`` stores the schedules with their clock but not the link to the model, and ``load`` sets up
-stock schedules again, so ``rebind_schedules`` is needed before further training; without it the
-first update raises. A class can call it at the end of its ``_setup_model``.
+stock schedules again: without ``rebind_schedules`` the first update raises.
 
 The learning rate has one setter. An algorithm that says ``sets_rate_at_every_update`` calls its
 schedule before every update itself, as `DDQN` does; for the others a hook of the optimisers does.
@@ -98,11 +96,6 @@ class BoundSchedule:
         self.__dict__.update(state)
         self._forget_model()
 
-    @property
-    def model(self) -> OffPolicyAlgorithm | None:
-        """The model that the count is read from."""
-        return self._model()
-
     def bind(self, model: OffPolicyAlgorithm) -> None:
         """Reads the count from this model from now on."""
         self.unhook()
@@ -118,7 +111,7 @@ class BoundSchedule:
             RuntimeError: the schedule lost its model in a save or a copy, or never had one and
                 counts something else than the progress.
         """
-        model = self.model
+        model = self._model()
         if model is not None:
             self._before_train = num_updates(model)
             self._steps.clear()
@@ -155,7 +148,7 @@ class BoundSchedule:
                 self._hooks.append(optimizer.register_step_pre_hook(self._before_step))
 
     def _before_step(self, optimizer: Optimizer, args: Any, kwargs: Any) -> None:
-        model = self.model
+        model = self._model()
         if model is None:
             return
         done = self._steps.get(id(optimizer), 0)
@@ -228,24 +221,23 @@ def bind_schedules(
     if total_timesteps is not None:
         total_timesteps = check_count("total_timesteps", total_timesteps)
 
-    bound: dict[str, BoundSchedule] = dict(getattr(model, "bound_schedules", {}))
+    bound: dict[str, BoundSchedule] = getattr(model, "bound_schedules", {})
     clock = next(iter(bound.values())).clock if bound else ModelClock()
+    given: dict[str, Any] = {}
     if learning_rate is not None:
-        rate = parse_within("learning_rate", learning_rate)
-        bound["learning_rate"] = BoundSchedule(rate, total_timesteps, clock)
+        given["learning_rate"] = parse_within("learning_rate", learning_rate)
     elif "learning_rate" not in bound:
         # Bound although unchanged: after load() it is the learning rate that raises when the
         # schedules were not bound again, while SB3 resets the exploration silently.
         current = model.learning_rate
-        kept = current if callable(current) else Constant(float(current))
-        bound["learning_rate"] = BoundSchedule(kept, total_timesteps, clock)
+        given["learning_rate"] = current if callable(current) else Constant(float(current))
     if exploration_rate is not None:
-        rate = parse_within("exploration_rate", exploration_rate, 1.0)
-        bound["exploration_rate"] = BoundSchedule(rate, total_timesteps, clock)
+        given["exploration_rate"] = parse_within("exploration_rate", exploration_rate, 1.0)
 
-    for old in getattr(model, "bound_schedules", {}).values():
+    for old in bound.values():
         old.unhook()
-    model.bound_schedules = bound  # type: ignore[attr-defined]
+    new = {name: BoundSchedule(each, total_timesteps, clock) for name, each in given.items()}
+    model.bound_schedules = {**bound, **new}  # type: ignore[attr-defined]
     rebind_schedules(model)
 
 

@@ -6,16 +6,9 @@ after a resume and after a second ``learn``. What t counts is the schedule's
 ``unit``: gradient ``updates`` (the default), environment ``transitions``, or ``progress`` from 0 at
 the start of training to 1 at its end. Past its end a schedule keeps its last value.
 
-``parse_schedule`` reads the forms that a configuration file may use:
-
-    1.0e-4                                   a constant
-    lin_1e-3                                 linear to 0 over the progress, as in rl_zoo3
-    lin_1e-3_1e-5   cos_1e-3_1e-5            between two values over the progress
-    lin_1e-3_1e-5_100000   cos_..._100000    the same over 100000 updates
-    exp_1e-3_1e-8_0.996   inv_1e-3_10   const_1e-3
-    {schedule: exponential, init: 1.0e-3, final: 1.0e-8, rate: 0.996, unit: transitions}
-    {schedule: warmup, steps: 1000, then: exp_1e-3_1e-8_0.996}
-    {schedule: chained, pieces: [{steps: 1000, then: 1.0e-3}, {steps: null, then: 1.0e-4}]}
+``parse_schedule`` reads the forms that a configuration file may use, a number, a text such as
+``lin_1e-3_1e-5_100000`` or a mapping such as ``{schedule: warmup, steps: 1000, then: lin_1e-3}``;
+docs/configuration.md lists them.
 """
 
 from __future__ import annotations
@@ -288,7 +281,7 @@ _SHORT_FORMS = {
 
 
 def parse_schedule(value: Any, name: str = "schedule", unit: Unit | None = None) -> Schedule:
-    """Reads a schedule from any of the forms that this module lists.
+    """Reads a schedule from any of the forms that docs/configuration.md lists.
 
     Args:
         value: a number, a string, a mapping, or a schedule, which is returned as it is.

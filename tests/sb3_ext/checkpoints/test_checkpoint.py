@@ -20,7 +20,6 @@ import pytest
 import torch
 
 from sb3_ext.checkpoints.checkpoint import (
-    SCHEMA,
     CheckpointError,
     CheckpointWarning,
     checkpoint_name,
@@ -31,7 +30,7 @@ from sb3_ext.checkpoints.checkpoint import (
     save_checkpoint,
 )
 from sb3_ext.checkpoints.durable_files import file_digest
-from sb3_ext.checkpoints.format import _manifest_text
+from sb3_ext.checkpoints.format import SCHEMA, _manifest_text
 
 PLAIN = {
     "count": 3,

@@ -10,6 +10,7 @@ import torch
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn import DDQN
+from sb3_ext.networks.policy_scores import in_mode
 from sb3_ext.replay.buffers import TensorReplayBufferSamples
 from sb3_ext.schedules.schedules import Exponential, Linear, Warmup
 from tests.fakes import ToyVectorEnv
@@ -216,7 +217,7 @@ def test_b9_batch_norm_target_and_next_observations_leave_statistics_alone() -> 
     model.learn(64)  # the warm-up, collection only
     assert torch.equal(statistics, torch.zeros_like(statistics))
     batch = random_batch(0)
-    with model.training_mode(True):
+    with in_mode(model.policy, training=True):
         target = model._compute_target(batch)
         assert torch.equal(statistics, torch.zeros_like(statistics))
         again = model._compute_target(batch._replace(next_observations=batch.next_observations[:1]))

@@ -47,7 +47,6 @@ def one_game(*points, rows=3):
 POOLING = {
     "set": lambda space: PointSetExtractor(space, (8, 8), (8,), (5,), activation="tanh"),
     "set, one round": lambda space: PointSetExtractor(space, (8, 8), (), (5,), activation="tanh"),
-    "set as it is": lambda space: PointSetExtractor(space, (8, 8), (8,), (5,), canonical=False),
     "pairs": lambda space: PointPairsExtractor(space, (8,), (8,), (8,), (5,), activation="tanh"),
 }
 pooling = pytest.mark.parametrize("make", POOLING.values(), ids=POOLING)
@@ -150,7 +149,7 @@ def test_a_compiler_sees_fixed_shapes_and_no_games_have_no_features(make):
 
 @pytest.mark.parametrize("name", ["set", "pairs"])
 def test_position_and_scale_do_not_matter(name):
-    extractor, literal = POOLING[name](box()), POOLING["set as it is"](box())
+    extractor, literal = POOLING[name](box()), OrderedPointsExtractor(box())
     points = random_points([5, 3, 1])
     absent = points < 0
     moved = torch.where(absent, -1.0, 0.25 * points + torch.tensor([0.5, 0.0, 0.125]))

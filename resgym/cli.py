@@ -183,8 +183,7 @@ def _solve(args: argparse.Namespace) -> None:
     def note(now: Progress) -> None:
         nonlocal latest
         latest = now
-        if show is not None:
-            show(now)
+        show(now)
 
     start = _parse_start(args)
     try:
@@ -338,16 +337,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with trusting(getattr(args, "trust", False)):
             args.run(args)
         sys.stdout.flush()
-    except ParseError as error:
-        # Its second line is the input, with a caret below it.
-        print(f"resgym {args.command}: {error}", file=sys.stderr)
-        return 2
     except BrokenPipeError:
         # The reader (head, less) has seen enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except (ValueError, TypeError, OSError) as error:
-        print(f"resgym {args.command}: {' '.join(str(error).split())}", file=sys.stderr)
+        # The second line of a ParseError is the input, with a caret below it.
+        text = str(error) if isinstance(error, ParseError) else " ".join(str(error).split())
+        print(f"resgym {args.command}: {text}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         sys.stdout.flush()

@@ -26,14 +26,16 @@ class Exponents(list[Point]):
 
     Args:
         points: exponent tuples, all of one length D.
-        variables: D names; by default ``x, y, z, w`` or ``x_1`` to ``x_D``.
+        variables: D names; by default ``x, y, z, w``, or beyond four ``x_1`` to ``x_D``.
     """
 
     def __init__(self, points: Iterable[Point], variables: Sequence[str] | None = None) -> None:
         super().__init__(points)
         dimension = len(self[0]) if self else 0
-        named = default_variables(dimension) if variables is None else variables
-        self.variables: tuple[str, ...] = tuple(named)
+        if variables is None:
+            indexed = [f"x_{axis}" for axis in range(1, dimension + 1)]
+            variables = "xyzw"[:dimension] if dimension <= 4 else indexed
+        self.variables: tuple[str, ...] = tuple(variables)
 
     @property
     def dimension(self) -> int:
@@ -46,13 +48,6 @@ class Exponents(list[Point]):
     def pretty(self) -> str:
         """As one reads it: ``x² + y³ + z⁵``."""
         return position_pretty(self, self.variables)
-
-
-def default_variables(dimension: int) -> tuple[str, ...]:
-    """``x, y, z, w`` for up to four variables, ``x_1, ..., x_D`` beyond."""
-    if dimension <= 4:
-        return ("x", "y", "z", "w")[:dimension]
-    return tuple(f"x_{axis}" for axis in range(1, dimension + 1))
 
 
 def monomial_text(point: Point, variables: Sequence[str]) -> str:
@@ -97,31 +92,30 @@ def script_runs(text: str) -> list[tuple[str, str]]:
     return [(name, "".join(run).translate(PLAIN_DIGITS)) for name, run in groupby(text, kind)]
 
 
-def check_points(points: Any, name: str = "points") -> list[Point]:
+def check_points(points: Any) -> list[Point]:
     """Checked exponent tuples from lists, arrays or tensors.
 
     Args:
         points: a sequence of rows, each of 2 to 10 whole numbers from 0 to 2^59.
-        name: what to call the argument in messages.
 
     Raises:
         TypeError: it is no sequence of rows, or an entry is no whole number.
         ValueError: it is empty, the rows differ in length, or an entry is out of range.
     """
     rows: list[Point] = []
-    for index, row in enumerate(_entries(points, name, "a list of exponent lists")):
-        where = f"{name}[{index}]"
+    for index, row in enumerate(_entries(points, "points", "a list of exponent lists")):
+        where = f"points[{index}]"
         values = _entries(row, where, "a list of exponents")
         if rows and len(values) != len(rows[0]):
             raise ValueError(
-                f"{where} must have {len(rows[0])} exponents like {name}[0], got {len(values)}"
+                f"{where} must have {len(rows[0])} exponents like points[0], got {len(values)}"
             )
         rows.append(check_coordinates(values, where))
     if not rows:
-        raise ValueError(f"{name} must have at least one exponent list, got an empty list")
+        raise ValueError("points must have at least one exponent list, got an empty list")
     dimension = len(rows[0])
     if not 2 <= dimension <= MAX_DIMENSION:
-        raise ValueError(f"{name} must have 2 to {MAX_DIMENSION} variables, got {dimension}")
+        raise ValueError(f"points must have 2 to {MAX_DIMENSION} variables, got {dimension}")
     return rows
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from resgym.game.spec import MAX_COORDINATE, MAX_DIMENSION
+from resgym.game.spec import MAX_DIMENSION
 from resgym.polynomials.monomials import Exponents, check_points
 from resgym.polynomials.reader import Monomial, ParseError, read_monomials
 from resgym.polynomials.singularities import is_singularity_name, random_family, singularity
@@ -220,8 +220,6 @@ def _parse_sympy(expression: Any, names: tuple[str, ...] | None) -> Exponents:
     except sympy.PolynomialError:
         raise ValueError(f"points must be a polynomial, got {expression}") from None
     rows = polynomial.monoms()
-    if any(exponent > MAX_COORDINATE for row in rows for exponent in row):
-        raise ValueError("points must hold exponents from 0 to 2^59")
     _notice(any(abs(value) != 1 for value in polynomial.coeffs()), not all(map(any, rows)))
     return _from_rows(rows, order)
 

@@ -86,7 +86,19 @@ def random_family(text: str, seed: int = 0) -> Exponents:
         top = check_integer("max", given["max"], 2, MAX_COORDINATE)
         return _brieskorn_pham([generator.randint(2, top) for _ in range(dimension)])
     given = _parameters(entries, {"points": 5, "max": 5, "dim": 3}, family)
-    return _random_points(given["points"], given["max"], given["dim"], generator)
+    points = check_integer("points", given["points"], 2, MAX_NUM_POINTS)
+    top = check_integer("max", given["max"], 1, MAX_COORDINATE)
+    dimension = check_integer("dim", given["dim"], 2, MAX_DIMENSION)
+    draws = min(_DRAWS, 1 + _NUMBERS // (points * dimension))
+    for _ in range(draws):
+        rows = [tuple(generator.randint(0, top) for _ in range(dimension)) for _ in range(points)]
+        lowest = tuple(map(min, zip(*rows, strict=True)))
+        if lowest not in rows and len(set(rows)) == points:
+            return Exponents(rows)
+    raise ValueError(
+        f"no unfinished position with points={points}, max={top}, dim={dimension} in "
+        f"{draws} draws: take more values or fewer points"
+    )
 
 
 def _parameters(entries: list[str], defaults: dict[str, int], family: str) -> dict[str, int]:
@@ -106,20 +118,4 @@ def _brieskorn_pham(powers: list[int]) -> Exponents:
     return Exponents(
         tuple(power if axis == row else 0 for axis in range(len(powers)))
         for row, power in enumerate(powers)
-    )
-
-
-def _random_points(points: int, top: int, dimension: int, generator: random.Random) -> Exponents:
-    check_integer("points", points, 2, MAX_NUM_POINTS)
-    check_integer("max", top, 1, MAX_COORDINATE)
-    check_integer("dim", dimension, 2, MAX_DIMENSION)
-    draws = min(_DRAWS, 1 + _NUMBERS // (points * dimension))
-    for _ in range(draws):
-        rows = [tuple(generator.randint(0, top) for _ in range(dimension)) for _ in range(points)]
-        lowest = tuple(map(min, zip(*rows, strict=True)))
-        if lowest not in rows and len(set(rows)) == points:
-            return Exponents(rows)
-    raise ValueError(
-        f"no unfinished position with points={points}, max={top}, dim={dimension} in "
-        f"{draws} draws: take more values or fewer points"
     )

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from math import dist
 from typing import NamedTuple
 
-from resgym.game.newton.vertices import is_vertex
+from resgym.game.spec import GameSpec
+from resgym.game.state import state_from_points
 from resgym.render.facets import facets_in_box
 from resgym.render.shapes import Circle, Line, Polygon, Shape, Text, text_width
 
@@ -70,8 +71,7 @@ def short(value: int) -> str:
     """A number as it stands up to a million, then with three digits: ``1e9``."""
     if value <= LARGEST_EXACT:
         return str(value)
-    mantissa, _, exponent = f"{value:.2e}".partition("e")
-    return f"{mantissa.rstrip('0').rstrip('.')}e{int(exponent)}"
+    return f"{value:.3g}".replace("e+0", "e").replace("e+", "e")
 
 
 @dataclass(frozen=True)
@@ -109,13 +109,8 @@ class _Scale:
 
 def _vertices(points: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """Vertices of conv(S) + the positive orthant; in the plane from left to right."""
-    every = sorted(set(points))
-
-    def towards_others(point: tuple[int, ...]) -> list[list[int]]:
-        others = (other for other in every if other != point)
-        return [[a - b for a, b in zip(other, point, strict=True)] for other in others]
-
-    return [point for point in every if is_vertex(towards_others(point))]
+    spec = GameSpec(len(points[0]), max(2, len(points)), polytope="newton")
+    return state_from_points([list(points)], spec).point_lists()[0][::-1]
 
 
 def plane_diagram(

@@ -50,11 +50,9 @@ def facets_in_box(vertices: Sequence[Corner]) -> list[Facet]:
 
 def _normals(points: np.ndarray) -> np.ndarray:
     """Candidates [K, 3] of length 1 without negative entries; every face has its normal there."""
-    first, second = np.triu_indices(len(points), 1)
-    edges = points[second] - points[first]
-    candidates = [np.eye(3), *(np.cross(edges, axis) for axis in np.eye(3))]
-    for index in range(len(points) - 2):
-        rays = points[index + 1 :] - points[index]
+    candidates = []
+    for index, point in enumerate(points):
+        rays = np.concatenate([points[index + 1 :] - point, np.eye(3)])
         one, other = np.triu_indices(len(rays), 1)
         candidates.append(np.cross(rays[one], rays[other]))
     normals = np.concatenate(candidates)

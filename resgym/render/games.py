@@ -14,6 +14,7 @@ from resgym.files import output_file, write_file
 from resgym.game.state import GameState
 from resgym.render.positions import (
     AXIS_NAMES,
+    counted,
     format_axes,
     format_move,
     format_position,
@@ -129,8 +130,7 @@ class GameRecord:
 
     def to_html(self, *, names: Sequence[str] = AXIS_NAMES) -> str:
         """A page that shows all positions side by side; `names` and errors as of `pictures`."""
-        moves = len(self.axis)
-        title = f"A game of {moves} {'move' if moves == 1 else 'moves'}"
+        title = f"A game of {counted(len(self.axis), 'move')}"
         items = "\n".join(f"<li>{picture_to_svg(each)}</li>" for each in self.pictures(names))
         played = "; ".join(
             f"{format_axes(axes, names)} → {names[axis]}"

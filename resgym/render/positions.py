@@ -45,6 +45,11 @@ LABEL_SIZE = 11.0
 MARKER = 6.0
 
 
+def counted(number: float | None, one: str, many: str | None = None) -> str:
+    """``1 move``, ``3 moves``; ``many`` is a plural that does not end in s alone."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
 def format_axes(axes: Sequence[int], names: Sequence[str] = AXIS_NAMES) -> str:
     """``{x, z}`` for the axes 0 and 2."""
     return "{" + ", ".join(names[axis] for axis in axes) + "}"
@@ -240,9 +245,8 @@ def _list(points: Sequence[tuple[int, ...]], names: Sequence[str]) -> list[Text]
     """The monomials, one a line, as many as there is room for."""
     room = int((_LIST.bottom - _LIST.top) // _LINE) - 1
     shown = points if len(points) <= room else points[: room - 1]
-    noun = "monomial" if len(points) == 1 else "monomials"
     base = _LIST.top + 14
-    lines = [Text((_LIST.left, base), f"{len(points)} {noun}", MUTED, LABEL_SIZE)]
+    lines = [Text((_LIST.left, base), counted(len(points), "monomial"), MUTED, LABEL_SIZE)]
     for number, point in enumerate(shown, 1):
         base += _LINE
         lines.append(Text((_LIST.left, base), f"#{number}", MUTED, LABEL_SIZE))

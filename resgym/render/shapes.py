@@ -172,7 +172,12 @@ def _draw(renderer: Any, shape: Shape) -> None:
     context.set_antialiased(True)
     context.set_foreground(shape.fill if isinstance(shape, Polygon) else shape.colour)
     if isinstance(shape, Text):
-        _draw_text(renderer, context, shape)
+        font = _font(shape.size, shape.bold)
+        x, y = shape.position
+        if shape.anchor != "start":
+            width, _, _ = renderer.get_text_width_height_descent(shape.text, font, False)
+            x -= width if shape.anchor == "end" else width / 2
+        renderer.draw_text(context, x, y, shape.text, font, 0)
         return
     fill = None
     if isinstance(shape, Line):
@@ -188,15 +193,6 @@ def _draw(renderer: Any, shape: Shape) -> None:
     context.set_linewidth(width)
     upside_down = Affine2D().scale(1, -1).translate(0, renderer.height)
     renderer.draw_path(context, path, upside_down, fill)
-
-
-def _draw_text(renderer: Any, context: Any, shape: Text) -> None:
-    font = _font(shape.size, shape.bold)
-    x, y = shape.position
-    if shape.anchor != "start":
-        width, _, _ = renderer.get_text_width_height_descent(shape.text, font, False)
-        x -= width if shape.anchor == "end" else width / 2
-    renderer.draw_text(context, x, y, shape.text, font, 0)
 
 
 @lru_cache(maxsize=64)

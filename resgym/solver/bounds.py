@@ -1,15 +1,9 @@
 """Lower bounds of the value that need no search, on integers of any size.
 
-Let J be a set of two or more axes, and S_J the *projection* of the position S to them. The depth
-and the nodes of S are at least those of S_J: the agent answers a set that does not lie in J with an
-axis outside J, and the projection stays as it is; any other set he answers as in the game on J. As
-long as S_J has two points, so has S, so the game lasts as long. And where the host's set lies in J,
-the tree of S goes on with all the answers in J, as the tree of S_J does.
-
-In two axes the host has no choice, and every compact edge (a, -b) of the Newton polygon goes its
-own way: a move takes a to a - b or b to b - a, and the edge is gone after the answer that leaves
-nothing of it. So it lasts as many moves as Euclid's algorithm by subtraction on (a, b) has steps:
-the sum of the partial quotients of a / b. The least depth is the largest of these sums. The tree
+The depth and the nodes of a position are at least those of its projections to two or more axes
+(proof: docs/game.md, "How long a game lasts at least"). In two axes every compact edge (a, -b) of
+the Newton polygon lasts as many moves as Euclid's algorithm by subtraction on (a, b) has steps: the
+sum of the partial quotients of a / b. The least depth is the largest of these sums. The tree
 branches where an edge is left: at every node of the Stern-Brocot tree on the way to its slope.
 """
 

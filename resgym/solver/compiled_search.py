@@ -12,13 +12,12 @@ from resgym.game.actions import action_axes
 from resgym.game.plain import search_actions
 from resgym.kernels.cpu import compilation
 from resgym.solver import kernels, table
+from resgym.solver.bounds import Points
 from resgym.solver.forms import LARGEST, Room
 from resgym.solver.search import NO_TREE, STEPS_PER_EXPANSION
 
 FIRST_POSITIONS = 256
 """Positions that a new table has room for, a power of two."""
-
-Points = Sequence[tuple[int, ...]]
 
 Found = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Optimal moves, bounds and status of many positions; see `resgym.solver.kernels.search`."""
@@ -54,16 +53,12 @@ class CompiledSearch:
         num_points = max(2, num_points)
         self._num_points, self._dimension, self._cut = num_points, dimension, cut
         self._host_sets = _bits(action_axes(dimension))
-
-        def numbers(*shape: int) -> np.ndarray:
-            return np.zeros(shape, np.int64)
-
         self.room = Room(
-            rows=numbers(3, num_points, dimension),
-            columns=numbers(dimension, num_points),
-            pairs=numbers(dimension, dimension),
-            axes=numbers(4, dimension),
-            words=numbers(3, num_points * (dimension + 2)),
+            rows=np.zeros((3, num_points, dimension), np.int64),
+            columns=np.zeros((dimension, num_points), np.int64),
+            pairs=np.zeros((dimension, dimension), np.int64),
+            axes=np.zeros((4, dimension), np.int64),
+            words=np.zeros((3, num_points * (dimension + 2)), np.int64),
         )
         self.clear()
 

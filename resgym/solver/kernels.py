@@ -243,16 +243,14 @@ def search(
 
 
 @compiled
-def canonical_batch(room, points, count, forms, digests):
-    """Canonical forms of many positions.
+def canonical_digests(room, points, count, digests):
+    """Two independent hashes of the canonical forms of many positions.
 
     Args:
         room: memory.
         points: int64 [N, P, D], minimal points first.
         count: int64 [N], 1 to P.
-        forms: int64 [N, P, D], -1, written to: ascending.
-        digests: int64 [N, 2], 0, written to, as the forms where no coordinate is too large: two
-            independent hashes.
+        digests: int64 [N, 2], 0, written to where no coordinate is too large.
     """
     for n in range(points.shape[0]):
         size = count[n]
@@ -260,32 +258,5 @@ def canonical_batch(room, points, count, forms, digests):
         if reduce(room.rows[ROOT], size) > LARGEST:
             continue
         canonical_key(room, room.rows[ROOT], size)
-        unpack(room.words[KEY], 0, size, forms[n, size - 1 :: -1])
         for k in range(2):
             digests[n, k] = hash_of(room.words[KEY], size * points.shape[2], k + 1)
-
-
-@compiled
-def new_members(slots, digests, new):
-    """Marks the digests that are not in a set yet, and puts them in.
-
-    Args:
-        slots: int64 [S, 2], S a power of two larger than all that will be put in; 0 in free ones.
-        digests: int64 [N, 2]; a row of zeros is never new.
-        new: bool [N], written to.
-    """
-    mask = slots.shape[0] - 1
-    for n in range(digests.shape[0]):
-        one, other = digests[n, 0], digests[n, 1]
-        new[n] = False
-        if one == 0 and other == 0:
-            continue
-        slot = one & mask
-        while True:
-            if slots[slot, 0] == 0 and slots[slot, 1] == 0:
-                slots[slot, 0], slots[slot, 1] = one, other
-                new[n] = True
-                break
-            if slots[slot, 0] == one and slots[slot, 1] == other:
-                break
-            slot = (slot + 1) & mask

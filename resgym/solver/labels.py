@@ -40,19 +40,6 @@ class Labels(NamedTuple):
     status: np.ndarray
 
 
-class CanonicalForms(NamedTuple):
-    """One form for all positions that differ by a shift, a factor or an order of axes or points.
-
-    Attributes:
-        points: int64 [N, P, D]: `positions.canonical`, in ascending order; absent rows -1.
-        digests: int64 [N, 2]: 128 bits of hash of the form; 0 where a coordinate passed 2^55, and
-            there the points are -1 too.
-    """
-
-    points: np.ndarray
-    digests: np.ndarray
-
-
 class Labeller:
     """A table of positions that proves labels.
 
@@ -128,14 +115,18 @@ class Labeller:
         sets = coords.astype(np.int64) @ (1 << np.arange(self.dimension, dtype=np.int64))
         return self._labels(points, count, sets, self.dimension)
 
-    def canonical(self, points: np.ndarray, count: np.ndarray) -> CanonicalForms:
-        """Canonical forms of pruned positions, as in `host`, but a count may be 1."""
-        from resgym.solver.kernels import canonical_batch
+    def digests(self, points: np.ndarray, count: np.ndarray) -> np.ndarray:
+        """128 bits of hash, int64 [N, 2], of the canonical forms of pruned positions.
+
+        Positions that differ by a shift, a factor or an order of axes or points have one form.
+        A digest is 0 where a coordinate passed 2^55. Arguments as of `host`; a count may be 1.
+        """
+        from resgym.solver.kernels import canonical_digests
 
         points, count = self._checked(points, count, 1)
-        forms = CanonicalForms(np.full_like(points, -1), np.zeros((len(count), 2), np.int64))
-        canonical_batch(self._search.room, points, count, *forms)
-        return forms
+        digests = np.zeros((len(count), 2), np.int64)
+        canonical_digests(self._search.room, points, count, digests)
+        return digests
 
     def _labels(
         self, points: np.ndarray, count: np.ndarray, asked: np.ndarray, moves: int

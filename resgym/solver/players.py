@@ -17,7 +17,7 @@ from resgym.game.state import GameState
 from resgym.players import Player, resolve_player
 from resgym.players.base import given_sets
 from resgym.solver.proof import Proof, best_sets, prove
-from resgym.solver.solution import Limits, Objective, check_objective
+from resgym.solver.solution import Limits, Objective, check_objective, progress_report
 
 DEFAULT_BUDGET = 20_000
 """A fifth of a second or so for a position in three axes, compiled; enough for nearly every one of
@@ -28,7 +28,8 @@ REMEMBERED = 50_000
 
 
 def _prove(points: Position, objective: str, budget: int) -> Proof:
-    return prove(points, objective, Limits(None, 2**62), max_expansions=budget)
+    limits = Limits(None, 2**62, progress_report(None))
+    return prove(points, objective, limits, max_expansions=budget)
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -97,13 +98,9 @@ class OptimalHost(_OptimalPlayer):
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
         numbers = {axes: action for action, axes in enumerate(action_axes(state.points.shape[2]))}
-        answers = []
-        for points in state.point_lists():
-            if len(points) == 1:
-                answers.append(0)
-                continue
-            axes = _best_set(reduced(prune(points)), self.objective, self.budget)
-            answers.append(-1 if axes is None else numbers[axes])
+        positions = [reduced(prune(points)) for points in state.point_lists()]
+        sets = [_best_set(points, self.objective, self.budget) for points in positions]
+        answers = [-1 if axes is None else numbers[axes] for axes in sets]
         return self._filled(answers, state, None, rng)
 
 
@@ -124,7 +121,7 @@ class OptimalAgent(_OptimalPlayer):
         answers = []
         for points, chosen in zip(state.point_lists(), coords.tolist(), strict=True):
             axes = tuple(axis for axis, flag in enumerate(chosen) if flag)
-            answers.append(axes[0] if len(points) == 1 else self._worst_axis(tuple(points), axes))
+            answers.append(self._worst_axis(tuple(points), axes))
         return self._filled(answers, state, coords, rng)
 
     def _worst_axis(self, points: Position, axes: tuple[int, ...]) -> int:

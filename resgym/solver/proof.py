@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from resgym.game.plain import moved, search_actions
+from resgym.solver.bounds import Points
 from resgym.solver.search import NO_TREE, PythonSearch
 from resgym.solver.solution import Limits, Progress
 
@@ -24,8 +25,6 @@ compiling it a minute the first time."""
 
 PATIENCE_LOADING, PATIENCE_COMPILING = 2.0, 120.0
 """Seconds that must be left to load and to compile it."""
-
-Points = Sequence[tuple[int, ...]]
 
 
 @dataclass
@@ -87,8 +86,7 @@ def prove(
         except OverflowError:
             search, large = PythonSearch(objective, cut), True
             continue
-        if limits.progress is not None:
-            limits.progress(Progress(lower, search.expanded, limits.seconds))
+        limits.progress(Progress(lower, search.expanded, limits.seconds))
 
 
 def _switches(expanded: float, limits: Limits) -> bool:

@@ -95,8 +95,7 @@ def _explore(
             batch = level[begin : begin + batch_size]
             stopped = step(batch, new) or limits.reached(len(known))
             searched += len(batch)
-            if limits.progress is not None:
-                limits.progress(Progress(depth + 1 + extra, searched, limits.seconds))
+            limits.progress(Progress(depth + 1 + extra, searched, limits.seconds))
             if stopped is not None:
                 return stopped, depth, searched
         depth, level = depth + 1, new
@@ -152,13 +151,9 @@ def longest_game(
         following = [graph[fixed.key(chart.points)] for chart in charts]
         return [max(after, key=lambda axis: (costs[after[axis]], -axis)) for after in following]
 
-    title = f"host {fixed.seat.name}: {position.pretty()}"
-    if by_depth:
-        grow = partial(
-            grown_tree, position, choose, f"longest game against {title}", respond=respond
-        )
-    else:
-        grow = partial(grown_tree, position, choose, f"tree of {title}")
+    kind, followed = ("longest game against", respond) if by_depth else ("tree of", None)
+    title = f"{kind} host {fixed.seat.name}: {position.pretty()}"
+    grow = partial(grown_tree, position, choose, title, respond=followed)
     too_large = not by_depth and value > TREE_LIMIT
     return _solution(objective, value, None if too_large else grow, limits, searched)
 
@@ -189,13 +184,11 @@ def _costs(graph: Graph, *, by_depth: bool) -> dict[Position, int | float]:
         sorter.prepare()
     while ready := sorter.get_ready():
         for place in ready:
-            below = [costs[child] for child in graph[place].values()]
-            if below:
+            if below := [costs[child] for child in graph[place].values()]:
                 costs[place] = 1 + (max(below) if by_depth else sum(below))
-            elif by_depth:
-                costs[place] = 0 if len(place) == 1 else 1
             else:
-                costs[place] = 1 if len(place) == 1 else 3
+                finished, unexplored = (0, 1) if by_depth else (1, 3)
+                costs[place] = finished if len(place) == 1 else unexplored
         sorter.done(*ready)
     return costs
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 
 from resgym.game.plain import Position, canonical, moved, search_actions
-from resgym.solver.bounds import active_axes, lower_bound, shadows
+from resgym.solver.bounds import Points, active_axes, lower_bound, shadows
 
 NO_TREE = 2**30
 """Cost of a position from which no tree of the allowed depth exists."""
@@ -34,8 +34,6 @@ time even where bounds rise for long without new positions."""
 
 SCALE = 2520
 """Divided by every number up to ten."""
-
-Points = Sequence[tuple[int, ...]]
 
 
 @dataclass(slots=True, eq=False)
@@ -136,8 +134,7 @@ class PythonSearch:
     def _shadow(self, entry: _Entry, limit: int) -> tuple[_Entry, int] | None:
         """A projection to ask about, if there is one that may be above the limit."""
         if entry.shadows is None:
-            found = [self._entry(points, entry.left) for points in shadows(entry.points)]
-            entry.shadows = found
+            entry.shadows = [self._entry(each, entry.left) for each in shadows(entry.points)]
         entry.lower = max([entry.lower, *(shadow.lower for shadow in entry.shadows)])
         if entry.lower <= limit:
             for shadow in entry.shadows:

@@ -112,10 +112,10 @@ class Progress(NamedTuple):
 
 def progress_report(
     progress: bool | Callable[[Progress], None] | None,
-) -> Callable[[Progress], None] | None:
-    """A function for a running search to call, from the argument of `solve`; None for none."""
+) -> Callable[[Progress], None]:
+    """The function that a running search calls, from the argument of `solve`."""
     if progress is None or progress is False:
-        return None
+        return lambda now: None
     if callable(progress):
         return progress
     if progress is not True:
@@ -138,7 +138,7 @@ class Limits:
 
     time_limit: float | None
     max_positions: int
-    progress: Callable[[Progress], None] | None = None
+    progress: Callable[[Progress], None]
     started: float = field(default_factory=time.perf_counter)
 
     @property

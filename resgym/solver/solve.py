@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from resgym.game.plain import prune
@@ -11,6 +13,7 @@ from resgym.game.spec import check_integer
 from resgym.players.seats import Seat
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
+from resgym.solver.bounds import Points
 from resgym.solver.proof import Proof, best_sets, prove
 from resgym.solver.responses import longest_game, shortest_game
 from resgym.solver.search import NO_TREE
@@ -24,9 +27,6 @@ from resgym.solver.solution import (
     progress_report,
 )
 from resgym.trees.data import Chart
-from resgym.trees.growth import ResolutionTree
-
-Points = Sequence[tuple[int, ...]]
 
 FALLBACK_NODES = 2000
 """Largest tree of Zeillinger's host that is grown for an upper bound."""
@@ -106,9 +106,8 @@ def _least_nodes_within(
 
     def report(now: Progress) -> None:
         # What the second search proves holds for trees within the depth only.
-        if limits.progress is not None:
-            searched = below.search.expanded + now.positions_searched
-            limits.progress(Progress(below.lower, searched, now.seconds))
+        searched = below.search.expanded + now.positions_searched
+        limits.progress(Progress(below.lower, searched, now.seconds))
 
     within = prove(start, "nodes", replace(limits, progress=report), left=max_depth)
     expanded = below.search.expanded + within.search.expanded
@@ -126,16 +125,14 @@ def _least_nodes_within(
 
 
 def _proved(position: Exponents, proof: Proof, limits: Limits, expanded: int) -> Solution:
+    def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:
+        left = proof.left - charts[0].depth if proof.left > 0 else -1
+        return best_sets(proof.search, [chart.points for chart in charts], left)
+
     objective: Objective = "depth" if proof.search.by_depth else "nodes"
-
-    def grow() -> ResolutionTree | None:
-        def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:
-            left = proof.left - charts[0].depth if proof.left > 0 else -1
-            return best_sets(proof.search, [chart.points for chart in charts], left)
-
-        goal = "least depth" if objective == "depth" else "fewest nodes"
-        return grown_tree(position, choose, f"optimal tree, {goal}: {position.pretty()}")
-
+    goal = "least depth" if objective == "depth" else "fewest nodes"
+    title = f"optimal tree, {goal}: {position.pretty()}"
+    grow = partial(grown_tree, position, choose, title)
     value = proof.lower
     return Solution(value, value, value, True, objective, limits.seconds, expanded, None, grow)
 
@@ -156,12 +153,10 @@ def _unproved(
             raise TimeoutError
         return seat.host_sets([chart.points for chart in charts])
 
-    try:
+    tree, upper = None, None
+    with suppress(TimeoutError):
         title = f"host zeillinger: {position.pretty()}"
         tree = grown_tree(position, choose, title, FALLBACK_NODES)
-    except TimeoutError:
-        tree = None
-    upper = None
     if tree is not None:
         upper = tree.depth if objective == "depth" else tree.num_nodes
     return Solution(

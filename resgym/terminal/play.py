@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TextIO
 
 import torch
@@ -20,7 +21,7 @@ from resgym.players import make_host, resolve_player
 from resgym.polynomials.monomials import Exponents, monomial_text
 from resgym.polynomials.parse import as_position
 from resgym.render.games import GameRecord
-from resgym.render.positions import format_axes, format_move, format_position
+from resgym.render.positions import counted, format_axes, format_move, format_position
 from resgym.solver.solve import solve
 
 DEFAULT_OPPONENTS: dict[Role, str] = {"host": "random", "agent": "zeillinger"}
@@ -138,20 +139,18 @@ class _Person:
         """See `Player.act`; there is one game, and it may raise `_NoAnswer`."""
         axes = None if coords is None else tuple(coords[0].nonzero()[:, 0].tolist())
         self.say(f"\nmove {len(self.history)}")
-        self.say(format_position(state.point_lists()[0], axes, self.names))
-        legal: Sequence[tuple[int, ...]] = (
-            action_axes(len(self.names)) if axes is None else [(axis,) for axis in axes]
-        )
+        points = state.point_lists()[0]
+        self.say(format_position(points, axes, self.names))
+        legal: Sequence[tuple[int, ...]] = action_axes(len(self.names))
+        hint = partial(host_hint, state, self.names)
+        if axes is not None:
+            legal = [(axis,) for axis in axes]
+            after = {axis: moved(points, axes, axis) for axis in axes}
+            hint = partial(agent_hint, after, self.names)
         shown = [self._shown(choice) for choice in legal]
         self.say("  ".join(f"{number}) {text}" for number, text in enumerate(shown, 1)))
-        choice = self._ask(legal, lambda: self._hint(state, axes))
+        choice = self._ask(legal, hint)
         return torch.tensor([legal.index(choice) if axes is None else choice[0]])
-
-    def _hint(self, state: GameState, axes: tuple[int, ...] | None) -> str:
-        if axes is None:
-            return host_hint(state, self.names)
-        points = state.point_lists()[0]
-        return agent_hint({axis: moved(points, axes, axis) for axis in axes}, self.names)
 
     def _ask(self, legal: Sequence[tuple[int, ...]], hint: Callable[[], str]) -> tuple[int, ...]:
         """The legal choice of the person; commands are carried out before."""
@@ -191,11 +190,7 @@ class _Person:
         return text if text in COMMANDS.values() else None
 
     def _choice(self, text: str, legal: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-        """The legal choice that a line means: its number, or names of axes.
-
-        Raises:
-            ValueError: it means none.
-        """
+        """The legal choice that a line means, by number or by names; a ValueError for none."""
         if text.isascii() and text.isdigit() and 1 <= int(text) <= len(legal):
             return legal[int(text) - 1]
         names = text.strip("{}()").replace(",", " ").split()
@@ -237,8 +232,7 @@ class _Person:
             f"{self.names[axis]}"
             for number, (axes, axis) in enumerate(zip(record.axes, record.axis, strict=True), 1)
         ]
-        number = len(record.axis)
-        lines.append(f"after {number} {'move' if number == 1 else 'moves'}: {sums[-1]}")
+        lines.append(f"after {counted(len(record.axis), 'move')}: {sums[-1]}")
         return "\n".join(lines)
 
 
@@ -247,13 +241,14 @@ def host_hint(state: GameState, names: Sequence[str], seconds: float = HINT_SECO
     solution = solve(state.point_lists()[0], time_limit=seconds)
     if solution.proved and solution.tree is not None and solution.tree.root.axes is not None:
         axes = format_axes(solution.tree.root.axes, names)
-        return f"hint: {axes} is best, the game then lasts at most {_moves(solution.value)}"
+        most = counted(solution.value, "move")
+        return f"hint: {axes} is best, the game then lasts at most {most}"
     rng = RowRandom(torch.zeros_like(state.count))
     action = int(make_host("zeillinger").act(state, None, rng))
     axes = format_axes(action_axes(state.points.shape[2])[action], names)
     return (
         f"hint: {axes}, as Zeillinger would play; the solver has proved in {seconds:g} s only that "
-        f"the game can be made to last at least {_moves(solution.lower_bound)}"
+        f"the game can be made to last at least {counted(solution.lower_bound, 'move')}"
     )
 
 
@@ -270,14 +265,10 @@ def agent_hint(
     told = all(solution.proved for axis, solution in found.items() if axis != best)
     if bound == 0 and exact and told:
         return "hint: every axis ends the game"
-    count = f"{'' if exact else 'at least '}{_moves(bound)}"
+    count = f"{'' if exact else 'at least '}{counted(bound, 'move')}"
     if told:
         return f"hint: {names[best]} is best, the game can then last {count} more"
     return (
         f"hint: {names[best]}, after which the game can last {count} more; the solver had not the "
         "time to compare all axes"
     )
-
-
-def _moves(number: float | None) -> str:
-    return f"{number} {'move' if number == 1 else 'moves'}"

@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from resgym.game.plain import Position
 from resgym.game.rng import RowRandom, Stream
 from resgym.game.spec import Polytope, check_integer
 from resgym.players.seats import OrderedRule, Seat
@@ -124,13 +125,22 @@ def grow_tree(
     ``choose`` is the host and ``respond``, if given, the agent, whose axes alone are followed then.
     The limits are those of `resolution_tree`; with no ``max_depth`` no branch is too deep.
     """
-    charts = [Chart(1, None, None, 0, rule.start(points))]
+
+    def chart_of(
+        number: int, parent: int | None, axis: int | None, depth: int, position: Position
+    ) -> Chart:
+        ending: Ending | None = None
+        if len(position) == 1:
+            ending = "resolved"
+        elif smooth_stop and any(sum(point) == 1 for point in position):
+            ending = "smooth"
+        elif max_depth is not None and depth >= max_depth:
+            ending = "depth"
+        return Chart(number, parent, axis, depth, position, ending=ending)
+
+    charts = [chart_of(1, None, None, 0, rule.start(points))]
     first = 0
     while first < len(charts):
-        charts[first:] = [
-            replace(chart, ending=_ending(chart, smooth_stop, max_depth))
-            for chart in charts[first:]
-        ]
         going = [chart for chart in charts[first:] if chart.ending is None]
         first = len(charts)
         for begin in range(0, len(going), BATCH_ROWS):
@@ -141,37 +151,19 @@ def grow_tree(
             if respond is not None and len(charts) < max_nodes:
                 axes = [(axis,) for axis in respond(batch, sets)]
             for chart, chosen, followed in zip(batch, sets, axes, strict=True):
+                number, new = chart.number, list[Chart]()
                 if len(charts) >= max_nodes:
-                    charts[chart.number - 1] = replace(chart, ending="size")
+                    charts[number - 1] = replace(chart, ending="size")
+                    continue
+                for child, axis in enumerate(followed, len(charts) + 1):
+                    position = rule.after(chart.points, chosen, axis)
+                    if position is None:
+                        # Where one answer cannot be played exactly all are cut.
+                        charts[number - 1] = replace(chart, ending="overflow")
+                        break
+                    new.append(chart_of(child, number, axis, chart.depth + 1, position))
                 else:
-                    _open(charts, chart, chosen, followed, rule)
+                    children = tuple(child.number for child in new)
+                    charts[number - 1] = replace(chart, axes=chosen, children=children)
+                    charts += new
     return ResolutionTree(charts, points.variables, title)
-
-
-def _ending(chart: Chart, smooth_stop: bool, max_depth: int | None) -> Ending | None:
-    if len(chart.points) == 1:
-        return "resolved"
-    if smooth_stop and any(sum(point) == 1 for point in chart.points):
-        return "smooth"
-    return None if max_depth is None or chart.depth < max_depth else "depth"
-
-
-def _open(
-    charts: list[Chart],
-    chart: Chart,
-    axes: tuple[int, ...],
-    followed: Sequence[int],
-    rule: OrderedRule,
-) -> None:
-    """Adds the charts after one move of the host."""
-    new = []
-    for number, axis in enumerate(followed, len(charts) + 1):
-        points = rule.after(chart.points, axes, axis)
-        if points is None:
-            # A chart one of whose answers cannot be played exactly is closed as a whole.
-            charts[chart.number - 1] = replace(chart, ending="overflow")
-            return
-        new.append(Chart(number, chart.number, axis, chart.depth + 1, points))
-    children = tuple(child.number for child in new)
-    charts[chart.number - 1] = replace(chart, axes=axes, children=children)
-    charts += new

@@ -84,10 +84,8 @@ def tree_to_html(tree: ChartTree, max_charts: int = 100) -> str:
 
 
 def _scripts(text: str) -> str:
-    tags = {"base": ("", ""), "super": ("<sup>", "</sup>"), "sub": ("<sub>", "</sub>")}
-    return "".join(
-        f"{tags[kind][0]}{escape(run)}{tags[kind][1]}" for kind, run in script_runs(text)
-    )
+    forms = {"base": "{}", "super": "<sup>{}</sup>", "sub": "<sub>{}</sub>"}
+    return "".join(forms[kind].format(escape(run)) for kind, run in script_runs(text))
 
 
 def _outline(tree: ChartTree) -> str:

@@ -18,13 +18,7 @@ from resgym.game.spec import check_choice, check_integer
 from resgym.polynomials.monomials import monomial_pretty, position_pretty, script_runs
 from resgym.render.shapes import svg_page
 from resgym.trees.data import Chart, ChartTree
-from resgym.trees.text import (
-    chart_note,
-    chart_text,
-    move_text,
-    shown_charts,
-    totals_text,
-)
+from resgym.trees.text import chart_note, chart_text, move_text, shown_charts, totals_text
 
 HEADER = 52
 TITLE_SIZE = 14
@@ -221,8 +215,7 @@ def _label_lines(tree: ChartTree, chart: Chart) -> list[str]:
     last = len(chart.points) - 1
     for place, point in enumerate(chart.points):
         piece = monomial_pretty(point, tree.variables) + (" + " if place < last else "")
-        empty = place == 0
-        if not empty and len(lines[-1]) + len(piece.rstrip(" +")) > LABEL_WIDTH:
+        if place and len(lines[-1]) + len(piece.rstrip(" +")) > LABEL_WIDTH:
             lines.append("   ")
         lines[-1] += piece
     if len(lines) > LABEL_LINES:
@@ -246,31 +239,22 @@ def layout_tree(tree: ChartTree, max_charts: int) -> Layout:
         if chart.parent is not None:
             boxes[chart.parent].children.append(box)
     shown = list(boxes.values())
-    right = _place_columns(shown)
     bottom = _place_rows(shown)
-    ends: dict[int, float] = {}
-    for box in shown:
-        ends[box.chart.depth] = max(ends.get(box.chart.depth, 0.0), box.x + box.width)
-    for box in shown:
-        # An elbow to each child, with the move above its last part.
-        bend = ends[box.chart.depth] + BEND
-        for child in box.children:
-            end = box.x + box.width
-            child.edge = f"M{end:.1f} {box.y:.1f}H{bend:.1f}V{child.y:.1f}H{child.x:.1f}"
-            child.move_at = (bend + 6, child.y - 5)
-    return Layout(shown, right + MARGIN, bottom + MARGIN)
-
-
-def _place_columns(boxes: list[Box]) -> float:
-    """Sets x: columns as wide as their widest box, edges as long as their longest label."""
-    left = float(MARGIN)
-    for depth, column in groupby(boxes, key=lambda box: box.chart.depth):
+    right = float(MARGIN)
+    for depth, column in groupby(shown, key=lambda box: box.chart.depth):
+        # Columns are as wide as their widest box, edges as long as their longest label.
         level = list(column)
-        left += max(text_width(box.move) for box in level) + EDGE if depth else 0.0
+        left = right + (max(text_width(box.move) for box in level) + EDGE if depth else 0.0)
+        bend, right = right + BEND, left + max(box.width for box in level)
         for box in level:
             box.x = left
-        left += max(box.width for box in level)
-    return left
+            if box.chart.parent is not None:
+                # An elbow from the parent, with the move above its last part.
+                parent = boxes[box.chart.parent]
+                start = f"M{parent.x + parent.width:.1f} {parent.y:.1f}"
+                box.edge = f"{start}H{bend:.1f}V{box.y:.1f}H{left:.1f}"
+                box.move_at = (bend + 6, box.y - 5)
+    return Layout(shown, right + MARGIN, bottom + MARGIN)
 
 
 def _place_rows(boxes: list[Box]) -> float:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from resgym.game.spec import check_integer
 from resgym.polynomials.monomials import position_pretty, variable_pretty
+from resgym.render.positions import counted
 from resgym.trees.data import Chart, ChartTree
 
 
 def totals_text(tree: ChartTree) -> str:
     """``7 moves deep, 54 charts, 31 leaves``, with the number of cut branches if there are any."""
     text = (
-        f"{_count(tree.depth, 'move')} deep, {_count(tree.num_nodes, 'chart')}, "
-        f"{_count(tree.num_leaves, 'leaf', 'leaves')}"
+        f"{counted(tree.depth, 'move')} deep, {counted(tree.num_nodes, 'chart')}, "
+        f"{counted(tree.num_leaves, 'leaf', 'leaves')}"
     )
-    return text if tree.complete else f"{text}, {_count(tree.num_cut, 'branch', 'branches')} cut"
-
-
-def _count(number: int, one: str, many: str | None = None) -> str:
-    return f"{number} {one if number == 1 else many or one + 's'}"
+    return text if tree.complete else f"{text}, {counted(tree.num_cut, 'branch', 'branches')} cut"
 
 
 def charts_below(tree: ChartTree) -> dict[int, int]:

@@ -82,7 +82,7 @@ def draw_positions(plan: Plan) -> tuple[dict[str, np.ndarray], list[dict[str, An
             words = _random_rows(draws.num_games, plan.seed, _ORDER_WORD, place, batch).words()
             draws = draws.select(words.argsort(stable=True))
             points, count = np.asarray(draws.points), np.asarray(draws.count)
-            digests = labeller.canonical(points, count).digests
+            digests = labeller.digests(points, count)
             new = []
             # A whole batch is put in, however few of it are wanted: the next families draw others.
             for row, digest in enumerate(_words(digests)):
@@ -142,7 +142,7 @@ def _barred_digests(config: TeachConfig) -> np.ndarray:
     points = np.full((len(forms), size, config.dimension), -1)
     for row, form in zip(points, forms, strict=True):
         row[: len(form)] = form
-    return labeller.canonical(points, np.array([len(form) for form in forms], np.int64)).digests
+    return labeller.digests(points, np.array([len(form) for form in forms], np.int64))
 
 
 def _sets(plan: Plan, rows: int) -> np.ndarray:

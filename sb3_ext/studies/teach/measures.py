@@ -134,7 +134,7 @@ def held_out_draws(plan: Plan) -> tuple[Examples, int]:
     kept = []
     for batch in range(DRAWN_BATCHES):
         draws = draw_batch(config, 0, batch, plan.seed + 1)
-        digests = labeller.canonical(draws.points.numpy(), draws.count.numpy()).digests
+        digests = labeller.digests(draws.points.numpy(), draws.count.numpy())
         kept.append(draws.select(torch.from_numpy(held_out_shares(digests) < plan.held_out)))
     points, count = torch.cat([d.points for d in kept]), torch.cat([d.count for d in kept])
     optimal, value, status = map(torch.from_numpy, labeller.host(points.numpy(), count.numpy()))

@@ -6,20 +6,20 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import Any, NoReturn
 
 from resgym.players.trust import add_trust, trusting
 
-__all__ = ["main"]
 
-
-class _Parser(argparse.ArgumentParser):
+class OneLineParser(argparse.ArgumentParser):
     """As argparse, with errors in one line."""
 
     def error(self, message: str) -> NoReturn:
+        """Ends the program with code 2."""
         self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
 
@@ -49,11 +49,10 @@ def _add_out(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _options(args: argparse.Namespace, names: str) -> dict[str, Any]:
-    return {name: getattr(args, name) for name in names.split()}
-
-
-_GAME = "games seed device dimension max_num_points max_value max_moves"
+def _options(args: argparse.Namespace, function: Callable[..., Any]) -> dict[str, Any]:
+    """The arguments of a command that a function takes under the same names."""
+    names = signature(function).parameters
+    return {name: value for name, value in vars(args).items() if name in names}
 
 
 def _print(result: Any, as_json: bool) -> None:
@@ -63,16 +62,16 @@ def _print(result: Any, as_json: bool) -> None:
 def _rho(args: argparse.Namespace) -> None:
     from resgym.measure.rho import rho
 
-    _print(rho(args.host, args.agent, **_options(args, _GAME)), args.json)
+    _print(rho(**_options(args, rho)), args.json)
 
 
 def _cross_play(args: argparse.Namespace) -> None:
-    from resgym.measure.rho import cross_play
+    from resgym.measure.rho import cross_play, rho
     from resgym.render.shapes import require_matplotlib
 
     if args.plot is not None:
         require_matplotlib("--plot")
-    table = cross_play(args.hosts, args.agents, **_options(args, _GAME))
+    table = cross_play(args.hosts, args.agents, **_options(args, rho))
     if args.plot is not None:
         from resgym.measure.plots import plot_rho_table
 
@@ -168,8 +167,7 @@ def _show(args: argparse.Namespace, result: Any, tree: Any, heading: str) -> Non
 def _tree(args: argparse.Namespace) -> None:
     from resgym.trees.growth import resolution_tree
 
-    options = _options(args, "max_depth max_nodes smooth_stop reposition seed")
-    tree = resolution_tree(_parse_start(args), args.host, **options)
+    tree = resolution_tree(_parse_start(args), **_options(args, resolution_tree))
     cut = "" if tree.complete else f", {tree.num_cut} branches cut"
     heading = f"depth {tree.depth}, {tree.num_nodes} nodes, {tree.num_leaves} leaves{cut}"
     _show(args, tree, tree, heading)
@@ -189,9 +187,8 @@ def _solve(args: argparse.Namespace) -> None:
             show(now)
 
     start = _parse_start(args)
-    options = _options(args, "objective max_depth time_limit agent host")
     try:
-        solution = solve(start, progress=note, **options)
+        solution = solve(start, progress=note, **_options(args, solve))
     except KeyboardInterrupt:
         # What is proved by now holds, whoever stops the search.
         bound, positions, seconds = latest
@@ -211,14 +208,11 @@ def _play(args: argparse.Namespace) -> None:
 
     # With --json the conversation must not mix with the result.
     target = sys.stderr if args.json else sys.stdout
-    sizes = _options(args, "dimension max_num_points max_value")
-    sizes = {name: value for name, value in sizes.items() if value is not None}
-    if args.start is None:
-        points = random_position(**sizes, seed=args.seed)
-    elif sizes:
-        raise ValueError(f"{next(iter(sizes))} is for random starts, got the start {args.start!r}")
-    else:
-        points = _parse_start(args)
+    drawing = {k: v for k, v in _options(args, random_position).items() if v is not None}
+    sizes = [name for name in drawing if name != "seed"]
+    if args.start is not None and sizes:
+        raise ValueError(f"{sizes[0]} is for random starts, got the start {args.start!r}")
+    points = random_position(**drawing) if args.start is None else _parse_start(args)
     form = None if args.out is None else args.out.suffix.lower()
     if form in (".gif", ".html") and points.dimension not in PICTURE_DIMENSIONS:
         raise ValueError(
@@ -227,8 +221,7 @@ def _play(args: argparse.Namespace) -> None:
         )
     if form == ".gif":
         require_matplotlib("--out with .gif")
-    options = _options(args, "seat opponent seed max_moves")
-    record = play(points, target=target, **options)
+    record = play(points, target=target, **_options(args, play))
     result = {"variables": list(points.variables), "seat": args.seat, **record.to_dict()}
     text = json.dumps(result, indent=2)
     names = [variable_pretty(name) for name in points.variables]
@@ -244,14 +237,13 @@ def _play(args: argparse.Namespace) -> None:
 def _bench(args: argparse.Namespace) -> None:
     from resgym.measure.bench import bench
 
-    names = "batch_sizes dimension max_num_points device backend repeats seconds"
-    _print(bench(**_options(args, names)), args.json)
+    _print(bench(**_options(args, bench)), args.json)
 
 
 def _parser() -> argparse.ArgumentParser:
     from resgym.players import agent_names, host_names
 
-    parser = _Parser(
+    parser = OneLineParser(
         prog="resgym",
         description="Hironaka's polyhedral game: measure players, grow and solve resolution trees.",
         epilog="examples: resgym rho zeillinger choose_first --games 20000; resgym tree E8",

@@ -7,8 +7,6 @@ from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 
-__all__ = ["output_file", "write_file"]
-
 
 def output_file(path: str | os.PathLike[str], endings: Collection[str], name: str = "path") -> Path:
     """The path of a file that can be written, so that a long computation is not lost at its end.

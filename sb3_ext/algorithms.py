@@ -17,8 +17,6 @@ from sb3_ext.config.registry import Registry
 from sb3_ext.ddqn import DDQN
 from sb3_ext.off_policy.legality import mask_key
 
-__all__ = ["ALGORITHMS", "ObservedMaskPPO"]
-
 ALGORITHMS: Registry[type[BaseAlgorithm]] = Registry("algorithm")
 """Algorithms of stable-baselines3's form."""
 

@@ -12,13 +12,14 @@ from typing import Any, ClassVar
 
 import gymnasium
 import numpy as np
+import pytest
 import torch
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
-__all__ = ["ToyEnv", "ToyVectorEnv", "register_toy"]
+__all__ = ["ToyEnv", "ToyVectorEnv", "forbid_waiting", "register_toy"]
 
 Observation = Tensor | dict[str, Tensor]
 
@@ -238,6 +239,16 @@ def register_toy() -> str:
     if TOY_ID not in gymnasium.registry:
         gymnasium.register(TOY_ID, entry_point=ToyEnv, vector_entry_point=ToyVectorEnv)
     return TOY_ID
+
+
+def forbid_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From here on, asking a tensor for its value, which stops an accelerator, is an error."""
+
+    def waits(*_: Any, **__: Any) -> None:
+        raise AssertionError("the device was waited for")
+
+    for name in ("cpu", "numpy", "tolist", "item", "__bool__", "__int__", "__float__", "nonzero"):
+        monkeypatch.setattr(Tensor, name, waits)
 
 
 def _observation_space(num_actions: int, dict_obs: bool) -> spaces.Space:

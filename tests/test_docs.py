@@ -21,12 +21,16 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = (DOCS / "resolution.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```(?:\n\n```text\n(.*?)^```)?", re.M | re.S)
 BLOCKS = BLOCK.findall(PAGE)
-TABLE = [
-    [cell.strip() for cell in line.strip("|").split("|")]
-    for line in PAGE.splitlines()
-    if re.match(r"\| [ADE]\d \|", line)
-]
 START = "x^2+y^3+z^5"
+
+
+def table_rows(text: str) -> list[list[str]]:
+    """The rows of singularities in a table of Markdown."""
+    lines = re.findall(r"^\| ([ADE]\d \|.*) \|$", text, flags=re.M)
+    return [re.split(r" *\| *", line) for line in lines]
+
+
+TABLE = table_rows(PAGE)
 
 
 def without_times(text: str) -> list[str]:
@@ -89,12 +93,9 @@ def test_block_runs(language, source, shown, folder, monkeypatch, capsys):
 
 
 def test_page_has_its_parts():
-    commands = [shlex.split(source)[:2] for language, source, _ in BLOCKS if language == "sh"]
-    assert {command[1] for command in commands if command[0] == "resgym"} == {
-        "play",
-        "solve",
-        "tree",
-    }
+    sources = [source for language, source, _ in BLOCKS if language == "sh"]
+    commands = {source.split()[1] for source in sources if source.startswith("resgym ")}
+    assert commands == {"play", "solve", "tree"}
     assert any(language == "python" for language, _, _ in BLOCKS)
     assert sum(bool(shown) for _, _, shown in BLOCKS) >= 6
 
@@ -137,11 +138,7 @@ def test_training_gives_what_the_table_shows(tmp_path, monkeypatch, capsys):
         if language == "sh" and "ade_table" in source
     ]
     assert [ade_table.main(command) for command in commands] == [0, 0]
-    rows = [
-        [cell.strip() for cell in line.strip("|").split("|")]
-        for line in capsys.readouterr().out.splitlines()
-        if re.match(r"\| [ADE]\d \|", line)
-    ]
+    rows = table_rows(capsys.readouterr().out)
     assert abs(in_the_least_depth(rows) - in_the_least_depth(TABLE)) <= 3
     for found, shown in zip(rows, TABLE, strict=True):
         assert found[:5] == shown[:5]
@@ -167,10 +164,8 @@ def test_pictures_are_those_of_the_commands():
         text = "".join(picture.itertext())
         title = picture.findtext("{http://www.w3.org/2000/svg}title")
         if name in trees:
-            assert title == ElementTree.fromstring(trees[name].to_svg(layout="outline"))[0].text
-            assert text == "".join(
-                ElementTree.fromstring(trees[name].to_svg(layout="outline")).itertext()
-            )
+            drawn = ElementTree.fromstring(trees[name].to_svg(layout="outline"))
+            assert (title, text) == (drawn[0].text, "".join(drawn.itertext()))
         else:
             depth, nodes = TABLE[-1][-2:]
             assert f"{depth} moves deep, {nodes} charts" in title

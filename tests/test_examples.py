@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
+import runpy
 from pathlib import Path
-from types import ModuleType
+from types import SimpleNamespace
 
 import gymnasium
 import pytest
@@ -16,13 +16,8 @@ import resgym  # noqa: F401  registers the environments
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
-def load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"example_{name}", EXAMPLES / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def load(name: str) -> SimpleNamespace:
+    return SimpleNamespace(**runpy.run_path(str(EXAMPLES / f"{name}.py")))
 
 
 @pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.py")), ids=lambda path: path.stem)

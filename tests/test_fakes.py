@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gymnasium
 import numpy as np
 import pytest
 import torch
 from gymnasium.utils.env_checker import check_env
 
-from tests.fakes import ToyEnv, ToyVectorEnv, register_toy
+from tests.fakes import ToyEnv, ToyVectorEnv
 
 
 @pytest.mark.parametrize("dict_obs", [False, True])
@@ -66,9 +65,3 @@ def test_illegal_press_can_be_an_error() -> None:
     env.step(env.named_button())
     with pytest.raises(ValueError, match="illegal press"):
         env.step((~env.action_masks()).int().argmax(dim=1))
-
-
-def test_registered_with_both_entry_points() -> None:
-    env = gymnasium.make_vec(register_toy(), num_envs=3, dict_obs=True)
-    assert isinstance(env, ToyVectorEnv)
-    assert isinstance(gymnasium.make(register_toy()).unwrapped, ToyEnv)

@@ -29,12 +29,9 @@ def section(title: str) -> str:
     return README.split(f"\n## {title}\n")[1].split("\n## ")[0]
 
 
-COMMANDS = [
-    shlex.split(line.split("#")[0])
-    for block in blocks("sh")
-    for line in block.splitlines()
-    if line.startswith("resgym ")
-]
+LINES = [line.split("#")[0].strip() for block in blocks("sh") for line in block.splitlines()]
+COMMANDS = [shlex.split(line) for line in LINES if line.startswith("resgym ")]
+MODULES = [line for line in LINES if line.startswith("python -m ")]
 
 
 @pytest.mark.parametrize("block", blocks("python"))
@@ -60,12 +57,6 @@ def test_commands_run(command, capsys, tmp_path, monkeypatch):
     assert capsys.readouterr().out.strip()
 
 
-MODULES = [
-    line.split("#")[0].strip()
-    for block in blocks("sh")
-    for line in block.splitlines()
-    if line.startswith("python -m ")
-]
 # What makes each of them short; of a repeated option the last one counts.
 LESS = {
     "sb3_ext.train": "-n 2048 --eval-freq -1 --checkpoint-updates 0",
@@ -115,11 +106,11 @@ def test_player_tables_name_every_player():
     names = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     host_names, agent_names = (half.split() for half in names.stdout.split("|"))
     text = section("Players and their measure")
-    hosts, agents = text.split("| agent | plays |")
-    rows = [line.split("|")[1] for line in hosts.splitlines() if line.startswith("| `")]
-    assert set(re.findall(r"`(\w+)`", " ".join(rows))) == set(host_names)
-    rows = [line.split("|")[1] for line in agents.splitlines() if line.startswith("| `")]
-    assert set(re.findall(r"`(\w+)`", " ".join(rows))) == set(agent_names)
+    for table, known in zip(
+        text.split("| agent | plays |"), (host_names, agent_names), strict=True
+    ):
+        rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
+        assert set(re.findall(r"`(\w+)`", " ".join(rows))) == set(known)
 
 
 def test_make_targets_exist():

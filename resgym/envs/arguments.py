@@ -17,17 +17,6 @@ from resgym.game.spec import GameSpec, check_integer
 from resgym.game.state import holds_integers, tensor_kind
 from resgym.game.stepping import EpisodeState, StepPlan
 
-__all__ = [
-    "MAX_SEED",
-    "parse_autoreset_mode",
-    "parse_integers",
-    "parse_options",
-    "parse_reset_mask",
-    "parse_seeds",
-    "refusal",
-    "start_sizes",
-]
-
 MAX_SEED = 2**63 - 1
 
 

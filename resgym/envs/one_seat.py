@@ -25,8 +25,6 @@ from resgym.players import (
     resolve_player,
 )
 
-__all__ = ["AlternatingPlayers"]
-
 
 class AlternatingPlayers(TensorVectorEnv):
     """One-seat view of a `HironakaVectorEnv`: a step is a whole move.

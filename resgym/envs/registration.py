@@ -11,8 +11,6 @@ from resgym.envs.one_seat import AlternatingPlayers
 from resgym.envs.two_player import HironakaVectorEnv, half_move_limit
 from resgym.game.spec import Role
 
-__all__ = ["DEFAULT_MAX_EPISODE_STEPS", "ENV_IDS", "one_seat_vector_env", "register_envs"]
-
 DEFAULT_MAX_EPISODE_STEPS = 200
 ENV_IDS = ("resgym/Hironaka-v0", "resgym/HironakaHost-v0", "resgym/HironakaAgent-v0")
 

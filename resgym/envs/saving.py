@@ -19,8 +19,6 @@ from resgym.game.spec import MAX_COORDINATE
 from resgym.game.state import canonical_state
 from resgym.game.stepping import EpisodeState, StepPlan
 
-__all__ = ["load_state", "save_state"]
-
 # The names in a saved state, and those of `EpisodeState`.
 _OF_GAMES = {name: name for name in ("coords", "episode", "half_moves", "points", "seed")}
 _OF_GAMES["count"] = "counts"

@@ -17,8 +17,6 @@ from resgym.envs.vector_env import TensorVectorEnv
 from resgym.game.spec import check_integer
 from resgym.game.stepping import EpisodeState
 
-__all__ = ["HironakaAgentEnv", "HironakaEnv", "HironakaHostEnv"]
-
 
 class LegalDiscrete(spaces.Discrete):
     """`Discrete` that samples among the actions that are legal now.

@@ -14,8 +14,6 @@ from resgym.game.spec import GameSpec, Polytope, check_choice, check_integer
 from resgym.game.stepping import INVALID_ACTIONS, StepPlan
 from resgym.kernels import resolve_backend
 
-__all__ = ["HironakaVectorEnv", "half_move_limit"]
-
 
 def half_move_limit(max_episode_steps: int | None) -> int | None:
     """The limit in half-moves that stands for a limit in whole moves; None is no limit."""

@@ -1,6 +1,6 @@
 """Every vector environment of the package: input is checked, a backend plays, output is handed out.
 
-What a step does in every situation is a table at `resgym.game.episode.step`.
+What a step does in every situation is a table at `resgym.game.episode.Backend.step`.
 """
 
 from __future__ import annotations
@@ -33,8 +33,6 @@ from resgym.game.spec import check_choice
 from resgym.game.stepping import Array, EpisodeState, Games, RefusedStep, StepPlan
 from resgym.kernels import Backend
 from resgym.render.positions import RENDER_MODES, check_render_mode, render_game, render_modes
-
-__all__ = ["OUTPUTS", "TensorVectorEnv"]
 
 OUTPUTS = ("torch", "numpy")
 

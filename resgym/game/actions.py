@@ -11,8 +11,6 @@ from functools import cache
 import torch
 from torch import Tensor
 
-__all__ = ["action_axes", "coords_to_action", "host_action_table", "pair_to_action"]
-
 
 @cache
 def action_axes(dimension: int) -> tuple[tuple[int, ...], ...]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import torch
 
-__all__ = ["is_host_memory", "resolve_device"]
-
 
 def is_host_memory(device: torch.device) -> bool:
     """Whether data lies where a value can be read without waiting for a queue of work.

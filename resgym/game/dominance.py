@@ -12,8 +12,6 @@ from torch import Tensor
 
 from resgym.game import devices
 
-__all__ = ["prune_dominated", "used_rows"]
-
 # Above every coordinate that a state may hold, so that absent rows dominate nothing.
 _ABSENT = 2**62
 

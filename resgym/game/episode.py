@@ -21,28 +21,12 @@ from resgym.game.stepping import (
     INVALID_ACTION_REWARD,
     Ask,
     EpisodeState,
+    Games,
     RefusedStep,
     ResetResult,
     StepPlan,
     StepResult,
 )
-
-__all__ = [
-    "Kernels",
-    "answers_of_agents",
-    "legal_actions",
-    "name_sets",
-    "start",
-    "step",
-]
-
-
-class Kernels:
-    """The operations that a step is made of; backends put faster ones in their place."""
-
-    move = staticmethod(move)
-    random_starts = staticmethod(random_starts)
-    observe_points = staticmethod(observe_points)
 
 
 def legal_actions(plan: StepPlan, coords: Tensor) -> Tensor:
@@ -91,203 +75,209 @@ def _sets(plan: StepPlan, state: EpisodeState) -> Tensor:
     return host_action_table(plan.spec.dimension, state.coords.device)
 
 
-def start(
-    plan: StepPlan,
-    state: EpisodeState,
-    mask: Tensor,
-    ask: Ask,
-    given: GameState | None,
-    kernels: Kernels,
-) -> ResetResult:
-    """Starts episodes in the rows of ``mask``, bool [N].
+class Backend:
+    """The reference: a step and a start, put together from single operations.
 
-    They start from ``given``, unfinished positions of N games, or from random ones. The opponents
-    are asked only if they play a seat.
+    Faster backends put their own in place of any of these functions.
+
+    Attributes:
+        name: what `resgym.kernels.resolve_backend` is asked for, never ``auto``.
     """
-    state = _restarted(plan, state, mask, ask, given, kernels)
-    return ResetResult(state._replace(ended=state.ended & ~mask), *_observed(plan, state, kernels))
 
+    name = "torch"
 
-def _restarted(
-    plan: StepPlan,
-    state: EpisodeState,
-    mask: Tensor,
-    ask: Ask,
-    given: GameState | None,
-    kernels: Kernels,
-) -> EpisodeState:
-    episode = state.episode + mask
-    key = RowRandom.for_episode(state.seed, episode).key
-    position = state.position
-    rng = RowRandom(key).at(0, Stream.START)
-    # Where the started rows can be counted for free, only they are drawn.
-    rows = mask.nonzero()[:, 0] if devices.is_host_memory(mask.device) else None
-    if given is not None:
-        position = where_state(mask, given, position)
-    elif rows is None:
-        position = where_state(mask, _drawn(plan, rng, kernels), position)
-    elif len(rows):
-        fresh = _drawn(plan, rng.select(rows), kernels)
-        position = GameState(
-            position.points.index_copy(0, rows, fresh.points),
-            position.count.index_copy(0, rows, fresh.count),
+    move = staticmethod(move)
+    random_starts = staticmethod(random_starts)
+    observe_points = staticmethod(observe_points)
+
+    def host_actions(self, name: str | None, state: GameState, rng: RowRandom) -> Tensor | None:
+        """What the host of a `resgym.players.compiled_name` chooses, int64 [N] as its ``act``.
+
+        None if this backend has not compiled it.
+        """
+        return None
+
+    def start(
+        self, plan: StepPlan, games: Games, mask: Tensor, ask: Ask, given: GameState | None = None
+    ) -> ResetResult:
+        """Starts episodes in the rows of ``mask``, bool [N].
+
+        They start from ``given``, unfinished positions of N games, or from random ones. The
+        opponents are asked only if they play a seat.
+        """
+        state = self._restarted(plan, games.tensors(), mask, ask, given)
+        return ResetResult(state._replace(ended=state.ended & ~mask), *self._observed(plan, state))
+
+    def _restarted(
+        self, plan: StepPlan, state: EpisodeState, mask: Tensor, ask: Ask, given: GameState | None
+    ) -> EpisodeState:
+        episode = state.episode + mask
+        key = RowRandom.for_episode(state.seed, episode).key
+        position = state.position
+        rng = RowRandom(key).at(0, Stream.START)
+        # Where the started rows can be counted for free, only they are drawn.
+        rows = mask.nonzero()[:, 0] if devices.is_host_memory(mask.device) else None
+        if given is not None:
+            position = where_state(mask, given, position)
+        elif rows is None:
+            position = where_state(mask, self._start_positions(plan, rng), position)
+        elif len(rows):
+            fresh = self._start_positions(plan, rng.select(rows))
+            position = GameState(
+                position.points.index_copy(0, rows, fresh.points),
+                position.count.index_copy(0, rows, fresh.count),
+            )
+        state = state._replace(
+            points=position.points,
+            counts=position.count,
+            coords=state.coords & ~mask[:, None],
+            half_moves=torch.where(mask, 0, state.half_moves),
+            episode=episode,
+            key=key,
+            returns=torch.where(mask, 0.0, state.returns),
+            lengths=torch.where(mask, 0, state.lengths),
         )
-    state = state._replace(
-        points=position.points,
-        counts=position.count,
-        coords=state.coords & ~mask[:, None],
-        half_moves=torch.where(mask, 0, state.half_moves),
-        episode=episode,
-        key=key,
-        returns=torch.where(mask, 0.0, state.returns),
-        lengths=torch.where(mask, 0, state.lengths),
-    )
-    if plan.seat != "agent":
-        return state
-    return name_sets(plan, state, mask, ask)
+        if plan.seat != "agent":
+            return state
+        return name_sets(plan, state, mask, ask)
 
+    def _start_positions(self, plan: StepPlan, rng: RowRandom) -> GameState:
+        fresh = self.random_starts(plan.start_spec, rng)
+        missing = plan.spec.max_num_points - plan.start_spec.max_num_points
+        points = pad(fresh.points, (0, 0, 0, missing), value=-1) if missing else fresh.points
+        return GameState(points, fresh.count)
 
-def _drawn(plan: StepPlan, rng: RowRandom, kernels: Kernels) -> GameState:
-    fresh = kernels.random_starts(plan.start_spec, rng)
-    missing = plan.spec.max_num_points - plan.start_spec.max_num_points
-    points = pad(fresh.points, (0, 0, 0, missing), value=-1) if missing else fresh.points
-    return GameState(points, fresh.count)
+    def _observed(
+        self, plan: StepPlan, state: EpisodeState, rows: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """New tensors: what is seen of all rows, or of those of an index int64 [M]."""
+        position, coords = state.position, state.coords
+        if rows is not None:
+            position, coords = position.select(rows), coords[rows]
+        return self.observe_points(position, plan.scale_observation), coords.to(torch.int8)
 
+    def step(self, plan: StepPlan, games: Games, actions: Tensor, ask: Ask) -> StepResult:
+        """Plays one action int64 [N], any integers, in every row; what it does is total.
 
-def _observed(
-    plan: StepPlan, state: EpisodeState, kernels: Kernels, rows: Tensor | None = None
-) -> tuple[Tensor, Tensor]:
-    """New tensors: what is seen of all rows, or of those of an index int64 [M]."""
-    position, coords = state.position, state.coords
-    if rows is not None:
-        position, coords = position.select(rows), coords[rows]
-    return kernels.observe_points(position, plan.scale_observation), coords.to(torch.int8)
+        situation                       outcome
+        legal action                    the move is played
+        illegal, invalid_action=error   RefusedStep before anything changes
+        illegal, noop                   position stays, reward 0, the step counts
+        illegal, penalty                as noop, reward -1
+        illegal, terminate              terminated, reward -1
+        one point left                  terminated
+        max_episode_steps reached       truncated (unless terminated)
+        a coordinate would pass 2^59    position stays, truncated, info["overflow"]
+        ended row, SAME_STEP            cannot be met: the row has restarted already
+        ended row, NEXT_STEP            the action is ignored, the row restarts, reward 0
+        ended row, DISABLED             RefusedStep until reset with options={"reset_mask": ...}
+        """
+        state = games.tensors()
+        active = ~state.ended
+        known = actions.clamp(0, plan.num_actions - 1)
+        legal = known == actions
+        if plan.seat != "host":
+            legal = legal & legal_actions(plan, state.coords).gather(1, known[:, None])[:, 0]
+        if plan.may_refuse:
+            refused = active & ~legal & (plan.invalid_action == "error")
+            if plan.autoreset_mode == "DISABLED":
+                refused = refused | ~active
+            if bool(refused.any()):
+                raise RefusedStep
+        waiting, lengths = state.ended, state.lengths + active
+        state, reward, rewards, terminated, overflow = self._played(
+            plan, state, known, active & legal, ask
+        )
+        truncated = overflow
+        if plan.invalid_action in ("penalty", "terminate"):
+            reward = torch.where(active & ~legal, INVALID_ACTION_REWARD, reward)
+        if plan.invalid_action == "terminate":
+            terminated = terminated | (active & ~legal)
+        if plan.max_episode_steps is not None:
+            truncated = truncated | (lengths >= plan.max_episode_steps)
+        truncated = truncated & active & ~terminated
+        ended = terminated | truncated
+        state = state._replace(returns=state.returns + reward, lengths=lengths, ended=ended)
 
-
-def step(
-    plan: StepPlan, state: EpisodeState, actions: Tensor, ask: Ask, kernels: Kernels
-) -> StepResult:
-    """Plays one action int64 [N], any integers, in every row; what it does is total.
-
-    situation                       outcome
-    legal action                    the move is played
-    illegal, invalid_action=error   RefusedStep before anything changes
-    illegal, noop                   position stays, reward 0, the step counts
-    illegal, penalty                as noop, reward -1
-    illegal, terminate              terminated, reward -1
-    one point left                  terminated
-    max_episode_steps reached       truncated (unless terminated)
-    a coordinate would pass 2^59    position stays, truncated, info["overflow"]
-    ended row, SAME_STEP            cannot be met: the row has restarted already
-    ended row, NEXT_STEP            the action is ignored, the row restarts, reward 0
-    ended row, DISABLED             RefusedStep until reset with options={"reset_mask": ...}
-    """
-    active = ~state.ended
-    known = actions.clamp(0, plan.num_actions - 1)
-    legal = known == actions
-    if plan.seat != "host":
-        legal = legal & legal_actions(plan, state.coords).gather(1, known[:, None])[:, 0]
-    if plan.may_refuse:
-        refused = active & ~legal & (plan.invalid_action == "error")
-        if plan.autoreset_mode == "DISABLED":
-            refused = refused | ~active
-        if bool(refused.any()):
-            raise RefusedStep
-    waiting, lengths = state.ended, state.lengths + active
-    state, reward, rewards, terminated, overflow = _move(
-        plan, state, known, active & legal, ask, kernels
-    )
-    truncated = overflow
-    if plan.invalid_action in ("penalty", "terminate"):
-        reward = torch.where(active & ~legal, INVALID_ACTION_REWARD, reward)
-    if plan.invalid_action == "terminate":
-        terminated = terminated | (active & ~legal)
-    if plan.max_episode_steps is not None:
-        truncated = truncated | (lengths >= plan.max_episode_steps)
-    truncated = truncated & active & ~terminated
-    ended = terminated | truncated
-    state = state._replace(returns=state.returns + reward, lengths=lengths, ended=ended)
-
-    looking = devices.is_host_memory(actions.device)
-    any_ended = not looking or bool(ended.any())
-    final_points = final_coords = None
-    same_step = plan.autoreset_mode == "SAME_STEP"
-    restart = ended if same_step else waiting
-    statistics = (state.returns.clone(), state.lengths.clone()) if any_ended else (None, None)
-    rows = restart.nonzero()[:, 0] if looking else None
-    if plan.autoreset_mode == "DISABLED" or (rows is not None and not len(rows)):
-        points, coords = _observed(plan, state, kernels)
-    else:
-        if same_step:
-            final_points, final_coords = _observed(plan, state, kernels)
-            state = state._replace(ended=torch.zeros_like(ended))
-        state = _restarted(plan, state, restart, ask, None, kernels)
-        if rows is None or final_points is None or final_coords is None:
-            points, coords = _observed(plan, state, kernels)
+        looking = devices.is_host_memory(actions.device)
+        any_ended = not looking or bool(ended.any())
+        final_points = final_coords = None
+        same_step = plan.autoreset_mode == "SAME_STEP"
+        restart = ended if same_step else waiting
+        statistics = (state.returns.clone(), state.lengths.clone()) if any_ended else (None, None)
+        rows = restart.nonzero()[:, 0] if looking else None
+        if plan.autoreset_mode == "DISABLED" or (rows is not None and not len(rows)):
+            points, coords = self._observed(plan, state)
         else:
-            fresh_points, fresh_coords = _observed(plan, state, kernels, rows)
-            points = final_points.index_copy(0, rows, fresh_points)
-            coords = final_coords.index_copy(0, rows, fresh_coords)
-    return StepResult(
-        games=state,
-        points=points,
-        coords=coords,
-        reward=reward,
-        rewards=rewards,
-        terminated=terminated,
-        truncated=truncated,
-        overflow=overflow,
-        ended=ended.clone() if any_ended else None,
-        final_points=final_points,
-        final_coords=final_coords,
-        episode_returns=statistics[0],
-        episode_lengths=statistics[1],
-    )
+            if same_step:
+                final_points, final_coords = self._observed(plan, state)
+                state = state._replace(ended=torch.zeros_like(ended))
+            state = self._restarted(plan, state, restart, ask, None)
+            if rows is None or final_points is None or final_coords is None:
+                points, coords = self._observed(plan, state)
+            else:
+                fresh_points, fresh_coords = self._observed(plan, state, rows)
+                points = final_points.index_copy(0, rows, fresh_points)
+                coords = final_coords.index_copy(0, rows, fresh_coords)
+        return StepResult(
+            games=state,
+            points=points,
+            coords=coords,
+            reward=reward,
+            rewards=rewards,
+            terminated=terminated,
+            truncated=truncated,
+            overflow=overflow,
+            ended=ended.clone() if any_ended else None,
+            final_points=final_points,
+            final_coords=final_coords,
+            episode_returns=statistics[0],
+            episode_lengths=statistics[1],
+        )
 
+    def _played(
+        self, plan: StepPlan, state: EpisodeState, actions: Tensor, mask: Tensor, ask: Ask
+    ) -> tuple[EpisodeState, Tensor, Tensor | None, Tensor, Tensor]:
+        """Plays the rows of ``mask``, whose actions are legal: a half-move or two.
 
-def _move(
-    plan: StepPlan, state: EpisodeState, actions: Tensor, mask: Tensor, ask: Ask, kernels: Kernels
-) -> tuple[EpisodeState, Tensor, Tensor | None, Tensor, Tensor]:
-    """Plays the rows of ``mask``, whose actions are legal: a half-move or two.
+        Returns the games, reward, rewards of both, finished and overflow, neutral in other rows.
+        """
+        spec, sets = plan.spec, _sets(plan, state)
+        named, half_moves = state.coords, state.half_moves
+        answering = mask
+        if plan.seat != "agent":
+            naming = mask
+            if plan.seat == "both":
+                naming, answering = mask & ~named.any(1), mask & named.any(1)
+            chosen = sets[actions.clamp(max=len(sets) - 1)]
+            named, half_moves = torch.where(naming[:, None], chosen, named), half_moves + naming
+        if plan.seat == "host":
+            axis = answers_of_agents(plan, state, actions, mask, ask)
+        else:
+            axis = actions.clamp(max=spec.dimension - 1)
 
-    Returns the games, reward, rewards of both, finished and overflow, neutral in other rows.
-    """
-    spec, sets = plan.spec, _sets(plan, state)
-    named, half_moves = state.coords, state.half_moves
-    answering = mask
-    if plan.seat != "agent":
-        naming = mask
+        # The set that a reward is told of is the one that is answered, not one that was just named.
+        asked = state.coords if plan.seat == "both" else named
+        before = state.position
+        after, overflow = self.move(before, named & answering[:, None], axis, spec)
+        finished = answering & after.finished()
+
+        def reward_of(role: Role) -> Tensor:
+            transition = Transition(before, asked, axis, after, finished, role)
+            return torch.where(answering, role_reward(plan.reward, transition), 0.0)
+
+        rewards = None
         if plan.seat == "both":
-            naming, answering = mask & ~named.any(1), mask & named.any(1)
-        chosen = sets[actions.clamp(max=len(sets) - 1)]
-        named, half_moves = torch.where(naming[:, None], chosen, named), half_moves + naming
-    if plan.seat == "host":
-        axis = answers_of_agents(plan, state, actions, mask, ask)
-    else:
-        axis = actions.clamp(max=spec.dimension - 1)
-
-    # The set that a reward is told of is the one that is answered, not one that was just named.
-    asked = state.coords if plan.seat == "both" else named
-    before = state.position
-    after, overflow = kernels.move(before, named & answering[:, None], axis, spec)
-    finished = answering & after.finished()
-
-    def reward_of(role: Role) -> Tensor:
-        transition = Transition(before, asked, axis, after, finished, role)
-        return torch.where(answering, role_reward(plan.reward, transition), 0.0)
-
-    rewards = None
-    if plan.seat == "both":
-        host, reward = reward_of("host"), reward_of("agent")
-        rewards = torch.stack([host, reward], 1)
-    else:
-        reward = reward_of(plan.seat)
-    state = state._replace(
-        points=after.points,
-        counts=after.count,
-        coords=named & ~answering[:, None],
-        half_moves=half_moves + answering,
-    )
-    if plan.seat == "agent":
-        state = name_sets(plan, state, answering & ~finished, ask)
-    return state, reward, rewards, finished, overflow
+            host, reward = reward_of("host"), reward_of("agent")
+            rewards = torch.stack([host, reward], 1)
+        else:
+            reward = reward_of(plan.seat)
+        state = state._replace(
+            points=after.points,
+            counts=after.count,
+            coords=named & ~answering[:, None],
+            half_moves=half_moves + answering,
+        )
+        if plan.seat == "agent":
+            state = name_sets(plan, state, answering & ~finished, ask)
+        return state, reward, rewards, finished, overflow

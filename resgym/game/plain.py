@@ -13,15 +13,6 @@ from operator import le
 
 from resgym.game.actions import action_axes
 
-__all__ = [
-    "Position",
-    "canonical",
-    "moved",
-    "prune",
-    "reduced",
-    "search_actions",
-]
-
 Position = tuple[tuple[int, ...], ...]
 
 MAX_PERMUTATIONS = 720

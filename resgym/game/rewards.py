@@ -20,8 +20,6 @@ from torch import Tensor
 from resgym.game.spec import Role
 from resgym.game.state import GameState
 
-__all__ = ["REWARDS", "RewardFunction", "Transition", "resolve_reward", "role_reward"]
-
 
 @dataclass(frozen=True)
 class Transition:

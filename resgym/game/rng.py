@@ -13,8 +13,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-__all__ = ["GAMMA", "RowRandom", "Stream", "derive_seed", "mix64"]
-
 GAMMA = 0x9E3779B97F4A7C15 - 2**64
 MULTIPLIER_1 = 0xBF58476D1CE4E5B9 - 2**64
 MULTIPLIER_2 = 0x94D049BB133111EB - 2**64

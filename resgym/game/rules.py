@@ -18,15 +18,6 @@ from resgym.game.rng import RowRandom
 from resgym.game.spec import MAX_COORDINATE, GameSpec
 from resgym.game.state import GameState, canonical_state, state_from_points, where_state
 
-__all__ = [
-    "check_startable",
-    "given_starts",
-    "is_legal",
-    "move",
-    "observe_points",
-    "random_starts",
-]
-
 
 def is_legal(coords: Tensor, axis: Tensor) -> Tensor:
     """Bool [N]: a host's set, bool [N, D], has two axes or more and the agent's axis, int64 [N]."""

@@ -7,17 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-__all__ = [
-    "MAX_COORDINATE",
-    "MAX_DIMENSION",
-    "POLYTOPES",
-    "GameSpec",
-    "Polytope",
-    "Role",
-    "check_choice",
-    "check_integer",
-]
-
 Role = Literal["host", "agent"]
 Polytope = Literal["dominance", "newton"]
 POLYTOPES: tuple[str, ...] = get_args(Polytope)
@@ -78,14 +67,12 @@ class GameSpec:
     reposition: bool = False
 
     def __post_init__(self) -> None:
-        set_field = object.__setattr__
-        set_field(self, "dimension", check_integer("dimension", self.dimension, 2, MAX_DIMENSION))
-        set_field(
-            self,
-            "max_num_points",
-            check_integer("max_num_points", self.max_num_points, 1, MAX_NUM_POINTS),
-        )
-        set_field(self, "max_value", check_integer("max_value", self.max_value, 1, MAX_START_VALUE))
+        for name, low, high in (
+            ("dimension", 2, MAX_DIMENSION),
+            ("max_num_points", 1, MAX_NUM_POINTS),
+            ("max_value", 1, MAX_START_VALUE),
+        ):
+            object.__setattr__(self, name, check_integer(name, getattr(self, name), low, high))
         check_choice("polytope", self.polytope, POLYTOPES)
         if not isinstance(self.reposition, bool):
             raise TypeError(f"reposition must be True or False, got {self.reposition!r}")

@@ -23,16 +23,6 @@ from resgym.game.dominance import prune_dominated
 from resgym.game.newton.vertices import newton_vertices
 from resgym.game.spec import MAX_COORDINATE, GameSpec
 
-__all__ = [
-    "GameState",
-    "canonical_state",
-    "check_coordinates",
-    "holds_integers",
-    "state_from_points",
-    "tensor_kind",
-    "where_state",
-]
-
 _INTEGERS = frozenset(
     getattr(torch, name)
     for name in ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64")

@@ -10,27 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from resgym.game.rewards import RewardFunction
+from resgym.game.rewards import REWARDS, RewardFunction
 from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState
-
-__all__ = [
-    "AUTORESET_MODES",
-    "INVALID_ACTIONS",
-    "INVALID_ACTION_REWARD",
-    "NO_LIMIT",
-    "SEATS",
-    "Array",
-    "Ask",
-    "EpisodeState",
-    "Games",
-    "RefusedStep",
-    "ResetResult",
-    "Seat",
-    "StepPlan",
-    "StepResult",
-]
 
 Seat = Literal["host", "agent", "both"]
 
@@ -38,6 +21,7 @@ Seat = Literal["host", "agent", "both"]
 SEATS = ("host", "agent", "both")
 INVALID_ACTIONS = ("error", "noop", "penalty", "terminate")
 AUTORESET_MODES = ("SAME_STEP", "NEXT_STEP", "DISABLED")
+REWARD_NAMES = tuple(REWARDS)
 
 INVALID_ACTION_REWARD = -1.0
 """Reward of an illegal action with ``penalty`` and ``terminate``."""
@@ -80,6 +64,11 @@ class StepPlan:
         """Number of actions A of the seat; ``both`` has one space for both roles."""
         host, agent = self.spec.num_host_actions, self.spec.dimension
         return {"host": host, "agent": agent, "both": max(host, agent)}[self.seat]
+
+    @property
+    def step_limit(self) -> int:
+        """Steps after which an episode is truncated."""
+        return NO_LIMIT if self.max_episode_steps is None else self.max_episode_steps
 
     @property
     def may_refuse(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from resgym.kernels.backend import Backend
-from resgym.kernels.dispatch import BACKENDS, host_actions, resolve_backend
+from resgym.game.episode import Backend
+from resgym.kernels.dispatch import BACKENDS, quickest_backend, resolve_backend
 
-__all__ = ["BACKENDS", "Backend", "host_actions", "resolve_backend"]
+__all__ = ["BACKENDS", "Backend", "quickest_backend", "resolve_backend"]

@@ -1,50 +1,42 @@
-"""What a backend is: the reference, and the base of the fused ones."""
+"""The base of the backends that are faster than the reference."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 
 import torch
 from torch import Tensor
 
-from resgym.game import episode
-from resgym.game.episode import Kernels
+from resgym.game.actions import action_axes
+from resgym.game.episode import Backend
 from resgym.game.rng import RowRandom
 from resgym.game.rules import check_startable
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState, canonical_state, where_state
-from resgym.game.stepping import Ask, Games, ResetResult, StepPlan, StepResult
+from resgym.game.stepping import (
+    AUTORESET_MODES,
+    INVALID_ACTIONS,
+    REWARD_NAMES,
+    SEATS,
+    Ask,
+    Games,
+    ResetResult,
+    StepPlan,
+)
 
-__all__ = ["Backend", "FusedBackend"]
+ASKED = -1
+"""Number of an opponent who does not play inside a pass."""
 
 
-class Backend(Kernels):
-    """The torch reference: a step and a start put together from single operations.
+def set_numbers(dimension: int, host: str | None = None) -> list[int]:
+    """The sets that a host draws from, bit j for axis j: those of all actions, in ascending order.
 
-    Attributes:
-        name: what `resgym.kernels.resolve_backend` is asked for, never ``auto``.
+    ``random_pair`` draws from the pairs (0, 1), (0, 2), ..., (1, 2), ... instead.
     """
-
-    name = "torch"
-
-    def step(self, plan: StepPlan, games: Games, actions: Tensor, ask: Ask) -> StepResult:
-        """Plays one action int64 [N] in every row; see `resgym.game.episode.step`."""
-        return episode.step(plan, games.tensors(), actions, ask, self)
-
-    def start(
-        self,
-        plan: StepPlan,
-        games: Games,
-        mask: Tensor,
-        ask: Ask,
-        given: GameState | None = None,
-    ) -> ResetResult:
-        """Starts episodes in the rows of ``mask``; see `resgym.game.episode.start`."""
-        return episode.start(plan, games.tensors(), mask, ask, given, self)
-
-    def host_actions(self, name: str, state: GameState, rng: RowRandom) -> Tensor | None:
-        """What a scripted host chooses, int64 [N], where it is compiled; else None."""
-        return None
+    pairs = combinations(range(dimension), 2)
+    chosen = pairs if host == "random_pair" else action_axes(dimension)
+    return [sum(1 << axis for axis in axes) for axes in chosen]
 
 
 class FusedBackend(Backend):
@@ -61,17 +53,36 @@ class FusedBackend(Backend):
     """Hosts, likewise."""
 
     @classmethod
-    def opponent_number(cls, plan: StepPlan) -> int | None:
-        """The index of a plan's opponent, 0 for both seats; None: who has to be asked."""
-        if plan.seat == "both":
-            return 0
-        others = cls.agents if plan.seat == "host" else cls.hosts
-        return others.index(plan.opponent) if plan.opponent in others else None
+    def indices(cls, plan: StepPlan) -> tuple[int, int, int, int, int] | None:
+        """The numbers that kernels take for a plan's words: indices, or `ASKED`.
 
-    @staticmethod
-    def fits(plan: StepPlan) -> bool:
-        """Whether the moves and the reward of a plan can be played in a pass."""
-        return plan.spec.polytope == "dominance" and isinstance(plan.reward, str)
+        They are those of the seat, the opponent (0 where both seats are played), the reward, what
+        becomes of an illegal action, and the autoreset mode. None for a plan whose moves or reward
+        no pass knows.
+        """
+        if plan.spec.polytope != "dominance" or not isinstance(plan.reward, str):
+            return None
+        players: dict[str, tuple[str | None, ...]]
+        players = {"host": cls.agents, "agent": cls.hosts, "both": (plan.opponent,)}
+        others = players[plan.seat]
+        return (
+            SEATS.index(plan.seat),
+            others.index(plan.opponent) if plan.opponent in others else ASKED,
+            REWARD_NAMES.index(plan.reward),
+            INVALID_ACTIONS.index(plan.invalid_action),
+            AUTORESET_MODES.index(plan.autoreset_mode),
+        )
+
+    def start(
+        self, plan: StepPlan, games: Games, mask: Tensor, ask: Ask, given: GameState | None = None
+    ) -> ResetResult:
+        """See `Backend.start`."""
+        started = self._started(plan, games, mask, ask) if given is None else None
+        return super().start(plan, games, mask, ask, given) if started is None else started
+
+    def _started(self, plan: StepPlan, games: Games, mask: Tensor, ask: Ask) -> ResetResult | None:
+        """As `start` from random positions; None: no pass knows the plan."""
+        raise NotImplementedError
 
     # The single operations: kernels keep minimal points, the reference finds vertices of them.
 

@@ -8,19 +8,14 @@ for the CPU, ``triton`` (``pip install 'resgym[gpu]'``) for CUDA.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from functools import cache
 
 import torch
-from torch import Tensor
 
+from resgym.game.episode import Backend
 from resgym.game.rng import RowRandom
 from resgym.game.rules import random_starts
 from resgym.game.spec import GameSpec, check_choice
-from resgym.game.state import GameState
-from resgym.kernels.backend import Backend
-
-__all__ = ["BACKENDS", "host_actions", "quickest_observe_points", "resolve_backend"]
 
 BACKENDS = ("auto", "torch", "numba", "triton")
 
@@ -59,10 +54,10 @@ def _triton_fault(device: torch.device) -> str | None:
     return None if right else "its results are wrong on this device"
 
 
-def quickest_observe_points(device: torch.device) -> Callable[[GameState, bool], Tensor]:
-    """What observes positions on a device: compiled on the CPU where that is installed."""
+def quickest_backend(device: torch.device) -> Backend:
+    """Whose single operations are fastest on a device: compiled on the CPU, where that works."""
     backend = _found("numba" if device.type == "cpu" else "torch")
-    return (backend if isinstance(backend, Backend) else _TORCH).observe_points
+    return backend if isinstance(backend, Backend) else _TORCH
 
 
 def _line(error: Exception) -> str:
@@ -76,21 +71,6 @@ def _warn(message: str) -> None:
     warnings.warn(message, RuntimeWarning, stacklevel=4)
 
 
-def _triton_problem(device: torch.device, spec: GameSpec) -> str | None:
-    """Why the Triton kernels cannot play a game on a device, or None."""
-    found = _found("triton")
-    if isinstance(found, str):
-        return f"needs Triton (pip install 'resgym[gpu]'): {found}"
-    from resgym.kernels.cuda.grids import INTERPRETED, MAX_NUM_POINTS
-
-    if device.type != "cuda" and not (device.type == "cpu" and INTERPRETED):
-        return f"runs on cuda, got device {str(device)!r}"
-    if spec.max_num_points > MAX_NUM_POINTS:
-        return f"plays max_num_points up to {MAX_NUM_POINTS}, got {spec.max_num_points}"
-    fault = _triton_fault(device)
-    return None if fault is None else f"does not work on {str(device)!r}: {fault}"
-
-
 def resolve_backend(name: str, device: torch.device, spec: GameSpec) -> Backend:
     """The backend of a name.
 
@@ -102,39 +82,36 @@ def resolve_backend(name: str, device: torch.device, spec: GameSpec) -> Backend:
             device or the game.
     """
     check_choice("backend", name, BACKENDS)
-    if name == "auto":
-        name = {"cpu": "numba", "cuda": "triton"}.get(device.type, "torch")
-        problem = _problem(name, device, spec)
-        if problem is not None:
-            _warn(f"backend 'auto' is 'torch': {name!r} {problem}")
-            name = "torch"
-    else:
-        problem = _problem(name, device, spec)
-        if problem is not None:
+    fastest = {"cpu": "numba", "cuda": "triton"}.get(device.type, "torch")
+    wanted = fastest if name == "auto" else name
+    problem = _problem(wanted, device, spec)
+    if problem is not None:
+        if name != "auto":
             raise ValueError(f"backend {name!r} {problem}")
-    backend = _found(name)
+        _warn(f"backend 'auto' is 'torch': {wanted!r} {problem}")
+        wanted = "torch"
+    backend = _found(wanted)
     assert isinstance(backend, Backend)
     return backend
 
 
 def _problem(name: str, device: torch.device, spec: GameSpec) -> str | None:
     """Why a backend cannot play a game on a device, or None."""
-    if name == "triton":
-        return _triton_problem(device, spec)
-    if name != "numba":
+    if name == "torch":
         return None
-    if device.type != "cpu":
+    if name == "numba" and device.type != "cpu":
         return f"runs on the cpu, got device {str(device)!r}"
-    found = _found("numba")
-    return f"needs numba (pip install 'resgym[fast]'): {found}" if isinstance(found, str) else None
-
-
-def host_actions(name: str | None, state: GameState, rng: RowRandom) -> Tensor | None:
-    """What the host of a `resgym.players.compiled_name` chooses, int64 [N] equal to its ``act``.
-
-    None if the fastest backend for the device has not compiled it.
-    """
-    if name is None or state.device.type != "cpu":
+    found = _found(name)
+    if isinstance(found, str):
+        needed, extra = ("numba", "fast") if name == "numba" else ("Triton", "gpu")
+        return f"needs {needed} (pip install 'resgym[{extra}]'): {found}"
+    if name == "numba":
         return None
-    backend = _found("numba")
-    return backend.host_actions(name, state, rng) if isinstance(backend, Backend) else None
+    from resgym.kernels.cuda.grids import INTERPRETED, MAX_NUM_POINTS
+
+    if device.type != "cuda" and not (device.type == "cpu" and INTERPRETED):
+        return f"runs on cuda, got device {str(device)!r}"
+    if spec.max_num_points > MAX_NUM_POINTS:
+        return f"plays max_num_points up to {MAX_NUM_POINTS}, got {spec.max_num_points}"
+    fault = _triton_fault(device)
+    return None if fault is None else f"does not work on {str(device)!r}: {fault}"

@@ -7,8 +7,6 @@ import stat
 import sys
 from pathlib import Path
 
-__all__ = ["check_private", "private_folder"]
-
 
 def check_private(path: str | os.PathLike[str]) -> None:
     """Checks that nobody but this user has had a hand in a file or folder.

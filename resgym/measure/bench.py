@@ -13,8 +13,6 @@ import torch
 from resgym.envs.registration import one_seat_vector_env
 from resgym.game.spec import check_integer
 
-__all__ = ["BenchResult", "bench", "moves_per_second"]
-
 
 @dataclass(frozen=True)
 class BenchResult:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -18,13 +17,10 @@ from resgym.kernels import Backend, resolve_backend
 from resgym.players import Player, ask_player, resolve_player, rows_of
 from resgym.render.games import GameRecord
 
-__all__ = ["Lengths", "play_lengths", "play_move", "record_game", "sample_games"]
-
 _SEED_WORD = 0x67616D65  # keeps the starts of samples apart from those of other uses of the seed
 
 
-@dataclass(frozen=True)
-class Lengths:
+class Lengths(NamedTuple):
     """How N games went.
 
     Attributes:

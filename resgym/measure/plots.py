@@ -20,7 +20,6 @@ from resgym.render.shapes import require_matplotlib
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["PLOT_ENDINGS", "Curve", "plot_curves", "plot_file", "plot_rho_table"]
 
 PLOT_ENDINGS = (".png", ".svg", ".pdf")
 
@@ -83,27 +82,23 @@ def plot_rho_table(table: CrossPlay, path: str | os.PathLike[str] | None = None)
     figure = Figure(figsize=(max(size[0], 4.2), max(size[1], 2.4)), layout="constrained")
     axes = figure.add_subplot()
     top = max(max(row) for row in values) or 1.0
-    image = axes.imshow(values, cmap="Blues", vmin=0.0, vmax=top, aspect="auto")
+    lines: Any = {"edgecolors": "white", "linewidth": 2}  # between the cells
+    image = axes.pcolormesh(values, cmap="Blues", vmin=0.0, vmax=top, **lines)
+    axes.invert_yaxis()
     any_cut = False
     for row, line in enumerate(results):
         for column, result in enumerate(line):
             any_cut |= result.unfinished > 0
             text = f"{result.rho:.3f}{'*' if result.unfinished else ''}"
             colour = "white" if result.rho > 0.55 * top else "#1d2733"
-            axes.text(column, row, text, ha="center", va="center", color=colour)
+            axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", color=colour)
     slanted: Any = {}
     if max(map(len, agents)) > 13:
         slanted = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
-    axes.set_xticks(range(len(agents)), agents, **slanted)
-    axes.set_yticks(range(len(hosts)), hosts)
+    axes.set_xticks([place + 0.5 for place in range(len(agents))], agents, **slanted)
+    axes.set_yticks([place + 0.5 for place in range(len(hosts))], hosts)
     axes.tick_params(length=0)
-    for side in axes.spines.values():
-        side.set_visible(False)
-    # White lines between the cells.
-    axes.set_xticks([place + 0.5 for place in range(len(agents) - 1)], minor=True)
-    axes.set_yticks([place + 0.5 for place in range(len(hosts) - 1)], minor=True)
-    axes.grid(which="minor", color="white", linewidth=2)
-    axes.tick_params(which="minor", length=0)
+    axes.spines[:].set_visible(False)
     note = "\n* some games were cut" if any_cut else ""
     axes.set(xlabel=f"agent{note}", ylabel="host")
     figure.suptitle("rho: games finished per move", fontsize="medium")
@@ -161,8 +156,7 @@ def plot_curves(
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axes.grid(color="#e6eaee", linewidth=0.8)
     axes.set_axisbelow(True)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
+    axes.spines[["top", "right"]].set_visible(False)
     if beside:
         figure.legend(loc="outside right upper", fontsize="small")
     else:

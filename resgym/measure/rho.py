@@ -17,8 +17,6 @@ from resgym.game.state import GameState, state_from_points
 from resgym.measure.games import play_lengths
 from resgym.players import player_name, resolve_player, rows_of
 
-__all__ = ["CrossPlay", "RhoResult", "cross_play", "rho", "rho_of_games", "rho_starts"]
-
 _BATCH = 8192
 _MAX_GAMES = 10**9
 _BATCH_PAIRS = 2**26  # games times pairs of points, which bounds the memory of pruning
@@ -111,7 +109,7 @@ def rho(
     host_player = resolve_player(host, "host", spec)
     agent_player = resolve_player(agent, "agent", spec)
     given = None if points is None else state_from_points(points, spec, resolved)
-    moves, finished, overflow = [], [], []
+    played = []
     batch = max(1, min(_BATCH, _BATCH_PAIRS // spec.max_num_points**2))
     for first in range(0, games, batch):
         row = torch.arange(first, min(first + batch, games), device=resolved)
@@ -121,11 +119,8 @@ def rho(
         else:
             starts = given.select(row % given.num_games)
         hosts, agents = rows_of(host_player, row), rows_of(agent_player, row)
-        lengths = play_lengths(hosts, agents, starts, spec, rng, max_moves, backend)
-        moves.append(lengths.moves)
-        finished.append(lengths.finished)
-        overflow.append(lengths.overflow)
-    return rho_of_games(torch.cat(moves), torch.cat(finished), torch.cat(overflow))
+        played.append(play_lengths(hosts, agents, starts, spec, rng, max_moves, backend))
+    return rho_of_games(*map(torch.cat, zip(*played, strict=True)))
 
 
 def _random_of_games(row: torch.Tensor, seed: int) -> RowRandom:
@@ -179,8 +174,8 @@ class CrossPlay:
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
         return {
-            host: {agent: self.results[host][agent].to_dict() for agent in self.agents}
-            for host in self.hosts
+            host: {agent: result.to_dict() for agent, result in row.items()}
+            for host, row in self.results.items()
         }
 
     def __str__(self) -> str:

@@ -19,15 +19,6 @@ from resgym.game.spec import Role
 from resgym.game.state import GameState, holds_integers, tensor_kind
 from resgym.players.base import Player, check_role, rows_of
 
-__all__ = [
-    "MixedPlayer",
-    "ask_player",
-    "ask_players",
-    "check_answer",
-    "check_form",
-    "player_name",
-]
-
 
 def player_name(player: Any) -> str:
     """A short name: a name itself, a file's stem, ``name`` or ``__name__``, else the class."""

@@ -16,16 +16,6 @@ from resgym.game.rng import RowRandom
 from resgym.game.spec import Role
 from resgym.game.state import GameState
 
-__all__ = [
-    "CallablePlayer",
-    "Player",
-    "PlayerFunction",
-    "check_role",
-    "compiled_name",
-    "given_sets",
-    "rows_of",
-]
-
 PlayerFunction = Callable[[GameState, "Tensor | None", RowRandom], Tensor]
 
 

@@ -15,8 +15,6 @@ from resgym.game.state import GameState
 from resgym.players.asking import check_answer, check_form
 from resgym.players.base import Player, check_role, rows_of
 
-__all__ = ["check_player"]
-
 _MOVES = 12
 _OTHER, _OWN, _AXES = 0, 1, 2
 

@@ -16,8 +16,6 @@ from resgym.game.spec import GameSpec, Role
 from resgym.players.base import Player
 from resgym.players.registry import resolve_player
 
-__all__ = ["Mixture", "make_mixture"]
-
 
 @dataclass(frozen=True)
 class Mixture:

@@ -16,18 +16,6 @@ from typing import Any, TypeVar
 from resgym.game.spec import GameSpec, Role
 from resgym.players.base import CallablePlayer, Player, PlayerFunction, check_role
 
-__all__ = [
-    "LAZY",
-    "LOADER_GROUP",
-    "agent_names",
-    "host_names",
-    "make_agent",
-    "make_host",
-    "register_agent",
-    "register_host",
-    "resolve_player",
-]
-
 Factory = Callable[..., Player]
 AnyFactory = TypeVar("AnyFactory", bound=Factory)
 

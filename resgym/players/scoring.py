@@ -11,9 +11,7 @@ from torch import Tensor
 from resgym.game.rng import RowRandom
 from resgym.game.spec import Role
 from resgym.game.state import GameState
-from resgym.kernels.dispatch import quickest_observe_points
-
-__all__ = ["ScoringPlayer"]
+from resgym.kernels import quickest_backend
 
 
 class ScoringPlayer:
@@ -49,7 +47,7 @@ class ScoringPlayer:
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`; a ValueError says if positions are too large or of other dimension."""
-        observe = quickest_observe_points(state.device)
+        observe = quickest_backend(state.device).observe_points
         points = self._fit(observe(state, self._scale)).to(self._device)
         with torch.no_grad():
             if self.role == "host":

@@ -17,16 +17,6 @@ from resgym.game.state import GameState
 from resgym.players.base import given_sets
 from resgym.players.registry import register_agent, register_host
 
-__all__ = [
-    "AllCoordHost",
-    "ChooseFirstAgent",
-    "ChooseLastAgent",
-    "GreedyPointsAgent",
-    "RandomAgent",
-    "RandomHost",
-    "RandomPairHost",
-]
-
 
 @register_agent("random")
 @dataclass(frozen=True)

@@ -22,8 +22,6 @@ from resgym.game.state import GameState, state_from_points
 from resgym.players import Player, ZeillingerHost, ask_player, player_name, resolve_player
 from resgym.polynomials.monomials import Exponents
 
-__all__ = ["OrderedRule", "Seat"]
-
 _DEFAULT_ROWS = 20
 
 

@@ -21,8 +21,6 @@ from resgym.game.spec import Role
 from resgym.game.state import GameState
 from resgym.players.registry import register_host
 
-__all__ = ["SpivakovskyHost", "WeakSpivakovskyHost"]
-
 _ABSENT = 2**62
 
 # A double operation is off by at most half of this, relative to its result.

@@ -6,8 +6,6 @@ import argparse
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["add_trust", "is_trusting", "trusting"]
-
 _trusting = False
 
 

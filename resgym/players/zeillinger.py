@@ -19,11 +19,9 @@ from resgym.game.actions import pair_to_action
 from resgym.game.rng import RowRandom
 from resgym.game.spec import Role
 from resgym.game.state import GameState
-from resgym.kernels import host_actions
+from resgym.kernels import quickest_backend
 from resgym.players.base import compiled_name
 from resgym.players.registry import register_host
-
-__all__ = ["ZeillingerHost", "ZeillingerLexHost"]
 
 
 class _Zeillinger(ABC):
@@ -33,7 +31,8 @@ class _Zeillinger(ABC):
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
-        compiled = host_actions(compiled_name(self), state, rng)
+        quickest = quickest_backend(state.device)
+        compiled = quickest.host_actions(compiled_name(self), state, rng)
         return self.choose(state) if compiled is None else compiled
 
     @abstractmethod

@@ -10,18 +10,6 @@ from typing import Any
 from resgym.game.spec import MAX_DIMENSION
 from resgym.game.state import check_coordinates
 
-__all__ = [
-    "PLAIN_DIGITS",
-    "Exponents",
-    "check_points",
-    "default_variables",
-    "monomial_pretty",
-    "monomial_text",
-    "position_pretty",
-    "script_runs",
-    "variable_pretty",
-]
-
 Point = tuple[int, ...]
 
 _SUPERSCRIPTS = "⁰¹²³⁴⁵⁶⁷⁸⁹"

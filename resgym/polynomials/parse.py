@@ -156,9 +156,7 @@ def _from_monomials(
     used = {name for monomial in monomials for name in monomial}
     if not used:
         raise ValueError(f"the polynomial must have 2 to 10 variables, got the constant {shown!r}")
-    if names is None:
-        names = tuple(sorted(used, key=_variable_order))
-        _check_number(names, shown)
+    names = _in_order(used, names, shown)
     unknown = sorted(used - set(names))
     if unknown:
         letter = unknown[0][0]
@@ -169,17 +167,21 @@ def _from_monomials(
     return _from_rows([[monomial.get(name, 0) for name in names] for monomial in monomials], names)
 
 
-def _check_number(names: Sequence[str], shown: str) -> None:
+def _in_order(used: set[str], names: tuple[str, ...] | None, shown: str) -> tuple[str, ...]:
+    """The variables: those that are named, or those that are used, in alphabetical order."""
+    names = names or tuple(sorted(used, key=_variable_order))
     if not 2 <= len(names) <= MAX_DIMENSION:
         hint = "; indexed variables are written x_1, x_2" if len(names) == 1 else ""
         raise ValueError(
             f"the polynomial must have 2 to {MAX_DIMENSION} variables, "
             f"{shown!r} has {len(names)} ({', '.join(names)}){hint}"
         )
+    return names
 
 
 def _variable_order(name: str) -> tuple[str, int]:
-    letter, _, index = name.partition("_")
+    found = re.fullmatch(r"([A-Za-z])_?(\d*)", name)
+    letter, index = found.groups() if found else (name, "")
     return ("z~" if letter == "w" else letter), int(index or -1)
 
 
@@ -208,11 +210,10 @@ def _parse_sympy(expression: Any, names: tuple[str, ...] | None) -> Exponents:
     symbols = {str(symbol): symbol for symbol in expression.free_symbols}
     if not symbols:
         raise ValueError(f"the polynomial must have 2 to 10 variables, got {expression}")
-    order = names or tuple(sorted(symbols, key=_symbol_order))
+    order = _in_order(set(symbols), names, str(expression))
     unknown = sorted(set(symbols) - set(order))
     if unknown:
         raise ValueError(f"{unknown[0]} is none of the variables {', '.join(order)}")
-    _check_number(order, str(expression))
     generators = [symbols.get(name, sympy.Symbol(name)) for name in order]
     try:
         polynomial = sympy.Poly(getattr(expression, "as_expr", lambda: expression)(), *generators)
@@ -223,11 +224,6 @@ def _parse_sympy(expression: Any, names: tuple[str, ...] | None) -> Exponents:
         raise ValueError("points must hold exponents from 0 to 2^59")
     _notice(any(abs(value) != 1 for value in polynomial.coeffs()), not all(map(any, rows)))
     return _from_rows(rows, order)
-
-
-def _symbol_order(name: str) -> tuple[str, int]:
-    found = re.fullmatch(r"([A-Za-z])_?(\d*)", name)
-    return _variable_order(f"{found[1]}_{found[2]}" if found else name + "_")
 
 
 def _notice(coefficients: bool, constant: bool) -> None:

@@ -23,8 +23,6 @@ from typing import NoReturn
 from resgym.game.spec import MAX_COORDINATE
 from resgym.polynomials.monomials import PLAIN_DIGITS
 
-__all__ = ["Monomial", "ParseError", "read_monomials"]
-
 Monomial = dict[str, int]
 """Variables with their exponents above 0."""
 

@@ -8,8 +8,6 @@ import re
 from resgym.game.spec import MAX_COORDINATE, MAX_DIMENSION, MAX_NUM_POINTS, check_integer
 from resgym.polynomials.monomials import Exponents
 
-__all__ = ["is_singularity_name", "random_family", "singularity", "singularity_names"]
-
 _NAME = re.compile(r"\s*([ADE])_?\{?(\d{1,18})\}?\s*", re.IGNORECASE)
 _FAMILY = re.compile(r"\s*(random|bp)\s*\(([^()]*)\)\s*", re.IGNORECASE)
 _DRAWS = 10_000

@@ -12,8 +12,6 @@ from resgym.game.newton.vertices import is_vertex
 from resgym.render.facets import facets_in_box
 from resgym.render.shapes import Circle, Line, Polygon, Shape, Text, text_width
 
-__all__ = ["CHOSEN", "INK", "MUTED", "Box", "Diagram", "plane_diagram", "short", "space_diagram"]
-
 INK = "#1d2733"
 MUTED = "#66727f"
 FAINT = "#d5dbe1"
@@ -187,23 +185,17 @@ def space_diagram(
 
     shapes.append(Polygon((place(0, 0, 0), place(1, 0, 0), place(1, 1, 0), place(0, 1, 0)), FLOOR))
     # Ticks stand on the outline, where no point can hide them, and lines lead to the axes.
-    for share, label in scales[0].ticks(5):
-        x, y = place(share, 1, 0)
-        shapes.append(Line(place(share, 0, 0), (x, y), FAINT, 0.6))
-        if share:
-            diagram.write(Text((x + 7, y + 8), label, MUTED, TICK_SIZE, "start"))
-    for share, label in scales[1].ticks(5):
-        x, y = place(1, share, 0)
-        shapes.append(Line(place(0, share, 0), (x, y), FAINT, 0.6))
-        if share:
-            diagram.write(Text((x - 3, y + 15), label, MUTED, TICK_SIZE, "middle"))
-    for share, label in scales[2].ticks(6):
-        corner = place(0, 0, share)
-        for side in (place(1, 0, share), place(0, 1, share)):
-            shapes.append(Line(corner, side, FAINT, 0.6))
-        x, y = place(1, 0, share)
-        if share:
-            diagram.write(Text((x - 6, y + 4), label, MUTED, TICK_SIZE, "end"))
+    for scale, most, corners, (right, down), anchor in (
+        (scales[0], 5, lambda share: ((share, 1, 0), (share, 0, 0)), (7, 8), "start"),
+        (scales[1], 5, lambda share: ((1, share, 0), (0, share, 0)), (-3, 15), "middle"),
+        (scales[2], 6, lambda share: ((1, 0, share), (0, 0, share), (0, 1, share)), (-6, 4), "end"),
+    ):
+        for share, label in scale.ticks(most):
+            spots = [place(*corner) for corner in corners(share)]
+            shapes.extend(Line(*ends, FAINT, 0.6) for ends in itertools.pairwise(spots))
+            if share:
+                spot = (spots[0][0] + right, spots[0][1] + down)
+                diagram.write(Text(spot, label, MUTED, TICK_SIZE, anchor))  # type: ignore[arg-type]
     for x, y in ((1, 0), (0, 1)):
         shapes.append(Line(place(x, y, 0), place(x, y, 1), FAINT, 0.6))
     vertices = _vertices(points)

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = ["Facet", "facets_in_box"]
-
 # Of coordinates from 0 to 1. A face that is flatter than this at an edge is drawn without it.
 TOLERANCE = 1e-9
 

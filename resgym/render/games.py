@@ -21,8 +21,6 @@ from resgym.render.positions import (
 )
 from resgym.render.shapes import Picture, picture_to_rgb, picture_to_svg, require_matplotlib
 
-__all__ = ["GameRecord"]
-
 STYLE = """
 body { font-family: 'DejaVu Sans', Verdana, Arial, sans-serif; color: #1d2733; margin: 24px; }
 h1 { font-size: 20px; }

@@ -27,23 +27,6 @@ from resgym.render.shapes import (
     text_width,
 )
 
-__all__ = [
-    "AXIS_NAMES",
-    "HEIGHT",
-    "PICTURE_DIMENSIONS",
-    "RENDER_MODES",
-    "WIDTH",
-    "RenderModeError",
-    "check_render_mode",
-    "draw_position",
-    "format_axes",
-    "format_move",
-    "format_position",
-    "picture_of",
-    "render_game",
-    "render_modes",
-]
-
 AXIS_NAMES = "xyzwvutsrq"
 RENDER_MODES = ("ansi", "human", "rgb_array", "svg")
 PICTURE_MODES = ("rgb_array", "svg")

@@ -11,20 +11,6 @@ from typing import Any, Literal
 
 import numpy as np
 
-__all__ = [
-    "Circle",
-    "Line",
-    "Picture",
-    "Polygon",
-    "Shape",
-    "Text",
-    "picture_to_rgb",
-    "picture_to_svg",
-    "require_matplotlib",
-    "svg_page",
-    "text_width",
-]
-
 Point = tuple[float, float]
 FONT = "'DejaVu Sans', Verdana, Arial, sans-serif"
 # Width of a character over the font's size: digits of DejaVu Sans and Verdana, the widest of the
@@ -177,54 +163,40 @@ def picture_to_rgb(picture: Picture) -> np.ndarray:
     return np.asarray(renderer.buffer_rgba())[:, :, :3].copy()
 
 
-def _context(renderer: Any, colour: str, width: float = 1.0) -> Any:
-    context = renderer.new_gc()
-    context.set_foreground(colour)
-    context.set_linewidth(width)
-    context.set_antialiased(True)
-    return context
-
-
-def _path(renderer: Any, corners: Sequence[Point], closed: bool) -> tuple[Any, Any]:
-    """A path, and the transformation that turns it upside down: there y goes up."""
-    from matplotlib.path import Path
-    from matplotlib.transforms import Affine2D
-
-    around = [*corners, corners[0]] if closed else corners
-    flip = Affine2D().scale(1, -1).translate(0, renderer.height)
-    return Path(np.array(around, dtype=float), closed=closed), flip
-
-
 def _draw(renderer: Any, shape: Shape) -> None:
-    from matplotlib.colors import to_rgb, to_rgba
+    from matplotlib.colors import to_rgba
     from matplotlib.path import Path
     from matplotlib.transforms import Affine2D
 
+    context = renderer.new_gc()
+    context.set_antialiased(True)
+    context.set_foreground(shape.fill if isinstance(shape, Polygon) else shape.colour)
+    if isinstance(shape, Text):
+        _draw_text(renderer, context, shape)
+        return
+    fill = None
     if isinstance(shape, Line):
-        context = _context(renderer, shape.colour, shape.width)
+        path, width = Path([shape.start, shape.end]), shape.width
         if shape.dashed:
             context.set_dashes(0, [4, 3])
-        renderer.draw_path(context, *_path(renderer, [shape.start, shape.end], closed=False))
     elif isinstance(shape, Polygon):
-        path, flip = _path(renderer, shape.corners, closed=True)
-        colour = to_rgba(shape.fill, shape.opacity)
-        renderer.draw_path(_context(renderer, shape.fill, 0.0), path, flip, colour)
-    elif isinstance(shape, Circle):
-        x, y = shape.centre
-        place = Affine2D().scale(shape.radius).translate(x, renderer.height - y)
-        context = _context(renderer, shape.colour, 1.5)
-        renderer.draw_path(context, Path.unit_circle(), place, to_rgb(shape.fill))
+        path, width = Path([*shape.corners, shape.corners[0]], closed=True), 0.0
+        fill = to_rgba(shape.fill, shape.opacity)
     else:
-        _draw_text(renderer, shape)
+        path, width = Path.circle(shape.centre, shape.radius), 1.5
+        fill = to_rgba(shape.fill)
+    context.set_linewidth(width)
+    upside_down = Affine2D().scale(1, -1).translate(0, renderer.height)
+    renderer.draw_path(context, path, upside_down, fill)
 
 
-def _draw_text(renderer: Any, shape: Text) -> None:
+def _draw_text(renderer: Any, context: Any, shape: Text) -> None:
     font = _font(shape.size, shape.bold)
     x, y = shape.position
     if shape.anchor != "start":
         width, _, _ = renderer.get_text_width_height_descent(shape.text, font, False)
         x -= width if shape.anchor == "end" else width / 2
-    renderer.draw_text(_context(renderer, shape.colour), x, y, shape.text, font, 0)
+    renderer.draw_text(context, x, y, shape.text, font, 0)
 
 
 @lru_cache(maxsize=64)

@@ -20,8 +20,6 @@ from itertools import combinations, pairwise
 
 from resgym.game.plain import Position, prune
 
-__all__ = ["active_axes", "lower_bound", "shadows"]
-
 Points = Sequence[tuple[int, ...]]
 
 
@@ -38,15 +36,27 @@ def _edges(points: Points) -> list[tuple[int, int]]:
     return [(right[0] - left[0], left[1] - right[1]) for left, right in pairwise(hull)]
 
 
-def _quotients(a: int, b: int) -> Iterator[int]:
-    while b:
-        yield a // b
-        a, b = b, a % b
+# The next two are compiled too.
 
 
-def _shared_nodes(first: tuple[int, int], second: tuple[int, int]) -> int:
-    """Nodes that the ways to two slopes in the Stern-Brocot tree have in common."""
-    (a, b), (c, d) = first, second
+def edge_moves(a: int, b: int) -> int:
+    """How many moves an edge lasts: steps of Euclid's algorithm by subtraction."""
+    moves = 0
+    while b > 0:
+        if a < b:
+            a, b = b, a
+        elif a < 8 * b:
+            # Most quotients are small, and divisions slow.
+            a -= b
+            moves += 1
+        else:
+            moves += a // b
+            a %= b
+    return moves
+
+
+def shared_nodes(a: int, b: int, c: int, d: int) -> int:
+    """Nodes that the ways to the slopes a / b and c / d in the Stern-Brocot tree have in common."""
     common = 1
     while True:
         if a > b and c > d:
@@ -63,10 +73,11 @@ def _shared_nodes(first: tuple[int, int], second: tuple[int, int]) -> int:
 def _value_of_polygon(points: Points, by_depth: bool) -> int:
     """The least depth, or the fewest nodes, of points in two axes."""
     edges = _edges(points)
-    lengths = [sum(_quotients(a, b)) for a, b in edges]
+    lengths = [edge_moves(*edge) for edge in edges]
     if by_depth:
         return max(lengths, default=0)
-    return 1 + 2 * (sum(lengths) - sum(_shared_nodes(*pair) for pair in pairwise(edges)))
+    shared = [shared_nodes(*one, *other) for one, other in pairwise(edges)]
+    return 1 + 2 * (sum(lengths) - sum(shared))
 
 
 def active_axes(points: Points) -> list[int]:

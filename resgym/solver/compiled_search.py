@@ -1,7 +1,8 @@
-"""The table of `resgym.solver.kernels`, which grows as it fills. Importing this needs numba."""
+"""The search on arrays, whose table grows as it fills. Importing this needs numba."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,16 +11,17 @@ import numpy as np
 from resgym.game.actions import action_axes
 from resgym.game.plain import search_actions
 from resgym.kernels.cpu import compilation
-from resgym.solver import kernels
+from resgym.solver import kernels, table
 from resgym.solver.forms import LARGEST, Room
 from resgym.solver.search import NO_TREE, STEPS_PER_EXPANSION
 
-__all__ = ["CompiledSearch", "is_cached", "is_ready"]
-
-_FEW = 256
-"""Positions that a new table has room for."""
+FIRST_POSITIONS = 256
+"""Positions that a new table has room for, a power of two."""
 
 Points = Sequence[tuple[int, ...]]
+
+Found = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Optimal moves, bounds and status of many positions; see `resgym.solver.kernels.search`."""
 
 
 def is_ready() -> bool:
@@ -29,8 +31,9 @@ def is_ready() -> bool:
 
 def is_cached() -> bool:
     """Whether the search lies compiled on disk, so that loading it takes a moment only."""
-    search = CompiledSearch("depth", 2, 2)
-    return compilation.is_cached(kernels.search, *search.question([((0, 1), (1, 0))], -1, 0, 0))
+    search, one = CompiledSearch("depth", 2, 2), np.ones(1, np.int64)
+    question = search.question(np.zeros((1, 2, 2), np.int64), one, one, 1, 0)
+    return compilation.is_cached(kernels.search, search._table, search.room, 0, *question)
 
 
 def _bits(sets: tuple[tuple[int, ...], ...]) -> np.ndarray:
@@ -38,7 +41,10 @@ def _bits(sets: tuple[tuple[int, ...], ...]) -> np.ndarray:
 
 
 class CompiledSearch:
-    """A `resgym.solver.search.Search` on arrays, of at most ``num_points`` points each."""
+    """A `resgym.solver.search.PythonSearch` on arrays, of at most ``num_points`` points each.
+
+    For coordinates up to 2^55; `settle` raises an OverflowError beyond.
+    """
 
     def __init__(
         self, objective: str, dimension: int, num_points: int, *, cut: bool = False
@@ -46,76 +52,62 @@ class CompiledSearch:
         self.by_depth = objective == "depth"
         # Two, so that what stands for a position that is too large fits.
         num_points = max(2, num_points)
-        self._num_points, self._dimension = num_points, dimension
+        self._num_points, self._dimension, self._cut = num_points, dimension, cut
         self._host_sets = _bits(action_axes(dimension))
 
         def numbers(*shape: int) -> np.ndarray:
             return np.zeros(shape, np.int64)
 
-        self._room = Room(
+        self.room = Room(
             rows=numbers(3, num_points, dimension),
             columns=numbers(dimension, num_points),
             pairs=numbers(dimension, dimension),
             axes=numbers(4, dimension),
             words=numbers(3, num_points * (dimension + 2)),
         )
-        self._table = kernels.Table(
-            by_depth=np.array([self.by_depth]),
-            cut=np.array([cut]),
-            sets=_bits(search_actions(dimension)),
-            counters=numbers(5),
-            **_small(),
-        )
         self.clear()
 
     def clear(self) -> None:
-        """Forgets all positions, and is as new: how a table grew shows in where a search stops."""
-        self._table = self._table._replace(**_small())
+        """Forgets all positions, and is as new."""
+        few = FIRST_POSITIONS
+        self._table = table.Table(
+            by_depth=np.array([self.by_depth]),
+            cut=np.array([self._cut]),
+            sets=_bits(search_actions(self._dimension)),
+            counters=np.array([1, 0, 0, 0, 0]),
+            words=np.empty(8 * few, np.int64),
+            entries=np.empty((few, 9), np.int64),
+            slots=np.full(2 * few, -1, np.int32),
+            answers=np.empty(4 * few, np.int32),
+            stack=np.zeros((few // 4, 2), np.int64),
+        )
         # Position 0 stands for everything finished.
-        self._table.counters[:] = [1, 0, 0, 0, 0]
-        cost = 0 if self.by_depth else 1
-        self._table.entries[0, [kernels.LOWER, kernels.UPPER]] = cost
+        self._table.entries[0, [table.LOWER, table.UPPER]] = 0 if self.by_depth else 1
 
     @property
     def size(self) -> int:
         """Number of positions in the table."""
-        return int(self._table.counters[kernels.POSITIONS])
+        return int(self._table.counters[table.POSITIONS])
 
     @property
     def expanded(self) -> int:
         """Number of positions whose moves have been generated."""
-        return int(self._table.counters[kernels.EXPANDED])
+        return int(self._table.counters[table.EXPANDED])
 
     def settle(self, points: Points, left: int, highest: int, expansions: int) -> None:
-        """See `Search`."""
-        status = self._answer([points], left, highest, expansions)[1]
+        """See `PythonSearch`."""
+        _, _, status = self._ask([points], left, highest, expansions)
         if status[0] == kernels.TOO_LARGE:
             raise OverflowError("a coordinate passes 2^55")
 
     def bounds(self, positions: Sequence[Points], left: int) -> list[tuple[int, int]]:
-        """See `Search`."""
-        bounds, status = self._answer(positions, left, -1, 0)
+        """See `PythonSearch`."""
+        _, bounds, status = self._ask(positions, left, -1, 0)
         bounds[status == kernels.TOO_LARGE] = 0, NO_TREE
         return [(lower, upper) for lower, upper in bounds.tolist()]
 
-    def _answer(
-        self, positions: Sequence[Points], left: int, highest: int, expansions: int
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Bounds int64 [N, 2] and status int64 [N]."""
-        end = self.expanded + expansions
-        while True:
-            question = self.question(positions, left, highest, end - self.expanded)
-            if kernels.search(*question) == len(positions):
-                return question[-2], question[-1]
-            self.grow()
-
-    def question(
-        self, positions: Sequence[Points], left: int, highest: int, expansions: int
-    ) -> tuple[Any, ...]:
-        """The arguments of `resgym.solver.kernels.search` for the bounds of positions."""
-        number = len(positions)
-        rows = np.full((number, self._num_points, self._dimension), -1)
-        count = np.array([len(points) for points in positions])
+    def _ask(self, positions: Sequence[Points], left: int, highest: int, expansions: int) -> Found:
+        rows = np.full((len(positions), self._num_points, self._dimension), -1)
         for row, points in zip(rows, positions, strict=True):
             if max(map(max, points)) <= LARGEST:
                 row[: len(points)] = points
@@ -123,66 +115,67 @@ class CompiledSearch:
                 # Too large to be held, as is what stands for it, unless it is finished.
                 row[:2] = 0
                 row[0, 0], row[1, 1] = 8 * LARGEST, 1
-        arrays = np.zeros((number, 0), np.bool_), np.zeros((number, 2), np.int64)
-        effort = np.array([expansions, STEPS_PER_EXPANSION * expansions])
-        return (
-            self._table, self._room, rows, count, left, np.full(number, -1), self._host_sets,
-            highest, effort, 0, *arrays, np.zeros(number, np.int64),
-        )  # fmt: skip
+        count = np.array([len(points) for points in positions])
+        asked = np.full(len(positions), -1)
+        return self.answer(self.question(rows, count, asked, 0, expansions, left, highest))
 
-    def label(
+    def question(
         self,
         points: np.ndarray,
         count: np.ndarray,
         asked: np.ndarray,
+        moves: int,
         expansions: int,
-        begin: int,
-        *answers: np.ndarray,
-    ) -> int:
-        """Optimal moves of many positions; see `resgym.solver.kernels.search`."""
-        effort = np.array([expansions, STEPS_PER_EXPANSION * expansions])
-        setting = self._host_sets, NO_TREE, effort
-        return int(
-            kernels.search(
-                self._table, self._room, points, count, -1, asked, *setting, begin, *answers
-            )
-        )
+        left: int = -1,
+        highest: int = NO_TREE,
+    ) -> tuple[Any, ...]:
+        """The arguments of `resgym.solver.kernels.search`, from the points on, for ``moves`` A."""
+        rows = len(count)
+        effort = np.full((rows, 2), expansions) * [1, STEPS_PER_EXPANSION]
+        found = np.zeros((rows, moves), np.bool_), np.zeros((rows, 2), np.int64)
+        status = np.zeros(rows, np.int64)
+        return points, count, left, asked, self._host_sets, highest, effort, *found, status
 
-    def canonical(
-        self, points: np.ndarray, count: np.ndarray, forms: np.ndarray, digests: np.ndarray
-    ) -> None:
-        """Canonical forms of many positions; see `resgym.solver.kernels.canonical_batch`."""
-        kernels.canonical_batch(self._room, points, count, forms, digests)
+    def answer(self, question: tuple[Any, ...], most: float = math.inf) -> Found:
+        """The last three arguments of a question, written to, with a table that grows meanwhile.
 
-    def grow(self) -> None:
+        A table of so many positions as ``most`` grows no more, but is emptied, once for a row; the
+        effort of a row is for all of its attempts together.
+        """
+        *_, optimal, bounds, status = question
+        begin, cleared = 0, -1
+        while begin < len(status):
+            begin = int(kernels.search(self._table, self.room, begin, *question))
+            if begin == len(status):
+                break
+            if self.size < most:
+                self._grow()
+            elif cleared < begin:
+                # Once more with all of the room; then it is too much for it.
+                self.clear()
+                cleared = begin
+            else:
+                status[begin] = kernels.STOPPED
+                begin += 1
+        return optimal, bounds, status
+
+    def _grow(self) -> None:
         """Makes room for the next step, at least, and doubles what had none."""
-        table, counters = self._table, self._table.counters
-        positions, new = int(counters[kernels.POSITIONS]), 3 * self._dimension
-        answers = len(table.sets) * (self._dimension + 3) + new
+        old, counters = self._table, self._table.counters
+        positions, new = int(counters[table.POSITIONS]), 3 * self._dimension
+        answers = len(old.sets) * (self._dimension + 3) + new
         words = new * self._num_points * self._dimension
-        slots = table.slots
+        slots = old.slots
         if 2 * (positions + new) > len(slots):
             slots = np.full(4 << (positions + new).bit_length(), -1, np.int32)
-            kernels.rehash(slots, table.entries, positions)
-        self._table = table._replace(
-            words=_grown(table.words, counters[kernels.WORDS] + words),
-            entries=_grown(table.entries, positions + new),
+            table.rehash(slots, old.entries, positions)
+        self._table = old._replace(
+            words=_grown(old.words, counters[table.WORDS] + words),
+            entries=_grown(old.entries, positions + new),
             slots=slots,
-            answers=_grown(table.answers, counters[kernels.ANSWERS] + answers),
-            # How full it was is not known.
-            stack=_grown(table.stack, min(2 * len(table.stack), 2**14)),
+            answers=_grown(old.answers, counters[table.ANSWERS] + answers),
+            stack=_grown(old.stack, counters[table.HEIGHT] + 1),
         )
-
-
-def _small() -> dict[str, np.ndarray]:
-    """The parts of a new table that grow."""
-    return {
-        "words": np.empty(8 * _FEW, np.int64),
-        "entries": np.empty((_FEW, 9), np.int64),
-        "slots": np.full(2 * _FEW, -1, np.int32),
-        "answers": np.empty(4 * _FEW, np.int32),
-        "stack": np.zeros((64, 2), np.int64),
-    }
 
 
 def _grown(array: np.ndarray, needed: int) -> np.ndarray:

@@ -14,26 +14,7 @@ import numpy as np
 from resgym.game.plain import MAX_PERMUTATIONS
 from resgym.kernels.cpu.compilation import inlined
 from resgym.kernels.cpu.rules import absorb
-
-__all__ = [
-    "CHOSEN",
-    "HERE",
-    "KEY",
-    "LARGEST",
-    "LIST",
-    "ORDER",
-    "ROOT",
-    "THERE",
-    "TRIAL",
-    "Room",
-    "bound_of",
-    "canonical_key",
-    "hash_of",
-    "minimal",
-    "reduce",
-    "unpack",
-    "write_rows",
-]
+from resgym.solver.bounds import edge_moves, shared_nodes
 
 LARGEST = 2**55
 """Differences of coordinates up to here and sums over ten axes are exact in int64."""
@@ -57,39 +38,11 @@ class Room(NamedTuple):
     words: Any
 
 
+_edge_moves, _shared_nodes = inlined(edge_moves), inlined(shared_nodes)
+
 ROOT, HERE, THERE = 0, 1, 2
 ORDER, GROUP_END, ACTIVE, CHOSEN = 0, 1, 2, 3
 KEY, TRIAL, LIST = 0, 1, 2
-
-
-@inlined
-def minimal(rows, size):
-    """Keeps the points that no other one is <= to, in any order; returns how many there are."""
-    dimension = rows.shape[1]
-    kept = 0
-    for p in range(size):
-        covered = False
-        q = 0
-        while q < kept:
-            below = above = True
-            for j in range(dimension):
-                below &= rows[q, j] <= rows[p, j]
-                above &= rows[p, j] <= rows[q, j]
-            if below:
-                covered = True
-                break
-            if above:
-                kept -= 1
-                for j in range(dimension):
-                    rows[q, j] = rows[kept, j]
-            else:
-                q += 1
-        if not covered:
-            if kept < p:
-                for j in range(dimension):
-                    rows[kept, j] = rows[p, j]
-            kept += 1
-    return kept
 
 
 @inlined
@@ -117,7 +70,7 @@ def reduce(rows, size):
 
 
 @inlined
-def _compare(left, right, size):
+def compare(left, right, size):
     """-1, 0 or 1: lexicographic order of two vectors."""
     for index in range(size):
         if left[index] != right[index]:
@@ -176,7 +129,7 @@ def write_rows(rows, size, order, words):
             words[place + j] = rows[p, order[j]]
         while place > 0:
             before = place - dimension
-            if _compare(words[before:place], words[place : place + dimension], dimension) <= 0:
+            if compare(words[before:place], words[place : place + dimension], dimension) <= 0:
                 break
             for j in range(place, place + dimension):
                 words[j - dimension], words[j] = words[j], words[j - dimension]
@@ -194,13 +147,13 @@ def canonical_key(room, rows, size):
             columns[j, p] = rows[p, j]
         _sort(columns[j], size)
         place = j
-        while place > 0 and _compare(columns[j], columns[order[place - 1]], size) < 0:
+        while place > 0 and compare(columns[j], columns[order[place - 1]], size) < 0:
             order[place] = order[place - 1]
             place -= 1
         order[place] = j
     orders, begin = 1, 0
     for j in range(1, dimension + 1):
-        if j == dimension or _compare(columns[order[j - 1]], columns[order[j]], size) != 0:
+        if j == dimension or compare(columns[order[j - 1]], columns[order[j]], size) != 0:
             # Axes that are 0 throughout need no other order.
             tied = columns[order[begin], size - 1] > 0
             for k in range(begin, j):
@@ -212,9 +165,8 @@ def canonical_key(room, rows, size):
     if 1 < orders <= MAX_PERMUTATIONS:
         while _next_order(order, group_end):
             write_rows(rows, size, order, trial)
-            if _compare(trial, key, size * dimension) < 0:
-                for k in range(size * dimension):
-                    key[k] = trial[k]
+            if compare(trial, key, size * dimension) < 0:
+                key[: size * dimension] = trial[: size * dimension]
 
 
 @inlined
@@ -243,24 +195,6 @@ def _is_steeper(a, b, c, d):
         return left > right
     # So close that the difference fits, though the products wrap.
     return a * d - c * b > 0
-
-
-@inlined
-def _shared_moves(a, b, c, d):
-    """How many steps of Euclid's subtraction a / b and c / d have in common."""
-    common = 0
-    while True:
-        if a > b and c > d:
-            steps = min((a - 1) // b, (c - 1) // d)
-            a -= steps * b
-            c -= steps * d
-        elif a < b and c < d:
-            steps = min((b - 1) // a, (d - 1) // c)
-            b -= steps * a
-            d -= steps * c
-        else:
-            return common
-        common += steps
 
 
 @inlined
@@ -301,18 +235,8 @@ def _value_of_polygon(left, right, size, by_depth):
     for k in range(1, size):
         a, b = left[k] - left[k - 1], right[k - 1] - right[k]
         if not by_depth and k > 1:
-            value -= 1 + _shared_moves(left[k - 1] - left[k - 2], right[k - 2] - right[k - 1], a, b)
-        moves = 0
-        while b > 0:
-            if a < b:
-                a, b = b, a
-            elif a < 8 * b:
-                # Most quotients are small, and divisions slow.
-                a -= b
-                moves += 1
-            else:
-                moves += a // b
-                a %= b
+            value -= _shared_nodes(left[k - 1] - left[k - 2], right[k - 2] - right[k - 1], a, b)
+        moves = _edge_moves(a, b)
         value = max(value, moves) if by_depth else value + moves
     return value if by_depth else 1 + 2 * value
 

@@ -16,18 +16,7 @@ from resgym.game.actions import action_axes
 from resgym.game.spec import MAX_NUM_POINTS, check_integer
 from resgym.solver.solution import Objective, check_objective
 
-__all__ = [
-    "MAX_LABEL_DIMENSION",
-    "OUT_OF_BUDGET",
-    "SOLVED",
-    "SOLVER_VERSION",
-    "TOO_LARGE",
-    "CanonicalForms",
-    "Labeller",
-    "Labels",
-]
-
-SOLVER_VERSION = 2
+SOLVER_VERSION = 3
 """Raised when labels of an earlier version should no longer be trusted or compared."""
 
 MAX_LABEL_DIMENSION = 5
@@ -141,36 +130,20 @@ class Labeller:
 
     def canonical(self, points: np.ndarray, count: np.ndarray) -> CanonicalForms:
         """Canonical forms of pruned positions, as in `host`, but a count may be 1."""
+        from resgym.solver.kernels import canonical_batch
+
         points, count = self._checked(points, count, 1)
         forms = CanonicalForms(np.full_like(points, -1), np.zeros((len(count), 2), np.int64))
-        self._search.canonical(points, count, *forms)
+        canonical_batch(self._search.room, points, count, *forms)
         return forms
 
     def _labels(
         self, points: np.ndarray, count: np.ndarray, asked: np.ndarray, moves: int
     ) -> Labels:
-        rows = len(count)
-        optimal = np.zeros((rows, moves), np.bool_)
-        bounds, status = np.zeros((rows, 2), np.int64), np.zeros(rows, np.int64)
-        begin, cleared = 0, -1
-        while begin < rows:
-            begin = self._search.label(
-                points, count, asked, self.budget, begin, optimal, bounds, status
-            )
-            if begin == rows:
-                break
-            if self._search.size < self.room:
-                self._search.grow()
-            elif cleared < begin:
-                # Once more with all of the room; then it is too much for it.
-                self.clear()
-                cleared = begin
-            else:
-                status[begin] = OUT_OF_BUDGET
-                begin += 1
+        question = self._search.question(points, count, asked, moves, self.budget)
+        optimal, bounds, status = self._search.answer(question, self.room)
         solved = status == SOLVED
-        optimal[~solved] = False
-        return Labels(optimal, np.where(solved, bounds[:, 0], 0), status)
+        return Labels(optimal & solved[:, None], np.where(solved, bounds[:, 0], 0), status)
 
     def _checked(
         self, points: np.ndarray, count: np.ndarray, least: int

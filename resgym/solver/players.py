@@ -19,8 +19,6 @@ from resgym.players.base import given_sets
 from resgym.solver.proof import Proof, best_sets, prove
 from resgym.solver.solution import Limits, Objective, check_objective
 
-__all__ = ["OptimalAgent", "OptimalHost"]
-
 DEFAULT_BUDGET = 20_000
 """A fifth of a second or so for a position in three axes, compiled; enough for nearly every one of
 20 points with values up to 20."""

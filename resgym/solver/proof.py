@@ -5,12 +5,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from resgym.game.plain import moved, search_actions
-from resgym.solver.search import NO_TREE, PythonSearch, Search
+from resgym.solver.search import NO_TREE, PythonSearch
 from resgym.solver.solution import Limits, Progress
 
-__all__ = ["Proof", "best_sets", "prove"]
+if TYPE_CHECKING:
+    from resgym.solver.compiled_search import CompiledSearch
+
+    Search = PythonSearch | CompiledSearch
+
 
 SWITCH_COLD = 200
 """Expansions in three axes (fewer in more, by the number of moves) after which the compiled search
@@ -55,7 +60,7 @@ def prove(
     """Searches until the value of a position is proved or a limit is reached.
 
     The steps and results do not depend on whether numba is there. It also stops when the bound is
-    larger than ``highest``, and after so many expansions; the rest is as of `Search`.
+    larger than ``highest``, and after so many expansions; the rest is as of `PythonSearch`.
     """
     search: Search = PythonSearch(objective, cut)
     dimension = len(points[0])

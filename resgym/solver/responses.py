@@ -8,52 +8,41 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence, Sized
+from contextlib import suppress
 from functools import partial
+from graphlib import CycleError, TopologicalSorter
+from itertools import product
 from typing import Any
 
+from resgym import players
 from resgym.game.actions import action_axes
 from resgym.game.plain import Position, reduced
 from resgym.game.spec import Role
-from resgym.players import (
-    AllCoordHost,
-    ChooseFirstAgent,
-    ChooseLastAgent,
-    GreedyPointsAgent,
-    RandomAgent,
-    RandomHost,
-    RandomPairHost,
-    WeakSpivakovskyHost,
-    ZeillingerHost,
-    ZeillingerLexHost,
-)
 from resgym.players.seats import OrderedRule, Seat
 from resgym.polynomials.monomials import Exponents
 from resgym.solver.solution import TREE_LIMIT, Limits, Objective, Progress, Solution, grown_tree
 from resgym.trees.data import Chart
 from resgym.trees.growth import ResolutionTree
 
-__all__ = ["longest_game", "shortest_game"]
-
 INVARIANT = (
-    AllCoordHost,
-    ChooseFirstAgent,
-    ChooseLastAgent,
-    GreedyPointsAgent,
-    WeakSpivakovskyHost,
-    ZeillingerHost,
-    ZeillingerLexHost,
+    players.AllCoordHost,
+    players.ChooseFirstAgent,
+    players.ChooseLastAgent,
+    players.GreedyPointsAgent,
+    players.WeakSpivakovskyHost,
+    players.ZeillingerHost,
+    players.ZeillingerLexHost,
 )
 """Players whose answer a shift or a factor of the position does not change. Against them positions
 that differ by these are one, so endless play is recognised; against others positions are kept as
 they are. The order of the axes matters to all of them, so it is kept always."""
 
+RANDOM = (players.RandomAgent, players.RandomHost, players.RandomPairHost)
+
 BATCH_ROWS = 4096
 
-Graph = dict[Position, "tuple[tuple[int, ...], list[Position]] | None"]
-"""Position -> the host's set and the position after each of its axes; None while unexplored."""
-
-Reached = dict[Position, "tuple[Position, tuple[int, ...]] | None"]
-"""Position -> the position and the set that it was first reached by; None for the start."""
+Graph = dict[Position, dict[int, Position]]
+"""Position -> the position after each axis of the host's set; empty while unexplored."""
 
 Step = Callable[[Sequence[Position], list[Position]], "str | None"]
 """Explores positions, adds the new unfinished ones to the list; returns a reason to stop or None"""
@@ -64,7 +53,7 @@ class _Fixed:
 
     def __init__(self, position: Exponents, player: Any, role: Role) -> None:
         self.seat = Seat(player, role, position)
-        if isinstance(self.seat.player, (RandomAgent, RandomHost, RandomPairHost)):
+        if isinstance(self.seat.player, RANDOM):
             raise ValueError(f"{role} must be deterministic, got {self.seat.name!r}")
         self.invariant = type(self.seat.player) in INVARIANT
         self.rule = OrderedRule(position.dimension)
@@ -123,39 +112,55 @@ def longest_game(
     """
     fixed = _Fixed(position, host, "host")
     start = fixed.start
-    graph: Graph = {start: None}
+    graph: Graph = {start: {}}
     look_again = 1000
 
     def step(batch: Sequence[Position], new: list[Position]) -> str | None:
         nonlocal look_again
         for place, axes in zip(batch, fixed.seat.host_sets(batch), strict=True):
-            following = []
+            following: dict[int, Position] = {}
             for axis in axes:
                 child = fixed.after(place, axes, axis)
                 if child is None:
                     return "overflow"
-                following.append(child)
-            graph[place] = (axes, following)
-            for child in following:
+                following[axis] = child
+            graph[place] = following
+            for child in following.values():
                 if child not in graph:
-                    graph[child] = None
+                    graph[child] = {}
                     if len(child) > 1:
                         new.append(child)
         if len(graph) < look_again:
             return None
         # Endless play may show long before all positions are known, or they may never end.
         look_again = 2 * len(graph)
-        return "endless" if _costs(graph, start, by_depth=True)[start] == math.inf else None
+        return "endless" if _costs(graph, by_depth=True)[start] == math.inf else None
 
     stopped, _, searched = _explore(start, step, graph, limits, max_depth)
-    costs = _costs(graph, start, by_depth=objective == "depth")
+    by_depth = objective == "depth"
+    costs = _costs(graph, by_depth=by_depth)
     value = costs[start]
-    if value == math.inf:
-        return _solution(objective, value, None, limits, searched)
-    if stopped is not None:
+    if value == math.inf or stopped is not None:
+        stopped = None if value == math.inf else stopped
         return _solution(objective, value, None, limits, searched, stopped)
-    grow = partial(_host_tree, position, fixed, graph, costs, objective)
-    return _solution(objective, value, grow, limits, searched)
+
+    # One longest game, or the whole tree, is played again from the actual start.
+    def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:
+        return [tuple(graph[fixed.key(chart.points)]) for chart in charts]
+
+    def respond(charts: Sequence[Chart], sets: Sequence[tuple[int, ...]]) -> list[int]:
+        following = [graph[fixed.key(chart.points)] for chart in charts]
+        return [max(after, key=lambda axis: (costs[after[axis]], -axis)) for after in following]
+
+    title = f"host {fixed.seat.name}: {position.pretty()}"
+    if by_depth:
+        grow = partial(
+            grown_tree, position, choose, f"longest game against {title}", respond=respond
+        )
+    else:
+        grow = partial(grown_tree, position, choose, f"tree of {title}")
+    too_large = not by_depth and value > TREE_LIMIT
+    return _solution(objective, value, None if too_large else grow, limits, searched)
 
 
 def _solution(
@@ -172,69 +177,27 @@ def _solution(
     return Solution(known, value, known, proved, objective, limits.seconds, searched, stopped, grow)
 
 
-def _costs(graph: Graph, start: Position, *, by_depth: bool) -> dict[Position, int | float]:
-    """Longest game, or nodes, from every position reachable from the start.
+def _costs(graph: Graph, *, by_depth: bool) -> dict[Position, int | float]:
+    """Longest game, or nodes, from every position.
 
     Unexplored positions count as one move (three nodes), which they take at least; a position that
     leads back to itself costs infinity, and so does whatever leads to it.
     """
-    costs: dict[Position, int | float] = {}
-    entered: set[Position] = set()
-    stack = [start]
-    while stack:
-        top = stack[-1]
-        entry = graph[top]
-        if top in costs:
-            stack.pop()
-        elif len(top) == 1:
-            costs[top] = 0 if by_depth else 1
-        elif entry is None:
-            costs[top] = 1 if by_depth else 3
-        elif top in entered:
-            # A child without a cost by now lies on the way here: it leads back to itself.
-            below = [costs.get(child, math.inf) for child in entry[1]]
-            costs[top] = 1 + (max(below) if by_depth else sum(below))
-        else:
-            entered.add(top)
-            stack.extend(child for child in entry[1] if child not in costs and child not in entered)
+    costs: dict[Position, int | float] = dict.fromkeys(graph, math.inf)
+    sorter = TopologicalSorter({place: after.values() for place, after in graph.items()})
+    with suppress(CycleError):  # what no cycle is reached from is sorted all the same
+        sorter.prepare()
+    while ready := sorter.get_ready():
+        for place in ready:
+            below = [costs[child] for child in graph[place].values()]
+            if below:
+                costs[place] = 1 + (max(below) if by_depth else sum(below))
+            elif by_depth:
+                costs[place] = 0 if len(place) == 1 else 1
+            else:
+                costs[place] = 1 if len(place) == 1 else 3
+        sorter.done(*ready)
     return costs
-
-
-def _host_tree(
-    position: Exponents,
-    fixed: _Fixed,
-    graph: Graph,
-    costs: dict[Position, int | float],
-    objective: Objective,
-) -> ResolutionTree | None:
-    """One longest game, or the whole tree, played again from the actual start."""
-    by_depth = objective == "depth"
-    what = "longest game against" if by_depth else "tree of"
-    if not by_depth and costs[fixed.start] > TREE_LIMIT:
-        return None
-    keys = {1: fixed.start}
-
-    def entry(number: int) -> tuple[tuple[int, ...], list[Position]]:
-        found = graph[keys[number]]
-        assert found is not None
-        return found
-
-    def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:
-        for chart in charts:
-            if chart.parent is not None and chart.axis is not None:
-                axes, following = entry(chart.parent)
-                keys[chart.number] = following[axes.index(chart.axis)]
-        return [entry(chart.number)[0] for chart in charts]
-
-    def respond(charts: Sequence[Chart], sets: Sequence[tuple[int, ...]]) -> list[int]:
-        chosen = []
-        for chart in charts:
-            axes, following = entry(chart.number)
-            chosen.append(max(axes, key=lambda j: (costs[following[axes.index(j)]], -j)))
-        return chosen
-
-    title = f"{what} host {fixed.seat.name}: {position.pretty()}"
-    return grown_tree(position, choose, title, respond=respond if by_depth else None)
 
 
 def shortest_game(
@@ -247,13 +210,13 @@ def shortest_game(
     fixed = _Fixed(position, agent, "agent")
     extra = 0 if objective == "depth" else 1
     all_sets = action_axes(position.dimension)
-    reached: Reached = {fixed.start: None}
+    # The position and the set that each was first reached by.
+    reached: dict[Position, tuple[Position, tuple[int, ...]] | None] = {fixed.start: None}
     end: Position | None = fixed.start if len(fixed.start) == 1 else None
 
     def step(batch: Sequence[Position], new: list[Position]) -> str | None:
         nonlocal end
-        places = [place for place in batch for _ in all_sets]
-        sets = list(all_sets) * len(batch)
+        places, sets = zip(*product(batch, all_sets), strict=True)
         lost = None
         for place, axes, axis in zip(
             places, sets, fixed.seat.agent_axes(places, sets), strict=True

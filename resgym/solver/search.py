@@ -1,4 +1,4 @@
-"""The search that proves values, on Python integers of any size, and what all searches offer.
+"""The search that proves values, on Python integers of any size.
 
 A position's cost is 0 moves (or 1 node) once one point is left, and otherwise
 
@@ -19,13 +19,11 @@ way back: Bonet and Geffner, "Learning Depth-First Search", ICAPS 2006.)
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from operator import attrgetter
-from typing import Protocol
 
 from resgym.game.plain import Position, canonical, moved, search_actions
 from resgym.solver.bounds import active_axes, lower_bound, shadows
-
-__all__ = ["NO_TREE", "SCALE", "STEPS_PER_EXPANSION", "PythonSearch", "Search"]
 
 NO_TREE = 2**30
 """Cost of a position from which no tree of the allowed depth exists."""
@@ -40,55 +38,27 @@ SCALE = 2520
 Points = Sequence[tuple[int, ...]]
 
 
-class Search(Protocol):
-    """A table of positions with the search on it.
-
-    Positions are minimal points in ascending order; ``left`` is the number of moves that remain, -1
-    for any number.
-    """
-
-    by_depth: bool
-
-    @property
-    def expanded(self) -> int:
-        """Number of positions whose moves have been generated."""
-
-    @property
-    def size(self) -> int:
-        """Number of positions in the table."""
-
-    def settle(self, points: Points, left: int, highest: int, expansions: int) -> None:
-        """Searches until a value is proved, its bound is above ``highest``, or effort is spent.
-
-        Raises:
-            OverflowError: a coordinate is too large for this search.
-        """
-
-    def bounds(self, positions: Sequence[Points], left: int) -> list[tuple[int, int]]:
-        """What is proved: the value of each position is at least and at most this."""
-
-
+@dataclass(slots=True, eq=False)
 class _Entry:
     """A position of the table; no shadows or moves while they are not generated."""
 
-    __slots__ = ("left", "lower", "moves", "points", "shadows", "upper")
+    points: Position
+    left: int
+    lower: int
+    upper: int
+    shadows: list[_Entry] | None = None
+    moves: list[_Move] | None = None
 
-    def __init__(self, points: Position, left: int, lower: int, upper: int) -> None:
-        self.points, self.left = points, left
-        self.lower, self.upper = lower, upper
-        self.shadows: list[_Entry] | None = None
-        self.moves: list[_Move] | None = None
 
-
+@dataclass(slots=True, eq=False)
 class _Move:
     """A set, with bounds of its cost; no answers while these are not generated."""
 
-    __slots__ = ("answers", "axes", "high", "low", "total")
-
-    def __init__(self, axes: tuple[int, ...]) -> None:
-        self.axes = axes
-        self.answers: list[_Entry] | None = None
-        self.high = NO_TREE
+    axes: tuple[int, ...]
+    low: int = 0
+    high: int = NO_TREE
+    total: int = 0
+    answers: list[_Entry] | None = None
 
     def take(self, lowers: list[int], by_depth: bool) -> None:
         """Sets the lower bound from those of the answers."""
@@ -97,14 +67,16 @@ class _Move:
 
 
 class PythonSearch:
-    """The search on plain integers: slow, and for coordinates of any size.
+    """A table of positions with the search on it: slow, and for coordinates of any size.
 
-    With ``cut`` a position that cannot be resolved within the moves that remain costs its lower
+    Positions are minimal points in ascending order; ``left`` is the number of moves that remain, -1
+    for any number. With ``cut`` a position that cannot be resolved within these costs its lower
     bound, which makes a bound for all trees; otherwise `NO_TREE`, which forbids it.
     """
 
     def __init__(self, objective: str, cut: bool = False) -> None:
         self.by_depth = objective == "depth"
+        # Number of positions whose moves have been generated.
         self.expanded = 0
         self._objective, self._cut = objective, cut
         self._table: dict[tuple[int, Position], _Entry] = {}
@@ -117,12 +89,12 @@ class PythonSearch:
         return len(self._table)
 
     def bounds(self, positions: Sequence[Points], left: int) -> list[tuple[int, int]]:
-        """See `Search`."""
+        """What is proved: the value of each position is at least and at most this."""
         entries = [self._entry(points, left) for points in positions]
         return [(entry.lower, entry.upper) for entry in entries]
 
     def settle(self, points: Points, left: int, highest: int, expansions: int) -> None:
-        """See `Search`."""
+        """Searches until a value is proved, its bound is above ``highest``, or effort is spent."""
         root = self._entry(points, left)
         end, steps = self.expanded + expansions, expansions * STEPS_PER_EXPANSION
         stack = self._stack

@@ -14,17 +14,6 @@ from resgym.players.seats import OrderedRule
 from resgym.polynomials.monomials import Exponents
 from resgym.trees.growth import Choose, ResolutionTree, Respond, grow_tree
 
-__all__ = [
-    "TREE_LIMIT",
-    "Limits",
-    "Objective",
-    "Progress",
-    "Solution",
-    "check_objective",
-    "grown_tree",
-    "progress_report",
-]
-
 Objective = Literal["depth", "nodes"]
 
 TREE_LIMIT = 100_000

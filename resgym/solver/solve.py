@@ -26,8 +26,6 @@ from resgym.solver.solution import (
 from resgym.trees.data import Chart
 from resgym.trees.growth import ResolutionTree
 
-__all__ = ["solve"]
-
 Points = Sequence[tuple[int, ...]]
 
 FALLBACK_NODES = 2000
@@ -155,13 +153,13 @@ def _unproved(
 
     def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:
         if limits.seconds_left <= 0:
-            raise _OutOfTime
+            raise TimeoutError
         return seat.host_sets([chart.points for chart in charts])
 
     try:
         title = f"host zeillinger: {position.pretty()}"
         tree = grown_tree(position, choose, title, FALLBACK_NODES)
-    except _OutOfTime:
+    except TimeoutError:
         tree = None
     upper = None
     if tree is not None:
@@ -169,7 +167,3 @@ def _unproved(
     return Solution(
         None, lower, upper, False, objective, limits.seconds, expanded, stopped, lambda: tree
     )
-
-
-class _OutOfTime(Exception):
-    pass

@@ -9,8 +9,9 @@ from typing import Any, TextIO
 import torch
 
 from resgym.game.actions import action_axes
+from resgym.game.plain import moved
 from resgym.game.rng import RowRandom, Stream
-from resgym.game.rules import move, random_starts
+from resgym.game.rules import random_starts
 from resgym.game.spec import GameSpec, Role, check_integer
 from resgym.game.state import GameState, state_from_points
 from resgym.kernels import resolve_backend
@@ -21,8 +22,6 @@ from resgym.polynomials.parse import as_position
 from resgym.render.games import GameRecord
 from resgym.render.positions import format_axes, format_move, format_position
 from resgym.solver.solve import solve
-
-__all__ = ["agent_hint", "host_hint", "play", "random_position"]
 
 DEFAULT_OPPONENTS: dict[Role, str] = {"host": "random", "agent": "zeillinger"}
 """Who plays against a person in a seat unless another opponent is named."""
@@ -145,24 +144,19 @@ class _Person:
         )
         shown = [self._shown(choice) for choice in legal]
         self.say("  ".join(f"{number}) {text}" for number, text in enumerate(shown, 1)))
-        choice = self._ask(legal, lambda: self._hint(state, coords))
+        choice = self._ask(legal, lambda: self._hint(state, axes))
         return torch.tensor([legal.index(choice) if axes is None else choice[0]])
 
-    def _hint(self, state: GameState, coords: torch.Tensor | None) -> str:
-        if coords is None:
+    def _hint(self, state: GameState, axes: tuple[int, ...] | None) -> str:
+        if axes is None:
             return host_hint(state, self.names)
-        spec = GameSpec(len(self.names), state.points.shape[1])
-        after = {
-            int(axis): move(state, coords, axis[None], spec)[0].point_lists()[0]
-            for axis in coords[0].nonzero()[:, 0]
-        }
-        return agent_hint(after, self.names)
+        points = state.point_lists()[0]
+        return agent_hint({axis: moved(points, axes, axis) for axis in axes}, self.names)
 
     def _ask(self, legal: Sequence[tuple[int, ...]], hint: Callable[[], str]) -> tuple[int, ...]:
         """The legal choice of the person; commands are carried out before."""
         while True:
-            self._target.write("choose: ")
-            self._target.flush()
+            print("choose: ", end="", file=self._target, flush=True)
             line = self._source.readline()
             if not self._source.isatty():
                 # Nobody has typed the line end that a terminal shows.
@@ -211,7 +205,7 @@ class _Person:
             chosen = tuple(sorted({self.names.index(name) for name in names}))
             if chosen in legal:
                 return chosen
-        allowed = ", ".join(self._shown(choice) for choice in legal[:8])
+        allowed = ", ".join(map(self._shown, legal[:8]))
         more = ", ..." if len(legal) > 8 else ""
         raise ValueError(
             f"choose one of {allowed}{more} or a number from 1 to {len(legal)}, got {text[:40]!r}"
@@ -237,10 +231,7 @@ class _Person:
     def summary(self) -> str:
         """All moves that stand, and the position after them."""
         record = self.history[-1][1]
-        sums = [
-            " + ".join(monomial_text(point, self.names) for point in points)
-            for points in record.positions
-        ]
+        sums = [str(Exponents(points, self.names)) for points in record.positions]
         lines = [
             f"{number}. {sums[number - 1]}   host {format_axes(axes, self.names)}, agent "
             f"{self.names[axis]}"

@@ -9,8 +9,6 @@ from typing import Any, Literal
 
 from resgym.polynomials.monomials import monomial_text
 
-__all__ = ["Chart", "ChartTree", "Ending"]
-
 Ending = Literal["resolved", "smooth", "depth", "size", "overflow"]
 """Why a branch ends: one monomial is left; a monomial of degree one with ``smooth_stop``; cut by
 ``max_depth``; cut by ``max_nodes``; a coordinate would pass 2^59."""

@@ -19,8 +19,6 @@ from resgym.trees.html import tree_to_html
 from resgym.trees.svg import tree_to_svg
 from resgym.trees.text import tree_to_dot, tree_to_text
 
-__all__ = ["ResolutionTree", "grow_tree", "resolution_tree"]
-
 BATCH_ROWS = 1024
 """Charts that the host is asked about at once."""
 
@@ -132,15 +130,16 @@ def grow_tree(
     The limits are those of `resolution_tree`; with no ``max_depth`` no branch is too deep.
     """
     charts = [Chart(1, None, None, 0, rule.start(points))]
-    level = [0]
-    while level:
-        for index in level:
-            ending = _ending(charts[index], smooth_stop, max_depth)
-            charts[index] = replace(charts[index], ending=ending)
-        going = [index for index in level if charts[index].ending is None]
-        before = len(charts)
+    first = 0
+    while first < len(charts):
+        charts[first:] = [
+            replace(chart, ending=_ending(chart, smooth_stop, max_depth))
+            for chart in charts[first:]
+        ]
+        going = [chart for chart in charts[first:] if chart.ending is None]
+        first = len(charts)
         for begin in range(0, len(going), BATCH_ROWS):
-            batch = [charts[index] for index in going[begin : begin + BATCH_ROWS]]
+            batch = going[begin : begin + BATCH_ROWS]
             # With the room spent the host is not asked any more, and the charts are closed.
             sets = list(choose(batch)) if len(charts) < max_nodes else [()] * len(batch)
             axes: Sequence[Sequence[int]] = sets
@@ -151,7 +150,6 @@ def grow_tree(
                     charts[chart.number - 1] = replace(chart, ending="size")
                 else:
                     _open(charts, chart, chosen, followed, rule)
-        level = list(range(before, len(charts)))
     return ResolutionTree(charts, points.variables, title)
 
 

@@ -8,9 +8,7 @@ from resgym.game.spec import check_integer
 from resgym.polynomials.monomials import position_pretty, script_runs, variable_pretty
 from resgym.trees.data import Chart, ChartTree
 from resgym.trees.svg import tree_to_svg
-from resgym.trees.text import ending_text, subtree_sizes
-
-__all__ = ["tree_to_html"]
+from resgym.trees.text import charts_below, ending_text
 
 OUTLINE_CHARTS = 20_000
 """Charts of the outline; browsers get slow beyond."""
@@ -94,7 +92,7 @@ def _scripts(text: str) -> str:
 
 def _outline(tree: ChartTree) -> str:
     """Nested ``details``, written without recursion: trees can be deep."""
-    sizes = subtree_sizes(tree)
+    numbers = charts_below(tree)
     parts: list[str] = []
     # A chart, or the text that closes one.
     stack: list[Chart | str] = [tree.root]
@@ -109,7 +107,7 @@ def _outline(tree: ChartTree) -> str:
             state = "cut" if item.is_cut else item.ending or ""
             parts.append(f'<div class="end"><span class="{state}">{_line(tree, item)}</span></div>')
             continue
-        below = sizes[item.number - 1] - 1
+        below = numbers[item.number]
         opened = " open" if item.depth < OPEN_LEVELS else ""
         names = ", ".join(_scripts(variable_pretty(tree.variables[j])) for j in item.axes or ())
         parts.append(

@@ -21,13 +21,10 @@ from resgym.trees.data import Chart, ChartTree
 from resgym.trees.text import (
     chart_note,
     chart_text,
-    folded_charts,
     move_text,
-    subtree_sizes,
+    shown_charts,
     totals_text,
 )
-
-__all__ = ["Box", "Layout", "layout_outline", "layout_tree", "text_width", "tree_to_svg"]
 
 HEADER = 52
 TITLE_SIZE = 14
@@ -194,12 +191,12 @@ def text_width(text: str, size: float = FONT_SIZE) -> float:
 
 def layout_outline(tree: ChartTree, max_charts: int) -> Layout:
     """Places the boxes of a tree below each other, ``max_charts`` at most."""
-    folded, sizes = folded_charts(tree, max_charts), subtree_sizes(tree)
+    shown = shown_charts(tree, max_charts)
     boxes: dict[int, Box] = {}
     stack: list[Chart] = [tree.root]
     while stack:
         chart = stack.pop()
-        hidden = sizes[chart.number - 1] - 1 if chart.number in folded else 0
+        hidden = shown[chart.number]
         text, note = chart_text(tree, chart), chart_note(chart, hidden)
         text = text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
         line = f"{text}   {note}" if note else text
@@ -240,18 +237,14 @@ def _label_lines(tree: ChartTree, chart: Chart) -> list[str]:
 
 def layout_tree(tree: ChartTree, max_charts: int) -> Layout:
     """Places the boxes of a tree from left to right, ``max_charts`` at most."""
-    folded, sizes = folded_charts(tree, max_charts), subtree_sizes(tree)
     boxes: dict[int, Box] = {}
-    for chart in tree:
-        parent = None if chart.parent is None else boxes.get(chart.parent)
-        if chart.parent is not None and (parent is None or chart.parent in folded):
-            continue
-        hidden = sizes[chart.number - 1] - 1 if chart.number in folded else 0
+    for number, hidden in sorted(shown_charts(tree, max_charts).items()):
+        chart = tree[number]
         note, lines = chart_note(chart, hidden), _label_lines(tree, chart)
         box = Box(chart, hidden, lines, note, (7, 7), move_text(tree, chart))
-        boxes[chart.number] = box
-        if parent is not None:
-            parent.children.append(box)
+        boxes[number] = box
+        if chart.parent is not None:
+            boxes[chart.parent].children.append(box)
     shown = list(boxes.values())
     right = _place_columns(shown)
     bottom = _place_rows(shown)

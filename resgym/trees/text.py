@@ -6,18 +6,6 @@ from resgym.game.spec import check_integer
 from resgym.polynomials.monomials import position_pretty, variable_pretty
 from resgym.trees.data import Chart, ChartTree
 
-__all__ = [
-    "chart_note",
-    "chart_text",
-    "ending_text",
-    "folded_charts",
-    "move_text",
-    "subtree_sizes",
-    "totals_text",
-    "tree_to_dot",
-    "tree_to_text",
-]
-
 
 def totals_text(tree: ChartTree) -> str:
     """``7 moves deep, 54 charts, 31 leaves``, with the number of cut branches if there are any."""
@@ -32,31 +20,29 @@ def _count(number: int, one: str, many: str | None = None) -> str:
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
-def subtree_sizes(tree: ChartTree) -> list[int]:
-    """Number of charts below every chart, itself included, in the order of the charts."""
-    sizes = [1] * tree.num_nodes
+def charts_below(tree: ChartTree) -> dict[int, int]:
+    """By the number of a chart, how many charts there are below it."""
+    below = dict.fromkeys(range(1, tree.num_nodes + 1), 0)
     for chart in reversed(tree.charts):
         if chart.parent is not None:
-            sizes[chart.parent - 1] += sizes[chart.number - 1]
-    return sizes
+            below[chart.parent] += 1 + below[chart.number]
+    return below
 
 
-def folded_charts(tree: ChartTree, max_charts: int) -> set[int]:
-    """Numbers of the charts whose children are not shown, so that few enough charts are.
+def shown_charts(tree: ChartTree, max_charts: int) -> dict[int, int]:
+    """By the numbers of the charts to show, how many charts below each are folded into it.
 
-    Charts are opened level by level as long as all their children fit.
+    Charts are opened level by level as long as all their children fit into ``max_charts``.
     """
-    folded = set()
-    shown, visible = 1, {1}
+    below, shown = charts_below(tree), {1: 0}
     for chart in tree:
-        if chart.number not in visible or not chart.children:
+        if chart.number not in shown or not chart.children:
             continue
-        if shown + len(chart.children) <= max_charts:
-            shown += len(chart.children)
-            visible.update(chart.children)
+        if len(shown) + len(chart.children) <= max_charts:
+            shown.update(dict.fromkeys(chart.children, 0))
         else:
-            folded.add(chart.number)
-    return folded
+            shown[chart.number] = below[chart.number]
+    return shown
 
 
 def move_text(tree: ChartTree, chart: Chart) -> str:
@@ -94,14 +80,14 @@ def tree_to_text(tree: ChartTree, max_charts: int = 200) -> str:
     Subtrees are folded so that at most ``max_charts`` are shown.
     """
     check_integer("max_charts", max_charts, 1)
-    folded, sizes = folded_charts(tree, max_charts), subtree_sizes(tree)
+    shown = shown_charts(tree, max_charts)
     lines = [tree.title, totals_text(tree), ""] if tree.title else [totals_text(tree), ""]
     # (chart, what stands before it, what stands before its children)
     stack: list[tuple[Chart, str, str]] = [(tree.root, "", "")]
     while stack:
         chart, before, below = stack.pop()
-        lines.append(before + _line(tree, chart, sizes[chart.number - 1] - 1, folded))
-        if chart.number in folded:
+        lines.append(before + _line(tree, chart, shown[chart.number]))
+        if shown[chart.number]:
             continue
         for child in reversed(chart.children):
             last = child == chart.children[-1]
@@ -110,17 +96,15 @@ def tree_to_text(tree: ChartTree, max_charts: int = 200) -> str:
     return "\n".join(lines)
 
 
-def _line(tree: ChartTree, chart: Chart, below: int, folded: set[int]) -> str:
+def _line(tree: ChartTree, chart: Chart, hidden: int) -> str:
     text = ""
     if chart.axis is not None:
         text = f"{variable_pretty(tree.variables[chart.axis])}: "
     text += f"[{chart.number}] {position_pretty(chart.points, tree.variables)}"
-    if chart.number in folded:
-        return f"{text}   (+ {below} charts folded)"
-    if chart.axes is not None:
+    if chart.axes is not None and not hidden:
         names = ", ".join(variable_pretty(tree.variables[axis]) for axis in chart.axes)
         return f"{text}   blow up {{{names}}}"
-    note = ending_text(chart)
+    note = chart_note(chart, hidden)
     return f"{text}   ({note})" if note else text
 
 

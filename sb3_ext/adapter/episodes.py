@@ -12,8 +12,6 @@ import torch
 from stable_baselines3.common.monitor import ResultsWriter
 from torch import Tensor
 
-__all__ = ["EpisodeCounter", "MonitorFile"]
-
 STEPS_BETWEEN_WRITES = 64
 
 

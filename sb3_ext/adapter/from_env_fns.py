@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import gymnasium
-from gymnasium.vector import VectorEnv
+from gymnasium.vector import VectorEnv, VectorWrapper
 from gymnasium.wrappers import HumanRendering, OrderEnforcing, PassiveEnvChecker, TimeLimit
 from stable_baselines3.common.monitor import Monitor
 from torch import Tensor
 
-__all__ = ["batched_env"]
+from sb3_ext.adapter.observations import entries_of
 
 # Wrappers that gymnasium.make and SB3's make_vec_env put on by themselves. The batched
 # environment does their work: it checks its input, keeps its time limit, counts its episodes.
@@ -38,16 +38,14 @@ def batched_env(
     if not env_fns:
         raise ValueError("env_fns: got an empty list, need at least one function")
     env = env_fns[0]()
-    try:
-        spec = copy.deepcopy(env.unwrapped.spec)
-        limits = [layer._max_episode_steps for layer in _layers(env, TimeLimit)]
-        request = _monitor_request(env)
-        foreign = [layer for layer in _layers(env) if not isinstance(layer, _REPLACED)]
-    finally:
-        env.close()
+    env.close()
+    *wrappers, innermost = layers_of(env)
+    spec = copy.deepcopy(innermost.spec)
+    limits = [each._max_episode_steps for each in wrappers if isinstance(each, TimeLimit)]
+    foreign = [each for each in wrappers if not isinstance(each, _REPLACED)]
     if spec is None:
         raise ValueError(
-            f"env_fns: {env.unwrapped} is not registered with Gymnasium, so that no batched"
+            f"env_fns: {innermost} is not registered with Gymnasium, so that no batched"
             " environment can be made like it; pass the vector environment itself"
         )
     if spec.vector_entry_point is None:
@@ -66,29 +64,27 @@ def batched_env(
         spec, num_envs=len(env_fns), vectorization_mode="vector_entry_point", **kwargs
     )
     observation, _ = batched.reset()
-    first = next(iter(observation.values())) if isinstance(observation, dict) else observation
+    first = next(iter(entries_of(observation).values()))
     if not isinstance(first, Tensor):
         batched.close()
         raise ValueError(
             f"env_fns: the vector environment of {spec.id} returns {type(first).__name__},"
             " TensorVecEnv needs torch tensors (use SB3's DummyVecEnv)"
         )
-    return batched, request
+    return batched, _monitor_request(wrappers)
 
 
-def _layers(env: gymnasium.Env, kind: type = gymnasium.Wrapper) -> list[Any]:
-    """The wrappers of a kind around an environment, outermost first."""
-    layers = []
-    while isinstance(env, gymnasium.Wrapper):
-        if isinstance(env, kind):
-            layers.append(env)
+def layers_of(env: Any) -> Iterator[Any]:
+    """An environment and what it wraps, single or batched, outermost first."""
+    yield env
+    while isinstance(env, (gymnasium.Wrapper, VectorWrapper)):
         env = env.env
-    return layers
+        yield env
 
 
-def _monitor_request(env: gymnasium.Env) -> tuple[str, tuple[str, ...], bool] | None:
-    for monitor in _layers(env, Monitor):
-        if monitor.results_writer is not None:
-            file = monitor.results_writer.file_handler
-            return file.name, tuple(monitor.info_keywords), "a" not in file.mode
+def _monitor_request(wrappers: Sequence[Any]) -> tuple[str, tuple[str, ...], bool] | None:
+    for each in wrappers:
+        if isinstance(each, Monitor) and each.results_writer is not None:
+            file = each.results_writer.file_handler
+            return file.name, tuple(each.info_keywords), "a" not in file.mode
     return None

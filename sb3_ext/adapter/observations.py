@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,35 +11,35 @@ import torch
 from gymnasium import spaces
 from torch import Tensor
 
-__all__ = [
-    "Observation",
-    "consists_of_tensors",
-    "reached_observation",
-    "row_infos",
-    "rows_of",
-    "take_rows",
-    "to_arrays",
-    "to_device",
-    "to_numpy",
-]
-
 Observation = Tensor | dict[str, Tensor]
 
 # What becomes `terminal_observation`, `episode` or nothing in the infos of SB3.
 _HANDLED = ("final_obs", "final_info", "episode")
 
 
+def entries_of(observation: Any) -> dict[str, Any]:
+    """The entries of a dictionary observation; any other is one entry, named ``""``."""
+    return observation if isinstance(observation, dict) else {"": observation}
+
+
+def each_entry(function: Callable[..., Any], observation: Any, *others: Any) -> Any:
+    """A function of an observation, or of every entry of one, and of the same entry of others."""
+    if not isinstance(observation, dict):
+        return function(observation, *others)
+    return {
+        key: function(value, *(other[key] for other in others))
+        for key, value in observation.items()
+    }
+
+
 def consists_of_tensors(observation: Any) -> bool:
     """Whether all of an observation is torch tensors."""
-    values = observation.values() if isinstance(observation, dict) else [observation]
-    return all(isinstance(value, Tensor) for value in values)
+    return all(isinstance(value, Tensor) for value in entries_of(observation).values())
 
 
 def to_device(observation: Any, device: torch.device) -> Any:
     """The observation as tensors on a device; what is there already is not copied."""
-    if isinstance(observation, dict):
-        return {key: torch.as_tensor(value, device=device) for key, value in observation.items()}
-    return torch.as_tensor(observation, device=device)
+    return each_entry(partial(torch.as_tensor, device=device), observation)
 
 
 def to_arrays(observation: Any) -> Any:
@@ -65,11 +66,9 @@ def to_numpy(observation: Observation, space: spaces.Space) -> Any:
     return array.astype(space.dtype, copy=observation.device.type == "cpu")
 
 
-def take_rows(observation: Observation, rows: Tensor) -> Observation:
+def take_rows(observation: Observation, rows: Tensor) -> Any:
     """Some rows of every entry, `[N, ...]` to `[M, ...]`, for `rows` `[M]` int64; a copy."""
-    if isinstance(observation, dict):
-        return {key: value.index_select(0, rows) for key, value in observation.items()}
-    return observation.index_select(0, rows)
+    return each_entry(lambda value: value.index_select(0, rows), observation)
 
 
 def reached_observation(next_observation: Observation, info: Mapping[str, Any]) -> Observation:
@@ -84,14 +83,12 @@ def reached_observation(next_observation: Observation, info: Mapping[str, Any]) 
     """
     if "final_obs" not in info:
         return next_observation
-    ended, final = info["_final_obs"], info["final_obs"]
+    ended = info["_final_obs"]
 
-    def select(chosen: Tensor, other: Tensor) -> Tensor:
-        return torch.where(ended.reshape(-1, *[1] * (other.dim() - 1)), chosen, other)
+    def select(shown: Tensor, final: Tensor) -> Tensor:
+        return torch.where(ended.reshape(-1, *[1] * (shown.dim() - 1)), final, shown)
 
-    if isinstance(next_observation, dict):
-        return {key: select(final[key], next_observation[key]) for key in next_observation}
-    return select(final, next_observation)
+    return each_entry(select, next_observation, info["final_obs"])  # type: ignore[no-any-return]
 
 
 def rows_of(value: Any, num_envs: int, indices: Iterable[int]) -> list[Any]:
@@ -116,9 +113,9 @@ def row_infos(info: Mapping[str, Any], rows: Tensor, num_envs: int) -> list[dict
     result: list[dict[str, Any]] = [{} for _ in range(len(rows))]
     merged = {**info, **info.get("final_info", {})}
     for name, value in merged.items():
-        if name in _HANDLED or name.startswith("_") or not isinstance(value, Tensor):
+        if name in _HANDLED or name.startswith("_"):
             continue
-        if value.shape[:1] != (num_envs,):
+        if not isinstance(value, Tensor) or value.shape[:1] != (num_envs,):
             continue
         chosen = value.index_select(0, rows)
         entries = chosen.tolist() if chosen.dim() == 1 else chosen.cpu().numpy()

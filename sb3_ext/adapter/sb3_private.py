@@ -13,23 +13,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import get_parameters_by_name
 from torch import Tensor
 
-from sb3_ext.adapter.observations import to_arrays, to_device
-
-__all__ = [
-    "COUNTERS",
-    "OBSERVATIONS",
-    "STOCK_COUNTERS",
-    "begin_learning",
-    "forget_observation",
-    "has_observation",
-    "last_observations",
-    "networks_were_replaced",
-    "num_updates",
-    "progress_remaining",
-    "restart_episodes",
-    "set_last_observations",
-    "timesteps_at_start",
-]
+from sb3_ext.adapter.observations import entries_of, to_arrays, to_device
 
 COUNTERS = (
     "_current_progress_remaining",
@@ -90,14 +74,13 @@ def has_observation(model: Any) -> bool:
 
 def last_observations(model: Any) -> dict[str, Tensor]:
     """What the environment showed last, as tensors named ``<attribute>.<entry>``."""
-    tensors: dict[str, Tensor] = {}
-    for name in OBSERVATIONS:
-        observation = getattr(model, name)
-        if observation is not None:
-            value = to_device(observation, model.device)
-            entries = value if isinstance(value, dict) else {"": value}
-            tensors |= {f"{name}.{key}": entry for key, entry in entries.items()}
-    return tensors
+    shown = {name: getattr(model, name) for name in OBSERVATIONS}
+    return {
+        f"{name}.{key}": to_device(entry, model.device)
+        for name, observation in shown.items()
+        for key, entry in entries_of(observation).items()
+        if entry is not None
+    }
 
 
 def set_last_observations(model: Any, tensors: Mapping[str, Tensor], as_tensors: bool) -> None:
@@ -108,8 +91,8 @@ def set_last_observations(model: Any, tensors: Mapping[str, Tensor], as_tensors:
             for key, value in tensors.items()
             if key.startswith(f"{name}.")
         }
-        observation: Any = entries.get("", entries) if entries else None
-        if observation is not None and as_tensors and name == "_last_obs":
+        observation: Any = entries.get("", entries or None)
+        if entries and as_tensors and name == "_last_obs":
             observation = to_device(observation, model.device)
         else:
             observation = to_arrays(observation)

@@ -10,29 +10,30 @@ from __future__ import annotations
 import copy
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any
 
 import gymnasium
 import numpy as np
 import torch
-from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
+from gymnasium.vector import AutoresetMode, VectorEnv
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
 from sb3_ext.adapter.episodes import EpisodeCounter, MonitorFile
-from sb3_ext.adapter.from_env_fns import batched_env
+from sb3_ext.adapter.from_env_fns import batched_env, layers_of
 from sb3_ext.adapter.observations import (
     Observation,
+    each_entry,
+    entries_of,
     reached_observation,
     row_infos,
     rows_of,
     take_rows,
     to_numpy,
 )
-
-__all__ = ["TensorVecEnv"]
 
 VecEnvIndices = int | Iterable[int] | None
 # Attributes that SB3 asks a single environment for.
@@ -51,14 +52,11 @@ class TensorVecEnv(VecEnv):
     ended hold `terminal_observation`, `TimeLimit.truncated`, `episode` {r, l, t} and every further
     per-row entry of the environment's info.
 
-    Options given as a list, one dictionary per row, are handed on as one dictionary of lists.
-
     Args:
         venv: The environment; or a list of functions that make single ones, as for SB3's
             `DummyVecEnv`, from which one batched environment is made (see `batched_env`).
         filename: Write finished episodes to this `monitor.csv`. With a list of functions, the file
             of their `Monitor` is the default.
-        monitor_dir: Instead of `filename`: write `0.monitor.csv` in this folder.
         info_keywords: Further entries of the info to write to the file.
         **make_kwargs: With a list of functions, keyword arguments of the batched environment.
 
@@ -70,14 +68,9 @@ class TensorVecEnv(VecEnv):
         self,
         venv: VectorEnv | Sequence[Callable[[], gymnasium.Env]],
         filename: str | os.PathLike[str] | None = None,
-        monitor_dir: str | os.PathLike[str] | None = None,
         info_keywords: Sequence[str] = (),
         **make_kwargs: Any,
     ) -> None:
-        if filename is not None and monitor_dir is not None:
-            raise ValueError("filename: got a value, and one for monitor_dir; give only one")
-        if monitor_dir is not None:
-            filename = os.path.join(monitor_dir, "0")
         override_existing = True
         if isinstance(venv, (list, tuple)):
             venv, request = batched_env(venv, **make_kwargs)
@@ -117,11 +110,9 @@ class TensorVecEnv(VecEnv):
         """Start new episodes in all rows with the seeds and options set before; tensors."""
         observation, _ = self.venv.reset(seed=self._seed_argument(), options=self._batched_options)
         self._reset_seeds()
-        self._reset_options()
         self._batched_options = None
         self._counter.restart()
-        self.reset_infos = [{} for _ in range(self.num_envs)]
-        first = next(iter(observation.values())) if isinstance(observation, dict) else observation
+        first = next(iter(entries_of(observation).values()))
         if isinstance(first, Tensor):
             self._device = first.device
         return observation
@@ -216,16 +207,11 @@ class TensorVecEnv(VecEnv):
             )
         rows = torch.as_tensor(ended, device=terminated.device)
         final = to_numpy(take_rows(info["final_obs"], rows), self.observation_space)
-        timeout = (truncated & ~terminated).index_select(0, rows).tolist()
-        returns = info["episode"]["r"].index_select(0, rows).tolist()
-        lengths = info["episode"]["l"].index_select(0, rows).tolist()
+        columns = (truncated & ~terminated, info["episode"]["r"], info["episode"]["l"])
+        timeout, returns, lengths = (each.index_select(0, rows).tolist() for each in columns)
         seconds = round(time.time() - self._start_time, 6)
         for position, entry in enumerate(row_infos(info, rows, self.num_envs)):
-            if isinstance(final, dict):
-                last = {key: value[position] for key, value in final.items()}
-            else:
-                last = final[position]
-            entry["terminal_observation"] = last
+            entry["terminal_observation"] = each_entry(itemgetter(position), final)
             entry["TimeLimit.truncated"] = timeout[position]
             entry["episode"] = {"r": returns[position], "l": lengths[position], "t": seconds}
             infos[ended[position]] = entry
@@ -250,10 +236,9 @@ class TensorVecEnv(VecEnv):
         if self._monitor_file is not None and state.get("monitor") is not None:
             self._monitor_file.load_state_dict(state["monitor"])
         self._reset_seeds()  # those of before have been used
-        self.reset_infos = [{} for _ in range(self.num_envs)]
 
     def set_options(self, options: list[dict[str, Any]] | dict[str, Any] | None = None) -> None:
-        """Options of the next reset: one for all rows, or a list of N with the same keys."""
+        """Options of the next reset: one for all rows, or N with the same keys, given as lists."""
         if not isinstance(options, list):
             self._batched_options = copy.deepcopy(options) or None
             return
@@ -267,11 +252,6 @@ class TensorVecEnv(VecEnv):
             key: copy.deepcopy([entry[key] for entry in options]) for key in keys
         } or None
 
-    def has_attr(self, attr_name: str) -> bool:
-        """Whether the environment has an attribute or method of this name."""
-        name = _SINGLE.get(attr_name, attr_name)
-        return any(hasattr(layer, name) for layer in self._layers())
-
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
         """An attribute, one value per row (see `rows_of`)."""
         return rows_of(self._find(attr_name), self.num_envs, self._get_indices(indices))
@@ -283,8 +263,8 @@ class TensorVecEnv(VecEnv):
                 f"indices: got {indices}, but all {self.num_envs} rows are one environment and"
                 f" {attr_name!r} can only be set for all of them"
             )
-        owners = [layer for layer in self._layers() if hasattr(layer, attr_name)]
-        setattr(owners[0] if owners else self.venv.unwrapped, attr_name, value)
+        owners = (layer for layer in layers_of(self.venv) if hasattr(layer, attr_name))
+        setattr(next(owners, self.venv.unwrapped), attr_name, value)
 
     def env_method(
         self,
@@ -302,7 +282,7 @@ class TensorVecEnv(VecEnv):
     ) -> list[bool]:
         """Whether a wrapper is there; True for `Monitor`, whose work is done here."""
         found = issubclass(wrapper_class, Monitor)
-        found = found or any(isinstance(layer, wrapper_class) for layer in self._layers())
+        found = found or any(isinstance(layer, wrapper_class) for layer in layers_of(self.venv))
         return [found for _ in self._get_indices(indices)]
 
     def get_images(self) -> list[np.ndarray | None]:
@@ -310,21 +290,11 @@ class TensorVecEnv(VecEnv):
         frames = self.venv.render() if self.render_mode == "rgb_array" else None
         return [None] * self.num_envs if frames is None else [np.asarray(each) for each in frames]
 
-    def _layers(self) -> Iterator[VectorEnv]:
-        """The environment and what it wraps, outermost first."""
-        layer = self.venv
-        while isinstance(layer, VectorWrapper):
-            yield layer
-            layer = layer.env
-        yield layer
-
     def _find(self, name: str) -> Any:
         """An attribute of the outermost layer that has it: Gymnasium's wrappers hide them."""
         name = _SINGLE.get(name, name)
-        for layer in self._layers():
-            if hasattr(layer, name):
-                return getattr(layer, name)
-        raise AttributeError(f"{self.venv} has no attribute {name!r}")
+        layers = (layer for layer in layers_of(self.venv) if hasattr(layer, name))
+        return getattr(next(layers, self.venv), name)
 
     def close(self) -> None:
         """Close the environment and the monitor file; again is harmless."""

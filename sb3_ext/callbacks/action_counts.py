@@ -14,8 +14,6 @@ from sb3_ext.adapter.observations import to_arrays
 from sb3_ext.callbacks.base import PeriodicCallback, as_tensor
 from sb3_ext.schedules.frequency import Every
 
-__all__ = ["ActionCounts", "entropy_of_counts"]
-
 _MOST_SHARES = 32
 
 
@@ -25,8 +23,7 @@ def entropy_of_counts(counts: Tensor | Sequence[int]) -> float:
     total = counts.sum().item()
     if total == 0 or len(counts) < 2:
         return 0.0
-    shares = counts.double() / total
-    entropy = -torch.special.xlogy(shares, shares).sum().item()
+    entropy = torch.special.entr(counts.double() / total).sum().item()
     return max(entropy, 0.0) / math.log(len(counts))
 
 

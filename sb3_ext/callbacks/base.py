@@ -18,8 +18,6 @@ from sb3_ext.config.registry import Registry
 from sb3_ext.off_policy.callback_locals import LazyArray
 from sb3_ext.schedules.frequency import Every, parse_every
 
-__all__ = ["PeriodicCallback", "as_tensor", "from_data", "stop_training"]
-
 T = TypeVar("T")
 
 

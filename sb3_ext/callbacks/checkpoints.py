@@ -13,8 +13,6 @@ from sb3_ext.config.checks import check_count
 from sb3_ext.runs.folder import going_on_without
 from sb3_ext.schedules.frequency import Every
 
-__all__ = ["Checkpoints"]
-
 
 class Checkpoints(PeriodicCallback):
     """Saves the whole run every so often and at the end, see `sb3_ext.checkpoints.resume`.

@@ -9,10 +9,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecEnv
 
 from sb3_ext.adapter.sb3_private import num_updates
-from sb3_ext.callbacks.conditions import Condition, parse_conditions
-from sb3_ext.callbacks.metric_feed import MetricFeed
-
-__all__ = ["Curriculum"]
+from sb3_ext.callbacks.conditions import Condition, MetricFeed, load_states, parse_conditions
 
 
 class Curriculum(BaseCallback):
@@ -28,7 +25,7 @@ class Curriculum(BaseCallback):
             {},
         ])
 
-    Metrics that conditions can name are listed in `sb3_ext.callbacks.metric_feed`. `RhoEvaluation`
+    Metrics that conditions can name are listed in `MetricFeed`. `RhoEvaluation`
     measures on full-sized starts unless it is told other sizes; put it before this in the list.
     Logs ``curriculum/stage``, from 0.
 
@@ -104,10 +101,7 @@ class Curriculum(BaseCallback):
         stage = state["stage"]
         if not 0 <= stage < len(self.settings):
             raise ValueError(f"stage: got {stage}, there are {len(self.settings)}")
-        if len(state["conditions"]) != len(self.until[stage]):
-            raise ValueError(f"stages[{stage}].until: other conditions were saved")
+        load_states(self.until[stage], state["conditions"], f"stages[{stage}].until")
         self.stage = stage
-        for condition, saved in zip(self.until[stage], state["conditions"], strict=True):
-            condition.load_state_dict(saved)
         self.changes = [dict(change) for change in state["changes"]]
         self._feed.load_state_dict(state["feed"])

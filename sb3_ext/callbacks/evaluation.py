@@ -16,8 +16,6 @@ from sb3_ext.checkpoints.vec_env_state import load_vec_env_state, vec_env_state
 from sb3_ext.runs.best import save_model
 from sb3_ext.runs.folder import going_on_without
 
-__all__ = ["Evaluation"]
-
 _LISTS = ("timesteps", "results", "length", "successes")
 
 

@@ -8,8 +8,6 @@ import torch
 
 from sb3_ext.callbacks.base import PeriodicCallback
 
-__all__ = ["LayerStatistics", "layer_statistics"]
-
 
 def layer_statistics(policy: Any) -> dict[str, float]:
     """What `LayerStatistics` logs, by key; waits for the device once."""

@@ -19,8 +19,6 @@ from sb3_ext.runs.best import save_player
 from sb3_ext.runs.folder import going_on_without
 from sb3_ext.schedules.frequency import Every
 
-__all__ = ["GamesAgainst", "RhoEvaluation", "player_of", "player_of_policy", "role_of"]
-
 
 def role_of(observation_space: Any) -> Any:
     """The seat that an observation space of `resgym` belongs to: a dict is the agent's."""

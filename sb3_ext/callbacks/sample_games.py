@@ -14,8 +14,6 @@ from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.config.checks import check_count
 from sb3_ext.schedules.frequency import Every
 
-__all__ = ["SampleGames"]
-
 
 class SampleGames(GamesAgainst):
     """Plays whole games without exploring and writes them as text and JSON, at the end too.
@@ -71,11 +69,9 @@ class SampleGames(GamesAgainst):
             )
             title = f"trained {self._role} against {name}, after {self._updates()} updates"
             texts = [f"game {number}\n\n{record}" for number, record in enumerate(records, 1)]
-            file = target / "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
-            write_text_durably(
-                file.with_name(file.name + ".txt"), "\n\n\n".join([title, *texts]) + "\n"
-            )
-            data = [record.to_dict() for record in records]
-            write_text_durably(file.with_name(file.name + ".json"), json.dumps(data) + "\n")
+            data = json.dumps([record.to_dict() for record in records])
+            stem = "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
+            write_text_durably(target / f"{stem}.txt", "\n\n\n".join([title, *texts]) + "\n")
+            write_text_durably(target / f"{stem}.json", f"{data}\n")
         self.written.append(target)
         return target

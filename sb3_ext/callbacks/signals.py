@@ -11,11 +11,11 @@ from sb3_ext.callbacks.checkpoints import Checkpoints
 from sb3_ext.checkpoints.resume import walk_callbacks
 from sb3_ext.runs.signals import RunSignals
 
-__all__ = ["Signals"]
-
 
 class Signals(BaseCallback):
     """SIGTERM and SIGINT end training with a checkpoint, SIGUSR1 writes one and goes on.
+
+    They are written by the `Checkpoints` among the callbacks, if there are any.
 
     The handlers only note what came; it is acted upon at the next step, and the checkpoint is
     written when the rollout and its updates are done. A second SIGTERM or SIGINT is handled as
@@ -28,10 +28,8 @@ class Signals(BaseCallback):
         received: the signal that ended training, for the exit code; None if there was none.
     """
 
-    def __init__(self, checkpoints: Checkpoints | None = None, verbose: int = 0) -> None:
-        """``checkpoints`` writes them; None: what is found among the callbacks, if anything."""
+    def __init__(self, verbose: int = 0) -> None:
         super().__init__(verbose)
-        self.checkpoints = checkpoints
         self.received: signal.Signals | None = None
         self._wanted: str | None = None
         self._handlers = RunSignals(self._stop, self._save)
@@ -44,10 +42,6 @@ class Signals(BaseCallback):
 
     def _on_training_start(self) -> None:
         self.received = self._wanted = None
-        if self.checkpoints is None:
-            for callback in walk_callbacks(self.locals.get("callback")):
-                if isinstance(callback, Checkpoints):
-                    self.checkpoints = callback
         self._handlers.install()
 
     def _on_step(self) -> bool:
@@ -56,8 +50,9 @@ class Signals(BaseCallback):
             return True
         if self.verbose:
             print(f"{wanted}: a checkpoint will be written after this rollout")
-        if self.checkpoints is not None:
-            self.checkpoints.request()
+        for callback in walk_callbacks(self.locals.get("callback")):
+            if isinstance(callback, Checkpoints):
+                callback.request()
         return self.received is None or stop_training(self.model)
 
     def _on_training_end(self) -> None:

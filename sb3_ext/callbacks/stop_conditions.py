@@ -6,45 +6,15 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+import torch
 from stable_baselines3.common.callbacks import BaseCallback
-from torch import Tensor
 
 from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.callbacks.base import as_tensor, stop_training
-from sb3_ext.callbacks.conditions import parse_conditions
-from sb3_ext.callbacks.metric_feed import MetricFeed
+from sb3_ext.callbacks.conditions import MetricFeed, load_states, parse_conditions
 from sb3_ext.config.checks import check_count, check_number
 
-__all__ = ["StopConditions"]
-
-_STEPS_BETWEEN_READINGS = 64
-
-
-class _EndedEpisodes:
-    """How many episodes have ended, counted where `dones` are.
-
-    On an accelerator it is read every 64 steps only, since reading waits for the device.
-    """
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._pending: Tensor | None = None
-        self._steps = 0
-
-    def add(self, dones: Any) -> None:
-        """Counts the rows that ended in one step, `[N]` bool."""
-        ended = as_tensor(dones).sum()
-        self._pending = ended if self._pending is None else self._pending + ended
-        self._steps += 1
-        if self._pending.device.type == "cpu" or self._steps >= _STEPS_BETWEEN_READINGS:
-            self.read()
-
-    def read(self) -> int:
-        """The number now; waits for the device."""
-        if self._pending is not None:
-            self.count += int(self._pending)
-        self._pending, self._steps = None, 0
-        return self.count
+_STEPS_BETWEEN_READINGS = 64  # of episodes counted on an accelerator: reading waits for it
 
 
 class StopConditions(BaseCallback):
@@ -77,18 +47,16 @@ class StopConditions(BaseCallback):
         verbose: int = 0,
     ) -> None:
         super().__init__(verbose)
-        counts = {
-            "max_updates": max_updates,
-            "max_timesteps": max_timesteps,
-            "max_episodes": max_episodes,
-        }
-        self.budgets: dict[str, float] = {
-            name: check_count(name, value) for name, value in counts.items() if value is not None
-        }
+        self.budgets: dict[str, float] = {}
+        if max_updates is not None:
+            self.budgets["max_updates"] = check_count("max_updates", max_updates)
+        if max_timesteps is not None:
+            self.budgets["max_timesteps"] = check_count("max_timesteps", max_timesteps)
+        if max_episodes is not None:
+            self.budgets["max_episodes"] = check_count("max_episodes", max_episodes)
         if max_seconds is not None:
-            self.budgets["max_seconds"] = check_number(
-                "max_seconds", max_seconds, low=0, above=True
-            )
+            seconds = check_number("max_seconds", max_seconds, low=0, above=True)
+            self.budgets["max_seconds"] = seconds
         self.conditions = [] if until is None else parse_conditions(until)
         if not self.budgets and not self.conditions:
             raise ValueError(
@@ -97,7 +65,8 @@ class StopConditions(BaseCallback):
             )
         self.reason: str | None = None
         self._feed = MetricFeed(condition.field for condition in self.conditions)
-        self._episodes = _EndedEpisodes()
+        self._episodes = 0
+        self._ended = torch.tensor(0)  # episodes that are not in `_episodes` yet
         self._earlier_seconds = 0.0
         self._began: float | None = None
 
@@ -110,7 +79,7 @@ class StopConditions(BaseCallback):
         now = {
             "max_updates": num_updates(self.model),
             "max_timesteps": self.model.num_timesteps,
-            "max_episodes": self._episodes.count if "max_episodes" in self.budgets else 0,
+            "max_episodes": self._episodes,
             "max_seconds": self._seconds(),
         }
         return {name: float(now[name]) for name in self.budgets}
@@ -123,10 +92,19 @@ class StopConditions(BaseCallback):
 
     def _on_step(self) -> bool:
         if "max_episodes" in self.budgets:
-            self._episodes.add(self.locals["dones"])
+            ended = as_tensor(self.locals["dones"]).sum()
+            self._ended = self._ended.to(ended.device) + ended
+            if ended.device.type == "cpu" or self.n_calls % _STEPS_BETWEEN_READINGS == 0:
+                self._read_episodes()
         if self.conditions:
             self._feed.show(self.model, self.conditions)
         return self._check()
+
+    def _read_episodes(self) -> int:
+        """How many episodes have ended in all."""
+        self._episodes += int(self._ended)
+        self._ended = torch.tensor(0)
+        return self._episodes
 
     def after_train(self) -> None:
         """Called by our algorithms after every block of updates."""
@@ -160,20 +138,14 @@ class StopConditions(BaseCallback):
         """What was used of the budgets that the model does not count itself, and of conditions."""
         return {
             "conditions": [condition.state_dict() for condition in self.conditions],
-            "episodes": self._episodes.read(),
+            "episodes": self._read_episodes(),
             "feed": self._feed.state_dict(),
             "seconds": self._seconds(),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on where `state_dict` was taken; a ValueError if there were other conditions."""
-        if len(state["conditions"]) != len(self.conditions):
-            raise ValueError(
-                f"until: {len(state['conditions'])} conditions were saved, {len(self.conditions)}"
-                " are here"
-            )
-        for condition, saved in zip(self.conditions, state["conditions"], strict=True):
-            condition.load_state_dict(saved)
-        self._episodes.count = state["episodes"]
+        load_states(self.conditions, state["conditions"])
+        self._episodes = state["episodes"]
         self._feed.load_state_dict(state["feed"])
         self._earlier_seconds, self._began = state["seconds"], None

@@ -12,8 +12,6 @@ import torch
 from sb3_ext.callbacks.base import PeriodicCallback
 from sb3_ext.schedules.frequency import Every
 
-__all__ = ["Timers"]
-
 
 class Timers(PeriodicCallback):
     """Measures rollouts, what lies between them, and sections of your own.

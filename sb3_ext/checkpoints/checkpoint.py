@@ -8,7 +8,7 @@
         <part>.safetensors        the tensors of one part of the state, if it has any
 
 A state is a dictionary of *parts* by name (``policy``, ``buffer``, ``host.policy``); what a part
-may hold is said in `sb3_ext.checkpoints.plain_state`. Each part has a tensor file of its own, so
+may hold is said in `sb3_ext.checkpoints.format`. Each part has a tensor file of its own, so
 that a player can be loaded without reading a replay buffer of gigabytes.
 
 The directory is written as ``<name>.tmp``, synchronised and renamed; then ``LATEST`` is replaced. A
@@ -29,8 +29,6 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
-
-import torch
 
 from sb3_ext.checkpoints.durable_files import rename_durably, write_text_durably
 from sb3_ext.checkpoints.format import (
@@ -147,67 +145,54 @@ def _was_replaced(path: Path) -> bool:
     return path.suffix == ".old" and path.with_suffix("").exists()
 
 
-def prune_checkpoints(run_dir: StrPath, keep_last: int) -> list[Path]:
+def prune_checkpoints(run_dir: StrPath, keep_last: int) -> None:
     """Removes all numbered checkpoints but the newest, and what interrupted writers left behind.
 
     Args:
         run_dir: no other process may be writing into it.
         keep_last: how many stay, at least 1; two allow going back when one is damaged.
-
-    Returns:
-        The directories that were removed.
     """
     if keep_last < 1:
         raise ValueError(f"keep_last must be at least 1, got {keep_last}")
     run_dir = Path(run_dir)
-    orphans = sorted(run_dir.glob("checkpoint-*.tmp"))
-    for path in orphans:
+    for path in list(run_dir.glob("checkpoint-*.tmp")):
         _remove(path)
-    doomed = list_checkpoints(run_dir)[keep_last:]
-    doomed += [path for path in sorted(run_dir.glob("checkpoint-*.old")) if _was_replaced(path)]
-    for path in doomed:
+    replaced = [path for path in run_dir.glob("checkpoint-*.old") if _was_replaced(path)]
+    for path in [*list_checkpoints(run_dir)[keep_last:], *replaced]:
         # Renamed first: a removal that is interrupted must not leave half a checkpoint.
         aside = path.with_name(path.name + ".tmp")
         rename_durably(path, aside)
         _remove(aside)
-    return orphans + doomed
 
 
-def load_checkpoint(
-    path: StrPath, parts: Collection[str] | None = None, device: torch.device | str = "cpu"
-) -> dict[str, Any]:
+def load_checkpoint(path: StrPath, parts: PartNames | None = None) -> dict[str, Any]:
     """Reads what `save_checkpoint` wrote.
 
     Args:
         path: a checkpoint, or a run folder for its newest valid one. Damaged checkpoints of a run
             folder are passed over with a `CheckpointWarning`.
-        parts: the parts wanted; the files of others are not opened. None reads all.
-        device: where the tensors are put.
+        parts: the parts wanted, or a function that chooses them from the names there are; the files
+            of others are not opened. None reads all.
 
     Returns:
-        The state; tuples have become lists.
+        The state, its tensors on the CPU; tuples have become lists.
 
     Raises:
         CheckpointError: no checkpoint, a damaged one, one of a newer schema, or a part is missing.
     """
-    return read_checkpoint(path, parts, device)[1]
+    return read_checkpoint(path, parts)[1]
 
 
-def read_checkpoint(
-    path: StrPath, parts: PartNames | None = None, device: torch.device | str = "cpu"
-) -> tuple[Path, dict[str, Any]]:
-    """As `load_checkpoint`; also returns the directory that was read.
-
-    ``parts`` may also be a function that chooses from the names of the parts there are.
-    """
+def read_checkpoint(path: StrPath, parts: PartNames | None = None) -> tuple[Path, dict[str, Any]]:
+    """As `load_checkpoint`; also returns the directory that was read."""
     path = Path(path)
     candidates = list_checkpoints(path)
     if is_checkpoint(path) or not candidates:
-        return path, _load(path, parts, device)
+        return path, _load(path, parts)
     reasons = []
     for candidate in candidates:
         try:
-            state = _load(candidate, parts, device)
+            state = _load(candidate, parts)
         except CheckpointError as error:
             reasons.append(str(error))
             continue
@@ -219,7 +204,7 @@ def read_checkpoint(
     )
 
 
-def _load(path: Path, parts: PartNames | None, device: torch.device | str) -> dict[str, Any]:
+def _load(path: Path, parts: PartNames | None) -> dict[str, Any]:
     if not is_checkpoint(path):
         raise CheckpointError(f"{path}: there is no checkpoint here ({MANIFEST} is missing)")
     files = read_manifest(path)
@@ -230,4 +215,4 @@ def _load(path: Path, parts: PartNames | None, device: torch.device | str) -> di
     for part in wanted:
         if part not in plain:
             raise CheckpointError(f"{path / STATE}: parts: no {part!r}, it has {sorted(plain)}")
-    return {part: read_part(path, part, plain[part], files, device) for part in wanted}
+    return {part: read_part(path, part, plain[part], files) for part in wanted}

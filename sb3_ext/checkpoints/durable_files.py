@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import os
+from collections.abc import Mapping
 from pathlib import Path
-
-__all__ = ["file_digest", "rename_durably", "sync", "write_text_durably"]
+from typing import Any
 
 
 def sync(path: Path) -> None:
@@ -47,3 +47,25 @@ def file_digest(path: Path) -> str:
         while block := file.read(1 << 20):
             digest.update(block)
     return digest.hexdigest()
+
+
+def check_content(
+    file: Path, expected: Mapping[str, Any], kind: type[ValueError] = ValueError
+) -> None:
+    """Compares a file with its size, ``bytes``, and its digest, ``sha256``.
+
+    Raises:
+        ValueError: it is missing, cannot be read or is another one; of the given kind.
+    """
+    if not file.is_file():
+        raise kind(f"{file}: the file is missing")
+    try:
+        size = file.stat().st_size
+        digest = file_digest(file) if size == expected["bytes"] else ""
+    except OSError as error:
+        raise kind(f"{file}: cannot be read: {error}") from error
+    if not digest:
+        raise kind(f"{file}: size: got {size} bytes, need {expected['bytes']}")
+    if digest != expected["sha256"]:
+        need = f"{expected['sha256'][:12]}...; the file is damaged"
+        raise kind(f"{file}: sha256: got {digest[:12]}..., need {need}")

@@ -1,41 +1,30 @@
 """The files of one checkpoint directory: how they are written, checked and read.
 
 What they are for is said in `sb3_ext.checkpoints.checkpoint`, also the place to import from.
+
+A part of a state is nested dictionaries, with strings as keys, and lists of tensors, None, numbers,
+booleans and strings; tuples come back as lists. In ``state.json`` a tensor is replaced by
+``{"$tensor": name}`` and a float that JSON lacks by ``{"$float": "inf"}``.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import torch
 from torch import Tensor
 
-from sb3_ext.checkpoints.durable_files import file_digest, sync
-from sb3_ext.checkpoints.plain_state import join_state, split_state
+from sb3_ext.checkpoints.durable_files import check_content, file_digest, sync
 from sb3_ext.runs.provenance import versions
 
-__all__ = [
-    "MANIFEST",
-    "NAME",
-    "SCHEMA",
-    "STATE",
-    "CheckpointError",
-    "CheckpointWarning",
-    "check_file",
-    "read_manifest",
-    "read_part",
-    "read_state",
-    "split_parts",
-    "write_files",
-]
-
 SCHEMA = 1
-"""Version of the layout described above; raised when a reader of the old one would misread it."""
+"""Version of the layout of a checkpoint; raised when a reader of the old one would misread it."""
 
 MANIFEST, STATE, SUFFIX = "manifest.json", "state.json", ".safetensors"
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -43,6 +32,8 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MANIFEST_BYTES = 1 << 20
+_TENSOR, _FLOAT = "$tensor", "$float"
+_WHOLE = "tensor"
 
 
 class CheckpointError(ValueError):
@@ -51,6 +42,92 @@ class CheckpointError(ValueError):
 
 class CheckpointWarning(UserWarning):
     """Something about a checkpoint that did not stop the work."""
+
+
+@contextmanager
+def errors_named(place: str) -> Iterator[None]:
+    """Turns whatever malformed data raises into a `CheckpointError` that begins with its place."""
+    try:
+        yield
+    except KeyError as error:
+        raise CheckpointError(f"{place}: {error} is missing") from error
+    except (AttributeError, OSError, RuntimeError, TypeError, ValueError) as error:
+        raise CheckpointError(f"{place}: {_line(error)}") from error
+
+
+def split_state(value: Any, field: str) -> tuple[Any, dict[str, Tensor]]:
+    """Data for JSON, and the tensors by the names that it refers to them with.
+
+    Args:
+        value: a part of a state, see the module.
+        field: how errors call it.
+
+    Raises:
+        TypeError: a value or a key is of another type; names the field.
+        ValueError: a key begins with ``$``.
+    """
+    tensors: dict[str, Tensor] = {}
+
+    def visit(item: Any, path: tuple[str, ...]) -> Any:
+        if isinstance(item, Tensor):
+            # As JSON pointers (RFC 6901) escape the separator.
+            escaped = [key.replace("~", "~0").replace("/", "~1") for key in path]
+            name = "/".join(escaped) or _WHOLE
+            tensors[name] = item
+            return {_TENSOR: name}
+        # By exact type: a subclass, such as NumPy's float64 or an enum, would come back as another.
+        if item is None or type(item) in (bool, int, str):
+            return item
+        if type(item) is float:
+            return item if math.isfinite(item) else {_FLOAT: repr(item)}
+        where = "/".join((field, *path))
+        if isinstance(item, Mapping):
+            for key in item:
+                if type(key) is not str:
+                    raise TypeError(f"{where}: keys must be strings, got {key!r}")
+                if key.startswith("$"):
+                    raise ValueError(f"{where}: keys must not begin with '$', got {key!r}")
+            return {key: visit(entry, (*path, key)) for key, entry in item.items()}
+        if isinstance(item, (list, tuple)):
+            return [visit(entry, (*path, str(i))) for i, entry in enumerate(item)]
+        raise TypeError(
+            f"{where}: a state holds tensors, numbers, strings, None, dictionaries and lists, got"
+            f" {type(item).__name__}"
+        )
+
+    return visit(value, ()), tensors
+
+
+def join_state(plain: Any, tensors: Mapping[str, Tensor], field: str) -> Any:
+    """Puts together what `split_state` took apart.
+
+    Raises:
+        ValueError: a reference is malformed or names no tensor, or nothing refers to a tensor.
+    """
+    used: set[str] = set()
+
+    def visit(item: Any, where: str) -> Any:
+        if isinstance(item, list):
+            return [visit(entry, f"{where}/{i}") for i, entry in enumerate(item)]
+        if not isinstance(item, dict):
+            return item
+        if _TENSOR in item:
+            name = item[_TENSOR]
+            if len(item) != 1 or not isinstance(name, str) or name not in tensors:
+                raise ValueError(f"{where}: there is no tensor {name!r}")
+            used.add(name)
+            return tensors[name]
+        if _FLOAT in item:
+            if item not in ({_FLOAT: "inf"}, {_FLOAT: "-inf"}, {_FLOAT: "nan"}):
+                raise ValueError(f"{where}: {item} is no number")
+            return float(item[_FLOAT])
+        return {key: visit(entry, f"{where}/{key}") for key, entry in item.items()}
+
+    state = visit(plain, field)
+    unused = sorted(set(tensors) - used)
+    if unused:
+        raise ValueError(f"{field}: nothing refers to the tensor {unused[0]!r}")
+    return state
 
 
 def split_parts(state: Mapping[str, Any]) -> tuple[str, dict[str, dict[str, Tensor]]]:
@@ -115,13 +192,10 @@ def _manifest_text(files: Mapping[str, Mapping[str, Any]]) -> str:
 def read_manifest(path: Path) -> dict[str, dict[str, Any]]:
     """Size and digest by file name, checked for form."""
     file = path / MANIFEST
-    try:
-        with file.open("rb") as stream:
-            content = stream.read(_MANIFEST_BYTES + 1)
+    with errors_named(f"{file}: cannot be read"), file.open("rb") as stream:
+        content = stream.read(_MANIFEST_BYTES + 1)
         text = content.decode("utf-8")
         document = json.loads(text)
-    except (OSError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"{file}: cannot be read: {_line(error)}") from error
     if len(content) > _MANIFEST_BYTES or not isinstance(document, dict):
         raise CheckpointError(f"{file}: is no manifest")
     schema = document.get("schema")
@@ -145,62 +219,35 @@ def read_manifest(path: Path) -> dict[str, dict[str, Any]]:
     return files
 
 
-def check_file(path: Path, name: str, files: Mapping[str, dict[str, Any]]) -> Path:
-    """The path of a file after its size and digest were compared with the manifest's."""
-    file, entry = path / name, files[name]
-    if not file.is_file():
-        raise CheckpointError(f"{file}: the file is missing")
-    try:
-        size = file.stat().st_size
-        if size != entry["bytes"]:
-            raise CheckpointError(f"{file}: size: got {size} bytes, need {entry['bytes']}")
-        digest = file_digest(file)
-    except OSError as error:
-        raise CheckpointError(f"{file}: cannot be read: {_line(error)}") from error
-    if digest != entry["sha256"]:
-        raise CheckpointError(
-            f"{file}: sha256: got {digest[:12]}..., need {entry['sha256'][:12]}...; the file is"
-            " damaged"
-        )
-    return file
-
-
 def read_state(path: Path, files: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
     """The plain halves of all parts, by name."""
-    file = check_file(path, STATE, files)
-    try:
+    file = path / STATE
+    check_content(file, files[STATE], CheckpointError)
+    with errors_named(f"{file}: cannot be read"):
         document = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise CheckpointError(f"{file}: cannot be read: {_line(error)}") from error
     parts = document.get("parts") if isinstance(document, dict) else None
     if not isinstance(parts, dict) or not all(NAME.fullmatch(part) for part in parts):
         raise CheckpointError(f"{file}: parts: missing or malformed")
     return parts
 
 
-def read_part(
-    path: Path,
-    part: str,
-    plain: Any,
-    files: Mapping[str, dict[str, Any]],
-    device: torch.device | str,
-) -> Any:
+def read_part(path: Path, part: str, plain: Any, files: Mapping[str, dict[str, Any]]) -> Any:
     """One part, its tensors put back to where ``plain`` refers to them."""
     name = part + SUFFIX
     tensors: dict[str, Tensor] = {}
     if name in files:
-        tensors = dict(_read_tensors(check_file(path, name, files), device))
-    try:
-        return join_state(plain, tensors, part)
-    except (ValueError, RecursionError) as error:
-        raise CheckpointError(f"{path / STATE}: {_line(error)}") from error
+        check_content(path / name, files[name], CheckpointError)
+        tensors = dict(_read_tensors(path / name))
+    with errors_named(str(path / STATE)):
+        whole = join_state(plain, tensors, part)
+    return whole
 
 
-def _read_tensors(file: Path, device: torch.device | str) -> Iterator[tuple[str, Tensor]]:
+def _read_tensors(file: Path) -> Iterator[tuple[str, Tensor]]:
     from safetensors import SafetensorError, safe_open
 
     try:
-        with safe_open(file, framework="pt", device=str(device)) as opened:
+        with safe_open(file, framework="pt") as opened:
             for name in opened.keys():  # noqa: SIM118 - not a dictionary, it has no iterator
                 yield name, opened.get_tensor(name)
     except (SafetensorError, OSError, ValueError) as error:

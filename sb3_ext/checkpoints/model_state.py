@@ -17,8 +17,7 @@ if the algorithm is one of ours. SB3's own algorithms draw from the global gener
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -28,8 +27,9 @@ from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from torch import Tensor
 
+from sb3_ext.adapter.observations import entries_of
 from sb3_ext.adapter.sb3_private import forget_observation
-from sb3_ext.checkpoints.checkpoint import CheckpointError, CheckpointWarning
+from sb3_ext.checkpoints.format import CheckpointError, CheckpointWarning, errors_named
 from sb3_ext.checkpoints.policy_description import describe_policy, describe_space
 from sb3_ext.checkpoints.training_state import (
     load_optimizer_state,
@@ -39,8 +39,6 @@ from sb3_ext.checkpoints.training_state import (
 )
 from sb3_ext.checkpoints.vec_env_state import load_vec_env_state, vec_env_state
 from sb3_ext.replay.buffers import TensorReplayBuffer
-
-__all__ = ["load_policy_weights", "model_state", "network_description", "restore_model"]
 
 
 def model_state(model: BaseAlgorithm, prefix: str = "", *, buffer: bool = True) -> dict[str, Any]:
@@ -109,36 +107,31 @@ def restore_model(model: BaseAlgorithm, state: Mapping[str, Any], prefix: str = 
                 f" {_short(value)}"
             )
     load_policy_weights(model.policy, parts["policy"], f"{prefix}policy")
-    environment = parts.get("environment")
-    with _errors_named(f"{prefix}optimizer"):
+    with errors_named(f"{prefix}optimizer"):
         load_optimizer_state(model.policy.optimizer, parts["optimizer"])
     if "buffer" in parts:
-        with _errors_named(f"{prefix}buffer"):
+        with errors_named(f"{prefix}buffer"):
             saved = parts["buffer"]
             _load_buffer_state(_buffer_of(model), saved["tensors"], saved["counters"])
     else:
-        warnings.warn(
-            f"{prefix}buffer: it was not saved; experience is collected anew, and the run differs"
-            " from one that was not interrupted",
-            CheckpointWarning,
-            stacklevel=3,
-        )
+        _warn(f"{prefix}buffer: it was not saved; experience is collected anew")
+    environment = parts.get("environment")
     if environment is not None and model.env is not None:
-        with _errors_named(f"{prefix}environment"):
+        with errors_named(f"{prefix}environment"):
             load_vec_env_state(model.env, environment)
-    with _errors_named(f"{prefix}training"):
+    with errors_named(f"{prefix}training"):
         load_training_state(model, parts["training"]["tensors"], parts["training"]["counters"])
     if hasattr(model, "load_log_state") and "logs" in parts:
-        with _errors_named(f"{prefix}logs"):
+        with errors_named(f"{prefix}logs"):
             model.load_log_state(parts["logs"])
     if environment is None:
         forget_observation(model)  # learn() resets the environment
-        warnings.warn(
-            f"{prefix}environment: its state was not saved; new episodes begin, and the run differs"
-            " from one that was not interrupted",
-            CheckpointWarning,
-            stacklevel=3,
-        )
+        _warn(f"{prefix}environment: its state was not saved; new episodes begin")
+
+
+def _warn(text: str) -> None:
+    text += ", and the run differs from one that was not interrupted"
+    warnings.warn(text, CheckpointWarning, stacklevel=4)
 
 
 def load_policy_weights(policy: Any, weights: Mapping[str, Any], field: str) -> None:
@@ -162,17 +155,6 @@ def network_description(policy: Any) -> dict[str, Any]:
         return {"policy": describe_policy(policy)}
     except ValueError as error:
         return {"not_described": str(error)}
-
-
-@contextmanager
-def _errors_named(field: str) -> Iterator[None]:
-    """Turns whatever a malformed state raises into a `CheckpointError` that begins with a field."""
-    try:
-        yield
-    except KeyError as error:
-        raise CheckpointError(f"{field}: {error} is missing") from error
-    except (AttributeError, RuntimeError, TypeError, ValueError) as error:
-        raise CheckpointError(f"{field}: {' '.join(str(error).split())}") from error
 
 
 def _check_algorithm(model: Any) -> None:
@@ -220,15 +202,12 @@ def _buffer_of(model: Any) -> Any:
 
 def _buffer_state(buffer: Any) -> dict[str, Any]:
     if isinstance(buffer, RolloutBuffer):
-        tensors: dict[str, Tensor] = {}
-        for name in _ROLLOUT_ARRAYS:
-            value = getattr(buffer, name, None)
-            entries = value if isinstance(value, dict) else {"": value}
-            tensors |= {
-                f"{name}.{key}": torch.from_numpy(entry)
-                for key, entry in entries.items()
-                if entry is not None
-            }
+        tensors = {
+            f"{name}.{key}": torch.from_numpy(entry)
+            for name in _ROLLOUT_ARRAYS
+            for key, entry in entries_of(getattr(buffer, name, None)).items()
+            if entry is not None
+        }
         counters = {name: getattr(buffer, name) for name in _ROLLOUT_COUNTERS}
     elif isinstance(buffer, TensorReplayBuffer):
         buffer.check_finite()

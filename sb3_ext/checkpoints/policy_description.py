@@ -25,21 +25,15 @@ from stable_baselines3.common.policies import (
     BasePolicy,
     MultiInputActorCriticPolicy,
 )
-from stable_baselines3.common.torch_layers import (
-    BaseFeaturesExtractor,
-    CombinedExtractor,
-    FlattenExtractor,
-)
+from stable_baselines3.common.torch_layers import CombinedExtractor, FlattenExtractor
 from stable_baselines3.common.utils import ConstantSchedule
 from stable_baselines3.dqn import policies as dqn
 
 import sb3_ext.points  # noqa: F401  registers its extractors
-from sb3_ext.checkpoints.plain_state import split_state
+from sb3_ext.checkpoints.format import split_state
 from sb3_ext.config.registry import Registry
 from sb3_ext.networks.extractors import EXTRACTORS
 from sb3_ext.networks.mlp import ACTIVATIONS
-
-__all__ = ["POLICIES", "build_policy", "build_space", "describe_policy", "describe_space"]
 
 POLICIES: Registry[type[BasePolicy]] = Registry("policy")
 """Policies that can be built from a checkpoint. Those of `sb3_ext.ddqn` are added by it."""
@@ -62,6 +56,14 @@ _LEFT_OUT = {
     *("action_space", "lr_schedule", "observation_space", "optimizer_class", "optimizer_kwargs")
 }
 
+# What makes a space of each kind.
+_FIELDS: dict[type[spaces.Space[Any]], tuple[str, ...]] = {
+    spaces.Box: ("low", "high", "shape", "dtype"),
+    spaces.Discrete: ("n", "start"),
+    spaces.MultiBinary: ("shape",),
+    spaces.MultiDiscrete: ("nvec", "dtype"),
+}
+
 _DTYPE = re.compile(r"u?int(8|16|32|64)|float(16|32|64)")
 
 
@@ -73,13 +75,12 @@ def describe_policy(policy: BasePolicy) -> dict[str, Any]:
             plain data.
     """
     arguments = {}
+    named = _named_by()
     for name, value in policy._get_constructor_parameters().items():
         if name in _LEFT_OUT:
             continue
-        if name == "activation_fn":
-            value = ACTIVATIONS.name_of(value)
-        elif name == "features_extractor_class":
-            value = _extractors().name_of(value)
+        if name in named:
+            value = named[name].name_of(value)
         try:
             arguments[name], tensors = split_state(value, name)
         except TypeError as error:
@@ -105,11 +106,9 @@ def build_policy(description: Mapping[str, Any], device: torch.device | str = "c
         raise ValueError(f"policy: need {sorted(expected)}, got {description!r:.200}")
     make: Any = POLICIES.resolve(description["class"])
     arguments = dict(description["arguments"])
-    if "activation_fn" in arguments:
-        arguments["activation_fn"] = ACTIVATIONS.resolve(arguments["activation_fn"])
-    if "features_extractor_class" in arguments:
-        name = arguments["features_extractor_class"]
-        arguments["features_extractor_class"] = _extractors().resolve(name)
+    for name, registry in _named_by().items():
+        if name in arguments:
+            arguments[name] = registry.resolve(arguments[name])
     try:
         policy: BasePolicy = make(
             observation_space=build_space(description["observation_space"]),
@@ -123,12 +122,13 @@ def build_policy(description: Mapping[str, Any], device: torch.device | str = "c
     return policy.to(device)
 
 
-def _extractors() -> Registry[type[BaseFeaturesExtractor]]:
-    """Also those of SB3 that its policies take when none is named."""
-    known: Registry[type[BaseFeaturesExtractor]] = Registry(EXTRACTORS.kind)
+def _named_by() -> dict[str, Registry[Any]]:
+    """The arguments that are classes, and the tables of their names."""
+    extractors: Registry[Any] = Registry(EXTRACTORS.kind)
+    # Also those of SB3 that its policies take when none is named.
     stock = {"sb3.CombinedExtractor": CombinedExtractor, "sb3.FlattenExtractor": FlattenExtractor}
-    known.update({**stock, **EXTRACTORS})
-    return known
+    extractors.update({**stock, **EXTRACTORS})
+    return {"activation_fn": ACTIVATIONS, "features_extractor_class": extractors}
 
 
 def describe_space(space: spaces.Space[Any]) -> dict[str, Any]:
@@ -137,33 +137,27 @@ def describe_space(space: spaces.Space[Any]) -> dict[str, Any]:
     Raises:
         ValueError: a space of another kind.
     """
-    if isinstance(space, spaces.Box):
-        return {
-            "type": "Box",
-            "low": _bound(space.low),
-            "high": _bound(space.high),
-            "shape": list(space.shape),
-            "dtype": str(space.dtype),
-        }
-    if isinstance(space, spaces.Discrete):
-        return {"type": "Discrete", "n": int(space.n), "start": int(space.start)}
-    if isinstance(space, spaces.MultiBinary):
-        return {"type": "MultiBinary", "shape": list(space.shape)}
-    if isinstance(space, spaces.MultiDiscrete):
-        return {"type": "MultiDiscrete", "nvec": space.nvec.tolist(), "dtype": str(space.dtype)}
     if isinstance(space, spaces.Dict):
         entries = {str(key): describe_space(entry) for key, entry in space.spaces.items()}
         return {"type": "Dict", "spaces": entries}
+    for kind, fields in _FIELDS.items():
+        if isinstance(space, kind):
+            plain = {name: _plain(name, getattr(space, name)) for name in fields}
+            return {"type": kind.__name__, **plain}
     raise ValueError(
         f"space: {type(space).__name__} cannot be described; Box, Discrete, MultiBinary,"
         " MultiDiscrete and Dict can"
     )
 
 
-def _bound(values: np.ndarray) -> Any:
-    """One number where all are the same, else a nested list."""
-    first = values.flat[0].item() if values.size else 0.0
-    return first if bool((values == first).all()) else values.tolist()
+def _plain(name: str, value: Any) -> Any:
+    if name == "dtype":
+        return str(value)
+    values = np.asarray(value)
+    if name in ("low", "high"):  # one number where all are the same
+        first = values.flat[0] if values.size else np.float64(0.0)
+        values = first if bool((values == first).all()) else values
+    return values.tolist()
 
 
 def build_space(description: Mapping[str, Any]) -> spaces.Space[Any]:

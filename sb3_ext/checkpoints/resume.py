@@ -30,17 +30,9 @@ from sb3_ext.checkpoints.checkpoint import (
     read_checkpoint,
     save_checkpoint,
 )
+from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.checkpoints.model_state import load_policy_weights, model_state, restore_model
 from sb3_ext.checkpoints.training_state import global_random_state, load_global_random_state
-
-__all__ = [
-    "callback_states",
-    "init_from",
-    "load_callback_states",
-    "resume",
-    "save_run",
-    "walk_callbacks",
-]
 
 
 def save_run(
@@ -162,8 +154,5 @@ def load_callback_states(callback: Any, states: Mapping[str, Any]) -> None:
             text = f"{name} is not in the checkpoint and begins anew"
         warnings.warn(f"callbacks: {text}", CheckpointWarning, stacklevel=2)
     for name in sorted(present.keys() & states.keys()):
-        try:
+        with errors_named(f"callbacks/{name}"):
             present[name].load_state_dict(states[name])
-        except (KeyError, TypeError, ValueError) as error:
-            reason = " ".join(str(error).split())
-            raise CheckpointError(f"callbacks/{name}: {reason}") from error

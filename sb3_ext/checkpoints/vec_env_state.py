@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import torch
+from stable_baselines3.common.running_mean_std import RunningMeanStd
 from stable_baselines3.common.vec_env import (
     VecCheckNan,
     VecEnv,
@@ -15,17 +15,30 @@ from stable_baselines3.common.vec_env import (
     VecNormalize,
     VecTransposeImage,
 )
+from torch import Tensor
 
 from sb3_ext.adapter import TensorVecEnv
 
-__all__ = ["load_vec_env_state", "vec_env_state"]
-
-_STATELESS = (VecCheckNan, VecTransposeImage)
+# What each of SB3's wrappers remembers: the names in a state, and its own.
+_REMEMBERED: dict[type[VecEnvWrapper], dict[str, str]] = {
+    VecCheckNan: {},
+    VecMonitor: {
+        "count": "episode_count",
+        "lengths": "episode_lengths",
+        "returns": "episode_returns",
+    },
+    VecNormalize: {"observation": "obs_rms", "return": "ret_rms", "returns": "returns"},
+    VecTransposeImage: {},
+}
 
 
 def _layers(env: VecEnv) -> list[VecEnv]:
     """The environment and what it wraps, outermost first."""
     return [env, *_layers(env.venv)] if isinstance(env, VecEnvWrapper) else [env]
+
+
+def _remembered(layer: VecEnv) -> dict[str, str] | None:
+    return next((names for kind, names in _REMEMBERED.items() if isinstance(layer, kind)), None)
 
 
 def vec_env_state(env: VecEnv) -> list[Any] | None:
@@ -37,28 +50,12 @@ def vec_env_state(env: VecEnv) -> list[Any] | None:
     """
     states: list[Any] = []
     for layer in _layers(env):
-        if isinstance(layer, TensorVecEnv):
-            if not layer.has_attr("state_dict"):
-                return None
+        names = _remembered(layer)
+        if names is not None:
+            own = vars(layer)  # not getattr: a wrapper hands on what it lacks itself
+            states.append({name: _saved(own.get(names[name])) for name in names})
+        elif isinstance(layer, TensorVecEnv) and layer.has_attr("state_dict"):
             states.append(layer.state_dict())
-        elif isinstance(layer, VecNormalize):
-            states.append(
-                {
-                    "observation": _moments(layer.obs_rms) if layer.norm_obs else None,
-                    "return": _moments(layer.ret_rms),
-                    "returns": torch.from_numpy(np.array(layer.returns)),
-                }
-            )
-        elif isinstance(layer, VecMonitor):
-            states.append(
-                {
-                    "count": int(layer.episode_count),
-                    "lengths": torch.from_numpy(layer.episode_lengths.copy()),
-                    "returns": torch.from_numpy(layer.episode_returns.copy()),
-                }
-            )
-        elif isinstance(layer, _STATELESS):
-            states.append({})
         else:
             return None
     return states
@@ -78,35 +75,29 @@ def load_vec_env_state(env: VecEnv, states: list[Any]) -> None:
         try:
             if isinstance(layer, TensorVecEnv):
                 layer.load_state_dict(state)
-            elif isinstance(layer, VecNormalize):
-                if layer.norm_obs:
-                    _load_moments(layer.obs_rms, state["observation"])
-                _load_moments(layer.ret_rms, state["return"])
-                layer.returns = state["returns"].numpy().copy()
-            elif isinstance(layer, VecMonitor):
-                layer.episode_count = state["count"]
-                layer.episode_lengths = state["lengths"].numpy().copy()
-                layer.episode_returns = state["returns"].numpy().copy()
+            for name, attribute in (_remembered(layer) or {}).items():
+                if attribute in vars(layer):
+                    setattr(layer, attribute, _loaded(vars(layer)[attribute], state[name]))
         except KeyError as error:
             raise ValueError(f"{type(layer).__name__}: {error} is missing") from error
 
 
-def _moments(values: Any) -> dict[str, Any]:
-    """Of a RunningMeanStd, or of a dictionary of these."""
-    if isinstance(values, dict):
-        return {key: _moments(value) for key, value in values.items()}
-    return {
-        "count": float(values.count),
-        "mean": torch.from_numpy(np.array(values.mean)),
-        "var": torch.from_numpy(np.array(values.var)),
-    }
+def _saved(value: Any) -> Any:
+    """Arrays as tensors, and running statistics as dictionaries of them."""
+    if isinstance(value, RunningMeanStd):
+        return {**_saved(vars(value)), "count": float(value.count)}
+    if isinstance(value, dict):
+        return {key: _saved(entry) for key, entry in value.items()}
+    if isinstance(value, (np.ndarray, np.generic)):
+        return torch.from_numpy(np.array(value))
+    return value
 
 
-def _load_moments(values: Any, state: Mapping[str, Any]) -> None:
-    if isinstance(values, dict):
-        for key, value in values.items():
-            _load_moments(value, state[key])
-    else:
-        values.count = state["count"]
-        values.mean = state["mean"].numpy().copy()
-        values.var = state["var"].numpy().copy()
+def _loaded(own: Any, saved: Any) -> Any:
+    """What `_saved` was given, in place of ``own``, whose statistics are changed."""
+    if isinstance(own, RunningMeanStd):
+        vars(own).update(_loaded(dict(vars(own)), saved))
+        return own
+    if isinstance(own, dict):
+        return {key: _loaded(value, saved[key]) for key, value in own.items()}
+    return saved.numpy().copy() if isinstance(saved, Tensor) else saved

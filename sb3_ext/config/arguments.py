@@ -11,8 +11,6 @@ from sb3_ext.config.checks import LARGEST_COUNT, numeric_string_hint, shown
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import ConfigError
 
-__all__ = ["REFUSALS", "check_arguments"]
-
 REFUSALS = (
     *(ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError),
     *(RuntimeError, TypeError, ValueError),

@@ -6,8 +6,6 @@ import math
 from numbers import Real
 from typing import Any
 
-__all__ = ["LARGEST_COUNT", "check_count", "check_number", "numeric_string_hint", "shown"]
-
 LARGEST_COUNT = 2**62
 """Greater whole numbers do not fit into tensors."""
 

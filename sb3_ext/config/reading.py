@@ -15,15 +15,6 @@ from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import ConfigError, Section, read_section
 from sb3_ext.config.yaml_files import parse_yaml, read_yaml
 
-__all__ = [
-    "ConfigFile",
-    "apply_settings",
-    "find_config",
-    "read_mapping",
-    "shipped_configs",
-    "split_setting",
-]
-
 _CONFIGS = (Path(__file__).parents[1] / "configs", Path(__file__).parents[2] / "configs")
 """An installed package has its configurations beside its code, a checkout at the top."""
 

@@ -8,8 +8,6 @@ from typing import Any, TypeVar, overload
 
 from sb3_ext.config.checks import shown
 
-__all__ = ["Registry", "unknown_word"]
-
 T = TypeVar("T")
 
 

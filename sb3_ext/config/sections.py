@@ -17,22 +17,6 @@ from sb3_ext.config.checks import (
 )
 from sb3_ext.config.registry import Registry, unknown_word
 
-__all__ = [
-    "ConfigError",
-    "Count",
-    "Fraction",
-    "Number",
-    "PositiveCount",
-    "PositiveFraction",
-    "PositiveNumber",
-    "Section",
-    "Size",
-    "Whole",
-    "checked",
-    "read_section",
-    "registered",
-]
-
 S = TypeVar("S", bound="Section")
 
 

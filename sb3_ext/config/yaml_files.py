@@ -12,8 +12,6 @@ from typing import Any
 
 import yaml
 
-__all__ = ["MAX_BYTES", "MAX_DEPTH", "MAX_VALUES", "parse_yaml", "read_yaml"]
-
 MAX_BYTES = 2**17
 MAX_DEPTH = 40
 """Lists and mappings inside each other."""

@@ -13,8 +13,6 @@ from sb3_ext.off_policy.graphed import graph_fault
 from sb3_ext.schedules.binding import parse_within
 from sb3_ext.schedules.schedules import Schedule
 
-__all__ = ["check_acceleration", "check_arguments", "read_schedule"]
-
 _WORDS = {
     "target_update_unit": ("updates", "transitions"),
     "rollout_precision": ROLLOUT_PRECISIONS,
@@ -41,8 +39,8 @@ def check_arguments(model: Any) -> None:
         setattr(model, name, check_count(name, getattr(model, name)))
     model.learning_starts = check_count("learning_starts", model.learning_starts, low=0)
     check_number("tau", model.tau, low=0, high=1, above=True)
-    check_number("gamma", model.gamma, low=0, high=1)
-    for name in ("exploration_fraction", "exploration_initial_eps", "exploration_final_eps"):
+    rates = ("exploration_fraction", "exploration_initial_eps", "exploration_final_eps")
+    for name in ("gamma", *rates):
         check_number(name, getattr(model, name), low=0, high=1)
     if model.max_grad_norm != float("inf"):
         check_number("max_grad_norm", model.max_grad_norm, low=0, above=True)

@@ -10,8 +10,6 @@ import numpy as np
 
 from resgym.kernels.cpu.compilation import compiled, inlined
 
-__all__ = ["bootstrap_targets", "choose"]
-
 _ZERO = np.float32(0.0)
 
 

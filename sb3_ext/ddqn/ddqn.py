@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar
@@ -41,8 +40,6 @@ from sb3_ext.schedules.binding import (
     set_learning_rate,
 )
 from sb3_ext.schedules.schedules import Schedule
-
-__all__ = ["DDQN"]
 
 
 class DDQN(OffPolicy, DQN):
@@ -212,10 +209,7 @@ class DDQN(OffPolicy, DQN):
             check_acceleration(self)
 
     def _setup_model(self) -> None:
-        with warnings.catch_warnings():
-            # About the rounding of the interval in transitions, which `_on_step` does not do.
-            warnings.filterwarnings("ignore", "The number of environments used is greater")
-            super()._setup_model()
+        super()._setup_model()
         self.update_sums = UpdateSums(MEASURED, self.device)
         self._bind_schedules()
 

@@ -12,8 +12,6 @@ from torch import Tensor, nn
 from sb3_ext.ddqn import targets
 from sb3_ext.networks.extractors import FlattenExtractor
 
-__all__ = ["ROLLOUT_PRECISIONS", "EpsilonGreedy", "is_faster_in_bfloat16"]
-
 ROLLOUT_PRECISIONS = ("auto", "float32", "bfloat16")
 
 _FASTER_FROM = 2**25

@@ -35,16 +35,6 @@ from sb3_ext.networks.optimizers import OPTIMIZERS
 from sb3_ext.off_policy.legality import mask_key
 from sb3_ext.points.mirror import Mirror, parse_mirror
 
-__all__ = [
-    "AgentPolicy",
-    "DuelingHead",
-    "HostPolicy",
-    "LegalQNetwork",
-    "MlpPolicy",
-    "MultiInputPolicy",
-    "QPolicy",
-]
-
 
 class DuelingHead(nn.Module):
     """Q(s, a) = V(s) + A(s, a) - mean over a of A(s, a) (Wang et al. 2016, equation 9)."""
@@ -69,38 +59,27 @@ class LegalQNetwork(QNetwork):
 
     def __init__(
         self,
-        observation_space: spaces.Space,
-        action_space: spaces.Discrete,
-        features_extractor: BaseFeaturesExtractor,
-        features_dim: int,
-        net_arch: Any = None,
-        activation_fn: type[nn.Module] = nn.ReLU,
-        normalize_images: bool = True,
+        net_arch: Any,
         dueling: bool = False,
         mirror: Mapping[str, Any] | None = None,
+        **arguments: Any,
     ) -> None:
-        super().__init__(
-            observation_space,
-            action_space,
-            features_extractor,
-            features_dim,
-            [],
-            activation_fn,
-            normalize_images,
-        )
-        self.net_arch = [64, 64] if net_arch is None else net_arch
-        self.dueling = dueling
-        self.mask_key = mask_key(observation_space, action_space)
-        body = build_mlp(features_dim, self.net_arch, activation=activation_fn)
+        """`arguments` are the others of SB3's `QNetwork`."""
+        super().__init__(net_arch=[], **arguments)
+        self.net_arch, self.dueling, self.mirror = net_arch, dueling, mirror
+        self.mask_key = mask_key(self.observation_space, self.action_space)
+        num_actions = int(self.action_space.n)
+        body = build_mlp(self.features_dim, net_arch, activation=self.activation_fn)
         head = DuelingHead if dueling else nn.Linear
-        self.q_net = nn.Sequential(body, head(body.output_dim, int(action_space.n)))
-        self.mirror = mirror
+        self.q_net = nn.Sequential(body, head(body.output_dim, num_actions))
         self._mirror: Mirror | None = None
         if mirror is not None:
-            shape: tuple[int, ...] = getattr(observation_space, "shape", None) or ()
+            shape = self.observation_space.shape or ()
             if len(shape) != 2:
-                raise ValueError(f"mirror: needs a box of points [P, D], got {observation_space}")
-            self._mirror = parse_mirror(mirror, shape[1], int(action_space.n))
+                raise ValueError(
+                    f"mirror: needs a box of points [P, D], got {self.observation_space}"
+                )
+            self._mirror = parse_mirror(mirror, shape[1], num_actions)
 
     def forward(self, obs: Any) -> Tensor:
         """Action values `[B, A]`."""
@@ -130,7 +109,7 @@ class LegalQNetwork(QNetwork):
 
 @POLICIES.register("QPolicy")
 class QPolicy(DQNPolicy):
-    """SB3's `DQNPolicy` with the arguments of this module.
+    """SB3's `DQNPolicy` with the arguments of this module; further ones are SB3's.
 
     Raises:
         ValueError: An unknown name, or both an extractor's name and its class.
@@ -143,16 +122,14 @@ class QPolicy(DQNPolicy):
         observation_space: spaces.Space,
         action_space: spaces.Discrete,
         lr_schedule: Any,
-        net_arch: Any = None,
-        activation_fn: type[nn.Module] = nn.ReLU,
+        *,
+        extractor: str | None = None,
         features_extractor_class: type[BaseFeaturesExtractor] | None = None,
-        features_extractor_kwargs: dict[str, Any] | None = None,
-        normalize_images: bool = True,
         optimizer_class: str | type[Optimizer] = "adam",
         optimizer_kwargs: dict[str, Any] | None = None,
-        extractor: str | None = None,
         dueling: bool = False,
         mirror: Mapping[str, Any] | None = None,
+        **arguments: Any,
     ) -> None:
         if extractor is not None:
             if features_extractor_class is not None:
@@ -161,20 +138,17 @@ class QPolicy(DQNPolicy):
                     f"{features_extractor_class.__name__}; give only one of them"
                 )
             features_extractor_class = EXTRACTORS.resolve(extractor)
-        optimizer, arguments = _optimizer(optimizer_class, optimizer_kwargs)
+        optimizer, of_optimizer = _optimizer(optimizer_class, optimizer_kwargs)
         self.dueling = dueling
         self.mirror = None if mirror is None else {name: list(mirror[name]) for name in mirror}
         super().__init__(
             observation_space,
             action_space,
             lr_schedule,
-            net_arch,
-            activation_fn,
-            features_extractor_class or self.default_extractor,
-            features_extractor_kwargs,
-            normalize_images,
-            optimizer,
-            arguments,
+            features_extractor_class=features_extractor_class or self.default_extractor,
+            optimizer_class=optimizer,
+            optimizer_kwargs=of_optimizer,
+            **arguments,
         )
 
     def make_q_net(self) -> LegalQNetwork:

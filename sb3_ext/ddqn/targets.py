@@ -19,16 +19,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = [
-    "bootstrap_target",
-    "bootstrap_value",
-    "epsilon_greedy",
-    "huber_loss",
-    "legal_argmax",
-    "td_target",
-    "uniform_legal",
-]
-
 
 @cache
 def _compiled() -> Any:

@@ -19,16 +19,6 @@ from sb3_ext.off_policy.graphed import (
     prepare_optimizer,
 )
 
-__all__ = [
-    "MEASURED",
-    "LossTerms",
-    "UpdateExtension",
-    "compile_fault",
-    "compiled_pair",
-    "graphed_update",
-    "make_update",
-]
-
 # What every update measures; the last one is logged as a maximum.
 MEASURED = ("loss", "grad_norm", "q_mean", "target_mean", "td_mean", "td_max")
 

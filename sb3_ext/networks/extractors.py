@@ -13,12 +13,9 @@ import torch
 from gymnasium import spaces
 from stable_baselines3.common.preprocessing import get_flattened_obs_dim
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
-from torch import Tensor, nn
+from torch import Tensor
 
 from sb3_ext.config.registry import Registry
-from sb3_ext.networks.mlp import build_mlp
-
-__all__ = ["EXTRACTORS", "FlattenExtractor", "flatten_entries"]
 
 EXTRACTORS: Registry[type[BaseFeaturesExtractor]] = Registry("features extractor")
 
@@ -38,32 +35,17 @@ def flatten_entries(observation: Tensor | Mapping[str, Tensor], keys: Sequence[s
 class FlattenExtractor(BaseFeaturesExtractor):
     """The observation as one vector; the entries of a Dict space in alphabetical order.
 
-    Layers ``net_arch`` in the language of ``build_mlp`` follow, if there are any.
-
     Raises:
-        ValueError: the space is a Dict inside a Dict, or ``net_arch`` is malformed.
+        ValueError: the space is a Dict inside a Dict.
     """
 
-    def __init__(
-        self,
-        observation_space: spaces.Space[Any],
-        net_arch: Sequence[Any] = (),
-        activation: str | type[nn.Module] = "relu",
-    ) -> None:
-        keys: tuple[str, ...] = ()
-        parts = [observation_space]
-        if isinstance(observation_space, spaces.Dict):
-            keys = tuple(sorted(observation_space.spaces))
-            parts = [observation_space[key] for key in keys]
-        if any(isinstance(part, spaces.Dict) for part in parts):
+    def __init__(self, observation_space: spaces.Space[Any]) -> None:
+        entries = observation_space.spaces if isinstance(observation_space, spaces.Dict) else {}
+        if any(isinstance(entry, spaces.Dict) for entry in entries.values()):
             raise ValueError(f"a Dict inside a Dict cannot be flattened: {observation_space}")
-        size = sum(int(get_flattened_obs_dim(part)) for part in parts)
-        network = build_mlp(size, net_arch, activation=activation)
-        super().__init__(observation_space, network.output_dim)
-        self.keys = keys
-        self.network = network
+        super().__init__(observation_space, int(get_flattened_obs_dim(observation_space)))
+        self.keys = tuple(sorted(entries))
 
     def forward(self, observations: Tensor | Mapping[str, Tensor]) -> Tensor:
         """From observations [N, ...] to features [N, features_dim]."""
-        features: Tensor = self.network(flatten_entries(observations, self.keys))
-        return features
+        return flatten_entries(observations, self.keys)

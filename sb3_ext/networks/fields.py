@@ -1,13 +1,36 @@
-"""Networks as fields of a configuration."""
+"""Networks and schedules as fields of a configuration, which stays plain data."""
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any
+
+from pydantic import BeforeValidator
 
 from sb3_ext.config.sections import checked
 from sb3_ext.networks.mlp import expand_net_arch
+from sb3_ext.schedules.binding import parse_within
+from sb3_ext.schedules.schedules import Schedule, Unit
 
-__all__ = ["NetArch"]
+
+def schedule_field(
+    highest: float = math.inf,
+    units: tuple[Unit, ...] = ("updates", "transitions"),
+    unit: Unit | None = "updates",
+) -> BeforeValidator:
+    """A validator for schedules of `units` in [0, highest]; `unit` where a form says none."""
+
+    def check(value: Any) -> Any:
+        schedule = parse_within("", value, highest, unit)
+        if schedule.unit not in units:
+            why = "" if "progress" in units else ": there is no end that progress could refer to"
+            raise ValueError(
+                f" must be a schedule of {' or '.join(units)}, got unit {schedule.unit!r}{why}"
+            )
+        # Plain data can be written out as it was read.
+        return value.to_dict() if isinstance(value, Schedule) else value
+
+    return checked(check)
 
 
 def _net_arch(value: Any) -> Any:
@@ -20,3 +43,5 @@ def _net_arch(value: Any) -> Any:
 
 NetArch = Annotated[list[Any], checked(_net_arch)]
 """The ``net_arch`` language."""
+LearningRate = Annotated[Any, schedule_field()]
+ExplorationRate = Annotated[Any, schedule_field(highest=1.0)]

@@ -19,8 +19,6 @@ from torch import Tensor, nn
 from sb3_ext.config.checks import shown
 from sb3_ext.config.registry import Registry, unknown_word
 
-__all__ = ["ACTIVATIONS", "Mlp", "ResidualBlock", "build_mlp", "expand_net_arch"]
-
 MAX_WEIGHTS = 2**28
 """Of one ``net_arch``; as float32 they take 1 GiB."""
 MAX_LAYERS = 10_000
@@ -39,9 +37,7 @@ _NORMS: dict[str, type[nn.Module]] = {"b": nn.BatchNorm1d, "ln": nn.LayerNorm}
 class Mlp(nn.Sequential):
     """Layers in a row, with the width that they end in."""
 
-    def __init__(self, layers: Sequence[nn.Module], output_dim: int) -> None:
-        super().__init__(*layers)
-        self.output_dim = output_dim
+    output_dim: int
 
 
 class ResidualBlock(nn.Module):
@@ -114,7 +110,9 @@ def build_mlp(
     if output_dim is not None:
         layers.append(nn.Linear(width, _check_width("output_dim", output_dim)))
         width = output_dim
-    return Mlp(layers, width)
+    network = Mlp(*layers)
+    network.output_dim = width
+    return network
 
 
 def expand_net_arch(net_arch: Sequence[Any]) -> list[tuple[str, int | str]]:

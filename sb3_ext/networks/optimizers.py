@@ -9,8 +9,6 @@ from torch import optim
 
 from sb3_ext.config.registry import Registry
 
-__all__ = ["OPTIMIZERS", "clip_gradients", "forget_tiny_moments"]
-
 OPTIMIZERS: Registry[type[optim.Optimizer]] = Registry("optimizer")
 OPTIMIZERS.register("adam", optim.Adam)
 OPTIMIZERS.register("adamw", optim.AdamW)

@@ -1,13 +1,26 @@
-"""What a policy thinks of every action: one function for the policies of SB3 and sb3-contrib."""
+"""The modes of policies, and what those of SB3 and sb3-contrib think of every action."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor
 
-__all__ = ["action_scores"]
+
+@contextmanager
+def in_mode(policy: Any, training: bool) -> Iterator[None]:
+    """Puts a policy into training or evaluation mode, and back even after an error."""
+    before = policy.training
+    if before != training:  # setting it visits every module, which costs as much as a small network
+        policy.set_training_mode(training)
+    try:
+        yield
+    finally:
+        if policy.training != before:
+            policy.set_training_mode(before)
 
 
 def action_scores(policy: Any, observation: Any) -> Tensor:
@@ -21,19 +34,11 @@ def action_scores(policy: Any, observation: Any) -> Tensor:
     Raises:
         TypeError: the policy is of no such kind.
     """
-    was_training = policy.training
-    if was_training:  # setting it visits every module, which costs as much as a small network
-        policy.set_training_mode(False)
-    try:
-        with torch.no_grad():
-            if hasattr(policy, "q_net"):
-                return policy.q_net(observation)
-            if hasattr(policy, "quantile_net"):
-                return policy.quantile_net(observation).mean(1)
-            if hasattr(policy, "get_distribution") and not hasattr(policy, "lstm_actor"):
-                distribution = policy.get_distribution(observation).distribution
-                return distribution.logits
-    finally:
-        if was_training:
-            policy.set_training_mode(True)
+    with in_mode(policy, training=False), torch.no_grad():
+        if hasattr(policy, "q_net"):
+            return policy.q_net(observation)
+        if hasattr(policy, "quantile_net"):
+            return policy.quantile_net(observation).mean(1)
+        if hasattr(policy, "get_distribution") and not hasattr(policy, "lstm_actor"):
+            return policy.get_distribution(observation).distribution.logits
     raise TypeError(f"policy must choose among discrete actions, got {type(policy).__name__}")

@@ -14,8 +14,6 @@ from torch import Tensor
 
 from sb3_ext.off_policy.collector import ParallelStep
 
-__all__ = ["LazyArray", "LazyInfos"]
-
 
 class LazyArray:
     """A tensor that is seen as a numpy array; on another device it is copied at the first look."""

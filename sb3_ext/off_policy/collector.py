@@ -29,8 +29,6 @@ from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.observations import to_arrays, to_device
 from sb3_ext.off_policy.legality import LegalActions
 
-__all__ = ["Collector", "Explorer", "ParallelStep", "TensorCollector"]
-
 
 class ParallelStep(NamedTuple):
     """One transition of each of M rows; tensors, or NumPy arrays.
@@ -63,10 +61,9 @@ class ParallelStep(NamedTuple):
 
     def on(self, device: torch.device) -> ParallelStep:
         """The same in tensors on a device; what is there already is not copied."""
-        given = {name: value for name, value in self._asdict().items() if value is not None}
-        first_row = given.pop("first_row")
-        moved = {name: to_device(value, device) for name, value in given.items()}
-        return self._replace(**moved, first_row=first_row)
+        given = {name: value for name, value in self._asdict().items() if name != "first_row"}
+        moved = {name: to_device(x, device) for name, x in given.items() if x is not None}
+        return self._replace(**moved)
 
 
 class Explorer(Protocol):

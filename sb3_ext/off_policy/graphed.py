@@ -14,8 +14,6 @@ from torch import Tensor
 from torch.optim import Optimizer
 from torch.utils._pytree import tree_leaves, tree_map_only
 
-__all__ = ["CudaGraph", "GraphedUpdate", "addresses", "graph_fault", "prepare_optimizer"]
-
 _WARMUPS = 3
 """Updates made without a graph before one is captured, as PyTorch asks for."""
 

@@ -13,22 +13,17 @@ from gymnasium import spaces
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
-__all__ = ["MASK_KEYS", "MASK_SOURCES", "LegalActions", "environment_masks", "mask_key"]
-
 MASK_KEYS = ("action_mask", "coords")
 MASK_SOURCES = ("auto", "observation", "environment", "none")
 
 
 def mask_key(observation_space: spaces.Space, action_space: spaces.Space) -> str | None:
     """The first of `MASK_KEYS` that is a mask, `MultiBinary(A)` for A actions, or None."""
-    if not isinstance(observation_space, spaces.Dict) or not isinstance(
-        action_space, spaces.Discrete
-    ):
-        return None
-    for key in MASK_KEYS:
-        space = observation_space.spaces.get(key)
-        if isinstance(space, spaces.MultiBinary) and space.shape == (int(action_space.n),):
-            return key
+    if isinstance(observation_space, spaces.Dict) and isinstance(action_space, spaces.Discrete):
+        for key in MASK_KEYS:
+            space = observation_space.spaces.get(key)
+            if isinstance(space, spaces.MultiBinary) and space.shape == (int(action_space.n),):
+                return key
     return None
 
 
@@ -71,27 +66,24 @@ class LegalActions:
     ) -> None:
         if source not in MASK_SOURCES:
             raise ValueError(f"mask_source: got {source!r}, allowed are {', '.join(MASK_SOURCES)}")
-        self.key = mask_key(observation_space, action_space)
-        if source == "observation" and self.key is None:
+        key = mask_key(observation_space, action_space)
+        if source == "observation" and key is None:
             raise ValueError(
                 f"mask_source: got 'observation', but {observation_space} has no MultiBinary entry"
                 f" named {' or '.join(MASK_KEYS)} of the size of {action_space}"
             )
-        if self.key is not None and source == "auto":
-            source = "observation"
-        elif source != "observation":
-            self.key = None
-        if source in ("auto", "environment") and env is not None:
-            can_tell = env.has_attr("action_masks")
+        has_masks = env is not None and env.has_attr("action_masks")
+        if source == "environment" and env is not None and not has_masks:
+            raise ValueError(
+                "mask_source: got 'environment', but the environment has no action_masks()"
+            )
+        if source == "auto":
             # Looked up on the class: a wrapper around it may have masks of its own.
-            if source == "auto" and hasattr(type(env), "all_actions_legal"):
-                can_tell = can_tell and not env.all_actions_legal  # type: ignore[attr-defined]
-            if source == "environment" and not can_tell:
-                raise ValueError(
-                    "mask_source: got 'environment', but the environment has no action_masks()"
-                )
-            source = "environment" if can_tell else "none"
-        self.source = "none" if source == "auto" else source
+            all_legal = hasattr(type(env), "all_actions_legal") and env.all_actions_legal  # type: ignore[union-attr]
+            asked = "environment" if has_masks and not all_legal else "none"
+            source = asked if key is None else "observation"
+        self.source = source
+        self.key = key if source == "observation" else None
 
     def of_observation(self, observation: Any) -> Tensor | None:
         """The mask inside a batch of observations, `[N, A]` bool, or None if it is not there."""

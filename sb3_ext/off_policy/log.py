@@ -13,18 +13,15 @@ from functools import partial
 from typing import Any
 
 import torch
-from stable_baselines3.common.callbacks import BaseCallback, CallbackList
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
 from torch import Tensor
-
-__all__ = ["EpisodeSums", "LoopClock", "UpdateSums", "callback_hooks"]
 
 
 class EpisodeSums:
     """Number, returns and lengths of the episodes that ended since the last reading."""
 
-    def __init__(self) -> None:
-        self._sums: Tensor | None = None
+    _sums: Tensor | None = None
 
     def add(self, episode: dict[str, Any] | None) -> None:
         """Count the episodes that ended in one parallel step: `ParallelStep.episode`."""
@@ -99,7 +96,7 @@ class LoopClock:
 
     Seconds are of this process: on a device that works asynchronously they say when work was
     handed over, not when it was done. Counters of transitions and updates are those at the start of
-    this `learn`, `logged_updates` those at the last log before it.
+    this `learn`.
     """
 
     def __init__(
@@ -108,13 +105,11 @@ class LoopClock:
         updates: int,
         every_seconds: float | None,
         every_updates: int | None,
-        logged_updates: int | None = None,
     ) -> None:
         self.every_seconds, self.every_updates = every_seconds, every_updates
         self._start = (time.perf_counter(), transitions, updates)
         self.seconds = {"environment": 0.0, "update": 0.0}
         self._logged_at = self._start[0]
-        self._logged_updates = updates if logged_updates is None else logged_updates
         self._logged_seconds = dict(self.seconds)
 
     @property
@@ -132,11 +127,11 @@ class LoopClock:
             self.seconds[section] += time.perf_counter() - started
 
     def is_due(self, updates: int) -> bool:
-        """Whether a log is due after so many updates."""
+        """Whether a log is due, so many updates after the last one."""
         by_time, by_updates = self.every_seconds, self.every_updates
         if by_time is not None and time.perf_counter() - self._logged_at >= by_time:
             return True
-        return by_updates is not None and updates - self._logged_updates >= by_updates
+        return by_updates is not None and updates >= by_updates
 
     def record(self, logger: Logger, transitions: int, updates: int) -> None:
         """Record the `time/` metrics and begin the next interval."""
@@ -151,7 +146,7 @@ class LoopClock:
         for section, seconds in self.seconds.items():
             spent = seconds - self._logged_seconds[section]
             logger.record(f"time/{section}_share", spent / interval)
-        self._logged_at, self._logged_updates = now, updates
+        self._logged_at = now
         self._logged_seconds = dict(self.seconds)
 
 
@@ -161,18 +156,15 @@ def callback_hooks(callback: BaseCallback, *names: str) -> list[Callable[[], Non
     Looks inside lists of callbacks and inside callbacks that hold another one.
     """
 
-    def visit(item: Any) -> Iterator[Any]:
-        if isinstance(item, CallbackList):
-            for child in item.callbacks:
-                yield from visit(child)
-        elif isinstance(item, BaseCallback):
-            yield item
-            yield from visit(getattr(item, "callback", None))
+    def visit(item: BaseCallback) -> Iterator[BaseCallback]:
+        yield item
+        for inside in (*getattr(item, "callbacks", ()), getattr(item, "callback", None)):
+            if isinstance(inside, BaseCallback):
+                yield from visit(inside)
 
     def call(name: str) -> None:
         for item in found:
-            if callable(getattr(item, name, None)):
-                getattr(item, name)()
+            getattr(item, name, lambda: None)()
 
     found = list(visit(callback))
     return [partial(call, name) for name in names]

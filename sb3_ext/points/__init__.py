@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from sb3_ext.points.ordered_points import OrderedPointsExtractor
-from sb3_ext.points.point_pairs import PointPairsExtractor
-from sb3_ext.points.point_set import PointSetExtractor
+from sb3_ext.points.extractors import (
+    OrderedPointsExtractor,
+    PointPairsExtractor,
+    PointSetExtractor,
+)
 
 __all__ = ["OrderedPointsExtractor", "PointPairsExtractor", "PointSetExtractor"]

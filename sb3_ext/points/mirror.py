@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import Tensor
 
-__all__ = ["Mirror", "parse_mirror", "rows_in_order"]
+from sb3_ext.points.point_rows import shapes_are_fixed
 
 
 def rows_in_order(points: Tensor) -> Tensor:
@@ -46,7 +45,7 @@ class Mirror:
     def images(self, points: Tensor, turned: Tensor) -> Tensor:
         """The games, those of ``turned`` renamed, with their rows in order again."""
         axes = list(self.axes)
-        if points.device.type == "cpu" and not torch.compiler.is_compiling():
+        if not shapes_are_fixed(points):
             rows = turned.nonzero()[:, 0]  # looking at values costs nothing here
             if not len(rows):
                 return points
@@ -66,16 +65,10 @@ def parse_mirror(value: Mapping[str, Sequence[int]], dimension: int, num_actions
     """
     if not isinstance(value, Mapping) or set(value) != {"axes", "actions"}:
         raise ValueError(f"mirror must be {{axes: [...], actions: [...]}}, got {value!r}")
-    orders: dict[str, Any] = {}
     for name, size in (("axes", dimension), ("actions", num_actions)):
-        order = list(value[name])
-        if sorted(order) != list(range(size)) or any(
-            order[old] != k for k, old in enumerate(order)
-        ):
-            raise ValueError(
-                f"mirror: {name} must exchange pairs of 0..{size - 1}, got {value[name]!r}"
-            )
-        orders[name] = tuple(order)
-    if orders["axes"] == tuple(range(dimension)):
+        order, all_of_them = list(value[name]), list(range(size))
+        if sorted(order) != all_of_them or [order[old] for old in order] != all_of_them:
+            raise ValueError(f"mirror: {name} must exchange pairs of 0..{size - 1}, got {order!r}")
+    if list(value["axes"]) == list(range(dimension)):
         raise ValueError(f"mirror: axes must exchange some, got {value['axes']!r}")
-    return Mirror(**orders)
+    return Mirror(tuple(value["axes"]), tuple(value["actions"]))

@@ -17,17 +17,7 @@ from stable_baselines3.common.preprocessing import get_flattened_obs_dim
 from torch import Tensor
 
 from sb3_ext.networks.extractors import flatten_entries
-from sb3_ext.networks.mlp import expand_net_arch
-
-__all__ = [
-    "PointEntries",
-    "axis_sums",
-    "canonical_points",
-    "pair_features",
-    "point_features",
-    "points_of",
-    "refuse_batch_norm",
-]
+from sb3_ext.networks.mlp import Mlp, build_mlp, expand_net_arch
 
 # Of coordinates in [0, 1]: smaller differences are rounding, smaller logarithms are cut off.
 _EQUAL = 1e-6
@@ -134,11 +124,12 @@ class PointEntries:
         return torch.cat(features, 1) if len(features) > 1 else features[0]
 
 
-def refuse_batch_norm(name: str, net_arch: Sequence[Any]) -> None:
-    """Raises ValueError if a net for single points has BatchNorm; ``name`` is the argument's."""
+def build_point_net(name: str, input_dim: int, net_arch: Sequence[Any], activation: Any) -> Mlp:
+    """As `build_mlp`, for points one by one; ValueError with the argument's name for BatchNorm."""
     for position, item in expand_net_arch(net_arch):
         if item == "b" or (isinstance(item, str) and item.startswith("r")):
             raise ValueError(
                 f"{name}: {position} {item!r} has BatchNorm, whose statistics would depend on the "
                 "padding; use 'ln' here, or BatchNorm in head_net"
             )
+    return build_mlp(input_dim, net_arch, activation=activation)

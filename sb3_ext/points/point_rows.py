@@ -1,7 +1,7 @@
 """Points of many games as rows for networks: only those that are there, or all of fixed shape.
 
-Letters: N games, P rows of points each, R rows in all, Q rows of ordered pairs, F features. Pairs
-stand point by point.
+Letters: N games, P rows of points each, D axes, R rows in all, Q rows of ordered pairs, F features.
+Pairs stand point by point.
 """
 
 from __future__ import annotations
@@ -12,8 +12,6 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
-
-__all__ = ["DenseRows", "GroupedRows", "PackedRows", "shapes_are_fixed"]
 
 
 def shapes_are_fixed(points: Tensor) -> bool:
@@ -31,6 +29,7 @@ class PackedRows:
     Attributes:
         count: int64 [N], points of each game.
         points: [R, D], game by game.
+        game: int64 [R], whose they are.
     """
 
     def __init__(self, points: Tensor, present: Tensor) -> None:
@@ -74,15 +73,8 @@ class _GroupMaximum(torch.autograd.Function):
         return winners * (gradient / ties).index_select(0, game), None, None
 
 
-class GroupedRows:
-    """As `PackedRows`, and games sorted by their number of points: pooling is a view.
-
-    Attributes:
-        count: int64 [N], points of each game.
-        points: [R, D], game by game.
-        pairs: [Q, D], one point minus another of the game, point by point.
-        game: int64 [R].
-    """
+class GroupedRows(PackedRows):
+    """With pairs, and games sorted by their number of points: pooling over pairs is a view."""
 
     def __init__(self, points: Tensor, present: Tensor) -> None:
         count = present.sum(1)
@@ -90,22 +82,18 @@ class GroupedRows:
         slots = present.to(torch.uint8).argsort(dim=1, descending=True, stable=True)
         points = points.gather(1, slots[:, :, None].expand_as(points))
         order = count.argsort(stable=True)
-        self.back = torch.empty_like(order).scatter_(0, order, torch.arange(len(order)))
         self.count = count
         self.sizes = [(c, n) for c, n in enumerate(count.bincount().tolist()) if n]
-        rows, pairs, begin = [], [], 0
-        for c, n in self.sizes:
-            x = points[order[begin : begin + n], :c]
-            rows.append(x.flatten(0, 1))
-            pairs.append((x[:, :, None] - x[:, _other_points(c)]).flatten(0, 2))
-            begin += n
-        self.points = torch.cat(rows)
-        self.pairs = torch.cat(pairs)
+        groups = points[order].split([n for _, n in self.sizes])
+        self._groups = [x[:, :c] for x, (c, _) in zip(groups, self.sizes, strict=True)]
+        self.points = torch.cat([x.flatten(0, 1) for x in self._groups])
         self.game = order.repeat_interleave(count[order])
 
-    def spread(self, x: Tensor) -> Tensor:
-        """[N, F], one per game, to rows of points [R, F]."""
-        return x.index_select(0, self.game)
+    @property
+    def pairs(self) -> Tensor:
+        """[Q, D], one point minus another of the game, point by point."""
+        of_groups = [x[:, :, None] - x[:, _other_points(x.shape[1])] for x in self._groups]
+        return torch.cat([pairs.flatten(0, 2) for pairs in of_groups])
 
     def pool_pairs(self, x: Tensor) -> Tensor:
         """Rows of pairs [Q, F] to the maximum over a point's pairs, [R, F]."""
@@ -117,17 +105,6 @@ class GroupedRows:
             for part, (c, n) in zip(parts, self.sizes, strict=True)
         ]
         return torch.cat(pooled)
-
-    def pool_points(self, x: Tensor) -> Tensor:
-        """Rows of points [R, F] to maximum and mean over a game's points, [N, 2 F]."""
-        width = x.shape[1]
-        parts = x.split([n * c for c, n in self.sizes])
-        pooled = []
-        for part, (c, n) in zip(parts, self.sizes, strict=True):
-            of_games = part.view(n, c, width)
-            both = (of_games.amax(1), of_games.mean(1)) if c else (x.new_zeros(n, width),) * 2
-            pooled.append(torch.cat(both, 1))
-        return torch.cat(pooled).index_select(0, self.back)
 
 
 @cache

@@ -17,23 +17,22 @@ from stable_baselines3.common.utils import get_device
 from stable_baselines3.common.vec_env import VecNormalize
 from torch import Tensor
 
-from sb3_ext.adapter.observations import to_device
+from sb3_ext.adapter.observations import Observation, to_device
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.replay.memory import available_bytes, format_bytes
 from sb3_ext.replay.samples import (
-    Observation,
     TensorReplayBufferSamples,
     n_step_return,
     normalize_observation,
     normalize_reward,
 )
 from sb3_ext.replay.shared_observations import SharedObservationStore
-from sb3_ext.replay.transition_store import TransitionStore, transition_layout
+from sb3_ext.replay.transition_store import TransitionStore, named_entries, transition_layout
 from sb3_ext.replay.writers import RowRanges
 
 __all__ = ["TensorReplayBuffer", "TensorReplayBufferSamples"]
 
-_COUNTERS = {"num_slots", "n_envs", "pos", "full", "seed", "num_batches_drawn"}
+_COUNTERS = ("n_envs", "pos", "full", "seed", "num_batches_drawn", "optimize_memory_usage")
 
 
 class TensorReplayBuffer(ReplayBuffer):
@@ -93,8 +92,8 @@ class TensorReplayBuffer(ReplayBuffer):
     ) -> None:
         buffer_size = check_count("buffer_size", buffer_size)
         n_envs = check_count("n_envs", n_envs)
-        n_steps = check_count("n_steps", n_steps)
-        final_share = check_number("final_share", final_share, 0.0, 1.0, above=True)
+        self.n_steps = check_count("n_steps", n_steps)
+        self.final_share = check_number("final_share", final_share, 0.0, 1.0, above=True)
         if gamma is not None:
             gamma = check_number("gamma", gamma, 0.0, 1.0)
         elif n_steps > 1:
@@ -110,13 +109,10 @@ class TensorReplayBuffer(ReplayBuffer):
         )
         self.buffer_size = max(buffer_size // n_envs, 1)
         self.optimize_memory_usage = bool(optimize_memory_usage)
-        self.final_share = final_share
         self.handle_timeout_termination = handle_timeout_termination
-        self.n_steps = n_steps
         self.gamma = gamma
         self.store_next_legal = store_next_legal
-        self._store = self._new_store()
-        self._row_ranges = RowRanges(n_envs)
+        self._make_store()
         self.set_seed(seed)
 
     @property  # type: ignore[override]
@@ -211,23 +207,23 @@ class TensorReplayBuffer(ReplayBuffer):
         if not self.handle_timeout_termination:
             terminated = terminated | truncated
         entries = {
-            **_named("observations", obs),
-            **_named("next_observations", next_obs),
+            **named_entries("observations", obs),
+            **named_entries("next_observations", next_obs),
             "actions": actions,
             "rewards": rewards,
             "terminated": terminated,
             "ended": terminated | truncated,
-            **({} if next_legal is None else {"next_legal": next_legal}),
         }
+        if next_legal is not None:
+            entries["next_legal"] = next_legal
         rows = min(len(terminated), self.n_envs)
         entries = self._store.checked(entries, rows)
         if rows == self.n_envs and first_row == 0:
             self._row_ranges.clear()
         else:
-            complete = self._row_ranges.add(first_row, entries)
-            if complete is None:
+            entries = self._row_ranges.add(first_row, entries)
+            if not entries:
                 return
-            entries = complete
         if (self.n_steps > 1 or self.optimize_memory_usage) and self.num_transitions > 0:
             newest = (self.pos - 1) % self.buffer_size
             differs = self._store.not_following(newest, entries)
@@ -251,15 +247,10 @@ class TensorReplayBuffer(ReplayBuffer):
         """Store one transition of every row, as SB3's algorithms do (see `ReplayBuffer.add`)."""
         timeout = np.array([bool(info.get("TimeLimit.truncated")) for info in infos], dtype=bool)
         ended = np.asarray(done, dtype=bool).reshape(self.n_envs)
-        self.add_batch(
-            to_device(obs, torch.device("cpu")),
-            to_device(next_obs, torch.device("cpu")),
-            torch.as_tensor(action),
-            torch.as_tensor(reward),
-            torch.as_tensor(ended & ~timeout),
-            torch.as_tensor(ended & timeout),
-            None if next_legal is None else torch.as_tensor(next_legal, dtype=torch.bool),
-        )
+        values = (obs, next_obs, action, reward, ended & ~timeout, ended & timeout)
+        legal = None if next_legal is None else torch.as_tensor(next_legal, dtype=torch.bool)
+        tensors = (to_device(value, torch.device("cpu")) for value in values)
+        self.add_batch(*tensors, next_legal=legal)  # type: ignore[misc]
 
     def set_seed(self, seed: int) -> None:
         """Start the sampling sequence of a seed, 0 <= seed < 2**63, at its first batch."""
@@ -267,23 +258,18 @@ class TensorReplayBuffer(ReplayBuffer):
         self.num_batches_drawn = 0
 
     def sample(  # type: ignore[override]
-        self,
-        batch_size: int,
-        env: VecNormalize | None = None,
-        generator: torch.Generator | None = None,
+        self, batch_size: int, env: VecNormalize | None = None
     ) -> TensorReplayBufferSamples:
-        """Draw transitions uniformly with replacement, as tensors on `device`.
-
-        `env` normalises observations and rewards, and a `generator` (on `device`) takes the place
-        of the buffer's own sequence.
-        """
+        """Draw transitions uniformly with replacement, on `device`; `env` normalises them."""
         batch_size = check_count("batch_size", batch_size)
         if self.num_transitions == 0:
             raise ValueError("sample: the buffer is empty, add transitions first")
-        if generator is None:
-            generator = self._next_generator()
+        if self._generator is None:
+            self._generator = torch.Generator(device=self._device)
+        self._generator.manual_seed(_scramble(self.seed, self.num_batches_drawn))
+        self.num_batches_drawn += 1
         index = torch.randint(
-            self.num_transitions, (batch_size,), generator=generator, device=self._device
+            self.num_transitions, (batch_size,), generator=self._generator, device=self._device
         )
         return self._get_samples(index, env)
 
@@ -300,19 +286,17 @@ class TensorReplayBuffer(ReplayBuffer):
             step = torch.arange(self.n_steps, device=slot.device)
             window = (slot[:, None] + step) % self.buffer_size * self.n_envs + row[:, None]
             returns, discounts, length = n_step_return(
-                normalize_reward(self._store.take_windows("rewards", window), env),
-                self._store.take_windows("ended", window),
+                normalize_reward(self._store.take("rewards", window.view(-1)), env).view_as(window),
+                self._store.take("ended", window.view(-1)).view_as(window),
                 newer=(self.pos - 1 - slot) % self.buffer_size,
                 gamma=1.0 if self.gamma is None else self.gamma,
             )
             last = window.gather(1, length[:, None] - 1)[:, 0]
         actions = self._store.take("actions", batch_inds)
         return TensorReplayBufferSamples(
-            observations=normalize_observation(self._observation("observations", batch_inds), env),
+            observations=self._observation("observations", batch_inds, env),
             actions=actions if actions.is_floating_point() else actions.long(),
-            next_observations=normalize_observation(
-                self._observation("next_observations", last), env
-            ),
+            next_observations=self._observation("next_observations", last, env),
             dones=self._store.take("terminated", last).float()[:, None],
             rewards=returns[:, None],
             discounts=None if discounts is None else discounts[:, None],
@@ -341,38 +325,30 @@ class TensorReplayBuffer(ReplayBuffer):
             `optimize_memory_usage` also `final_observations` `[M, ...]` and `newest_observations`
             `[N, ...]`.
         """
-        counters = {
-            "num_slots": self.buffer_size,
-            "n_envs": self.n_envs,
-            "pos": self.pos,
-            "full": self.full,
-            "seed": self.seed,
-            "num_batches_drawn": self.num_batches_drawn,
-            "optimize_memory_usage": self.optimize_memory_usage,
-        }
-        return self._store.filled(self.size()), counters
+        return self._store.filled(self.size()), self._counters()
+
+    def _counters(self) -> dict[str, int | bool]:
+        return {"num_slots": self.buffer_size, **{name: getattr(self, name) for name in _COUNTERS}}
 
     def load_state_dict(
         self, tensors: Mapping[str, Tensor], counters: Mapping[str, int | bool]
     ) -> None:
         """Continue from `state_dict()`; ValueError, and unchanged, if a size or dtype differs."""
-        missing = _COUNTERS - counters.keys()
+        own = self._counters()
+        # Earlier checkpoints do not say how observations are stored: both of them.
+        counters = {"optimize_memory_usage": False, **counters}
+        missing = own.keys() - counters.keys()
         if missing:
             raise ValueError(f"replay buffer counters: {sorted(missing)} missing")
-        for name, own in (("num_slots", self.buffer_size), ("n_envs", self.n_envs)):
-            if counters[name] != own:
-                raise ValueError(f"replay buffer {name}: got {counters[name]}, need {own}")
-        shared = bool(counters.get("optimize_memory_usage", False))
-        if shared != self.optimize_memory_usage:
-            need = self.optimize_memory_usage
-            raise ValueError(f"replay buffer optimize_memory_usage: got {shared}, need {need}")
+        for name in ("num_slots", "n_envs", "optimize_memory_usage"):
+            if counters[name] != own[name]:
+                raise ValueError(f"replay buffer {name}: got {counters[name]}, need {own[name]}")
         pos, full = int(counters["pos"]), bool(counters["full"])
-        if not 0 <= pos < self.buffer_size:
-            last = self.buffer_size - 1
+        last = self.buffer_size - 1
+        if not 0 <= pos <= last:
             raise ValueError(f"replay buffer pos: got {pos}, allowed are 0 to {last}")
         seed = _check_seed(int(counters["seed"]))
-        newest = (pos - 1) % self.buffer_size
-        self._store.fill(tensors, self.buffer_size if full else pos, newest)
+        self._store.fill(tensors, self.buffer_size if full else pos, (pos - 1) % self.buffer_size)
         self.pos, self.full = pos, full
         self.set_seed(seed)
         self.num_batches_drawn = int(counters["num_batches_drawn"])
@@ -389,41 +365,30 @@ class TensorReplayBuffer(ReplayBuffer):
         arrays = state.pop("_arrays")
         self.__dict__.update(state)
         self._device = torch.device("cpu")
-        self._store = self._new_store()
-        self._row_ranges = RowRanges(self.n_envs)
+        self._make_store()
         tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
         self._store.fill(tensors, self.size(), (self.pos - 1) % self.buffer_size)
 
-    def _new_store(self) -> TransitionStore:
+    def _make_store(self) -> None:
         layout = transition_layout(self.observation_space, self.action_space, self.store_next_legal)
         arguments = (layout, self.buffer_size, self.n_envs, self._device)
         if self.optimize_memory_usage:
-            return SharedObservationStore(*arguments, self.final_share)
-        return TransitionStore(*arguments)
+            self._store = SharedObservationStore(*arguments, self.final_share)
+        else:
+            self._store = TransitionStore(*arguments)
+        self._row_ranges = RowRanges(self.n_envs)
 
-    def _observation(self, name: str, index: Tensor) -> Observation:
-        if isinstance(self.observation_space, spaces.Dict):
-            return {key: self._store.take(f"{name}.{key}", index) for key in self.observation_space}
-        return self._store.take(name, index)
-
-    def _next_generator(self) -> torch.Generator:
-        if self._generator is None:
-            self._generator = torch.Generator(device=self._device)
-        self._generator.manual_seed(_scramble(self.seed, self.num_batches_drawn))
-        self.num_batches_drawn += 1
-        return self._generator
+    def _observation(self, name: str, index: Tensor, env: VecNormalize | None) -> Observation:
+        space, take = self.observation_space, self._store.take
+        if isinstance(space, spaces.Dict):
+            return normalize_observation({k: take(f"{name}.{k}", index) for k in space}, env)
+        return normalize_observation(take(name, index), env)
 
 
 def _check_seed(seed: int) -> int:
     if not 0 <= int(seed) < 2**63:
         raise ValueError(f"seed: got {seed}, allowed are 0 to 2**63 - 1")
     return int(seed)
-
-
-def _named(name: str, observation: Observation) -> dict[str, Tensor]:
-    if isinstance(observation, dict):
-        return {f"{name}.{key}": value for key, value in observation.items()}
-    return {name: observation}
 
 
 def _scramble(seed: int, batch: int) -> int:

@@ -7,8 +7,6 @@ from typing import Any
 
 import torch
 
-__all__ = ["available_bytes", "format_bytes", "reserve_memory"]
-
 _CONTROL_GROUP = Path("/sys/fs/cgroup")
 _MEMORY_TABLE = Path("/proc/meminfo")
 
@@ -48,26 +46,19 @@ def reserve_memory(model: Any) -> None:
 
 def _machine_bytes() -> int | None:
     try:
-        lines = _MEMORY_TABLE.read_text().splitlines()
-    except OSError:
+        table = dict(line.split(":") for line in _MEMORY_TABLE.read_text().splitlines())
+        return int(table["MemAvailable"].split()[0]) * 1024
+    except (KeyError, OSError, ValueError):
         return None
-    for line in lines:
-        if line.startswith("MemAvailable:"):
-            return int(line.split()[1]) * 1024
-    return None
 
 
 def _container_bytes() -> int | None:
     try:
-        limit = (_CONTROL_GROUP / "memory.max").read_text().strip()
+        limit = int((_CONTROL_GROUP / "memory.max").read_text())  # "max" is none
         used = int((_CONTROL_GROUP / "memory.current").read_text())
-        statistics = (_CONTROL_GROUP / "memory.stat").read_text().splitlines()
+        lines = (_CONTROL_GROUP / "memory.stat").read_text().splitlines()
+        # Pages of files that nobody uses are counted as used, but are given back on demand.
+        reclaimable = int(dict(line.split() for line in lines).get("inactive_file", 0))
     except (OSError, ValueError):
         return None
-    if limit == "max":
-        return None
-    # Pages of files that nobody uses are counted as used, but are given back on demand.
-    reclaimable = sum(
-        int(line.split()[1]) for line in statistics if line.startswith("inactive_file ")
-    )
-    return max(int(limit) - used + reclaimable, 0)
+    return max(limit - used + reclaimable, 0)

@@ -9,15 +9,7 @@ from stable_baselines3.common.running_mean_std import RunningMeanStd
 from stable_baselines3.common.vec_env import VecNormalize
 from torch import Tensor
 
-__all__ = [
-    "Observation",
-    "TensorReplayBufferSamples",
-    "n_step_return",
-    "normalize_observation",
-    "normalize_reward",
-]
-
-Observation = Tensor | dict[str, Tensor]
+from sb3_ext.adapter.observations import Observation
 
 
 class TensorReplayBufferSamples(NamedTuple):
@@ -76,10 +68,9 @@ def normalize_observation(observation: Observation, env: VecNormalize | None) ->
     if env is None or not env.norm_obs:
         return observation
     if isinstance(observation, dict):
-        keys = env.norm_obs_keys or []
         statistics: dict[str, RunningMeanStd] = env.obs_rms  # type: ignore[assignment]
         return {
-            key: _standardize(value, statistics[key], env) if key in keys else value
+            key: _standardize(value, statistics[key], env) if key in statistics else value
             for key, value in observation.items()
         }
     return _standardize(observation, env.obs_rms, env)  # type: ignore[arg-type]

@@ -16,9 +16,7 @@ import torch
 from torch import Tensor
 
 from sb3_ext.replay.memory import available_bytes, format_bytes
-from sb3_ext.replay.transition_store import Layout, TransitionStore, check_field, layout_bytes
-
-__all__ = ["SharedObservationStore"]
+from sb3_ext.replay.transition_store import Layout, TransitionStore, check_fields, layout_bytes
 
 # The queue is given room for at least this part of the slots before it is looked at again.
 _SLACK = 64
@@ -51,7 +49,6 @@ class SharedObservationStore(TransitionStore):
         self.stored = {**kept, "reached_at": ((), self._place_type)}
         self.final_share = final_share
         self.room = max(1, math.ceil(final_share * self.capacity))
-        self.queue: dict[str, Tensor] = {}
         self._newest = 0
         self._written = torch.zeros((), dtype=torch.int64, device=device)
         self._at_most = 0  # entries of the queue, as far as is known without looking
@@ -63,18 +60,19 @@ class SharedObservationStore(TransitionStore):
         return layout_bytes(self.stored) + math.ceil(share * layout_bytes(self.shared))
 
     @property
-    def total_bytes(self) -> int:
-        """Memory of the full store."""
-        beside = self.num_rows + self.room + 1
-        return self.capacity * layout_bytes(self.stored) + beside * layout_bytes(self.shared)
+    def tensors(self) -> Layout:
+        """As `TransitionStore.tensors`: one more slot, and the queue with a row nobody reads."""
+        found = super().tensors
+        for name, (shape, dtype) in self.shared.items():
+            found[name] = ((self.num_slots + 1, self.num_rows, *shape), dtype)
+            found[f"final_{name}"] = ((self.room + 1, *shape), dtype)
+        return found
 
     def allocate(self) -> None:
         """As `TransitionStore.allocate`."""
-        if self.fields:
-            return
-        super().allocate()
-        self.queue = self._new_queue(self.room)
-        self.clear()
+        if not self.fields:
+            super().allocate()
+            self.clear()
 
     def clear(self) -> None:
         """Forget everything."""
@@ -87,11 +85,12 @@ class SharedObservationStore(TransitionStore):
         """As `TransitionStore.move`."""
         super().move(device)
         self._written = self._written.to(device)
-        self.queue = {name: value.to(device) for name, value in self.queue.items()}
 
-    def reached(self, name: str, slot: int) -> Tensor:
-        """What the newest transitions led to, `[N, *shape]`, of an observation field."""
-        return self.fields[name][self.num_slots]
+    def place(self, name: str, slot: int) -> Tensor:
+        """As `TransitionStore.place`; what transitions led to only of the newest ones."""
+        if name.startswith("next_observations"):
+            name, slot = name.removeprefix("next_"), self.num_slots
+        return super().place(name, slot)
 
     def keep_reached(self, slot: int, differs: Tensor) -> None:
         """Keep what the newest transitions, in `slot`, led to in rows `[N]` that differ.
@@ -111,20 +110,15 @@ class SharedObservationStore(TransitionStore):
         # Rows without an exception write to a row that nobody reads, so that nothing depends on
         # how many there are, and no device has to be waited for.
         target = torch.where(differs, place, self.room)
-        for name, queue in self.queue.items():
+        for name in self.shared:
+            queue = self.fields[f"final_{name}"]
             queue.index_copy_(0, target, self.fields[name][self.num_slots])
         self.fields["reached_at"][slot] = torch.where(differs, place, -1).to(self._place_type)
         self._written += differs.sum()
 
     def put(self, slot: int, checked: Mapping[str, Tensor]) -> None:
         """As `TransitionStore.put`; the slot holds the newest transitions from then on."""
-        self.allocate()
-        for name, value in checked.items():
-            if name.startswith("next_observations"):
-                target = self.fields[name.removeprefix("next_")][self.num_slots]
-            else:
-                target = self.fields[name][slot]
-            target.copy_(value, non_blocking=True)
+        super().put(slot, checked)
         self.fields["reached_at"][slot].fill_(-1)
         self._newest = slot
 
@@ -138,7 +132,7 @@ class SharedObservationStore(TransitionStore):
         following = torch.where(last, self.num_slots, (slot + 1) % self.num_slots)
         shown = super().take(source, following * self.num_rows + row)
         place = super().take("reached_at", index)
-        kept = self.queue[source].index_select(0, place.clamp(min=0))
+        kept = self.fields[f"final_{source}"].index_select(0, place.clamp(min=0))
         exception = (place >= 0).view(-1, *[1] * (shown.dim() - 1))
         return torch.where(exception, kept, shown)
 
@@ -150,8 +144,8 @@ class SharedObservationStore(TransitionStore):
         order, places = self._from_oldest(written, live)
         fields = super().filled(num_slots)
         fields["reached_at"] = places[:num_slots]
-        for name, queue in self.queue.items():
-            fields[f"final_{name}"] = queue.index_select(0, order)
+        for name in self.shared:
+            fields[f"final_{name}"] = self.fields[f"final_{name}"].index_select(0, order)
             fields[f"newest_{name}"] = self.fields[name][self.num_slots]
         return fields
 
@@ -161,16 +155,13 @@ class SharedObservationStore(TransitionStore):
             self.clear()
             return
         fields = self._without_needless_masks(fields)
-        beside = {f"{kind}_{name}" for kind in ("final", "newest") for name in self.shared}
-        if fields.keys() != self.stored.keys() | beside:
-            need = sorted(self.stored.keys() | beside)
-            raise ValueError(f"replay buffer: got {sorted(fields)}, need {need}")
-        self._check_shapes(fields, num_slots)
-        places = fields["reached_at"]
+        places = fields.get("reached_at", torch.empty(0))
         live = int((places >= 0).sum())
+        need = self._slots(num_slots)
         for name, (shape, dtype) in self.shared.items():
-            for field, rows in ((f"final_{name}", live), (f"newest_{name}", self.num_rows)):
-                check_field(field, fields[field], (rows, *shape), dtype)
+            need[f"final_{name}"] = ((live, *shape), dtype)
+            need[f"newest_{name}"] = ((self.num_rows, *shape), dtype)
+        check_fields(fields, need)
         used = places[places >= 0].sort().values
         if not torch.equal(used, torch.arange(live, dtype=used.dtype, device=used.device)):
             raise ValueError(
@@ -185,19 +176,10 @@ class SharedObservationStore(TransitionStore):
         for name in self.stored:
             self.fields[name][:num_slots].copy_(fields[name])
         for name in self.shared:
-            self.queue[name][:live].copy_(fields[f"final_{name}"])
+            self.fields[f"final_{name}"][:live].copy_(fields[f"final_{name}"])
             self.fields[name][self.num_slots].copy_(fields[f"newest_{name}"])
         self._written.fill_(live)
         self._at_most, self._newest = live, newest
-
-    def _slots(self, name: str) -> int:
-        return self.num_slots + (name in self.shared)
-
-    def _new_queue(self, room: int) -> dict[str, Tensor]:
-        return {
-            name: torch.empty((room + 1, *shape), dtype=dtype, device=self.device)
-            for name, (shape, dtype) in self.shared.items()
-        }
 
     def _look(self) -> tuple[int, int]:
         """Entries written so far, and how many of them still belong to a transition. Waits."""
@@ -220,9 +202,12 @@ class SharedObservationStore(TransitionStore):
                 f" {format_bytes(available)} are available on {self.device}"
             )
         order, places = self._from_oldest(written, live)
-        queue = self._new_queue(room)
-        for name, old in self.queue.items():
-            queue[name][:live] = old.index_select(0, order)
+        grown = {}
+        for name in (f"final_{each}" for each in self.shared):
+            old = self.fields[name]
+            grown[name] = old.new_empty((room + 1, *old.shape[1:]))
+            grown[name][:live] = old.index_select(0, order)
+        self.fields |= grown
         self.fields["reached_at"].copy_(places)
-        self.queue, self.room = queue, room
+        self.room = room
         self._written.fill_(live)

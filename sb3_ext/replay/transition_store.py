@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,9 +12,8 @@ from gymnasium import spaces
 from stable_baselines3.common.preprocessing import get_action_dim, get_obs_shape
 from torch import Tensor
 
+from sb3_ext.adapter.observations import entries_of
 from sb3_ext.replay.memory import available_bytes, format_bytes
-
-__all__ = ["Layout", "TransitionStore", "check_field", "layout_bytes", "transition_layout"]
 
 Layout = dict[str, tuple[tuple[int, ...], torch.dtype]]
 
@@ -41,9 +42,14 @@ class TransitionStore:
         return layout_bytes(self.stored)
 
     @property
+    def tensors(self) -> Layout:
+        """Whole shape and dtype of everything that is allocated, by name."""
+        return self._slots(self.num_slots)
+
+    @property
     def total_bytes(self) -> int:
         """Memory of the full store."""
-        return self.capacity * self.bytes_per_transition
+        return layout_bytes(self.tensors)
 
     @property
     def capacity(self) -> int:
@@ -64,10 +70,8 @@ class TransitionStore:
             )
         # Not zeros: pages that were never written cost nothing, so a long buffer fills gradually.
         self.fields = {
-            name: torch.empty(
-                (self._slots(name), self.num_rows, *shape), dtype=dtype, device=self.device
-            )
-            for name, (shape, dtype) in self.stored.items()
+            name: torch.empty(shape, dtype=dtype, device=self.device)
+            for name, (shape, dtype) in self.tensors.items()
         }
 
     def clear(self) -> None:
@@ -84,16 +88,16 @@ class TransitionStore:
             raise ValueError(f"transition: got {sorted(entries)}, need {sorted(self.layout)}")
         return {name: self._shaped(name, value, rows) for name, value in entries.items()}
 
-    def reached(self, name: str, slot: int) -> Tensor:
-        """What the transitions of a slot led to, `[N, *shape]`, of an observation field."""
-        return self.fields["next_" + name][slot]
+    def place(self, name: str, slot: int) -> Tensor:
+        """Where a field of the transitions of a slot is kept, `[N, *shape]`."""
+        return self.fields[name][slot]
 
     def not_following(self, slot: int, checked: Mapping[str, Tensor]) -> Tensor:
         """Rows `[N]` bool whose observation is not the one that a slot's transition reached."""
         differs = torch.zeros(self.num_rows, dtype=torch.bool, device=self.device)
         for name, value in checked.items():
             if name.startswith("observations"):
-                reached = self.reached(name, slot)
+                reached = self.place("next_" + name, slot)
                 seen = value.to(reached.device, reached.dtype)
                 differs |= (_bits(seen) != _bits(reached)).flatten(1).any(dim=1)
         return differs
@@ -105,15 +109,11 @@ class TransitionStore:
         """Copy what `checked` returned into a slot, cast to the fields' dtypes."""
         self.allocate()
         for name, value in checked.items():
-            self.fields[name][slot].copy_(value, non_blocking=True)
+            self.place(name, slot).copy_(value, non_blocking=True)
 
     def take(self, name: str, index: Tensor) -> Tensor:
         """Read a field by flat index slot * N + row: `[B]` int64 gives `[B, *shape]`."""
         return self.fields[name].flatten(0, 1).index_select(0, index)
-
-    def take_windows(self, name: str, index: Tensor) -> Tensor:
-        """Read a field of one number per transition: `[B, n]` int64 gives `[B, n]`."""
-        return self.fields[name].view(-1)[index]
 
     def filled(self, num_slots: int) -> dict[str, Tensor]:
         """Views of the first slots of every field; empty before `allocate`."""
@@ -128,9 +128,7 @@ class TransitionStore:
         if num_slots == 0:
             return
         fields = self._without_needless_masks(fields)
-        if fields.keys() != self.layout.keys():
-            raise ValueError(f"replay buffer: got {sorted(fields)}, need {sorted(self.layout)}")
-        self._check_shapes(fields, num_slots)
+        check_fields(fields, self._slots(num_slots))
         self.allocate()
         for name, value in fields.items():
             self.fields[name][:num_slots].copy_(value)
@@ -142,13 +140,10 @@ class TransitionStore:
             return fields
         return {name: value for name, value in fields.items() if name != "next_legal"}
 
-    def _slots(self, name: str) -> int:
-        """Slots that are allocated for a field."""
-        return self.num_slots
-
-    def _check_shapes(self, fields: Mapping[str, Tensor], num_slots: int) -> None:
-        for name, (shape, dtype) in self.stored.items():
-            check_field(name, fields[name], (num_slots, self.num_rows, *shape), dtype)
+    def _slots(self, num_slots: int) -> Layout:
+        """Whole shape and dtype of so many slots of every field."""
+        whole = (num_slots, self.num_rows)
+        return {name: ((*whole, *shape), dtype) for name, (shape, dtype) in self.stored.items()}
 
     def _shaped(self, name: str, value: Tensor, rows: int) -> Tensor:
         need = (rows, *self.layout[name][0])
@@ -159,6 +154,12 @@ class TransitionStore:
         if given[:1] == need[:1] and _without_ones(given) == _without_ones(need):
             return value.reshape(need)
         raise ValueError(f"{name}: got shape {given}, need {need}")
+
+
+def named_entries(name: str, observation: Any) -> dict[str, Any]:
+    """The fields of an observation: one of that name, or for every entry one, `name.entry`."""
+    entries = entries_of(observation).items()
+    return {f"{name}.{key}" if key else name: value for key, value in entries}
 
 
 def transition_layout(
@@ -173,13 +174,13 @@ def transition_layout(
     Raises:
         ValueError: A dtype that PyTorch does not have.
     """
-    entries: dict[str, spaces.Space] = {"": observation_space}
+    entries: Any = observation_space
     if isinstance(observation_space, spaces.Dict):
-        entries = {"." + key: space for key, space in observation_space.items()}
+        entries = dict(observation_space)
     layout: Layout = {}
     for name in ("observations", "next_observations"):
-        for key, space in entries.items():
-            layout[name + key] = (get_obs_shape(space), _dtype(space))  # type: ignore[assignment]
+        for field, space in named_entries(name, entries).items():
+            layout[field] = (get_obs_shape(space), _dtype(space))  # type: ignore[assignment]
     layout["actions"] = ((get_action_dim(action_space),), _action_dtype(action_space))
     layout["rewards"] = ((), torch.float32)
     layout["terminated"] = layout["ended"] = ((), torch.bool)
@@ -188,16 +189,20 @@ def transition_layout(
     return layout
 
 
-def check_field(name: str, value: Tensor, shape: tuple[int, ...], dtype: torch.dtype) -> None:
-    """Raises ValueError if a saved field does not fit."""
-    if tuple(value.shape) != shape or value.dtype != dtype:
-        given = f"{tuple(value.shape)} {value.dtype}"
-        raise ValueError(f"replay buffer field {name}: got shape {given}, need {shape} {dtype}")
+def check_fields(fields: Mapping[str, Tensor], need: Layout) -> None:
+    """Raises ValueError if saved fields have other names, shapes or dtypes."""
+    if fields.keys() != need.keys():
+        raise ValueError(f"replay buffer: got {sorted(fields)}, need {sorted(need)}")
+    for name, (shape, dtype) in need.items():
+        value = fields[name]
+        if tuple(value.shape) != shape or value.dtype != dtype:
+            given = f"{tuple(value.shape)} {value.dtype}"
+            raise ValueError(f"replay buffer field {name}: got shape {given}, need {shape} {dtype}")
 
 
 def layout_bytes(layout: Layout) -> int:
     """Memory of one entry of every field."""
-    return sum(int(np.prod(shape)) * dtype.itemsize for shape, dtype in layout.values())
+    return sum(math.prod(shape) * dtype.itemsize for shape, dtype in layout.values())
 
 
 def _bits(value: Tensor) -> Tensor:

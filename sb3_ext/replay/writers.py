@@ -8,8 +8,6 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-__all__ = ["RowRanges"]
-
 
 class RowRanges:
     """Transitions of some of N rows, waiting for those of the others in the same time slot."""
@@ -24,11 +22,11 @@ class RowRanges:
         self._widths.clear()
         self._waiting.clear()
 
-    def add(self, first_row: int, entries: Mapping[str, Tensor]) -> dict[str, Tensor] | None:
+    def add(self, first_row: int, entries: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """Takes one transition of M consecutive rows, each field `[M, ...]`, and copies it.
 
         Returns:
-            The fields of the oldest slot `[N, ...]` once all of its rows have come, else None.
+            The fields of the oldest slot `[N, ...]` once all of its rows have come, else none.
 
         Raises:
             ValueError: the rows are not in 0..N-1, or another writer has some of them.
@@ -50,7 +48,7 @@ class RowRanges:
         queue.append({name: value.clone() for name, value in entries.items()})
         present = sum(self._widths[first] for first, each in self._waiting.items() if each)
         if present < self.num_rows:
-            return None
+            return {}
         parts = [self._waiting[first].popleft() for first in sorted(self._waiting)]
         return {
             name: torch.cat([part[name].to(parts[0][name].device) for part in parts])

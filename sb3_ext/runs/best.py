@@ -9,8 +9,6 @@ from sb3_ext.checkpoints.checkpoint import save_checkpoint
 from sb3_ext.checkpoints.durable_files import rename_durably
 from sb3_ext.checkpoints.model_state import network_description
 
-__all__ = ["save_model", "save_player"]
-
 
 def save_model(path: Path, model: Any) -> None:
     """Writes SB3's file of a model; the old one stays until the new one is complete.

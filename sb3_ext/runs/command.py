@@ -12,8 +12,6 @@ from collections.abc import Callable, Sequence
 
 from sb3_ext.runs.signals import before_training
 
-__all__ = ["command", "start"]
-
 Main = Callable[[Sequence[str]], int]
 
 

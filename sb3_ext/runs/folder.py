@@ -17,8 +17,6 @@ from filelock import FileLock, Timeout
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.checkpoints.format import CheckpointWarning
 
-__all__ = ["FolderError", "FolderInUseError", "RunFolder", "going_on_without"]
-
 LOCK = ".lock"
 # Blocks of one process share a lock, which counts them.
 _locks: WeakValueDictionary[Path, FileLock] = WeakValueDictionary()

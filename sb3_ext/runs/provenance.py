@@ -11,8 +11,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-__all__ = ["commit", "provenance", "versions"]
-
 _PACKAGES = (
     *("gymnasium", "jax", "numba", "numpy", "resgym", "rl_zoo3", "safetensors", "sb3-contrib"),
     *("stable-baselines3", "torch", "triton"),

@@ -13,8 +13,6 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-__all__ = ["RunSignals", "before_training"]
-
 _early_request = False
 
 

@@ -34,15 +34,6 @@ from sb3_ext.adapter.sb3_private import num_updates, progress_remaining, timeste
 from sb3_ext.config.checks import check_count
 from sb3_ext.schedules.schedules import Constant, Schedule, Unit, parse_schedule
 
-__all__ = [
-    "BoundSchedule",
-    "ModelClock",
-    "bind_schedules",
-    "parse_within",
-    "rebind_schedules",
-    "set_learning_rate",
-]
-
 ProgressSchedule = Callable[[float], float]
 
 
@@ -67,9 +58,7 @@ class ModelClock:
         return {"earlier": self._earlier, "last": self._last}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Puts back what ``state_dict`` gave; a ValueError names what does not fit."""
-        if set(state) != {"earlier", "last"}:
-            raise ValueError(f"clock state needs the keys earlier and last, got {sorted(state)}")
+        """Puts back what ``state_dict`` gave."""
         self._earlier = check_count("earlier", state["earlier"], low=0)
         self._last = check_count("last", state["last"], low=0)
         self._learn_started = None
@@ -97,26 +86,22 @@ class BoundSchedule:
         self._forget_model()
 
     def _forget_model(self) -> None:
-        self._model: weakref.ref[OffPolicyAlgorithm] | None = None
+        self._model: Callable[[], OffPolicyAlgorithm | None] = lambda: None
         self._hooks: list[Any] = []
         self._before_train = 0  # updates done when SB3 last asked, at the start of a train() call
         self._steps: dict[int, int] = {}  # of every optimiser since
 
     def __getstate__(self) -> dict[str, Any]:
-        kept = ("schedule", "total_timesteps", "clock", "was_bound")
-        return {name: getattr(self, name) for name in kept}
+        return {name: value for name, value in vars(self).items() if not name.startswith("_")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
         self._forget_model()
 
-    def __repr__(self) -> str:
-        return f"BoundSchedule({self.schedule!r}, total_timesteps={self.total_timesteps})"
-
     @property
     def model(self) -> OffPolicyAlgorithm | None:
         """The model that the count is read from."""
-        return None if self._model is None else self._model()
+        return self._model()
 
     def bind(self, model: OffPolicyAlgorithm) -> None:
         """Reads the count from this model from now on."""
@@ -145,8 +130,8 @@ class BoundSchedule:
             if progress_remaining == 1 or self.schedule.unit == "progress":
                 return self.schedule(1.0 - progress_remaining)
         raise RuntimeError(
-            f"{self!r} has no model to count by: call bind_schedules(model, ...) on a new model, "
-            "rebind_schedules(model) after load() or a copy"
+            f"{self.schedule!r} has no model to count by: call bind_schedules(model, ...) on a new"
+            " model, rebind_schedules(model) after load() or a copy"
         )
 
     def value(self, model: OffPolicyAlgorithm, updates: int) -> float:

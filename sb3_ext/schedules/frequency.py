@@ -8,8 +8,6 @@ from typing import Any
 
 from sb3_ext.config.checks import check_number
 
-__all__ = ["Every", "parse_every"]
-
 
 class Every:
     """Is due each time a counter passes another multiple of its period.
@@ -23,7 +21,7 @@ class Every:
         seconds: seconds between two times. Exactly one of the three is given, above 0.
 
     Raises:
-        ValueError: not exactly one period, or one that is not positive.
+        TypeError, ValueError: not exactly one period, or one that is no positive number.
     """
 
     def __init__(
@@ -40,8 +38,7 @@ class Every:
                 f"give exactly one of updates, transitions and seconds, got {given or 'none'}"
             )
         ((self.unit, self.period),) = given.items()
-        if not self.period > 0:
-            raise ValueError(f"{self.unit} must be above 0, got {self.period}")
+        check_number(f"every.{self.unit}", self.period, low=0, above=True)
         self._last: float = time.monotonic() if self.unit == "seconds" else 0
 
     def due(self, *, updates: int, transitions: int) -> bool:
@@ -74,8 +71,7 @@ def parse_every(value: Every | Mapping[str, Any]) -> Every:
     """An `Every`, also from the form that it has in configuration files: ``{updates: 1000}``.
 
     Raises:
-        TypeError: the value is neither.
-        ValueError: an unknown unit, or a period that is not positive.
+        TypeError, ValueError: the value is neither, has an unknown unit, or as for `Every`.
     """
     if isinstance(value, Every):
         return value
@@ -88,6 +84,4 @@ def parse_every(value: Every | Mapping[str, Any]) -> Every:
         raise ValueError(
             f"every must have updates, transitions or seconds, got {sorted(map(str, unknown))}"
         )
-    for unit, period in value.items():
-        check_number(f"every.{unit}", period, low=0, above=True)
     return Every(**value)

@@ -23,27 +23,11 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields
 from typing import Any, Literal, cast
 
 from sb3_ext.config.checks import check_count, check_number, numeric_string_hint
 from sb3_ext.config.registry import Registry, unknown_word
-
-__all__ = [
-    "SCHEDULES",
-    "UNITS",
-    "Chained",
-    "Constant",
-    "Cosine",
-    "Exponential",
-    "Inverse",
-    "Linear",
-    "Schedule",
-    "Unit",
-    "Warmup",
-    "parse_schedule",
-]
-
 
 Unit = Literal["updates", "transitions", "progress"]
 UNITS: tuple[Unit, ...] = ("updates", "transitions", "progress")
@@ -51,7 +35,12 @@ UNITS: tuple[Unit, ...] = ("updates", "transitions", "progress")
 SCHEDULES: Registry[type[Schedule]] = Registry("schedule")
 
 
-@dataclass(kw_only=True, repr=False)
+def _number(low: float = -math.inf, *, above: bool = False, high: float = math.inf) -> Any:
+    """A field whose number is checked as by `check_number`."""
+    return field(metadata={"low": low, "above": above, "high": high})
+
+
+@dataclass(kw_only=True)
 class Schedule(ABC):
     """What all schedules share. A subclass defines ``_value`` and ``bounds``.
 
@@ -65,6 +54,10 @@ class Schedule(ABC):
             self.unit = "updates"
         if self.unit not in UNITS:
             raise ValueError(unknown_word("unit", self.unit, UNITS))
+        for each in fields(self):
+            if each.metadata:
+                number = check_number(each.name, getattr(self, each.name), **each.metadata)
+                setattr(self, each.name, number)
 
     def __call__(self, count: float) -> float:
         """The value after ``count`` updates, transitions or (0 to 1) progress."""
@@ -80,16 +73,8 @@ class Schedule(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """The definition as plain data, which ``parse_schedule`` reads back to an equal object."""
-        own = {name: getattr(self, name) for name in self._own_fields()}
-        return {"schedule": SCHEDULES.name_of(type(self)), **own, "unit": self.unit}
-
-    def __repr__(self) -> str:
-        shown = [f"{name}={getattr(self, name)!r}" for name in [*self._own_fields(), "unit"]]
-        return f"{type(self).__name__}({', '.join(shown)})"
-
-    @classmethod
-    def _own_fields(cls) -> list[str]:
-        return [item.name for item in fields(cls) if item.name != "unit"]
+        arguments = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {"schedule": SCHEDULES.name_of(type(self)), **arguments}
 
     def _check_steps(self, steps: Any, label: str = "steps") -> float:
         """A length in this schedule's unit; the whole progress where that is the unit."""
@@ -101,15 +86,11 @@ class Schedule(ABC):
 
 
 @SCHEDULES.register("constant")
-@dataclass(repr=False)
+@dataclass
 class Constant(Schedule):
     """v(t) = value."""
 
-    value: float
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.value = check_number("value", self.value)
+    value: float = _number()
 
     def _value(self, count: float) -> float:
         return self.value
@@ -118,32 +99,23 @@ class Constant(Schedule):
         return self.value, self.value
 
 
-@dataclass(repr=False)
+@dataclass
 class _Between(Schedule):
     """From one value to another."""
 
-    init: float
-    final: float
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.init = check_number("init", self.init)
-        self.final = check_number("final", self.final)
+    init: float = _number()
+    final: float = _number()
 
     def bounds(self) -> tuple[float, float]:
         return min(self.init, self.final), max(self.init, self.final)
 
 
 @SCHEDULES.register("exponential")
-@dataclass(repr=False)
+@dataclass
 class Exponential(_Between):
     """v(t) = init * rate^t + final * (1 - rate^t), ``rate`` in (0, 1]."""
 
-    rate: float
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.rate = check_number("rate", self.rate, low=0, high=1, above=True)
+    rate: float = _number(0, above=True, high=1)
 
     def _value(self, count: float) -> float:
         left = math.pow(self.rate, count)
@@ -151,17 +123,12 @@ class Exponential(_Between):
 
 
 @SCHEDULES.register("inverse")
-@dataclass(repr=False)
+@dataclass
 class Inverse(Schedule):
     """v(t) = rate / (t + rate / init), both above 0: half of ``init`` at t = rate / init."""
 
-    init: float
-    rate: float
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.init = check_number("init", self.init, low=0, above=True)
-        self.rate = check_number("rate", self.rate, low=0, above=True)
+    init: float = _number(0, above=True)
+    rate: float = _number(0, above=True)
 
     def _value(self, count: float) -> float:
         # Divided by rate: at t = 0 this is init exactly, and rate / init cannot overflow.
@@ -171,7 +138,7 @@ class Inverse(Schedule):
         return 0.0, self.init
 
 
-@dataclass(repr=False)
+@dataclass
 class _Ramp(_Between):
     """From ``init`` at t = 0 to ``final`` at t = ``steps`` and ever after.
 
@@ -196,7 +163,7 @@ class _Ramp(_Between):
 
 
 @SCHEDULES.register("linear")
-@dataclass(repr=False)
+@dataclass
 class Linear(_Ramp):
     """A straight line from ``init`` to ``final`` in ``steps``, or over the whole progress."""
 
@@ -205,7 +172,7 @@ class Linear(_Ramp):
 
 
 @SCHEDULES.register("cosine")
-@dataclass(repr=False)
+@dataclass
 class Cosine(_Ramp):
     """Half a period of a cosine, flat at both ends; arguments as for `Linear`."""
 
@@ -214,7 +181,7 @@ class Cosine(_Ramp):
 
 
 @SCHEDULES.register("warmup")
-@dataclass(repr=False)
+@dataclass
 class Warmup(Schedule):
     """A straight line of ``steps`` from ``init`` to another schedule, which then begins to count.
 
@@ -247,7 +214,7 @@ class Warmup(Schedule):
 
 
 @SCHEDULES.register("chained")
-@dataclass(repr=False)
+@dataclass
 class Chained(Schedule):
     """One schedule after another, each counting from its own start, all in the unit of the whole.
 

@@ -23,12 +23,11 @@ from resgym.players.trust import add_trust, trusting
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.config.checks import check_count
 from sb3_ext.runs.best import save_model
+from sb3_ext.runs.command import command
 from sb3_ext.studies.tables import markdown_table, text_table
-from sb3_ext.training.command_line import exit_code
+from sb3_ext.training.command_line import FAILED
 from sb3_ext.training.quickstart import QUICKSTART_UPDATES, make_model
 from sb3_ext.training.runs import transitions_for
-
-__all__ = ["Row", "Size", "main", "optimum", "table"]
 
 MAX_NUM_POINTS = 20
 OPPONENT = "random"
@@ -83,17 +82,15 @@ def table(
     rows = []
     for name in resgym.singularity_names() if names is None else names:
         points = resgym.singularity(name)
-        best, zeillinger = optimum(points), resgym.resolution_tree(points, "zeillinger")
-        trained = resgym.resolution_tree(
-            points, host, max_depth=max_depth, max_nodes=max_nodes, max_num_points=MAX_NUM_POINTS
-        )
-        sizes = _size(zeillinger, 100, 100_000), _size(trained, max_depth, max_nodes)
-        rows.append(Row(name, points.pretty(), best["depth"], best["nodes"], *sizes))
+        best, zeillinger = optimum(points), _size(points, "zeillinger", 100, 100_000)
+        trained = _size(points, host, max_depth, max_nodes)
+        row = Row(name, points.pretty(), best["depth"], best["nodes"], zeillinger, trained)
+        rows.append(row)
     return rows
 
 
 def optimum(points: Any) -> dict[str, int]:
-    """Least depth and fewest nodes of a resolution, both proved (of two trees, possibly).
+    """The least ``depth`` and the fewest ``nodes``, both proved (of two trees, possibly).
 
     Raises:
         RuntimeError: one of them could not be proved.
@@ -107,13 +104,16 @@ def optimum(points: Any) -> dict[str, int]:
     return found
 
 
-def _size(tree: resgym.ResolutionTree, max_depth: int, max_nodes: int) -> Size:
+def _size(points: Any, host: Player | str, max_depth: int, max_nodes: int) -> Size:
+    tree = resgym.resolution_tree(
+        points, host, max_depth=max_depth, max_nodes=max_nodes, max_num_points=MAX_NUM_POINTS
+    )
     reasons = {
         "depth": f"depth {max_depth}",
         "size": f"{max_nodes} nodes",
         "overflow": "coordinate 2^59",
     }
-    endings = {chart.ending for chart in tree if chart.is_cut}
+    endings = {chart.ending for chart in tree}
     cut = " and ".join(text for ending, text in reasons.items() if ending in endings)
     return Size(tree.depth, tree.num_nodes, cut or None)
 
@@ -122,32 +122,23 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m sb3_ext.studies.ade_table", description=(__doc__ or "").splitlines()[0]
     )
-    parser.add_argument("--model", metavar="PATH", help="a saved host; without it one is trained")
+    add = parser.add_argument
+    add("--model", metavar="PATH", help="a saved host; without it one is trained")
     add_trust(parser)
-    parser.add_argument(
-        "--updates",
-        type=int,
-        default=QUICKSTART_UPDATES,
-        help=f"gradient updates of the training (default {QUICKSTART_UPDATES})",
-    )
-    parser.add_argument("--seed", type=int, default=0, help="fixes the training (default 0)")
-    parser.add_argument(
+    updates = "gradient updates of the training (default %(default)s)"
+    add("--updates", type=int, default=QUICKSTART_UPDATES, help=updates)
+    add("--seed", type=int, default=0, help="fixes the training (default 0)")
+    add(
         "--save",
         type=Path,
         default=Path("runs/ade/host.zip"),
-        help="where the trained host goes (default runs/ade/host.zip)",
+        help="where the trained host goes (default %(default)s)",
     )
-    parser.add_argument(
-        "--names", nargs="+", metavar="NAME", help="singularities (default: the sixteen)"
-    )
-    parser.add_argument(
-        "--max-depth", type=int, default=40, help="cuts the trained host's branches (default 40)"
-    )
-    parser.add_argument(
-        "--max-nodes", type=int, default=100_000, help="cuts its tree (default 100000)"
-    )
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the table to this file")
-    parser.add_argument("--markdown", action="store_true", help="print it as Markdown")
+    add("--names", nargs="+", metavar="NAME", help="singularities (default: the sixteen)")
+    add("--max-depth", type=int, default=40, help="cuts the trained host's branches (default 40)")
+    add("--max-nodes", type=int, default=100_000, help="cuts its tree (default 100000)")
+    add("--json", type=Path, metavar="FILE", help="write the table to this file")
+    add("--markdown", action="store_true", help="print it as Markdown")
     return parser
 
 
@@ -168,29 +159,25 @@ def _host(args: argparse.Namespace) -> Player:
     return player_of(model)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Prints the table; returns the exit code, see `exit_code`."""
+@command("ade_table", failed=FAILED)
+def main(arguments: Sequence[str]) -> int:
+    """Prints the table; returns the exit code, see `command`."""
     args = _parser().parse_args(arguments)
-
-    def work() -> None:
-        for name in args.names or ():
-            resgym.singularity(name)
-        if args.json is not None:
-            output_file(args.json, (".json",), "json")
-        with trusting(args.trust):
-            host = _host(args)
-        rows = table(host, args.names, args.max_depth, args.max_nodes)
-        cells = [row.cells() for row in rows]
-        print(markdown_table(HEADINGS, cells) if args.markdown else text_table([HEADINGS, *cells]))
-        if args.json is not None:
-            trees = ("zeillinger", "trained")
-            data = [
-                {**row._asdict(), **{tree: getattr(row, tree)._asdict() for tree in trees}}
-                for row in rows
-            ]
-            write_file(args.json, json.dumps(data, indent=2) + "\n")
-
-    return exit_code("ade_table", work)
+    for name in args.names or ():
+        resgym.singularity(name)
+    if args.json is not None:
+        output_file(args.json, (".json",), "json")
+    with trusting(args.trust):
+        host = _host(args)
+    rows = table(host, args.names, args.max_depth, args.max_nodes)
+    cells = [row.cells() for row in rows]
+    print(markdown_table(HEADINGS, cells) if args.markdown else text_table([HEADINGS, *cells]))
+    if args.json is not None:
+        trees = ("zeillinger", "trained")
+        sizes = [{tree: getattr(row, tree)._asdict() for tree in trees} for row in rows]
+        data = [{**row._asdict(), **size} for row, size in zip(rows, sizes, strict=True)]
+        write_file(args.json, json.dumps(data, indent=2) + "\n")
+    return 0
 
 
 if __name__ == "__main__":

@@ -12,8 +12,6 @@ import numpy as np
 
 from sb3_ext.checkpoints.durable_files import write_text_durably
 
-__all__ = ["check_seal", "digest_of", "sealed", "write_json"]
-
 
 def digest_of(*values: Any) -> str:
     """SHA-256 of arrays (content, type and shape) and plain data."""

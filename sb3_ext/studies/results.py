@@ -24,17 +24,15 @@ import resgym
 from resgym.files import write_file
 from resgym.players import Player, resolve_player
 from resgym.players.trust import add_trust, trusting
-from sb3_ext.runs.provenance import provenance
+from sb3_ext.runs.command import command
+from sb3_ext.runs.provenance import commit
 from sb3_ext.studies.ade_table import optimum
 from sb3_ext.studies.attack.table import Results, markdown
 from sb3_ext.studies.tables import markdown_table
-from sb3_ext.studies.teach.benchmark import AGENTS, host_test, measure_host
 from sb3_ext.studies.teach.examples import checked
-from sb3_ext.studies.teach.families import read_teach_config
 from sb3_ext.studies.teach.generate import Plan, prepared
-from sb3_ext.training.command_line import add_options, exit_code
-
-__all__ = ["main", "page"]
+from sb3_ext.studies.teach.measures import AGENTS, host_test, measure_host
+from sb3_ext.training.command_line import FAILED, add_options
 
 HOSTS = ("zeillinger", "spivakovsky", "taught", "robust")
 HELD_OUT = 0.05
@@ -48,18 +46,17 @@ def _tree(host: Player, name: str) -> dict[str, Any]:
     return {"depth": tree.depth, "nodes": tree.num_nodes, "complete": tree.complete}
 
 
-def _percent(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.1f} %" if whole else "-"
+def _percent(share: Mapping[str, Any], part: str = "optimal") -> str:
+    return f"{100 * share[part] / share['positions']:.1f} %" if share["positions"] else "-"
 
 
 def _shares(hosts: Mapping[str, Any], part: str) -> list[list[str]]:
     """A row for each number of points or least depth, a column for each host."""
-    shares = [host["held_out"][part] for host in hosts.values()]  # of the same positions
+    shares = [host["held_out"][part] for host in hosts.values()]
     rows = []
-    for number in sorted(shares[0], key=int):
-        each = [share[number] for share in shares]
-        cells = [_percent(share["optimal"], share["positions"]) for share in each]
-        rows.append([number, str(each[0]["positions"]), *cells])
+    for number, first in sorted(shares[0].items(), key=lambda item: int(item[0])):
+        cells = [_percent(share[number]) for share in shares]
+        rows.append([number, str(first["positions"]), *cells])  # the same positions for all
     return rows
 
 
@@ -84,12 +81,11 @@ def page(found: Mapping[str, Any], attack: str) -> str:
     singularities, least = _singularities(found)
     measures = [[f"singularities in the least depth, of {len(singularities)}", *least]]
     for part, text in (("up_to_5_points", "distinct ones"), ("as_drawn", "with repetition")):
-        shares = (host["held_out"][part] for host in hosts.values())
-        cells = [_percent(share["optimal"], share["positions"]) for share in shares]
+        cells = [_percent(host["held_out"][part]) for host in hosts.values()]
         measures.append([f"optimal choices, held out, up to 5 points, {text}", *cells])
     for key, title in (("points_6_to_8", "6 to 8 points"), ("brieskorn_pham", "x^a + y^b + z^c")):
         for part, text in (("optimal", "in the least depth"), ("within_one", "within one of it")):
-            cells = [_percent(h[key][part], h[key]["positions"]) for h in hosts.values()]
+            cells = [_percent(host[key], part) for host in hosts.values()]
             measures.append([f"{title}: {text}", *cells])
     measures += [
         [f"rho against {agent}, 20 points", *(f"{h['rho'][agent]:.3f}" for h in hosts.values())]
@@ -147,9 +143,10 @@ def _parser() -> argparse.ArgumentParser:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--out", type=Path, required=True, help="folder of the page")
+    add = parser.add_argument
+    add("--out", type=Path, required=True, help="folder of the page")
     add_trust(parser)
-    parser.add_argument(
+    add(
         "--host",
         action="append",
         default=[],
@@ -157,26 +154,16 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME=PLAYER",
         help=f"a further host: a player's name or a saved model (always: {', '.join(HOSTS)})",
     )
-    parser.add_argument(
-        "--positions",
-        type=int,
-        default=60_000,
-        help="positions drawn, a twentieth of which is held out (default 60000)",
-    )
-    parser.add_argument("--larger", type=int, default=300, help="of 6 to 8 points (default 300)")
-    parser.add_argument(
-        "--brieskorn-pham", type=int, default=9, help="highest exponent, 2 to 30 (default 9)"
-    )
-    parser.add_argument("--games", type=int, default=4000, help="games of each rho (default 4000)")
-    parser.add_argument("--names", nargs="+", metavar="NAME", help="singularities (default: all)")
-    parser.add_argument("--picture", default="E8", help="singularity that is drawn (default E8)")
-    parser.add_argument(
-        "--attack",
-        type=Path,
-        default=Path("docs/attack.json"),
-        help="results of the attack (default docs/attack.json)",
-    )
-    parser.add_argument("--seed", type=int, default=1, help="of the positions (default 1)")
+    positions = "positions drawn, a twentieth of which is held out (default %(default)s)"
+    add("--positions", type=int, default=60_000, help=positions)
+    add("--larger", type=int, default=300, help="of 6 to 8 points (default 300)")
+    add("--brieskorn-pham", type=int, default=9, help="highest exponent, 2 to 30 (default 9)")
+    add("--games", type=int, default=4000, help="games of each rho (default 4000)")
+    add("--names", nargs="+", metavar="NAME", help="singularities (default: all)")
+    add("--picture", default="E8", help="singularity that is drawn (default E8)")
+    attack = "results of the attack (default %(default)s)"
+    add("--attack", type=Path, default=Path("docs/attack.json"), help=attack)
+    add("--seed", type=int, default=1, help="of the positions (default 1)")
     add_options(parser, "--workers")
     return parser
 
@@ -218,23 +205,19 @@ def _draw_trees(out: Path, name: str, players: Mapping[str, Player]) -> list[tup
     return pictures
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measures and writes; returns the exit code, see `exit_code`."""
+@command("results", failed=FAILED)
+def main(arguments: Sequence[str]) -> int:
+    """Measures and writes; returns the exit code, see `command`."""
     args = _parser().parse_args(arguments)
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    return exit_code(
-        "results", lambda: _measure(args, ["python", "-m", "sb3_ext.studies.results", *given])
-    )
-
-
-def _measure(args: argparse.Namespace, command: Sequence[str]) -> None:
+    typed = ["python", "-m", "sb3_ext.studies.results", *arguments]
     _check(args)
     with trusting(args.trust):
         players = _players(args.hosts)
     attack = markdown(Results(args.attack))
     names = args.names or resgym.singularity_names()
     print("labelling held-out positions", file=sys.stderr)
-    plan = Plan(read_teach_config("default"), args.positions, seed=args.seed, held_out=HELD_OUT)
+    drawn = {"positions": args.positions, "seed": args.seed, "held_out": HELD_OUT}
+    plan = Plan.read({"config": "default", **drawn})
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "data"
         data = prepared(plan, out, workers=args.workers, progress=sys.stderr.isatty())
@@ -248,9 +231,9 @@ def _measure(args: argparse.Namespace, command: Sequence[str]) -> None:
         }
     (args.out / "images").mkdir(parents=True, exist_ok=True)
     shown = ("brieskorn_pham", "games", "picture", "positions", "seed")
-    made = {"command": " ".join(command), "commit": provenance(args.seed, command)["commit"]}
+    setup = {name: getattr(args, name) for name in shown}
     found = {
-        "setup": {**made, **{name: getattr(args, name) for name in shown}},
+        "setup": {"command": " ".join(typed), "commit": commit(), **setup},
         "optima": {name: optimum(resgym.singularity(name)) for name in names},
         "hosts": rows,
         "pictures": _draw_trees(args.out, args.picture, players),
@@ -258,6 +241,7 @@ def _measure(args: argparse.Namespace, command: Sequence[str]) -> None:
     text = json.dumps(found, indent=1) + "\n"
     write_file(args.out / "results.json", text)
     write_file(args.out / "results.md", page(json.loads(text), attack))
+    return 0
 
 
 if __name__ == "__main__":

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-__all__ = ["markdown_table", "text_table"]
-
 
 def markdown_table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """A table; the first column stands to the left, numbers in the others to the right.

@@ -5,13 +5,11 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
 
 from sb3_ext.runs.command import command as run_command
-
-__all__ = ["FAILED", "OneLineParser", "add_options", "exit_code", "torch_threads"]
 
 FAILED = (ArithmeticError, ImportError, OSError, RuntimeError)
 """For exit code 1: results could not be written, a process died or a loss became NaN."""
@@ -33,14 +31,6 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     },
     "--workers": {"type": int, "default": 2, "help": "processes that label (default 2)"},
 }
-
-
-class OneLineParser(argparse.ArgumentParser):
-    """As argparse, with errors in one line."""
-
-    def error(self, message: str) -> NoReturn:
-        """Ends the program with code 2."""
-        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
 
 
 def add_options(parser: argparse.ArgumentParser, *names: str) -> None:

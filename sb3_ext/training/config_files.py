@@ -26,8 +26,6 @@ from sb3_ext.config.sections import ConfigError
 from sb3_ext.networks.extractors import EXTRACTORS
 from sb3_ext.networks.mlp import ACTIVATIONS, expand_net_arch
 
-__all__ = ["ZOO_KEYS", "check_hyperparameters", "read_sections", "resolve_extractor"]
-
 ZOO_KEYS = (
     "callback",
     "env_kwargs",

@@ -23,8 +23,6 @@ from resgym.measure.plots import Curve, plot_curves, plot_file
 from sb3_ext.runs.command import command
 from sb3_ext.training.command_line import FAILED
 
-__all__ = ["history_curves", "main", "read_curves"]
-
 FILES = ("rho.json", "evaluations.jsonl")
 
 
@@ -72,24 +70,15 @@ def _by_name(entries: Sequence[tuple[Any, Mapping[str, Any]]]) -> list[Curve]:
 
 
 def _all_curves(runs: Sequence[Path]) -> list[Curve]:
+    """Those of several runs begin with what tells their paths apart."""
     if len(runs) == 1:
         return read_curves(runs[0])
-    names = _short_names(runs)
+    above = os.path.commonpath([run.resolve().parent for run in runs])
     return [
-        Curve(f"{name}: {curve.label}", curve.x, curve.y)
-        for name, run in zip(names, runs, strict=True)
+        Curve(f"{run.resolve().relative_to(above).as_posix()}: {curve.label}", curve.x, curve.y)
+        for run in runs
         for curve in read_curves(run)
     ]
-
-
-def _short_names(runs: Sequence[Path]) -> list[str]:
-    """The last parts of the paths, as many as tell them apart."""
-    parts = [run.resolve().parts for run in runs]
-    for length in range(1, max(map(len, parts))):
-        names = ["/".join(each[-length:]) for each in parts]
-        if len(set(names)) == len(names):
-            return names
-    return [str(run) for run in runs]
 
 
 @command("curves", failed=FAILED)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +34,6 @@ from sb3_ext.checkpoints.model_state import load_policy_weights
 from sb3_ext.checkpoints.policy_description import build_policy
 from sb3_ext.ddqn import DDQN
 from sb3_ext.training.trust import read_zip_data
-
-__all__ = ["load_player", "load_policy"]
 
 
 def load_player(path: Path, role: str) -> ScoringPlayer:
@@ -107,8 +106,9 @@ def _policy_of_checkpoint(path: Path, role: str | None, device: torch.device | s
     return policy
 
 
-# What trains and does not play may be functions, as in files of older versions.
-_FOR_TRAINING: dict[str, Any] = {
+# What trains and does not play is not read; it may be functions, as in files of older versions.
+_NOT_READ: dict[str, Any] = {
+    "buffer_size": 1,  # one transition: none is needed to play
     "clip_range": 0.2,
     "clip_range_vf": None,
     "exploration_schedule": ConstantSchedule(0.0),
@@ -123,7 +123,7 @@ def _policy_of_zip(path: Path, device: torch.device | str) -> BasePolicy:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             data = archive.read("data").decode()
         fields = json.loads(data)
-        policy_module = fields["policy_class"]["__module__"]
+        policy_module = str(fields["policy_class"]["__module__"])
     except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path}: is no model of stable-baselines3") from error
     algorithm = _algorithm_of(fields, policy_module)
@@ -132,10 +132,8 @@ def _policy_of_zip(path: Path, device: torch.device | str) -> BasePolicy:
             f"{path}: its policy is of {policy_module}; DDQN, DQN, QRDQN, PPO, A2C and MaskablePPO"
             " can be loaded"
         )
-    custom: dict[str, Any] = {"buffer_size": 1}  # one transition: none is needed to play
     try:
-        if not is_trusting():
-            custom = read_zip_data(data, custom, _FOR_TRAINING)
+        custom = _NOT_READ if is_trusting() else read_zip_data(data, _NOT_READ)
         model = algorithm.load(io.BytesIO(content), device=device, custom_objects=custom)
     except Exception as error:  # whatever a file may hold
         raise ValueError(f"{path}: cannot be loaded: {' '.join(str(error).split())}") from error
@@ -143,16 +141,17 @@ def _policy_of_zip(path: Path, device: torch.device | str) -> BasePolicy:
     return model.policy
 
 
+_ALGORITHMS: Mapping[str, type[BaseAlgorithm]] = {
+    "sb3_contrib.common.maskable": MaskablePPO,
+    "sb3_contrib.qrdqn": QRDQN,
+    "stable_baselines3.dqn": DQN,
+}
+
+
 def _algorithm_of(fields: Any, policy_module: str) -> type[BaseAlgorithm] | None:
     """The algorithm that wrote a file, known by the arguments it saves; nothing is unpickled."""
     if "double_q" in fields:
         return DDQN
-    if policy_module.startswith("sb3_contrib.common.maskable."):
-        return MaskablePPO
-    if policy_module.startswith("sb3_contrib.qrdqn."):
-        return QRDQN
-    if policy_module.startswith("stable_baselines3.dqn."):
-        return DQN
     if policy_module == "stable_baselines3.common.policies":
         return PPO if "clip_range" in fields else A2C
-    return None
+    return _ALGORITHMS.get(policy_module.rpartition(".")[0])

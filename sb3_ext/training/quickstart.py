@@ -14,11 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
-import torch
 
-from resgym.game import GameSpec, random_starts
-from resgym.game.rng import RowRandom, Stream
-from resgym.measure.games import record_game
+from resgym.measure.games import sample_games
 from resgym.measure.plots import Curve, plot_curves
 from resgym.measure.rho import cross_play
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
@@ -35,8 +32,6 @@ from sb3_ext.schedules.schedules import Linear
 from sb3_ext.training.command_line import FAILED, add_options, torch_threads
 from sb3_ext.training.curves import history_curves
 from sb3_ext.training.runs import transitions_for
-
-__all__ = ["QUICKSTART_UPDATES", "main", "make_model", "run"]
 
 NUM_ENVS = 256
 QUICKSTART_UPDATES = 5_000
@@ -73,14 +68,6 @@ def make_model(updates: int, seed: int, opponent: str = OPPONENT) -> DDQN:
         policy_kwargs={"extractor": "point_set", "net_arch": [256, 128]},
         seed=seed,
     )
-
-
-def _sample_game(model: DDQN, seed: int) -> str:
-    spec = GameSpec()
-    row = torch.tensor([seed], dtype=torch.int64)
-    starts = random_starts(spec, RowRandom.for_episode(row, row * 0).at(0, Stream.START))
-    game = record_game(player_of(model), OPPONENT, starts, spec, seed=seed)
-    return f"trained host against {OPPONENT}\n\n{game}\n"
 
 
 @command("quickstart", failed=FAILED)
@@ -175,6 +162,8 @@ def run(out: Path, updates: int, seed: int, games: int, progress: bool = False) 
         written.append("curve.png")
     except ValueError as error:  # without matplotlib
         print(f"no curve.png: {error}", file=sys.stderr)
-    write_text_durably(out / "game.txt", _sample_game(model, seed))
+    (game,) = sample_games(player_of(model), OPPONENT, games=1, seed=seed)
+    text = f"trained host against {OPPONENT}\n\n{game}\n"
+    write_text_durably(out / "game.txt", text)
     print(f"{', '.join(written)} and game.txt are in {out}")
     return summary

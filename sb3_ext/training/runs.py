@@ -16,8 +16,6 @@ from sb3_ext.config.checks import check_count
 from sb3_ext.off_policy.algorithm import OffPolicy
 from sb3_ext.schedules.frequency import Every
 
-__all__ = ["CHECKPOINT_UPDATES", "RunOptions", "transitions_for"]
-
 CHECKPOINT_UPDATES = 1000
 
 
@@ -44,21 +42,21 @@ class RunOptions:
                 raise ValueError(f"{name.replace('_', '-')}: no such folder {path}")
         check_count("checkpoint-updates", self.checkpoint_updates, low=0)
 
-    def callbacks(self, model: Any, run_dir: Path) -> list[BaseCallback]:
-        """What writes the checkpoints of a run; nothing for algorithms that have none."""
-        if not isinstance(model, OffPolicy) or self.checkpoint_updates == 0:
-            return []
-        return [Signals(verbose=1), Checkpoints(run_dir, Every(updates=self.checkpoint_updates))]
+    def attach(self, model: Any, callbacks: list[BaseCallback], run_dir: Path) -> None:
+        """Adds what writes the checkpoints of a run to the callbacks of a new model.
 
-    def apply(self, model: Any, callbacks: list[BaseCallback]) -> None:
-        """Puts the checkpoint that was asked for into a new model and its callbacks."""
-        if self.resume is None and self.init_from is None:
-            return
+        Then the checkpoint that was asked for is put into both. Only DDQN has checkpoints.
+        """
         if not isinstance(model, OffPolicy):
+            if self.resume is None and self.init_from is None:
+                return
             raise ValueError(
                 f"resume and init-from work with ddqn, got {type(model).__name__}; "
                 "rl_zoo3's own -i continues others"
             )
+        if self.checkpoint_updates:
+            every = Every(updates=self.checkpoint_updates)
+            callbacks += [Signals(verbose=1), Checkpoints(run_dir, every)]
         if self.resume is not None and list_checkpoints(self.resume):
             path = resume(model, self.resume, CallbackList(callbacks))
             print(f"going on from {path}, {model.num_timesteps} transitions")

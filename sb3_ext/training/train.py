@@ -17,8 +17,6 @@ from sb3_ext.runs.folder import RunFolder
 from sb3_ext.training.runs import CHECKPOINT_UPDATES, RunOptions
 from sb3_ext.training.zoo import REFUSED, own_options, run_zoo
 
-__all__ = ["DEFAULTS", "main"]
-
 # Before what was given, so that the same option given wins. One thread measures best on small
 # machines. The best model is that of the best evaluation: five episodes, as in rl_zoo3, choose by
 # luck, and in parallel many take no more time.
@@ -68,22 +66,21 @@ def _saved_arguments(run: Path) -> tuple[list[str], int]:
     try:
         saved: Any = read_yaml(found[0])
         every = saved.get("checkpoint_updates", CHECKPOINT_UPDATES)
-        arguments = [f"--algo={_word(saved['algo'])}", f"--env={_word(saved['env'])}"]
-        arguments += [
-            f"--{name.replace('_', '-')}={int(saved[name])}" for name in NUMBERS if name in saved
-        ]
-        arguments += [
-            f"--{name.replace('_', '-')}={saved[name]}"
-            for name in ("device", "tensorboard_log")
-            if saved.get(name)
-        ]
+        kept: dict[str, Any] = {name: _word(saved[name]) for name in ("algo", "env")}
+        kept |= {name: int(saved[name]) for name in NUMBERS if name in saved}
+        kept |= {name: saved[name] for name in ("device", "tensorboard_log") if saved.get(name)}
+        arguments = [f"--{name.replace('_', '-')}={value}" for name, value in kept.items()]
         if saved.get("save_replay_buffer"):
             arguments.append("--save-replay-buffer")
-        for name in ("env_kwargs", "eval_env_kwargs"):
+        for name, option in (
+            ("env_kwargs", "--env-kwargs"),
+            ("eval_env_kwargs", "--eval-env-kwargs"),
+        ):
             if saved.get(name):
-                arguments.append(f"--{name.replace('_', '-')}")
+                pairs = saved[name].items()
                 arguments += [
-                    f"{_word(key)}:{json.dumps(value)}" for key, value in saved[name].items()
+                    option,
+                    *(f"{_word(key)}:{json.dumps(value)}" for key, value in pairs),
                 ]
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(

@@ -8,35 +8,29 @@ from __future__ import annotations
 
 import ast
 import base64
-import collections
 import importlib
 import io
 import json
 import pickle
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from importlib.util import find_spec
 from typing import IO, Any, ClassVar
 
 import gymnasium
-import numpy as np
 import torch
 from stable_baselines3 import HerReplayBuffer
-from stable_baselines3.common import buffers, utils
+from stable_baselines3.common import buffers
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.policies import BasePolicy
-from stable_baselines3.common.running_mean_std import RunningMeanStd
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
-from stable_baselines3.common.type_aliases import TrainFreq, TrainFrequencyUnit
-from stable_baselines3.common.vec_env import VecEnvWrapper, VecNormalize
+from stable_baselines3.common.vec_env import VecEnvWrapper
 
 from sb3_ext.checkpoints.policy_description import POLICIES
 from sb3_ext.networks.extractors import EXTRACTORS
 from sb3_ext.networks.mlp import ACTIVATIONS
 from sb3_ext.replay.buffers import TensorReplayBuffer
-from sb3_ext.schedules.binding import BoundSchedule, ModelClock
+from sb3_ext.schedules.binding import BoundSchedule
 from sb3_ext.schedules.schedules import Schedule
-
-__all__ = ["BUFFERS", "known_class", "plain_value", "read_pickle", "read_zip_data"]
 
 PACKAGES = ("gymnasium.wrappers", "rl_zoo3", "sb3_contrib", "sb3_ext", "stable_baselines3")
 """Where classes may come from that a configuration names."""
@@ -60,34 +54,24 @@ BUFFERS: Mapping[str, type] = {
 """Replay buffers that a configuration may name without their module."""
 
 # By name, since numpy renamed its core (pickles of either name are read) and rl_zoo3 is optional.
-_REBUILDING = {
-    *(("numpy._core.multiarray", name) for name in ("_reconstruct", "scalar")),
-    *(("numpy.core.multiarray", name) for name in ("_reconstruct", "scalar")),
-    ("numpy._core.numeric", "_frombuffer"),
-    ("numpy.core.numeric", "_frombuffer"),
-    *(("numpy.random._pickle", f"__{name}_ctor") for name in ("generator", "bit_generator")),
-    ("numpy.random._pcg64", "PCG64"),
-    ("numpy.random.bit_generator", "SeedSequence"),
-    ("numpy.random.bit_generator", "__pyx_unpickle_SeedSequence"),
-    ("rl_zoo3.utils", "SimpleLinearSchedule"),
-    ("torch._utils", "_rebuild_parameter"),
-    ("torch._utils", "_rebuild_tensor_v2"),
+_MADE: Mapping[str, Collection[str]] = {
+    **{f"numpy.{core}.multiarray": ("_reconstruct", "scalar") for core in ("_core", "core")},
+    **{f"numpy.{core}.numeric": ("_frombuffer",) for core in ("_core", "core")},
+    "collections": ("OrderedDict", "deque"),
+    "numpy": ("dtype", "ndarray"),
+    "numpy.random._pcg64": ("PCG64",),
+    "numpy.random._pickle": ("__bit_generator_ctor", "__generator_ctor"),
+    "numpy.random.bit_generator": ("SeedSequence", "__pyx_unpickle_SeedSequence"),
+    "rl_zoo3.utils": ("SimpleLinearSchedule",),
+    "sb3_ext.schedules.binding": ("ModelClock",),
+    "stable_baselines3.common.running_mean_std": ("RunningMeanStd",),
+    "stable_baselines3.common.type_aliases": ("TrainFreq", "TrainFrequencyUnit"),
+    "stable_baselines3.common.utils": ("ConstantSchedule", "FloatSchedule", "LinearSchedule"),
+    "stable_baselines3.common.vec_env.vec_normalize": ("VecNormalize",),
+    "torch": ("device",),
+    "torch._utils": ("_rebuild_parameter", "_rebuild_tensor_v2"),
 }
-_MADE = (
-    ModelClock,
-    RunningMeanStd,
-    TrainFreq,
-    TrainFrequencyUnit,
-    VecNormalize,
-    collections.OrderedDict,
-    collections.deque,
-    np.dtype,
-    np.ndarray,
-    torch.device,
-    utils.ConstantSchedule,
-    utils.FloatSchedule,
-    utils.LinearSchedule,
-)
+"""What may be called to rebuild data, by module."""
 _MADE_KINDS = (BoundSchedule, Schedule, buffers.BaseBuffer, gymnasium.Space)
 _NAMED_KINDS = (*KINDS, torch.nn.Module, torch.optim.Optimizer)
 _NAMED_PACKAGES = (*PACKAGES, "gymnasium.spaces", "torch.nn.modules", "torch.optim")
@@ -116,11 +100,8 @@ def _class_of(
 
 def _registered_class(module: str, name: str) -> type | None:
     """A class that the program itself has put into a registry."""
-    for registry in (ACTIVATIONS, EXTRACTORS, POLICIES):
-        for each in (registry.resolve(entry) for entry in registry):
-            if (module, name) == (each.__module__, each.__qualname__):
-                return each
-    return None
+    known = (*ACTIVATIONS.values(), *EXTRACTORS.values(), *POLICIES.values())
+    return next((it for it in known if (it.__module__, it.__qualname__) == (module, name)), None)
 
 
 def known_class(dotted: str) -> type:
@@ -189,11 +170,8 @@ class _KnownUnpickler(_Unpickler):  # type: ignore[misc]
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) == ("torch.storage", "_load_from_bytes"):
             return self._may_be_called(_tensors)
-        if (module, name) in _REBUILDING:
+        if name in _MADE.get(module, ()):
             return self._may_be_called(getattr(importlib.import_module(module), name))
-        for each in _MADE:
-            if (module, name) == (each.__module__, each.__qualname__):
-                return self._may_be_called(each)
         found = _class_of(module, name, _NAMED_PACKAGES, (*_MADE_KINDS, *_NAMED_KINDS))
         if found is None:
             found = _registered_class(module, name)
@@ -245,33 +223,20 @@ def read_pickle(file: IO[bytes], where: str | None = None) -> Any:
         raise ValueError(f"{where}: is no pickle that can be read ({reason})") from error
 
 
-def read_zip_data(
-    text: str,
-    custom_objects: Mapping[str, Any] | None = None,
-    fallbacks: Mapping[str, Any] | None = None,
-) -> dict[str, Any]:
+def read_zip_data(text: str, custom_objects: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The fields of a model from the ``data`` of a .zip, as SB3's `json_to_data` reads them.
 
     Args:
         text: the JSON; fields that are no plain data are pickles in it.
         custom_objects: fields that are taken from here instead.
-        fallbacks: fields that are taken from here if they hold what is not known.
     """
-    fields = json.loads(text)
+    fields, custom = json.loads(text), custom_objects or {}
     if not isinstance(fields, dict):
         raise ValueError("data: must be a mapping")
-    custom_objects, fallbacks = custom_objects or {}, fallbacks or {}
-    found = {}
     for name, value in fields.items():
-        if name in custom_objects:
-            value = custom_objects[name]
+        if name in custom:
+            fields[name] = custom[name]
         elif isinstance(value, dict) and ":serialized:" in value:
-            try:
-                content = base64.b64decode(value[":serialized:"])
-                value = read_pickle(io.BytesIO(content), f"{name} of the model")
-            except ValueError:
-                if name not in fallbacks:
-                    raise
-                value = fallbacks[name]
-        found[name] = value
-    return found
+            content = base64.b64decode(value[":serialized:"])
+            fields[name] = read_pickle(io.BytesIO(content), f"{name} of the model")
+    return fields

@@ -20,11 +20,14 @@ import importlib
 import importlib.util
 import itertools
 import os
+import runpy
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import gymnasium
@@ -32,7 +35,6 @@ import rl_zoo3
 import rl_zoo3.exp_manager
 import rl_zoo3.hyperparams_opt
 import rl_zoo3.utils
-import torch
 import yaml
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.utils import ConstantSchedule
@@ -56,8 +58,6 @@ from sb3_ext.schedules.schedules import Schedule, parse_schedule
 from sb3_ext.training.config_files import check_hyperparameters, read_sections, resolve_extractor
 from sb3_ext.training.runs import RunOptions
 from sb3_ext.training.zoo_trust import SAFE_YAML, plain_data_only, replaced
-
-__all__ = ["REFUSED", "Manager", "StoreYaml", "enjoy", "own_options", "run_zoo"]
 
 REFUSED = (AssertionError, FileNotFoundError, TypeError, ValueError)
 """What rl_zoo3, SB3 and this package raise for files and command lines that are not valid."""
@@ -83,18 +83,12 @@ class StoreYaml(argparse.Action):
 
 
 def _has_tensor_env(env_id: str) -> bool:
-    """Whether the batched form of an environment returns tensors."""
-    if gymnasium.spec(env_id).vector_entry_point is None:
-        return False
+    """Whether an environment has a batched form, which returns tensors."""
     try:
-        env = gymnasium.make_vec(env_id, num_envs=1, vectorization_mode="vector_entry_point")
+        TensorVecEnv([partial(gymnasium.make, env_id)]).close()
     except Exception:  # needs arguments, or is broken: single environments will say why
         return False
-    with closing(env):
-        first, _ = env.reset(seed=0)
-        while isinstance(first, dict):
-            first = next(iter(first.values()))
-        return isinstance(first, torch.Tensor)
+    return True
 
 
 class Manager(rl_zoo3.exp_manager.ExperimentManager):
@@ -205,8 +199,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         self._check_evaluations(model)
         if self._schedules:
             bind_schedules(model, total_timesteps=self.n_timesteps, **self._schedules)
-        self.callbacks += self.options.callbacks(model, Path(self.save_path))
-        self.options.apply(model, self.callbacks)
+        self.options.attach(model, self.callbacks, Path(self.save_path))
         reserve_memory(model)
         if self.options.resume is not None:
             entry = {"step": int(model.num_timesteps), **provenance(self.seed, sys.orig_argv)}
@@ -234,33 +227,23 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
 
     def learn(self, model: Any) -> None:
         """Trains; after a resume the part that is left."""
-        if self.options.resume is None:
-            return super().learn(model)
-        # rl_zoo3 has no way to say that the counters go on.
-        left = max(0, self.n_timesteps - model.num_timesteps)
-        interval = self.log_interval if self.log_interval >= 0 else None
-        keywords = {} if self.log_interval == -1 else {"log_interval": interval}
-        try:
-            model.learn(left, self.callbacks, reset_num_timesteps=False, **keywords)
-        finally:
-            model.env.close()
-        return None
+        if self.options.resume is not None:
+            # rl_zoo3 has no way to say that the counters go on.
+            self.n_timesteps = max(0, self.n_timesteps - model.num_timesteps)
+            learn = partial(model.learn, reset_num_timesteps=False)
+            model = SimpleNamespace(learn=learn, env=model.env)
+        super().learn(model)
 
     def _save_config(self, saved_hyperparams: dict[str, Any]) -> None:
         """Writes config.yml, args.yml, command.txt and versions.yml as plain data."""
-        if self.options.resume is None:
-            origin = provenance(self.seed, sys.orig_argv)
-            about = {name: origin[name] for name in ("commit", "seed")}
-            every = {"checkpoint_updates": self.options.checkpoint_updates}
-            files = {
-                "config.yml": yaml.safe_dump(dict(saved_hyperparams)),
-                "args.yml": yaml.safe_dump({**vars(self.args), **every}),
-                "versions.yml": yaml.safe_dump({**about, **origin["versions"]}),
-                "command.txt": " ".join(origin["command"]) + "\n",
-            }
-            for name, text in files.items():
-                Path(self.params_path, name).write_text(text)
-        print(f"Log path: {self.save_path}")
+        if self.options.resume is not None:
+            print(f"Log path: {self.save_path}")
+            return
+        self.args.checkpoint_updates = self.options.checkpoint_updates
+        super()._save_config(saved_hyperparams)
+        origin = provenance(self.seed)
+        about = {"commit": origin["commit"], "seed": self.seed, **origin["versions"]}
+        Path(self.params_path, "versions.yml").write_text(yaml.safe_dump(about))
 
 
 def _evaluation(env: VecEnv, log_path: str, best_model_save_path: str, **more: Any) -> Evaluation:
@@ -293,6 +276,15 @@ def _convert_ddqn(sampled: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
+def _create_test_env(make: Callable[..., VecEnv], env_id: str, **kwargs: Any) -> VecEnv:
+    """What is played or filmed, batched where it can be; ``make`` is rl_zoo3's own function."""
+    # The script that films forgets the file's env_kwargs.
+    of_file = kwargs["hyperparams"].pop("env_kwargs", None) or {}
+    kwargs["env_kwargs"] = {**of_file, **kwargs["env_kwargs"]}
+    kwargs["vec_env_cls"] = TensorVecEnv if _has_tensor_env(env_id) else None
+    return make(env_id, **kwargs)
+
+
 @contextmanager
 def _replaced_names(module: Any, trust: bool, **names: Any) -> Iterator[None]:
     """Puts our pieces in the place of rl_zoo3's while one of its commands runs.
@@ -300,13 +292,16 @@ def _replaced_names(module: Any, trust: bool, **names: Any) -> Iterator[None]:
     Args:
         module: whose command runs.
         trust: whether files may name and hold code that is run.
-        **names: of the module, with what stands for them; those that it does not have are left.
+        **names: of the module and rl_zoo3's utils, with what stands for them; those that they do
+            not have are left.
     """
-    names["StoreDict"] = StoreYaml
+    make = rl_zoo3.utils.create_test_env
+    names |= {"StoreDict": StoreYaml, "create_test_env": partial(_create_test_env, make)}
     pieces: list[Any] = [] if trust else plain_data_only(module)
     pieces.append((rl_zoo3.exp_manager, "yaml", SAFE_YAML))
     pieces.append((rl_zoo3.exp_manager, "EvalCallback", _evaluation))
-    pieces += [(module, name, value) for name, value in names.items()]
+    owners = (module, rl_zoo3.utils)
+    pieces += [(owner, name, value) for owner in owners for name, value in names.items()]
     with ExitStack() as stack:
         stack.enter_context(trusting(trust))
         for owner, name, value in pieces:
@@ -319,7 +314,7 @@ def _register() -> None:
     """Our algorithms under their names, as rl_zoo3's documentation tells plugins to do."""
     samplers: Any = rl_zoo3.hyperparams_opt.HYPERPARAMS_SAMPLER
     converters: Any = rl_zoo3.hyperparams_opt.HYPERPARAMS_CONVERTER
-    rl_zoo3.ALGOS.update({name: ALGORITHMS.resolve(name) for name in ALGORITHMS})
+    rl_zoo3.ALGOS.update(ALGORITHMS)
     samplers.update(ddqn=_sample_ddqn, ppo_mask=samplers["ppo"])
     converters.update(ddqn=_convert_ddqn, ppo_mask=converters["ppo"])
 
@@ -344,7 +339,7 @@ def run_zoo(
     """Runs a command of rl_zoo3 with our algorithms, environments and files.
 
     Args:
-        name: module and function of rl_zoo3 by one name, such as ``train`` or ``enjoy``.
+        name: a script of rl_zoo3, or a module with a function of this name: ``train``, ``enjoy``.
         arguments: its command line; without ``-f`` the folder is ``logs``, where ``train`` writes.
         options: what to do about checkpoints; by default there are some.
         trust: whether files may name and hold code that is run.
@@ -369,7 +364,10 @@ def run_zoo(
             argv = [f"python -m sb3_ext.{name}", "-f", "logs", *given]
             held.enter_context(replaced(sys, "argv", argv))
             try:
-                getattr(module, name)()
+                if hasattr(module, name):
+                    getattr(module, name)()
+                else:
+                    runpy.run_path(str(module.__file__), run_name="__main__")
             except ImportError as error:
                 raise ValueError(f"gym-packages: {error}") from error
         return 0

@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-import runpy
-import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import rl_zoo3
-import rl_zoo3.utils
 import yaml
 from stable_baselines3.common.monitor import LoadMonitorResultsError, load_results
 from stable_baselines3.common.results_plotter import (
@@ -23,16 +18,11 @@ from stable_baselines3.common.results_plotter import (
     ts2xy,
     window_func,
 )
-from stable_baselines3.common.vec_env import VecEnv
 
-from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.runs.command import command
-from sb3_ext.training.zoo import _has_tensor_env, _register, _replaced_names, own_options
-from sb3_ext.training.zoo_trust import replaced
+from sb3_ext.training.zoo import own_options, run_zoo
 
-__all__ = ["plot_train", "record_video"]
-
-REFUSED = (AssertionError, ValueError, TypeError, OSError, yaml.YAMLError)
+REFUSED = (ValueError, TypeError, OSError, yaml.YAMLError)
 X_AXES = {"steps": X_TIMESTEPS, "episodes": X_EPISODES, "time": X_WALLTIME}
 COLUMNS = {
     "success": ("is_success", "Training Success Rate"),
@@ -46,26 +36,8 @@ def record_video(arguments: Sequence[str]) -> int:
     """Films a trained model; returns the exit code, see `sb3_ext.runs.command.command`."""
     if importlib.util.find_spec("moviepy") is None:
         raise ValueError("videos need moviepy, which is not installed: resgym[train]")
-    make = rl_zoo3.utils.create_test_env
-
-    def create_test_env(env_id: str, **kwargs: Any) -> VecEnv:
-        # The script forgets the file's env_kwargs, other than enjoy.
-        of_file = kwargs["hyperparams"].pop("env_kwargs", None) or {}
-        kwargs["env_kwargs"] = {**of_file, **kwargs["env_kwargs"]}
-        if _has_tensor_env(env_id):
-            kwargs["vec_env_cls"] = TensorVecEnv
-        return make(env_id, **kwargs)
-
     mine, rest = own_options("record_video", arguments)
-    _register()
-    with ExitStack() as stack:
-        names = {"create_test_env": create_test_env}
-        stack.enter_context(_replaced_names(rl_zoo3.utils, mine.trust, **names))
-        if not mine.trust:
-            stack.enter_context(replaced(yaml, "UnsafeLoader", yaml.SafeLoader))
-        stack.enter_context(replaced(sys, "argv", ["python -m sb3_ext.record_video", *rest]))
-        runpy.run_module("rl_zoo3.record_video", run_name="__main__")
-    return 0
+    return run_zoo("record_video", rest, trust=mine.trust)
 
 
 @command("plot_train", REFUSED)

@@ -17,15 +17,11 @@ from stable_baselines3.common.vec_env import vec_normalize
 from sb3_ext.config.yaml_files import parse_yaml
 from sb3_ext.training.trust import known_class, plain_value, read_pickle, read_zip_data
 
-__all__ = ["SAFE_YAML", "plain_data_only", "replaced"]
-
 SAFE_YAML = SimpleNamespace(
     UnsafeLoader=yaml.SafeLoader,
-    SafeLoader=yaml.SafeLoader,
-    YAMLError=yaml.YAMLError,
     safe_load=lambda stream: parse_yaml(stream.read()),
     load=lambda stream, Loader=None: parse_yaml(stream.read()),
-    dump=yaml.safe_dump,
+    dump=lambda data, stream: yaml.safe_dump(dict(data), stream),
 )
 
 
@@ -70,4 +66,5 @@ def plain_data_only(module: Any) -> list[tuple[Any, str, Any]]:
         (save_util, "pickle", pickles),
         (vec_normalize, "pickle", pickles),
         (module, "yaml", SAFE_YAML),
+        (yaml, "UnsafeLoader", yaml.SafeLoader),  # for scripts, which import it anew
     ]

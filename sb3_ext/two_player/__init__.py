@@ -28,11 +28,10 @@ from sb3_ext.two_player import hironaka as _hironaka  # noqa: F401
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.games import GAMES, Game, GameSettings
 from sb3_ext.two_player.learner import LEARNERS, Learner
-from sb3_ext.two_player.measures import Evaluation
 from sb3_ext.two_player.off_policy import BUFFERS, OffPolicyLearner
 from sb3_ext.two_player.on_policy import OnPolicyLearner
 from sb3_ext.two_player.pool import OpponentPool
-from sb3_ext.two_player.run_directory import RunDirectory
+from sb3_ext.two_player.run_directory import Evaluation, RunDirectory
 from sb3_ext.two_player.trainer import HostAgentTrainer
 from sb3_ext.two_player.update_schedule import (
     UPDATE_SCHEDULES,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,8 @@ from sb3_ext.runs.command import command
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.signals import RunSignals
 from sb3_ext.two_player.config import TrainerConfig, smoke_version
-from sb3_ext.two_player.measures import Evaluation
-from sb3_ext.two_player.run_directory import RunDirectory
+from sb3_ext.two_player.run_directory import Evaluation, RunDirectory
 from sb3_ext.two_player.trainer import HostAgentTrainer
-
-__all__ = ["main"]
 
 SHIPPED = ", ".join(TrainerConfig.shipped())
 
@@ -80,10 +78,11 @@ def _run(args: argparse.Namespace, given: Sequence[str]) -> int:
         raise ConfigError("--out: a resumed run stays in its folder; give only --resume")
     if args.resume is None and args.config is None:
         raise ConfigError(f"--config is missing: a file or one of {SHIPPED}")
-    if args.resume is None or args.dry_run:
-        return _train(args, given)
-    _checkpoints(args.resume, "--resume")
-    with RunFolder(args.resume, "--resume"):  # before anything is read that may change
+    if args.resume is not None:
+        _checkpoints(args.resume, "--resume")
+    # Before anything is read that may change.
+    alone = args.resume is not None and not args.dry_run
+    with RunFolder(args.resume, "--resume") if alone else nullcontext():
         return _train(args, given)
 
 
@@ -215,6 +214,6 @@ def _report(trainer: HostAgentTrainer, last: Evaluation) -> str:
         lines.append(f"{role} actions {counts}, entropy {entropy_of_counts(counts):.2f}")
     for role, rating in last.ratings.items():
         lines.append(f"{role} rating {rating:.0f}")
-    for role, score in trainer.measures.best_scores.items():
+    for role, score in trainer.best_scores.items():
         lines.append(f"{role} best worst-case {trainer.game.measure} {score:.4f}")
     return "\n".join(lines)

@@ -12,7 +12,7 @@ Another game is a subclass of `Game` that is registered under a name, see
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -25,8 +25,6 @@ from sb3_ext.config.sections import Section
 from sb3_ext.ddqn.targets import legal_argmax
 from sb3_ext.networks.policy_scores import action_scores
 from sb3_ext.off_policy.legality import mask_key
-
-__all__ = ["GAMES", "Game", "GameSettings"]
 
 
 class GameSettings(Section):
@@ -65,6 +63,10 @@ class Game(ABC):
         """The name of the other role."""
         return self.roles[1] if role == self.roles[0] else self.roles[0]
 
+    def pair_name(self, role: str, opponent: str) -> str:
+        """What a role and an opponent of it are called in results, such as ``host-random``."""
+        return f"{role}-{opponent}" if role == self.roles[0] else f"{opponent}-{role}"
+
     def named_player(self, role: str, name: str) -> Any:
         """A scripted player, or a saved model.
 
@@ -73,16 +75,12 @@ class Game(ABC):
         """
         raise ValueError(unknown_word(f"player of {role}", name, ()))
 
-    def policy_player(self, role: str, source: Callable[[], Any], name: str) -> Any:
-        """Plays the best legal action of a role's SB3 policy, without exploring.
-
-        ``source`` gives the policy; it is asked at every move, so a player can follow a live one.
-        """
+    def policy_player(self, role: str, policy: Any, name: str) -> Any:
+        """Plays the best legal action of a role's SB3 policy as it is then, without exploring."""
+        key = mask_key(policy.observation_space, policy.action_space)
 
         def play(observation: Any) -> Tensor:
             """Actions int64 [N] for observations [N, ...]."""
-            policy = source()
-            key = mask_key(policy.observation_space, policy.action_space)
             legal = None if key is None else observation[key].bool()
             return legal_argmax(action_scores(policy, observation), legal)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, cast
 
 import gymnasium
@@ -13,18 +13,15 @@ from torch import Tensor
 
 from resgym.envs import AlternatingPlayers
 from resgym.game import GameSpec, random_starts
-from resgym.game.rewards import resolve_reward
 from resgym.game.rng import RowRandom, Stream, derive_seed
 from resgym.game.spec import Role
 from resgym.game.state import GameState
 from resgym.measure.games import Lengths, play_lengths
 from resgym.measure.rho import rho
-from resgym.players import Player, ScoringPlayer, ask_player, resolve_player
+from resgym.players import Player, ask_player, resolve_player
+from sb3_ext.callbacks.rho_evaluation import player_of_policy
 from sb3_ext.config.sections import PositiveCount
-from sb3_ext.networks.policy_scores import action_scores
 from sb3_ext.two_player.games import GAMES, Game, GameSettings
-
-__all__ = ["HironakaGame", "HironakaSettings"]
 
 _SEED_WORD = 0x70616972  # keeps the starts of matches apart from others with the same seed
 
@@ -77,20 +74,10 @@ class HironakaGame(Game):
     def named_player(self, role: str, name: Any) -> Player:  # noqa: D102
         return resolve_player(name, cast("Role", role), self.spec)
 
-    def policy_player(  # noqa: D102
-        self, role: str, source: Callable[[], Any], name: str
-    ) -> ScoringPlayer:
-        return ScoringPlayer(
-            cast("Role", role),
-            lambda observation: action_scores(source(), observation),
-            (self.spec.max_num_points, self.spec.dimension),
-            scale_observation=self.settings.scale_observation,
-            device=source().device,
-            name=name,
-        )
+    def policy_player(self, role: str, policy: Any, name: str) -> Player:  # noqa: D102
+        return player_of_policy(policy, name)
 
     def set_reward(self, env: VectorEnv, reward: Any) -> None:  # noqa: D102
-        resolve_reward(reward)
         cast("AlternatingPlayers", env.unwrapped).reward = reward
 
     def evaluate(  # noqa: D102

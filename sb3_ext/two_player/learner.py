@@ -31,12 +31,11 @@ from sb3_ext.adapter.sb3_private import (
 )
 from sb3_ext.algorithms import ALGORITHMS
 from sb3_ext.callbacks import make_callback
+from sb3_ext.callbacks.conditions import LastLogged
 from sb3_ext.callbacks.layer_statistics import layer_statistics
-from sb3_ext.callbacks.metric_feed import LastLogged
 from sb3_ext.checkpoints.model_state import model_state, restore_model
 from sb3_ext.checkpoints.resume import callback_states, load_callback_states
 from sb3_ext.config.arguments import REFUSALS, check_arguments
-from sb3_ext.config.checks import shown
 from sb3_ext.config.sections import (
     ConfigError,
     Fraction,
@@ -47,13 +46,11 @@ from sb3_ext.config.sections import (
     checked,
     registered,
 )
+from sb3_ext.networks.fields import LearningRate
 from sb3_ext.networks.optimizers import OPTIMIZERS
 from sb3_ext.off_policy.log import callback_hooks
-from sb3_ext.schedules.fields import LearningRate
 from sb3_ext.schedules.schedules import Schedule, parse_schedule
 from sb3_ext.two_player.games import Game
-
-__all__ = ["LEARNERS", "Learner", "OptimizerSection", "RolloutSection", "TrainedRole", "learner_of"]
 
 # Transitions that a model is told it will learn for; nothing here depends on the number.
 _NO_END = 2**60
@@ -78,15 +75,12 @@ class RolloutSection(Section):
     )
 
 
-def _callbacks(value: Any) -> Any:
-    if not isinstance(value, list):
-        raise ValueError(f" must be a list of mappings, got {shown(value)}")
-    for number, data in enumerate(value):
-        try:
-            make_callback(data)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"[{number}]: {error}") from None
-    return value
+def _callback(data: Any) -> Any:
+    try:
+        make_callback(data)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f": {error}") from None
+    return data
 
 
 class TrainedRole(Section):
@@ -128,7 +122,7 @@ class TrainedRole(Section):
         description="who answers in rollouts: latest (the other role as it is now), pool "
         "(self_play), the name of a scripted player, or the path of a saved model"
     )
-    callbacks: Annotated[list[dict[str, Any]], checked(_callbacks)] = Field(
+    callbacks: list[Annotated[dict[str, Any], checked(_callback)]] = Field(
         default_factory=list,
         description="callbacks of this role, each a mapping with its name under callback and its "
         "arguments; may be left out",
@@ -174,11 +168,11 @@ class Learner(ABC):
     def __init__(self, role: str, section: Any, game: Game, seed: int, device: str) -> None:
         self.role, self.section, self.game = role, section, game
         self.frozen = False
-        reward = section.reward
-        self.env = TensorVecEnv(game.make_env(role, section.rollout.rollout_size, reward, device))
+        rows = section.rollout.rollout_size
+        self.env = TensorVecEnv(game.make_env(role, rows, section.reward, device))
         self.rate: Schedule = parse_schedule(section.learning_rate, "learning_rate", "updates")
         try:
-            self.model: Any = self._build(seed, device)
+            self.model = self._build(seed, device)
         except REFUSALS as error:
             raise ConfigError(f"roles.{role}: {' '.join(str(error).split())}") from error
         self._log = LastLogged()
@@ -186,13 +180,13 @@ class Learner(ABC):
         self.callback = CallbackList([make_callback(data) for data in section.callbacks])
         begin_learning(self.model, _NO_END, self.callback)
         self.policy.set_training_mode(False)
-        self.player = game.policy_player(role, lambda: self.model.policy, role)
+        self.player = game.policy_player(role, self.policy, role)
 
-    def _build(self, seed: int, device: str) -> BaseAlgorithm:
+    def _build(self, seed: int, device: str) -> Any:
         section = self.section
         algorithm: Any = ALGORITHMS.resolve(section.algorithm)
         norm = section.max_grad_norm
-        model: BaseAlgorithm = algorithm(
+        return algorithm(
             section.policy,
             self.env,
             learning_rate=self.rate(0),
@@ -209,7 +203,6 @@ class Learner(ABC):
             **self._arguments(),
             **copy.deepcopy(section.algorithm_arguments),
         )
-        return model
 
     @abstractmethod
     def _arguments(self) -> dict[str, Any]:
@@ -265,20 +258,16 @@ class Learner(ABC):
         """One update from the experience collected, with whatever is due before it."""
         before_train, after_train = callback_hooks(self.callback, "before_train", "after_train")
         before_train()
-        self.gradient_step()
-        after_train()
-
-    def gradient_step(self) -> None:
-        """The update alone."""
         try:
-            self._train()
+            self.gradient_step()
         finally:
             if self.policy.training:
                 self.policy.set_training_mode(False)
+        after_train()
 
     @abstractmethod
-    def _train(self) -> None:
-        """Have the model make its update."""
+    def gradient_step(self) -> None:
+        """Have the model make the update alone; it may leave the policy in training mode."""
 
     def rollout_is_due(self) -> bool:
         """Whether experience is collected after the update just made."""
@@ -297,7 +286,7 @@ class Learner(ABC):
         before = self.transitions
         for _ in range(-(-games // rollout.rollout_size)):
             if rollout.reset_each_rollout:
-                self.restart_games()
+                restart_episodes(self.model)
             with torch.no_grad():
                 if not self._play(steps):
                     self.model.stop_requested = True
@@ -311,10 +300,6 @@ class Learner(ABC):
     @abstractmethod
     def forget_experience(self) -> None:
         """Drop what was collected."""
-
-    def restart_games(self) -> None:
-        """Start a new game in every row."""
-        restart_episodes(self.model)
 
     # ------------------------------------------------------------------ changes
 
@@ -351,7 +336,7 @@ class Learner(ABC):
         load_callback_states(self.callback, state.get(f"{self.role}.callbacks", {}))
         self.policy.set_training_mode(False)
         if not has_observation(self.model):  # the environment's state was not saved
-            self.restart_games()
+            restart_episodes(self.model)
         # For the counters this is another learn(), as after a resume of a single model.
         begin_learning(self.model, _NO_END, self.callback, reset_num_timesteps=False)
 

@@ -26,14 +26,11 @@ from sb3_ext.config.sections import (
     Size,
     registered,
 )
-from sb3_ext.networks.fields import NetArch
+from sb3_ext.networks.fields import ExplorationRate, NetArch
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.schedules.binding import bind_schedules, rebind_schedules
-from sb3_ext.schedules.fields import ExplorationRate
 from sb3_ext.schedules.schedules import parse_schedule
 from sb3_ext.two_player.learner import LEARNERS, Learner, RolloutSection, TrainedRole
-
-__all__ = ["BUFFERS", "OffPolicyLearner", "OffPolicyRole"]
 
 # The learner updates the target networks itself; the algorithms' own interval never ends.
 _NEVER = 2**62
@@ -103,14 +100,11 @@ class OffPolicyLearner(Learner):
 
     Section: ClassVar[type[TrainedRole]] = OffPolicyRole
 
-    def __init__(self, role: str, section: OffPolicyRole, *arguments: Any) -> None:
-        super().__init__(role, section, *arguments)
-        self.update_target = _target_updater(self.model)
-
-    def _build(self, seed: int, device: str) -> OffPolicyAlgorithm:
-        model = cast("OffPolicyAlgorithm", super()._build(seed, device))
+    def _build(self, seed: int, device: str) -> Any:
+        model = super()._build(seed, device)
         exploration = parse_schedule(self.section.exploration_rate, "exploration_rate", "updates")
         bind_schedules(model, learning_rate=self.rate, exploration_rate=exploration)
+        self.update_target = _target_updater(model)
         return model
 
     def _arguments(self) -> dict[str, Any]:
@@ -146,7 +140,7 @@ class OffPolicyLearner(Learner):
             self.update_target()
         super().update()
 
-    def _train(self) -> None:
+    def gradient_step(self) -> None:  # noqa: D102
         self.model.train(gradient_steps=1, batch_size=self.section.batch_size)
 
     def rollout_is_due(self) -> bool:

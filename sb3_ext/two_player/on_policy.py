@@ -17,8 +17,6 @@ from stable_baselines3.common.utils import ConstantSchedule
 from sb3_ext.config.sections import Fraction, Number, PositiveCount, PositiveNumber, Size
 from sb3_ext.two_player.learner import LEARNERS, Learner, TrainedRole
 
-__all__ = ["OnPolicyLearner", "OnPolicyRole", "PPOLearner", "PPORole"]
-
 Weight = Annotated[float, Number, Ge(0)]
 
 
@@ -69,7 +67,7 @@ class OnPolicyLearner(Learner):
     def capacity(self) -> str:  # noqa: D102
         return f"a rollout of {self.model.n_steps * self.env.num_envs} transitions"
 
-    def _train(self) -> None:
+    def gradient_step(self) -> None:  # noqa: D102
         count = self.transitions if self.rate.unit == "transitions" else self.updates
         self.model.lr_schedule = ConstantSchedule(self.rate(count))
         self.model.train()

@@ -23,10 +23,7 @@ from sb3_ext.config.sections import ConfigError
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.games import GAMES
 from sb3_ext.two_player.learner import Learner, TrainedRole, learner_of
-from sb3_ext.two_player.measures import Measures
 from sb3_ext.two_player.pool import OpponentPool
-
-__all__ = ["TwoPlayers"]
 
 
 class TwoPlayers:
@@ -46,7 +43,7 @@ class TwoPlayers:
         roles: the roles that learn, by name; `roles["host"].model` is SB3's model.
         players: who plays each role now, without exploring.
         pool: the opponent pool, or None.
-        measures: measures the players.
+        best_scores: by role the best of `Evaluation.scores` so far.
 
     Raises:
         ConfigError: the configuration is not valid, or an algorithm refuses its arguments.
@@ -84,10 +81,13 @@ class TwoPlayers:
                     self.players[role] = self.game.named_player(role, section.player)
         self.pool: OpponentPool | None = None
         if self.config.self_play is not None:
-            pooled = [name for name in self.roles if self.config.roles[name].opponent == "pool"]
-            self.pool = OpponentPool(self.config, self.game, self.roles, pooled, pool_seed)
+            self.pool = OpponentPool(self.config, self.game, self.roles, pool_seed)
+        self.best_scores: dict[str, float] = {}
         with _errors_of("evaluation.opponents"):
-            self.measures = Measures(self.config.evaluation, self.game, self.players)
+            self._measured_against = {
+                role: {name: self.game.named_player(self.game.other(role), name) for name in names}
+                for role, names in self.config.evaluation.opponents.items()
+            }
         for role in self.roles:
             with _errors_of(f"roles.{role}.opponent"):
                 self.set_opponent(role, self.config.roles[role].opponent)
@@ -128,23 +128,19 @@ class TwoPlayers:
         Raises:
             ValueError, TypeError: it is none of these.
         """
-        learner = self.learner(role)
-        other = self.game.other(role)
-        if opponent is self.players[other]:
+        learner, other = self.learner(role), self.game.other(role)
+        player, latest = opponent, self.players[other]
+        if opponent is latest:
             opponent = "latest"
-        pooled = isinstance(opponent, str) and opponent == "pool"
-        if pooled and (self.pool is None or self.config.roles[role].opponent != "pool"):
+        elif opponent == "pool" and self.config.roles[role].opponent != "pool":
             raise ValueError(f"opponent: {role} has no pool in the configuration")
-        player = opponent
-        if pooled or (isinstance(opponent, str) and opponent == "latest"):
-            player = self.players[other]  # in a pool until one is drawn
         elif isinstance(opponent, str):
-            player = self.game.named_player(other, opponent)
+            live = opponent in ("latest", "pool")  # in a pool until one is drawn
+            player = latest if live else self.game.named_player(other, opponent)
         learner.set_opponents([player])
         self._opponents[role] = opponent
-        if self.pool is not None and pooled != (role in self.pool.pooled):
-            change = self.pool.pooled.append if pooled else self.pool.pooled.remove
-            change(role)
+        if self.pool is not None:
+            self.pool.pooled = [role for role in self.roles if self._opponents.get(role) == "pool"]
 
     def replace_nets(self, **nets: nn.Module) -> None:
         """Puts networks in the place of those of roles: ``replace_nets(host=..., agent=...)``.
@@ -183,8 +179,29 @@ class TwoPlayers:
     # ------------------------------------------------------------------ measures
 
     def evaluate_rho(self, games: int | None = None, seed: int | None = None) -> dict[str, float]:
-        """The measure by pair of players, see `Measures.evaluate`."""
-        return self.measures.evaluate(games, seed)
+        """The measure of the two players against each other, and of each against its opponents.
+
+        The starts are the same each time and owe nothing to the random numbers of training.
+
+        Args:
+            games: games of each pair; None: as configured.
+            seed: of the starts; None: as configured.
+
+        Returns:
+            Values by pair, such as ``host-agent`` and ``host-choose_first``.
+        """
+        section = self.config.evaluation
+        games = section.games if games is None else games
+        seed = section.seed if seed is None else seed
+        pairs = {"-".join(self.game.roles): self.players}
+        for role in self.game.roles:
+            for name, player in self._measured_against[role].items():
+                pair = {**self.players, self.game.other(role): player}
+                pairs[self.game.pair_name(role, name)] = pair
+        return {
+            name: self.game.evaluate(pair, games, seed, section.max_moves)
+            for name, pair in pairs.items()
+        }
 
     def count_actions(self, role: str, games: int | None = None) -> list[int]:
         """How often a role takes each of its actions against the other role's player."""

@@ -20,8 +20,6 @@ from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.games import Game
 from sb3_ext.two_player.learner import Learner
 
-__all__ = ["ELO_K", "OpponentPool", "Snapshot", "expected_score"]
-
 ELO_K = 32.0
 """Largest change of a rating in one match."""
 
@@ -47,10 +45,10 @@ class OpponentPool:
         config: its `self_play`, and of `evaluation` seed and longest game of rating matches.
         game: plays the rating matches.
         learners: the two roles.
-        pooled: names of the roles whose opponent is the pool.
         seed: of the draws.
 
     Attributes:
+        pooled: names of the roles whose opponent is the pool.
         ratings: of the policies as they are now, by role.
         snapshots: by role, the oldest first.
         num_draws: draws made so far; with the seed the whole random state.
@@ -58,17 +56,12 @@ class OpponentPool:
     """
 
     def __init__(
-        self,
-        config: TrainerConfig,
-        game: Game,
-        learners: Mapping[str, Learner],
-        pooled: list[str],
-        seed: int,
+        self, config: TrainerConfig, game: Game, learners: Mapping[str, Learner], seed: int
     ) -> None:
         assert config.self_play is not None
         self.section, self.evaluation = config.self_play, config.evaluation
-        self.game, self.learners = game, learners
-        self.pooled, self.seed = pooled, seed
+        self.game, self.learners, self.seed = game, learners, seed
+        self.pooled: list[str] = []
         self.ratings = dict.fromkeys(learners, self.section.initial_elo)
         self.snapshots: dict[str, deque[Snapshot]] = {
             role: deque(maxlen=self.section.window) for role in learners
@@ -123,10 +116,12 @@ class OpponentPool:
     def player_of(self, role: str, snapshot: Snapshot) -> Any:
         """The player of a snapshot; the one before it of the same role changes with it."""
         if role not in self._benches:
-            self._benches[role] = _frozen_copy(self.learners[role].policy)
+            bench = self._benches[role] = copy.deepcopy(self.learners[role].policy)
+            bench.optimizer = None  # it plays, and never learns
+            bench.requires_grad_(False).set_training_mode(False)
         bench = self._benches[role]
         bench.load_state_dict(snapshot.weights, strict=False)
-        return self.game.policy_player(role, lambda: bench, f"{role}@{snapshot.version}")
+        return self.game.policy_player(role, bench, f"{role}@{snapshot.version}")
 
     def _seat(self, role: str, drawn: Snapshot | None) -> None:
         """Seat the newest opponent and a drawn one against a role; the rows are split."""
@@ -195,14 +190,3 @@ class OpponentPool:
                 self._seat(role, self.snapshots[other][drawn])
             else:
                 self._seat(role, None if drawn is None else Snapshot(**drawn))
-
-
-def _frozen_copy(policy: Any) -> Any:
-    """A copy of a policy that plays but does not learn: no optimiser, evaluation mode."""
-    optimizer, policy.optimizer = policy.optimizer, None
-    try:
-        duplicate = copy.deepcopy(policy)
-    finally:
-        policy.optimizer = optimizer
-    duplicate.set_training_mode(False)
-    return duplicate.requires_grad_(False)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import yaml
+from stable_baselines3.common.logger import KVWriter, TensorBoardOutputFormat
 
 from sb3_ext.callbacks.action_counts import entropy_of_counts
 from sb3_ext.checkpoints.checkpoint import checkpoint_name, save_checkpoint
@@ -21,9 +23,29 @@ from sb3_ext.runs.best import save_player
 from sb3_ext.runs.folder import FolderError, RunFolder, going_on_without
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.two_player.config import TrainerConfig
-from sb3_ext.two_player.measures import Evaluation
 
-__all__ = ["RunDirectory"]
+
+@dataclass
+class Evaluation:
+    """One measurement of one version of the players.
+
+    Attributes:
+        step: steps of the trainer when it was made.
+        versions: updates of each learning role at that time.
+        values: the game's measure by pair, such as ``host-choose_first``.
+        actions: how often each learning role took each action.
+        scores: by learning role, the value that decides which version is best.
+        improved: learning roles whose score was better than ever before.
+        ratings: ratings of the roles, if there is a pool.
+    """
+
+    step: int
+    versions: dict[str, int]
+    values: dict[str, float]
+    actions: dict[str, list[int]] = field(default_factory=dict)
+    scores: dict[str, float] = field(default_factory=dict)
+    improved: list[str] = field(default_factory=list)
+    ratings: dict[str, float] = field(default_factory=dict)
 
 
 class RunDirectory(RunFolder):
@@ -55,7 +77,7 @@ class RunDirectory(RunFolder):
         super().__init__(path, "--out")
         self.config = config
         self.checkpoints = self.path / "checkpoints"
-        self._tensorboard: Any = None
+        self._tensorboard: KVWriter | None = None
         with ExitStack() as on_error:
             on_error.enter_context(self)
             self._begin(provenance(config.seed, command), resumed_at)
@@ -67,15 +89,10 @@ class RunDirectory(RunFolder):
                 f"--out: {self.path} holds a run already; take another folder, or --resume "
                 f"{self.path} to go on with it"
             )
-        writer: Any = None
-        if self.config.logging.tensorboard:
-            try:
-                from torch.utils.tensorboard import SummaryWriter as writer
-            except ImportError:
-                raise ConfigError(
-                    "logging.tensorboard: true needs the package tensorboard, which is not "
-                    "installed"
-                ) from None
+        if self.config.logging.tensorboard and find_spec("tensorboard") is None:
+            raise ConfigError(
+                "logging.tensorboard: true needs the package tensorboard, which is not installed"
+            )
         try:
             text = yaml.safe_dump(self.config.to_dict(), sort_keys=False)
             write_text_durably(self.path / "config.yml", text)
@@ -85,10 +102,10 @@ class RunDirectory(RunFolder):
                 self.append("resumed.jsonl", {"step": resumed_at, **origin})
                 for name in ("metrics.jsonl", "evaluations.jsonl"):
                     self.keep_lines_until(name, resumed_at)
+            if self.config.logging.tensorboard:
+                self._tensorboard = TensorBoardOutputFormat(str(self.path / "tensorboard"))
         except OSError as error:
             raise FolderError(f"--out: {self.path} cannot be written to: {error}") from None
-        if writer is not None:
-            self._tensorboard = writer(str(self.path / "tensorboard"))
 
     def add_metrics(self, step: int, metrics: Mapping[str, float]) -> None:
         """Append a line of metrics."""
@@ -123,6 +140,4 @@ class RunDirectory(RunFolder):
 
     def _show(self, step: int, values: Mapping[str, float]) -> None:
         if self._tensorboard is not None:
-            for name, value in values.items():
-                self._tensorboard.add_scalar(name, value, step)
-            self._tensorboard.flush()
+            self._tensorboard.write(dict(values), dict.fromkeys(values, ()), step)

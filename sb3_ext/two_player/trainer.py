@@ -19,11 +19,8 @@ from sb3_ext.config.checks import check_count
 from sb3_ext.runs.best import save_model
 from sb3_ext.runs.folder import going_on_without
 from sb3_ext.two_player.config import TrainerConfig
-from sb3_ext.two_player.measures import Evaluation
 from sb3_ext.two_player.players import TwoPlayers
-from sb3_ext.two_player.run_directory import RunDirectory
-
-__all__ = ["HostAgentTrainer", "torch_threads"]
+from sb3_ext.two_player.run_directory import Evaluation, RunDirectory
 
 Callback = Callable[["HostAgentTrainer"], "bool | None"]
 
@@ -194,7 +191,7 @@ class HostAgentTrainer(TwoPlayers):
                 actions={name: self.count_actions(name) for name in self.roles},
                 ratings={} if self.pool is None else dict(self.pool.ratings),
             )
-        self.measures.judge(evaluation)
+        self._judge(evaluation)
         self.history.append(evaluation)
         if self.output is not None:
             self.output.add_evaluation(evaluation, self.game.measure)
@@ -202,6 +199,22 @@ class HostAgentTrainer(TwoPlayers):
                 for role in evaluation.improved:
                     self.output.save_best(role, self.roles[role].model, evaluation)
         return evaluation
+
+    def _judge(self, evaluation: Evaluation) -> None:
+        """Fill in scores, and which of them are the best so far.
+
+        A score is the worst value over a role's scripted opponents: the lowest for the first role,
+        who wants high values, the highest for the second.
+        """
+        for role in self.roles:
+            worst, sign = (min, 1) if role == self.game.roles[0] else (max, -1)
+            names = [self.game.pair_name(role, name) for name in self._measured_against[role]]
+            if not names:
+                continue
+            score = evaluation.scores[role] = worst(evaluation.values[name] for name in names)
+            if role not in self.best_scores or sign * score > sign * self.best_scores[role]:
+                self.best_scores[role] = score
+                evaluation.improved.append(role)
 
     def check_finite(self) -> None:
         """Raise a FloatingPointError if a loss or a weight is NaN or infinite."""
@@ -248,7 +261,7 @@ class HostAgentTrainer(TwoPlayers):
         for role, learner in self.roles.items():
             save_model(self.output.path / "models" / f"{role}.zip", learner.model)
         summary = {
-            "best_scores": self.measures.best_scores,
+            "best_scores": self.best_scores,
             "last": asdict(self.history[-1]) if self.history else None,
             "measure": self.game.measure,
             "seconds": self.seconds,
@@ -267,7 +280,7 @@ class HostAgentTrainer(TwoPlayers):
         state: dict[str, Any] = {
             "random": global_random_state(),
             "trainer": {
-                "best_scores": dict(self.measures.best_scores),
+                "best_scores": dict(self.best_scores),
                 "config": self.config.to_dict(),
                 "frozen": [name for name, learner in self.roles.items() if learner.frozen],
                 "history": [asdict(evaluation) for evaluation in self.history],
@@ -290,7 +303,7 @@ class HostAgentTrainer(TwoPlayers):
         if self.pool is not None:
             self.pool.load_state_dict(state["pool"])
         self.history = [Evaluation(**entry) for entry in trainer["history"]]
-        self.measures.best_scores = dict(trainer["best_scores"])
+        self.best_scores = dict(trainer["best_scores"])
         self.total_steps = self._checkpoint_step = int(trainer["total_steps"])
         self.seconds = dict(trainer["seconds"])
         load_global_random_state(state["random"])

@@ -8,20 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
+from sb3_ext.callbacks.base import from_data
 from sb3_ext.config.checks import check_count
 from sb3_ext.config.registry import Registry, unknown_word
-
-__all__ = [
-    "UPDATE_SCHEDULES",
-    "AlternatingPeriodic",
-    "Constant",
-    "ContiguousPeriodic",
-    "UpdateSchedule",
-    "parse_updates",
-]
 
 UPDATE_SCHEDULES: Registry[type[UpdateSchedule]] = Registry("update schedule")
 
@@ -95,47 +87,35 @@ def _set_counts(schedule: UpdateSchedule, **lowest: int) -> None:
         object.__setattr__(schedule, name, check_count(name, getattr(schedule, name), low))
 
 
+def _custom(**given: Any) -> dict[str, UpdateSchedule]:
+    schedules = {}
+    for role, data in given.items():
+        try:
+            schedules[role] = from_data(UPDATE_SCHEDULES, "schedule", data)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{role}: {error}") from None
+    return schedules
+
+
+_MODES: Registry[Any] = Registry("mode")
+_MODES.register("custom", _custom)
+_MODES.register("interleaved", Constant)
+_MODES.register("phases", AlternatingPeriodic)
+
+
 def parse_updates(data: Mapping[str, Any], roles: Sequence[str]) -> dict[str, UpdateSchedule]:
     """One schedule for each of two roles, from `training.updates` of a configuration.
 
     Raises:
         ValueError, TypeError: a key is missing or unknown, or a value is out of range.
     """
-    if not isinstance(data, Mapping):
-        raise TypeError(f"must be a mapping with the key mode, got {data!r}")
-    if "mode" not in data:
-        raise ValueError("mode is missing; choices: custom, interleaved, phases")
-    mode = data["mode"]
-    rest = {key: value for key, value in data.items() if key != "mode"}
-    if mode == "interleaved":
-        return dict.fromkeys(roles, _read("constant", rest))
-    if mode == "phases":
-        if rest.get("first", roles[0]) not in roles:
-            raise ValueError(unknown_word("role of first", rest["first"], roles))
-        return dict.fromkeys(roles, _read("alternating_periodic", rest))
-    if mode == "custom":
-        _require_keys(rest, roles)
-        return {role: _read_custom(role, rest[role]) for role in roles}
-    raise ValueError(unknown_word("mode", mode, ("custom", "interleaved", "phases")))
-
-
-def _read_custom(role: str, data: Any) -> UpdateSchedule:
-    if not isinstance(data, Mapping) or "schedule" not in data:
-        raise ValueError(f"{role} must be a mapping with the key schedule, got {data!r}")
-    arguments = {key: value for key, value in data.items() if key != "schedule"}
-    return _read(data["schedule"], arguments)
-
-
-def _read(name: str, arguments: Mapping[str, Any]) -> UpdateSchedule:
-    kind = UPDATE_SCHEDULES.resolve(name)
-    _require_keys(arguments, [each.name for each in fields(kind)])
-    return kind(**arguments)
-
-
-def _require_keys(given: Mapping[str, Any], needed: Sequence[str]) -> None:
-    for key in given:
-        if key not in needed:
-            raise ValueError(unknown_word("key", key, needed))
-    for key in needed:
-        if key not in given:
-            raise ValueError(f"{key} is missing")
+    found = from_data(_MODES, "mode", data)
+    schedules = found if isinstance(found, dict) else dict.fromkeys(roles, found)
+    named = [*schedules, *(s.first for s in schedules.values() if hasattr(s, "first"))]
+    for role in named:
+        if role not in roles:
+            raise ValueError(unknown_word("role", role, roles))
+    for role in roles:
+        if role not in schedules:
+            raise ValueError(f"{role} is missing")
+    return schedules

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -62,25 +64,15 @@ def test_a_rate_is_moves_over_seconds(monkeypatch):
 
 
 def test_what_cannot_be_made_is_named_and_the_rest_is_measured():
-    def missing():
-        raise ImportError("JAX is not installed\nmore")
-
-    clock = [0.0]
-    there = Clock(clock)
-    found, absent, _ = measure.side_by_side(
-        [("peer", missing), ("there", lambda: there)], 1, 1e-6, lambda _: None
-    )
+    missing = Mock(side_effect=ImportError("JAX is not installed\nmore"))
+    makers = [("peer", missing), ("there", lambda: Clock([0.0]))]
+    found, absent, _ = measure.side_by_side(makers, 1, 1e-6, lambda _: None)
     assert [*found] == ["there"]
     assert absent == {"peer": "JAX is not installed"}
 
 
 def test_subjects_are_closed_after_an_error():
-    clock = [0.0]
-    there = Clock(clock)
-
-    def broken():
-        raise RuntimeError("out of memory")
-
+    there, broken = Clock([0.0]), Mock(side_effect=RuntimeError("out of memory"))
     with pytest.raises(RuntimeError, match="out of memory"):
         measure.side_by_side([("a", lambda: there), ("b", broken)], 1, 1e-6, lambda _: None)
     assert there.closed
@@ -95,11 +87,9 @@ def test_every_environment_makes_the_moves_that_are_counted():
         if name == "plain JAX":
             continue
         subject = make()
-        calls = []
-        step = subject.env.step
-        subject.env.step = lambda actions, step=step, calls=calls: calls.append(1) or step(actions)
+        subject.env.step = Mock(wraps=subject.env.step)
         subject.steps(7)
-        assert len(calls) == 7, name
+        assert subject.env.step.call_count == 7, name
         subject.close()
 
 
@@ -118,18 +108,17 @@ def test_learning_makes_an_update_per_parallel_step():
         subject.steps(5)
         before = model.num_timesteps, model._n_updates
         subject.steps(6)
-        assert model.num_timesteps - before[0] == 6 * 4
-        assert model._n_updates - before[1] == 6
+        assert (model.num_timesteps, model._n_updates) == (before[0] + 6 * 4, before[1] + 6)
         assert model.exploration_rate == training.EXPLORATION
         subject.close()
 
 
 def test_a_policy_is_asked_for_every_move():
     subject = training.WithPolicy(4, "cpu", torch.get_num_threads(), environment.sizes(3, 6))
-    calls = []
-    subject.model.q_net.register_forward_hook(lambda *_: calls.append(1))
+    called = Mock(return_value=None)
+    subject.model.q_net.register_forward_hook(called)
     subject.steps(5)
-    assert len(calls) == 5
+    assert called.call_count == 5
     subject.close()
 
 
@@ -157,8 +146,7 @@ def test_a_run_a_second_one_and_the_page(tmp_path, capsys):
     assert "resgym torch" in capsys.readouterr().out
     content = results.read(file)
     (case,) = [each for each in content["cases"] if each["subject"] == "resgym torch"]
-    assert case["median"] > 0
-    assert case["min"] <= case["median"] <= case["max"]
+    assert 0 < case["min"] <= case["median"] <= case["max"]
     assert len(case["repeats"]) == 2
     assert (case["dimension"], case["points"], case["games"], case["threads"]) == (3, 5, 2, 1)
     assert 1 <= case["alive_points"] <= 5
@@ -170,12 +158,9 @@ def test_a_run_a_second_one_and_the_page(tmp_path, capsys):
     assert run.main(more) == 0
     both = results.read(file)
     assert len(both["sittings"]) == 2
-    subjects = [(each["rate"], each["subject"]) for each in both["cases"]]
-    assert sorted(subjects) == [
-        ("environment", "SyncVectorEnv"),
-        ("environment", "resgym torch"),
-        ("training", "DDQN torch"),
-    ]
+    subjects = sorted(f"{each['rate']} {each['subject']}" for each in both["cases"])
+    expected = ["environment SyncVectorEnv", "environment resgym torch", "training DDQN torch"]
+    assert subjects == expected
     new = next(each for each in both["cases"] if each["subject"] == "resgym torch")
     assert new["repeats"] != case["repeats"]
     # What is printed is on the page, and the page is then up to date.
@@ -187,10 +172,9 @@ def test_a_run_a_second_one_and_the_page(tmp_path, capsys):
     assert report.main(shown) == 0
     assert picture.stat().st_size > 1_000
     text = page.read_text()
-    assert text.startswith("before\n")
     (share,) = [each["collection_share"] for each in both["cases"] if "collection_share" in each]
     assert f"| 3 | 5 | 2 | DDQN torch | 1 | {100 * share:.1f} % |" in text
-    assert text.endswith("after\n")
+    assert re.fullmatch("before\n<.*>\nafter\n", text, flags=re.DOTALL)
     assert "old" not in text
     assert results.machine()["processor"] in text
     assert report.short(new["median"]) in text
@@ -215,11 +199,9 @@ def test_results_of_another_commit_are_not_mixed_in(tmp_path, capsys):
 def test_an_interrupted_run_keeps_what_it_has(tmp_path):
     file = tmp_path / "results.json"
     arguments = ["--rates", "environment", "--subjects", "torch", "--json", str(file)]
-    command = [sys.executable, "-m", "benchmarks.run", *small(*arguments)]
-    command[command.index("--games") + 1 : command.index("--games") + 2] = ["2", "3", "4"]
     # Long enough for every size that the signal finds one of them at work.
-    command[command.index("--repeats") + 1] = "100"
-    command[command.index("--seconds") + 1] = "0.01"
+    longer = ["--games", "2", "3", "4", "--repeats", "100", "--seconds", "0.01"]
+    command = [sys.executable, "-m", "benchmarks.run", *small(*arguments), *longer]
     process = subprocess.Popen(
         command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env={**os.environ, "OMP_NUM_THREADS": "1"},
@@ -239,31 +221,23 @@ def test_an_interrupted_run_keeps_what_it_has(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "field", "given"),
+    ("option", "given"),
     [
-        (["--games", "0"], "--games", "'0'"),
-        (["--games", "many"], "--games", "'many'"),
-        (["--dimensions", "11"], "--dimensions", "'11'"),
-        (["--points", "1"], "--points", "'1'"),
-        (["--seconds", "0"], "--seconds", "'0'"),
-        (["--seconds", "nan"], "--seconds", "'nan'"),
-        (["--repeats", "-1"], "--repeats", "'-1'"),
-        (["--threads", "0"], "--threads", "'0'"),
-        (["--rates", "everything"], "--rates", "'everything'"),
-        (["--devices", "abacus"], "--devices", "'abacus'"),
-        (["--subjects", "abacus"], "--subjects", "abacus"),
-        (["--json", "."], "results", "."),
+        *(("--games", "0"), ("--games", "many"), ("--dimensions", "11"), ("--points", "1")),
+        *(("--seconds", "0"), ("--seconds", "nan"), ("--repeats", "-1"), ("--threads", "0")),
+        *(("--rates", "everything"), ("--devices", "abacus"), ("--subjects", "abacus")),
+        ("--json", "."),
     ],
 )
-def test_bad_arguments(arguments, field, given, capsys):
+def test_bad_arguments(option, given, capsys):
     try:
-        code = run.main(arguments)
+        code = run.main([option, given])
     except SystemExit as stop:
         code = stop.code
     assert code == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert field in line
-    assert given in line
+    assert ("results" if option == "--json" else option) in line
+    assert (given if option in ("--json", "--subjects") else f"'{given}'") in line
 
 
 @pytest.mark.parametrize(
@@ -286,21 +260,10 @@ def test_a_list_measures_nothing(capsys):
     assert any(line.startswith("training") and "SB3 DQN" in line for line in lines)
 
 
-@pytest.mark.parametrize(
-    ("rate", "text"),
-    [
-        (0.5, "0.5"),
-        (7.0, "7.00"),
-        (999.4, "999"),
-        (1_234.0, "1.23 k"),
-        (99_960.0, "100 k"),
-        (999_700.0, "1.00 M"),
-        (45_600_000.0, "45.6 M"),
-        (3.2e9, "3.20 G"),
-    ],
-)
-def test_three_digits(rate, text):
-    assert report.short(rate) == text
+def test_three_digits():
+    shown = {0.5: "0.5", 7.0: "7.00", 999.4: "999", 1_234.0: "1.23 k", 99_960.0: "100 k"}
+    shown |= {999_700.0: "1.00 M", 45_600_000.0: "45.6 M", 3.2e9: "3.20 G"}
+    assert {rate: report.short(rate) for rate in shown} == shown
 
 
 def test_the_page_shows_the_results_that_are_kept():

@@ -22,6 +22,10 @@ def position(table) -> rule.Position:
     return [tuple(int(x) for x in row) for row in np.asarray(table) if row[0] >= 0]
 
 
+def observed(points: rule.Position, rows: int, dimension: int) -> np.ndarray:
+    return np.array(rule.observed(points, rows, dimension), np.float64).astype(np.float32)
+
+
 @pytest.mark.parametrize("dimension", [2, 3, 5])
 def test_moves_and_observations_as_in_the_reference(dimension):
     rows, games = 7, 240 // dimension  # two axes end the game soonest
@@ -33,7 +37,7 @@ def test_moves_and_observations_as_in_the_reference(dimension):
     ]
     sets = rule.host_actions(dimension)
     assert [tuple(np.flatnonzero(row)) for row in np.asarray(jax_step.host_sets(dimension))] == sets
-    move, observed = jax.jit(jax.vmap(jax_step.move)), jax.jit(jax.vmap(jax_step.observed))
+    move, observe = jax.jit(jax.vmap(jax_step.move)), jax.jit(jax.vmap(jax_step.observed))
     current, compared = starts, 0
     for _ in range(12):
         actions = rng.integers(len(sets), size=games)
@@ -41,13 +45,12 @@ def test_moves_and_observations_as_in_the_reference(dimension):
         axis = [int(rng.choice(each)) for each in axes]
         tables = jnp.asarray(np.stack([padded(each, rows, dimension) for each in current]))
         after, overflow = move(tables, jax_step.host_sets(dimension)[actions], jnp.asarray(axis))
-        seen = np.asarray(observed(after))
+        seen = np.asarray(observe(after))
         expected = [rule.move(*each) for each in zip(current, axes, axis, strict=True)]
         for row, points in enumerate(expected):
             if len(current[row]) > 1:  # a finished game is never moved: it is replaced
                 assert position(after[row]) == points
-                reference = np.array(rule.observed(points, rows, dimension), dtype=np.float64)
-                np.testing.assert_array_equal(seen[row], reference.astype(np.float32))
+                np.testing.assert_array_equal(seen[row], observed(points, rows, dimension))
                 compared += 1
         assert not np.asarray(overflow).any()
         current = expected
@@ -80,24 +83,18 @@ def test_whole_steps_end_restart_and_reward():
         for row in range(games):
             axes = tuple(np.flatnonzero(np.asarray(sets[actions[row]])))
             answers = {axis: rule.move(before[row], axes, axis) for axis in axes}
-            tables = {
-                axis: np.array(rule.observed(points, rows, dimension), np.float64)
-                for axis, points in answers.items()
-            }
-            played = [a for a in axes if (tables[a].astype(np.float32) == final[row]).all()]
-            assert played
+            tables = {axis: observed(answers[axis], rows, dimension) for axis in axes}
+            played = [axis for axis in axes if (tables[axis] == final[row]).all()]
             axes_seen.add((len(axes), axes.index(played[0])))
             finished = len(answers[played[0]]) == 1
-            assert terminated[row] == finished
-            assert reward[row] == float(finished)
+            assert terminated[row] == reward[row] == finished
+            assert state.moves[row] == (0 if finished else moves[row] + 1)
             now = position(state.points[row])
             if finished:
                 ends += 1
-                assert state.moves[row] == 0
-                assert max(max(point) for point in now) <= jax_step.MAX_VALUE
+                assert max(map(max, now)) <= jax_step.MAX_VALUE
             else:
                 assert now == answers[played[0]] or len(played) > 1
-                assert state.moves[row] == moves[row] + 1
                 np.testing.assert_array_equal(seen[row], final[row])
         assert not truncated.any()
     assert ends > 20

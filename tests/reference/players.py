@@ -156,3 +156,13 @@ AGENTS: dict[str, Agent] = {
     "choose_last": choose_last,
     "greedy_points": greedy_points,
 }
+
+
+def play(host: str, agent: str, points: Position, most: int) -> tuple[int, Position]:
+    """A game of so many moves at the most: how many were played, and the last position."""
+    moves = 0
+    while not is_finished(points) and moves < most:
+        axes = HOSTS[host](points)
+        points = move(points, axes, AGENTS[agent](points, axes))
+        moves += 1
+    return moves, points

@@ -87,63 +87,72 @@ class Countdown(VectorEnv):
         return {"episode": episode, "_episode": ended.copy()}
 
 
+def _stepping(change) -> type[Countdown]:
+    """A class whose steps return ``change(env, result, idle)``; idle rows have only restarted."""
+
+    class Changed(Countdown):
+        def step(self, actions):
+            idle = self.ended.copy()
+            return change(self, super().step(actions), idle)
+
+    return Changed
+
+
 def _changed(position: int, change) -> type[Countdown]:
     """A class whose step returns one of its five results changed."""
-
-    def step(self, actions):
-        result = list(Countdown.step(self, actions))
-        result[position] = change(self, result[position])
-        return tuple(result)
-
-    return type("Changed", (Countdown,), {"step": step})
+    return _stepping(
+        lambda env, result, idle: (
+            *result[:position], change(env, result[position]), *result[position + 1 :]
+        )
+    )  # fmt: skip
 
 
 def _with_info(change) -> type[Countdown]:
     """A class whose info dictionary is changed in place; ``change`` gets (info, observation)."""
 
-    def step(self, actions):
-        result = Countdown.step(self, actions)
+    def changed(env, result, idle):
         change(result[4], result[0])
         return result
 
-    return type("Changed", (Countdown,), {"step": step})
+    return _stepping(changed)
 
 
 def _if_final(change):
-    return lambda info, observation: change(info, observation) if "final_obs" in info else None
+    return _with_info(lambda info, seen: change(info, seen) if "final_obs" in info else None)
 
 
-class NoMode(Countdown):
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        self.metadata = {}
+def _resetting(change) -> type[Countdown]:
+    """A class whose reset is ``change(reset, seed, options)``, where ``reset`` is the right one."""
+
+    class Changed(Countdown):
+        def reset(self, *, seed=None, options=None):
+            return change(super().reset, seed, options)
+
+    return Changed
 
 
-class ModeByName(Countdown):
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        self.metadata = {"autoreset_mode": self.mode.name}
+def _made(change) -> type[Countdown]:
+    """A class whose objects are changed when they are made."""
+
+    class Changed(Countdown):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            change(self)
+
+    return Changed
 
 
-class OneRowTooMany(Countdown):
-    def __init__(self, num_envs, *arguments):
-        super().__init__(num_envs + 1, *arguments)
+def _drawing(words) -> type[Countdown]:
+    """A class whose random numbers come from other words: ``words(env, row)``."""
+    return type(
+        "Changed",
+        (Countdown,),
+        {"generator": lambda env, row: np.random.default_rng(words(env, row))},
+    )
 
 
-class UnbatchedSpace(Countdown):
-    def __init__(self, *arguments):
-        super().__init__(*arguments)
-        self.action_space = spaces.MultiDiscrete([2])
-
-
-class SeedIgnored(Countdown):
-    def generator(self, row):
-        return np.random.default_rng([row, self.episode[row]])
-
-
-class Unseeded(Countdown):
-    def generator(self, row):
-        return np.random.default_rng(next(_FRESH))
+def _masking(masks) -> type[Countdown]:
+    return type("Changed", (Countdown,), {"action_masks": lambda env: masks(env.num_envs)})
 
 
 class SharedGenerator(Countdown):
@@ -156,11 +165,6 @@ class SharedGenerator(Countdown):
 
     def generator(self, row):
         return self.shared
-
-
-class SizeDependent(Countdown):
-    def generator(self, row):
-        return np.random.default_rng([self.seeds[row], self.episode[row], self.num_envs])
 
 
 class NeverRestarts(Countdown):
@@ -183,38 +187,10 @@ class RestartsEverythingSilently(RestartsEverything):
         return {}
 
 
-class IgnoresTheMask(Countdown):
-    def reset(self, *, seed=None, options=None):
-        return super().reset(seed=seed)
-
-
 class StepsEndedRows(Countdown):
     def step(self, actions):
         self.ended[:] = False
         return super().step(actions)
-
-
-class AddsToOptions(Countdown):
-    def reset(self, *, seed=None, options=None):
-        result = super().reset(seed=seed, options=options)
-        if options is not None:
-            options["seen"] = True
-        return result
-
-
-class TakesTheMask(Countdown):
-    def reset(self, *, seed=None, options=None):
-        options = {} if options is None else options
-        mask = options.pop("reset_mask", np.ones(self.num_envs, dtype=bool))
-        return super().reset(seed=seed, options={"reset_mask": mask})
-
-
-class ClearsTheMask(Countdown):
-    def reset(self, *, seed=None, options=None):
-        result = super().reset(seed=seed, options=options)
-        if options and "reset_mask" in options:
-            options["reset_mask"][:] = False
-        return result
 
 
 class OneBuffer(Countdown):
@@ -260,50 +236,34 @@ class NeverEnds(Countdown):
         return {"left": np.zeros((self.num_envs, 1), np.float32), "noise": self.noise[:, None] + 0}
 
 
-class RewardWhileRestarting(Countdown):
-    def step(self, actions):
-        idle = self.ended.copy()
-        observation, reward, *rest = super().step(actions)
-        return (observation, np.where(idle, 1, reward).astype(np.float32), *rest)
-
-
-class EndsWhileRestarting(Countdown):
-    def step(self, actions):
-        idle = self.ended.copy()
-        observation, reward, terminated, *rest = super().step(actions)
-        return (observation, reward, terminated | idle, *rest)
-
-
-class CountsTheRestart(Countdown):
+def _counts_the_restart(env, result, idle):
     """The idle step of NEXT_STEP is counted as a step of the new episode."""
-
-    def step(self, actions):
-        idle = self.ended.copy()
-        result = super().step(actions)
-        self.steps += idle
-        return result
+    env.steps += idle
+    return result
 
 
-class FirstObservationOutside(Countdown):
-    def reset(self, *, seed=None, options=None):
-        observation, info = super().reset(seed=seed, options=options)
-        return {"left": observation["left"] + 2, "noise": observation["noise"]}, info
+def _adds_to_options(reset, seed, options):
+    result = reset(seed=seed, options=options)
+    if options is not None:
+        options["seen"] = True
+    return result
 
 
-class MasksAsNumbers(Countdown):
-    def action_masks(self):
-        return np.ones((self.num_envs, 2), dtype=np.int8)
+def _takes_the_mask(reset, seed, options):
+    mask = {} if options is None or not options else {"reset_mask": options.pop("reset_mask")}
+    return reset(seed=seed, options=mask)
 
 
-class MasksOfOneRow(Countdown):
-    def action_masks(self):
-        return np.ones((1, 2), dtype=bool)
+def _clears_the_mask(reset, seed, options):
+    result = reset(seed=seed, options=options)
+    if options:
+        options["reset_mask"][:] = False
+    return result
 
 
-class FourValues(Countdown):
-    def step(self, actions):
-        observation, reward, terminated, truncated, info = super().step(actions)
-        return observation, reward, terminated | truncated, info
+def _starts_outside(reset, seed, options):
+    observation, info = reset(seed=seed, options=options)
+    return {**observation, "left": observation["left"] + 2}, info
 
 
 def _alias(info, observation):
@@ -334,148 +294,151 @@ def _set(*path_and_value):
 
 SAME, NEXT, DISABLED = AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED
 
+# In each mode what is broken: the environment, and what the check must say.
+_BROKEN_IN: dict[AutoresetMode, dict[str, tuple[Any, str]]] = {
+    SAME: {
+        "reward float64": (_changed(1, lambda env, x: x.astype(float)), "reward must be"),
+        "reward [N, 1]": (_changed(1, lambda env, x: x[:, None]), "reward must be"),
+        "terminated int8": (_changed(2, lambda env, x: x.astype(np.int8)), "terminated must"),
+        "observation outside": (
+            _changed(0, lambda env, x: {**x, "left": x["left"] + 1}),
+            "the observation of step 0 of row 0 is outside",
+        ),
+        "observation float64": (
+            _changed(0, lambda env, x: {**x, "left": x["left"].astype(float)}),
+            "is outside single_observation_space",
+        ),
+        "observation without a part": (
+            _changed(0, lambda env, x: {"left": x["left"]}),
+            "is outside single_observation_space",
+        ),
+        "first observation outside": (
+            _resetting(_starts_outside),
+            "the first observation of row 0",
+        ),
+        "four values": (
+            _stepping(lambda env, result, idle: (*result[:3], result[4])),
+            "step must return 5 values, got 4",
+        ),
+        "no mode": (
+            _made(lambda env: env.metadata.clear()),
+            r"metadata\['autoreset_mode'\] must be an AutoresetMode, got None",
+        ),
+        "one row too many": (lambda n, mode: Countdown(n + 1, mode), "num_envs is 6, asked for 5"),
+        "unbatched space": (
+            _made(lambda env: setattr(env, "action_space", spaces.MultiDiscrete([2]))),
+            "action_space has shape",
+        ),
+        "no vector environment": (lambda *arguments: object(), "not a gymnasium VectorEnv: object"),
+        "seed ignored": (
+            _drawing(lambda env, row: [row, env.episode[row]]),
+            "the seed has no effect",
+        ),
+        "unseeded": (_drawing(lambda env, row: next(_FRESH)), "two runs with seed 0 differ"),
+        "one generator for all rows": (SharedGenerator, "rows depend on num_envs"),
+        "all rows restart": (RestartsEverything, "rows that did not end differ|depend on num_envs"),
+        "no restart": (NeverRestarts, "they do not restart"),
+        "options get a key": (_resetting(_adds_to_options), "reset changed the caller's options"),
+        "one observation buffer, restarting": (OneBuffer, "overwritten|shares memory"),
+        "one reward buffer": (OneRewardBuffer, "reward.*returned earlier was overwritten"),
+        "live statistics": (LiveStatistics, "episode.*returned earlier was overwritten"),
+        "never ends": (NeverEnds, "no episode ended within 40 steps"),
+        "info with strings": (_with_info(_set("why", "end")), "must hold numbers or booleans"),
+        "info with objects": (
+            _with_info(_set("final_info", lambda info: np.array([{}], dtype=object))),
+            r"info\[final_info\] must hold numbers or booleans, got dtype object",
+        ),
+        "no final_obs": (_with_info(lambda info, _: info.pop("final_obs", 0)), "'final_obs'"),
+        "no _final_obs": (
+            _with_info(lambda info, _: info.pop("_final_obs", 0)),
+            "info must have '_final_obs'",
+        ),
+        "wrong _final_obs": (
+            _if_final(_set("_final_obs", lambda info: ~info["_final_obs"])),
+            r"info\['_final_obs'\] must mark",
+        ),
+        "final_obs of the ended rows only": (_if_final(_sparse), "must be dense"),
+        "final_obs shares memory": (_if_final(_alias), "shares memory|two runs|do not restart"),
+        "final_obs empty elsewhere": (_if_final(_empty_others), "rows that did not end differ"),
+        "final_obs outside": (
+            _if_final(lambda info, _: info["final_obs"]["left"].__iadd__(2)),
+            r"info\['final_obs'\] of row 0 is outside",
+        ),
+        "returns wrong": (
+            _if_final(lambda info, _: info["episode"]["r"].__iadd__(1)),
+            r"info\['episode'\]\['r'\] is not what the episode was",
+        ),
+        "lengths missing": (
+            _if_final(lambda info, _: info["episode"].pop("l")),
+            r"info\['episode'\] must have 'l'",
+        ),
+        "wrong mask of the statistics": (
+            _if_final(_set("_episode", lambda info: ~info["_episode"])),
+            r"info\['_episode'\] must mark",
+        ),
+        "masks as numbers": (
+            _masking(lambda n: np.ones((n, 2), dtype=np.int8)),
+            r"action_masks must be bool \[5, 2\], got int8",
+        ),
+        "masks of one row": (
+            _masking(lambda n: np.ones((1, 2), dtype=bool)),
+            r"action_masks must be bool \[5, 2\], got bool \[1, 2\]",
+        ),
+    },
+    NEXT: {
+        "truncated scalar": (_changed(3, lambda env, x: x.any()), "truncated must be bool"),
+        "mode by name": (
+            _made(lambda env: env.metadata.update(autoreset_mode=env.mode.name)),
+            "must be an AutoresetMode, got 'NEXT_STEP'",
+        ),
+        "rows depend on num_envs": (
+            _drawing(lambda env, row: [env.seeds[row], env.episode[row], env.num_envs]),
+            "rows depend on num_envs",
+        ),
+        "all rows restart next": (RestartsEverything, "is not what the episode was"),
+        "all rows restart silently": (RestartsEverythingSilently, "rows depend on num_envs"),
+        "no restart next": (NeverRestarts, "they do not restart"),
+        "one observation buffer": (OneBuffer, "obs.*returned earlier was overwritten"),
+        "reward while restarting": (
+            _stepping(lambda env, r, idle: (r[0], r[1] + idle.astype(np.float32), *r[2:])),
+            "restarted row must have reward 0",
+        ),
+        "ends while restarting": (
+            _stepping(lambda env, r, idle: (*r[:2], r[2] | idle, *r[3:])),
+            "restarted row must have reward 0 and not",
+        ),
+        "restart counted": (
+            _stepping(_counts_the_restart),
+            r"info\['episode'\]\['l'\] is not what",
+        ),
+        "info with None": (_with_info(_set("why", None)), "must hold numbers or booleans"),
+    },
+    DISABLED: {
+        "observation NaN": (
+            _changed(0, lambda env, x: {**x, "noise": x["noise"] * np.nan}),
+            "is outside single_observation_space",
+        ),
+        "no restart by reset": (NeverRestarts, "they do not restart"),
+        "mask ignored": (
+            _resetting(lambda reset, seed, options: reset(seed=seed)),
+            "changed rows outside the mask",
+        ),
+        "ended rows are stepped": (StepsEndedRows, "stepping an ended row must be an error"),
+        "options lose the mask": (
+            _resetting(_takes_the_mask),
+            "reset changed the caller's options",
+        ),
+        "mask is cleared": (_resetting(_clears_the_mask), "reset changed the caller's options"),
+        "no mask of the statistics": (
+            _with_info(lambda info, _: info.pop("_episode", 0)),
+            r"info\['episode'\] must have its mask",
+        ),
+    },
+}
+
 # What is broken: the environment, the mode it is broken in, and what the check must say.
 BROKEN: dict[str, tuple[Any, AutoresetMode, str]] = {
-    "reward float64": (_changed(1, lambda env, x: x.astype(float)), SAME, "reward must be"),
-    "reward [N, 1]": (_changed(1, lambda env, x: x[:, None]), SAME, "reward must be"),
-    "terminated int8": (
-        _changed(2, lambda env, x: x.astype(np.int8)),
-        SAME,
-        "terminated must",
-    ),
-    "truncated scalar": (_changed(3, lambda env, x: x.any()), NEXT, "truncated must be bool"),
-    "observation outside": (
-        _changed(0, lambda env, x: {**x, "left": x["left"] + 1}),
-        SAME,
-        "the observation of step 0 of row 0 is outside",
-    ),
-    "observation float64": (
-        _changed(0, lambda env, x: {**x, "left": x["left"].astype(float)}),
-        SAME,
-        "is outside single_observation_space",
-    ),
-    "observation without a part": (
-        _changed(0, lambda env, x: {"left": x["left"]}),
-        SAME,
-        "is outside single_observation_space",
-    ),
-    "observation NaN": (
-        _changed(0, lambda env, x: {**x, "noise": x["noise"] * np.nan}),
-        DISABLED,
-        "is outside single_observation_space",
-    ),
-    "first observation outside": (FirstObservationOutside, SAME, "the first observation of row 0"),
-    "four values": (FourValues, SAME, "step must return 5 values, got 4"),
-    "no mode": (NoMode, SAME, r"metadata\['autoreset_mode'\] must be an AutoresetMode, got None"),
-    "mode by name": (ModeByName, NEXT, "must be an AutoresetMode, got 'NEXT_STEP'"),
-    "one row too many": (OneRowTooMany, SAME, "num_envs is 6, asked for 5"),
-    "unbatched space": (UnbatchedSpace, SAME, "action_space has shape"),
-    "no vector environment": (
-        lambda *arguments: object(),
-        SAME,
-        "not a gymnasium VectorEnv: object",
-    ),
-    "seed ignored": (SeedIgnored, SAME, "the seed has no effect"),
-    "unseeded": (Unseeded, SAME, "two runs with seed 0 differ"),
-    "one generator for all rows": (SharedGenerator, SAME, "rows depend on num_envs"),
-    "rows depend on num_envs": (SizeDependent, NEXT, "rows depend on num_envs"),
-    "all rows restart": (
-        RestartsEverything,
-        SAME,
-        "rows that did not end differ|depend on num_envs",
-    ),
-    "all rows restart next": (RestartsEverything, NEXT, "is not what the episode was"),
-    "all rows restart silently": (RestartsEverythingSilently, NEXT, "rows depend on num_envs"),
-    "no restart": (NeverRestarts, SAME, "they do not restart"),
-    "no restart next": (NeverRestarts, NEXT, "they do not restart"),
-    "no restart by reset": (NeverRestarts, DISABLED, "they do not restart"),
-    "mask ignored": (IgnoresTheMask, DISABLED, "changed rows outside the mask"),
-    "ended rows are stepped": (StepsEndedRows, DISABLED, "stepping an ended row must be an error"),
-    "options get a key": (AddsToOptions, SAME, "reset changed the caller's options"),
-    "options lose the mask": (TakesTheMask, DISABLED, "reset changed the caller's options"),
-    "mask is cleared": (ClearsTheMask, DISABLED, "reset changed the caller's options"),
-    "one observation buffer": (OneBuffer, NEXT, "obs.*returned earlier was overwritten"),
-    "one observation buffer, restarting": (OneBuffer, SAME, "overwritten|shares memory"),
-    "one reward buffer": (OneRewardBuffer, SAME, "reward.*returned earlier was overwritten"),
-    "live statistics": (LiveStatistics, SAME, "episode.*returned earlier was overwritten"),
-    "never ends": (NeverEnds, SAME, "no episode ended within 40 steps"),
-    "reward while restarting": (RewardWhileRestarting, NEXT, "restarted row must have reward 0"),
-    "ends while restarting": (
-        EndsWhileRestarting,
-        NEXT,
-        "restarted row must have reward 0 and not",
-    ),
-    "restart counted": (CountsTheRestart, NEXT, r"info\['episode'\]\['l'\] is not what"),
-    "info with strings": (
-        _with_info(_set("why", "end")),
-        SAME,
-        "must hold numbers or booleans",
-    ),
-    "info with None": (_with_info(_set("why", None)), NEXT, "must hold numbers or booleans"),
-    "info with objects": (
-        _with_info(_set("final_info", lambda info: np.array([{}], dtype=object))),
-        SAME,
-        r"info\[final_info\] must hold numbers or booleans, got dtype object",
-    ),
-    "no final_obs": (
-        _with_info(lambda info, _: info.pop("final_obs", 0)),
-        SAME,
-        "'final_obs'",
-    ),
-    "no _final_obs": (
-        _with_info(lambda info, _: info.pop("_final_obs", 0)),
-        SAME,
-        "info must have '_final_obs'",
-    ),
-    "wrong _final_obs": (
-        _with_info(_if_final(_set("_final_obs", lambda info: ~info["_final_obs"]))),
-        SAME,
-        r"info\['_final_obs'\] must mark",
-    ),
-    "final_obs of the ended rows only": (
-        _with_info(_if_final(_sparse)),
-        SAME,
-        "must be dense",
-    ),
-    "final_obs shares memory": (
-        _with_info(_if_final(_alias)),
-        SAME,
-        "shares memory|two runs|do not restart",
-    ),
-    "final_obs empty elsewhere": (
-        _with_info(_if_final(_empty_others)),
-        SAME,
-        "rows that did not end differ",
-    ),
-    "final_obs outside": (
-        _with_info(_if_final(lambda info, _: info["final_obs"]["left"].__iadd__(2))),
-        SAME,
-        r"info\['final_obs'\] of row 0 is outside",
-    ),
-    "returns wrong": (
-        _with_info(_if_final(lambda info, _: info["episode"]["r"].__iadd__(1))),
-        SAME,
-        r"info\['episode'\]\['r'\] is not what the episode was",
-    ),
-    "lengths missing": (
-        _with_info(_if_final(lambda info, _: info["episode"].pop("l"))),
-        SAME,
-        r"info\['episode'\] must have 'l'",
-    ),
-    "no mask of the statistics": (
-        _with_info(lambda info, _: info.pop("_episode", 0)),
-        DISABLED,
-        r"info\['episode'\] must have its mask",
-    ),
-    "wrong mask of the statistics": (
-        _with_info(_if_final(_set("_episode", lambda info: ~info["_episode"]))),
-        SAME,
-        r"info\['_episode'\] must mark",
-    ),
-    "masks as numbers": (MasksAsNumbers, SAME, r"action_masks must be bool \[5, 2\], got int8"),
-    "masks of one row": (
-        MasksOfOneRow,
-        SAME,
-        r"action_masks must be bool \[5, 2\], got bool \[1, 2\]",
-    ),
+    what: (make, mode, message)
+    for mode, cases in _BROKEN_IN.items()
+    for what, (make, message) in cases.items()
 }

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
 
 import pytest
 
-from resgym.cli import main
 from resgym.measure.rho import cross_play, rho
+from tests.resgym.commands import run
 
 SMALL = ["--games", "40"]
-
-
-def run(capsys, *arguments: str) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error of a command line."""
-    try:
-        code = main(arguments)
-    except SystemExit as stop:
-        code = stop.code
-    captured = capsys.readouterr()
-    return code, captured.out, captured.err
 
 
 def test_rho_as_json(capsys):
@@ -116,11 +107,24 @@ BAD = [
     (["check", "resgym/HironakaHost-v0", "--seed", "-1"], "seed", "got -1"),
     (["bench", "--batch-sizes", "0"], "batch_sizes", "got 0"),
     (["bench", "--backend", "abacus"], "backend", "'abacus'"),
+    (["tree", "E6", "--host", "nobody"], "nobody", "zeillinger"),
+    (["tree", "E6", "--max-depth", "-1"], "max_depth", "must be at least 0, got -1"),
+    (["solve", "5"], "solve", "constant"),
+    (["solve", "E8", "--time-limit", "-1"], "time_limit", "got -1"),
+    (["solve", "x^2"], "solve", "variable"),
+    (["play", "E8", "--opponent", "nobody"], "nobody", "zeillinger"),
+    (["play", "E8", "--dimension", "3"], "dimension", "is for random starts, got the start 'E8'"),
+    (["play", "E8", "--max-value", "7"], "max_value", "is for random starts"),
+    (["play", "--dimension", "11"], "dimension", "must be between 2 and 10, got 11"),
+    (["play", "x^2+y^3+z^5+w^2", "--out", "g.gif"], "out", "must end in .json for 4 axes"),
+    (["play", "--dimension", "4", "--out", "g.html"], "out", "must end in .json for 4 axes"),
 ]
 
 
 @pytest.mark.parametrize(("arguments", "field", "detail"), BAD, ids=[" ".join(b[0]) for b in BAD])
-def test_errors_are_one_line_with_code_two(capsys, arguments, field, detail):
+def test_errors_are_one_line_with_code_two(capsys, tmp_path, monkeypatch, arguments, field, detail):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.stdin", io.StringIO())
     code, out, err = run(capsys, *arguments)
     assert code == 2
     assert out == ""
@@ -129,6 +133,7 @@ def test_errors_are_one_line_with_code_two(capsys, arguments, field, detail):
     assert err.startswith("resgym")
     assert field in err
     assert detail in err
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_process_of_its_own():

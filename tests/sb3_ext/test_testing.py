@@ -82,17 +82,16 @@ class LoadsAnotherRule(DDQN):
 
 
 class PlaysIllegally(DDQN):
-    def predict(self, observation: Any, *args: Any, action_masks: Any = None, **kwargs: Any) -> Any:
+    greedily = True
+
+    def predict(self, *args: Any, action_masks: Any = None, **kwargs: Any) -> Any:
+        if kwargs["deterministic"] and not self.greedily:
+            return super().predict(*args, action_masks=action_masks, **kwargs)
         return np.asarray(action_masks).argmin(axis=1), None
 
 
-class ExploresIllegally(DDQN):
-    """Only without `deterministic`."""
-
-    def predict(self, observation: Any, *args: Any, action_masks: Any = None, **kwargs: Any) -> Any:
-        if kwargs["deterministic"]:
-            return super().predict(observation, action_masks=action_masks, **kwargs)
-        return np.asarray(action_masks).argmin(axis=1), None
+class ExploresIllegally(PlaysIllegally):
+    greedily = False
 
 
 class NeverChanges(DDQN):

@@ -68,69 +68,67 @@ class Place:
         self.marker = root / "MARKER"
         self.logs = root / "logs"
         self.run = self.logs / "ddqn" / f"{NAME}_1"
-        self.params = self.run / NAME
-        (root / "evil.py").write_text(
-            f"import pathlib\npathlib.Path({str(self.marker)!r}).touch()\n"
-            "class Code:\n    def __init__(self, *a, **k): pass\n"
-        )
+        self.code = f"__import__('pathlib').Path({str(self.marker)!r}).touch()"
+        self.tag = f"env_kwargs: !!python/object/apply:os.mkdir [{self.marker}]\n".encode()
+        self.pickle = pickle.dumps(Touch(self.marker))
+        for name in ("evil.py", "evil:1.py"):
+            (root / name).write_text(
+                f"{self.code}\nclass Code:\n    def __init__(self, *a, **k): pass\n"
+            )
 
-    @property
-    def code(self) -> str:
-        """An expression that makes the marker."""
-        return f"__import__('pathlib').Path({str(self.marker)!r}).touch()"
+    def put(self, file: str, content: bytes | dict[str, Any]) -> Place:
+        """Changes a file of the run, or writes another one there."""
+        path = self.run / file
+        if isinstance(content, dict):
+            changed = {**yaml.safe_load(path.read_text()), **content}
+            content = yaml.safe_dump(changed).encode()
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        return self
 
-    def config(self, **changes: Any) -> str:
-        path = self.root / "file.yml"
-        path.write_text(yaml.safe_dump({HOST: {**PARAMETERS, **changes}}))
-        return str(path)
-
-    def change(self, file: str, **changes: Any) -> None:
-        path = self.params / file
-        path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **changes}))
-
-    def zip(self, name: str = "evil.zip", field: str = "policy_kwargs", seat: str = "host") -> Path:
-        """A model whose other parts are sound."""
+    def zip(self, name: str = "evil.zip", field: str = "policy_kwargs", seat: str = "host") -> str:
+        """The path of a model whose other parts are sound."""
         sound, path = self.root / f"sound_{seat}.zip", self.root / name
         make_model(seat).save(sound)
-        content = pickle.dumps(Touch(self.marker))
         with zipfile.ZipFile(sound) as old, zipfile.ZipFile(path, "w") as new:
             for each in old.namelist():
                 data = old.read(each)
                 if each == "data":
-                    fields = json.loads(data)
-                    entry = {":type:": "x", ":serialized:": base64.b64encode(content).decode()}
-                    fields[field] = {**entry, "__module__": "stable_baselines3.common.policies"}
-                    data = json.dumps(fields).encode()
+                    entry = {":type:": "x", ":serialized:": base64.b64encode(self.pickle).decode()}
+                    entry["__module__"] = "stable_baselines3.common.policies"
+                    data = json.dumps({**json.loads(data), field: entry}).encode()
                 new.writestr(each, data)
-        return path
+        return str(path)
 
-    def train(self, *arguments: str) -> int:
-        return train_main(
-            ["--algo", "ddqn", "--env", HOST, "-f", str(self.logs), *SMALL, *arguments]
-        )
+    def agent(self) -> str:
+        return self.zip(seat="agent")
 
-    def enjoy(self, *arguments: str) -> int:
-        fixed = ["--no-render", "-n", "5", "--exp-id", "1", "--verbose", "0"]
-        return enjoy_main(
-            ["--algo", "ddqn", "--env", HOST, "-f", str(self.logs), *fixed, *arguments]
-        )
+    def train(self, *arguments: str, **changes: Any) -> int:
+        """With other values in the configuration."""
+        path = self.root / "file.yml"
+        path.write_text(yaml.safe_dump({HOST: {**PARAMETERS, **changes}}))
+        common = ["--algo", "ddqn", "--env", HOST, "-f", str(self.logs), *SMALL, "-conf", str(path)]
+        return train_main([*common, *arguments])
+
+    def resume(self, *arguments: str) -> int:
+        return train_main(["--resume", str(self.run), *arguments])
+
+    def play(self, command: Any = enjoy_main, *arguments: str) -> int:
+        common = ["--algo", "ddqn", "--env", HOST, "-f", str(self.logs)]
+        return int(command([*common, "--no-render", "-n", "5", "--exp-id", "1", *arguments]))
 
     def two_player(self, *settings: str) -> int:
         path = self.root / "tiny.yml"
         path.write_text(yaml.safe_dump(tiny(*settings), sort_keys=False))
-        return two_player_main(
-            ["--config", str(path), "--out", str(self.root / "two"), "--no-progress"]
-        )
+        out = str(self.root / "two")
+        return two_player_main(["--config", str(path), "--out", out, "--no-progress"])
 
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = Place(tmp_path_factory.mktemp("trained"))
-    assert place.train("-conf", place.config(), "--checkpoint-updates", "1") == 0
-    path = place.root / "tiny.yml"
-    path.write_text(yaml.safe_dump(tiny(), sort_keys=False))
-    out = str(place.root / "two")
-    assert two_player_main(["--config", str(path), "--out", out, "--no-progress"]) == 0
+    assert place.train("--checkpoint-updates", "1") == 0
+    assert place.two_player() == 0
     return place.root
 
 
@@ -144,273 +142,104 @@ def place(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any
     importlib.invalidate_caches()
 
 
-Attack = Callable[[Place], int]
-ATTACKS: dict[str, Attack] = {}
-
-
-def attack(function: Attack) -> Attack:
-    ATTACKS[function.__name__] = function
-    return function
-
-
-# ----------------------------------------------------------------- configurations of train
-
-
-@attack
-def yaml_replay_buffer_class(place: Place) -> int:
-    return place.train("-conf", place.config(replay_buffer_class=place.code))
-
-
-@attack
-def params_replay_buffer_class(place: Place) -> int:
-    value = json.dumps(place.code)
-    return place.train("-conf", place.config(), "-params", f"replay_buffer_class:{value}")
-
-
-@attack
-def yaml_callback(place: Place) -> int:
-    return place.train("-conf", place.config(callback="evil.Code"))
-
-
-@attack
-def yaml_callback_with_arguments(place: Place) -> int:
-    call = {"os.system": {"command": f"touch {place.marker}"}}
-    return place.train("-conf", place.config(callback=[call]))
-
-
-@attack
-def yaml_callback_found_in_a_known_module(place: Place) -> int:
-    call = {"rl_zoo3.utils.importlib.import_module": {"name": "evil"}}
-    return place.train("-conf", place.config(callback=[call]))
-
-
-@attack
-def params_callback(place: Place) -> int:
-    return place.train("-conf", place.config(), "-params", "callback:evil.Code")
-
-
-@attack
-def yaml_env_wrapper(place: Place) -> int:
-    return place.train("-conf", place.config(env_wrapper="evil.Code"))
-
-
-@attack
-def yaml_vec_env_wrapper(place: Place) -> int:
-    return place.train("-conf", place.config(vec_env_wrapper=[{"evil.Code": {}}]))
-
-
-@attack
-def yaml_policy(place: Place) -> int:
-    return place.train("-conf", place.config(policy="evil.Code"))
-
-
-@attack
-def yaml_normalize(place: Place) -> int:
-    return place.train("-conf", place.config(normalize=place.code))
-
-
-@attack
-def yaml_opponent(place: Place) -> int:
-    zipped = str(place.zip(seat="agent"))
-    return place.train("-conf", place.config(env_kwargs={"opponent": zipped}))
-
-
-@attack
-def yaml_tag(place: Place) -> int:
-    path = Path(place.config())
-    path.write_text(f"{path.read_text()}  gamma: !!python/object/apply:os.mkdir [{place.marker}]\n")
-    return place.train("-conf", str(path))
-
-
-@attack
-def python_configuration(place: Place) -> int:
-    return place.train("-conf", "evil.py")
-
-
-@attack
-def opponent_on_the_command_line(place: Place) -> int:
-    zipped = place.zip(seat="agent")
-    return place.train("-conf", place.config(), "--env-kwargs", f"opponent:{zipped}")
-
-
-@attack
-def model_to_continue(place: Place) -> int:
-    return place.train("-conf", place.config(), "-i", str(place.zip()))
-
-
-@attack
-def replay_buffer_to_continue(place: Place) -> int:
-    shutil.copy(place.run / f"{NAME}.zip", place.root / "model.zip")
-    (place.root / "replay_buffer.pkl").write_bytes(pickle.dumps(Touch(place.marker)))
-    return place.train("-conf", place.config(), "-i", str(place.root / "model.zip"))
-
-
-@attack
-def statistics_to_continue(place: Place) -> int:
-    folder = place.root / "other"
-    (folder / NAME).mkdir(parents=True)
-    shutil.copy(place.run / f"{NAME}.zip", folder / "model.zip")
-    (folder / NAME / "vecnormalize.pkl").write_bytes(pickle.dumps(Touch(place.marker)))
-    return place.train("-conf", place.config(), "-i", str(folder / "model.zip"))
-
-
-# -------------------------------------------------------------------------------- folders of a run
-
-
-@attack
-def resumed_config(place: Place) -> int:
-    place.change("config.yml", callback="evil.Code")
-    return train_main(["--resume", str(place.run)])
-
-
-@attack
-def resumed_replay_buffer_class(place: Place) -> int:
-    place.change("config.yml", replay_buffer_class=place.code)
-    return train_main(["--resume", str(place.run)])
-
-
-@attack
-def resumed_opponent(place: Place) -> int:
-    place.change("config.yml", env_kwargs={"opponent": str(place.zip(seat="agent"))})
-    return train_main(["--resume", str(place.run)])
-
-
-@attack
-def resumed_arguments_smuggle_an_option(place: Place) -> int:
-    (place.root / "evil:1.py").write_text((place.root / "evil.py").read_text())
-    place.change("args.yml", env_kwargs={"--gym-packages=evil": 1})
-    return train_main(["--resume", str(place.run)])
-
-
-@attack
-def resumed_arguments_grant_trust(place: Place) -> int:
-    place.change("args.yml", env="--trust")
-    place.change("config.yml", callback="evil.Code")
-    return train_main(["--resume", str(place.run), f"--env={HOST}"])
-
-
-@attack
-def resumed_arguments_with_a_tag(place: Place) -> int:
-    (place.params / "args.yml").write_text(f"x: !!python/object/apply:os.mkdir [{place.marker}]\n")
-    return train_main(["--resume", str(place.run)])
-
-
-@attack
-def enjoyed_normalize(place: Place) -> int:
-    place.change("config.yml", normalize=place.code)
-    return place.enjoy()
-
-
-@attack
-def enjoyed_statistics(place: Place) -> int:
-    place.change("config.yml", normalize=True)
-    (place.params / "vecnormalize.pkl").write_bytes(pickle.dumps(Touch(place.marker)))
-    return place.enjoy()
-
-
-@attack
-def enjoyed_env_wrapper(place: Place) -> int:
-    place.change("config.yml", env_wrapper="evil.Code")
-    return place.enjoy()
-
-
-@attack
-def enjoyed_config_with_a_tag(place: Place) -> int:
-    tag = f"x: !!python/object/apply:os.mkdir [{place.marker}]\n"
-    (place.params / "config.yml").write_text(tag)
-    return place.enjoy()
-
-
-@attack
-def enjoyed_arguments_with_a_tag(place: Place) -> int:
-    tag = f"env_kwargs: !!python/object/apply:os.mkdir [{place.marker}]\n"
-    (place.params / "args.yml").write_text(tag)
-    return place.enjoy()
-
-
-@attack
-def enjoyed_opponent(place: Place) -> int:
-    place.change("args.yml", env_kwargs={"opponent": str(place.zip(seat="agent"))})
-    return place.enjoy()
-
-
-@attack
-def enjoyed_model(place: Place) -> int:
-    shutil.copy(place.zip(), place.run / f"{NAME}.zip")
-    return place.enjoy()
-
-
-@attack
-def filmed_model(place: Place) -> int:
-    pytest.importorskip("moviepy")
-    shutil.copy(place.zip(), place.run / f"{NAME}.zip")
-    return record_video(["--algo", "ddqn", "--env", HOST, "-f", str(place.logs), "-n", "5"])
-
-
-# ------------------------------------------------------------------- players and opponents
-
-
-@attack
-def two_player_opponent(place: Place) -> int:
-    return place.two_player(f"roles.host.opponent={place.zip(seat='agent')}")
-
-
-@attack
-def two_player_evaluation(place: Place) -> int:
-    return place.two_player(f"evaluation.opponents.host=[{place.zip(seat='agent')}]")
-
-
-@attack
-def two_player_resumed(place: Place) -> int:
+def resume_two_players(place: Place) -> int:
     run = place.root / "two"
     shutil.rmtree(run / "checkpoints")
     config = yaml.safe_load((run / "config.yml").read_text())
-    config["roles"]["host"]["opponent"] = str(place.zip(seat="agent"))
+    config["roles"]["host"]["opponent"] = place.agent()
     (run / "config.yml").write_text(yaml.safe_dump(config))
     return two_player_main(["--resume", str(run), "--no-progress"])
 
 
-@attack
-def two_player_misspelt(place: Place) -> int:
-    place.zip("choose_frist.zip", seat="agent")
-    return place.two_player("roles.host.opponent=choose_frist")
+def film(place: Place) -> int:
+    pytest.importorskip("moviepy")
+    return place.put(MODEL, Path(place.zip()).read_bytes()).play(record_video)
 
 
-@attack
-def rho_of_a_model(place: Place) -> int:
-    return resgym_main(["rho", str(place.zip()), "random", "--games", "5"])
-
-
-@attack
-def rho_of_a_misspelt_name(place: Place) -> int:
-    place.zip("zeilinger.zip")
-    return resgym_main(["rho", "zeilinger", "random", "--games", "5"])
-
-
-@attack
-def rho_of_a_model_whose_class_is_code(place: Place) -> int:
-    return resgym_main(["rho", str(place.zip(field="policy_class")), "random", "--games", "5"])
-
-
-@attack
-def tree_of_a_model(place: Place) -> int:
-    return resgym_main(["tree", "E8", "--host", str(place.zip(field="observation_space"))])
-
-
-@attack
-def attacked_model(place: Place) -> int:
-    return attack_main(["exact", str(place.zip()), "--role", "host", "--no-progress"])
-
-
-@attack
-def attacked_misspelt_name(place: Place) -> int:
-    place.zip("zeilinger.zip")
-    return attack_main(["exact", "zeilinger", "--no-progress"])
-
-
-@attack
-def shipped_model(place: Place) -> int:
-    return teach_main(["ship", str(place.zip()), "--out", str(place.root / "out.safetensors")])
+CONFIG, ARGS, MODEL = f"{NAME}/config.yml", f"{NAME}/args.yml", f"{NAME}.zip"
+FEW = ("--games", "5")
+ATTACKS: dict[str, Callable[[Place], int]] = {
+    # Configurations and arguments of `train`.
+    "buffer": lambda here: here.train(replay_buffer_class=here.code),
+    "callback": lambda here: here.train(callback="evil.Code"),
+    "callback with arguments": lambda here: here.train(
+        callback=[{"os.system": {"command": f"touch {here.marker}"}}]
+    ),
+    "callback in a known module": lambda here: here.train(
+        callback=[{"rl_zoo3.utils.importlib.import_module": {"name": "evil"}}]
+    ),
+    "env_wrapper": lambda here: here.train(env_wrapper="evil.Code"),
+    "vec_env_wrapper": lambda here: here.train(vec_env_wrapper=[{"evil.Code": {}}]),
+    "policy": lambda here: here.train(policy="evil.Code"),
+    "normalize": lambda here: here.train(normalize=here.code),
+    "opponent": lambda here: here.train(env_kwargs={"opponent": here.agent()}),
+    "tag": lambda here: here.put("tag.yml", here.tag).train("-conf", str(here.run / "tag.yml")),
+    "python": lambda here: here.train("-conf", "evil.py"),
+    "-params buffer": lambda here: here.train(
+        "-params", f"replay_buffer_class:{json.dumps(here.code)}"
+    ),
+    "-params callback": lambda here: here.train("-params", "callback:evil.Code"),
+    "-params gamma": lambda here: here.train("-params", f"gamma:{here.code}"),
+    "--env-kwargs": lambda here: here.train("--env-kwargs", f"opponent:{here.agent()}"),
+    "-i model": lambda here: here.train("-i", here.zip()),
+    "-i buffer": lambda here: here.put("replay_buffer.pkl", here.pickle).train(
+        "-i", str(here.run / MODEL)
+    ),
+    "-i statistics": lambda here: here.put(f"{NAME}/vecnormalize.pkl", here.pickle).train(
+        "-i", str(here.run / MODEL)
+    ),
+    # Folders of a run.
+    "resumed callback": lambda here: here.put(CONFIG, {"callback": "evil.Code"}).resume(),
+    "resumed buffer": lambda here: here.put(CONFIG, {"replay_buffer_class": here.code}).resume(),
+    "resumed opponent": lambda here: here.put(
+        CONFIG, {"env_kwargs": {"opponent": here.agent()}}
+    ).resume(),
+    "resumed tag": lambda here: here.put(ARGS, here.tag).resume(),
+    "an option among resumed arguments": lambda here: here.put(
+        ARGS, {"env_kwargs": {"--gym-packages=evil": 1}}
+    ).resume(),
+    "trust among resumed arguments": lambda here: (
+        here.put(ARGS, {"env": "--trust"})
+        .put(CONFIG, {"callback": "evil.Code"})
+        .resume(f"--env={HOST}")
+    ),
+    "enjoyed normalize": lambda here: here.put(CONFIG, {"normalize": here.code}).play(),
+    "enjoyed statistics": lambda here: (
+        here.put(CONFIG, {"normalize": True}).put(f"{NAME}/vecnormalize.pkl", here.pickle).play()
+    ),
+    "enjoyed env_wrapper": lambda here: here.put(CONFIG, {"env_wrapper": "evil.Code"}).play(),
+    "enjoyed tag": lambda here: here.put(CONFIG, here.tag).play(),
+    "enjoyed tag of arguments": lambda here: here.put(ARGS, here.tag).play(),
+    "enjoyed opponent": lambda here: here.put(
+        ARGS, {"env_kwargs": {"opponent": here.agent()}}
+    ).play(),
+    "enjoyed model": lambda here: here.put(MODEL, Path(here.zip()).read_bytes()).play(),
+    "filmed model": film,
+    # Players and opponents.
+    "two-player opponent": lambda here: here.two_player(f"roles.host.opponent={here.agent()}"),
+    "two-player evaluation": lambda here: here.two_player(
+        f"evaluation.opponents.host=[{here.agent()}]"
+    ),
+    "two-player misspelt": lambda here: here.two_player(
+        f"roles.host.opponent={Path(here.zip('choose_frist.zip', seat='agent')).stem}"
+    ),
+    "two-player resumed": resume_two_players,
+    "rho": lambda here: resgym_main(["rho", here.zip(), "random", *FEW]),
+    "rho misspelt": lambda here: resgym_main(
+        ["rho", Path(here.zip("zeilinger.zip")).stem, "random", *FEW]
+    ),
+    "rho of a class": lambda here: resgym_main(
+        ["rho", here.zip(field="policy_class"), "random", *FEW]
+    ),
+    "tree": lambda here: resgym_main(["tree", "E8", "--host", here.zip(field="observation_space")]),
+    "attack": lambda here: attack_main(["exact", here.zip(), "--role", "host", "--no-progress"]),
+    "attack misspelt": lambda here: attack_main(
+        ["exact", Path(here.zip("zeilinger.zip")).stem, "--no-progress"]
+    ),
+    "ship": lambda here: teach_main(
+        ["ship", here.zip(), "--out", str(here.root / "out.safetensors")]
+    ),
+}
 
 
 @pytest.mark.parametrize("name", ATTACKS)
@@ -428,12 +257,9 @@ def test_nothing_runs_without_trust(
 @pytest.mark.parametrize(
     "attack",
     [
-        lambda place: place.train("-conf", place.config(callback="evil.Code"), "--trust"),
-        lambda place: (
-            place.change("config.yml", normalize=place.code),
-            place.enjoy("--trust"),
-        ),
-        lambda place: resgym_main(["rho", str(place.zip()), "random", "--games", "5", "--trust"]),
+        lambda here: here.train("--trust", callback="evil.Code"),
+        lambda here: here.put(CONFIG, {"normalize": here.code}).play(enjoy_main, "--trust"),
+        lambda here: resgym_main(["rho", here.zip(), "random", *FEW, "--trust"]),
     ],
 )
 def test_with_trust_it_runs(attack: Any, place: Place) -> None:
@@ -515,31 +341,25 @@ def test_classes_that_a_configuration_may_name(name: str) -> None:
 
 
 def test_a_run_with_normalized_observations_is_enjoyed(tmp_path: Path) -> None:
-    place = Place(tmp_path)
-    values = {"normalize": "dict(norm_obs=False, norm_reward=True)", "policy": "MlpPolicy"}
-    place.config()
-    path = tmp_path / "ppo.yml"
+    path, run = tmp_path / "ppo.yml", tmp_path / "ppo" / f"{NAME}_1" / NAME
     parameters = {"n_envs": 2, "n_steps": 8, "batch_size": 8, "n_timesteps": 32}
-    path.write_text(
-        yaml.safe_dump({HOST: {**parameters, "policy": "MlpPolicy", "normalize": True}})
-    )
-    common = ["--algo", "ppo", "--env", HOST, "-f", str(place.logs)]
+    values = {**parameters, "policy": "MlpPolicy", "normalize": True}
+    path.write_text(yaml.safe_dump({HOST: values}))
+    common = ["--algo", "ppo", "--env", HOST, "-f", str(tmp_path)]
     assert train_main([*common, *SMALL, "-conf", str(path)]) == 0
-    run = place.logs / "ppo" / f"{NAME}_1"
-    assert (run / NAME / "vecnormalize.pkl").is_file()
+    assert (run / "vecnormalize.pkl").is_file()
     play = [*common, "--no-render", "-n", "5", "--exp-id", "1"]
     assert enjoy_main(play) == 0
-    saved = yaml.safe_load((run / NAME / "config.yml").read_text())
-    (run / NAME / "config.yml").write_text(yaml.safe_dump({**saved, **values}))
+    values["normalize"] = "dict(norm_obs=False, norm_reward=True)"
+    (run / "config.yml").write_text(yaml.safe_dump(values))
     assert enjoy_main(play) == 0
 
 
 def test_training_goes_on_from_a_model_and_its_buffer(place: Place) -> None:
-    arguments = ["-conf", place.config()]
-    assert place.train(*arguments, "--save-replay-buffer") == 0
-    run = place.logs / "ddqn" / f"{NAME}_2"
+    assert place.train("--save-replay-buffer") == 0
+    run = place.run.with_name(f"{NAME}_2")
     assert (run / "replay_buffer.pkl").is_file()
-    assert place.train(*arguments, "-i", str(run / f"{NAME}.zip")) == 0
+    assert place.train("-i", str(run / MODEL)) == 0
 
 
 def test_models_with_schedules_are_known(tmp_path: Path) -> None:

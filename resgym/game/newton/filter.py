@@ -20,8 +20,6 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-__all__ = ["NO_VERTEX", "UNDECIDED", "VERTEX", "prove"]
-
 UNDECIDED, NO_VERTEX, VERTEX = -1, 0, 1
 
 # Gaps are scaled so that none is below -1. A sum of D <= 10 products of a rounded gap and a weight

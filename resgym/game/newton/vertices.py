@@ -15,8 +15,6 @@ from torch import Tensor
 
 from resgym.game.newton.filter import NO_VERTEX, UNDECIDED, VERTEX, prove
 
-__all__ = ["is_vertex", "newton_vertices"]
-
 # Up to this many points, integers are faster than the first tensor operation.
 _FEW = 32
 

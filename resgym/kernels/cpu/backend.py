@@ -13,12 +13,7 @@ import torch
 from torch import Tensor
 
 from resgym.game.episode import answers_of_agents, name_sets
-from resgym.game.state import GameState
 from resgym.game.stepping import (
-    AUTORESET_MODES,
-    INVALID_ACTIONS,
-    NO_LIMIT,
-    SEATS,
     Ask,
     EpisodeState,
     Games,
@@ -27,11 +22,10 @@ from resgym.game.stepping import (
     StepPlan,
     StepResult,
 )
-from resgym.kernels.cpu.operations import NumbaOperations, array_of, set_numbers
-from resgym.kernels.cpu.step import ASKED, REWARD_NAMES, any_refused, start_rows, step_rows
+from resgym.kernels.backend import ASKED
+from resgym.kernels.cpu.operations import NumbaOperations, array_of, sets_of
+from resgym.kernels.cpu.step import any_refused, start_rows, step_rows
 from resgym.kernels.cpu.threads import share_rows
-
-__all__ = ["NumbaBackend"]
 
 _FLOAT, _INTEGER, _BYTE, _FLAG = map(np.dtype, (np.float32, np.int64, np.int8, np.bool_))
 
@@ -96,28 +90,19 @@ class _Numbers(NamedTuple):
 @lru_cache(maxsize=256)
 def _numbers(plan: StepPlan) -> _Numbers | None:
     """The plan as numbers; None if passes do not know its moves or its reward."""
-    spec, starts, mode = plan.spec, plan.start_spec, plan.autoreset_mode
-    if not NumbaBackend.fits(plan):
+    indices = NumbaBackend.indices(plan)
+    if indices is None:
         return None
-    opponent = NumbaBackend.opponent_number(plan)
-    asked = opponent is None
+    spec, starts, mode = plan.spec, plan.start_spec, plan.autoreset_mode
+    asked = indices[1] == ASKED
     # Hosts who are asked name their sets after the pass, and restarts wait for them.
     restarts = mode != "DISABLED" and not (asked and plan.seat == "agent")
-    rules = (
-        SEATS.index(plan.seat),
-        ASKED if opponent is None else opponent,
-        REWARD_NAMES.index(plan.reward),
-        INVALID_ACTIONS.index(plan.invalid_action),
-        AUTORESET_MODES.index(mode),
-        restarts,
-        NO_LIMIT if plan.max_episode_steps is None else plan.max_episode_steps,
-        plan.scale_observation,
-    )
+    rules = (*indices, restarts, plan.step_limit, plan.scale_observation)
     drawn = (starts.max_num_points, starts.max_value + 1, starts.start_attempts, spec.reposition)
     unrolled = spec.dimension in _UNROLLED
     return _Numbers(
         dims=(0,) * spec.dimension if unrolled else np.zeros(spec.dimension, int),
-        sets=set_numbers(spec.dimension),
+        sets=sets_of(spec.dimension, plan.opponent if plan.seat == "agent" else None),
         rules=tuple(map(int, rules)),
         starts=tuple(map(int, drawn)),
         shows_final=restarts and mode == "SAME_STEP",
@@ -131,7 +116,7 @@ class NumbaBackend(NumbaOperations):
     """Compiled passes over all rows, around the answers of opponents that have to be asked."""
 
     def step(self, plan: StepPlan, games: Games, actions: Tensor, ask: Ask) -> StepResult:
-        """Plays one step of all rows; see `resgym.game.episode.step`."""
+        """See `resgym.game.episode.Backend.step`."""
         numbers = _numbers(plan)
         if numbers is None:
             return super().step(plan, games, actions, ask)
@@ -155,18 +140,10 @@ class NumbaBackend(NumbaOperations):
         result = _step_pass(numbers, memory, chosen, answers)
         return _ask_hosts(plan, numbers, state.ended, result, ask)
 
-    def start(
-        self,
-        plan: StepPlan,
-        games: Games,
-        mask: Tensor,
-        ask: Ask,
-        given: GameState | None = None,
-    ) -> ResetResult:
-        """Starts episodes in the rows of ``mask``; see `resgym.game.episode.start`."""
+    def _started(self, plan: StepPlan, games: Games, mask: Tensor, ask: Ask) -> ResetResult | None:
         numbers = _numbers(plan)
-        if numbers is None or given is not None:
-            return super().start(plan, games, mask, ask, given)
+        if numbers is None:
+            return None
         result = _start_pass(numbers, games, mask)
         if not numbers.asked or plan.seat == "host":
             return result

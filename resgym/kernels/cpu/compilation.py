@@ -27,8 +27,6 @@ from numba.core.serialize import dumps
 
 from resgym.kernels.private_folder import check_private, private_folder
 
-__all__ = ["compiled", "inlined", "is_cached"]
-
 _DIGEST_SIZE = 32
 
 

@@ -11,16 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from resgym.game.actions import action_axes
 from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState
-from resgym.kernels.backend import FusedBackend
+from resgym.kernels.backend import FusedBackend, set_numbers
 from resgym.kernels.cpu.compilation import compiled
 from resgym.kernels.cpu.players import AGENTS, HOSTS, name_set
 from resgym.kernels.cpu.rules import draw_start, observe_position, play_move, set_of_row
-
-__all__ = ["NumbaOperations", "array_of", "set_numbers"]
 
 
 def array_of(tensor: Tensor) -> np.ndarray:
@@ -28,10 +25,10 @@ def array_of(tensor: Tensor) -> np.ndarray:
     return tensor.detach().contiguous().numpy()
 
 
-@lru_cache(maxsize=16)
-def set_numbers(dimension: int) -> np.ndarray:
-    """int64 [A]: the sets of the host's actions, bit j for axis j, in ascending order."""
-    return np.array([sum(1 << axis for axis in axes) for axes in action_axes(dimension)])
+@lru_cache(maxsize=64)
+def sets_of(dimension: int, host: str | None = None) -> np.ndarray:
+    """int64 [A]: see `set_numbers`."""
+    return np.array(set_numbers(dimension, host), dtype=np.int64)
 
 
 @compiled
@@ -87,10 +84,10 @@ def _observe_rows(points, count, scale, seen):
 
 
 @compiled
-def _choose_rows(host, points, count, sets, keys, actions):
+def _choose_rows(host, points, count, drawn, sets, keys, actions):
     dims = np.empty(points.shape[2], np.int64)
     for game in range(count.shape[0]):
-        axis_mask = name_set(dims, host, points[game], count[game], sets, np.uint64(keys[game]))
+        axis_mask = name_set(dims, host, points[game], count[game], drawn, np.uint64(keys[game]))
         actions[game] = np.searchsorted(sets, axis_mask)
 
 
@@ -132,13 +129,13 @@ class NumbaOperations(FusedBackend):
         _observe_rows(points, count, bool(scale), array_of(seen))
         return seen
 
-    def host_actions(self, name: str, state: GameState, rng: RowRandom) -> Tensor | None:
-        """The actions int64 [N] of a scripted host; None for one that is not compiled."""
-        if name not in HOSTS:
+    def host_actions(self, name: str | None, state: GameState, rng: RowRandom) -> Tensor | None:
+        """See `Backend.host_actions`."""
+        if name is None or name not in HOSTS:
             return None
         actions = torch.empty(state.num_games, dtype=torch.int64)
         points, count = array_of(state.points), array_of(state.count)
-        sets = set_numbers(state.points.shape[2])
+        sets = (sets_of(state.points.shape[2], each) for each in (name, None))
         host = HOSTS.index(name)
-        _choose_rows(host, points, count, sets, array_of(rng.key), array_of(actions))
+        _choose_rows(host, points, count, *sets, array_of(rng.key), array_of(actions))
         return actions

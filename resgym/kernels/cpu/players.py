@@ -5,8 +5,6 @@ from __future__ import annotations
 from resgym.kernels.cpu.compilation import inlined
 from resgym.kernels.cpu.rules import integer
 
-__all__ = ["AGENTS", "HOSTS", "answer_set", "name_set"]
-
 AGENTS = ("random", "choose_first", "choose_last")
 """Agents that `answer_set` can play; it takes the index."""
 
@@ -36,16 +34,6 @@ def answer_set(agent, axis_mask, dimension, key):
                 break
             skip -= 1
     return chosen
-
-
-@inlined
-def _nth_pair(number, dimension):
-    """Set number ``number`` of the pairs (0, 1), (0, 2), ..., (1, 2), ..."""
-    first = 0
-    while number >= dimension - 1 - first:
-        number -= dimension - 1 - first
-        first += 1
-    return (1 << first) | (1 << (first + 1 + number))
 
 
 @inlined
@@ -87,13 +75,11 @@ def _zeillinger_set(dims, points, count, least_axes):
 def name_set(dims, host, points, count, sets, key):
     """The set, bit j for axis j, that a host (an index) names in a position int64 [P, D].
 
-    ``sets`` int64 [A] are those of all actions, ``key`` uint64 is the row's random numbers.
+    ``sets`` are those of `resgym.kernels.backend.set_numbers` for this host, ``key`` uint64 is the
+    row's random numbers.
     """
-    dimension = len(dims)
-    if host == _RANDOM_HOST:
+    if host in (_RANDOM_HOST, _RANDOM_PAIR):
         return sets[integer(key, sets.shape[0])]
-    if host == _RANDOM_PAIR:
-        return _nth_pair(integer(key, dimension * (dimension - 1) // 2), dimension)
     if host == _ALL_COORD:
         return sets[-1] if count > 1 else sets[0]
     return _zeillinger_set(dims, points, count, host == _ZEILLINGER_LEX)

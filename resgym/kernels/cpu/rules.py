@@ -16,16 +16,6 @@ from resgym.game import rng
 from resgym.game import spec as limits
 from resgym.kernels.cpu.compilation import inlined
 
-__all__ = [
-    "absorb",
-    "draw_start",
-    "episode_key",
-    "integer",
-    "observe_position",
-    "play_move",
-    "set_of_row",
-]
-
 _MAX_COORDINATE = limits.MAX_COORDINATE
 _WORD_BITS = 64
 _LEAST_WIDTH = 12  # bits an axis; in narrower fields few moves fit, and trying costs more

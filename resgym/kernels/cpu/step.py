@@ -8,9 +8,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from resgym.game.rewards import REWARDS
 from resgym.game.rng import Stream
-from resgym.game.stepping import AUTORESET_MODES, INVALID_ACTION_REWARD, INVALID_ACTIONS, SEATS
+from resgym.game.stepping import (
+    AUTORESET_MODES,
+    INVALID_ACTION_REWARD,
+    INVALID_ACTIONS,
+    REWARD_NAMES,
+    SEATS,
+)
+from resgym.kernels.backend import ASKED
 from resgym.kernels.cpu.compilation import compiled, inlined
 from resgym.kernels.cpu.players import answer_set, name_set
 from resgym.kernels.cpu.rules import (
@@ -21,14 +27,6 @@ from resgym.kernels.cpu.rules import (
     play_move,
     set_of_row,
 )
-
-__all__ = ["ASKED", "REWARD_NAMES", "any_refused", "start_rows", "step_rows"]
-
-ASKED = -1
-"""Number of an opponent who does not play inside a pass."""
-
-REWARD_NAMES = tuple(REWARDS)
-"""Rewards that a pass can give; it takes the index."""
 
 _HOST_SEAT, _AGENT_SEAT, _BOTH_SEATS = map(SEATS.index, ("host", "agent", "both"))
 _TERMINAL, _STEP, _SURVIVAL = map(REWARD_NAMES.index, ("terminal", "step", "survival"))
@@ -136,7 +134,8 @@ def step_rows(begin, end, dims, sets, rules, starts, actions, answers, old, new,
     results. No action may be one that `any_refused` finds.
 
         dims: as long as there are axes, see `resgym.kernels.cpu.rules`.
-        sets: int64 [A], the sets of the host's actions.
+        sets: int64 [A], the sets of the host's actions or, if the opponent is a host, those that it
+            draws from.
         rules: indices of seat, opponent (or `ASKED`), reward, what becomes of an illegal action,
             and autoreset mode; whether rows restart here; limit of steps; scaling of what is seen.
         starts: points drawn, number of values, attempts, whether to reposition.

@@ -9,35 +9,25 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any
 
 import torch
-
-__all__ = ["share_rows"]
 
 _LEAST_WORK = 3 * 1024
 """Rows times axes for which one more thread is worth its waking up."""
 
 _BLOCKS_PER_THREAD = 4
 
-_pool: ThreadPoolExecutor | None = None
 
-
-def _forget_pool() -> None:
-    """The threads of a parent process do not live on in a forked child."""
-    global _pool
-    _pool = None
+@cache
+def _threads() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="resgym")
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_pool)
-
-
-def _threads() -> ThreadPoolExecutor:
-    global _pool
-    if _pool is None:
-        _pool = ThreadPoolExecutor(os.cpu_count() or 1, thread_name_prefix="resgym")
-    return _pool
+    # The threads of a parent process do not live on in a forked child.
+    os.register_at_fork(after_in_child=_threads.cache_clear)
 
 
 def share_rows(function: Callable[..., int], num_rows: int, dimension: int, *arguments: Any) -> int:

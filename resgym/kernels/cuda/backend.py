@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import combinations
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from resgym.game.actions import action_axes
 from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState
 from resgym.game.stepping import (
     AUTORESET_MODES,
-    INVALID_ACTIONS,
-    NO_LIMIT,
-    SEATS,
     Ask,
     EpisodeState,
     Games,
@@ -26,101 +21,109 @@ from resgym.game.stepping import (
     StepPlan,
     StepResult,
 )
-from resgym.kernels.backend import FusedBackend
+from resgym.kernels.backend import ASKED, FusedBackend, set_numbers
 from resgym.kernels.cuda.grids import cut, drawn_axes, flags_of, launch
 from resgym.kernels.cuda.kernels import (
     HOSTS,
-    REWARD_NAMES,
+    STARTING,
     draw_games,
     move_games,
     observe_games,
-    start_games,
     step_games,
 )
 from resgym.kernels.cuda.rules import AGENTS
 
-__all__ = ["TritonBackend"]
+_SAME_STEP = AUTORESET_MODES.index("SAME_STEP")
 
 
 class _Numbers(NamedTuple):
-    """What a plan comes to: numbers and constants of the kernels."""
+    """What a plan comes to: constants of `step_games`, and its last numbers."""
 
     step: dict[str, Any]
     start: dict[str, Any]
-    limit: int
-    drawn: tuple[int, int, int]
-    pairs: bool
+    numbers: tuple[int, int, int, int]
 
 
 @lru_cache(maxsize=256)
 def _numbers(plan: StepPlan) -> _Numbers | None:
     """The plan as numbers, or None for what no kernel plays."""
-    opponent = TritonBackend.opponent_number(plan)
-    if opponent is None or not TritonBackend.fits(plan):
+    indices = TritonBackend.indices(plan)
+    if indices is None or indices[1] == ASKED:
         return None
     spec, starts = plan.spec, plan.start_spec
-    shared = {
-        "SEAT": SEATS.index(plan.seat),
-        "OPPONENT": opponent,
+    step = {
+        **dict(zip(("SEAT", "OPPONENT", "REWARD", "ON_ILLEGAL", "MODE"), indices, strict=True)),
         "SCALE": plan.scale_observation,
         "REPOSITION": spec.reposition,
+        "AXES": cut(spec.max_num_points, spec.dimension).axes,
         # Of the game, not of the starts: a curriculum shall not compile anew.
         "DRAWN_AXES": drawn_axes(spec),
     }
+    drawn = (starts.max_num_points, starts.max_value + 1, starts.start_attempts)
     return _Numbers(
-        step={
-            **shared,
-            "REWARD": REWARD_NAMES.index(plan.reward),
-            "ON_ILLEGAL": INVALID_ACTIONS.index(plan.invalid_action),
-            "MODE": AUTORESET_MODES.index(plan.autoreset_mode),
-            "AXES": cut(spec.max_num_points, spec.dimension).axes,
-        },
-        start=shared,
-        limit=NO_LIMIT if plan.max_episode_steps is None else plan.max_episode_steps,
-        drawn=(starts.max_num_points, starts.max_value + 1, starts.start_attempts),
-        pairs=plan.opponent == "random_pair",
+        step=step,
+        # Neither rewards nor illegal actions there: one binary for all of them.
+        start={**step, "REWARD": 0, "ON_ILLEGAL": 0, "MODE": STARTING},
+        numbers=(plan.step_limit, *drawn),
     )
 
 
 @lru_cache(maxsize=64)
-def _sets(dimension: int, pairs: bool, device: torch.device) -> Tensor:
-    """int64 [A]: the sets of the host's actions, or all pairs in lexicographic order."""
-    chosen = combinations(range(dimension), 2) if pairs else action_axes(dimension)
-    numbers = [sum(1 << axis for axis in axes) for axes in chosen]
-    return torch.tensor(numbers, dtype=torch.int64, device=device)
+def _sets(dimension: int, host: str | None, device: torch.device) -> Tensor:
+    """int64 [A]: see `set_numbers`."""
+    return torch.tensor(set_numbers(dimension, host), dtype=torch.int64, device=device)
 
 
-class _New(NamedTuple):
-    """New tensors that both kernels write: the state but for a few fields, and what is seen."""
+def _launched(
+    plan: StepPlan, numbers: _Numbers, games: Games, given: Tensor, constants: dict[str, Any]
+) -> tuple[StepResult, Tensor]:
+    """A pass over all games, and bool [N], which of them refuse it.
 
-    points: Tensor
-    coords: Tensor
-    numbers: Tensor
-    seen: Tensor
-    seen_coords: Tensor
-
-
-def _new(state: EpisodeState, num_numbers: int) -> _New:
-    shape, device = state.points.shape, state.points.device
-    return _New(
-        points=torch.empty(shape, dtype=torch.int64, device=device),
-        coords=torch.empty(state.coords.shape, dtype=torch.bool, device=device),
-        numbers=torch.empty(num_numbers, len(state.counts), dtype=torch.int64, device=device),
-        seen=torch.empty(shape, device=device),
-        seen_coords=torch.empty(state.coords.shape, dtype=torch.int8, device=device),
+    ``given`` are actions int64 [N], or bytes [N] that mark the games to start.
+    """
+    state = games.tensors()
+    num_games, _, dimension = shape = state.points.shape
+    device = state.points.device
+    both, shows_final = plan.seat == "both", constants["MODE"] == _SAME_STEP
+    points = torch.empty(shape, dtype=torch.int64, device=device)
+    coords = torch.empty(num_games, dimension, dtype=torch.bool, device=device)
+    integers = torch.empty(6, num_games, dtype=torch.int64, device=device)
+    floats = torch.empty(3, num_games, device=device)
+    flags = torch.empty(6, num_games, dtype=torch.bool, device=device)
+    rewards = torch.empty(num_games, 2, device=device) if both else floats
+    seen = torch.empty(shape, device=device)
+    seen_coords = torch.empty(num_games, dimension, dtype=torch.int8, device=device)
+    final, final_coords = seen, seen_coords
+    if shows_final:
+        final, final_coords = torch.empty_like(seen), torch.empty_like(seen_coords)
+    table = _sets(dimension, plan.opponent, device)
+    old = [flags_of(field) if field.dtype == torch.bool else field.contiguous() for field in state]
+    launch(
+        step_games, num_games, plan.spec, device, given, table, *old, points, flags_of(coords),
+        integers, floats, flags_of(flags), rewards, seen, seen_coords, final, final_coords,
+        num_games, len(table), *numbers.numbers, **constants,
+    )  # fmt: skip
+    count, half_moves, episode, key, lengths, final_lengths = integers.unbind()
+    returns, reward, final_returns = floats.unbind()
+    waiting, terminated, truncated, overflow, ended, refused = flags.unbind()
+    result = StepResult(
+        games=EpisodeState(
+            points, count, coords, half_moves, state.seed, episode, key, returns, lengths, waiting
+        ),
+        points=seen,
+        coords=seen_coords,
+        reward=reward,
+        rewards=rewards if both else None,
+        terminated=terminated,
+        truncated=truncated,
+        overflow=overflow,
+        ended=ended,
+        final_points=final if shows_final else None,
+        final_coords=final_coords if shows_final else None,
+        episode_returns=final_returns,
+        episode_lengths=final_lengths,
     )
-
-
-def _after(state: EpisodeState, new: _New, returns: Tensor, ended: Tensor) -> EpisodeState:
-    count, half_moves, episode, key, lengths = new.numbers[:5].unbind()
-    return EpisodeState(
-        new.points, count, new.coords, half_moves, state.seed, episode, key, returns, lengths, ended
-    )
-
-
-def _arguments(state: EpisodeState) -> list[Tensor]:
-    """The state as the kernels read it."""
-    return [flags_of(field) if field.dtype == torch.bool else field.contiguous() for field in state]
+    return result, refused
 
 
 class TritonBackend(FusedBackend):
@@ -131,7 +134,7 @@ class TritonBackend(FusedBackend):
     hosts = HOSTS
 
     def step(self, plan: StepPlan, games: Games, actions: Tensor, ask: Ask) -> StepResult:
-        """As `resgym.game.episode.step`.
+        """See `resgym.game.episode.Backend.step`.
 
         It waits for the device only if a step may be refused: with ``invalid_action="error"`` or in
         DISABLED mode one value is read back, because an error has to be raised before anything
@@ -140,68 +143,17 @@ class TritonBackend(FusedBackend):
         numbers = _numbers(plan)
         if numbers is None:
             return super().step(plan, games, actions, ask)
-        state = games.tensors()
-        num_games, _, dimension = state.points.shape
-        device = state.points.device
-        new = _new(state, 6)
-        floats = torch.empty(3, num_games, device=device)
-        flags = torch.empty(6, num_games, dtype=torch.bool, device=device)
-        both, same_step = plan.seat == "both", plan.autoreset_mode == "SAME_STEP"
-        rewards = torch.empty(num_games, 2, device=device) if both else floats
-        final, final_coords = new.seen, new.seen_coords
-        if same_step:
-            final, final_coords = torch.empty_like(final), torch.empty_like(final_coords)
-        table = _sets(dimension, numbers.pairs, device)
-        launch(
-            step_games, num_games, plan.spec, device, actions.contiguous(), table,
-            *_arguments(state), new.points, flags_of(new.coords), new.numbers, floats,
-            flags_of(flags), rewards, new.seen, new.seen_coords, final, final_coords, num_games,
-            len(table), numbers.limit, *numbers.drawn, **numbers.step,
-        )  # fmt: skip
-        waiting, terminated, truncated, overflow, ended, refused = flags.unbind()
+        result, refused = _launched(plan, numbers, games, actions.contiguous(), numbers.step)
         if plan.may_refuse and bool(refused.any()):
             raise RefusedStep
-        returns, reward, final_returns = floats.unbind()
-        return StepResult(
-            games=_after(state, new, returns, waiting),
-            points=new.seen,
-            coords=new.seen_coords,
-            reward=reward,
-            rewards=rewards if both else None,
-            terminated=terminated,
-            truncated=truncated,
-            overflow=overflow,
-            ended=ended,
-            final_points=final if same_step else None,
-            final_coords=final_coords if same_step else None,
-            episode_returns=final_returns,
-            episode_lengths=new.numbers[5],
-        )
+        return result
 
-    def start(
-        self,
-        plan: StepPlan,
-        games: Games,
-        mask: Tensor,
-        ask: Ask,
-        given: GameState | None = None,
-    ) -> ResetResult:
-        """Starts episodes in the rows of ``mask``; see `resgym.game.episode.start`."""
+    def _started(self, plan: StepPlan, games: Games, mask: Tensor, ask: Ask) -> ResetResult | None:
         numbers = _numbers(plan)
-        if numbers is None or given is not None:
-            return super().start(plan, games, mask, ask, given)
-        state = games.tensors()
-        num_games, _, dimension = state.points.shape
-        device = state.points.device
-        new = _new(state, 5)
-        returns, ended = torch.empty_like(state.returns), torch.empty_like(state.ended)
-        table = _sets(dimension, numbers.pairs, device)
-        launch(
-            start_games, num_games, plan.spec, device, flags_of(mask), table, *_arguments(state),
-            new.points, flags_of(new.coords), new.numbers, returns, flags_of(ended), new.seen,
-            new.seen_coords, num_games, len(table), *numbers.drawn, **numbers.start,
-        )  # fmt: skip
-        return ResetResult(_after(state, new, returns, ended), new.seen, new.seen_coords)
+        if numbers is None:
+            return None
+        result, _ = _launched(plan, numbers, games, flags_of(mask), numbers.start)
+        return ResetResult(result.games, result.points, result.coords)
 
     def _moved(
         self, state: GameState, coords: Tensor, axis: Tensor, spec: GameSpec

@@ -24,8 +24,6 @@ from triton.runtime.cache import FileCacheManager
 
 from resgym.kernels.private_folder import check_private, private_folder
 
-__all__ = ["CheckedCache", "checked_cache"]
-
 _lock = threading.RLock()
 
 

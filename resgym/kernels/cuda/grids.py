@@ -17,8 +17,6 @@ from triton import knobs
 from resgym.game.spec import GameSpec
 from resgym.kernels.cuda.cache import checked_cache
 
-__all__ = ["INTERPRETED", "MAX_NUM_POINTS", "Cut", "cut", "drawn_axes", "flags_of", "launch"]
-
 INTERPRETED = bool(knobs.runtime.interpret)
 """Whether the kernels of this process run in the interpreter."""
 

@@ -1,4 +1,4 @@
-"""The Triton kernels: a whole step, the start of episodes, and the three operations of a backend.
+"""The Triton kernels: a whole step or start, and the three operations of a backend.
 
 One program plays a few games from the first load to the last store, with the points in registers,
 and nothing that it writes is read again. Every line of the step has its counterpart in
@@ -14,40 +14,34 @@ from typing import Any
 import triton
 import triton.language as tl
 
-from resgym.game.rewards import REWARDS
 from resgym.game.rng import Stream
-from resgym.game.stepping import AUTORESET_MODES, INVALID_ACTION_REWARD, INVALID_ACTIONS, SEATS
+from resgym.game.stepping import (
+    AUTORESET_MODES,
+    INVALID_ACTION_REWARD,
+    INVALID_ACTIONS,
+    REWARD_NAMES,
+    SEATS,
+)
 from resgym.kernels.cuda.rules import (
     absorb,
     choose_axis,
     draw_starts,
     episode_key,
     integer,
-    largest,
     load_points,
     load_set,
     played_points,
     prune,
-    start_key,
     store_points,
     store_set,
 )
 
-__all__ = [
-    "HOSTS",
-    "REWARD_NAMES",
-    "draw_games",
-    "move_games",
-    "observe_games",
-    "start_games",
-    "step_games",
-]
-
+_START = tl.constexpr(Stream.START)
 _HOST = tl.constexpr(Stream.HOST)
 _AGENT = tl.constexpr(Stream.AGENT)
 
-REWARD_NAMES = tuple(REWARDS)
-"""Rewards that a kernel can give; it takes the index."""
+STARTING = len(AUTORESET_MODES)
+"""Instead of the index of an autoreset mode: nothing is played, the marked games start."""
 
 HOSTS = ("all_coord", "random", "random_pair")
 """Hosts that play inside a kernel, which takes the index."""
@@ -65,6 +59,7 @@ _ERROR, _PENALTY = _index(INVALID_ACTIONS, "error"), _index(INVALID_ACTIONS, "pe
 _TERMINATE = _index(INVALID_ACTIONS, "terminate")
 _SAME_STEP = _index(AUTORESET_MODES, "SAME_STEP")
 _DISABLED = _index(AUTORESET_MODES, "DISABLED")
+_STARTING = tl.constexpr(STARTING)
 _ILLEGAL_REWARD = tl.constexpr(INVALID_ACTION_REWARD)
 
 # The others draw a set from a table.
@@ -103,9 +98,10 @@ def step_games(
     MODE: tl.constexpr, SCALE: tl.constexpr, REPOSITION: tl.constexpr, AXES: tl.constexpr,
     DRAWN_AXES: tl.constexpr, P: tl.constexpr, D: tl.constexpr, G: tl.constexpr, R: tl.constexpr,
 ):  # fmt: skip
-    """Plays a step of ``num_games`` games, G of them in a program.
+    """Plays a step of ``num_games`` games, G of them in a program, or starts some of them.
 
-    Reads ``actions`` and the old fields, and writes every entry of
+    Reads ``actions``, int64 [N] or where ``MODE`` is `STARTING` int8 [N] that mark the games to
+    start, and the old fields, and writes every entry of
 
         new_points     int64 [N, P, D]
         new_coords     int8 [N, D]
@@ -130,12 +126,14 @@ def step_games(
     episode = tl.load(old_episode + games, mask=within, other=0)
     key = tl.load(old_key + games, mask=within, other=0).to(tl.uint64)
     was_ended = tl.load(old_ended + games, mask=within, other=1) != 0
-    action = tl.load(actions + games, mask=within, other=0)
+    action = tl.load(actions + games, mask=within, other=0).to(tl.int64)
     alive = row < before[:, None]
     points = load_points(old_points, games, alive & within[:, None], P, D, R)
 
     # What is legal, and whose turn it is.
     active = was_ended == 0
+    if MODE == _STARTING:
+        active = within & False
     hosts_turn = within
     if SEAT == _AGENT_SEAT:
         hosts_turn = within & False
@@ -160,9 +158,10 @@ def step_games(
         axis = safe
         answered = legal & (hosts_turn == 0)
     points, overflow = played_points(points, axis_mask, axis, answered & (before > 1), D, G, R)
-    used = tl.max(before, 0).to(tl.int32)
-    top = tl.max(tl.max(largest(points, D), 1), 0)
-    kept, rank, count = prune(points, alive, used, top, AXES, D, G, R)
+    if MODE == _STARTING:
+        kept, rank, count = alive, row + tl.zeros((G, R), tl.int32), before
+    else:
+        kept, rank, count = prune(points, alive, before, AXES, D, G, R)
     axis_mask = tl.where(answered, 0, axis_mask)
     finished = answered & (count <= 1)
 
@@ -205,6 +204,9 @@ def step_games(
     elif MODE == _DISABLED:
         restart = done & False
         waiting = done
+    elif MODE == _STARTING:
+        restart = within & (action != 0)
+        waiting = was_ended & (action == 0)
     else:
         restart = was_ended & within
         waiting = done
@@ -218,7 +220,7 @@ def step_games(
     # What is kept, and what is seen.
     store_points(
         new_points, seen, final_seen, points, kept, rank, count, games, stays, within,
-        SCALE, REPOSITION, True, True, MODE == _SAME_STEP, P, D, G, R,
+        SCALE, REPOSITION and MODE != _STARTING, True, True, MODE == _SAME_STEP, P, D, G, R,
     )  # fmt: skip
     tl.store(new_floats + games + num_games, reward, mask=within)
     tl.store(new_floats + games + num_games * 2, total, mask=within)
@@ -237,9 +239,10 @@ def step_games(
         if tl.max(restart.to(tl.int32), 0) > 0:
             seed = tl.load(seeds + games, mask=within, other=0)
             fresh_key = episode_key(seed, episode + 1)
+            draws = absorb(absorb(fresh_key, 0), _START)
             drawn = draw_starts(
-                new_points, seen, games, restart, start_key(fresh_key), num_drawn, values,
-                attempts, SCALE, REPOSITION, True, DRAWN_AXES, P, D, G, R,
+                new_points, seen, games, restart, draws, num_drawn, values, attempts,
+                SCALE, REPOSITION, True, DRAWN_AXES, P, D, G, R,
             )  # fmt: skip
             count = tl.where(restart, drawn, count)
             axis_mask = tl.where(restart, 0, axis_mask)
@@ -264,71 +267,6 @@ def step_games(
 
 
 @_kernel
-def start_games(
-    mask, table,
-    old_points, old_count, old_coords, old_half_moves, seeds, old_episode, old_key, old_returns,
-    old_lengths, old_ended,
-    new_points, new_coords, new_numbers, new_returns, new_ended, seen, seen_coords,
-    num_games: tl.int64, num_sets: tl.int64, num_drawn: tl.int64, values: tl.int64,
-    attempts: tl.int64,
-    SEAT: tl.constexpr, OPPONENT: tl.constexpr, SCALE: tl.constexpr, REPOSITION: tl.constexpr,
-    DRAWN_AXES: tl.constexpr, P: tl.constexpr, D: tl.constexpr, G: tl.constexpr, R: tl.constexpr,
-):  # fmt: skip
-    """Starts episodes in the games that ``mask`` int8 [N] marks, and observes all.
-
-    Reads the old fields and writes every entry of ``new_points`` int64 [N, P, D], ``new_coords``
-    int8 [N, D], ``new_numbers`` int64 [5, N] (count, half_moves, episode, key, lengths),
-    ``new_returns`` float32 [N], ``new_ended`` int8 [N], ``seen`` float32 [N, P, D] and
-    ``seen_coords`` int8 [N, D].
-    """
-    games = tl.program_id(0).to(tl.int64) * G + tl.arange(0, G)
-    within = games < num_games
-    row = tl.arange(0, R)[None, :]
-    restart = within & (tl.load(mask + games, mask=within, other=0) != 0)
-    count = tl.load(old_count + games, mask=within, other=0)
-    axis_mask = load_set(old_coords, games, within, D)
-    half_moves = tl.load(old_half_moves + games, mask=within, other=0)
-    episode = tl.load(old_episode + games, mask=within, other=0)
-    key = tl.load(old_key + games, mask=within, other=0).to(tl.uint64)
-    total = tl.load(old_returns + games, mask=within, other=0.0)
-    length = tl.load(old_lengths + games, mask=within, other=0)
-    was_ended = tl.load(old_ended + games, mask=within, other=0) != 0
-
-    stays = within & (restart == 0)
-    alive = (row < count[:, None]) & stays[:, None]
-    points = load_points(old_points, games, alive, P, D, R)
-    store_points(
-        new_points, seen, seen, points, alive, row + tl.zeros((G, R), tl.int32), count, games,
-        stays, stays, SCALE, False, True, True, False, P, D, G, R,
-    )  # fmt: skip
-
-    seed = tl.load(seeds + games, mask=within, other=0)
-    fresh_key = episode_key(seed, episode + 1)
-    drawn = draw_starts(
-        new_points, seen, games, restart, start_key(fresh_key), num_drawn, values, attempts,
-        SCALE, REPOSITION, True, DRAWN_AXES, P, D, G, R,
-    )  # fmt: skip
-    count = tl.where(restart, drawn, count)
-    axis_mask = tl.where(restart, 0, axis_mask)
-    half_moves = tl.where(restart, 0, half_moves)
-    if SEAT == _AGENT_SEAT:
-        draws = absorb(absorb(fresh_key, 0), _HOST)
-        named = _name_set(table, num_sets, draws, count, within, OPPONENT, D)
-        axis_mask = tl.where(restart, named, axis_mask)
-        half_moves = tl.where(restart, 1, half_moves)
-    store_set(new_coords, games, axis_mask, within, D)
-    store_set(seen_coords, games, axis_mask, within, D)
-    tl.store(new_numbers + games, count, mask=within)
-    tl.store(new_numbers + games + num_games, half_moves, mask=within)
-    tl.store(new_numbers + games + num_games * 2, episode + restart.to(tl.int64), mask=within)
-    fresh = tl.where(restart, fresh_key, key)
-    tl.store(new_numbers + games + num_games * 3, fresh.to(tl.int64), mask=within)
-    tl.store(new_numbers + games + num_games * 4, tl.where(restart, 0, length), mask=within)
-    tl.store(new_returns + games, tl.where(restart, 0.0, total), mask=within)
-    tl.store(new_ended + games, (was_ended & (restart == 0)).to(tl.int8), mask=within)
-
-
-@_kernel
 def move_games(
     old_points, old_count, coords, axis, new_points, new_count, moved_flags, overflow_flags,
     num_games: tl.int64, REPOSITION: tl.constexpr, AXES: tl.constexpr, P: tl.constexpr,
@@ -348,9 +286,7 @@ def move_games(
     legal = (safe == chosen) & (((axis_mask >> safe) & 1) == 1) & several
     wanted = within & legal & (before > 1)
     points, overflow = played_points(points, axis_mask, chosen, wanted, D, G, R)
-    used = tl.max(before, 0).to(tl.int32)
-    top = tl.max(tl.max(largest(points, D), 1), 0)
-    kept, rank, count = prune(points, alive, used, top, AXES, D, G, R)
+    kept, rank, count = prune(points, alive, before, AXES, D, G, R)
     store_points(
         new_points, new_points, new_points, points, kept, rank, count, games, within, within,
         False, REPOSITION, True, False, False, P, D, G, R,

@@ -11,30 +11,11 @@ import triton
 import triton.language as tl
 
 from resgym.game import rng, spec
-from resgym.game.rng import Stream
-
-__all__ = [
-    "AGENTS",
-    "absorb",
-    "choose_axis",
-    "draw_starts",
-    "episode_key",
-    "integer",
-    "largest",
-    "load_points",
-    "load_set",
-    "played_points",
-    "prune",
-    "start_key",
-    "store_points",
-    "store_set",
-]
 
 _GAMMA = tl.constexpr(rng.GAMMA & rng.MASK_64)
 _MULTIPLIER_1 = tl.constexpr(rng.MULTIPLIER_1 & rng.MASK_64)
 _MULTIPLIER_2 = tl.constexpr(rng.MULTIPLIER_2 & rng.MASK_64)
 _MAX_COORDINATE = tl.constexpr(spec.MAX_COORDINATE)
-_START = tl.constexpr(Stream.START)
 
 AGENTS = ("random", "choose_first", "choose_last")
 """Agents that play inside a kernel, which takes the index."""
@@ -195,13 +176,12 @@ def _prune_words(
 
 @triton.jit
 def prune(
-    points, alive, used, top, AXES: tl.constexpr, D: tl.constexpr, G: tl.constexpr, R: tl.constexpr
+    points, alive, before, AXES: tl.constexpr, D: tl.constexpr, G: tl.constexpr, R: tl.constexpr
 ):
     """Finds the minimal points and their order.
 
         alive: bool [G, R], which rows hold one.
-        used: int32, rows from here on hold none.
-        top: int64, no coordinate is larger.
+        before: int64 [G], how many rows do, the first ones.
         AXES: axes that share a word where the coordinates are small enough.
 
     Returns:
@@ -210,6 +190,8 @@ def prune(
         count: int64 [G], how many there are.
     """
     narrow: tl.constexpr = 63 // AXES - 1
+    used = tl.max(before, 0).to(tl.int32)
+    top = tl.max(tl.max(_largest(points, D), 1), 0)
     if top < (1 << narrow):
         words = _pack(points, AXES, narrow, D)
         kept, rank, count = _prune_words(words, alive, used, AXES, narrow, G, R)
@@ -250,7 +232,7 @@ def played_points(
 
 
 @triton.jit
-def largest(points, D: tl.constexpr):
+def _largest(points, D: tl.constexpr):
     """The largest coordinate of each row, int64 [G, R], at least 1."""
     most = points[0]
     for axis in tl.static_range(1, D):
@@ -289,7 +271,7 @@ def store_points(
     place = (games[:, None] * P + rank) * D
     absent = (row >= count[:, None]) & (row < P)
     empty = (games[:, None] * P + row) * D
-    most = tl.max(tl.where(kept, largest(points, D), 1), 1)[:, None].to(tl.float64)
+    most = tl.max(tl.where(kept, _largest(points, D), 1), 1)[:, None].to(tl.float64)
     for axis in tl.static_range(D):
         value = points[axis]
         if STATE:
@@ -343,12 +325,9 @@ def draw_starts(
             word = _mix(draws + (row * D + (axis + 1)).to(tl.uint64) * _GAMMA)
             value = tl.where(fixed, (row == axis).to(tl.int64), _below(word, values))
             points = points + (tl.where(alive, value, 0),)  # noqa: RUF005
-        if DRAWN_AXES == 1:
-            kept, rank, count = _prune_words(points, alive, rows, 1, 62, G, R)
-        else:
-            bits: tl.constexpr = 63 // DRAWN_AXES - 1
-            words = _pack(points, DRAWN_AXES, bits, D)
-            kept, rank, count = _prune_words(words, alive, rows, DRAWN_AXES, bits, G, R)
+        bits: tl.constexpr = 63 // DRAWN_AXES - 1
+        words = _pack(points, DRAWN_AXES, bits, D)
+        kept, rank, count = _prune_words(words, alive, rows, DRAWN_AXES, bits, G, R)
         taken = pending & (count > 1)
         store_points(
             state, seen, seen, points, kept, rank, count, games, taken, taken,
@@ -358,9 +337,3 @@ def draw_starts(
         pending = pending & (taken == 0)
         attempt += 1
     return drawn
-
-
-@triton.jit
-def start_key(key):
-    """The random numbers of a start, of the episode's key."""
-    return absorb(absorb(key, 0), _START)

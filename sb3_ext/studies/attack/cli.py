@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from resgym.cli import OneLineParser
 from resgym.players.trust import add_trust, trusting
+from sb3_ext.runs.command import command
 from sb3_ext.studies.attack.exact import exact_worst_case
-from sb3_ext.studies.attack.exploitation import Report, exploit, report_to_stderr
+from sb3_ext.studies.attack.exploitation import exploit, reporter
 from sb3_ext.studies.attack.frozen import FrozenPlayer
 from sb3_ext.studies.attack.settings import AttackBudget, read_budget, shipped_budgets
 from sb3_ext.studies.attack.table import AGENTS, HOSTS, Results, fill, markdown, write_page
-from sb3_ext.training.command_line import OneLineParser, add_options, exit_code, torch_threads
-
-__all__ = ["main"]
+from sb3_ext.training.command_line import FAILED, add_options, torch_threads
 
 _ABOUT = """\
 How weak is a player at its weakest? An attack freezes the player and trains opponents against it
@@ -40,15 +40,13 @@ A run goes on where it was stopped: seeds that are finished in its folder are no
 """
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Attacks as the command line says; returns the exit code, see `exit_code`."""
+@command("attack", failed=FAILED, interrupted="stopped; what is finished is kept, repeat to go on")
+def main(arguments: Sequence[str]) -> int:
+    """Attacks as the command line says; returns the exit code, see `command`."""
     args = _parser().parse_args(arguments)
-
-    def work() -> None:
-        with torch_threads(args.threads), trusting(args.trust):
-            args.run(args)
-
-    return exit_code("attack", work, "stopped; what is finished is kept, repeat to go on")
+    with torch_threads(args.threads), trusting(args.trust):
+        args.run(args)
+    return 0
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -61,50 +59,37 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="command", required=True)
     run = commands.add_parser("run", help="attack one player")
     exact = commands.add_parser("exact", help="the worst case of one player by search")
+    known = f"a YAML file, or one of {', '.join(shipped_budgets())} (default points5)"
     for one in (run, exact):
         one.add_argument("player", help="a name, or the path of a saved model")
         one.add_argument("--role", choices=("host", "agent"), help="its seat, if it is not clear")
         one.add_argument("--name", help="for tables")
-        one.add_argument(
-            "--budget",
-            default="points5",
-            help=f"a YAML file, or one of {', '.join(shipped_budgets())} (default points5)",
-        )
+        one.add_argument("--budget", default="points5", help=known)
     run.add_argument("--seeds", type=int, nargs="+", help="instead of those of the budget")
-    run.add_argument(
-        "--out", type=Path, help="folder (default runs/attack/<budget>/<role>-<player>)"
-    )
+    folder = "folder (default runs/attack/<budget>/<role>-<player>)"
+    run.add_argument("--out", type=Path, help=folder)
     run.add_argument("--no-exact", action="store_true", help="no search for the truth")
     table = commands.add_parser("table", help="attack many players and compare them")
-    table.add_argument("--hosts", nargs="*", metavar="NAME", default=list(HOSTS))
-    table.add_argument("--agents", nargs="*", metavar="NAME", default=list(AGENTS))
-    table.add_argument(
-        "--model",
-        action="append",
-        default=[],
-        metavar="[NAME=]PATH",
-        help="a saved model too; may be repeated",
-    )
-    table.add_argument(
-        "--budgets", nargs="+", metavar="NAME", default=["points5", "points20"], help="settings"
-    )
-    table.add_argument(
+    add = table.add_argument
+    add("--hosts", nargs="*", metavar="NAME", default=list(HOSTS))
+    add("--agents", nargs="*", metavar="NAME", default=list(AGENTS))
+    model = "a saved model too; may be repeated"
+    add("--model", action="append", default=[], metavar="[NAME=]PATH", help=model)
+    budgets = ["points5", "points20"]
+    add("--budgets", nargs="+", metavar="NAME", default=budgets, help="settings")
+    add(
         "--results",
         type=Path,
         default=Path("runs/attack/results.json"),
         help="what was found so far; players that are in it are not attacked again "
-        "(default runs/attack/results.json)",
+        "(default %(default)s)",
     )
-    table.add_argument(
-        "--out", type=Path, default=Path("runs/attack"), help="folder of the attacks"
-    )
-    table.add_argument(
-        "--page", type=Path, help="a Markdown file whose tables are replaced by these"
-    )
-    for command, function in ((run, _run), (exact, _exact), (table, _table)):
-        add_trust(command)
-        add_options(command, "--set", "--json", "--no-progress", "--threads")
-        command.set_defaults(run=function)
+    add("--out", type=Path, default=Path("runs/attack"), help="folder of the attacks")
+    add("--page", type=Path, help="a Markdown file whose tables are replaced by these")
+    for one, function in ((run, _run), (exact, _exact), (table, _table)):
+        add_trust(one)
+        add_options(one, "--set", "--json", "--no-progress", "--threads")
+        one.set_defaults(run=function)
     return parser
 
 
@@ -116,24 +101,21 @@ def _one_player(args: argparse.Namespace) -> tuple[FrozenPlayer, AttackBudget]:
     return FrozenPlayer.of(args.player, budget.game.spec(), args.role, args.name), budget
 
 
-def _say(args: argparse.Namespace) -> Report:
-    return (lambda line: None) if args.no_progress else report_to_stderr
-
-
 def _run(args: argparse.Namespace) -> None:
     frozen, budget = _one_player(args)
     out = args.out or Path("runs/attack") / budget.name / f"{frozen.role}-{frozen.name}"
     exact = False if args.no_exact else None
-    result = exploit(frozen, budget, exact=exact, out=out, progress=_say(args))
+    result = exploit(frozen, budget, exact=exact, out=out, progress=not args.no_progress)
     print(result.to_json(indent=2) if args.json else result.report())
 
 
 def _exact(args: argparse.Namespace) -> None:
     frozen, budget = _one_player(args)
+    say = reporter(not args.no_progress)
 
     def show(done: int, starts: int) -> None:
         if done % max(1, starts // 10) == 0:
-            _say(args)(f"{frozen.name}: {done} of {starts} starts")
+            say(f"{frozen.name}: {done} of {starts} starts")
 
     found = exact_worst_case(frozen, budget, progress=show)
     print(json.dumps(found.to_dict(), indent=2) if args.json else f"{frozen.name}: {found}")
@@ -147,7 +129,7 @@ def _table(args: argparse.Namespace) -> None:
         name, separator, path = text.partition("=")
         players.append((path, None, name) if separator else (text, None, None))
     results = Results(args.results)
-    fill(results, players, budgets, args.out, _say(args))
+    fill(results, players, budgets, args.out, reporter(not args.no_progress))
     if args.page is not None:
         write_page(args.page, results)
     print(json.dumps(results.rows, indent=2) if args.json else markdown(results))

@@ -22,8 +22,6 @@ from sb3_ext.studies.attack.frozen import FrozenPlayer
 from sb3_ext.studies.attack.result import ExactResult
 from sb3_ext.studies.attack.settings import read_budget
 
-__all__ = ["exact_worst_case"]
-
 
 def exact_worst_case(
     player: Any,
@@ -36,8 +34,7 @@ def exact_worst_case(
 
     Args:
         player: as for `exploit`.
-        budget: as for `exploit`; its ``game``, ``test.seed`` and ``exact`` count. The starts are
-            the first ones of the test.
+        budget: as for `exploit`; its ``game``, ``test.seed`` and ``exact`` count.
         role: the player's seat where that is not clear.
         progress: called with the number of starts done and of all.
 
@@ -61,30 +58,27 @@ def exact_worst_case(
         # The solver asks Zeillinger's host about points in the order in which they were typed. Here
         # the game is that of the environments, where it sees the sorted state, as other players do.
         seated = CallablePlayer(seated.act, "host", "zeillinger")
-    seats: dict[str, Any] = {frozen.role: seated}
-    moves, finished, given_up, endless = [], [], [], 0
+    question: dict[str, Any] = {frozen.role: seated, "max_depth": limit}
+    solutions = []
     starts = rho_starts(spec, section.starts, budget.test.seed).point_lists()
-    for number, points in enumerate(starts):
+    for points in starts:
         try:
-            solution = resgym.solve(
-                points, max_depth=limit, max_positions=section.max_positions, **seats
-            )
+            solution = resgym.solve(points, max_positions=section.max_positions, **question)
         except ValueError as error:
             raise ConfigError(f"exact: {error}") from None
-        settled = solution.proved or solution.lower_bound > limit
-        endless += solution.proved and solution.value == math.inf
-        given_up.append(not settled)
-        # A game longer than the limit is cut there, in every measure.
-        finished.append(settled and solution.lower_bound <= limit)
-        moves.append(int(min(limit, solution.lower_bound)))
+        solutions.append(solution)
         if progress is not None:
-            progress(number + 1, len(starts))
-    length, won = torch.tensor(moves), torch.tensor(finished)
-    open_, none = torch.tensor(given_up), torch.zeros(len(moves), dtype=torch.bool)
+            progress(len(solutions), len(starts))
+    # A game longer than the limit is cut there, in every measure.
+    length = torch.tensor([int(min(limit, each.lower_bound)) for each in solutions])
+    cut = torch.tensor([each.lower_bound > limit for each in solutions])
+    given_up = ~cut & ~torch.tensor([each.proved for each in solutions])
+    none = torch.zeros_like(cut)
     return ExactResult(
-        frozen.role,
-        rho_of_games(torch.where(open_, limit, length), won, none),
-        rho_of_games(length, won | open_, none),
-        int(open_.sum()),
-        endless,
+        role=frozen.role,
+        lowest=rho_of_games(torch.where(given_up, limit, length), ~cut & ~given_up, none),
+        highest=rho_of_games(length, ~cut, none),
+        given_up=int(given_up.sum()),
+        endless=sum(each.proved and each.value == math.inf for each in solutions),
+        starts=len(starts),
     )

@@ -15,8 +15,6 @@ from resgym.measure.rho import rho_starts
 from resgym.players import Player, agent_names, ask_player, host_names, player_name, resolve_player
 from sb3_ext.config.sections import ConfigError
 
-__all__ = ["FrozenPlayer"]
-
 _PROBES = 256
 
 
@@ -66,14 +64,9 @@ class FrozenPlayer:
 
 def _resolve(player: Any, spec: GameSpec, role: Role | None) -> Player:
     seats: tuple[Role, ...] = ("host", "agent") if role is None else (role,)
-    if role is None and isinstance(player, str):
+    if isinstance(player, str):
         known = {"host": host_names(), "agent": agent_names()}
-        named = tuple(seat for seat in seats if player in known[seat])
-        if len(named) == 2:
-            raise ConfigError(
-                f"role must be given: {player!r} is the name of a host and of an agent"
-            )
-        seats = named or seats
+        seats = tuple(seat for seat in seats if player in known[seat]) or seats
     elif role is None and isinstance(player, Player) and not isinstance(player, type):
         seats = (player.role,)
     elif role is None and callable(player):
@@ -88,7 +81,7 @@ def _resolve(player: Any, spec: GameSpec, role: Role | None) -> Player:
     if not found:
         raise ConfigError(f"player: {reasons[0]}")
     if len(found) == 2:
-        raise ConfigError(f"player: role must be given: {player} holds a host and an agent")
+        raise ConfigError(f"role must be given: {player!r} is the name of a host and of an agent")
     return found[0]
 
 

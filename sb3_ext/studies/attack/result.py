@@ -3,34 +3,39 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import PlainSerializer
 
 from resgym.game.spec import Role
 from resgym.measure.rho import RhoResult
+from sb3_ext.config.sections import Section, checked
 from sb3_ext.studies.tables import text_table
 
-__all__ = ["AttackResult", "ExactResult", "SeedResult", "rho_from_dict"]
+
+def _rho(value: Any) -> RhoResult:
+    if isinstance(value, RhoResult):
+        return value
+    plain = dict(value)
+    low, high = plain.pop("interval_95")
+    return RhoResult(**plain, interval=(low, high))
 
 
-def rho_from_dict(data: Mapping[str, Any]) -> RhoResult:
-    """What `RhoResult.to_dict` gave."""
-    names = {field.name for field in fields(RhoResult)} - {"interval"}
-    low, high = data["interval_95"]
-    return RhoResult(**{name: data[name] for name in names}, interval=(low, high))
+Rho = Annotated[RhoResult, checked(_rho), PlainSerializer(RhoResult.to_dict)]
+"""A measure that is written as `RhoResult.to_dict` gives it, and read from that."""
 
 
-def _plain(result: Any) -> dict[str, Any]:
-    """The fields of a result as plain data, for JSON."""
-    return {
-        key: value.to_dict() if isinstance(value, RhoResult) else value
-        for key, value in vars(result).items()
-    }
+def picks_worst(role: Role) -> Any:
+    """`min` for a host, `max` for an agent: the rho that is worst for it."""
+    return min if role == "host" else max
 
 
-@dataclass(frozen=True)
-class ExactResult:
+def between(low: float, high: float) -> str:
+    """Both ends of an interval of rho."""
+    return f"{low:.4f} to {high:.4f}"
+
+
+class ExactResult(Section):
     """What a perfect responder reaches on some starts.
 
     A search that was given up leaves its start with a bound: the game has at least so many moves,
@@ -42,38 +47,30 @@ class ExactResult:
         highest: rho if every open game ended as soon as its bound allows.
         given_up: starts whose search was given up.
         endless: starts on which play provably never ends.
+        starts: how many there are.
     """
 
     role: Role
-    lowest: RhoResult
-    highest: RhoResult
+    lowest: Rho
+    highest: Rho
     given_up: int
     endless: int
+    starts: int
 
     @property
     def is_exact(self) -> bool:
         """Whether every start was settled."""
         return self.given_up == 0
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
-        return {**_plain(self), "starts": self.lowest.games}
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> ExactResult:
-        """What `to_dict` gave."""
-        lowest, highest = (rho_from_dict(data[key]) for key in ("lowest", "highest"))
-        return cls(data["role"], lowest, highest, data["given_up"], data["endless"])
-
     def __str__(self) -> str:
-        low, high = self.lowest.rho, self.highest.rho
-        value = f"{low:.4f}" if self.is_exact else f"{low:.4f} to {high:.4f}"
-        known = "" if self.is_exact else f", {self.given_up} searches given up"
-        return f"exact {value} on {self.lowest.games} starts{known}, {self.endless} endless"
+        value, known = f"{self.lowest.rho:.4f}", ""
+        if not self.is_exact:
+            value = between(self.lowest.rho, self.highest.rho)
+            known = f", {self.given_up} searches given up"
+        return f"exact {value} on {self.starts} starts{known}, {self.endless} endless"
 
 
-@dataclass(frozen=True)
-class SeedResult:
+class SeedResult(Section):
     """One trained responder.
 
     Attributes:
@@ -90,9 +87,9 @@ class SeedResult:
     """
 
     seed: int
-    test: RhoResult
-    lookahead: RhoResult | None
-    on_exact: RhoResult | None
+    test: Rho
+    lookahead: Rho | None
+    on_exact: Rho | None
     best: dict[str, Any]
     history: list[dict[str, Any]]
     updates: int
@@ -100,25 +97,8 @@ class SeedResult:
     parameters: int
     seconds: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
-        return _plain(self)
 
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> SeedResult:
-        """What `to_dict` gave.
-
-        Raises:
-            KeyError, TypeError, ValueError: it is something else.
-        """
-        found = dict(data)
-        for key in ("test", "lookahead", "on_exact"):
-            found[key] = found[key] and rho_from_dict(found[key])
-        return cls(**found)
-
-
-@dataclass(frozen=True)
-class AttackResult:
+class AttackResult(Section):
     """All responders of an attack, and the worst.
 
     For a host the worst is the lowest rho: a bound from above of what the host keeps against every
@@ -139,7 +119,7 @@ class AttackResult:
     fingerprint: str
     budget: dict[str, Any]
     trained: list[SeedResult]
-    scripted: dict[str, RhoResult]
+    scripted: dict[str, Rho]
     exact: ExactResult | None = None
 
     @property
@@ -156,8 +136,8 @@ class AttackResult:
     def worst_responder(self) -> str:
         """The responder that did most."""
         found = self.responders
-        pick = min if self.role == "host" else max
-        return pick(found, key=lambda name: found[name].rho)
+        worst: str = picks_worst(self.role)(found, key=lambda name: found[name].rho)
+        return worst
 
     @property
     def worst(self) -> RhoResult:
@@ -167,20 +147,16 @@ class AttackResult:
     @property
     def complete(self) -> bool:
         """Whether every seed of the budget was trained."""
-        done = {each.seed for each in self.trained}
-        return done >= set(self.budget["responder"]["seeds"])
+        return {each.seed for each in self.trained} >= set(self.budget["responder"]["seeds"])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
         return {
-            **vars(self),
+            **super().to_dict(),
             "setting": self.budget["name"],
             "complete": self.complete,
             "worst_responder": self.worst_responder,
             "worst": self.worst.to_dict(),
-            "trained": [each.to_dict() for each in self.trained],
-            "scripted": {name: each.to_dict() for name, each in self.scripted.items()},
-            "exact": None if self.exact is None else self.exact.to_dict(),
         }
 
     def to_json(self, indent: int | None = None) -> str:
@@ -190,26 +166,26 @@ class AttackResult:
     def report(self) -> str:
         """A table of all responders for people."""
         lowest, bound = ("lowest", "above") if self.role == "host" else ("highest", "below")
-        low, high = self.worst.interval
-        rows = [("responder", "rho", "95 % interval", "validation", "updates", "unfinished")]
+        headings = ("responder", "rho", "95 % interval", "validation", "updates", "unfinished")
+        rows: list[tuple[str, ...]] = [headings]
         for each in self.trained:
-            best, of_all = f"{each.best['rho']:.4f}", f"{each.best['updates']} of {each.updates}"
-            rows.append(_row(f"trained, seed {each.seed}", each.test, best, of_all))
+            best = f"{each.best['rho']:.4f}", f"{each.best['updates']} of {each.updates}"
+            rows.append(_row(f"trained, seed {each.seed}", each.test, *best))
             if each.lookahead is not None:
                 rows.append(_row("  the same with lookahead", each.lookahead))
         rows += [_row(name, found) for name, found in self.scripted.items()]
-        test = self.budget["test"]["games"]
+        games = self.budget["test"]["games"]
         lines = [
-            f"{self.role} {self.player} under attack, {self.budget['name']}: {test} games each",
+            f"{self.role} {self.player} under attack, {self.budget['name']}: {games} games each",
             "",
             text_table(rows),
             "",
-            f"worst: {self.worst.rho:.4f} ({low:.4f} to {high:.4f}) by {self.worst_responder}, "
-            f"the {lowest} rho found",
+            f"worst: {self.worst.rho:.4f} ({between(*self.worst.interval)}) by "
+            f"{self.worst_responder}, the {lowest} rho found",
         ]
         if self.exact is not None:
             reached = [each.on_exact.rho for each in self.trained if each.on_exact]
-            there = (min if self.role == "host" else max)(reached, default=None)
+            there = picks_worst(self.role)(reached, default=None)
             text = "" if there is None else f"; the trained responders reach {there:.4f} there"
             lines.append(f"{self.exact}{text}")
         if not self.complete:
@@ -221,9 +197,6 @@ class AttackResult:
         return "\n".join(lines)
 
 
-def _row(
-    name: str, found: RhoResult, validation: str = "-", updates: str = "-"
-) -> tuple[str, str, str, str, str, str]:
-    low, high = found.interval
-    interval = f"{low:.4f} to {high:.4f}"
-    return name, f"{found.rho:.4f}", interval, validation, updates, str(found.unfinished)
+def _row(name: str, found: RhoResult, best: str = "-", updates: str = "-") -> tuple[str, ...]:
+    interval = between(*found.interval)
+    return name, f"{found.rho:.4f}", interval, best, updates, str(found.unfinished)

@@ -6,8 +6,7 @@ has a default, so a file shows all of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal
 
 import torch
@@ -20,7 +19,6 @@ from sb3_ext.config.checks import shown
 from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import (
-    ConfigError,
     Count,
     Fraction,
     PositiveCount,
@@ -31,11 +29,8 @@ from sb3_ext.config.sections import (
     Whole,
     checked,
 )
-from sb3_ext.networks.fields import NetArch
+from sb3_ext.networks.fields import ExplorationRate, LearningRate, NetArch
 from sb3_ext.replay.memory import available_bytes, format_bytes
-from sb3_ext.schedules.fields import ExplorationRate, LearningRate
-
-__all__ = ["AttackBudget", "read_budget", "shipped_budgets"]
 
 
 def _different(value: Any) -> Any:
@@ -79,9 +74,7 @@ class GameSection(Section):
 
     def spec(self) -> GameSpec:
         """The game as `resgym` knows it."""
-        return GameSpec(
-            self.dimension, self.max_num_points, self.max_value, self.polytope, self.reposition
-        )
+        return GameSpec(**self.model_dump(exclude={"max_moves"}))
 
 
 class ResponderSection(Section):
@@ -147,7 +140,7 @@ class ExactSection(Section):
     """The truth by search, for small positions."""
 
     starts: PositiveCount = Field(
-        description="how many of the test's starts, the first ones, are searched"
+        description="how many starts of the test, the first, are searched"
     )
     max_positions: PositiveCount = Field(
         description="positions after which a search is given up; its start gives bounds then"
@@ -155,7 +148,7 @@ class ExactSection(Section):
 
 
 class AttackBudget(ConfigFile):
-    """A whole budget."""
+    """A whole budget; there has to be memory for the replay buffer's observations."""
 
     folder: ClassVar[str] = "attack"
     field: ClassVar[str] = "budget"
@@ -183,27 +176,16 @@ class AttackBudget(ConfigFile):
                 f".exact.starts must be at most test.games ({self.test.games}), "
                 f"got {self.exact.starts}"
             )
+        size, game = self.responder.buffer_size, self.game
+        needed = size * 2 * 4 * game.max_num_points * game.dimension
+        available = available_bytes(torch.device("cpu"))
+        if available is not None and needed > available:
+            raise ValueError(
+                f".responder.buffer_size: {size} transitions need {format_bytes(needed)}, but "
+                f"{format_bytes(available)} are available"
+            )
         return self
 
 
+read_budget = AttackBudget.read
 shipped_budgets = AttackBudget.shipped
-
-
-def read_budget(
-    source: AttackBudget | Mapping[str, Any] | str | Path, settings: Sequence[str] = ()
-) -> AttackBudget:
-    """A budget that this machine can give, see `ConfigFile.read`.
-
-    Raises:
-        ConfigError: as there, or there is less memory than the replay buffer's observations need.
-    """
-    budget = AttackBudget.read(source, settings)
-    size, game = budget.responder.buffer_size, budget.game
-    needed = size * 2 * 4 * game.max_num_points * game.dimension
-    available = available_bytes(torch.device("cpu"))
-    if available is not None and needed > available:
-        raise ConfigError(
-            f"responder.buffer_size: {size} transitions need {format_bytes(needed)}, but "
-            f"{format_bytes(available)} are available"
-        )
-    return budget

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,10 @@ from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.studies.attack.exploitation import Report, exploit
 from sb3_ext.studies.attack.frozen import FrozenPlayer
-from sb3_ext.studies.attack.result import AttackResult
+from sb3_ext.studies.attack.result import AttackResult, between, picks_worst
 from sb3_ext.studies.attack.settings import AttackBudget
 from sb3_ext.studies.json_files import check_seal, sealed, write_json
 from sb3_ext.studies.tables import markdown_table
-
-__all__ = ["AGENTS", "HOSTS", "Results", "fill", "markdown", "write_page"]
 
 HOSTS = ("random", "all_coord", "random_pair", "zeillinger", "spivakovsky", "taught", "robust")
 AGENTS = ("random", "choose_first", "choose_last", "greedy_points")
@@ -53,12 +52,12 @@ class Results:
 
     def has(self, frozen: FrozenPlayer, budget: AttackBudget) -> bool:
         """Whether this player was attacked with this budget."""
-        key = (frozen.role, frozen.fingerprint, json.loads(json.dumps(budget.to_dict())))
+        key = (frozen.role, frozen.fingerprint, budget.model_dump(mode="json"))
         return any((row["role"], row["fingerprint"], row["budget"]) == key for row in self.rows)
 
     def add(self, result: AttackResult) -> None:
         """Adds a row; an earlier one of that name, seat and setting is replaced."""
-        row = _row(result)
+        row = json.loads(result.to_json(), object_pairs_hook=_shown)
         rows = {(each["player"], each["role"], each["setting"]): each for each in self.rows}
         rows[row["player"], row["role"], row["setting"]] = row
         self.rows = list(rows.values())
@@ -66,18 +65,9 @@ class Results:
         write_json(self.path, [sealed(row) for row in self.rows])
 
 
-def _row(result: AttackResult) -> dict[str, Any]:
-    """A result without its histograms and histories, which a table does not show."""
-    row = json.loads(result.to_json())
-    for each in row["trained"]:
-        del each["history"]
-    found = [row["worst"], *row["scripted"].values()]
-    keys = ("test", "lookahead", "on_exact")
-    found += [each[key] for each in row["trained"] for key in keys if each[key]]
-    found += [row["exact"][key] for key in ("lowest", "highest") if row["exact"]]
-    for each in found:
-        each.pop("histogram", None)
-    return row  # type: ignore[no-any-return]
+def _shown(entries: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A part of a result without its histogram or history, which a table does not show."""
+    return {key: value for key, value in entries if key not in ("histogram", "history")}
 
 
 def fill(
@@ -111,38 +101,33 @@ def fill(
 def markdown(results: Results) -> str:
     """The tables: one for each setting and seat, the strongest player first."""
     parts = []
-    for setting in dict.fromkeys(row["setting"] for row in results.rows):
-        for role in ("host", "agent"):
-            rows = [
-                row for row in results.rows if row["setting"] == setting and row["role"] == role
-            ]
-            if rows:
-                rows.sort(key=lambda row: row["worst"]["rho"], reverse=role == "host")
-                game = rows[0]["budget"]["game"]
-                attackers = "agents" if role == "host" else "hosts"
-                parts.append(
-                    f"**{setting}: {role}s under attack by {attackers}**, "
-                    f"d = {game['dimension']}, {game['max_num_points']} points, "
-                    f"values 0..{game['max_value']}"
-                )
-                parts.append(markdown_table((role, *_HEADINGS), map(_cells, rows)))
+    settings = dict.fromkeys(row["setting"] for row in results.rows)
+    for setting, (role, attacker) in product(settings, (("host", "agent"), ("agent", "host"))):
+        rows = [row for row in results.rows if (row["setting"], row["role"]) == (setting, role)]
+        if rows:
+            rows.sort(key=lambda row: row["worst"]["rho"], reverse=role == "host")
+            game = rows[0]["budget"]["game"]
+            parts.append(
+                f"**{setting}: {role}s under attack by {attacker}s**, d = {game['dimension']}, "
+                f"{game['max_num_points']} points, values 0..{game['max_value']}"
+            )
+            parts.append(markdown_table((role, *_HEADINGS), map(_cells, rows)))
     return "\n\n".join(parts)
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    pick = min if row["role"] == "host" else max
-    low, high = row["worst"]["interval_95"]
+    pick = picks_worst(row["role"])
     scripted = pick(row["scripted"], key=lambda name: row["scripted"][name]["rho"], default=None)
     there = [each["on_exact"]["rho"] for each in row["trained"] if each["on_exact"]]
     exact = "-"
     if row["exact"]:
         lowest, highest = (row["exact"][key]["rho"] for key in ("lowest", "highest"))
         settled = row["exact"]["given_up"] == 0
-        exact = f"{lowest:.4f}" if settled else f"{lowest:.4f} to {highest:.4f}"
+        exact = f"{lowest:.4f}" if settled else between(lowest, highest)
     return [
         row["player"] if row["complete"] else f"{row['player']} (incomplete)",
         f"{row['worst']['rho']:.4f}",
-        f"{low:.4f} to {high:.4f}",
+        between(*row["worst"]["interval_95"]),
         row["worst_responder"],
         " ".join(
             f"{pick(each[key]['rho'] for key in ('test', 'lookahead') if each[key]):.4f}"

@@ -10,11 +10,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 
+from resgym.cli import OneLineParser
 from resgym.players.trust import add_trust, trusting
 from sb3_ext.studies.teach import compare, everything, generate, robust, ship, train
-from sb3_ext.training.command_line import OneLineParser, exit_code, torch_threads
-
-__all__ = ["main"]
+from sb3_ext.training.command_line import exit_code, torch_threads
 
 _COMMANDS = {
     "compare": compare,

@@ -15,16 +15,13 @@ from resgym.measure.plots import Curve, plot_curves, plot_file
 from sb3_ext.studies.tables import markdown_table
 from sb3_ext.studies.teach.robust_evaluation import worst_margin
 
-__all__ = ["add_arguments", "run"]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument(
-        "runs", nargs="+", type=Path, metavar="RUN", help="folder of a run that is finished"
-    )
-    parser.add_argument("--out", metavar="FILE", help="picture: .png, .svg or .pdf")
-    parser.add_argument(
+    add = parser.add_argument
+    add("runs", nargs="+", type=Path, metavar="RUN", help="folder of a run that is finished")
+    add("--out", metavar="FILE", help="picture: .png, .svg or .pdf")
+    add(
         "--updates",
         type=int,
         help="the table has the version that would have been kept after so many updates, on the "
@@ -36,10 +33,10 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     """Runs the command; see `sb3_ext.studies.teach.cli.main`."""
     target = None if args.out is None else plot_file(args.out, "out")
     found = [_read(folder) for folder in args.runs]
-    rows = [results for results, _ in found]
-    if args.updates is not None:
-        rows = [_after(results, history, args.updates) for results, history in found]
-    print(_table(rows))
+    opponents = list(found[0][0]["rho"])
+    head = ["run", *opponents, "worst margin", "in the least depth", "deepest above it"]
+    rows = [_row(opponents, results, history, args.updates) for results, history in found]
+    print(markdown_table(head, rows))
     if target is not None:
         plot_curves(
             [
@@ -58,48 +55,31 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     return 0
 
 
-def _table(runs: Sequence[Mapping[str, Any]]) -> str:
-    """Markdown, a row for each of the results that the command robust leaves."""
-    opponents = list(runs[0]["rho"])
-    head = ["run", *opponents, "worst margin", "in the least depth", "deepest above it"]
-    rows = []
-    for results in runs:
+def _row(
+    opponents: Sequence[str],
+    results: Mapping[str, Any],
+    history: Sequence[Mapping[str, Any]],
+    updates: int | None,
+) -> list[str]:
+    """The results that the command robust leaves, or what they were after so many updates."""
+    deeper: list[Any]
+    if updates is None:
+        rho = {name: each["rho"] for name, each in results["rho"].items()}
         trees = results["singularities"].values()
-        excess = [None if t["depth"] is None else t["depth"] - t["least_depth"] for t in trees]
-        deepest = "not finished" if None in excess else str(max(e for e in excess if e is not None))
-        rows.append(
-            [
-                _name(results),
-                *(f"{results['rho'][name]['rho']:.4f}" for name in opponents),
-                f"{results['margin']:.3f}",
-                f"{sum(each == 0 for each in excess)} of {len(excess)}",
-                deepest,
-            ]
-        )
-    return markdown_table(head, rows)
-
-
-def _after(
-    results: Mapping[str, Any], history: Sequence[Mapping[str, Any]], updates: int
-) -> dict[str, Any]:
-    """The results of a run as they would have been after fewer updates."""
-    measured = [entry for entry in history if entry["updates"] <= updates]
-    if not measured:
-        raise ValueError(f"updates: must be at least {history[0]['updates']}, got {updates}")
-    best = max(measured, key=lambda entry: float(entry["score"]))
-    least = {name: each["least_depth"] for name, each in results["singularities"].items()}
-    return {
-        **results,
-        "rho": {name: {"rho": value} for name, value in best["rho"].items()},
-        "margin": worst_margin(best["rho"], results["targets"]),
-        "singularities": {
-            name: {
-                "least_depth": least[name],
-                "depth": None if more is None else least[name] + more,
-            }
-            for name, more in best["deeper"].items()
-        },
-    }
+        deeper = [None if t["depth"] is None else t["depth"] - t["least_depth"] for t in trees]
+    else:
+        measured = [entry for entry in history if entry["updates"] <= updates]
+        if not measured:
+            raise ValueError(f"updates: must be at least {history[0]['updates']}, got {updates}")
+        best = max(measured, key=lambda entry: float(entry["score"]))
+        rho, deeper = best["rho"], list(best["deeper"].values())
+    return [
+        _name(results),
+        *(f"{rho[name]:.4f}" for name in opponents),
+        f"{worst_margin(rho, results['targets']):.3f}",
+        f"{deeper.count(0)} of {len(deeper)}",
+        "not finished" if None in deeper else str(max(deeper)),
+    ]
 
 
 def _name(results: Mapping[str, Any]) -> str:
@@ -111,7 +91,7 @@ def _read(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """``results.json`` and ``run/rho.json`` of a folder."""
     found: list[Any] = []
     for name, keys in (
-        ("results.json", {"margin", "rho", "singularities", "targets", "without"}),
+        ("results.json", {"rho", "singularities", "targets", "without"}),
         ("run/rho.json", {"deeper", "rho", "score", "updates"}),
     ):
         path = folder / name

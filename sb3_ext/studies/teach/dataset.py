@@ -21,15 +21,15 @@ from typing import Any
 import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save_file
+from safetensors.numpy import save
+from safetensors.torch import load_file
 from torch import Tensor
 
+from resgym.files import write_file
 from resgym.solver.labels import SOLVER_VERSION
-from sb3_ext.checkpoints.durable_files import file_digest, rename_durably, sync
-from sb3_ext.studies.json_files import digest_of, sealed
+from sb3_ext.checkpoints.durable_files import check_content
+from sb3_ext.studies.json_files import check_seal, digest_of
 from sb3_ext.studies.teach.examples import Examples
-
-__all__ = ["Dataset", "DatasetError", "load_dataset", "read_shard_notes", "write_shard"]
 
 SCHEMA = 1
 """Version of the layout; raised when a reader of the old one would misread it."""
@@ -38,7 +38,6 @@ MANIFEST, PLAN = "manifest.json", "plan.json"
 SEATS = ("host", "agent")
 _PARTS = ("train", "held_out")
 _NOTES = "teach"
-_MANIFEST_BYTES = 1 << 24
 
 
 class DatasetError(ValueError):
@@ -98,28 +97,11 @@ def load_dataset(
     for name, wanted in (("dimension", dimension), ("seat", seat)):
         if wanted is not None and plan[name] != wanted:
             raise DatasetError(f"{file}: {name}: got {plan[name]!r}, need {wanted!r}")
-    for entry in manifest["shards"]:
-        _check_shard(path / entry["name"], entry)
-    shards = [_read_shard(path / entry["name"], entry, plan) for entry in manifest["shards"]]
-    parts = {part: _part(shards, part == "held_out", plan) for part in _PARTS}
-    for part, split in parts.items():
-        if len(split.count) != manifest["rows"][part]:
-            raise DatasetError(
-                f"{file}: rows: {part}: got {len(split.count)}, need {manifest['rows'][part]}"
-            )
+    shards = [_read_shard(path, entry, plan) for entry in manifest["shards"]]
+    parts = {part: _part(shards, part == "held_out") for part in _PARTS}
     sizes = {name: plan[name] for name in ("seat", "objective", "dimension", "max_num_points")}
     families = [family["name"] for family in manifest["families"]]
     return Dataset(**sizes, families=families, manifest=manifest, parts=parts)
-
-
-def shard_name(number: int) -> str:
-    """The file of a shard."""
-    return f"shard-{number:05d}.safetensors"
-
-
-def manifest_text(content: Mapping[str, Any]) -> str:
-    """The one way to write a manifest, its own digest included."""
-    return json.dumps(sealed(content), indent=1, sort_keys=True) + "\n"
 
 
 def write_shard(file: Path, arrays: Mapping[str, np.ndarray], notes: Mapping[str, Any]) -> None:
@@ -128,42 +110,30 @@ def write_shard(file: Path, arrays: Mapping[str, np.ndarray], notes: Mapping[str
     The digest of the arrays stands beside the notes, so that damage is seen before there is a
     manifest.
     """
-    aside = file.with_name(f"{file.name}.{os.getpid()}.tmp")
     narrow = {name: _narrow(array) for name, array in arrays.items()}
-    tensors = {name: torch.from_numpy(array) for name, array in narrow.items()}
-    notes = {**notes, "arrays": _arrays_digest(narrow)}
-    try:
-        # One entry of metadata only: the library writes several in any order.
-        save_file(tensors, aside, {_NOTES: json.dumps(notes, sort_keys=True)})
-        sync(aside)
-        rename_durably(aside, file)
-    except SafetensorError as error:  # how the library reports a full disk
-        raise OSError(f"{file}: cannot be written: {error}") from error
-    finally:
-        aside.unlink(missing_ok=True)
+    text = json.dumps({**notes, "arrays": _arrays_digest(narrow)}, sort_keys=True)
+    # One entry of metadata only: the library writes several in any order.
+    write_file(file, save(narrow, {_NOTES: text}))
 
 
 def _narrow(array: np.ndarray) -> np.ndarray:
-    """The same integers in the smallest type that holds them all."""
-    if array.dtype == np.bool_ or not array.size:
-        return np.ascontiguousarray(array)
-    for kind in (np.int8, np.int16, np.int32):
-        if np.iinfo(kind).min <= array.min() and array.max() <= np.iinfo(kind).max:
-            return np.ascontiguousarray(array, kind)
+    """The same integers in the smallest signed type that holds them all."""
+    if array.dtype != np.bool_ and array.size:
+        # The complement of the greatest needs as many bits as that does.
+        array = array.astype(np.min_scalar_type(min(int(array.min()), ~int(array.max()))))
     return np.ascontiguousarray(array)
 
 
-def read_shard_notes(file: Path) -> dict[str, Any] | None:
-    """What a shard says about itself; None if there is none, or it is damaged."""
+def read_shard_notes(file: Path) -> dict[str, Any]:
+    """What a shard says about itself; nothing if there is none, or it is damaged."""
     try:
-        with safe_open(file, framework="pt") as opened:
-            arrays = {name: opened.get_tensor(name).numpy() for name in opened.keys()}  # noqa: SIM118
+        with safe_open(file, framework="np") as opened:
+            arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
             notes = json.loads((opened.metadata() or {}).get(_NOTES, "null"))
     except (SafetensorError, OSError, ValueError):
-        return None
-    if not isinstance(notes, dict) or notes.pop("arrays", None) != _arrays_digest(arrays):
-        return None
-    return notes
+        return {}
+    good = isinstance(notes, dict) and notes.pop("arrays", None) == _arrays_digest(arrays)
+    return notes if good else {}
 
 
 def _arrays_digest(arrays: Mapping[str, np.ndarray]) -> str:
@@ -180,17 +150,12 @@ def _read_manifest(path: Path) -> dict[str, Any]:
             )
         raise DatasetError(f"{path}: there is no dataset, {MANIFEST} is missing")
     try:
-        with file.open("rb") as stream:
-            text = stream.read(_MANIFEST_BYTES).decode("utf-8")
-        document = json.loads(text)
+        document = json.loads(file.read_text(encoding="utf-8"))
+        check_seal(document)
     except (OSError, ValueError, RecursionError) as error:
         raise DatasetError(f"{file}: cannot be read: {' '.join(str(error).split())}") from None
-    if not isinstance(document, dict) or "schema" not in document:
-        raise DatasetError(f"{file}: is no manifest of a dataset")
-    if document["schema"] != SCHEMA:
-        raise DatasetError(f"{file}: schema: got {document['schema']!r}, need {SCHEMA}")
-    if text != manifest_text(document):
-        raise DatasetError(f"{file}: sha256: was changed after it was written")
+    if document.get("schema") != SCHEMA:
+        raise DatasetError(f"{file}: schema: got {document.get('schema')!r}, need {SCHEMA}")
     solver = document["plan"]["solver"]
     if solver != SOLVER_VERSION:
         raise DatasetError(
@@ -200,57 +165,29 @@ def _read_manifest(path: Path) -> dict[str, Any]:
     return document
 
 
-def _check_shard(file: Path, entry: Mapping[str, Any]) -> None:
+def _read_shard(path: Path, entry: dict[str, Any], plan: Mapping[str, Any]) -> dict[str, Tensor]:
+    name, rows, dimension = entry["name"], entry["rows"], plan["dimension"]
+    check_content(path / name, entry, DatasetError)
     try:
-        size = file.stat().st_size
-        if size != entry["bytes"]:
-            raise DatasetError(f"{file}: size: got {size} bytes, need {entry['bytes']}")
-        digest = file_digest(file)
-    except FileNotFoundError:
-        raise DatasetError(f"{file}: the file is missing") from None
-    except OSError as error:
-        raise DatasetError(f"{file}: cannot be read: {error}") from None
-    if digest != entry["sha256"]:
-        raise DatasetError(
-            f"{file}: sha256: got {digest[:12]}..., need {entry['sha256'][:12]}...; the file is "
-            "damaged"
-        )
-
-
-def _read_shard(file: Path, entry: Mapping[str, Any], plan: Mapping[str, Any]) -> dict[str, Tensor]:
-    try:
-        tensors: dict[str, Tensor] = load_file(file)
+        tensors: dict[str, Tensor] = load_file(path / name)
     except (SafetensorError, OSError, ValueError) as error:
-        raise DatasetError(f"{file}: {' '.join(str(error).split())}") from None
-    dimension, rows = plan["dimension"], entry["rows"]
-    host = plan["seat"] == "host"
-    shapes = {
-        "points": (rows, plan["max_num_points"], dimension),
-        "count": (rows,),
-        "optimal": (rows, 2**dimension - dimension - 1 if host else dimension),
-        "value": (rows,),
-        "family": (rows,),
-        "held_out": (rows,),
-    }
-    if not host:
-        shapes["coords"] = (rows, dimension)
+        raise DatasetError(f"{path / name}: {' '.join(str(error).split())}") from None
+    shapes: dict[str, tuple[int, ...]]
+    shapes = dict.fromkeys(("count", "value", "family", "held_out"), (rows,))
+    shapes["points"] = (rows, plan["max_num_points"], dimension)
+    if plan["seat"] == "agent":
+        shapes["coords"] = shapes["optimal"] = (rows, dimension)
+    else:
+        shapes["optimal"] = (rows, 2**dimension - dimension - 1)
     found = {name: tuple(tensor.shape) for name, tensor in tensors.items()}
     if found != shapes:
-        raise DatasetError(f"{file}: shapes: got {found}, need {shapes}")
+        raise DatasetError(f"{path / name}: shapes: got {found}, need {shapes}")
     return tensors
 
 
-def _part(
-    shards: Sequence[Mapping[str, Tensor]], held_out: bool, plan: Mapping[str, Any]
-) -> Examples:
-    def gathered(name: str, kind: torch.dtype) -> Tensor:
-        return torch.cat([shard[name][shard["held_out"] == held_out].to(kind) for shard in shards])
-
-    return Examples(
-        gathered("points", torch.int64),
-        gathered("count", torch.int64),
-        gathered("coords", torch.bool) if plan["seat"] == "agent" else None,
-        gathered("optimal", torch.bool),
-        gathered("value", torch.int64),
-        gathered("family", torch.int64),
-    )
+def _part(shards: Sequence[Mapping[str, Tensor]], held_out: bool) -> Examples:
+    fields: dict[str, Any] = {"coords": None}
+    for name in shards[0].keys() - {"held_out"}:
+        rows = torch.cat([shard[name][shard["held_out"] == held_out] for shard in shards])
+        fields[name] = rows if rows.dtype == torch.bool else rows.long()
+    return Examples(**fields)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import torch
+from annotated_types import Ge, Le, Lt
+from pydantic import BeforeValidator
 
 from resgym.game.actions import host_action_table
 from resgym.game.rng import RowRandom, derive_seed
 from resgym.solver.labels import SOLVER_VERSION, Labeller
-from sb3_ext.config.sections import ConfigError
+from resgym.solver.solution import Objective
+from sb3_ext.config.reading import ConfigFile
+from sb3_ext.config.sections import ConfigError, Count, Number, PositiveCount
 from sb3_ext.studies.teach.dataset import SCHEMA
 from sb3_ext.studies.teach.families import BATCH_ROWS, TeachConfig, draw_batch, excluded_forms
-
-__all__ = ["Plan", "Positions", "draw_positions", "held_out_shares", "labeller_of"]
 
 SHARD_ROWS = 4096
 """Positions labelled with one table, and lost at most when the command is killed."""
@@ -27,11 +28,11 @@ IDLE_BATCHES = 20
 _SET_WORD, _ORDER_WORD = 0x73657473, 0x6F72646572
 
 
-class Plan(NamedTuple):
+class Plan(ConfigFile):
     """What determines a dataset.
 
     Attributes:
-        config: families, exclusions, budget.
+        config: families, exclusions, budget; also a file of these, or the name of one.
         positions: how many to draw.
         seat: ``host`` or ``agent``.
         objective: ``depth`` or ``nodes``.
@@ -39,17 +40,17 @@ class Plan(NamedTuple):
         held_out: share of the canonical forms that are held out, 0 to 1 (exclusive).
     """
 
-    config: TeachConfig
-    positions: int
-    seat: str = "host"
-    objective: str = "depth"
-    seed: int = 0
-    held_out: float = 0.05
+    config: Annotated[TeachConfig, BeforeValidator(TeachConfig.read)]
+    positions: Annotated[PositiveCount, Le(10**8)] = 100_000
+    seat: Literal["host", "agent"] = "host"
+    objective: Objective = "depth"
+    seed: Count = 0
+    held_out: Annotated[float, Number, Ge(0), Lt(1)] = 0.05
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data that names everything the content depends on."""
+    def content(self) -> dict[str, Any]:
+        """Plain data that names everything the content of the dataset depends on."""
         return {
-            **self._asdict(),
+            **self.to_dict(),
             "config": self.config.to_dict(),
             "dimension": self.config.dimension,
             "max_num_points": self.config.max_num_points,
@@ -59,30 +60,16 @@ class Plan(NamedTuple):
         }
 
 
-@dataclass(frozen=True)
-class Positions:
-    """Distinct positions, N rows of numpy arrays; see `Examples`."""
+def draw_positions(plan: Plan) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:
+    """The positions, without doubles, and what became of the families.
 
-    points: np.ndarray
-    count: np.ndarray
-    family: np.ndarray
-    held_out: np.ndarray
-    coords: np.ndarray
-
-    def rows(self, rows: slice) -> Positions:
-        """Some of them."""
-        return Positions(**{name: array[rows] for name, array in vars(self).items()})
-
-
-def draw_positions(plan: Plan) -> tuple[Positions, list[dict[str, Any]]]:
-    """The positions, without doubles, and what became of the families."""
-    from resgym.solver.kernels import new_members  # needs numba
-
+    Returns:
+        Rows of N positions by name, see `Examples`: ``points`` int64 [N, P, D], ``count`` and
+        ``family`` int64 [N], ``held_out`` bool [N], ``coords`` bool [N, D], for the host [N, 0].
+    """
     config = plan.config
     labeller = labeller_of(config.dimension, config.max_num_points, "depth", 1)
-    barred = _barred_digests(config)
-    slots = _with_room(np.zeros((1024, 2), np.int64), len(barred))
-    new_members(slots, barred, np.empty(len(barred), np.bool_))
+    met = {bytes(16), *_words(_barred_digests(config))}  # 0 is the digest of what has none
     kept: list[tuple[np.ndarray, ...]] = []
     families = []
     for place, target in enumerate(_shares(plan)):
@@ -91,23 +78,22 @@ def draw_positions(plan: Plan) -> tuple[Positions, list[dict[str, Any]]]:
         while found < target and idle < IDLE_BATCHES:
             draws = draw_batch(config, place, batch, plan.seed)
             batch += 1
-            rows = np.asarray(draws.count)
             # In any order: the positions of a game must not come before those of later moves.
-            words = _random_rows(len(rows), plan.seed, _ORDER_WORD, place, batch).words()
-            order = np.argsort(words.numpy(), kind="stable")
-            some, rows = np.asarray(draws.points)[order], rows[order]
-            codes = labeller.canonical(some, rows).digests
-            new = np.empty(len(rows), np.bool_)
-            # A whole batch is put in, however few of it are wanted.
-            slots = _with_room(slots, len(codes))
-            new_members(slots, codes, new)
-            index = np.flatnonzero(new)
-            drawn += len(rows)
-            # The rest of the last batch stays marked as met: the next families draw others.
-            index = index[: target - found]
-            idle = 0 if len(index) else idle + 1
+            words = _random_rows(draws.num_games, plan.seed, _ORDER_WORD, place, batch).words()
+            draws = draws.select(words.argsort(stable=True))
+            points, count = np.asarray(draws.points), np.asarray(draws.count)
+            digests = labeller.canonical(points, count).digests
+            new = []
+            # A whole batch is put in, however few of it are wanted: the next families draw others.
+            for row, digest in enumerate(_words(digests)):
+                if digest not in met:
+                    met.add(digest)
+                    new.append(row)
+            drawn += len(count)
+            index = new[: target - found]
+            idle = 0 if index else idle + 1
             found += len(index)
-            kept.append((some[index], rows[index], np.full(len(index), place), codes[index]))
+            kept.append((points[index], count[index], np.full(len(index), place), digests[index]))
         if found == 0 and target > 0:
             raise ConfigError(
                 f"families[{family.name}]: no position that fits and is new in {batch} times "
@@ -116,28 +102,26 @@ def draw_positions(plan: Plan) -> tuple[Positions, list[dict[str, Any]]]:
         families.append(
             {"name": family.name, "wanted": target, "positions": found, "looked_at": drawn}
         )
-    points, count, family_of, codes = map(np.concatenate, zip(*kept, strict=True))
-    held_out = held_out_shares(codes) < plan.held_out
-    return Positions(points, count, family_of, held_out, _sets(plan, len(codes))), families
+    points, count, family_of, digests = map(np.concatenate, zip(*kept, strict=True))
+    positions = {
+        "points": points,
+        "count": count,
+        "family": family_of,
+        "held_out": held_out_shares(digests) < plan.held_out,
+        "coords": _sets(plan, len(count)),
+    }
+    return positions, families
 
 
 def held_out_shares(digests: np.ndarray) -> np.ndarray:
     """A number from 0 to 1 for each digest [N, 2]; with less than ``held_out`` it is held out."""
-    # Of the second half, so that the order in the hash table plays no part.
     return np.asarray((digests[:, 1].copy().view(np.uint64) >> np.uint64(11)) * 2.0**-53)
 
 
-def _with_room(slots: np.ndarray, more: int) -> np.ndarray:
-    """The set of `new_members`, or a larger copy if it would be more than half full."""
-    from resgym.solver.kernels import new_members
-
-    held = slots[slots.any(1)]
-    size = 1 << (2 * (len(held) + more)).bit_length()
-    if size <= len(slots):
-        return slots
-    larger = np.zeros((2 * size, 2), np.int64)
-    new_members(larger, held, np.empty(len(held), np.bool_))
-    return larger
+def _words(digests: np.ndarray) -> list[bytes]:
+    """The digests [N, 2] as what a set can hold."""
+    words: list[bytes] = digests.view("V16")[:, 0].tolist()
+    return words
 
 
 def _shares(plan: Plan) -> list[int]:

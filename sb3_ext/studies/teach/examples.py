@@ -20,8 +20,6 @@ from resgym.game.rules import observe_points
 from resgym.game.state import GameState
 from sb3_ext.points.mirror import rows_in_order
 
-__all__ = ["Examples", "checked", "digest", "observe", "rename_axes", "seeded_generator"]
-
 
 @dataclass(frozen=True)
 class Examples:
@@ -51,16 +49,10 @@ class Examples:
 
     def select(self, index: Tensor) -> Examples:
         """The rows of an index, int64 [B] or bool [M]; the points cut to the rows in use."""
-        count = self.count[index]
-        width = int(count.max()) if len(count) else 1
-        return Examples(
-            self.points[index, :width],
-            count,
-            None if self.coords is None else self.coords[index],
-            self.optimal[index],
-            self.value[index],
-            None if self.family is None else self.family[index],
-        )
+        width = max(self.count[index].tolist(), default=1)
+        cut = vars(replace(self, points=self.points[:, :width]))
+        rows: dict[str, Any] = {k: None if v is None else v[index] for k, v in cut.items()}
+        return Examples(**rows)
 
 
 def checked(examples: Examples) -> Examples:
@@ -99,12 +91,8 @@ def axis_orders(dimension: int) -> tuple[Tensor, Tensor]:
     """
     axes = torch.tensor(list(permutations(range(dimension))), dtype=torch.int64)
     table = host_action_table(dimension)
-    actions = []
-    for order in axes:
-        # New axis j is in the new set where old axis order[j] is in the old one.
-        old = torch.zeros_like(table)
-        old[:, order] = table
-        actions.append(coords_to_action(old))
+    # New axis j is in the new set where old axis order[j] is in the old one.
+    actions = [coords_to_action(table[:, order.argsort()]) for order in axes]
     return axes, torch.stack(actions)
 
 

@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
+import numpy as np
 import torch
 from annotated_types import Ge, Le, Len
 from pydantic import BeforeValidator, Field, model_validator
@@ -37,8 +38,6 @@ from resgym.solver.labels import MAX_LABEL_DIMENSION
 from sb3_ext.config.checks import check_count, shown
 from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.sections import Fraction, PositiveCount, PositiveNumber, Section, Whole, checked
-
-__all__ = ["BATCH_ROWS", "TeachConfig", "draw_batch", "excluded_forms", "read_teach_config"]
 
 BATCH_ROWS = 8192
 """Rows of one draw; what is drawn depends on it."""
@@ -179,9 +178,6 @@ class TeachConfig(ConfigFile):
         return self.model_dump(exclude_none=True)
 
 
-read_teach_config = TeachConfig.read
-
-
 def _alive_range(family: Family, dimension: int) -> list[int]:
     """Least and greatest number of points of a family's positions."""
     return family.alive or [2, dimension if family.points is None else family.points[1]]
@@ -189,17 +185,16 @@ def _alive_range(family: Family, dimension: int) -> list[int]:
 
 def excluded_forms(exclude: Exclude, dimension: int) -> set[Position]:
     """Canonical forms of the positions that are kept out."""
-    forms = set()
+    starts = [list(start) for start in brieskorn_pham_starts(1, exclude.brieskorn_pham, dimension)]
     if exclude.singularities and dimension == 3:
-        forms |= {canonical(prune(singularity(name))) for name in singularity_names()}
-    powers = range(1, exclude.brieskorn_pham + 1)
-    for exponents in itertools.combinations_with_replacement(powers, dimension):
-        points = [
-            tuple(power if axis == row else 0 for axis in range(dimension))
-            for row, power in enumerate(exponents)
-        ]
-        forms.add(canonical(prune(points)))
-    return forms
+        starts += [list(singularity(name)) for name in singularity_names()]
+    return {canonical(prune(start)) for start in starts}
+
+
+def brieskorn_pham_starts(lowest: int, highest: int, dimension: int) -> list[Position]:
+    """The positions of x^a + y^b + ... with lowest <= a <= b <= ... <= highest."""
+    powers = itertools.combinations_with_replacement(range(lowest, highest + 1), dimension)
+    return [tuple(map(tuple, np.diag(exponents).tolist())) for exponents in powers]
 
 
 # Streams of random numbers of a draw.
@@ -222,21 +217,18 @@ def draw_batch(config: TeachConfig, place: int, batch: int, seed: int) -> GameSt
         fits = (each.count >= low) & (each.count <= high)
         if family.largest is not None:
             fits &= _largest(each) <= family.largest
-        fits = fits.nonzero()[:, 0]
-        kept = each.points[fits]
-        size = config.max_num_points
-        padded = kept.new_full((len(fits), max(size, kept.shape[1]), config.dimension), -1)
-        padded[:, : kept.shape[1]] = kept
-        points.append(padded[:, :size])
-        counts.append(each.count[fits])
+        fitting = each.select(fits)
+        missing = config.max_num_points - fitting.points.shape[1]  # cut off where it is negative
+        points.append(torch.nn.functional.pad(fitting.points, (0, 0, 0, missing), value=-1))
+        counts.append(fitting.count)
     return GameState(torch.cat(points), torch.cat(counts))
 
 
 def _largest(state: GameState) -> Tensor:
     """Greatest coordinates after a shift to the axes and a division by the divisor, [N]."""
-    absent = torch.arange(state.points.shape[1]) >= state.count[:, None]
-    lowest = state.points.masked_fill(absent[:, :, None], INT64_MAX).amin(1, keepdim=True)
-    shifted = (state.points - lowest).masked_fill(absent[:, :, None], 0).flatten(1)
+    absent = ~state.alive()[:, :, None]
+    lowest = state.points.masked_fill(absent, INT64_MAX).amin(1, keepdim=True)
+    shifted = (state.points - lowest).masked_fill(absent, 0).flatten(1)
     divisor = functools.reduce(torch.gcd, shifted.unbind(1))
     return shifted.amax(1) // divisor.clamp(min=1)
 
@@ -278,19 +270,16 @@ def _played(play: Play, state: GameState, spec: GameSpec, rng: RowRandom) -> Ite
     agents = [make_agent(name) for name in play.agents]
     which_host = rng.split(_HOST).integers(len(hosts))
     which_agent = rng.split(_AGENT).integers(len(agents))
+    going = ~state.finished()
     for moves in range(play.moves[1] + 1):
-        going = (state.count > 1).nonzero()[:, 0]
-        if not len(going):
-            return
         state, rng = state.select(going), rng.select(going)
         which_host, which_agent = which_host[going], which_agent[going]
+        if not state.num_games:
+            return
         if moves >= play.moves[0]:
             yield state
-        if moves == play.moves[1]:
-            return
-        coords = table[ask_players(hosts, which_host, state, None, rng.at(moves, Stream.HOST))]
-        axis = ask_players(agents, which_agent, state, coords, rng.at(moves, Stream.AGENT))
-        state, overflow = backend.move(state, coords, axis, spec)
-        kept = (~overflow).nonzero()[:, 0]
-        state, rng = state.select(kept), rng.select(kept)
-        which_host, which_agent = which_host[kept], which_agent[kept]
+        if moves < play.moves[1]:
+            coords = table[ask_players(hosts, which_host, state, None, rng.at(moves, Stream.HOST))]
+            axis = ask_players(agents, which_agent, state, coords, rng.at(moves, Stream.AGENT))
+            state, overflow = backend.move(state, coords, axis, spec)
+            going = ~(overflow | state.finished())

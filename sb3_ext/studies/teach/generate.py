@@ -23,80 +23,57 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import wait as wait_for
 from pathlib import Path
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 from tqdm import tqdm
 
 from resgym.solver.labels import OUT_OF_BUDGET, SOLVED, TOO_LARGE
-from resgym.solver.solution import Objective
-from sb3_ext.checkpoints.durable_files import file_digest, write_text_durably
+from sb3_ext.checkpoints.durable_files import file_digest
 from sb3_ext.config.sections import ConfigError
-from sb3_ext.runs.folder import RunFolder
+from sb3_ext.runs.folder import LOCK, RunFolder
 from sb3_ext.runs.provenance import provenance
-from sb3_ext.studies.json_files import digest_of, write_json
+from sb3_ext.studies.json_files import digest_of, sealed, write_json
 from sb3_ext.studies.teach import dataset, drawing
-from sb3_ext.studies.teach.dataset import MANIFEST, PLAN, SEATS, Dataset, load_dataset, shard_name
-from sb3_ext.studies.teach.drawing import Plan, Positions, draw_positions, labeller_of
-from sb3_ext.studies.teach.families import read_teach_config
+from sb3_ext.studies.teach.dataset import MANIFEST, PLAN, Dataset, load_dataset
+from sb3_ext.studies.teach.drawing import Plan, draw_positions, labeller_of
 from sb3_ext.training.command_line import add_options
 
-__all__ = ["Plan", "add_arguments", "check_plan", "generate", "prepared", "run"]
-
-MAX_POSITIONS = 10**8
+__all__ = ["Plan", "add_arguments", "generate", "prepared", "run"]
 
 
 class _Job(NamedTuple):
-    """One shard to be labelled."""
+    """One shard to be labelled.
+
+    ``positions`` as of `draw_positions`; ``digest`` is equal for equal content.
+    """
 
     file: Path
-    plan: dict[str, Any]
-    positions: Positions
-
-    def digest(self) -> str:
-        """Equal for equal content."""
-        return digest_of(digest_of(self.plan), self.file.name, *vars(self.positions).values())
+    plan: Plan
+    positions: dict[str, np.ndarray]
+    digest: str
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument("--out", type=Path, required=True, help="folder of the dataset")
-    parser.add_argument(
-        "--config",
-        default="default",
-        help="families: a YAML file, or one of configs/teach by its name (default default)",
-    )
-    parser.add_argument(
-        "--positions", type=int, default=100_000, help="positions to draw (default 100000)"
-    )
-    parser.add_argument("--seat", default="host", help="whose moves: host (default) or agent")
-    parser.add_argument(
-        "--objective", default="depth", help="what is optimal: depth (default) or nodes"
-    )
-    parser.add_argument("--seed", type=int, default=0, help="fixes the dataset (default 0)")
-    parser.add_argument(
-        "--held-out",
-        type=float,
-        default=0.05,
-        help="share of the positions, by canonical form, for measuring only (default 0.05)",
-    )
+    add = parser.add_argument
+    add("--out", type=Path, required=True, help="folder of the dataset")
+    families = "families: a YAML file, or one of configs/teach by its name (default %(default)s)"
+    add("--config", default="default", help=families)
+    add("--positions", type=int, default=100_000, help="positions to draw (default %(default)s)")
+    add("--seat", default="host", help="whose moves: host (default) or agent")
+    add("--objective", default="depth", help="what is optimal: depth (default) or nodes")
+    add("--seed", type=int, default=0, help="fixes the dataset (default %(default)s)")
+    held_out = "share of the positions, by canonical form, for measuring only (default %(default)s)"
+    add("--held-out", type=float, default=0.05, help=held_out)
     add_options(parser, "--workers", "--no-progress")
 
 
 def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     """Runs the command; see `sb3_ext.studies.teach.cli.main`."""
-    plan = Plan(
-        read_teach_config(args.config),
-        args.positions,
-        args.seat,
-        args.objective,
-        args.seed,
-        args.held_out,
-    )
-    manifest = generate(
-        plan, args.out, workers=args.workers, progress=not args.no_progress, command=command
-    )
+    plan = Plan.read({name: getattr(args, name) for name in Plan.model_fields})
+    manifest = generate(plan, args.out, args.workers, not args.no_progress, command)
     print(_report(manifest, args.out))
     return 0
 
@@ -104,7 +81,6 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
 def generate(
     plan: Plan,
     out: str | Path,
-    *,
     workers: int = 1,
     progress: bool = False,
     command: Sequence[str] = (),
@@ -118,49 +94,42 @@ def generate(
         RuntimeError: a process died.
     """
     out, begin = Path(out), time.perf_counter()
-    check_plan(plan, workers)
-    content, size = plan.to_dict(), drawing.SHARD_ROWS
-    _open_folder(out, content)
+    if not 1 <= workers <= 256:
+        raise ConfigError(f"workers must be in 1..256, got {workers}")
+    content, size = plan.content(), drawing.SHARD_ROWS
     with RunFolder(out) as folder:
+        _check_folder(out, content)
+        write_json(out / PLAN, content)
         drawn, families = draw_positions(plan)
-        jobs = [
-            _Job(out / shard_name(number), content, drawn.rows(slice(first, first + size)))
-            for number, first in enumerate(range(0, len(drawn.count), size))
-        ]
-        notes: dict[Path, dict[str, Any]] = {}
-        for job in jobs:
-            found = dataset.read_shard_notes(job.file)
-            if found is not None and found.get("job") == job.digest():
-                notes[job.file] = found
-        open_jobs = [job for job in jobs if job.file not in notes]
-        kept = len(drawn.count) - sum(len(job.positions.count) for job in open_jobs)
-        with tqdm(
-            total=len(drawn.count), initial=kept, unit="position", disable=not progress
-        ) as bar:
+        total = len(drawn["count"])
+        jobs = []
+        for number, first in enumerate(range(0, total, size)):
+            file = out / f"shard-{number:05d}.safetensors"
+            positions = {name: array[first : first + size] for name, array in drawn.items()}
+            digest = digest_of(digest_of(content), file.name, *positions.values())
+            jobs.append(_Job(file, plan, positions, digest))
+        notes = {job.file: dataset.read_shard_notes(job.file) for job in jobs}
+        open_jobs = [job for job in jobs if notes[job.file].get("job") != job.digest]
+        kept = total - sum(len(job.positions["count"]) for job in open_jobs)
+        with tqdm(total=total, initial=kept, unit="position", disable=not progress) as bar:
             for job, found in _labelled(open_jobs, workers):
                 notes[job.file] = found
-                bar.update(len(job.positions.count))
-        files = [job.file for job in jobs]
-        manifest = _manifest(content, files, [notes[file] for file in files], families)
+                bar.update(len(job.positions["count"]))
+        manifest = _manifest(content, notes, families)
         about = {
             "seconds": round(time.perf_counter() - begin, 2),
             "shards_kept": len(jobs) - len(open_jobs),
             "workers": workers,
         }
         folder.write_json("provenance.json", {**provenance(plan.seed, command), **about})
-        for leftover in set(out.glob("shard-*")) - set(files):  # of processes that were killed
+        for leftover in set(out.glob("shard-*")) - notes.keys():  # of processes that were killed
             leftover.unlink(missing_ok=True)
-        write_text_durably(out / MANIFEST, dataset.manifest_text(manifest))
+        write_json(out / MANIFEST, sealed(manifest))
         return manifest
 
 
 def prepared(
-    plan: Plan,
-    out: Path,
-    *,
-    workers: int = 1,
-    progress: bool = False,
-    command: Sequence[str] = (),
+    plan: Plan, out: Path, workers: int = 1, progress: bool = False, command: Sequence[str] = ()
 ) -> Dataset:
     """The dataset of a plan: read if it is finished, otherwise generated first.
 
@@ -168,78 +137,57 @@ def prepared(
         ValueError, OSError, RuntimeError: as for `generate`; the folder of another plan is refused.
     """
     if (out / MANIFEST).is_file():
-        _open_folder(out, plan.to_dict())
+        _check_folder(out, plan.content())
     else:
-        generate(plan, out, workers=workers, progress=progress, command=command)
+        generate(plan, out, workers, progress, command)
     return load_dataset(out, dimension=plan.config.dimension, seat=plan.seat)
 
 
-def check_plan(plan: Plan, workers: int) -> None:
-    """Refuses what is out of range, in one line."""
-    if plan.seat not in SEATS:
-        raise ConfigError(f"seat must be one of {', '.join(SEATS)}, got {plan.seat!r}")
-    if plan.objective not in get_args(Objective):
-        raise ConfigError(f"objective must be 'depth' or 'nodes', got {plan.objective!r}")
-    if not 1 <= plan.positions <= MAX_POSITIONS:
-        raise ConfigError(f"positions must be in 1..{MAX_POSITIONS}, got {plan.positions}")
-    if not 0 <= plan.seed < 2**62:
-        raise ConfigError(f"seed must be in 0..2^62-1, got {plan.seed}")
-    if not 0 <= plan.held_out < 1:
-        raise ConfigError(f"held-out must be at least 0 and below 1, got {plan.held_out}")
-    if not 1 <= workers <= 256:
-        raise ConfigError(f"workers must be in 1..256, got {workers}")
-
-
-def _open_folder(out: Path, content: Mapping[str, Any]) -> None:
-    """Writes the plan, or makes sure that it is the one that is there."""
-    if out.exists() and not out.is_dir():
-        raise ConfigError(f"out: must be a folder, {out} is a file")
+def _check_folder(out: Path, content: Mapping[str, Any]) -> None:
+    """Refuses a folder that holds something else than this dataset, or the beginning of it."""
     file = out / PLAN
-    if file.is_file():
-        try:
-            found = json.loads(file.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise ConfigError(f"{file}: cannot be read: {error}") from None
-        wanted = json.loads(json.dumps(content))
-        if found != wanted:
-            found = found if isinstance(found, dict) else {}
-            names = [key for key in wanted if found.get(key) != wanted[key]]
-            raise ConfigError(
-                f"out: {out} holds a dataset with another {', '.join(names)}; take another folder"
-            )
+    if not file.is_file():
+        if any(path.name != LOCK for path in out.iterdir()):
+            raise ConfigError(f"out: {out} is not empty and holds no dataset; take another folder")
         return
-    if out.is_dir() and any(out.iterdir()):
-        raise ConfigError(f"out: {out} is not empty and holds no dataset; take another folder")
-    out.mkdir(parents=True, exist_ok=True)
-    write_json(file, content)
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"{file}: cannot be read: {error}") from None
+    found = found if isinstance(found, dict) else {}
+    wanted = json.loads(json.dumps(content))
+    names = [key for key in wanted if found.get(key) != wanted[key]]
+    if names:
+        raise ConfigError(
+            f"out: {out} holds a dataset with another {', '.join(names)}; take another folder"
+        )
 
 
 def _label(job: _Job) -> dict[str, Any]:
     """Labels one shard and writes it; returns its notes."""
-    plan, positions = job.plan, job.positions
+    config, positions = job.plan.config, job.positions
     labeller = labeller_of(
-        plan["dimension"], plan["max_num_points"], plan["objective"], plan["config"]["budget"]
+        config.dimension, config.max_num_points, job.plan.objective, config.budget
     )
     # What the budget is enough for must not depend on which shards came before.
     labeller.clear()
-    if plan["seat"] == "host":
-        labels = labeller.host(positions.points, positions.count)
-    else:
-        labels = labeller.agent(positions.points, positions.count, positions.coords)
+    host = job.plan.seat == "host"
+    given = (positions["points"], positions["count"])
+    labels = labeller.host(*given) if host else labeller.agent(*given, positions["coords"])
     good = labels.status == SOLVED
-    arrays = {name: field[good] for name, field in vars(positions).items()}
-    if plan["seat"] == "host":
+    arrays = {name: field[good] for name, field in positions.items()}
+    if host:
         del arrays["coords"]
     arrays |= {"optimal": labels.optimal[good], "value": labels.value[good]}
 
     def left_out(status: int) -> list[int]:
         """How many positions of each family have this status."""
-        family = positions.family[labels.status == status]
-        return np.bincount(family, minlength=len(plan["config"]["families"])).tolist()
+        family = positions["family"][labels.status == status]
+        return np.bincount(family, minlength=len(config.families)).tolist()
 
     notes = {
         "held_out": int(arrays["held_out"].sum()),
-        "job": job.digest(),
+        "job": job.digest,
         "out_of_budget": left_out(OUT_OF_BUDGET),
         "rows": int(good.sum()),
         "too_large": left_out(TOO_LARGE),
@@ -284,22 +232,19 @@ def _start_worker() -> None:
 
 def _manifest(
     content: Mapping[str, Any],
-    files: Sequence[Path],
-    notes: Sequence[Mapping[str, Any]],
-    families: Sequence[Mapping[str, Any]],
+    notes: Mapping[Path, Mapping[str, Any]],
+    families: Sequence[dict[str, Any]],
 ) -> dict[str, Any]:
-    rows = sum(each["rows"] for each in notes)
-    held_out = sum(each["held_out"] for each in notes)
-    counted = []
     for place, family in enumerate(families):
-        left_out = {
-            reason: sum(each[reason][place] for each in notes)
-            for reason in ("out_of_budget", "too_large")
-        }
-        counted.append({**family, **left_out, "rows": family["positions"] - sum(left_out.values())})
+        family["rows"] = family["positions"]
+        for reason in ("out_of_budget", "too_large"):
+            family[reason] = sum(each[reason][place] for each in notes.values())
+            family["rows"] -= family[reason]
+    held_out = sum(each["held_out"] for each in notes.values())
+    rows = sum(each["rows"] for each in notes.values())
     return {
-        "families": counted,
-        "plan": dict(content),
+        "families": families,
+        "plan": content,
         "rows": {"held_out": held_out, "train": rows - held_out},
         "schema": dataset.SCHEMA,
         "shards": [
@@ -309,7 +254,7 @@ def _manifest(
                 "rows": each["rows"],
                 "sha256": file_digest(file),
             }
-            for file, each in zip(files, notes, strict=True)
+            for file, each in notes.items()
         ],
     }
 

@@ -21,8 +21,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-__all__ = ["RETURNS", "TeachingLoss", "choice_loss", "game_return", "teaching_loss", "value_loss"]
-
 RETURNS = ("step", "survival", "terminal")
 """Rewards of the environment for which the return of a game of so many moves is known."""
 

@@ -1,22 +1,34 @@
-"""How good a player is: optimal moves in labelled positions, and depths in the worst case."""
+"""How good a player is: optimal moves in labelled positions, depths in the worst case, rho."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
+import resgym
 from resgym.game.actions import host_action_table
 from resgym.game.rng import RowRandom
 from resgym.game.rules import move
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState, state_from_points
 from resgym.players import Player, ask_player
+from resgym.solver.labels import SOLVED, Labeller
+from sb3_ext.studies.teach.drawing import Plan, held_out_shares
 from sb3_ext.studies.teach.examples import Examples
+from sb3_ext.studies.teach.families import brieskorn_pham_starts, draw_batch
 
-__all__ = ["chosen_moves", "held_out_accuracy", "optimal_choices", "worst_case_depths"]
+AGENTS = ("choose_first", "choose_last", "random")
+
+DRAWN_BATCHES = 40
+"""Times that 8192 positions are drawn for `held_out_draws`."""
+
+DRAWN_BUDGET = 20_000
+"""Positions expanded for the label of one of these."""
 
 _ROWS_AT_ONCE = 8192
 
@@ -44,16 +56,21 @@ def held_out_accuracy(player: Player, examples: Examples) -> dict[str, Any]:
         ``positions``, ``accuracy``, and the same two ``by_count`` (of points) and ``by_value`` (the
         moves or nodes under optimal play), each a dict by number.
     """
+
+    def accuracy(right: Tensor) -> dict[str, Any]:
+        return {"positions": len(right), "accuracy": float(right.double().mean())}
+
     right = optimal_choices(player, examples)
+    numbers = {"by_count": examples.count, "by_value": examples.value}
+    parts = {name: _by_number(accuracy, right, each) for name, each in numbers.items()}
+    return {**accuracy(right), **parts}
 
-    def share(chosen: Tensor) -> dict[str, Any]:
-        return {"positions": int(chosen.sum()), "accuracy": float(right[chosen].double().mean())}
 
-    def by(numbers: Tensor) -> dict[int, Any]:
-        return {number: share(numbers == number) for number in numbers.unique().tolist()}
-
-    whole = share(torch.ones_like(right))
-    return {**whole, "by_count": by(examples.count), "by_value": by(examples.value)}
+def _by_number(
+    measure: Callable[[Tensor], dict[str, Any]], right: Tensor, numbers: Tensor
+) -> dict[int, dict[str, Any]]:
+    """What is measured of the choices ``right``, bool [M], for each of ``numbers``, int64 [M]."""
+    return {number: measure(right[numbers == number]) for number in numbers.unique().tolist()}
 
 
 def worst_case_depths(
@@ -75,18 +92,15 @@ def worst_case_depths(
     """
     rows = max([2, *map(len, starts)])
     spec = GameSpec(3, rows)
-    state = state_from_points([[tuple(p) for p in start] for start in starts], spec)
+    state = state_from_points(starts, spec)
     tree = torch.arange(len(starts))
     depth = torch.zeros(len(starts), dtype=torch.int64)
     given_up = torch.zeros(len(starts), dtype=torch.bool)
     table = host_action_table(spec.dimension)
-    for level in range(max_depth + 1):
+    for level in range(max_depth):
         alive = ~state.finished() & ~given_up[tree]
         state, tree = state.select(alive), tree[alive]
         if not len(tree):
-            break
-        if level == max_depth:
-            given_up[tree] = True
             break
         depth[tree] = level + 1
         rng = RowRandom(torch.zeros_like(state.count))
@@ -99,4 +113,183 @@ def worst_case_depths(
         tree, points = distinct[:, 0], distinct[:, 1:].view(-1, *state.points.shape[1:])
         state = GameState(points, (points[:, :, 0] >= 0).sum(1))
         given_up |= tree.bincount(minlength=len(starts)) > max_width
+    given_up[tree[~state.finished()]] = True
     return [None if up else moves for moves, up in zip(depth.tolist(), given_up, strict=True)]
+
+
+def held_out_draws(plan: Plan) -> tuple[Examples, int]:
+    """Held-out positions of a plan's first family, each as often as it is drawn.
+
+    A dataset holds every position once, so rare and difficult ones prevail in it. Here the common
+    ones count as often as they come. The draws are those of the next seed. Whether a position is
+    held out is decided by its canonical form alone, so no dataset with the plan's share of held-out
+    positions has taught any of them.
+
+    Returns:
+        The positions, labelled for the host by depth, and the number of those that were left out
+        because the solver's budget was not enough.
+    """
+    config = plan.config
+    labeller = Labeller(config.dimension, config.max_num_points, budget=DRAWN_BUDGET)
+    kept = []
+    for batch in range(DRAWN_BATCHES):
+        draws = draw_batch(config, 0, batch, plan.seed + 1)
+        digests = labeller.canonical(draws.points.numpy(), draws.count.numpy()).digests
+        kept.append(draws.select(torch.from_numpy(held_out_shares(digests) < plan.held_out)))
+    points, count = torch.cat([d.points for d in kept]), torch.cat([d.count for d in kept])
+    optimal, value, status = map(torch.from_numpy, labeller.host(points.numpy(), count.numpy()))
+    solved = status == SOLVED
+    examples = Examples(points, count, None, optimal, value).select(solved)
+    return examples, int((~solved).sum())
+
+
+def _compared_depths(
+    host: Player, starts: Sequence[Any], least: Sequence[int | None], max_depth: int
+) -> dict[str, Any]:
+    """Depths beside the optimum; positions whose optimum is not proved are counted and left out."""
+    proved = [(start, value) for start, value in zip(starts, least, strict=True) if value]
+    depths = worst_case_depths(host, [start for start, _ in proved], max_depth=max_depth)
+    excess = [
+        depth - value for depth, (_, value) in zip(depths, proved, strict=True) if depth is not None
+    ]
+    return {
+        "positions": len(proved),
+        "not_proved": len(least) - len(proved),
+        "optimal": excess.count(0),
+        "within_one": sum(value <= 1 for value in excess),
+        "not_finished": len(proved) - len(excess),
+        "worst_excess": max(excess, default=None),
+    }
+
+
+@cache
+def _least_depth(name: str) -> int:
+    value = resgym.solve(resgym.singularity(name), "depth").value
+    assert isinstance(value, int)
+    return value
+
+
+def singularity_depths(host: Player, max_depth: int) -> dict[str, Any]:
+    """Depth in the worst case and proved least depth of the sixteen singularities, by name."""
+    names = resgym.singularity_names()
+    depths = worst_case_depths(host, list(map(resgym.singularity, names)), max_depth=max_depth)
+    return {
+        name: {"depth": depth, "least_depth": _least_depth(name)}
+        for name, depth in zip(names, depths, strict=True)
+    }
+
+
+def singularity_summary(singularities: Mapping[str, Any]) -> str:
+    """The result of `singularity_depths` as a line of text."""
+    deeper = [
+        f"{name} {row['depth']} (least {row['least_depth']})"
+        for name, row in singularities.items()
+        if row["depth"] != row["least_depth"]
+    ]
+    least = len(singularities) - len(deeper)
+    others = f"; others: {', '.join(deeper)}" if deeper else ""
+    return f"singularities in the least depth: {least} of {len(singularities)}{others}"
+
+
+class HostTest(NamedTuple):
+    """The positions that a host is measured on; the same for all hosts that are compared.
+
+    Attributes:
+        held_out: distinct held-out positions, labelled.
+        family: name of the family of ``drawn``.
+        drawn: held-out positions with repetition, see `held_out_draws`.
+        left_out: drawn positions without a label.
+        powers: the positions of x^a + y^b + z^c.
+        least: their proved least depths, None without a proof.
+    """
+
+    held_out: Examples
+    family: str
+    drawn: Examples
+    left_out: int
+    powers: list[Any]
+    least: list[int | None]
+
+
+def host_test(held_out: Examples, plan: Plan, brieskorn_pham: int, label_budget: int) -> HostTest:
+    """Draws and labels what hosts are measured on, beside the held-out part of a plan's dataset.
+
+    ``brieskorn_pham`` is the highest exponent of x^a + y^b + z^c, below 2 there is none;
+    ``label_budget`` positions are expanded to prove the least depth of one of these.
+    """
+    powers = brieskorn_pham_starts(2, brieskorn_pham, 3)
+    points = np.array(powers, np.int64).reshape(-1, 3, 3)
+    labels = Labeller(3, 3, budget=label_budget).host(points, np.full(len(powers), 3))
+    least = [value or None for value in labels.value.tolist()]  # 0 where there is no label
+    family = plan.config.families[0].name
+    return HostTest(held_out, family, *held_out_draws(plan), powers, least)
+
+
+def measure_host(
+    host: Player, test: HostTest, *, larger: int, games: int, max_depth: int
+) -> dict[str, Any]:
+    """Everything that is measured of a host beside its trees.
+
+    Args:
+        host: one in three axes that was not taught the held-out positions.
+        test: the positions.
+        larger: how many held-out positions of 6 to 8 points to grow trees from.
+        games: games of each rho, from 20 points; 0 leaves them out.
+        max_depth: trees with a longer branch are given up.
+
+    Returns:
+        ``points_6_to_8``, ``brieskorn_pham`` and ``rho`` are missing without anything to measure.
+    """
+    examples, drawn = test.held_out, optimal_choices(host, test.drawn)
+    right = optimal_choices(host, examples)
+    small = examples.count <= 5
+
+    def share(right: Tensor) -> dict[str, Any]:
+        return {"positions": len(right), "optimal": int(right.sum())}
+
+    held_out = {
+        "up_to_5_points": share(right[small]),
+        "as_drawn": {"family": test.family, "left_out": test.left_out, **share(drawn)},
+        "by_points": _by_number(share, right, examples.count),
+        "by_least_depth": _by_number(share, right[small], examples.value[small]),
+    }
+    results: dict[str, Any] = {"held_out": held_out}
+    large = ((examples.count >= 6) & (examples.count <= 8)).nonzero()[:larger, 0]
+    if len(large):
+        chosen = examples.select(large)
+        starts = GameState(chosen.points, chosen.count).point_lists()
+        results["points_6_to_8"] = _compared_depths(host, starts, chosen.value.tolist(), max_depth)
+    if test.powers:
+        results["brieskorn_pham"] = _compared_depths(host, test.powers, test.least, max_depth)
+    if games:
+        results["rho"] = {
+            agent: resgym.rho(host, agent, games=games, seed=0).rho for agent in AGENTS
+        }
+    return results
+
+
+def host_summary(results: Mapping[str, Any]) -> str:
+    """The result of `measure_host` as a few lines of text."""
+    lines = []
+    for part, text in (("up_to_5_points", "distinct"), ("as_drawn", "with repetition")):
+        share = results["held_out"][part]
+        percent = 100 * share["optimal"] / max(share["positions"], 1)
+        lines.append(
+            f"optimal choices, held out, up to 5 points, {text}: {percent:.2f} % of "
+            f"{share['positions']}"
+        )
+    for key, title in (
+        ("points_6_to_8", "held-out positions of 6 to 8 points"),
+        ("brieskorn_pham", "x^a + y^b + z^c"),
+    ):
+        if key in results:
+            row = results[key]
+            total = max(row["positions"], 1)
+            lines.append(
+                f"{title}: {100 * row['optimal'] / total:.1f} % in the least depth, "
+                f"{100 * row['within_one'] / total:.1f} % within one of it ({row['positions']}, "
+                f"{row['not_proved']} without a proof, {row['not_finished']} not finished)"
+            )
+    for agent, rho in results.get("rho", {}).items():
+        lines.append(f"rho against {agent}, 20 points: {rho:.3f}")
+    return "\n".join(lines)

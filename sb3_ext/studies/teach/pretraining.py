@@ -12,15 +12,16 @@ that was interrupted goes on bit for bit on the CPU, from nothing but that numbe
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
+from stable_baselines3.common.utils import update_learning_rate
 from torch import Tensor
 
 from sb3_ext.adapter.observations import to_device
@@ -32,12 +33,12 @@ from sb3_ext.checkpoints.checkpoint import (
     read_checkpoint,
     save_checkpoint,
 )
-from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.checkpoints.model_state import load_policy_weights, network_description
 from sb3_ext.checkpoints.training_state import load_optimizer_state, optimizer_state
 from sb3_ext.ddqn import DDQN
 from sb3_ext.networks.optimizers import clip_gradients
 from sb3_ext.runs.folder import going_on_without
+from sb3_ext.studies.json_files import write_json
 from sb3_ext.studies.teach.examples import (
     Examples,
     checked,
@@ -50,10 +51,14 @@ from sb3_ext.studies.teach.losses import RETURNS, TeachingLoss, teaching_loss
 from sb3_ext.studies.teach.measures import optimal_choices
 from sb3_ext.studies.teach.settings import TeachingSettings
 
-__all__ = ["Pretraining", "check_data", "imitation_loss"]
-
 # Purposes of random numbers, mixed into the seed.
 _SPLIT, _ORDER, _AXES = 0, 1, 2
+
+
+@lru_cache(maxsize=1)
+def _shuffled(rows: int, *words: int) -> Tensor:
+    """The numbers below ``rows`` in an order that the words decide."""
+    return torch.randperm(rows, generator=seeded_generator(*words))
 
 
 def _points_space(policy: Any) -> Any:
@@ -110,7 +115,8 @@ class Pretraining:
     """Teaches the networks of a `DDQN` model, from the training part of a dataset.
 
     A part of the training positions is kept back; the update that chooses best on them is the
-    result. The optimiser is of the policy's kind, but another one.
+    result; the target network holds it meanwhile. The optimiser is of the policy's kind, but
+    another one.
 
     Args:
         model: the learner, with the environment that it will play in (for its sizes). Its
@@ -133,9 +139,7 @@ class Pretraining:
         self._player = player_of(model)
         # One of its own: the model's may follow the learning rate of its reinforcement learning.
         self.optimizer = self.policy.optimizer_class(  # type: ignore[call-arg]
-            self.policy.q_net.parameters(),
-            lr=settings.rate(0),
-            **self.policy.optimizer_kwargs,
+            self.policy.q_net.parameters(), lr=settings.rate(0), **self.policy.optimizer_kwargs
         )
         check_data(data, self.policy, settings.value_weight)
         if settings.value_weight and reward not in RETURNS:
@@ -145,7 +149,7 @@ class Pretraining:
             )
         examples = checked(data.split("train"))
         self._digest = digest(examples)
-        order = torch.randperm(len(examples), generator=seeded_generator(settings.seed, _SPLIT, 0))
+        order = _shuffled(len(examples), settings.seed, _SPLIT, 0)
         kept = max(1, round(len(examples) * settings.validation_fraction))
         if kept >= len(examples):
             raise ValueError(f"data: {len(examples)} training positions are too few")
@@ -155,9 +159,7 @@ class Pretraining:
         self.seconds = 0.0
         self.history: list[dict[str, Any]] = []
         self.best: dict[str, Any] | None = None
-        self._best_weights: dict[str, Tensor] = {}
         self._sums = torch.zeros(3)
-        self._epoch, self._shuffled = -1, torch.empty(0, dtype=torch.int64)
         self._stopped = self._checkpoint_requested = False
 
     def request_stop(self) -> None:
@@ -204,45 +206,38 @@ class Pretraining:
         settings = self.settings
         while not self.finished and not self._stopped:
             self._one_update()
+            self.seconds = time.perf_counter() - began
             if tick is not None:
                 tick()
             last = self.update == settings.updates
             if last or self.update % settings.evaluation_updates == 0:
-                self.seconds = time.perf_counter() - began
                 measured = self._measure()
                 if report is not None:
                     report(measured)
             every = settings.checkpoint_updates
             due = every and self.update % every == 0 and not last
             if folder is not None and (due or self._checkpoint_requested):
-                self.seconds = time.perf_counter() - began
                 self._checkpoint_requested = False
                 with going_on_without("checkpoint", folder):
                     self.save(folder)
         if folder is not None:
             self.save(folder)
         if self.finished:
-            self.policy.q_net.load_state_dict(self._best_weights)
-            self.policy.q_net_target.load_state_dict(self._best_weights)
+            self.policy.q_net.load_state_dict(self.policy.q_net_target.state_dict())
             self.policy.set_training_mode(False)
         return self.finished
 
     def _one_update(self) -> None:
         settings, policy = self.settings, self.policy
-        batch = self._batch()
-        optimizer = self.optimizer
-        for group in optimizer.param_groups:
-            group["lr"] = settings.rate(self.update)
+        update_learning_rate(self.optimizer, settings.rate(self.update))
         policy.set_training_mode(True)
         terms = imitation_loss(
-            self.model, batch, self.reward, settings.temperature, settings.value_weight
+            self.model, self._batch(), self.reward, settings.temperature, settings.value_weight
         )
-        parameters = list(policy.q_net.parameters())
-        for parameter in parameters:
-            parameter.grad = None
+        self.optimizer.zero_grad()
         terms.total.backward()
-        clip_gradients(parameters, settings.max_grad_norm or torch.inf)
-        optimizer.step()
+        clip_gradients(list(policy.q_net.parameters()), settings.max_grad_norm or torch.inf)
+        self.optimizer.step()
         self._sums += torch.stack([each.detach().cpu() for each in terms])
         self.update += 1
 
@@ -251,19 +246,16 @@ class Pretraining:
         size = min(self.settings.batch_size, len(self.train))
         per_epoch = len(self.train) // size
         epoch, number = divmod(self.update, per_epoch)
-        if epoch != self._epoch:
-            source = seeded_generator(self.settings.seed, _ORDER, epoch)
-            self._epoch = epoch
-            self._shuffled = torch.randperm(len(self.train), generator=source)
-        batch = self.train.select(self._shuffled[number * size : (number + 1) * size])
+        order = _shuffled(len(self.train), self.settings.seed, _ORDER, epoch)
+        batch = self.train.select(order[number * size : (number + 1) * size])
         if self.settings.augment:
             batch = rename_axes(batch, seeded_generator(self.settings.seed, _AXES, self.update))
         return batch
 
     def _measure(self) -> dict[str, Any]:
         updates = self.update - (self.history[-1]["update"] if self.history else 0)
-        total, choice, value = (self._sums / max(updates, 1)).tolist()
-        if not np.isfinite(total):
+        total, choice, value = (self._sums / updates).tolist()
+        if not math.isfinite(total):
             raise FloatingPointError(
                 f"loss: is {total} after {self.update} updates; lower learning_rate or "
                 "max_grad_norm"
@@ -281,8 +273,7 @@ class Pretraining:
         self.history.append(measured)
         if self.best is None or accuracy > self.best["accuracy"]:
             self.best = measured
-            weights = self.policy.q_net.state_dict()
-            self._best_weights = {name: value.clone() for name, value in weights.items()}
+            self.policy.q_net_target.load_state_dict(self.policy.q_net.state_dict())
         return measured
 
     def save(self, run_dir: str | os.PathLike[str]) -> Path:
@@ -291,11 +282,12 @@ class Pretraining:
         Its networks, which `init_from` and `load_player` read, are the best so far (before the
         first measurement, the present ones); what training needs to go on is beside them.
         """
-        weights = self._best_weights or self.policy.q_net.state_dict()
+        policy = self.policy
+        best = (policy.q_net if self.best is None else policy.q_net_target).state_dict()
         nets = ("q_net", "q_net_target")
         state = {
-            "network": network_description(self.policy),
-            "policy": {f"{net}.{name}": w for net in nets for name, w in weights.items()},
+            "network": network_description(policy),
+            "policy": {f"{net}.{name}": w for net in nets for name, w in best.items()},
             "optimizer": optimizer_state(self.optimizer),
             "teaching": {
                 **self._identity(),
@@ -304,12 +296,12 @@ class Pretraining:
                 "seconds": self.seconds,
                 "sums": self._sums,
                 "update": self.update,
-                "weights": dict(self.policy.q_net.state_dict()),
+                "weights": dict(policy.q_net.state_dict()),
             },
         }
         folder = Path(run_dir)
         path = save_checkpoint(folder / checkpoint_name(self.update), state, keep_last=2)
-        write_text_durably(folder / "history.json", json.dumps(self.history, indent=1) + "\n")
+        write_json(folder / "history.json", self.history)
         return path
 
     def resume(self, run_dir: str | os.PathLike[str]) -> Path | None:
@@ -324,20 +316,14 @@ class Pretraining:
         if "teaching" not in state:
             raise CheckpointError(f"{path}: parts: 'teaching' is missing; this run was not taught")
         saved = state["teaching"]
-        for name, value in self._identity().items():
-            if saved[name] != value:
-                raise CheckpointError(f"{path}: teaching/{name}: {_difference(saved[name], value)}")
+        if other := difference(saved, self._identity()):
+            raise CheckpointError(f"{path}: teaching/{other}")
+        load_policy_weights(self.policy, state["policy"], f"{path}: policy")
         load_policy_weights(self.policy.q_net, saved["weights"], f"{path}: teaching/weights")
         try:
             load_optimizer_state(self.optimizer, state["optimizer"])
         except ValueError as error:
             raise CheckpointError(f"{path}: optimizer: {error}") from error
-        if saved["best"] is not None:
-            self._best_weights = {
-                name.removeprefix("q_net."): value
-                for name, value in state["policy"].items()
-                if name.startswith("q_net.")
-            }
         self.update, self.seconds = saved["update"], saved["seconds"]
         self.best, self.history, self._sums = saved["best"], saved["history"], saved["sums"]
         return path
@@ -352,9 +338,12 @@ class Pretraining:
         }
 
 
-def _difference(saved: Any, own: Any) -> str:
-    if isinstance(saved, dict) and isinstance(own, dict):
-        with suppress(StopIteration):
-            key = next(k for k in own if saved.get(k) != own[k])
-            return f"{key} was {saved.get(key)!r}, now it is {own[key]!r}"
-    return f"was {saved!r:.80}, now it is {own!r:.80}"
+def difference(saved: Mapping[str, Any], own: Mapping[str, Any]) -> str:
+    """Where a record of what must stay the same differs first; empty if it does not."""
+    for name, value in own.items():
+        before = saved.get(name)
+        if before != value and isinstance(before, dict) and isinstance(value, dict):
+            return f"{name}: {difference(before, value)}"
+        if before != value:
+            return f"{name} was {before!r:.80}, now it is {value!r:.80}"
+    return ""

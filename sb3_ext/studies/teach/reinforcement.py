@@ -24,9 +24,7 @@ from sb3_ext.ddqn import DDQN, UpdateExtension
 from sb3_ext.studies.teach.dataset import load_dataset
 from sb3_ext.studies.teach.examples import checked, digest, rename_axes, seeded_generator
 from sb3_ext.studies.teach.losses import RETURNS, TeachingLoss
-from sb3_ext.studies.teach.pretraining import check_data, imitation_loss
-
-__all__ = ["Teacher"]
+from sb3_ext.studies.teach.pretraining import check_data, difference, imitation_loss
 
 
 class Teacher(BaseCallback, UpdateExtension):
@@ -132,16 +130,8 @@ class Teacher(BaseCallback, UpdateExtension):
 
     def state_dict(self) -> dict[str, Any]:
         """What must be the same when the run goes on."""
-        return {
-            "augment": self.augment,
-            "batch_size": self.batch_size,
-            "data": self._digest,
-            "reward": self.reward,
-            "seed": self.seed,
-            "temperature": self.temperature,
-            "value_weight": self.value_weight,
-            "weight": self.weight,
-        }
+        names = ("augment", "batch_size", "reward", "seed", "temperature", "value_weight", "weight")
+        return {"data": self._digest, **{name: getattr(self, name) for name in names}}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Accepts the state of a teacher of the same data and settings.
@@ -149,6 +139,5 @@ class Teacher(BaseCallback, UpdateExtension):
         Raises:
             ValueError: it was another one; the line names the difference.
         """
-        for name, own in self.state_dict().items():
-            if state[name] != own:
-                raise ValueError(f"{name} was {state[name]!r:.40}, now it is {own!r:.40}")
+        if other := difference(state, self.state_dict()):
+            raise ValueError(other)

@@ -11,7 +11,6 @@ on where it was interrupted.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -34,11 +33,10 @@ from sb3_ext.replay.memory import reserve_memory
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.schedules.frequency import Every
-from sb3_ext.studies.teach.benchmark import singularity_depths, singularity_summary
+from sb3_ext.studies.teach import measures
 from sb3_ext.studies.teach.dataset import Dataset, load_dataset
-from sb3_ext.studies.teach.families import read_teach_config
 from sb3_ext.studies.teach.generate import Plan, prepared
-from sb3_ext.studies.teach.measures import held_out_accuracy
+from sb3_ext.studies.teach.pretraining import difference
 from sb3_ext.studies.teach.reinforcement import Teacher
 from sb3_ext.studies.teach.robust_evaluation import MAX_DEPTH, RobustEvaluation, worst_margin
 from sb3_ext.studies.teach.settings import PARTS, RobustConfig, read_robust_config
@@ -48,19 +46,16 @@ from sb3_ext.training.curves import history_curves
 from sb3_ext.training.loading import load_policy
 from sb3_ext.training.runs import transitions_for
 
-__all__ = ["add_arguments", "run"]
-
 CONFIG = "taught/robust.yml"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument("--out", type=Path, required=True, help="the folder of everything")
-    parser.add_argument(
-        "--config", default=CONFIG, metavar="FILE", help=f"all settings (default {CONFIG})"
-    )
-    parser.add_argument("--data", type=Path, help="a dataset's folder, instead of making one")
-    parser.add_argument(
+    add = parser.add_argument
+    add("--out", type=Path, required=True, help="the folder of everything")
+    add("--config", default=CONFIG, metavar="FILE", help="all settings (default %(default)s)")
+    add("--data", type=Path, help="a dataset's folder, instead of making one")
+    add(
         "--opponent",
         action="append",
         default=[],
@@ -68,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PLAYER=WEIGHT",
         help="one more opponent, such as a responder that an attack found; may be repeated",
     )
-    parser.add_argument(
+    add(
         "--without",
         action="append",
         default=[],
@@ -77,8 +72,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "opponent is the only one, and there is no mirror, which needs a mixture; without "
         "augmentation there is no mirror and the teacher renames no axes; may be repeated",
     )
-    parser.add_argument("--init-from", type=Path, metavar="RUN", help="begin with these networks")
-    parser.add_argument("--seed", type=int, help="instead of algorithm.seed")
+    add("--init-from", type=Path, metavar="RUN", help="begin with these networks")
+    add("--seed", type=int, help="instead of algorithm.seed")
     add_options(parser, "--set", "--workers", "--threads", "--no-progress")
 
 
@@ -88,21 +83,32 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     hyperparameters = read_hyperparameters(config.algorithm.file, ENVIRONMENTS["host"])
     if not {"augmentation", "mixture"}.isdisjoint(args.without):
         # One opponent alone tells mirror images apart.
-        kept = {k: v for k, v in hyperparameters.get("policy_kwargs", {}).items() if k != "mirror"}
-        hyperparameters = {**hyperparameters, "policy_kwargs": kept}
-    keywords = {**hyperparameters.get("env_kwargs", {}), "opponent": dict(config.opponents)}
-    model, _ = build_model(
-        ENVIRONMENTS["host"],
-        {**hyperparameters, "env_kwargs": keywords},
-        dimension=3,
-        seed=config.algorithm.seed,
-        num_envs=int(hyperparameters.get("n_envs", 1)),
-    )
+        hyperparameters.get("policy_kwargs", {}).pop("mirror", None)
+    keywords = hyperparameters.get("env_kwargs", {})
+    hyperparameters["env_kwargs"] = {**keywords, "opponent": dict(config.opponents)}
+    own, wanted = config.algorithm, config.evaluation
+    num_envs = int(hyperparameters.get("n_envs", 1))
+    model, _ = build_model(ENVIRONMENTS["host"], hyperparameters, 3, own.seed, num_envs)
     reserve_memory(model)
     out, run_dir = args.out, args.out / "run"
     bar = not args.no_progress and sys.stderr.isatty()
-    data = None if "teacher" in args.without else _data(config, args, bar, command)
-    callbacks = _callbacks(config, data, run_dir)
+    data: Dataset | None = None
+    if "teacher" not in args.without and args.data is not None:
+        data = load_dataset(args.data, dimension=3, seat="host")
+    elif "teacher" not in args.without:
+        plan = Plan.read(config.data.to_dict())
+        data = prepared(plan, out / "data", args.workers, bar, command)
+    evaluation = RobustEvaluation(
+        every=Every(updates=wanted.updates),
+        save_path=run_dir,
+        verbose=1,
+        **wanted.model_dump(include={"targets", "deeper", "average", "games", "seed"}),
+    )
+    callbacks: list[BaseCallback] = [evaluation]
+    if data is not None:
+        callbacks.append(Teacher(data, **config.teacher.to_dict()))
+    every = Every(updates=own.checkpoint_updates or own.updates)
+    callbacks += [Signals(verbose=1), Checkpoints(run_dir, every)]
     with RunFolder(out) as folder:
         if list_checkpoints(run_dir):
             _same_settings(out / "config.yml", config)
@@ -110,60 +116,34 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
         elif args.init_from is not None:
             init_from(model, args.init_from)
         write_text_durably(out / "config.yml", yaml.safe_dump(config.to_dict(), sort_keys=False))
-        folder.write_json("provenance.json", provenance(config.algorithm.seed, command))
+        folder.write_json("provenance.json", provenance(own.seed, command))
 
         begin = time.perf_counter()
-        left = transitions_for(model, config.algorithm.updates) - model.num_timesteps
+        left = transitions_for(model, own.updates) - model.num_timesteps
         if left > 0:
             try:
                 model.learn(left, callbacks, reset_num_timesteps=False, progress_bar=bar)
             except FloatingPointError as error:
                 raise RuntimeError(f"{error}; the last checkpoint is in {run_dir}") from error
-        if model.num_updates < config.algorithm.updates:
+        if model.num_updates < own.updates:
             print("stopped; the same command goes on from here", file=sys.stderr)
             return 0
-        seconds = round(time.perf_counter() - begin, 1)
-        history = json.loads((run_dir / "rho.json").read_text())
         results = {
             "without": sorted(args.without),
             "updates": model.num_updates,
-            "seconds": seconds,
-            "best_update": max(history, key=lambda entry: entry["score"])["updates"],
+            "seconds": round(time.perf_counter() - begin, 1),
+            "best_update": max(evaluation.history, key=lambda entry: entry["score"])["updates"],
             **_measure(run_dir / "best", config, data),
         }
         folder.write_json("results.json", results)
         plot_curves(
-            history_curves(history),
+            history_curves(evaluation.history),
             out / "curve.svg",
-            levels={f"goal, {name}": rho for name, rho in config.evaluation.targets.items()},
+            levels={f"goal, {name}": rho for name, rho in wanted.targets.items()},
             title="Games finished per move while the host learns",
         )
         print(_summary(results))
         return 0
-
-
-def _data(
-    config: RobustConfig, args: argparse.Namespace, bar: bool, command: Sequence[str]
-) -> Dataset:
-    if args.data is not None:
-        return load_dataset(args.data, dimension=3, seat="host")
-    wanted = config.data.to_dict()
-    plan = Plan(read_teach_config(wanted.pop("config")), **wanted)
-    out = args.out / "data"
-    return prepared(plan, out, workers=args.workers, progress=bar, command=command)
-
-
-def _callbacks(config: RobustConfig, data: Dataset | None, folder: Path) -> list[BaseCallback]:
-    wanted = config.evaluation
-    arguments = wanted.model_dump(include={"targets", "deeper", "average", "games", "seed"})
-    every = Every(updates=wanted.updates)
-    callbacks: list[BaseCallback] = [
-        RobustEvaluation(every=every, save_path=folder, verbose=1, **arguments)
-    ]
-    if data is not None:
-        callbacks.append(Teacher(data, **config.teacher.model_dump()))
-    updates = config.algorithm.checkpoint_updates or config.algorithm.updates
-    return [*callbacks, Signals(verbose=1), Checkpoints(folder, Every(updates=updates))]
 
 
 def _same_settings(path: Path, config: RobustConfig) -> None:
@@ -171,11 +151,11 @@ def _same_settings(path: Path, config: RobustConfig) -> None:
     try:
         before, own = read_yaml(path), config.to_dict()
         before["algorithm"]["updates"] = own["algorithm"]["updates"]
-        for section in own:
-            if before[section] != own[section]:
-                raise ValueError(f"out: its run has another section {section!r}: {before[section]}")
+        other = difference(before, own)
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"out: {path} is missing or damaged") from error
+    if other:
+        raise ValueError(f"out: its run has other settings: {other}")
 
 
 def _measure(best: Path, config: RobustConfig, data: Dataset | None) -> dict[str, Any]:
@@ -192,12 +172,12 @@ def _measure(best: Path, config: RobustConfig, data: Dataset | None) -> dict[str
         "rho": rho,
         "targets": dict(wanted.targets),
         "margin": worst_margin({name: each["rho"] for name, each in rho.items()}, wanted.targets),
-        "singularities": singularity_depths(host, MAX_DEPTH),
+        "singularities": measures.singularity_depths(host, MAX_DEPTH),
     }
     if data is not None:
         held_out = data.split("held_out")
         small = held_out.select(held_out.count <= 5)
-        results["held_out_up_to_5_points"] = held_out_accuracy(host, small)
+        results["held_out_up_to_5_points"] = measures.held_out_accuracy(host, small)
     return results
 
 
@@ -214,7 +194,7 @@ def _summary(results: Mapping[str, Any]) -> str:
             f"goal {results['targets'][name]:g}"
         )
     lines.append(f"worst margin: {results['margin']:.3f} (1 reaches every goal)")
-    lines.append(singularity_summary(results["singularities"]))
+    lines.append(measures.singularity_summary(results["singularities"]))
     share = results.get("held_out_up_to_5_points")
     if share is not None:
         lines.append(

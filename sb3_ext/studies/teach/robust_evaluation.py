@@ -11,9 +11,7 @@ from torch import Tensor
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of, role_of
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.schedules.frequency import Every
-from sb3_ext.studies.teach.benchmark import singularity_depths
-
-__all__ = ["MAX_DEPTH", "RobustEvaluation", "worst_margin"]
+from sb3_ext.studies.teach.measures import singularity_depths
 
 MAX_DEPTH = 25
 """Trees with a longer branch are given up: that is no question of a move or two."""
@@ -67,8 +65,7 @@ class RobustEvaluation(RhoEvaluation):
         self.average = check_number("average", average, low=0, high=1)
         self._averaged: list[Tensor] = []
         self._steps = 0
-        self._excess: dict[str, int | None] = {}
-        self._margin = 0.0
+        self._found: dict[str, Any] = {}
 
     def _on_training_start(self) -> None:
         if role_of(self.model.observation_space) != "host":
@@ -114,16 +111,17 @@ class RobustEvaluation(RhoEvaluation):
         self._steps = int(state["steps"])
 
     def _score(self, results: dict[str, float]) -> float:
-        self._margin = margin = worst_margin(results, self.targets)
-        self._excess = {}
+        margin = worst_margin(results, self.targets)
+        deeper: dict[str, int | None] = {}
         if self._game["dimension"] == 3:
             found = singularity_depths(player_of(self.model), MAX_DEPTH)
-            self._excess = {
+            deeper = {
                 name: None if row["depth"] is None else row["depth"] - row["least_depth"]
                 for name, row in found.items()
             }
-        kept = all(excess is not None and excess <= self.deeper for excess in self._excess.values())
+        self._found = {"deeper": deeper, "margin": margin}
+        kept = all(moves is not None and moves <= self.deeper for moves in deeper.values())
         return margin if kept else margin - 1.0
 
     def _details(self) -> dict[str, Any]:
-        return {"deeper": dict(self._excess), "margin": self._margin}
+        return self._found

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from annotated_types import Gt, Le, Len
-from pydantic import Field
+from annotated_types import Ge, Gt, Le, Len
 
 from sb3_ext.config.checks import check_number
 from sb3_ext.config.reading import ConfigFile, apply_settings, find_config, read_mapping
@@ -22,53 +21,47 @@ from sb3_ext.config.sections import (
     Size,
     read_section,
 )
-from sb3_ext.schedules.fields import schedule_field
+from sb3_ext.networks.fields import schedule_field
 from sb3_ext.schedules.schedules import parse_schedule
-
-__all__ = ["RobustConfig", "TaughtConfig", "TeachingSettings", "read_robust_config"]
+from sb3_ext.studies.teach.drawing import Plan
 
 PARTS = ("teacher", "mixture", "augmentation")
 """What ``--without`` leaves out of the command robust."""
 
 
 class TeachingSettings(Section):
-    """How a policy is taught."""
+    """How a policy is taught.
 
-    updates: PositiveCount = Field(20_000, description="gradient updates in all")
-    batch_size: Size = Field(1024, description="positions of an update")
-    learning_rate: Annotated[Any, schedule_field(units=("updates", "progress"), unit=None)] = Field(
-        "cos_1e-3_1e-5",
-        description="number or schedule; one of the progress runs over all updates",
+    Attributes:
+        updates: gradient updates in all.
+        batch_size: positions of an update.
+        learning_rate: number or schedule; one of the progress runs over all updates.
+        temperature: values are divided by it before the softmax of the choice.
+        value_weight: weight of the value beside the choice; 0 teaches the choice only.
+        augment: rename the axes of every position at random, each time it is seen.
+        max_grad_norm: the gradient is clipped to this norm; None: never.
+        validation_fraction: part of the training positions that is kept back to choose the best
+            update by; held-out positions play no part in that.
+        evaluation_updates: updates between two such measurements.
+        patience: measurements without a better one after which training stops; None: never.
+        checkpoint_updates: updates between two checkpoints, 0 for one at the end only.
+        seed: fixes the networks, the order of the positions and the renaming.
+    """
+
+    updates: PositiveCount = 20_000
+    batch_size: Size = 1024
+    learning_rate: Annotated[Any, schedule_field(units=("updates", "progress"), unit=None)] = (
+        "cos_1e-3_1e-5"
     )
-    temperature: PositiveNumber = Field(
-        0.1, description="values are divided by it before the softmax of the choice"
-    )
-    value_weight: Annotated[float, Number, Field(ge=0)] = Field(
-        0.1, description="weight of the value beside the choice; 0 teaches the choice only"
-    )
-    augment: bool = Field(
-        True, description="rename the axes of every position at random, each time it is seen"
-    )
-    max_grad_norm: PositiveNumber | None = Field(
-        10.0, description="the gradient is clipped to this norm; null: never"
-    )
-    validation_fraction: Annotated[float, Number, Gt(0), Le(0.5)] = Field(
-        0.02,
-        description="part of the training positions that is kept back to choose the best update "
-        "by; held-out positions play no part in that",
-    )
-    evaluation_updates: PositiveCount = Field(
-        1000, description="updates between two such measurements"
-    )
-    patience: PositiveCount | None = Field(
-        None, description="measurements without a better one after which training stops"
-    )
-    checkpoint_updates: Count = Field(
-        1000, description="updates between two checkpoints, 0 for one at the end only"
-    )
-    seed: Count = Field(
-        0, description="fixes the networks, the order of the positions and the renaming"
-    )
+    temperature: PositiveNumber = 0.1
+    value_weight: Annotated[float, Number, Ge(0)] = 0.1
+    augment: bool = True
+    max_grad_norm: PositiveNumber | None = 10.0
+    validation_fraction: Annotated[float, Number, Gt(0), Le(0.5)] = 0.02
+    evaluation_updates: PositiveCount = 1000
+    patience: PositiveCount | None = None
+    checkpoint_updates: Count = 1000
+    seed: Count = 0
 
     def rate(self, update: int) -> float:
         """The learning rate of an update, counted from 0."""
@@ -84,26 +77,14 @@ def read_settings(
     Raises:
         ConfigError: one line.
     """
-    file = find_config(config)
-    values = read_mapping(file).get("train", {})
-    if not isinstance(values, Mapping):
-        raise ConfigError(f"{file}: train must be a mapping, got {values!r}")
-    return read_section(
-        TeachingSettings, apply_settings(values, _with_seed(changes, seed)), "train"
-    )
+    values = read_mapping(find_config(config)).get("train", {})
+    if isinstance(values, Mapping):
+        values = apply_settings(values, _with_seed(changes, seed))
+    return read_section(TeachingSettings, values, "train")
 
 
 class _Algorithm(Section):
     file: str
-
-
-class _Data(Section):
-    config: str
-    positions: PositiveCount = 100_000
-    seat: str = "host"
-    objective: str = "depth"
-    held_out: Fraction = 0.05
-    seed: Count = 0
 
 
 class _Measure(Section):
@@ -117,12 +98,12 @@ class _Measure(Section):
 class TaughtConfig(ConfigFile):
     """A file of the command run.
 
-    ``algorithm.file`` is in rl_zoo3's form; for the keys of ``data`` see `Plan`, for those of
-    ``measure`` `host_test` and `measure_host`.
+    ``algorithm.file`` is in rl_zoo3's form; for the keys of ``measure`` see `host_test` and
+    `measure_host`.
     """
 
     algorithm: _Algorithm
-    data: _Data
+    data: Plan
     measure: _Measure
     train: TeachingSettings
 

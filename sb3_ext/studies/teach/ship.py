@@ -7,64 +7,40 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from safetensors.torch import save_file
+import torch
+from safetensors.torch import save
 
-from sb3_ext.checkpoints.durable_files import rename_durably, sync
+from resgym.files import output_file, write_file
 from sb3_ext.checkpoints.policy_description import describe_policy
 from sb3_ext.studies.teach.shipped import DIMENSION
 from sb3_ext.training.loading import load_policy
 
-__all__ = ["add_arguments", "run", "write_shipped"]
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument(
-        "model", type=Path, help="a saved host in three axes: folder, checkpoint or .zip"
-    )
-    parser.add_argument("--out", required=True, type=Path, metavar="FILE", help=".safetensors")
-    parser.add_argument(
-        "--half", action="store_true", help="round the weights to float16: half of the size"
-    )
+    add = parser.add_argument
+    add("model", type=Path, help="a saved host in three axes: folder, checkpoint or .zip")
+    add("--out", required=True, type=Path, metavar="FILE", help=".safetensors")
+    add("--half", action="store_true", help="round the weights to float16: half of the size")
 
 
 def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     """Runs the command; see `sb3_ext.studies.teach.cli.main`."""
-    if args.out.suffix != ".safetensors":
-        raise ValueError(f"out must end in .safetensors, got {args.out}")
-    if not args.out.parent.is_dir():
-        raise ValueError(f"out: there is no folder {args.out.parent}")
-    notes = {"made by": " ".join(command)}
-    write_shipped(load_policy(args.model), args.out, notes, half=args.half)
-    print(f"{args.out}: {args.out.stat().st_size:,} bytes")
-    return 0
-
-
-def write_shipped(
-    policy: Any, path: Path, notes: Mapping[str, str] | None = None, half: bool = False
-) -> None:
-    """Writes the online network of a host's policy in three axes as one small file.
-
-    ``notes`` are kept in the file; ``half`` rounds the weights to float16.
-
-    Raises:
-        ValueError: the policy plays another seat or dimension, or has no description.
-    """
+    output_file(args.out, (".safetensors",), "out")
+    policy: Any = load_policy(args.model)
     shape: tuple[int, ...] = getattr(policy.observation_space, "shape", None) or ()
     if len(shape) != 2 or shape[1] != DIMENSION:
-        raise ValueError(f"policy must be a host's in three axes, observes {shape}")
-    weights = {name: w.detach().cpu().contiguous() for name, w in policy.q_net.state_dict().items()}
-    if half:
-        weights = {name: w.half() for name, w in weights.items()}
-    aside = path.with_name(path.name + ".tmp")
-    try:
-        save_file(weights, aside, {**(notes or {}), "policy": json.dumps(describe_policy(policy))})
-        sync(aside)
-        rename_durably(aside, path)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
+        raise ValueError(f"model must be a host's in three axes, observes {shape}")
+    kind = torch.float16 if args.half else torch.float32
+    weights = {
+        name: weight.detach().to("cpu", kind).contiguous()
+        for name, weight in policy.q_net.state_dict().items()
+    }
+    notes = {"made by": " ".join(command), "policy": json.dumps(describe_policy(policy))}
+    write_file(args.out, save(weights, notes))
+    print(f"{args.out}: {args.out.stat().st_size:,} bytes")
+    return 0

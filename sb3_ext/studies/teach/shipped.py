@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
+from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from resgym.game.rng import RowRandom
@@ -23,8 +24,6 @@ from sb3_ext.checkpoints.model_state import load_policy_weights
 from sb3_ext.checkpoints.policy_description import build_policy
 from sb3_ext.ddqn import policies  # noqa: F401  makes the policies known by name
 from sb3_ext.networks.policy_scores import action_scores
-
-__all__ = ["DIMENSION", "ROBUST", "SHIPPED", "RobustHost", "TaughtHost"]
 
 SHIPPED = Path(__file__).with_name("taught_host.safetensors")
 ROBUST = Path(__file__).with_name("robust_host.safetensors")
@@ -56,15 +55,14 @@ class _ShippedHost:
         if state.points.shape[2] != DIMENSION:
             return self._fallback.act(state, coords, rng)
         policy = _policy(state.device, self.file)
-        points = observe_points(state)
-        rows = policy.observation_space.shape[0]
-        if self.any_number or points.shape[1] <= rows:
-            missing = max(rows - points.shape[1], 0)
-            points = torch.nn.functional.pad(points, (0, 0, 0, missing), value=-1.0)
-            return action_scores(policy, points).argmax(1)
-        own = action_scores(policy, points[:, :rows]).argmax(1)
-        other = self._fallback.act(state, coords, rng)
-        return torch.where(state.count > rows, other, own)
+        rows, given = policy.observation_space.shape[0], state.points.shape[1]
+        shown = max(rows, given) if self.any_number else rows
+        missing = shown - given  # where it is negative, rows are cut off
+        points = torch.nn.functional.pad(observe_points(state), (0, 0, 0, missing), value=-1.0)
+        own = action_scores(policy, points).argmax(1)
+        if given <= shown:
+            return own
+        return torch.where(state.count > rows, self._fallback.act(state, coords, rng), own)
 
 
 class TaughtHost(_ShippedHost):
@@ -88,8 +86,6 @@ class RobustHost(_ShippedHost):
 
 @lru_cache(maxsize=8)
 def _policy(device: torch.device, path: Path) -> Any:
-    from safetensors import SafetensorError, safe_open
-
     try:
         with safe_open(path, "pt") as file:
             description = json.loads((file.metadata() or {})["policy"])

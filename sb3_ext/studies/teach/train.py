@@ -41,8 +41,6 @@ from sb3_ext.studies.teach.settings import TeachingSettings, read_settings
 from sb3_ext.training.command_line import add_options
 from sb3_ext.training.config_files import ZOO_KEYS, check_hyperparameters, read_sections
 
-__all__ = ["accuracy_table", "add_arguments", "build_model", "run", "teach"]
-
 ENVIRONMENTS = {"agent": "resgym/HironakaAgent-v0", "host": "resgym/HironakaHost-v0"}
 """The environment of each seat."""
 
@@ -76,9 +74,8 @@ def build_model(
         ConfigError: something in the file does not fit; one line.
     """
     keywords = {"dimension": dimension, **hyperparameters.get("env_kwargs", {})}
-    arguments = {key: value for key, value in hyperparameters.items() if key not in ZOO_KEYS}
-    if "exploration_rate" in hyperparameters:
-        arguments["exploration_rate"] = hyperparameters["exploration_rate"]
+    of_env = set(ZOO_KEYS) - {"exploration_rate"}
+    arguments = {key: value for key, value in hyperparameters.items() if key not in of_env}
     arguments = {"device": "cpu", **arguments, "seed": seed}
     try:
         env = gymnasium.make_vec(
@@ -124,22 +121,17 @@ def teach(
         record = {"algorithm": dict(hyperparameters), "train": settings.to_dict()}
         write_text_durably(out / "config.yml", yaml.safe_dump(record, sort_keys=True))
         folder.write_json("provenance.json", provenance(settings.seed, command))
-        with (
-            tqdm(
-                total=settings.updates - pretraining.update, unit="step", disable=not progress
-            ) as bar,
-            RunSignals(lambda _: pretraining.request_stop(), pretraining.request_checkpoint),
-        ):
+        left = settings.updates - pretraining.update
+        signals = RunSignals(lambda _: pretraining.request_stop(), pretraining.request_checkpoint)
+        with tqdm(total=left, unit="step", disable=not progress) as bar, signals:
 
             def measured(entry: dict[str, Any]) -> None:
                 bar.set_postfix({"accuracy": entry["accuracy"]})
                 if report:
-                    print(
-                        f"update {entry['update']}: loss {entry['loss']:.4f}, accuracy "
-                        f"{entry['accuracy']:.4f}, {entry['seconds']:.0f} s",
-                        file=sys.stderr,
-                        flush=True,
+                    text = (
+                        "update {update}: loss {loss:.4f}, accuracy {accuracy:.4f}, {seconds:.0f} s"
                     )
+                    print(text.format(**entry), file=sys.stderr, flush=True)
 
             try:
                 finished = pretraining.run(out, report=measured, tick=bar.update)
@@ -156,22 +148,15 @@ def teach(
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument("--data", type=Path, required=True, help="the dataset's folder")
-    parser.add_argument("--out", type=Path, required=True, help="the folder of the run")
-    parser.add_argument(
-        "--algo-config",
-        default=ALGO_CONFIG,
-        metavar="FILE",
-        help=f"hyperparameters in rl_zoo3's form, networks included (default {ALGO_CONFIG})",
-    )
-    parser.add_argument(
-        "--config",
-        default=SETTINGS,
-        metavar="FILE",
-        help=f"its section 'train' has the settings (default {SETTINGS})",
-    )
-    parser.add_argument("--seed", type=int, help="instead of the setting 'seed'")
-    parser.add_argument("--resume", action="store_true", help="go on with the run in --out")
+    add = parser.add_argument
+    add("--data", type=Path, required=True, help="the dataset's folder")
+    add("--out", type=Path, required=True, help="the folder of the run")
+    algorithm = "hyperparameters in rl_zoo3's form, networks included (default %(default)s)"
+    add("--algo-config", default=ALGO_CONFIG, metavar="FILE", help=algorithm)
+    settings = "its section 'train' has the settings (default %(default)s)"
+    add("--config", default=SETTINGS, metavar="FILE", help=settings)
+    add("--seed", type=int, help="instead of the setting 'seed'")
+    add("--resume", action="store_true", help="go on with the run in --out")
     add_options(parser, "--set", "--threads", "--json", "--no-progress")
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from torch import Tensor
 
 from resgym.players import make_agent, make_host
-from tests.resgym.envs.helpers import AGENT, HOST, act_random, equal, make_vec
+from tests.resgym.envs.helpers import AGENT, HOST, act_random, make_vec, same
 
 NUM_ENVS = 4
 DIMENSION = 6
@@ -57,12 +57,6 @@ def error_of(attempt: Callable[[], Any]) -> Exception | None:
     return None
 
 
-def same(first: Any, second: Any) -> bool:
-    if isinstance(first, dict):
-        return first.keys() == second.keys() and all(same(first[k], second[k]) for k in first)
-    return equal(first, second) if isinstance(first, Tensor) else first == second
-
-
 def one_line(error: BaseException) -> str:
     text = str(error)
     assert text
@@ -77,6 +71,4 @@ def step_both(envs: tuple[Any, Any], time: int) -> None:
         seen = [env.reset(options={"reset_mask": ended})[0] for env in envs]
         assert same(*seen)
         return
-    first, second = (env.step(act_random(env, time)) for env in envs)
-    for one, other in zip(first, second, strict=True):
-        assert same(one, other)
+    assert same(*(env.step(act_random(env, time)) for env in envs))

@@ -49,6 +49,15 @@ def equal(first: Any, second: Any) -> bool:
     )
 
 
+def same(first: Any, second: Any) -> bool:
+    """Whether two trees of tensors and plain data are equal, every bit and type of them."""
+    if isinstance(first, dict):
+        return first.keys() == second.keys() and all(same(first[k], second[k]) for k in first)
+    if isinstance(first, (list, tuple)):
+        return len(first) == len(second) and all(map(same, first, second))
+    return equal(first, second) if isinstance(first, torch.Tensor) else bool(first == second)
+
+
 def legal_actions(env: Any, choose: Callable[[int, int], int]) -> np.ndarray:
     """In every row the legal action number ``choose(row, how many)``."""
     masks = array(env.action_masks())

@@ -45,14 +45,6 @@ def test_what_is_seen_now_and_then_is_that_of_the_reference_and_stays(env_id: st
     assert all(torch.equal(value, before) for value, before in kept)
 
 
-@pytest.mark.parametrize("env_id", IDS)
-def test_a_failed_reset_changes_nothing(env_id: str) -> None:
-    env, other = make(env_id, "numba"), make(env_id, "numba")
-    with pytest.raises(ValueError, match="points"):
-        env.reset(seed=9, options={"points": [[1, 2]]})
-    assert all(torch.equal(*pair) for pair in zip(env.games, other.games, strict=True))
-
-
 @pytest.mark.parametrize("way", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
 def test_copies_go_their_own_way(way: Any) -> None:
     env, third = make(HOST, "numba").vector_env, make(HOST, "numba").vector_env

@@ -5,19 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import gymnasium
 import pytest
 import torch
 
-import resgym  # noqa: F401  (registers the environments)
-
-IDS = ("resgym/HironakaHost-v0", "resgym/HironakaAgent-v0", "resgym/Hironaka-v0")
+from tests.resgym.envs.helpers import IDS, MODES, make_vec, same
 
 
 def make(env_id: str, **keywords: Any) -> Any:
-    return gymnasium.make_vec(
-        env_id, **{"num_envs": 5, "dimension": 3, "max_num_points": 6, "max_value": 9, **keywords}
-    )
+    return make_vec(env_id, **{"num_envs": 5, "max_num_points": 6, "max_value": 9, **keywords})
 
 
 def play(env: Any, steps: int) -> list[Any]:
@@ -29,16 +24,6 @@ def play(env: Any, steps: int) -> list[Any]:
         *result, _ = env.step(actions)
         seen.append(result)
     return seen
-
-
-def same(first: Any, second: Any) -> bool:
-    if isinstance(first, torch.Tensor):
-        return torch.equal(first, second)
-    if isinstance(first, dict):
-        return first.keys() == second.keys() and all(same(first[k], second[k]) for k in first)
-    if isinstance(first, list):
-        return len(first) == len(second) and all(map(same, first, second))
-    return bool(first == second)
 
 
 @pytest.mark.parametrize("env_id", IDS)
@@ -176,7 +161,7 @@ def test_whether_it_was_started_is_true_or_false() -> None:
 
 
 @pytest.mark.parametrize("env_id", IDS)
-@pytest.mark.parametrize("mode", ["SAME_STEP", "NEXT_STEP", "DISABLED"])
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("variant", [{}, {"polytope": "newton"}, {"reposition": True}])
 def test_every_state_on_the_way_can_be_loaded(env_id: str, mode: str, variant: Any) -> None:
     """Also after illegal actions, ends by the limit, and before the first reset."""

@@ -20,7 +20,6 @@ from tests.resgym.envs.helpers import (
     SHORT,
     act_random,
     array,
-    drawn,
     equal,
     leaves,
     make_vec,
@@ -119,63 +118,3 @@ def test_scripted_opponents(env_id):
     vector = make_vec(env_id, NUM_ENVS, output="numpy", opponent=opponent)
     single = singles(lambda: gymnasium.make(env_id, opponent=opponent), "SAME_STEP")
     assert compare(vector, single, "SAME_STEP", 150, terminal_wins=False) > 5
-
-
-def episodes(env_id: str, mode: str, num_envs: int, steps: int) -> dict:
-    """Everything seen, by (row, episode, step of the episode); actions depend on these only."""
-    env = make_vec(env_id, num_envs, autoreset_mode=mode, **SHORT)
-    observation, _ = env.reset(seed=7)
-    episode, step = np.zeros((2, num_envs), dtype=int)
-    ended = np.zeros(num_envs, dtype=bool)
-    record = {}
-    for _ in range(steps):
-        for row in range(num_envs):
-            if not (mode == "NEXT_STEP" and ended[row]):
-                record[row, episode[row], step[row], "seen"] = row_bytes(observation, row)
-        actions = np.array(
-            [act_random(env, int(episode[row]), int(step[row]))[row] for row in range(num_envs)]
-        )
-        observation, reward, terminated, truncated, info = env.step(actions)
-        restarted = ended if mode == "NEXT_STEP" else np.zeros(num_envs, dtype=bool)
-        ended = array(terminated | truncated)
-        final = info["final_obs"] if mode == "SAME_STEP" and ended.any() else observation
-        for row in np.flatnonzero(~restarted):
-            key = row, episode[row], step[row]
-            record[(*key, "result")] = (
-                float(reward[row]),
-                bool(terminated[row]),
-                bool(truncated[row]),
-                row_bytes(final, row),
-            )
-        step = np.where(restarted, 0, step + 1)
-        if mode == "NEXT_STEP":
-            episode = episode + restarted
-        else:
-            step, episode = np.where(ended, 0, step), episode + ended
-        if mode == "DISABLED" and ended.any():
-            observation, _ = env.reset(options={"reset_mask": ended})
-    return record
-
-
-@pytest.mark.usefixtures("on_every_backend")
-@pytest.mark.parametrize("env_id", IDS)
-def test_ends_of_other_rows_and_the_mode_leave_no_trace(env_id):
-    """Every row plays the same episodes in each mode, alone and among rows that end elsewhere."""
-    records = {mode: episodes(env_id, mode, 4, 100) for mode in MODES}
-    alone = episodes(env_id, "DISABLED", 1, 100)
-    reference = records["DISABLED"]
-    assert max(key[1] for key in reference) > 8
-    # Rows end at different times: their third episodes start at different steps.
-    lengths = {
-        sum(k[0] == row and k[1] < 3 and k[3] == "seen" for k in reference) for row in range(4)
-    }
-    assert len(lengths) > 1
-    for other in (*records.values(), alone):
-        common = reference.keys() & other.keys()
-        assert len(common) > 150
-        assert all(reference[key] == other[key] for key in common)
-
-
-def test_drawn_choices_depend_on_their_words():
-    assert drawn(1, 2)(3, 10**9) == drawn(1, 2)(3, 10**9)
-    assert drawn(1, 2)(3, 10**9) != drawn(1, 3)(3, 10**9)

@@ -10,7 +10,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resgym.game.actions import host_action_table
 from resgym.game.newton import filter as newton_filter
 from resgym.game.newton import vertices as newton
 from resgym.game.newton.vertices import is_vertex, newton_vertices
@@ -18,7 +17,6 @@ from resgym.game.rng import RowRandom
 from resgym.game.rules import random_starts
 from resgym.game.spec import MAX_COORDINATE, GameSpec
 from resgym.game.state import GameState, state_from_points
-from resgym.players import make_agent, make_host
 from tests.reference import rule
 from tests.reference.polyhedron import mean_can_be_below
 from tests.reference.polyhedron import newton_vertices as oracle
@@ -199,27 +197,6 @@ def test_the_comparisons_notice_proofs_that_are_too_easy(setting, value, monkeyp
         one_off(2, 40)
 
 
-def test_by_hand():
-    sets = [
-        [(3, 0), (1, 1), (0, 3)],
-        [(3, 0), (2, 2), (0, 3)],
-        [(4, 0), (2, 2), (0, 4), (2, 2)],
-        [(5, 5)],
-        [(0, 7), (7, 0)],
-    ]
-    expected = [
-        [(3, 0), (1, 1), (0, 3)],
-        [(3, 0), (0, 3)],
-        [(4, 0), (0, 4)],
-        [(5, 5)],
-        [(7, 0), (0, 7)],
-    ]
-    assert vertices_of(sets, 2) == expected
-    assert vertices_of([points for points in sets for _ in range(20)], 2) == [
-        points for points in expected for _ in range(20)
-    ]
-
-
 @given(st.integers(2, 6), st.integers(1, 100), st.randoms(use_true_random=False))
 def test_integers_of_any_size(dimension, bits, source):
     """`is_vertex` knows no bound, also where all other points are far away or equal on axes."""
@@ -280,33 +257,6 @@ def test_mean_number_of_vertices_of_a_start(backend):
     spec = GameSpec(3, 20, 20, polytope="newton")
     starts = get(backend, spec).random_starts(spec, RowRandom(torch.arange(20_000)))
     assert float(starts.count.to(torch.float64).mean()) == pytest.approx(4.95, abs=0.04)
-
-
-@every_backend
-@pytest.mark.parametrize("dimension", [2, 3, 4])
-@pytest.mark.parametrize("agent", ["choose_first", "choose_last", "random"])
-def test_games_are_as_long_as_under_dominance(agent, dimension, backend):
-    num_games = 300
-    lengths = []
-    for polytope in ("dominance", "newton"):
-        spec = GameSpec(dimension, 20, 20, polytope=polytope)
-        play = get(backend, spec)
-        state = play.random_starts(spec, RowRandom(torch.arange(num_games)))
-        host, answer = make_host("random"), make_agent(agent)
-        table = host_action_table(dimension)
-        length = torch.zeros(num_games, dtype=torch.int64)
-        for step in range(40):
-            rng = RowRandom(torch.arange(num_games) * 1000 + step)
-            length += ~state.finished()
-            coords = table[host.act(state, None, rng.split(0))]
-            axis = answer.act(state, coords, rng.split(1))
-            state, overflow = play.move(state, coords, axis, spec)
-            assert not bool(overflow.any())
-        lengths.append(length)
-    assert torch.equal(*lengths)
-    # Many games end, at different times.
-    assert len(lengths[0].unique()) >= 5
-    assert float((lengths[0] < 40).to(torch.float64).mean()) >= 0.3
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs CUDA")

@@ -79,20 +79,6 @@ def test_integers_and_floats_come_from_the_words(key, highs, n):
     assert rows.uniform()[0].item() == (words[0] >> 40) / 2**24
 
 
-@given(WORDS_64, st.integers(1, 2**31))
-def test_integers_stay_below_the_upper_end(key, high):
-    drawn = RowRandom(column(key)).integers(high, 50)
-    assert int(drawn.min()) >= 0
-    assert int(drawn.max()) < high
-    assert not bool(RowRandom(column(key)).integers(1, 50).any())
-
-
-def test_uniform_never_reaches_one():
-    # The largest 24 bits of a word give the largest value.
-    assert float(torch.tensor(2**24 - 1).to(torch.float32) * 2.0**-24) < 1.0
-    assert float(RowRandom(torch.arange(10_000)).uniform(20).max()) < 1.0
-
-
 @given(st.lists(SEEDS, min_size=2, max_size=12), SMALL, SMALL)
 def test_a_row_does_not_depend_on_the_others(seeds, episode, step):
     episodes, steps = column(*[episode] * len(seeds)), column(*[step] * len(seeds))

@@ -10,7 +10,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from resgym.game.spec import MAX_COORDINATE, GameSpec
+from resgym.game.spec import GameSpec
 from resgym.game.state import GameState, state_from_points, where_state
 from tests.reference import rule
 
@@ -95,16 +95,6 @@ def test_given_points_are_not_written_to():
     state_from_points(array, GameSpec())
     state_from_points(tensor, GameSpec())
     assert array.tolist() == tensor.tolist() == [[9, 9, 9], [1, 2, 3], [1, 2, 3]]
-
-
-def test_largest_coordinate_is_kept_exactly():
-    state = state_from_points([(MAX_COORDINATE, 0), (MAX_COORDINATE - 1, 1)], GameSpec(2))
-    assert state.point_lists() == [[(2**59, 0), (2**59 - 1, 1)]]
-
-
-def test_reposition_at_the_start():
-    state = state_from_points([(5, 7), (6, 3)], GameSpec(2, reposition=True))
-    assert state.point_lists() == [[(1, 0), (0, 4)]]
 
 
 def test_where_and_select_take_whole_rows():

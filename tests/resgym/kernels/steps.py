@@ -11,7 +11,6 @@ import torch
 from gymnasium.vector import AutoresetMode
 
 from resgym.game.spec import MAX_COORDINATE
-from resgym.kernels import Backend
 
 
 def array(tree: Any) -> np.ndarray:
@@ -139,15 +138,3 @@ def refuse_steps(env_id: str, fast: str, **kwargs: Any) -> None:
     env.step(good)
     with pytest.raises(ValueError, match=r"rows \[0, 1, 2, 3, 4, 5\] have ended"):
         env.step(good)
-
-
-@pytest.fixture
-def only_fused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fails a test in which a fused backend leaves a step to the reference."""
-    reference = Backend.step
-
-    def guarded(self: Backend, *arguments: Any) -> Any:
-        assert self.name == "torch", "a step was not fused"
-        return reference(self, *arguments)
-
-    monkeypatch.setattr(Backend, "step", guarded)

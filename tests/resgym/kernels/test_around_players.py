@@ -9,12 +9,8 @@ import torch
 from gymnasium.vector import AutoresetMode
 
 import resgym
-from resgym.game.rng import RowRandom, Stream
-from tests.resgym.kernels.steps import (
-    only_fused,  # noqa: F401
-    play_both,
-    refuse_steps,
-)
+from resgym.game.rng import RowRandom
+from tests.resgym.kernels.steps import play_both, refuse_steps
 
 pytest.importorskip("numba")
 
@@ -87,14 +83,3 @@ def test_rewards_and_outputs(seat: str, reward: str, output: str) -> None:
 @pytest.mark.parametrize("seat", SEATS)
 def test_refused_steps_change_nothing(seat: str) -> None:
     refuse_steps(SEATS[seat], "numba", opponent=OPPONENTS[seat][0])
-
-
-def test_numbers_worked_out_later_are_the_same() -> None:
-    rng = RowRandom.for_episode(torch.arange(7), torch.arange(7) * 3)
-    step = torch.tensor([0, 1, 5, 2, 2, 0, 9])
-    now, later = rng.at(step, Stream.HOST), rng.at(step, Stream.HOST)
-    now = RowRandom(now.key)
-    index = torch.tensor([6, 2])
-    assert torch.equal(later.select(index).words(3), now.select(index).words(3))
-    assert torch.equal(later.uniform(), now.uniform())
-    assert torch.equal(later.split(4).key, now.split(4).key)

@@ -60,14 +60,18 @@ def write(tmp_path: Path) -> Callable[..., Path]:
     return write
 
 
-def load(path: Path) -> Any:
-    """The function of the module as a new process would find it."""
+def module_of(path: Path) -> Any:
+    """The module of a file as a new process would find it."""
     spec = importlib.util.spec_from_file_location(f"sample_{next(numbers)}", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module.function
+    return module
+
+
+def load(path: Path) -> Any:
+    return module_of(path).function
 
 
 def folder_of(path: Path) -> Path:
@@ -247,12 +251,7 @@ def test_a_constant_of_the_rule_is_part_of_every_digest(tmp_path: Path) -> None:
     package = tmp_path / "resgym"
     for folder in ("game", "kernels"):
         shutil.copytree(Path(compiled.__file__).parents[2] / folder, package / folder)
-    file = package / "kernels" / "cpu" / "compilation.py"
-    spec = importlib.util.spec_from_file_location("copied_compilation", file)
-    assert spec is not None
-    assert spec.loader is not None
-    copied = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(copied)
+    copied = module_of(package / "kernels" / "cpu" / "compilation.py")
     before = copied._digest_of_sources(opened)
     rule = package / "game" / "spec.py"
     text = rule.read_text()

@@ -13,40 +13,11 @@ import torch
 
 from resgym.envs import HironakaVectorEnv
 from resgym.game import GameSpec, GameState, RowRandom
-from resgym.kernels import dispatch, host_actions, resolve_backend
+from resgym.kernels import dispatch, quickest_backend, resolve_backend
 from resgym.players import make_host
 
 SPEC = GameSpec()
 CPU = torch.device("cpu")
-
-
-@pytest.fixture
-def without_numba(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As if numba were not installed: its import fails."""
-    yield from _without(monkeypatch, None)
-
-
-@pytest.fixture
-def with_a_broken_numba(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As if numba were installed beside a NumPy that it does not know."""
-
-    class Broken(ModuleType):
-        def __getattr__(self, name: str) -> Any:
-            raise ImportError("Numba needs NumPy 2.4 or less. Got NumPy 9.0.")
-
-    yield from _without(monkeypatch, Broken("numba"))
-
-
-def _without(monkeypatch: pytest.MonkeyPatch, instead: ModuleType | None) -> Iterator[None]:
-    monkeypatch.setitem(sys.modules, "numba", instead)
-    for name in list(sys.modules):
-        module, _, last = name.rpartition(".")
-        if module == "resgym.kernels.cpu":
-            monkeypatch.delitem(sys.modules, name)
-            monkeypatch.delattr(sys.modules[module], last, raising=False)
-    _forget()
-    yield
-    _forget()
 
 
 def _forget() -> None:
@@ -56,24 +27,41 @@ def _forget() -> None:
 
 
 @pytest.fixture
-def without_triton(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As if Triton were not installed: its import fails."""
-    monkeypatch.setitem(sys.modules, "triton", None)
-    for name in list(sys.modules):
-        package, _, last = name.rpartition(".")
-        if package == "resgym.kernels.cuda":
-            monkeypatch.delitem(sys.modules, name)
-            monkeypatch.delattr(sys.modules[package], last, raising=False)
-    _forget()
-    yield
-    _forget()
-
-
-@pytest.fixture
 def anew() -> Iterator[None]:
     _forget()
     yield
     _forget()
+
+
+def _without(patch: pytest.MonkeyPatch, name: str, folder: str, instead: Any = None) -> None:
+    """As if a module were not installed, or were another one, when kernels import it next."""
+    patch.setitem(sys.modules, name, instead)
+    for each in list(sys.modules):
+        module, _, last = each.rpartition(".")
+        if module == f"resgym.kernels.{folder}":
+            patch.delitem(sys.modules, each)
+            patch.delattr(sys.modules[module], last, raising=False)
+
+
+@pytest.fixture
+def without_numba(anew: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    _without(monkeypatch, "numba", "cpu")
+
+
+@pytest.fixture
+def with_a_broken_numba(anew: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if numba were installed beside a NumPy that it does not know."""
+
+    class Broken(ModuleType):
+        def __getattr__(self, name: str) -> Any:
+            raise ImportError("Numba needs NumPy 2.4 or less. Got NumPy 9.0.")
+
+    _without(monkeypatch, "numba", "cpu", Broken("numba"))
+
+
+@pytest.fixture
+def without_triton(anew: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    _without(monkeypatch, "triton", "cuda")
 
 
 needs_triton = pytest.mark.skipif(
@@ -101,14 +89,24 @@ def test_an_accelerator() -> None:
         resolve_backend("numba", device, SPEC)
 
 
-@pytest.mark.usefixtures("without_numba")
-def test_without_numba() -> None:
-    with pytest.warns(RuntimeWarning, match=r"'auto' is 'torch': 'numba' needs .*\[fast\]") as seen:
-        names = [resolve_backend("auto", CPU, SPEC).name for _ in range(2)]
+@pytest.mark.parametrize(
+    ("missing", "device", "problem"),
+    [
+        ("without_numba", CPU, r"'numba' needs numba \(pip install 'resgym\[fast\]'\)"),
+        ("with_a_broken_numba", CPU, r"'numba' needs numba .*needs NumPy"),
+        ("without_triton", CUDA, r"'triton' needs Triton \(pip install 'resgym\[gpu\]'\)"),
+    ],
+)
+def test_what_is_not_there(
+    missing: str, device: torch.device, problem: str, request: pytest.FixtureRequest
+) -> None:
+    request.getfixturevalue(missing)
+    with pytest.warns(RuntimeWarning, match=f"^backend 'auto' is 'torch': {problem}") as seen:
+        names = [resolve_backend("auto", device, SPEC).name for _ in range(2)]
     assert names == ["torch", "torch"]
     assert len(seen) == 1, "it is said once"
-    with pytest.raises(ValueError, match=r"backend 'numba' needs numba .*resgym\[fast\]") as error:
-        resolve_backend("numba", CPU, SPEC)
+    with pytest.raises(ValueError, match=f"^backend {problem}") as error:
+        resolve_backend(problem.split("'")[1], device, SPEC)
     assert "\n" not in str(error.value)
 
 
@@ -119,29 +117,8 @@ def test_everything_is_played_without_numba() -> None:
     env.reset(seed=0)
     env.step(torch.zeros(4, dtype=torch.int64))
     state = env.games.position
-    assert host_actions("zeillinger", state, env.games.rng(0)) is None
+    assert quickest_backend(CPU).name == "torch"
     assert make_host("zeillinger").act(state, None, env.games.rng(0)).shape == (4,)
-
-
-@pytest.mark.usefixtures("with_a_broken_numba")
-def test_a_numba_that_does_not_work() -> None:
-    with pytest.warns(RuntimeWarning, match=r"'auto' is 'torch': .*needs NumPy") as record:
-        names = [resolve_backend("auto", CPU, SPEC).name for _ in range(2)]
-    assert names == ["torch", "torch"]
-    assert len(record) == 1
-    with pytest.raises(ValueError, match=r"backend 'numba' needs numba .*needs NumPy"):
-        resolve_backend("numba", CPU, SPEC)
-
-
-@pytest.mark.usefixtures("without_triton")
-def test_without_triton() -> None:
-    with pytest.warns(RuntimeWarning, match=r"'auto' is 'torch': 'triton' needs .*\[gpu\]") as seen:
-        names = [resolve_backend("auto", CUDA, SPEC).name for _ in range(2)]
-    assert names == ["torch", "torch"]
-    assert len(seen) == 1
-    with pytest.raises(ValueError, match=r"backend 'triton' needs Triton .*resgym\[gpu\]") as error:
-        resolve_backend("triton", CUDA, SPEC)
-    assert "\n" not in str(error.value)
 
 
 @needs_triton

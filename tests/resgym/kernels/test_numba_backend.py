@@ -1,4 +1,4 @@
-"""The compiled operations against the torch reference, bit for bit, along random games."""
+"""What is said of numba's operations alone: refusals, and the choices of scripted hosts."""
 
 from __future__ import annotations
 
@@ -7,58 +7,19 @@ import torch
 
 from resgym.game import GameSpec
 from resgym.game.spec import MAX_COORDINATE
-from resgym.kernels import host_actions, resolve_backend
+from resgym.kernels import quickest_backend, resolve_backend
 from resgym.players import make_host
-from tests.resgym.kernels.operations import (
-    check_memory_and_no_games,
-    check_starts,
-    play_moves,
-    positions,
-    rows,
-)
+from tests.resgym.kernels.operations import positions, rows
 
 pytest.importorskip("numba")
 
-SIZES = [(2, 1), (2, 20), (3, 2), (3, 20), (4, 7), (5, 50), (7, 12), (10, 3), (10, 20)]
 CPU = torch.device("cpu")
-
-
-@pytest.mark.parametrize(("dimension", "num_points"), SIZES)
-@pytest.mark.parametrize("reposition", [False, True])
-def test_random_games(dimension: int, num_points: int, reposition: bool) -> None:
-    play_moves(
-        "numba", GameSpec(dimension, num_points, reposition=reposition), torch.arange(21), 25
-    )
-
-
-@pytest.mark.parametrize(("dimension", "num_points"), SIZES[1:])
-def test_starts(dimension: int, num_points: int) -> None:
-    for max_value in (1, 20, 2**31 - 2):
-        check_starts("numba", GameSpec(dimension, num_points, max_value), 50)
 
 
 def test_starts_of_one_point() -> None:
     spec = GameSpec(2, 1)
     with pytest.raises(ValueError, match="max_num_points must be at least 2"):
         resolve_backend("numba", CPU, spec).random_starts(spec, rows(5, 0))
-
-
-@pytest.mark.parametrize("reposition", [False, True])
-@pytest.mark.parametrize(("dimension", "num_points"), [(3, 8), (3, 50), (6, 9), (10, 20)])
-def test_values_near_the_bound(dimension: int, num_points: int, reposition: bool) -> None:
-    top = MAX_COORDINATE
-    values = torch.tensor([2**31, 2**53 + 1, top // 2, top // 2 + 1, top - 1, top])
-    spec = GameSpec(dimension, num_points, reposition=reposition)
-    assert play_moves("numba", spec, values, 12) > 0
-
-
-@pytest.mark.parametrize("dimension", [2, 3, 5])
-def test_ties_and_equal_points(dimension: int) -> None:
-    play_moves("numba", GameSpec(dimension, 30), torch.tensor([0, 1, 2]), 10, num_games=128)
-
-
-def test_memory_and_no_games() -> None:
-    check_memory_and_no_games("numba")
 
 
 @pytest.mark.parametrize("axis", [-1, 3])
@@ -79,7 +40,7 @@ def test_zeillingers_choice(name: str, dimension: int, num_points: int, top: int
     state = positions(spec, 200, drawn.unique(), "cpu")
     host, rng = make_host(name), rows(200, 0)
     expected = host.choose(state)
-    found = host_actions(name, state, rng)
+    found = quickest_backend(CPU).host_actions(name, state, rng)
     assert found is not None
     assert torch.equal(expected, found)
     assert torch.equal(expected, host.act(state, None, rng))
@@ -89,12 +50,12 @@ def test_zeillingers_choice(name: str, dimension: int, num_points: int, top: int
 @pytest.mark.parametrize("dimension", [2, 3, 7])
 def test_hosts_that_do_not_look(name: str, dimension: int) -> None:
     state = positions(GameSpec(dimension, 3), 100, torch.arange(4), "cpu")
-    found = host_actions(name, state, rows(100, 5))
+    found = quickest_backend(CPU).host_actions(name, state, rows(100, 5))
     assert found is not None
     assert torch.equal(found, make_host(name).act(state, None, rows(100, 5)))
 
 
 def test_a_host_that_is_not_compiled() -> None:
     state = positions(GameSpec(), 4, torch.arange(4), "cpu")
-    assert host_actions("spivakovsky", state, rows(4, 0)) is None
-    assert host_actions(None, state, rows(4, 0)) is None
+    assert quickest_backend(CPU).host_actions("spivakovsky", state, rows(4, 0)) is None
+    assert quickest_backend(CPU).host_actions(None, state, rows(4, 0)) is None

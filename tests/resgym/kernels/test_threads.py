@@ -104,7 +104,7 @@ def test_after_a_fork() -> None:
     pytest.importorskip("numba")
     torch.set_num_threads(2)
     expected = play(1)
-    assert threads._pool is not None, "the parent has threads of its own"
+    assert threads._threads.cache_info().currsize, "the parent has threads of its own"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # forking beside threads is the point
         child = multiprocessing.get_context("fork").Process(target=_child, args=(expected,))

@@ -33,9 +33,9 @@ pytestmark = pytest.mark.skipif(triton_launch.INTERPRETED, reason="compiles, int
 H200 = GPUTarget("cuda", 90, 32)
 TYPES = {
     "*i64": "points counts old_points old_count old_half_moves seeds old_episode old_key "
-    "old_lengths actions table new_points new_numbers new_count keys axis",
-    "*fp32": "old_returns new_floats new_returns rewards seen final_seen",
-    "*u8": "coords old_coords old_ended new_coords flags mask new_ended moved_flags overflow_flags",
+    "old_lengths table new_points new_numbers new_count keys axis",
+    "*fp32": "old_returns new_floats rewards seen final_seen",
+    "*u8": "coords old_coords old_ended new_coords flags moved_flags overflow_flags",
     "*i8": "seen_coords final_coords",
 }
 KIND = {name: kind for kind, names in TYPES.items() for name in names.split()}
@@ -44,8 +44,10 @@ KIND = {name: kind for kind, names in TYPES.items() for name in names.split()}
 def compiled(kernel: Any, num_points: int, dimension: int, **flags: Any) -> Any:
     how = triton_launch.cut(num_points, dimension)
     constants = {**flags, "P": num_points, "D": dimension, "G": how.games, "R": how.rows}
+    # The marks of the games to start are bytes, actions are not.
+    kinds = {**KIND, "actions": "*u8" if flags.get("MODE") == triton_kernels.STARTING else "*i64"}
     signature = {
-        name: "constexpr" if name in constants else KIND.get(name, "i64")
+        name: "constexpr" if name in constants else kinds.get(name, "i64")
         for name in kernel.arg_names
     }
     source = ASTSource(fn=kernel, signature=signature, constexprs=constants)
@@ -109,10 +111,8 @@ def test_the_step_compiles(num_points: int, dimension: int, flags: dict[str, Any
 @pytest.mark.long
 def test_moves_and_starts_compile() -> None:
     check_code(compiled(triton_kernels.move_games, 5, 2, REPOSITION=True, AXES=2))
-    flags = step_flags(20, 3, SEAT=1, OPPONENT=2)
-    for name in ("REWARD", "ON_ILLEGAL", "MODE", "AXES"):
-        del flags[name]
-    check_code(compiled(triton_kernels.start_games, 20, 3, **flags))
+    starting = step_flags(20, 3, SEAT=1, OPPONENT=2, MODE=triton_kernels.STARTING)
+    check_code(compiled(triton_kernels.step_games, 20, 3, **starting))
     check_code(compiled(triton_kernels.draw_games, 20, 3, REPOSITION=False, DRAWN_AXES=3))
 
 

@@ -1,4 +1,4 @@
-"""Runs `test_triton_lockstep` in Triton's interpreter, where there is no GPU.
+"""Runs the tests of the Triton kernels in its interpreter, where there is no GPU.
 
 The interpreter is chosen when Triton is first imported, so it gets a process of its own.
 """
@@ -15,16 +15,19 @@ import pytest
 
 pytest.importorskip("triton")
 
-FILE = Path(__file__).with_name("test_triton_lockstep.py")
+FILES = [
+    str(Path(__file__).with_name(name)) for name in ("test_fused.py", "test_triton_lockstep.py")
+]
 # One of each: a move, a step that is refused, steps with overflows and restarts.
 QUICK = (
-    "test_moves[2-5] or test_refused_steps_change_nothing or test_overflow[resgym/HironakaHost-v0]"
+    "test_the_newton_polytope or "
+    "(test_refused_steps_change_nothing or test_overflow) and HironakaHost"
 )
 
 
 def run(*arguments: str) -> str:
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(FILE), *arguments],
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *FILES, *arguments],
         capture_output=True,
         text=True,
         env={

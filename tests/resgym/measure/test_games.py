@@ -33,13 +33,9 @@ def test_lengths_are_those_of_plain_python(backend, host):
     agent = "choose_last"
     lengths = play_lengths(make_host(host), make_agent(agent), starts, SPEC, rng, 30, backend)
     for row, points in enumerate(starts.point_lists()):
-        moves = 0
-        while not rule.is_finished(points) and moves < 30:
-            axes = players.HOSTS[host](points)
-            points = rule.move(points, axes, players.AGENTS[agent](points, axes))
-            moves += 1
+        moves, last = players.play(host, agent, points, 30)
         assert int(lengths.moves[row]) == moves
-        assert bool(lengths.finished[row]) == rule.is_finished(points)
+        assert bool(lengths.finished[row]) == rule.is_finished(last)
     assert not bool(lengths.overflow.any())
 
 

@@ -9,6 +9,9 @@ import pytest
 import torch
 
 import resgym.measure.rho as rho_module
+from resgym.envs import HironakaVectorEnv
+from resgym.game.rng import RowRandom
+from resgym.game.spec import GameSpec
 from resgym.measure.rho import cross_play, rho
 from resgym.players import MixedPlayer, make_agent, make_host, player_name
 from tests.reference import players, rule
@@ -47,49 +50,32 @@ def test_zeillinger_ends_nearly_every_game_and_all_coord_nearly_none():
     assert rho("all_coord", "choose_first", games=2000).unfinished > 1600
 
 
-def recomputed(host: str, agent: str, starts: list, max_moves: int) -> dict:
-    """The same games in plain Python."""
-    lengths, unfinished, moves = [], 0, 0
-    for start in starts:
-        points, played = rule.canonical(start), 0
-        while not rule.is_finished(points) and played < max_moves:
-            axes = players.HOSTS[host](points)
-            points = rule.move(points, axes, players.AGENTS[agent](points, axes))
-            played += 1
-        moves += played
-        unfinished += not rule.is_finished(points)
-        if rule.is_finished(points):
-            lengths.append(played)
-    histogram = [lengths.count(k) for k in range(max(lengths, default=-1) + 1)]
-    return {"moves": moves, "unfinished": unfinished, "histogram": histogram, "lengths": lengths}
-
-
 @every_backend
 @pytest.mark.parametrize("max_moves", [3, 15, 200])
 def test_given_starts_against_plain_python(backend, max_moves):
-    spec = resgym_spec(4, 6, 9)
-    rng = rho_module.RowRandom(torch.arange(40))
+    spec = GameSpec(4, 6, 9)
+    rng = RowRandom(torch.arange(40))
     starts = get(backend, spec).random_starts(spec, rng).point_lists()
     starts += [[(3, 3, 3, 3)], [(1, 0, 0, 0), (2, 0, 0, 0)]]  # finished before the first move
     result = rho(
         "zeillinger", "choose_first", games=42, dimension=4, max_num_points=6, points=starts,
         max_moves=max_moves, backend=backend,
     )  # fmt: skip
-    expected = recomputed("zeillinger", "choose_first", starts, max_moves)
-    assert result.moves == expected["moves"]
-    assert result.unfinished == expected["unfinished"]
-    assert result.histogram == expected["histogram"]
+    games = [
+        players.play("zeillinger", "choose_first", rule.canonical(start), max_moves)
+        for start in starts
+    ]
+    moves = sum(played for played, _ in games)
+    lengths = [played for played, last in games if rule.is_finished(last)]
+    assert result.moves == moves
+    assert result.unfinished == 42 - len(lengths)
+    assert result.histogram == [lengths.count(k) for k in range(max(lengths) + 1)]
     assert result.histogram[0] == 2
     # Starts that are finished already are no success of the host.
-    won = sum(expected["histogram"][1:])
-    assert result.rho == won / expected["moves"]
-    assert result.mean_length == expected["moves"] / 42
+    assert result.rho == (len(lengths) - 2) / moves
+    assert result.mean_length == moves / 42
     assert result.games == 42
     assert result.overflowed == 0
-
-
-def resgym_spec(*sizes):
-    return rho_module.GameSpec(*sizes)
 
 
 def test_given_starts_are_repeated_in_turn():
@@ -176,15 +162,9 @@ def test_starts_are_not_those_of_an_environment_with_the_same_seed():
         return torch.zeros_like(state.count)
 
     rho(spy, "random", games=3, seed=5, max_moves=1)
-    env = resgym_env(3)
+    env = HironakaVectorEnv(3)
     env.reset(seed=5)
     assert not set(map(tuple, seen[0])) & set(map(tuple, env.games.point_lists()))
-
-
-def resgym_env(num_envs: int):
-    from resgym.envs import HironakaVectorEnv
-
-    return HironakaVectorEnv(num_envs)
 
 
 def test_the_interval_covers_the_truth_as_often_as_it_says():
@@ -194,14 +174,6 @@ def test_the_interval_covers_the_truth_as_often_as_it_says():
     # 95 % of 150 is 142.5 with a standard deviation of 2.7.
     assert 131 <= inside <= 150
     assert all(low < result.rho < high for result in results for low, high in [result.interval])
-
-
-def test_the_interval_shrinks_with_the_square_root():
-    def width(games: int) -> float:
-        low, high = rho("random", "choose_first", games=games).interval
-        return high - low
-
-    assert width(400) / width(6400) == pytest.approx(4.0, rel=0.25)
 
 
 def test_the_interval_by_hand():
@@ -298,11 +270,7 @@ def test_results_as_text_and_plain_data():
         ({"device": "cuda:77"}, ValueError, "^device must be one of .*, got 'cuda:77'$"),
         ({"backend": "x"}, ValueError, "^backend must be one of"),
         ({"points": [(1, 2)]}, ValueError, r"^points\[0\] must have 3 coordinates"),
-        (
-            {"points": [(1, 2, float("nan"))]},
-            TypeError,
-            r"^points\[0\] must hold integers, got nan",
-        ),
+        ({"points": [(1, 2, math.nan)]}, TypeError, r"^points\[0\] must hold integers, got nan"),
         ({"host": "nobody"}, ValueError, r"\(host\) must be one of .*, got 'nobody'"),
         ({"agent": 3}, TypeError, "^opponent must be a name"),
         ({"agent": make_host("random")}, ValueError, "opponent must play the agent"),
@@ -317,12 +285,7 @@ def test_bad_arguments(arguments, kind, message):
 @pytest.mark.parametrize(
     ("hosts", "agents", "kind", "message"),
     [
-        (
-            "random",
-            ["random"],
-            TypeError,
-            "^hosts must be a list of players or a dict, got 'random'$",
-        ),
+        ("random", ["random"], TypeError, "^hosts must be a list .* dict, got 'random'$"),
         (["random"], [], ValueError, "^agents must have at least one player, got none$"),
         (["nobody"], ["random"], ValueError, "got 'nobody'"),
         (5, ["random"], TypeError, "^hosts must be a list"),

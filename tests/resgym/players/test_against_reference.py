@@ -75,31 +75,6 @@ def test_the_number_of_rows_changes_no_answer(name: str, rows: int) -> None:
     assert _hosts_answers(name, games, 3, rows) == _hosts_answers(name, games, 3, 20)
 
 
-def test_zeillingers_choice_worked_by_hand() -> None:
-    # In descending order (5, 0, 1), (1, 5, 1), (0, 25, 0), (0, 0, 4). The first minus the last is
-    # (5, 0, -3) and the second minus the last (1, 5, -3): both have L = 8, S = 2, all others more.
-    game = [(5, 0, 1), (1, 5, 1), (0, 25, 0), (0, 0, 4)]
-    assert _hosts_answers("zeillinger", [game], 3) == [(0, 2)]
-
-
-def test_the_tie_rules_of_zeillinger_differ() -> None:
-    # Differences (0, 1, -1), (1, 1, -2), (1, 0, -1). The first and the last have L = 2, S = 2, with
-    # least and largest entry on the axes (2, 1) and (2, 0).
-    game = [(1, 1, 0), (1, 0, 1), (0, 0, 2)]
-    assert _hosts_answers("zeillinger", [game], 3) == [(1, 2)]
-    assert _hosts_answers("zeillinger_lex", [game], 3) == [(0, 2)]
-
-
-def test_spivakovskys_choice_worked_by_hand() -> None:
-    # z^2 + x^2 y^3: the nearest point is (0, 0, 2), nu = 2, so axis 2 is in. (2, 3, 0) projects to
-    # (2/2, 3/2), an orthant; {0} is the first smallest set with a sum of at least 1.
-    assert _hosts_answers("spivakovsky", [[(2, 3, 0), (0, 0, 2)]], 3) == [(0, 2)]
-    # z^3 + x^2 y^3: (2/3, 3/3), and now only {1} reaches 1.
-    assert _hosts_answers("spivakovsky", [[(2, 3, 0), (0, 0, 3)]], 3) == [(1, 2)]
-    # z^4 + x^2 y^3: (2/4, 3/4), and only both together do.
-    assert _hosts_answers("spivakovsky", [[(2, 3, 0), (0, 0, 4)]], 3) == [(0, 1, 2)]
-
-
 def test_hosts_ignore_where_the_position_lies_and_how_large_it_is() -> None:
     for dimension in (3, 5):
         games = [g for g in sample_positions("ordinary", dimension, 80, seed=6) if len(g) > 1]

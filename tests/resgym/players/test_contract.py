@@ -13,6 +13,7 @@ from resgym.game import GameSpec, GameState, RowRandom
 from resgym.players import (
     CallablePlayer,
     MixedPlayer,
+    Player,
     agent_names,
     check_player,
     host_names,
@@ -20,27 +21,25 @@ from resgym.players import (
     make_host,
 )
 
-HOSTS = [name for name in host_names() if name != "optimal"]
-AGENTS = [name for name in agent_names() if name != "optimal"]
+PLAYERS = [
+    make(name)
+    for make, names in ((make_host, host_names()), (make_agent, agent_names()))
+    for name in names
+    if name != "optimal"
+]
+HOSTS = [player for player in PLAYERS if player.role == "host"]
+AGENTS = [player for player in PLAYERS if player.role == "agent"]
 
 
 @pytest.mark.parametrize("dimension", [2, 3, 6])
-@pytest.mark.parametrize("name", HOSTS)
-def test_scripted_hosts_keep_the_contract(name: str, dimension: int) -> None:
-    check_player(make_host(name), dimension=dimension, num_games=24)
-
-
-@pytest.mark.parametrize("dimension", [2, 3, 6])
-@pytest.mark.parametrize("name", AGENTS)
-def test_scripted_agents_keep_the_contract(name: str, dimension: int) -> None:
-    check_player(make_agent(name), dimension=dimension, num_games=24)
+@pytest.mark.parametrize("player", PLAYERS, ids=repr)
+def test_scripted_players_keep_the_contract(player: Player, dimension: int) -> None:
+    check_player(player, dimension=dimension, num_games=24)
 
 
 def test_combined_players_keep_the_contract() -> None:
-    hosts = [make_host(name) for name in HOSTS]
-    check_player(MixedPlayer(hosts, torch.arange(24) % len(hosts)), num_games=24)
-    agents = [make_agent(name) for name in AGENTS]
-    check_player(MixedPlayer(agents, torch.arange(24) % len(agents)), num_games=24)
+    for players in (HOSTS, AGENTS):
+        check_player(MixedPlayer(players, torch.arange(24) % len(players)), num_games=24)
     check_player(CallablePlayer(make_host("spivakovsky").act, "host"), num_games=24)
 
 
@@ -122,13 +121,6 @@ BROKEN_HOSTS: dict[str, tuple[Callable[..., Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("fault", BROKEN_HOSTS)
-def test_broken_hosts_are_refused(fault: str) -> None:
-    act, message = BROKEN_HOSTS[fault]
-    with pytest.raises(AssertionError, match=message):
-        check_player(Broken("host", act))
-
-
 BROKEN_AGENTS: dict[str, tuple[Callable[..., Any], str]] = {
     "outside the set": (lambda s, c, r: torch.zeros_like(s.count), r"allowed are \[1, 2\]"),
     "too large": (lambda s, c, r: torch.full_like(s.count, 3), "answered 3"),
@@ -136,11 +128,14 @@ BROKEN_AGENTS: dict[str, tuple[Callable[..., Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("fault", BROKEN_AGENTS)
-def test_broken_agents_are_refused(fault: str) -> None:
-    act, message = BROKEN_AGENTS[fault]
+BROKEN = [("host", fault) for fault in BROKEN_HOSTS] + [("agent", each) for each in BROKEN_AGENTS]
+
+
+@pytest.mark.parametrize(("role", "fault"), BROKEN)
+def test_broken_players_are_refused(role: str, fault: str) -> None:
+    act, message = (BROKEN_HOSTS if role == "host" else BROKEN_AGENTS)[fault]
     with pytest.raises(AssertionError, match=message):
-        check_player(Broken("agent", act))
+        check_player(Broken(role, act))
 
 
 def test_what_is_no_player_is_refused() -> None:
@@ -164,21 +159,14 @@ def test_the_checks_own_arguments_are_checked() -> None:
 def test_an_agent_without_a_set_says_so() -> None:
     state = GameState(torch.zeros(1, 1, 3, dtype=torch.int64), torch.ones(1, dtype=torch.int64))
     rng = RowRandom(torch.zeros(1, dtype=torch.int64))
-    for name in AGENTS:
+    for agent in AGENTS:
         with pytest.raises(TypeError, match="coords must be the hosts' sets"):
-            make_agent(name).act(state, None, rng)
+            agent.act(state, None, rng)
 
 
-@pytest.mark.parametrize("name", HOSTS)
-def test_hosts_answer_no_games_with_nothing(name: str) -> None:
+@pytest.mark.parametrize("player", PLAYERS, ids=repr)
+def test_no_games_are_answered_with_nothing(player: Player) -> None:
     empty = torch.zeros(0, dtype=torch.int64)
     state = GameState(torch.zeros(0, 20, 3, dtype=torch.int64), empty)
-    assert make_host(name).act(state, None, RowRandom(empty)).shape == (0,)
-
-
-@pytest.mark.parametrize("name", AGENTS)
-def test_agents_answer_no_games_with_nothing(name: str) -> None:
-    empty = torch.zeros(0, dtype=torch.int64)
-    state = GameState(torch.zeros(0, 20, 3, dtype=torch.int64), empty)
-    coords = torch.zeros(0, 3, dtype=torch.bool)
-    assert make_agent(name).act(state, coords, RowRandom(empty)).shape == (0,)
+    coords = torch.zeros(0, 3, dtype=torch.bool) if player.role == "agent" else None
+    assert player.act(state, coords, RowRandom(empty)).shape == (0,)

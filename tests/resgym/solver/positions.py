@@ -1,8 +1,31 @@
-"""Positions as the arrays that labels are asked for."""
+"""Positions to solve, drawn and as the arrays that labels are asked for."""
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
+
+from resgym.game.plain import prune
+
+# Least depth and fewest nodes of the singularities, in the order of their names. The depths, and
+# most of the nodes, are found again by exhaustive search in the tests of `solve`.
+LEAST = {
+    "depth": [1, 3, 2, 4, 3, 5, 4, 6, 4, 5, 5, 6, 6, 6, 6, 7],
+    "nodes": [4, 11, 7, 14, 10, 17, 13, 20, 19, 25, 33, 39, 47, 21, 47, 54],
+}
+
+
+def drawn(number, seed, dimension, points, top):
+    """So many unfinished positions of at most so many points."""
+    draw = random.Random(seed)
+    positions = []
+    while len(positions) < number:
+        rows = [tuple(draw.randint(0, top) for _ in range(dimension)) for _ in range(points)]
+        position = prune(rows)
+        if len(position) > 1:
+            positions.append(tuple(position))
+    return positions
 
 
 def batch(positions, rows):

@@ -15,23 +15,13 @@ from resgym.game.actions import action_axes
 from resgym.game.plain import canonical, moved, prune
 from resgym.polynomials.singularities import random_family, singularity, singularity_names
 from resgym.solver.labels import OUT_OF_BUDGET, SOLVED, TOO_LARGE, Labeller, Labels
+from resgym.solver.search import NO_TREE
 from resgym.solver.solve import solve
 from tests.reference import rule
 from tests.reference.search import least_depth, least_nodes
-from tests.resgym.solver.positions import batch
+from tests.resgym.solver.positions import LEAST, batch, drawn
 
-pytest.importorskip("numba")
-
-
-def drawn(number, seed, dimension, points, top):
-    draw = random.Random(seed)
-    positions = []
-    while len(positions) < number:
-        rows = [tuple(draw.randint(0, top) for _ in range(dimension)) for _ in range(points)]
-        position = prune(rows)
-        if len(position) > 1:
-            positions.append(tuple(position))
-    return positions
+compiled_search = pytest.importorskip("resgym.solver.compiled_search")
 
 
 @pytest.mark.parametrize("objective", ["depth", "nodes"])
@@ -71,47 +61,33 @@ def bounded(exhaustive, objective, position, value):
 
 
 @pytest.mark.parametrize("objective", ["depth", "nodes"])
-def test_values_against_the_solver(objective):
+def test_both_seats_against_the_solver(objective):
     positions = [tuple(prune(random_family("random(points=5,max=4,dim=3)", k))) for k in range(12)]
-    labels = Labeller(3, 5, objective).host(*batch(positions, 5))
+    labeller = Labeller(3, 5, objective)
+    labels = labeller.host(*batch(positions, 5))
     assert (labels.status == SOLVED).all()
+    total, single = max if objective == "depth" else sum, 0
     for position, optimal, value in zip(positions, labels.optimal, labels.value, strict=True):
         assert value == solve(list(position), objective).value
         costs = []
         for axes in action_axes(3):
             below = [solve(list(moved(position, axes, axis)), objective).value for axis in axes]
-            costs.append(1 + (max(below) if objective == "depth" else sum(below)))
+            costs.append(1 + total(below))
+            coords = np.array([[axis in axes for axis in range(3)]])
+            answer = labeller.agent(*batch([position], 5), coords)
+            assert (answer.status[0], answer.value[0]) == (SOLVED, costs[-1])
+            worst = {axis for axis, cost in zip(axes, below, strict=True) if cost == max(below)}
+            assert set(np.flatnonzero(answer.optimal[0])) == worst
+            single += len(worst) < len(axes)
         assert optimal.tolist() == [cost == value for cost in costs]
+    assert single > 5
 
 
 @pytest.mark.parametrize("objective", ["depth", "nodes"])
 def test_singularities(objective):
-    names = singularity_names()
-    positions = [tuple(prune(singularity(name))) for name in names]
+    positions = [tuple(prune(singularity(name))) for name in singularity_names()]
     labels = Labeller(3, 3, objective).host(*batch(positions, 3))
-    depths = [1, 3, 2, 4, 3, 5, 4, 6, 4, 5, 5, 6, 6, 6, 6, 7]
-    nodes = [4, 11, 7, 14, 10, 17, 13, 20, 19, 25, 33, 39, 47, 21, 47, 54]
-    assert labels.value.tolist() == (depths if objective == "depth" else nodes)
-
-
-@pytest.mark.parametrize("objective", ["depth", "nodes"])
-def test_agent_against_the_solver(objective):
-    positions = drawn(30, 4, 3, 4, 3)
-    draw = random.Random(0)
-    sets = [draw.choice(action_axes(3)) for _ in positions]
-    coords = np.array([[axis in axes for axis in range(3)] for axes in sets])
-    labels = Labeller(3, 4, objective).agent(*batch(positions, 4), coords)
-    assert (labels.status == SOLVED).all()
-    single = 0
-    for position, axes, optimal, value in zip(
-        positions, sets, labels.optimal, labels.value, strict=True
-    ):
-        below = {axis: solve(list(moved(position, axes, axis)), objective).value for axis in axes}
-        assert value == 1 + (max if objective == "depth" else sum)(below.values())
-        worst = {axis for axis in axes if below[axis] == max(below.values())}
-        assert set(np.flatnonzero(optimal)) == worst
-        single += len(worst) < len(axes)
-    assert single > 5
+    assert labels.value.tolist() == LEAST[objective]
 
 
 @pytest.mark.parametrize("dimension", [2, 3, 4, 5])
@@ -123,6 +99,7 @@ def test_canonical_forms_are_those_of_the_solver(dimension):
     forms = labeller.canonical(*batch(positions, 6))
     for position, form in zip(positions, forms.points, strict=True):
         expected = canonical(position)
+        assert canonical(list(expected)) == expected
         assert form[: len(expected)].tolist() == [list(point) for point in expected]
         assert (form[len(expected) :] == -1).all()
     changed = []
@@ -130,6 +107,7 @@ def test_canonical_forms_are_those_of_the_solver(dimension):
         axes = draw.sample(range(dimension), dimension)
         shift = [draw.randint(0, 9) for _ in axes]
         changed.append([tuple(3 * point[j] + shift[j] for j in axes) for point in position])
+        assert canonical(prune(changed[-1])) == canonical(position)
     again = labeller.canonical(*batch(changed, 6))
     assert (again.digests == forms.digests).all()
     assert len(np.unique(forms.digests[:, 0])) == len({canonical(p) for p in positions})
@@ -153,56 +131,56 @@ def test_labels_do_not_depend_on_what_came_before():
     assert (often.optimal[known] == together.optimal[known]).all()
 
 
+@pytest.mark.parametrize("objective", ["depth", "nodes"])
+def test_what_is_found_does_not_depend_on_the_first_size_of_the_table(monkeypatch, objective):
+    """However often the table grows, a row may spend its budget but once."""
+    points, count = batch(drawn(60, 8, 3, 5, 8), 5)
+    sets = np.arange(len(count)) % 2 * 7  # every other row is the agent's, about all axes
+    found = []
+    for size in (16, 256, 2**17):
+        monkeypatch.setattr(compiled_search, "FIRST_POSITIONS", size)
+        search = compiled_search.CompiledSearch(objective, 3, 5)
+        question = search.question(points, count, sets, 4, 100)
+        steps = [array.tolist() for array in (*search.answer(question), question[-4])]
+        assert {SOLVED, OUT_OF_BUDGET} == {*steps[2]}
+        # As much as every row has spent, and no more, has been done.
+        assert search.expanded == sum(100 - left for left, _ in steps[3])
+        assert all(left >= 0 for left, _ in steps[3])
+        one = compiled_search.CompiledSearch(objective, 3, 5)
+        place = [tuple(point) for point in points[0, : count[0]].tolist()]
+        one.settle(place, -1, NO_TREE, 100)
+        found.append((steps, search.size, one.bounds([place], -1), one.expanded, one.size))
+    assert found[0] == found[1] == found[2]
+
+
 def test_equal_hashes_do_no_harm():
     """With the hash of every key the same, only the comparison of keys tells positions apart."""
     positions = drawn(40, 6, 2, 4, 5)
     expected = Labeller(2, 4).host(*batch(positions, 4))
-    one_hash = "return np.int64(value)", "return np.int64(7)"
-    no_keys = "if table.words[at + k] != room.words[KEY][k]:", "if False:"
+    one_hash = "table.hash_of = lambda *_: np.int64(7)"
     same = uncompiled_labels(positions, one_hash)
     assert (same.value == expected.value).all()
     assert (same.optimal == expected.optimal).all()
     # The control: without the comparison labels are wrong.
+    no_keys = "table.compare = lambda *_: 0"
     assert (uncompiled_labels(positions, one_hash, no_keys).value != expected.value).any()
 
 
 def uncompiled_labels(positions, *changes):
-    """Labels by the compiled search as plain Python, from changed source, in its own process."""
-    script = """
+    """Labels by the compiled search as plain Python, with changes of it, in its own process."""
+    script = f"""
 import json, sys
 import numpy as np
-changes, positions = json.load(sys.stdin)
-import importlib.abc, importlib.machinery
-
-class Changed(importlib.machinery.SourceFileLoader):
-    def get_data(self, path):
-        text = super().get_data(path).decode()
-        for old, new in changes:
-            if old in text:
-                found.append(old)
-                text = text.replace(old, new)
-        return text.encode()
-    def get_code(self, name):
-        return compile(self.get_data(self.path), self.path, "exec")
-
-class Finder(importlib.abc.MetaPathFinder):
-    def find_spec(self, name, path, target=None):
-        if name in ("resgym.solver.forms", "resgym.solver.kernels"):
-            spec = importlib.machinery.PathFinder.find_spec(name, path)
-            spec.loader = Changed(name, spec.origin)
-            return spec
-
-found = []
-sys.meta_path.insert(0, Finder())
+from resgym.solver import table
 from resgym.solver.labels import Labeller
 from tests.resgym.solver.positions import batch
-labels = Labeller(2, 4).host(*batch([[tuple(p) for p in some] for some in positions], 4))
-assert len(found) == len(changes), found
+{"; ".join(changes)}
+labels = Labeller(2, 4).host(*batch([[tuple(p) for p in some] for some in json.load(sys.stdin)], 4))
 print(json.dumps([array.tolist() for array in labels]))
 """
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", script],
-        input=json.dumps([changes, positions]),
+        input=json.dumps(positions),
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
         capture_output=True,
         text=True,

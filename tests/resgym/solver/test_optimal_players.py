@@ -11,6 +11,7 @@ from resgym.players import check_player
 from resgym.polynomials.singularities import random_family, singularity_names
 from resgym.solver.solve import solve
 from resgym.trees.growth import resolution_tree
+from tests.reference.rule import move
 
 STARTS = [random_family("random(points=5,max=4,dim=3)", seed) for seed in range(10)]
 
@@ -55,15 +56,7 @@ def test_the_agents_answer_is_worst_for_the_host():
         for action, axes in enumerate(action_axes(3)):
             coords = host_action_table(3)[action : action + 1]
             chosen = int(agent.act(state, coords, rng(1)))
-            values = []
-            for axis in axes:
-                after = [
-                    tuple(
-                        sum(point[k] for k in axes) if j == axis else x for j, x in enumerate(point)
-                    )
-                    for point in points
-                ]
-                values.append(solve(after).value)
+            values = [solve(move(points, axes, axis)).value for axis in axes]
             assert values[axes.index(chosen)] == max(values)
 
 

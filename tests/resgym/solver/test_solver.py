@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pickle
 import random
-import time
 
 import pytest
 
-from resgym.game.plain import canonical, prune
+from resgym.game.plain import prune
 from resgym.polynomials.singularities import random_family, singularity, singularity_names
 from resgym.solver import proof as proof_module
 from resgym.solver.search import NO_TREE, PythonSearch
@@ -16,11 +15,10 @@ from resgym.solver.solution import Progress
 from resgym.solver.solve import solve
 from tests.reference import rule
 from tests.reference.search import least_depth, least_nodes
+from tests.resgym.solver.positions import LEAST
 from tests.resgym.trees.tree_check import check_tree
 
-# Depth of all and nodes of most are found again by exhaustive search below.
-DEPTHS = [1, 3, 2, 4, 3, 5, 4, 6, 4, 5, 5, 6, 6, 6, 6, 7]
-NODES = [4, 11, 7, 14, 10, 17, 13, 20, 19, 25, 33, 39, 47, 21, 47, 54]
+FIVE_POINTS = [list(random_family("random(points=5, max=5, dim=3)", k)) for k in range(8)]
 QUICK_NODES = ("A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8", "D4", "D5", "E6")
 
 
@@ -36,39 +34,28 @@ def small_positions(number: int, seed: int) -> list[list[tuple[int, ...]]]:
     return positions
 
 
-@pytest.mark.parametrize(("name", "depth"), list(zip(singularity_names(), DEPTHS, strict=True)))
-def test_least_depth_of_the_singularities(name, depth):
-    solution = solve(name)
+@pytest.mark.parametrize("objective", ["depth", "nodes"])
+@pytest.mark.parametrize("number", range(16))
+def test_least_trees_of_the_singularities(number, objective):
+    name, value = singularity_names()[number], LEAST[objective][number]
+    solution = solve(name, objective)
     assert solution.proved
-    assert solution.value == solution.lower_bound == solution.upper_bound == depth
-    assert depth == least_depth(rule.canonical(list(singularity(name))))
-    assert solution.tree.depth == depth
-    check_tree(solution.tree, list(singularity(name)))
-
-
-@pytest.mark.parametrize(("name", "nodes"), list(zip(singularity_names(), NODES, strict=True)))
-def test_fewest_nodes_of_the_singularities(name, nodes):
-    solution = solve(name, objective="nodes")
-    assert solution.proved
-    assert solution.value == nodes
-    if name in QUICK_NODES:
-        assert nodes == least_nodes(rule.canonical(list(singularity(name))))
-    assert solution.tree.num_nodes == nodes
+    assert solution.value == solution.lower_bound == solution.upper_bound == value
+    points = rule.canonical(list(singularity(name)))
+    if objective == "depth":
+        assert value == least_depth(points)
+    elif name in QUICK_NODES:
+        assert value == least_nodes(points)
+    assert value == (solution.tree.depth if objective == "depth" else solution.tree.num_nodes)
     assert solution.tree.complete
     check_tree(solution.tree, list(singularity(name)))
 
 
-def test_all_singularities_take_well_under_a_minute():
-    started = time.perf_counter()
-    for name in singularity_names():
-        for objective in ("depth", "nodes"):
-            assert solve(name, objective).proved
-    assert time.perf_counter() - started < 30
-
-
-@pytest.mark.parametrize("points", small_positions(40, seed=1))
+@pytest.mark.parametrize("points", [*small_positions(40, seed=1), *FIVE_POINTS])
 def test_small_positions_against_exhaustive_search(points):
     depth, nodes = solve(points), solve(points, "nodes")
+    assert depth.proved
+    assert nodes.proved
     # Beyond these limits the exhaustive search takes seconds.
     if depth.value <= (5 if len(points[0]) < 4 else 4):
         assert depth.value == least_depth(rule.canonical(points))
@@ -80,47 +67,6 @@ def test_small_positions_against_exhaustive_search(points):
     assert nodes.tree.num_nodes == nodes.value
     assert nodes.value <= depth.tree.num_nodes
     assert depth.value <= nodes.tree.depth
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_random_five_points(seed):
-    points = random_family("random(points=5, max=5, dim=3)", seed)
-    for objective in ("depth", "nodes"):
-        solution = solve(points, objective)
-        assert solution.proved
-        reached = solution.tree.depth if objective == "depth" else solution.tree.num_nodes
-        assert reached == solution.value
-        check_tree(solution.tree, list(points))
-
-
-@pytest.mark.parametrize("objective", ["depth", "nodes"])
-def test_shifts_factors_and_orders_change_nothing(objective):
-    draw = random.Random(5)
-    points = [(0, 3, 1), (2, 0, 2), (4, 1, 0), (1, 1, 3)]
-    value = solve(points, objective).value
-    for _ in range(5):
-        shift = [draw.randint(0, 9) for _ in range(3)]
-        factor = draw.randint(1, 9)
-        axes = draw.sample(range(3), 3)
-        changed = [tuple(factor * (point[j] + shift[j]) for j in axes) for point in points]
-        draw.shuffle(changed)
-        solution = solve(changed, objective)
-        assert solution.value == value
-        check_tree(solution.tree, changed)
-
-
-@pytest.mark.parametrize("dimension", [2, 3, 4, 6])
-def test_canonical_form_is_one_for_all_equal_positions(dimension):
-    draw = random.Random(dimension)
-    for _ in range(60):
-        points = prune([tuple(draw.randint(0, 2) for _ in range(dimension)) for _ in range(4)])
-        axes = draw.sample(range(dimension), dimension)
-        shift = [draw.randint(0, 3) for _ in axes]
-        changed = prune([tuple(2 * point[j] + shift[j] for j in axes) for point in points])
-        form = canonical(points)
-        assert canonical(changed) == form
-        # A second pass changes nothing.
-        assert canonical(list(form)) == form
 
 
 def test_stopped_by_depth_it_says_what_is_proved():
@@ -161,9 +107,7 @@ def test_nodes_within_a_depth_never_claim_too_much(name):
 def test_stopped_by_time_it_says_what_is_proved():
     hard = random_family("random(points=20, max=50, dim=4)", seed=3)
     for objective in ("depth", "nodes"):
-        started = time.perf_counter()
         solution = solve(hard, objective, time_limit=0.3)
-        assert time.perf_counter() - started < 10
         assert not solution.proved
         assert solution.value is None
         assert solution.stopped_by == "time_limit"
@@ -277,29 +221,19 @@ def test_solutions_can_be_kept():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "kind", "message"),
     [
-        ({"objective": "width"}, "objective must be 'depth' or 'nodes', got 'width'"),
-        ({"max_depth": -1}, "max_depth must be at least 0, got -1"),
-        ({"time_limit": -1}, "time_limit must be at least 0, got -1"),
-        ({"time_limit": float("nan")}, "time_limit must be at least 0"),
-        ({"max_positions": 0}, "max_positions must be at least 1, got 0"),
-        ({"agent": "choose_first", "host": "zeillinger"}, "must not both be given"),
+        ({"objective": "width"}, ValueError, "objective must be 'depth' or 'nodes', got 'width'"),
+        ({"max_depth": -1}, ValueError, "max_depth must be at least 0, got -1"),
+        ({"time_limit": -1}, ValueError, "time_limit must be at least 0, got -1"),
+        ({"time_limit": float("nan")}, ValueError, "time_limit must be at least 0"),
+        ({"max_positions": 0}, ValueError, "max_positions must be at least 1, got 0"),
+        ({"agent": "choose_first", "host": "zeillinger"}, ValueError, "must not both be given"),
+        ({"max_depth": 2.5}, TypeError, "max_depth must be an integer"),
+        ({"time_limit": "1"}, TypeError, "time_limit must be seconds"),
+        ({"progress": 3}, TypeError, "progress must be True, False or a function"),
     ],
 )
-def test_bad_values_are_named(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        solve("E8", **arguments)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"max_depth": 2.5}, "max_depth must be an integer"),
-        ({"time_limit": "1"}, "time_limit must be seconds"),
-        ({"progress": 3}, "progress must be True, False or a function"),
-    ],
-)
-def test_bad_types_are_named(arguments, message):
-    with pytest.raises(TypeError, match=message):
+def test_bad_arguments_are_named(arguments, kind, message):
+    with pytest.raises(kind, match=message):
         solve("E8", **arguments)

@@ -23,6 +23,7 @@ from stable_baselines3.common.vec_env import (
 
 from sb3_ext.adapter import TensorVecEnv
 from tests.fakes import ToyVectorEnv
+from tests.sb3_ext.ddqn.helpers import MaskedToy
 
 
 class PressNamed:
@@ -114,7 +115,7 @@ def test_masks_pass_through_wrappers() -> None:
     env = VecNormalize(TensorVecEnv(ToyVectorEnv(3)), norm_obs=False)
     env.reset()
     assert is_masking_supported(env)
-    assert not is_masking_supported(TensorVecEnv(_without_masks(ToyVectorEnv(3))))
+    assert not is_masking_supported(TensorVecEnv(MaskedToy(3)))
     np.testing.assert_array_equal(get_action_masks(env), env.unwrapped.venv.action_masks().numpy())
 
 
@@ -161,10 +162,3 @@ def test_eval_callback_keeps_the_best_model(tmp_path: Path) -> None:
     assert results["results"].shape == (2, 6)
     assert callback.best_mean_reward == results["results"].mean(axis=1).max()
     assert (tmp_path / "best_model.zip").exists()
-
-
-def _without_masks(env: ToyVectorEnv) -> Any:
-    class NoMasks(ToyVectorEnv):
-        action_masks = property()  # type: ignore[assignment]
-
-    return NoMasks(env.num_envs)

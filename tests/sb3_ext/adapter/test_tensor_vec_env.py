@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
+from functools import partial
+from operator import itemgetter
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import gymnasium
@@ -16,24 +20,20 @@ from stable_baselines3.common.monitor import Monitor, get_monitor_files
 
 from sb3_ext.adapter import TensorVecEnv, reached_observation
 from sb3_ext.adapter.episodes import STEPS_BETWEEN_WRITES
-from tests.fakes import ToyEnv, ToyVectorEnv
+from sb3_ext.adapter.observations import each_entry, entries_of
+from tests.fakes import ToyEnv, ToyVectorEnv, forbid_waiting
 
 
 def rows(observation: Any, row: int) -> Any:
-    if isinstance(observation, dict):
-        return {key: value[row] for key, value in observation.items()}
-    return observation[row]
+    return each_entry(itemgetter(row), observation)
 
 
 def assert_same(left: Any, right: Any) -> None:
-    if isinstance(left, dict):
-        assert left.keys() == right.keys()
-        for key in left:
-            np.testing.assert_array_equal(left[key], right[key])
-            assert left[key].dtype == right[key].dtype
-    else:
-        np.testing.assert_array_equal(left, right)
-        assert left.dtype == right.dtype
+    left, right = entries_of(left), entries_of(right)
+    assert left.keys() == right.keys()
+    for key in left:
+        np.testing.assert_array_equal(left[key], right[key])
+        assert left[key].dtype == right[key].dtype
 
 
 def read_monitor(folder: Path) -> dict[str, list[float]]:
@@ -56,27 +56,62 @@ class Uncounted(VectorWrapper):
         return without_statistics(self.env.step(actions))
 
 
-@pytest.mark.parametrize("counted", [True, False])
-@pytest.mark.parametrize("dict_obs", [False, True])
-def test_every_row_is_the_single_environment(dict_obs: bool, counted: bool) -> None:
-    """Against N environments stepped one at a time: all that SB3 reads, over many episodes."""
-    num_envs, steps = 5, 60
-    toy = ToyVectorEnv(num_envs, dict_obs, horizon=7)
-    adapted = TensorVecEnv(toy if counted else Uncounted(toy))
-    singles = [Monitor(ToyEnv(dict_obs=dict_obs, horizon=7)) for _ in range(num_envs)]
-    adapted.seed(11)
-    observation = adapted.reset()
+def toy_rows(dict_obs: bool, counted: bool) -> tuple[Any, Any]:
+    toy = ToyVectorEnv(5, dict_obs, horizon=7)
+    return toy if counted else Uncounted(toy), lambda: ToyEnv(dict_obs=dict_obs, horizon=7)
+
+
+def game_rows(env_id: str) -> tuple[Any, Any]:
+    sizes = {"max_num_points": 6, "max_value": 6, "max_episode_steps": 4}
+    kwargs: Any = {**sizes, "reward": "step", "opponent": "random"}
+    return gymnasium.make_vec(env_id, 5, **kwargs), lambda: gymnasium.make(env_id, **kwargs)
+
+
+@pytest.mark.parametrize(
+    "rows_of",
+    [
+        *(partial(toy_rows, *flags) for flags in itertools.product([False, True], repeat=2)),
+        partial(game_rows, "resgym/HironakaHost-v0"),
+        partial(game_rows, "resgym/HironakaAgent-v0"),
+    ],
+)
+def test_every_row_is_the_single_environment(rows_of: Any) -> None:
+    """Against N environments stepped one at a time: all that SB3 reads, over many episodes.
+
+    The tensor door shows the same games.
+    """
+    (batched, make_single), (again, _) = rows_of(), rows_of()
+    adapted, tensor_door = TensorVecEnv(batched), TensorVecEnv(again)
+    singles = [Monitor(make_single()) for _ in range(adapted.num_envs)]
+    for door in (adapted, tensor_door):
+        door.seed(11)
+    observation, tensors = adapted.reset(), tensor_door.reset_tensors()
     seen = [single.reset(seed=11 + row)[0] for row, single in enumerate(singles)]
     generator = np.random.default_rng(0)
     ends = {"terminated": 0, "truncated": 0}
-    for _ in range(steps):
-        for row in range(num_envs):
+    toy = isinstance(batched.unwrapped, ToyVectorEnv)
+    for _ in range(60):
+        assert_same(observation, each_entry(torch.Tensor.numpy, tensors))
+        for row in range(adapted.num_envs):
             assert_same(rows(observation, row), seen[row])
-        actions = generator.integers(4, size=num_envs)
+        masks = adapted.action_masks()
+        np.testing.assert_array_equal(masks, tensor_door.action_masks_tensor().numpy())
+        for mask, single in zip(masks, singles, strict=True):
+            np.testing.assert_array_equal(mask, single.get_wrapper_attr("action_masks")())
+        if isinstance(observation, dict) and "coords" in observation:
+            np.testing.assert_array_equal(masks, observation["coords"].astype(bool))
+        # Unlike the game the toy also takes illegal actions.
+        actions = (generator.random(masks.shape) * (toy or masks)).argmax(axis=1)
         observation, rewards, dones, infos = adapted.step(actions)
         assert rewards.dtype == np.float32
         assert dones.dtype == bool
+        tensors, reward_tensor, *ends_of, info = tensor_door.step_tensors(torch.from_numpy(actions))
+        np.testing.assert_array_equal(rewards, reward_tensor.numpy())
+        np.testing.assert_array_equal(dones, (ends_of[0] | ends_of[1]).numpy())
+        reached = each_entry(torch.Tensor.numpy, reached_observation(tensors, info))
         for row, single in enumerate(singles):
+            last = infos[row].get("terminal_observation", rows(observation, row))
+            assert_same(last, rows(reached, row))
             seen[row], reward, terminated, truncated, info = single.step(int(actions[row]))
             assert rewards[row] == reward
             assert dones[row] == (terminated or truncated)
@@ -89,35 +124,9 @@ def test_every_row_is_the_single_environment(dict_obs: bool, counted: bool) -> N
             assert infos[row]["episode"]["r"] == info["episode"]["r"]
             assert infos[row]["episode"]["l"] == info["episode"]["l"]
             assert infos[row]["episode"]["t"] >= 0
+            assert toy or infos[row]["overflow"] is False
             seen[row], _ = single.reset()
     assert min(ends.values()) > 5
-
-
-def test_both_doors_show_the_same_games() -> None:
-    numpy_door = TensorVecEnv(ToyVectorEnv(6, dict_obs=True))
-    tensor_door = TensorVecEnv(ToyVectorEnv(6, dict_obs=True))
-    for door in (numpy_door, tensor_door):
-        door.seed(4)
-    left, right = numpy_door.reset(), tensor_door.reset_tensors()
-    ended = 0
-    for _ in range(20):
-        assert_same(left, {key: value.numpy() for key, value in right.items()})
-        np.testing.assert_array_equal(
-            numpy_door.action_masks(), tensor_door.action_masks_tensor().numpy()
-        )
-        actions = numpy_door.action_masks().argmax(axis=1)
-        left, rewards, dones, infos = numpy_door.step(actions)
-        right, reward, terminated, truncated, info = tensor_door.step_tensors(
-            torch.from_numpy(actions)
-        )
-        np.testing.assert_array_equal(rewards, reward.numpy())
-        np.testing.assert_array_equal(dones, (terminated | truncated).numpy())
-        reached = reached_observation(right, info)
-        for row in range(6):
-            expected = infos[row].get("terminal_observation", rows(left, row))
-            assert_same(expected, {key: value[row].numpy() for key, value in reached.items()})
-        ended += int(dones.sum())
-    assert ended > 5
 
 
 class FinalOfAll(ToyVectorEnv):
@@ -285,7 +294,7 @@ def test_other_entries_of_the_info_reach_rows_that_ended() -> None:
 @pytest.mark.parametrize("counted", [True, False])
 def test_monitor_file_lists_every_episode(tmp_path: Path, counted: bool) -> None:
     toy = ToyVectorEnv(3, horizon=4)
-    adapted = TensorVecEnv(toy if counted else Uncounted(toy), monitor_dir=tmp_path)
+    adapted = TensorVecEnv(toy if counted else Uncounted(toy), filename=tmp_path / "0")
     adapted.seed(0)
     adapted.reset()
     episodes = []
@@ -332,24 +341,11 @@ def test_no_wait_between_steps_of_the_tensor_door(monkeypatch: pytest.MonkeyPatc
     actions = torch.zeros(4, dtype=torch.int64)
     adapted.step_tensors(actions)
     results = [adapted.venv.step(actions) for _ in range(8)]
-    monkeypatch.setattr(adapted, "venv", ScriptedSteps(results))
-
-    def waits(*_: Any, **__: Any) -> None:
-        raise AssertionError("the tensor door waited for the device")
-
-    for name in ("cpu", "numpy", "tolist", "item", "__bool__", "__int__", "__float__", "nonzero"):
-        monkeypatch.setattr(torch.Tensor, name, waits)
+    monkeypatch.setattr(adapted, "venv", SimpleNamespace(step=lambda _: results.pop(0)))
+    forbid_waiting(monkeypatch)
     for _ in range(8):
         observation, *_, info = adapted.step_tensors(actions)
         reached_observation(observation, info)
-
-
-class ScriptedSteps:
-    def __init__(self, results: list[Any]) -> None:
-        self.results = list(results)
-
-    def step(self, actions: Any) -> Any:
-        return self.results.pop(0)
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.DISABLED, None])
@@ -368,8 +364,6 @@ def test_what_is_no_tensor_environment_is_refused() -> None:
         TensorVecEnv(numpy_env).reset()
     with pytest.raises(TypeError, match=r"\['num_rows'\]: only with a list"):
         TensorVecEnv(ToyVectorEnv(2), num_rows=3)
-    with pytest.raises(ValueError, match="filename: got a value, and one for monitor_dir"):
-        TensorVecEnv(ToyVectorEnv(2), filename="a", monitor_dir="b")
     with pytest.raises(ValueError, match="step_wait: call step_async"):
         TensorVecEnv(ToyVectorEnv(2)).step_wait()
 

@@ -64,9 +64,6 @@ def test_counting_begins_again_after_each_log() -> None:
 
 def test_a_collapsed_policy_shows() -> None:
     """With a bias that drowns everything else, only exploration varies."""
-    model = make_model(learning_starts=0, gradient_steps=0, exploration_rate=0.0)
-    with torch.no_grad():
-        model.q_net.q_net[1].bias[2] = 1e6
     model = make_model(TensorVecEnv(ToyVectorEnv(8)), mask_source="none", exploration_rate=0.0)
     with torch.no_grad():
         model.q_net.q_net[1].bias[2] = 1e6

@@ -18,21 +18,20 @@ def feed(condition: Condition, values: list[float], field: str = "x") -> list[bo
     return met
 
 
-def test_bounds_include_their_ends_and_follow_the_newest_value() -> None:
-    assert feed(Bound("x", lower=1, upper=2), [0.9, 1, 2, 2.1]) == [False, True, True, False]
-    assert feed(Bound("x", upper=2), [-1e9, 3]) == [True, False]
-
-
-def test_a_bound_of_zero_is_a_bound() -> None:
-    """`lower or -inf` would drop it."""
-    assert feed(Bound("x", lower=0), [-1, 0]) == [False, True]
-    assert feed(Bound("x", upper=0), [1, 0]) == [False, True]
-
-
-def test_several_values_in_a_row() -> None:
-    values = [1, 1, 0, 1, 1, 1, 0]
-    expected = [False, False, False, False, False, True, False]
-    assert feed(Bound("x", lower=1, times=3), values) == expected
+@pytest.mark.parametrize(
+    ("bound", "values", "expected"),
+    [
+        (Bound("x", lower=1, upper=2), [0.9, 1, 2, 2.1], [0, 1, 1, 0]),
+        (Bound("x", upper=2), [-1e9, 3], [1, 0]),
+        (Bound("x", lower=0), [-1, 0], [0, 1]),  # `lower or -inf` would drop it
+        (Bound("x", upper=0), [1, 0], [0, 1]),
+        (Bound("x", lower=1, times=3), [1, 1, 0, 1, 1, 1, 0], [0, 0, 0, 0, 0, 1, 0]),
+    ],
+)
+def test_bounds_include_their_ends_and_follow_the_newest_values(
+    bound: Bound, values: list[float], expected: list[bool]
+) -> None:
+    assert feed(bound, values) == expected
 
 
 def test_metrics_without_a_new_value_change_nothing() -> None:

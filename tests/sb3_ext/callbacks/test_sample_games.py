@@ -11,10 +11,7 @@ import pytest
 from resgym.measure.games import sample_games
 from sb3_ext.callbacks import SampleGames
 from sb3_ext.schedules.frequency import Every
-from tests.reference.rule import move
 from tests.sb3_ext.callbacks.helpers import SIZES, game_model
-from tests.sb3_ext.checkpoints.test_checkpoint import equal
-from tests.sb3_ext.ddqn.helpers import weights
 
 
 @pytest.mark.parametrize("seat", ["host", "agent"])
@@ -46,18 +43,6 @@ def test_files(seat: str, tmp_path: Path) -> None:
     assert starts[0][0] != starts[0][1]
 
 
-def test_games_obey_the_rule() -> None:
-    """Replayed with the plain-Python reference."""
-    for record in sample_games("random", "random", games=5, seed=2, **SIZES):
-        data = record.to_dict()
-        for number in range(data["moves"]):
-            before, after = data["positions"][number : number + 2]
-            reached = move(
-                [tuple(point) for point in before], data["host"][number], data["agent"][number]
-            )
-            assert sorted(reached) == sorted(tuple(point) for point in after)
-
-
 def test_same_seed_same_games() -> None:
     def games(seed: int) -> list[Any]:
         return [r.to_dict() for r in sample_games("random", "random", seed=seed, **SIZES)]
@@ -68,18 +53,10 @@ def test_same_seed_same_games() -> None:
     assert [record.to_dict() for record in longer[:3]] == games(1)
 
 
-def test_training_is_not_touched(tmp_path: Path) -> None:
-    first, second = game_model(), game_model()
-    first.learn(160)
-    second.learn(160, SampleGames(tmp_path, ["random"], Every(transitions=40), games=1))
-    assert equal(weights(first), weights(second))
-
-
 def test_bad_arguments(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="opponents must be a list of at least one player"):
-        SampleGames(tmp_path, [], Every(updates=1))
-    with pytest.raises(ValueError, match="opponents must be a list"):
-        SampleGames(tmp_path, "random", Every(updates=1))
+    for opponents in ([], "random"):
+        with pytest.raises(ValueError, match="opponents must be a list of at least one player"):
+            SampleGames(tmp_path, opponents, Every(updates=1))
     with pytest.raises(ValueError, match="games must be a whole number of at least 1"):
         SampleGames(tmp_path, ["random"], Every(updates=1), games=0)
     with pytest.raises(ValueError, match="games must be at least 1, got 0"):

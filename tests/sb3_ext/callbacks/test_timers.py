@@ -28,23 +28,13 @@ class Clock:
         self.now += seconds
 
 
-class Updating(BaseCallback):
-    def __init__(self, clock: Clock) -> None:
-        super().__init__()
-        self.clock = clock
-
-    def _on_step(self) -> bool:
-        return True
-
-    def after_train(self) -> None:
-        self.clock.move(0.25)
-
-
 def test_rollouts_and_what_lies_between(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
     model = make_model(train_freq=2, learning_starts=0)
     logs, timers = keep_logs(model), Timers(Every(transitions=64))
-    model.learn(144, [timers, StepHook(lambda _: clock.move(1.0)), Updating(clock)])
+    hook = StepHook(lambda _: clock.move(1.0))
+    hook.after_train = lambda: clock.move(0.25)  # type: ignore[attr-defined]
+    model.learn(144, [timers, hook])
     assert timers.totals["rollout"] == (18.0, 9)
     assert timers.totals["update"] == (2.0, 8)
     assert logs.values("time/rollout_ms") == [2000.0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Callable, Mapping
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +18,8 @@ from sb3_ext.studies.teach.families import TeachConfig
 from sb3_ext.studies.teach.settings import TaughtConfig, read_robust_config
 from sb3_ext.training.config_files import check_hyperparameters, read_sections
 from sb3_ext.two_player.config import TrainerConfig
+from tests.sb3_ext.config.test_yaml_files import BOMB
 
-_REPEATED = (
-    f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]" for before, name in pairwise("abcdefghi")
-)
-BOMB = f"{{a: &a [x, x, x, x, x, x, x, x, x], {', '.join(_REPEATED)}}}"
 VALUES = (
     *("!!bool foo", "!!timestamp foo", "!!int foo", "!!int ''", "!!binary /", "!!set {a}"),
     *("!!python/name:os.system", "2001-13-45", "2001-01-01", "=", "<<", "0x", "1:70", "~", "''"),
@@ -43,8 +39,7 @@ def read_algorithm(path: Path) -> None:
         check_hyperparameters(section, ALGORITHMS.get(path.stem, ALGORITHMS["ddqn"]), name)
 
 
-_OURS = algorithms.ALGORITHMS
-ALGORITHMS: Mapping[str, type] = {**rl_zoo3.ALGOS, **{name: _OURS.resolve(name) for name in _OURS}}
+ALGORITHMS: Mapping[str, type] = {**rl_zoo3.ALGOS, **algorithms.ALGORITHMS}
 READERS: Mapping[str, Callable[[Path], Any]] = {
     "attack/": AttackBudget.read,
     "taught/.*ddqn": read_algorithm,

@@ -9,9 +9,10 @@ import pytest
 
 from sb3_ext.config.yaml_files import read_yaml
 
-BOMB = "a: &a [x, x, x, x, x, x, x, x, x]\n" + "".join(
-    f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]\n" for before, name in pairwise("abcdefghi")
+_REPEATED = (
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]" for before, name in pairwise("abcdefghi")
 )
+BOMB = f"{{a: &a [x, x, x, x, x, x, x, x, x], {', '.join(_REPEATED)}}}"
 """Some hundred bytes for nine to the ninth power values."""
 
 

@@ -83,12 +83,6 @@ def test_captured_updates_are_refused_on_a_cpu() -> None:
     assert "\n" not in str(e.value)
 
 
-@pytest.mark.parametrize("name", ["cuda_graphs", "compile_networks"])
-def test_flags_are_flags(name: str) -> None:
-    with pytest.raises(TypeError, match=f"{name}: got 'yes', need True or False"):
-        make_model(**{name: "yes"})
-
-
 @pytest.mark.usefixtures("recorded")
 def test_a_captured_model_goes_on_without_a_graph(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

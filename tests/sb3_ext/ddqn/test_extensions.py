@@ -33,15 +33,14 @@ class FirstRows(UpdateExtension):
         return batch._replace(**fields)
 
 
-def updated(*extensions: UpdateExtension, rate: float = 0.1, rows: int = 16) -> DDQN:
+def updated(*extensions: UpdateExtension, rate: float = 0.1, batch: Any = None) -> DDQN:
     """A model after one plain step of gradient descent on a fixed batch."""
     model = make_model(
         learning_rate=rate,
         max_grad_norm=None,
         policy_kwargs={"net_arch": [8], "optimizer_class": "sgd"},
     )
-    batch = random_batch(1, rows)
-    model.replay_buffer = FixedBatches([batch])  # type: ignore[assignment]
+    model.replay_buffer = FixedBatches([batch or random_batch(1)])  # type: ignore[assignment]
     model.extensions.extend(extensions)
     model._update_current_progress_remaining(0, 1)
     model.train(1, 16)
@@ -62,16 +61,9 @@ def test_the_gradient_of_an_extra_loss_is_added() -> None:
 
 
 def test_a_changed_batch_is_what_is_learned_from() -> None:
-    model = make_model(
-        learning_rate=0.1,
-        max_grad_norm=None,
-        policy_kwargs={"net_arch": [8], "optimizer_class": "sgd"},
-    )
-    model.replay_buffer = FixedBatches([FirstRows().change_batch(None, random_batch(1))])  # type: ignore[assignment]
-    model._update_current_progress_remaining(0, 1)
-    model.train(1, 16)
-    assert same(weights(updated(FirstRows())), weights(model))
-    assert not same(weights(updated()), weights(model))
+    few = weights(updated(batch=FirstRows().change_batch(None, random_batch(1))))
+    assert same(weights(updated(FirstRows())), few)
+    assert not same(weights(updated()), few)
 
 
 def test_extensions_are_not_saved(tmp_path: Any) -> None:

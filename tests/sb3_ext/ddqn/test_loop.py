@@ -16,31 +16,15 @@ from stable_baselines3.common.callbacks import (
     EveryNTimesteps,
     StopTrainingOnMaxEpisodes,
 )
-from stable_baselines3.common.logger import KVWriter, Logger
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormalize
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn import DDQN, exploring
+from sb3_ext.schedules.schedules import Exponential
 from tests.fakes import ToyVectorEnv
+from tests.sb3_ext.callbacks.helpers import keep_logs
 from tests.sb3_ext.ddqn.helpers import MaskedToy, NumpyToy, make_model, same, weights
-
-
-class KeptLogs(KVWriter):
-    def __init__(self) -> None:
-        self.logs: list[dict[str, Any]] = []
-
-    def write(self, key_values: dict[str, Any], *_: Any, **__: Any) -> None:
-        self.logs.append(dict(key_values))
-
-    def close(self) -> None:
-        pass
-
-
-def keep_logs(model: DDQN) -> KeptLogs:
-    kept = KeptLogs()
-    model.set_logger(Logger(None, [kept]))
-    return kept
 
 
 def numpy_rows(count: int = 4, **kwargs: Any) -> DummyVecEnv:
@@ -181,11 +165,15 @@ def test_predicting_in_between_changes_nothing() -> None:
 
 
 def test_one_learn_equals_two() -> None:
-    once, twice = make_model(exploration_rate=0.2), make_model(exploration_rate=0.2)
+    """Schedules go on; SB3's, of the progress, jump back."""
+    rates = Exponential(1e-2, 1e-4, 0.9)
+    once, twice = (make_model(exploration_rate=0.2, learning_rate=rates) for _ in "ab")
     once.learn(400)
     twice.learn(200)
     twice.learn(200, reset_num_timesteps=False)
     assert same(weights(once), weights(twice))
+    last = twice.policy.optimizer.param_groups[0]["lr"]
+    assert last == pytest.approx(rates(once.num_updates - 1))
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
@@ -282,39 +270,18 @@ def test_progress_bar_counts_transitions(capsys: pytest.CaptureFixture[str]) -> 
     assert "160/160" in captured.out + captured.err
 
 
-def test_logs_hold_every_documented_metric_and_the_right_episodes() -> None:
+def test_logs_come_every_so_many_updates_with_the_right_episodes() -> None:
     model = make_model(log_interval_updates=10)
     kept = keep_logs(model)
     recorder = Recorder()
     model.learn(64 + 8 * 35, callback=recorder)
-    assert [log["train/n_updates"] for log in kept.logs] == [10, 20, 30, 35]
-    assert kept.logs[-1].keys() == {
-        "rollout/ep_len_mean",
-        "rollout/ep_rew_mean",
-        "rollout/episodes",
-        "rollout/exploration_rate",
-        "time/environment_share",
-        "time/fps",
-        "time/time_elapsed",
-        "time/total_timesteps",
-        "time/update_share",
-        "time/updates_per_second",
-        "train/grad_norm",
-        "train/learning_rate",
-        "train/loss",
-        "train/n_updates",
-        "train/q_mean",
-        "train/target_mean",
-        "train/target_updates",
-        "train/td_max",
-        "train/td_mean",
-    }
-    assert kept.logs[-1]["rollout/episodes"] == len(recorder.episodes)
-    counts = np.diff([0, *(log["rollout/episodes"] for log in kept.logs)])
+    assert [log["train/n_updates"] for log in kept.dumps] == [10, 20, 30, 35]
+    assert kept.dumps[-1]["rollout/episodes"] == len(recorder.episodes)
+    counts = np.diff([0, *(log["rollout/episodes"] for log in kept.dumps)])
     for name, key in (("ep_rew_mean", "r"), ("ep_len_mean", "l")):
-        total = sum(n * log[f"rollout/{name}"] for n, log in zip(counts, kept.logs, strict=True))
+        total = sum(n * log[f"rollout/{name}"] for n, log in zip(counts, kept.dumps, strict=True))
         assert total == pytest.approx(sum(episode[key] for episode in recorder.episodes), rel=1e-5)
-    assert all(math.isfinite(value) for value in kept.logs[-1].values())
+    assert all(math.isfinite(value) for value in kept.dumps[-1].values())
 
 
 def test_logs_by_seconds_do_not_flood() -> None:
@@ -322,11 +289,11 @@ def test_logs_by_seconds_do_not_flood() -> None:
     model = make_model(log_interval_seconds=1000.0)
     kept = keep_logs(model)
     model.learn(800)
-    assert len(kept.logs) == 1  # the last one, at the end
+    assert len(kept.dumps) == 1  # the last one, at the end
     often = make_model(log_interval_seconds=0.0)
     kept = keep_logs(often)
     often.learn(80)
-    assert len(kept.logs) == 11
+    assert len(kept.dumps) == 11
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
@@ -362,11 +329,6 @@ def test_other_buffers_and_single_environments_work() -> None:
     single = make_model(TensorVecEnv(ToyVectorEnv(1)), train_freq=(2, "episode"))
     single.learn(100)
     assert single._n_updates > 0
-
-
-def test_masks_of_the_environment_need_a_buffer_that_stores_them() -> None:
-    with pytest.raises(ValueError, match="ReplayBuffer, which cannot store"):
-        make_model(replay_buffer_class=ReplayBuffer)
 
 
 def test_set_env_finds_out_again_who_knows_the_legal_actions(tmp_path: Any) -> None:

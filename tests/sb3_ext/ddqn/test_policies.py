@@ -16,6 +16,7 @@ import resgym  # noqa: F401  (registers the environments)
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn import DDQN
 from sb3_ext.ddqn.policies import AgentPolicy, DuelingHead, HostPolicy
+from sb3_ext.networks.optimizers import OPTIMIZERS
 from sb3_ext.off_policy.legality import mask_key
 from tests.sb3_ext.ddqn.helpers import MaskedToy, make_model
 
@@ -42,11 +43,8 @@ def test_policies_learn_on_the_game(role: str, extractor: str, dueling: bool) ->
     observation = model.env.reset()
     actions, _ = model.predict(observation)
     assert actions.shape == (16,)
-    one = (
-        {key: value[0] for key, value in observation.items()}
-        if isinstance(observation, dict)
-        else observation[0]
-    )
+    is_dict = isinstance(observation, dict)
+    one = {k: v[0] for k, v in observation.items()} if is_dict else observation[0]
     single, _ = model.predict(one, deterministic=True)
     assert single.shape == ()
     assert single == model.predict(observation, deterministic=True)[0][0]
@@ -89,6 +87,7 @@ def test_target_and_online_networks_share_nothing() -> None:
 
 @pytest.mark.parametrize("name", ["adam", "adamw", "rmsprop", "sgd"])
 def test_optimisers_by_name_learn(name: str) -> None:
+    assert OPTIMIZERS.names() == ["adam", "adamw", "rmsprop", "sgd"]
     model = make_model(policy_kwargs={"optimizer_class": name, "net_arch": [16]})
     assert type(model.policy.optimizer).__name__.lower() == name
     before = next(model.q_net.parameters()).clone()
@@ -109,12 +108,8 @@ def test_net_arch_language_reaches_the_network() -> None:
     model = make_model(policy_kwargs={"net_arch": [{"repeat": 2, "net_arch": [8, "b"]}, 4]})
     kinds = [type(layer) for layer in model.q_net.q_net.modules()]
     assert kinds.count(nn.BatchNorm1d) == 2
-    assert [m.out_features for m in model.q_net.modules() if isinstance(m, nn.Linear)] == [
-        8,
-        8,
-        4,
-        4,
-    ]
+    linear = [layer for layer in model.q_net.modules() if isinstance(layer, nn.Linear)]
+    assert [layer.out_features for layer in linear] == [8, 8, 4, 4]
 
 
 def test_mask_under_another_name_or_size_is_no_mask() -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import copy
-import json
+import math
 import pickle
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,17 +12,18 @@ import torch
 from gymnasium import spaces
 from hypothesis import given
 from hypothesis import strategies as st
-from stable_baselines3 import DQN
 from stable_baselines3.common.buffers import NStepReplayBuffer, ReplayBuffer
 from stable_baselines3.common.vec_env import VecNormalize
 
 from sb3_ext.adapter import TensorVecEnv, reached_observation
+from sb3_ext.adapter.observations import each_entry, entries_of
 from sb3_ext.replay import transition_store
 from sb3_ext.replay.buffers import TensorReplayBuffer
-from tests.fakes import ToyVectorEnv
+from sb3_ext.replay.samples import n_step_return
+from tests.fakes import ToyVectorEnv, forbid_waiting
+from tests.sb3_ext.replay.helpers import PAIR, assert_same, filled
 
 NUMBER = spaces.Box(-np.inf, np.inf, (1,), np.float32)
-PAIR = spaces.Dict(points=spaces.Box(-1, 1, (3, 2), np.float32), coords=spaces.MultiBinary(4))
 
 
 def number_buffer(slots: int, rows: int, **kwargs: Any) -> TensorReplayBuffer:
@@ -88,29 +87,6 @@ def test_three_step_returns_by_hand() -> None:
     assert right["actions"] == [1] * 5
 
 
-def test_windows_wrap_around_and_stop_at_the_write_head() -> None:
-    buffer = number_buffer(4, 1, n_steps=3, gamma=0.5)
-    for step in range(6):  # slots now hold steps 4, 5, 2, 3
-        add_numbers(buffer, [step], [step + 1], [2.0**step])
-    assert (buffer.pos, buffer.full) == (2, True)
-    seen = read(buffer, 0, 1, 2, 3)
-    assert seen["observations"] == [4, 5, 2, 3]
-    assert seen["rewards"] == [16 + 16, 32, 4 + 4 + 4, 8 + 8 + 8]
-    assert seen["next_observations"] == [6, 6, 5, 6]
-    assert seen["discounts"] == [0.25, 0.5, 0.125, 0.125]
-
-
-def test_a_reset_from_outside_ends_the_window() -> None:
-    """Row 0 goes on, row 1 shows another observation than the one it reached."""
-    buffer = number_buffer(4, 2, n_steps=2, gamma=0.5)
-    add_numbers(buffer, [0, 10], [1, 11], [1, 1])
-    add_numbers(buffer, [1, 50], [2, 51], [2, 2])
-    seen = read(buffer, 0, 1)
-    assert seen["rewards"] == [2, 1]
-    assert seen["next_observations"] == [2, 11]
-    assert seen["dones"] == [0, 0]
-
-
 def test_one_step_is_the_transition() -> None:
     buffer = number_buffer(4, 2)
     add_numbers(buffer, [0, 10], [1, 11], [1, 2], terminated=[True, False], truncated=[True, True])
@@ -147,6 +123,15 @@ def test_legal_actions_come_from_the_end_of_the_window() -> None:
     plain = number_buffer(3, 1)
     with pytest.raises(ValueError, match="next_legal: got a mask, the buffer"):
         plain.add_batch(number, number, never.long(), never.float(), never, never, legal)
+
+
+def test_what_is_newer_than_the_newest_does_not_count() -> None:
+    """Memory that was not written yet may hold anything."""
+    rewards = torch.tensor([[1.0, math.nan, math.inf], [1.0, 2.0, math.nan], [1.0, 2.0, 4.0]])
+    ended = torch.tensor([[False, True, False], [False, False, True], [False, False, False]])
+    returns, _, length = n_step_return(rewards, ended, torch.tensor([0, 1, 2]), gamma=0.5)
+    assert returns.tolist() == [1.0, 2.0, 3.0]
+    assert length.tolist() == [1, 2, 3]
 
 
 # ----------------------------------------------------------------------- against plain Python
@@ -263,34 +248,6 @@ def test_the_same_as_sb3s_buffer(n_steps: int, added: int, monkeypatch: Any) -> 
 # ----------------------------------------------------------------------- storage
 
 
-def filled(rows: int = 3, slots: int = 5, steps: int = 7, **kwargs: Any) -> TensorReplayBuffer:
-    buffer = TensorReplayBuffer(
-        slots * rows, PAIR, spaces.Discrete(300), device="cpu", n_envs=rows, **kwargs
-    )
-    generator = torch.Generator().manual_seed(3)
-
-    def observation() -> dict[str, torch.Tensor]:
-        points = torch.rand(rows, 3, 2, generator=generator)
-        coords = torch.randint(2, (rows, 4), generator=generator, dtype=torch.int8)
-        return {"points": points, "coords": coords}
-
-    reached = observation()
-    for _ in range(steps):
-        seen, reached = reached, observation()
-        coins = torch.randint(2, (2, rows), generator=generator).bool()
-        actions = torch.randint(300, (rows,), generator=generator)
-        buffer.add_batch(seen, reached, actions, torch.rand(rows, generator=generator), *coins)
-    return buffer
-
-
-def assert_same_samples(left: Any, right: Any) -> None:
-    for one, other in zip(left, right, strict=True):
-        if isinstance(one, dict):
-            assert all(torch.equal(one[key], other[key]) for key in one)
-        else:
-            assert one is other is None or torch.equal(one, other)
-
-
 def test_dtypes_and_shapes_are_kept() -> None:
     buffer = filled(n_steps=2, gamma=0.9)
     samples = buffer.sample(17)
@@ -362,35 +319,11 @@ def test_what_was_added_is_a_copy() -> None:
     assert read(buffer, 0)["observations"] == [0]
 
 
-def test_as_many_transitions_as_the_capacity_fit() -> None:
-    """Length == capacity is no error: one batch may fill the whole buffer."""
-    buffer = number_buffer(1, 4, n_steps=2, gamma=0.5)
-    for start in (0.0, 10.0):
-        add_numbers(buffer, [start] * 4, [start + 1] * 4, [start] * 4)
-        assert buffer.full
-        assert buffer.num_transitions == 4
-        assert buffer.size() == 1
-        assert read(buffer, 0, 3)["rewards"] == [start] * 2
-    exact = number_buffer(3, 2)
-    for step in range(3):
-        assert not exact.full
-        add_numbers(exact, [step, step], [step + 1] * 2, [0, 0])
-    assert (exact.full, exact.pos, exact.num_transitions) == (True, 0, 6)
-
-
 @pytest.mark.parametrize(("asked", "rows", "slots"), [(10, 3, 3), (9, 3, 3), (2, 3, 1), (1, 1, 1)])
 def test_capacity_is_in_transitions(asked: int, rows: int, slots: int) -> None:
     buffer = TensorReplayBuffer(asked, NUMBER, spaces.Discrete(2), device="cpu", n_envs=rows)
     assert buffer.buffer_size == slots
     assert buffer.memory_bytes() == slots * rows * buffer.bytes_per_transition
-
-
-def test_reset_forgets() -> None:
-    buffer = filled()
-    buffer.reset()
-    assert buffer.num_transitions == 0
-    with pytest.raises(ValueError, match="sample: the buffer is empty"):
-        buffer.sample(1)
 
 
 # ----------------------------------------------------------------------- memory and devices
@@ -438,16 +371,13 @@ def test_the_number_of_a_device_is_kept() -> None:
     assert buffer.device.index == 1
 
 
-def test_adding_and_sampling_never_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    buffer = filled(n_steps=3, gamma=0.9)
+@pytest.mark.parametrize("shared", [False, True])
+def test_adding_and_sampling_never_wait(shared: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"optimize_memory_usage": shared, "final_share": 1.0, "n_steps": 3, "gamma": 0.9}
+    buffer = filled(**options)
     reached = {key: value.clone() for key, value in buffer.sample(3).observations.items()}
     actions, flags = torch.zeros(3, dtype=torch.int64), torch.zeros(3, dtype=torch.bool)
-
-    def waits(*_: Any, **__: Any) -> None:
-        raise AssertionError("the buffer waited for the device")
-
-    for name in ("cpu", "numpy", "tolist", "item", "__bool__", "__int__", "__float__", "nonzero"):
-        monkeypatch.setattr(torch.Tensor, name, waits)
+    forbid_waiting(monkeypatch)
     for _ in range(7):
         buffer.add_batch(reached, reached, actions, flags.float(), flags, flags)
         buffer.sample(16)
@@ -477,7 +407,7 @@ def test_nothing_waits_on_cuda_and_a_pickle_needs_no_cuda() -> None:
     restored = pickle.loads(pickle.dumps(buffer))
     assert restored.device.type == "cpu"
     restored.device = "cuda"
-    assert_same_samples(buffer.sample(9), restored.sample(9))
+    assert_same(buffer.sample(9), restored.sample(9))
 
 
 # ----------------------------------------------------------------------- sampling
@@ -492,21 +422,12 @@ def test_sampling_is_the_buffers_own_sequence() -> None:
     assert torch.equal(torch.get_rng_state(), before[0])
     assert (np.random.get_state()[1] == before[1]).all()
     torch.manual_seed(1)
-    assert_same_samples(first, two.sample(8))
+    assert_same(first, two.sample(8))
     second = one.sample(8)
     assert not torch.equal(first.rewards, second.rewards)
     one.set_seed(5)
-    assert_same_samples(first, one.sample(8))
+    assert_same(first, one.sample(8))
     assert not torch.equal(filled(seed=6).sample(8).rewards, first.rewards)
-
-
-def test_a_generator_of_the_caller_is_used_and_advanced() -> None:
-    buffer = filled()
-    generator = torch.Generator().manual_seed(1)
-    first, second = (buffer.sample(8, generator=generator) for _ in range(2))
-    assert buffer.num_batches_drawn == 0
-    assert not torch.equal(first.rewards, second.rewards)
-    assert_same_samples(first, buffer.sample(8, generator=torch.Generator().manual_seed(1)))
 
 
 def test_sampling_is_uniform_over_what_is_stored() -> None:
@@ -537,149 +458,13 @@ def test_normalised_like_sb3(dict_obs: bool, n_steps: int) -> None:
     index = torch.arange(8)
     plain, seen = buffer._get_samples(index), buffer._get_samples(index, env)
     for name in ("observations", "next_observations"):
-        value = getattr(seen, name)
-        if dict_obs:
-            original = {key: each.numpy() for key, each in getattr(plain, name).items()}
-            for key, expected in env.normalize_obs(original).items():
-                np.testing.assert_allclose(value[key], expected, rtol=1e-6)
-                assert value[key].numpy().dtype == expected.dtype
-        else:
-            np.testing.assert_allclose(
-                value, env.normalize_obs(plain.observations.numpy()), rtol=1e-6
-            )
+        original = each_entry(torch.Tensor.numpy, getattr(plain, name))
+        expected = entries_of(env.normalize_obs(original))
+        for key, value in entries_of(getattr(seen, name)).items():
+            np.testing.assert_allclose(value, expected[key], rtol=1e-6)
+            assert value.numpy().dtype == expected[key].dtype
     np.testing.assert_allclose(seen.rewards, env.normalize_reward(plain.rewards.numpy()), rtol=1e-6)
     assert not torch.equal(seen.rewards, plain.rewards)
-
-
-# ----------------------------------------------------------------------- saving
-
-
-@pytest.mark.parametrize("steps", [2, 5, 7])
-@pytest.mark.parametrize("way", ["state_dict", "pickle", "deepcopy"])
-def test_a_restored_buffer_goes_on_the_same(way: str, steps: int) -> None:
-    original = filled(steps=steps, n_steps=2, gamma=0.9, seed=11)
-    original.sample(4)
-    if way == "state_dict":
-        tensors, counters = original.state_dict()
-        assert all(tensor.is_contiguous() for tensor in tensors.values())
-        restored = filled(steps=0, n_steps=2, gamma=0.9)
-        tensors = {name: tensor.clone() for name, tensor in tensors.items()}
-        restored.load_state_dict(tensors, json.loads(json.dumps(counters)))
-    elif way == "pickle":
-        restored = pickle.loads(pickle.dumps(original))
-    else:
-        restored = copy.deepcopy(original)
-    for _ in range(3):
-        assert_same_samples(original.sample(6), restored.sample(6))
-        for buffer in (original, restored):
-            observation = {"points": torch.ones(3, 3, 2), "coords": torch.ones(3, 4)}
-            ones = torch.ones(3)
-            buffer.add_batch(observation, observation, ones, ones, ones.bool(), ones.bool())
-    assert_same_samples(original.sample(30), restored.sample(30))
-
-
-def test_pickle_holds_numpy_and_only_what_is_in_use() -> None:
-    buffer = filled(slots=10_000, steps=3)
-    data = pickle.dumps(buffer)
-    assert len(data) < 10_000
-    assert b"torch._utils" not in data
-    assert b"UntypedStorage" not in data
-
-
-def test_an_empty_buffer_can_be_saved() -> None:
-    empty = filled(steps=0)
-    assert pickle.loads(pickle.dumps(empty)).num_transitions == 0
-    tensors, counters = empty.state_dict()
-    other = filled(steps=4)
-    other.load_state_dict(tensors, counters)
-    assert other.num_transitions == 0
-
-
-def test_loading_what_does_not_fit_is_refused_and_changes_nothing() -> None:
-    buffer = filled(steps=4)
-    before = pickle.dumps(buffer)
-    tensors, counters = filled(steps=3, rows=2).state_dict()
-    with pytest.raises(ValueError, match="replay buffer n_envs: got 2, need 3"):
-        buffer.load_state_dict(tensors, counters)
-    with pytest.raises(ValueError, match="replay buffer num_slots: got 9, need 5"):
-        buffer.load_state_dict(*filled(slots=9).state_dict())
-    tensors, counters = filled(steps=3).state_dict()
-    wrong = tensors | {"observations.points": tensors["observations.points"][:, :, :2]}
-    message = r"field observations.points: got shape \(3, 3, 2, 2\) .* need \(3, 3, 3, 2\)"
-    with pytest.raises(ValueError, match=message):
-        buffer.load_state_dict(wrong, counters)
-    with pytest.raises(ValueError, match=r"field rewards: .*float64, need .*float32"):
-        buffer.load_state_dict(tensors | {"rewards": tensors["rewards"].double()}, counters)
-    del wrong["rewards"]
-    with pytest.raises(ValueError, match="replay buffer: got"):
-        buffer.load_state_dict(wrong, counters)
-    with pytest.raises(ValueError, match="replay buffer pos: got 5, allowed are 0 to 4"):
-        buffer.load_state_dict(tensors, counters | {"pos": 5})
-    with pytest.raises(ValueError, match=r"counters: \['seed'\] missing"):
-        buffer.load_state_dict(tensors, {key: counters[key] for key in counters if key != "seed"})
-    with pytest.raises(ValueError, match="seed: got -1"):
-        buffer.load_state_dict(tensors, counters | {"seed": -1})
-    assert pickle.dumps(buffer) == before
-
-
-@pytest.mark.parametrize("shared", [False, True])
-def test_masks_that_forbid_nothing_are_loaded_without(shared: bool) -> None:
-    """As were stored for environments that now say that all their actions are legal."""
-    tensors, counters = filled(steps=4, optimize_memory_usage=shared).state_dict()
-    masks = torch.ones((4, 3, 300), dtype=torch.bool)
-    buffer = filled(steps=1, optimize_memory_usage=shared)
-    buffer.load_state_dict(tensors | {"next_legal": masks}, counters)
-    expected = filled(steps=4, optimize_memory_usage=shared)
-    assert_same_samples(buffer.sample(20), expected.sample(20))
-    masks[2, 1, 7] = False
-    with pytest.raises(ValueError, match="next_legal"):
-        buffer.load_state_dict(tensors | {"next_legal": masks}, counters)
-
-
-def test_sb3_saves_and_loads_it(tmp_path: Path) -> None:
-    def model() -> DQN:
-        return DQN(
-            "MultiInputPolicy",
-            TensorVecEnv(ToyVectorEnv(4, dict_obs=True)),
-            replay_buffer_class=TensorReplayBuffer,
-            buffer_size=400,
-            learning_starts=8,
-            device="cpu",
-            seed=0,
-        )
-
-    trained = model()
-    trained.learn(40)
-    trained.save_replay_buffer(tmp_path / "buffer.pkl")
-    trained.save(tmp_path / "model.zip")
-    fresh = model()
-    assert fresh.replay_buffer.state_dict()[0] == {}  # nothing allocated by making a model
-    fresh.load_replay_buffer(tmp_path / "buffer.pkl")
-    stored = trained.replay_buffer.num_transitions
-    assert fresh.replay_buffer.num_transitions == stored >= 40
-    assert_same_samples(fresh.replay_buffer.sample(9), trained.replay_buffer.sample(9))
-    fresh.learn(40, reset_num_timesteps=False)
-    assert fresh.replay_buffer.num_transitions == 2 * stored
-    played = DQN.load(tmp_path / "model.zip")
-    assert played.replay_buffer.state_dict()[0] == {}
-
-
-def test_training_again_from_the_same_seed_is_the_same() -> None:
-    def weights() -> list[torch.Tensor]:
-        model = DQN(
-            "MlpPolicy",
-            TensorVecEnv(ToyVectorEnv(4)),
-            replay_buffer_class=TensorReplayBuffer,
-            replay_buffer_kwargs={"seed": 3, "n_steps": 2, "gamma": 0.9},
-            learning_starts=8,
-            device="cpu",
-            seed=0,
-        )
-        model.learn(80)
-        return [value.clone() for value in model.policy.parameters()]
-
-    for left, right in zip(weights(), weights(), strict=True):
-        assert torch.equal(left, right)
 
 
 # ----------------------------------------------------------------------- bad input
@@ -696,6 +481,7 @@ def test_training_again_from_the_same_seed_is_the_same() -> None:
         ({"gamma": float("nan")}, "gamma must lie in"),
         ({"seed": -1}, "seed: got -1"),
         ({"final_share": 0}, r"final_share must lie in \(0, 1\], got 0"),
+        ({"final_share": 1.5}, "final_share must lie in"),
         ({"action_space": spaces.MultiBinary(3), "store_next_legal": True}, "store_next_legal"),
         ({"observation_space": spaces.Box(0, 1, (2,), np.longdouble)}, "which PyTorch does not"),
     ],
@@ -726,23 +512,3 @@ def test_bad_transitions_store_nothing() -> None:
     with pytest.raises(ValueError, match="batch_size must be a whole number"):
         buffer.sample(0)
     assert pickle.dumps(buffer) == before
-
-
-def test_final_observations_are_stored_not_those_after_the_reset() -> None:
-    """The tensor door of the adapter and of the buffer together, on games with staggered ends."""
-    env = TensorVecEnv(ToyVectorEnv(5, horizon=4))
-    env.seed(1)
-    obs = env.reset_tensors()
-    buffer = TensorReplayBuffer(
-        200, env.observation_space, env.action_space, device="cpu", n_envs=5
-    )
-    for _ in range(40):
-        actions = torch.zeros(5, dtype=torch.int64)
-        next_obs, rewards, terminated, truncated, info = env.step_tensors(actions)
-        reached = reached_observation(next_obs, info)
-        buffer.add_batch(obs, reached, actions, rewards, terminated, truncated)
-        obs = next_obs
-    samples = buffer._get_samples(torch.arange(200))
-    progress, reached_progress = samples.observations[:, -1], samples.next_observations[:, -1]
-    torch.testing.assert_close(reached_progress, progress + 0.25)
-    assert int(samples.dones.sum()) > 5

@@ -9,7 +9,8 @@ import os
 import signal
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,50 @@ ASIDE_IN_ZIP = (
 )
 
 
+def compare(
+    work: Callable[[Path, str], int],
+    folder: Path,
+    plans: Sequence[str],
+    run_of: Callable[[Path], Path] = lambda folder: folder,
+) -> None:
+    """Prints for each plan how many of its processes were killed, and what they left otherwise.
+
+    A plan is a list of kill points, one for each process that works on a run before the one that
+    finishes it. Named are the files that differ from those of a run that is not killed.
+
+    Args:
+        work: goes on with the run in a folder until it is killed at a point or finished.
+        folder: for the runs.
+        plans: kill points with commas between them.
+        run_of: where the run lies in a folder given to `work`.
+    """
+    torch.set_num_threads(1)
+    fork(partial(work, folder / "whole", "none"))
+    expected = contents(run_of(folder / "whole"))
+    for number, plan in enumerate(plans):
+        parts = folder / str(number)
+        kills = sum(fork(partial(work, parts, kill)) == signal.SIGKILL for kill in plan.split(","))
+        fork(partial(work, parts, "none"))
+        found = contents(run_of(parts))
+        names = found.keys() | expected.keys()
+        different = [name for name in names if found.get(name) != expected.get(name)]
+        print(plan, kills, ",".join(sorted(different)) or "nothing", flush=True)
+
+
+def die_at(kill: str, owner: Any, name: str) -> None:
+    """Kills this process where a plan says.
+
+    ``step:7`` is the 7th call of a function, ``write:5`` the 5th synchronisation or rename of a
+    file, ``none`` nowhere. What torch's generator begins with must not matter, so it differs too.
+    """
+    kind, _, number = kill.partition(":")
+    torch.manual_seed(int(number or 0))
+    if kind == "step":
+        die_at_call(owner, name, int(number))
+    if kind == "write":
+        die_at_write(int(number))
+
+
 def die_at_call(owner: Any, name: str, kill_at: int) -> None:
     """Kills this process in the k-th call of a function."""
     original, count = getattr(owner, name), 0
@@ -40,8 +85,8 @@ def die_at_call(owner: Any, name: str, kill_at: int) -> None:
     setattr(owner, name, dying)
 
 
-def die_at_write(kill_at: int) -> None:
-    """Kills this process at the k-th synchronisation or rename of a file."""
+def die_at_write(kill_at: int, *names: str) -> None:
+    """Kills this process at the k-th of these calls of `os`, ``fsync`` and ``replace`` if none."""
     count = 0
 
     def dying(function: Any) -> Any:
@@ -54,7 +99,8 @@ def die_at_write(kill_at: int) -> None:
 
         return wrapped
 
-    os.fsync, os.replace = dying(os.fsync), dying(os.replace)
+    for name in names or ("fsync", "replace"):
+        setattr(os, name, dying(getattr(os, name)))
 
 
 def fork(work: Callable[[], int]) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import io
 import json
 from contextlib import suppress
 from pathlib import Path
@@ -113,26 +114,16 @@ def test_a_line_that_a_full_disk_cuts_off_is_taken_back(
 ) -> None:
     folder = RunFolder(tmp_path)
     folder.append("log.jsonl", {"step": 1})
-    opened = Path.open
 
-    def full(path: Path, *arguments: Any, **keywords: Any) -> Any:
-        file = opened(path, *arguments, **keywords)
-        write = file.write
+    class Full(io.FileIO):
+        def write(self, data: Any) -> int:
+            super().write(data[:5])
+            raise OSError(28, "No space left on device")
 
-        class Full:
-            def __enter__(self) -> Any:
-                return self
+    def open_full(path: Path, *_: Any, **__: Any) -> Any:
+        return io.TextIOWrapper(Full(path, "a"), write_through=True)
 
-            def __exit__(self, *_: object) -> None:
-                file.close()
-
-            def write(self, text: str) -> None:
-                write(text[:5])
-                raise OSError(28, "No space left on device")
-
-        return Full()
-
-    monkeypatch.setattr(Path, "open", full)
+    monkeypatch.setattr(Path, "open", open_full)
     with pytest.warns(CheckpointWarning, match="no line was written: .*No space left"):
         folder.append("log.jsonl", {"step": 2})
     monkeypatch.undo()

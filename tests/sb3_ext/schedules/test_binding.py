@@ -99,16 +99,6 @@ def test_learning_rate_by_transitions_goes_on_after_a_reset_before_training_star
     assert record.rates[-1] == schedule(100 + 200)
 
 
-def test_a_stock_model_does_jump_back():
-    """The control: without bound schedules the second learn starts the exploration again."""
-    model = make_dqn(exploration_fraction=1.0)
-    model.learn(200)
-    assert model.exploration_rate == pytest.approx(0.05)
-    record = RecordSteps()
-    model.learn(100, callback=record)
-    assert record.exploration[1] > 0.9
-
-
 def test_rates_go_on_after_save_and_load(tmp_path):
     path = tmp_path / "model.zip"
     model = make_dqn()
@@ -150,26 +140,6 @@ def test_a_copied_schedule_does_not_follow_the_first_model():
     assert copied.model is None
     with pytest.raises(RuntimeError, match="rebind_schedules"):
         copied(0.5)
-
-
-class ScheduledDQN(DQN):
-    def _setup_model(self):
-        super()._setup_model()
-        rebind_schedules(self)
-
-
-def test_a_class_can_bind_again_by_itself(tmp_path):
-    path = tmp_path / "model.zip"
-    model = make_dqn(ScheduledDQN)
-    bind_schedules(model, learning_rate=LEARNING_RATE, exploration_rate=EXPLORATION)
-    model.learn(100)
-    model.save(path)
-    loaded = ScheduledDQN.load(path, env=gymnasium.make("CartPole-v1"), device="cpu")
-    updates = loaded._n_updates
-    record = RecordSteps()
-    loaded.learn(60, callback=record, reset_num_timesteps=False)
-    assert record.rates == [LEARNING_RATE(updates + step) for step in range(len(record.rates))]
-    assert len(record.rates) == 15
 
 
 def test_every_optimizer_of_sac_follows():

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pytest
-
 from sb3_ext.studies import results
 from sb3_ext.studies.attack.table import Results, markdown
-from sb3_ext.studies.teach import benchmark
+from sb3_ext.studies.teach import measures
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 SMALL = [
@@ -19,7 +17,7 @@ SMALL = [
 
 
 def test_the_page_shows_what_was_measured(tmp_path, monkeypatch):
-    monkeypatch.setattr(benchmark, "DRAWN_BATCHES", 1)
+    monkeypatch.setattr(measures, "DRAWN_BATCHES", 1)
     attack = tmp_path / "attack.json"  # none was made yet
     arguments = ["--out", str(tmp_path / "docs"), "--host", "random_host=random", *SMALL]
     assert results.main([*arguments, "--attack", str(attack)]) == 0
@@ -51,26 +49,6 @@ def test_the_page_shows_what_was_measured(tmp_path, monkeypatch):
         assert f"images/{file}" in page
         assert (tmp_path / "docs/images" / file).read_text().startswith("<svg")
     assert results.page(found, "| table |").count("| table |") == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--positions", "5"], "positions must be at least 100, got 5"),
-        (["--brieskorn-pham", "1"], "brieskorn-pham must be in 2..30, got 1"),
-        (["--names", "F4"], "F4"),
-        (["--host", "taught"], "host must be NAME=PLAYER, got 'taught'"),
-        (["--host", "taught=zeillinger"], "host: taught is there already"),
-        (["--host", "a=nobody"], "nobody"),
-    ],
-)
-def test_bad_input_is_one_line_and_nothing_is_written(arguments, message, tmp_path, capsys):
-    out = tmp_path / "docs"
-    assert results.main(["--out", str(out), *arguments]) == 2
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert message in said
-    assert not out.exists()
 
 
 def test_the_page_in_docs_shows_its_data():

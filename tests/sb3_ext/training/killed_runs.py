@@ -2,9 +2,7 @@
 
     python -m tests.sb3_ext.training.killed_runs FOLDER PLAN ...
 
-A plan is a list of kill points as ``tests.sb3_ext.checkpoints.killed_runs`` has them. For every
-plan a line is printed: the plan, how many of its processes were killed, and the names of the files
-that are not those of a run that was not interrupted.
+Plans and what is printed of them: `tests.sb3_ext.runs.killed.compare`.
 """
 
 from __future__ import annotations
@@ -12,15 +10,12 @@ from __future__ import annotations
 import sys
 import warnings
 from contextlib import redirect_stdout
-from functools import partial
 from pathlib import Path
-
-import torch
 
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.checkpoints.checkpoint import CheckpointWarning
 from sb3_ext.training.train import main as train
-from tests.sb3_ext.runs.killed import contents, die_at_call, die_at_write, fork
+from tests.sb3_ext.runs.killed import compare, die_at
 
 GAME = "resgym/HironakaHost-v0"
 ARGUMENTS = (
@@ -32,12 +27,7 @@ ARGUMENTS = (
 
 
 def work(folder: Path, kill: str) -> int:
-    kind, _, number = kill.partition(":")
-    torch.manual_seed(int(number or 0))  # what a process begins with must not matter
-    if kind == "step":
-        die_at_call(TensorVecEnv, "step_tensors", int(number))
-    if kind == "write":
-        die_at_write(int(number))
+    die_at(kill, TensorVecEnv, "step_tensors")
     run = run_of(folder)
     arguments = ["-f", str(folder), *ARGUMENTS]
     if any(run.glob("*/args.yml")):
@@ -50,22 +40,6 @@ def run_of(folder: Path) -> Path:
     return folder / "ddqn" / f"{GAME.replace('/', '-')}_1"
 
 
-def main() -> None:
-    torch.set_num_threads(1)
-    warnings.simplefilter("error", CheckpointWarning)
-    folder, *plans = sys.argv[1:]
-    whole = Path(folder) / "whole"
-    fork(partial(work, whole, "none"))
-    expected = contents(run_of(whole))
-    for number, plan in enumerate(plans):
-        parts = Path(folder) / str(number)
-        kills = sum(fork(partial(work, parts, kill)) != 0 for kill in plan.split(","))
-        fork(partial(work, parts, "none"))
-        found = contents(run_of(parts))
-        names = found.keys() | expected.keys()
-        different = [name for name in names if found.get(name) != expected.get(name)]
-        print(plan, kills, ",".join(sorted(different)) or "nothing", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    warnings.simplefilter("error", CheckpointWarning)
+    compare(work, Path(sys.argv[1]), sys.argv[2:], run_of)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import subprocess
 import sys
@@ -148,15 +149,6 @@ def test_damaged_checkpoints(tmp_path: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
-def spoiled(path: Path, change: Any) -> None:
-    import json
-
-    document = json.loads((path / "state.json").read_text())
-    change(document["parts"]["network"])
-    (path / "state.json").write_text(json.dumps(document))
-    rewrite_manifest(path)
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -178,7 +170,10 @@ def spoiled(path: Path, change: Any) -> None:
 )
 def test_hostile_descriptions(change: Any, message: str, tmp_path: Path) -> None:
     path = save_run(make_model("host"), tmp_path)
-    spoiled(path, change)
+    document = json.loads((path / "state.json").read_text())
+    change(document["parts"]["network"])
+    (path / "state.json").write_text(json.dumps(document))
+    rewrite_manifest(path)
     with pytest.raises(CheckpointError, match=message) as caught:
         load_player(path, "host")
     assert str(caught.value).startswith(f"{path}: network: ")

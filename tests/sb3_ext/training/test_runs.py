@@ -38,23 +38,6 @@ def test_a_killed_run_leaves_the_same_files_as_one_that_was_not(tmp_path: Path) 
     assert len(np.unique(found["results"].mean(1))) > 3  # the measurements tell versions apart
 
 
-@pytest.mark.parametrize(
-    "more",
-    [
-        ["--init-from", "nowhere"],
-        ["-params", "policy_kwargs:{net_arch: [-5]}"],
-        ["-params", "learning_rate:{schedule: straight}"],
-    ],
-)
-def test_what_is_refused_leaves_no_folder(
-    tmp_path: Path, more: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    logs = tmp_path / "logs"
-    assert train(["-f", str(logs), *ARGUMENTS, *more]) == 2
-    assert capsys.readouterr().err.count("\n") == 1
-    assert not logs.exists()
-
-
 def test_a_folder_that_cannot_be_written_to_is_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

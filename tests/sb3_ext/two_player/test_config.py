@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
+from functools import reduce
+from operator import getitem
 
 import pytest
 import yaml
 
-from sb3_ext.config.reading import apply_settings
 from sb3_ext.schedules.schedules import Linear
 from sb3_ext.two_player import ConfigError, read_config, shipped_configs
 from sb3_ext.two_player.config import smoke_version
@@ -34,30 +35,26 @@ PPO = sorted(
 
 def without(data, path):
     data = copy.deepcopy(data)
-    section = data
-    for key in path[:-1]:
-        section = section[key]
-    del section[path[-1]]
+    *parents, last = path
+    del reduce(getitem, parents, data)[last]
     return data
 
 
-def message(data):
+def message(source, settings=()):
     with pytest.raises(ConfigError) as caught:
-        read_config(data)
+        read_config(source, settings)
     text = str(caught.value)
     assert "\n" not in text
     return text
 
 
 @pytest.mark.parametrize("name", shipped_configs())
-def test_shipped_configurations_are_valid(name):
+def test_shipped_configurations_are_valid_and_come_back_equal(name):
     config = read_config(name)
     assert config.name == name
-    assert read_config(smoke_version(config).to_dict()) == smoke_version(config)
-
-
-def test_there_are_the_three_promised_configurations():
-    assert {"host_vs_choose_first", "published", "small"} <= set(shipped_configs())
+    for each in (config, smoke_version(config)):
+        assert read_config(each.to_dict()) == each
+        assert read_config(yaml.safe_load(yaml.safe_dump(each.to_dict()))) == each
 
 
 def test_published_settings():
@@ -85,111 +82,108 @@ def test_every_key_must_be_present(name, path):
     assert f"{dotted} is missing" in text or f"{path[0]} must be a mapping with the key" in text
 
 
+SMALL = (
+    ("seed", "--set must have the form dotted.key=value"),
+    ("=1", "--set must have the form dotted.key=value"),
+    ("sed.x=1", "--set: unknown key 'sed'; did you mean 'seed'?"),
+    ("sed=1", "unknown key 'sed'; did you mean 'seed'?"),
+    ("roles.host.batch=1", "unknown key of roles.host 'batch'"),
+    ("seed.x=1", "--set seed.x: seed has no keys"),
+    ("seed=[1", "--set seed: '[1' is no YAML value"),
+    ("config_version=2", "config_version"),
+    ("name=a/b", "name"),
+    ("seed=-1", "seed must be at least 0, got -1"),
+    ("game.dimension=0", "game.dimension must be at least 1, got 0"),
+    ("game.polytope=square", "game.polytope must be 'dominance' or 'newton', got 'square'"),
+    ("game.name=chess", "game.name: unknown game 'chess'"),
+    ("game.reposition=1", "game.reposition"),
+    ("training.steps=1.5", "training.steps must be a whole number"),
+    ("training.players=[host, hosts]", "unknown trained role 'hosts'"),
+    ("training.players=[host, host]", "training.players must name each role once"),
+    ("training.updates={mode: turns}", "training.updates: unknown mode 'turns'"),
+    ("roles.host.learning_rate=1e-4", "YAML 1.1 reads 1e-4 as a string; write 1.0e-4"),
+    ("roles.host.batch_size='256'", "a number in quotes"),
+    ("roles.host.gamma=1.5", "roles.host.gamma must be at most 1, got 1.5"),
+    ("roles.host.gamma=true", "roles.host.gamma must be a number, got True"),
+    ("roles.host.learning_rate=expo_1_2", "roles.host.learning_rate: unknown schedule 'expo'"),
+    ("roles.host.learning_rate=-1.0", "roles.host.learning_rate: "),
+    ("roles.host.exploration_rate=1.5", "roles.host.exploration_rate: "),
+    ("roles.host.exploration_rate=lin_1_0", "roles.host.exploration_rate: "),
+    (
+        "roles.host.exploration_rate={schedule: linear, init: 1, final: 0, unit: progress}",
+        "no end that progress could refer to",
+    ),
+    ("roles.host.algorithm=dddqn", "did you mean 'ddqn'?"),
+    ("roles.host.algorithm_arguments={tau: 1.0}", "'tau' is decided by the trainer"),
+    ("roles.host.optimizer.name=adan", "unknown optimizer 'adan'; did you mean 'adam'?"),
+    ("roles.host.replay_buffer.name=list", "unknown replay buffer 'list'"),
+    ("roles.host.net_arch=[64, x]", "roles.host.net_arch[1] must be a width"),
+    (
+        "roles.host.target_update.tau=0.0",
+        "roles.host.target_update.tau must be above 0, got 0.0",
+    ),
+    ("roles.host.rollout.every_updates=0", "at least 1, got 0"),
+    ("roles.agent.rollout.evry=0", "unknown key of roles.agent.rollout 'evry'"),
+    ("roles.host.algorithm_arguments={double_q: abc}", "double_q must be true or false"),
+    ("roles.host.algorithm_arguments={double: true}", "did you mean 'double_q'"),
+    ("roles.host.learning_rate=null", "roles.host.learning_rate: value must be a number"),
+    ("roles.host.net_arch=[1000000000]", "roles.host.net_arch must have at most"),
+    ("roles.host.net_arch=[{repeat: 1000000000, net_arch: [8]}]", "at most 10000 layers"),
+    ("roles.host.batch_size=1.0e+308", "roles.host.batch_size must be at most"),
+    ("evaluation.games=1000000000000", "evaluation.games must be at most"),
+    ("compute.torch_threads=1000000", "compute.torch_threads must be at most 1024"),
+    ("roles.host.opponent=pool", "self_play is null, but a role has the opponent pool"),
+    ("roles.host=5", "roles.host must be a mapping, got 5"),
+    ("evaluation.opponents={host: []}", "evaluation.opponents.agent is missing"),
+    ("compute.torch_threads=0", "compute.torch_threads must be at least 1, got 0"),
+)
+SELF_PLAY = (
+    ("traning=1", "unknown key 'traning'; did you mean 'training'?"),
+    ("game.dimensions=1", "'dimensions'; did you mean 'dimension'?"),
+    ("roles.host.batchsize=1", "'batchsize'; did you mean 'batch_size'?"),
+    ("roles.host.rollout.rollout_sizes=1", "'rollout_sizes'; did you mean 'rollout_size'?"),
+    ("self_play.windows=1", "'windows'; did you mean 'window'?"),
+    ("evaluation.game=1", "'game'; did you mean 'games'?"),
+    ("roles={host: {player: random}}", "roles.agent is missing"),
+    ("roles.guest={player: random}", "unknown role in roles 'guest'"),
+    ("self_play.play_against_latest_model_ratio=2.0", "_ratio must be at most 1, got 2.0"),
+    ("self_play.initial_elo=0.0", "self_play.initial_elo"),
+    ("roles.host.opponent=latest; roles.agent.opponent=latest", "no role has the opponent pool"),
+    (
+        "self_play.team_change=10; "
+        "training.updates={mode: phases, period: 4, first_rounds: 2, first: host}",
+        ".team_change is another way to write phases",
+    ),
+)
+PPO_HOST = (
+    ("roles.host.algorithm=a2c", "unknown key of roles.host 'batch_size'"),
+    ("roles.host.algorithm=ddqn", "unknown key of roles.host"),
+    ("roles.agent.algorithm=ppo", "unknown key of roles.agent"),
+    ("roles.host.net_arch=[64, b]", "roles.host.net_arch"),
+    ("roles.host.ent_coef=-0.1", "roles.host.ent_coef"),
+    ("roles.host.algorithm_arguments={n_steps: 5}", "'n_steps' is decided by the trainer"),
+    ("roles.host.callbacks={callback: timers}", "roles.host.callbacks must be a list"),
+    ("roles.host.callbacks=[timers]", "roles.host.callbacks[0]: must be a mapping"),
+    ("roles.host.callbacks=[{callback: timer}]", "did you mean 'timers'?"),
+    ("roles.host.callbacks=[{callback: timers}]", "missing a required argument: 'every'"),
+    (
+        "roles.host.callbacks=[{callback: stop_conditions, max_update: 1}]",
+        "did you mean 'max_updates'?",
+    ),
+    ("roles.host.callbacks=[{callback: stop_conditions, max_updates: 0}]", "max_updates"),
+)
+
+
 @pytest.mark.parametrize(
-    ("path", "nearest"),
+    ("name", "setting", "expected"),
     [
-        (("traning",), "training"),
-        (("game", "dimensions"), "dimension"),
-        (("roles", "host", "batchsize"), "batch_size"),
-        (("roles", "host", "rollout", "rollout_sizes"), "rollout_size"),
-        (("self_play", "windows"), "window"),
-        (("evaluation", "game"), "games"),
+        (name, *row)
+        for name, rows in (("small", SMALL), ("self_play", SELF_PLAY), ("ppo_host", PPO_HOST))
+        for row in rows
     ],
 )
-def test_an_unknown_key_names_the_nearest(path, nearest):
-    data = plain("self_play")
-    section = data
-    for key in path[:-1]:
-        section = section[key]
-    section[path[-1]] = 1
-    text = message(data)
-    assert repr(path[-1]) in text
-    assert f"did you mean {nearest!r}?" in text
-
-
-@pytest.mark.parametrize(
-    ("setting", "expected"),
-    [
-        ("config_version=2", "config_version"),
-        ("name=a/b", "name"),
-        ("seed=-1", "seed must be at least 0, got -1"),
-        ("game.dimension=0", "game.dimension must be at least 1, got 0"),
-        ("game.polytope=square", "game.polytope must be 'dominance' or 'newton', got 'square'"),
-        ("game.name=chess", "game.name: unknown game 'chess'"),
-        ("game.reposition=1", "game.reposition"),
-        ("training.steps=1.5", "training.steps must be a whole number"),
-        ("training.players=[host, hosts]", "unknown trained role 'hosts'"),
-        ("training.players=[host, host]", "training.players must name each role once"),
-        ("training.updates={mode: turns}", "training.updates: unknown mode 'turns'"),
-        ("roles.host.learning_rate=1e-4", "YAML 1.1 reads 1e-4 as a string; write 1.0e-4"),
-        ("roles.host.batch_size='256'", "a number in quotes"),
-        ("roles.host.gamma=1.5", "roles.host.gamma must be at most 1, got 1.5"),
-        ("roles.host.gamma=true", "roles.host.gamma must be a number, got True"),
-        ("roles.host.learning_rate=expo_1_2", "roles.host.learning_rate: unknown schedule 'expo'"),
-        ("roles.host.learning_rate=-1.0", "roles.host.learning_rate: "),
-        ("roles.host.exploration_rate=1.5", "roles.host.exploration_rate: "),
-        ("roles.host.exploration_rate=lin_1_0", "roles.host.exploration_rate: "),
-        (
-            "roles.host.exploration_rate={schedule: linear, init: 1, final: 0, unit: progress}",
-            "no end that progress could refer to",
-        ),
-        ("roles.host.algorithm=dddqn", "did you mean 'ddqn'?"),
-        ("roles.host.algorithm_arguments={tau: 1.0}", "'tau' is decided by the trainer"),
-        ("roles.host.optimizer.name=adan", "unknown optimizer 'adan'; did you mean 'adam'?"),
-        ("roles.host.replay_buffer.name=list", "unknown replay buffer 'list'"),
-        ("roles.host.net_arch=[64, x]", "roles.host.net_arch[1] must be a width"),
-        (
-            "roles.host.target_update.tau=0.0",
-            "roles.host.target_update.tau must be above 0, got 0.0",
-        ),
-        ("roles.host.rollout.every_updates=0", "at least 1, got 0"),
-        ("roles.agent.rollout.evry=0", "unknown key of roles.agent.rollout 'evry'"),
-        ("roles.host.algorithm_arguments={double_q: abc}", "double_q must be true or false"),
-        ("roles.host.algorithm_arguments={double: true}", "did you mean 'double_q'"),
-        ("roles.host.learning_rate=null", "roles.host.learning_rate: value must be a number"),
-        ("roles.host.net_arch=[1000000000]", "roles.host.net_arch must have at most"),
-        ("roles.host.net_arch=[{repeat: 1000000000, net_arch: [8]}]", "at most 10000 layers"),
-        ("roles.host.batch_size=1.0e+308", "roles.host.batch_size must be at most"),
-        ("evaluation.games=1000000000000", "evaluation.games must be at most"),
-        ("compute.torch_threads=1000000", "compute.torch_threads must be at most 1024"),
-        ("roles.host.opponent=pool", "self_play is null, but a role has the opponent pool"),
-        ("roles.host=5", "roles.host must be a mapping, got 5"),
-        ("evaluation.opponents={host: []}", "evaluation.opponents.agent is missing"),
-        ("compute.torch_threads=0", "compute.torch_threads must be at least 1, got 0"),
-    ],
-)
-def test_a_wrong_value_names_the_field(setting, expected):
-    assert expected in message(apply_settings(plain("small"), [setting]))
-
-
-@pytest.mark.parametrize(
-    ("setting", "expected"),
-    [
-        ("roles.host.algorithm=a2c", "unknown key of roles.host 'batch_size'"),
-        ("roles.host.algorithm=ddqn", "unknown key of roles.host"),
-        ("roles.agent.algorithm=ppo", "unknown key of roles.agent"),
-        ("roles.host.net_arch=[64, b]", "roles.host.net_arch"),
-        ("roles.host.ent_coef=-0.1", "roles.host.ent_coef"),
-        ("roles.host.algorithm_arguments={n_steps: 5}", "'n_steps' is decided by the trainer"),
-        ("roles.host.callbacks={callback: timers}", "roles.host.callbacks must be a list"),
-        ("roles.host.callbacks=[timers]", "roles.host.callbacks[0]: must be a mapping"),
-        ("roles.host.callbacks=[{callback: timer}]", "did you mean 'timers'?"),
-        ("roles.host.callbacks=[{callback: timers}]", "missing a required argument: 'every'"),
-        (
-            "roles.host.callbacks=[{callback: stop_conditions, max_update: 1}]",
-            "did you mean 'max_updates'?",
-        ),
-        ("roles.host.callbacks=[{callback: stop_conditions, max_updates: 0}]", "max_updates"),
-    ],
-)
-def test_a_wrong_value_of_another_algorithm_or_of_callbacks_names_the_field(setting, expected):
-    data = plain("ppo_host")
-    *parents, last = setting.partition("=")[0].split(".")
-    section = data
-    for key in parents:
-        section = section[key]
-    section[last] = yaml.safe_load(setting.partition("=")[2])
-    assert expected in message(data)
+def test_a_wrong_value_names_the_field(name, setting, expected):
+    assert expected in message(name, setting.split("; "))
 
 
 def test_configurations_from_before_callbacks_are_read():
@@ -197,39 +191,6 @@ def test_configurations_from_before_callbacks_are_read():
     for role in data["roles"].values():
         del role["callbacks"]
     assert read_config(data) == read_config("ppo_host")
-
-
-@pytest.mark.parametrize(
-    ("setting", "expected"),
-    [
-        ("roles={host: {player: random}}", "roles.agent is missing"),
-        ("self_play.play_against_latest_model_ratio=2.0", "_ratio must be at most 1, got 2.0"),
-        ("self_play.initial_elo=0.0", "self_play.initial_elo"),
-    ],
-)
-def test_a_wrong_value_of_self_play_names_the_field(setting, expected):
-    assert expected in message(apply_settings(plain("self_play"), [setting]))
-
-
-def test_self_play_without_a_pooled_role_has_no_effect_and_is_refused():
-    data = apply_settings(
-        plain("self_play"), [f"roles.{r}.opponent=latest" for r in plain("small")["roles"]]
-    )
-    assert "no role has the opponent pool" in message(data)
-
-
-def test_team_change_and_phases_exclude_each_other():
-    settings = [
-        "self_play.team_change=10",
-        "training.updates={mode: phases, period: 4, first_rounds: 2, first: host}",
-    ]
-    assert "team_change" in message(apply_settings(plain("self_play"), settings))
-
-
-def test_a_role_that_the_game_does_not_have():
-    data = plain("small")
-    data["roles"]["guest"] = {"player": "random"}
-    assert "unknown role in roles 'guest'" in message(data)
 
 
 def test_the_callers_dictionary_is_not_changed_and_changing_it_later_has_no_effect():
@@ -242,13 +203,6 @@ def test_the_callers_dictionary_is_not_changed_and_changing_it_later_has_no_effe
     assert config.roles["host"].net_arch == before["roles"]["host"]["net_arch"]
 
 
-@pytest.mark.parametrize("name", shipped_configs())
-def test_plain_data_comes_back_equal(name):
-    config = read_config(name)
-    assert read_config(config.to_dict()) == config
-    assert read_config(yaml.safe_load(yaml.safe_dump(config.to_dict()))) == config
-
-
 def test_a_schedule_object_becomes_plain_data():
     data = tiny()
     data["roles"]["host"]["learning_rate"] = Linear(1e-3, 1e-4, steps=10)
@@ -257,35 +211,12 @@ def test_a_schedule_object_becomes_plain_data():
     assert read_config(config.to_dict()) == config
 
 
-def test_settings_reach_into_sections():
-    config = read_config("small", ["roles.host.batch_size=7", "seed=3"])
-    assert (config.roles["host"].batch_size, config.seed) == (7, 3)
-    assert read_config("small").roles["host"].batch_size != 7
-
-
-def test_a_setting_of_one_role_does_not_reach_the_other_through_a_yaml_anchor():
+def test_settings_reach_into_sections_but_not_through_a_yaml_anchor():
     """The agent's section of the file repeats the host's, nested sections included."""
-    config = read_config("small", ["roles.host.rollout.rollout_size=7"])
-    assert config.roles["host"].rollout.rollout_size == 7
+    config = read_config("small", ["roles.host.rollout.rollout_size=7", "seed=3"])
+    assert (config.roles["host"].rollout.rollout_size, config.seed) == (7, 3)
     assert config.roles["agent"].rollout.rollout_size == 40
-
-
-@pytest.mark.parametrize(
-    ("setting", "expected"),
-    [
-        ("seed", "--set must have the form dotted.key=value"),
-        ("=1", "--set must have the form dotted.key=value"),
-        ("sed.x=1", "--set: unknown key 'sed'; did you mean 'seed'?"),
-        ("sed=1", "unknown key 'sed'; did you mean 'seed'?"),
-        ("roles.host.batch=1", "unknown key of roles.host 'batch'"),
-        ("seed.x=1", "--set seed.x: seed has no keys"),
-        ("seed=[1", "--set seed: '[1' is no YAML value"),
-    ],
-)
-def test_wrong_settings(setting, expected):
-    with pytest.raises(ConfigError) as caught:
-        read_config("small", [setting])
-    assert expected in str(caught.value)
+    assert read_config("small").roles["host"].rollout.rollout_size == 40
 
 
 @pytest.mark.parametrize(
@@ -300,15 +231,11 @@ def test_wrong_settings(setting, expected):
 def test_a_bad_file_is_named(tmp_path, text, expected):
     path = tmp_path / "bad.yml"
     path.write_text(text)
-    with pytest.raises(ConfigError) as caught:
-        read_config(path)
-    assert "bad.yml" in str(caught.value)
-    assert expected in str(caught.value)
-    assert "\n" not in str(caught.value)
+    error = message(path)
+    assert "bad.yml" in error
+    assert expected in error
 
 
 def test_a_missing_file_lists_the_names_that_there_are():
-    with pytest.raises(ConfigError, match="small"):
-        read_config("smal")
-    with pytest.raises(ConfigError, match="config must be"):
-        read_config(3)
+    assert "small" in message("smal")
+    assert "config must be" in message(3)

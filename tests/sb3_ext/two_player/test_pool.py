@@ -7,6 +7,7 @@ from collections import Counter
 import pytest
 import torch
 
+from sb3_ext.adapter.sb3_private import restart_episodes
 from sb3_ext.two_player import HostAgentTrainer
 from sb3_ext.two_player.pool import ELO_K, expected_score
 from tests.sb3_ext.two_player.helpers import tiny
@@ -55,35 +56,30 @@ def test_rows_are_split_by_the_ratio(ratio, newest, drawn):
     players = pooled(f"self_play.play_against_latest_model_ratio={ratio}")
     players.train(3)
     env = players.roles["host"].env.venv.unwrapped
-    live = players.players["agent"]
     answered = Counter()
-    for number, player in enumerate(env.opponents):
-        player.act = _counted(player.act, answered, number)
+
+    def counted(act, is_newest):
+        def counting(state, coords, rng):
+            answered[is_newest] += state.num_games
+            return act(state, coords, rng)
+
+        return counting
+
+    for player in env.opponents:
+        player.act = counted(player.act, player is players.players["agent"])
     env.step(torch.zeros(env.num_envs, dtype=torch.int64))
-    lives = {number for number, player in enumerate(env.opponents) if player is live}
-    assert sum(rows for number, rows in answered.items() if number in lives) == newest
-    assert sum(rows for number, rows in answered.items() if number not in lives) == drawn
-
-
-def _counted(act, answered, number):
-    def counting(state, coords, rng):
-        answered[number] += state.num_games
-        return act(state, coords, rng)
-
-    return counting
+    assert (answered[True], answered[False]) == (newest, drawn)
 
 
 def test_opponents_are_drawn_uniformly_from_the_window():
     players = pooled("self_play.swap_steps=1000")
     players.train(7)
     pool = players.pool
-    assert len(pool.snapshots["agent"]) == 3
-    counts = {}
+    counts = Counter()
     pool._rate = lambda role, drawn: None
     for _ in range(300):
         pool.swap()
-        version = pool.in_play["agent"].version
-        counts[version] = counts.get(version, 0) + 1
+        counts[pool.in_play["agent"].version] += 1
     assert set(counts) == {2, 4, 6}
     assert min(counts.values()) > 70
 
@@ -98,7 +94,7 @@ def test_an_earlier_opponent_plays_its_own_weights():
         last = max(name for name in snapshot.weights if name.endswith("bias"))
         snapshot.weights[last][3] = 1.0
     players.pool.swap()
-    players.roles["agent"].restart_games()
+    restart_episodes(players.roles["agent"].model)
     coords = players.roles["agent"].model._last_obs["coords"]
     assert coords.bool().all()
 
@@ -127,27 +123,17 @@ def test_expected_score_is_that_of_elo():
     assert expected_score(1200, 1600) == pytest.approx(1 / 11)
 
 
-def test_ratings_move_towards_the_results():
-    """A host that wins at once must rise against agents, and they must fall."""
-    players = pooled("self_play.swap_steps=1000", "self_play.save_steps=1000")
-    pool = players.pool
-    pool.game.match = lambda pair, games, seed, moves: 1.0
+@pytest.mark.parametrize("score", [0.75, 0.3])
+def test_ratings_settle_where_the_expected_score_is_the_result(score):
+    pool = pooled().pool
+    pool.game.match = lambda pair, games, seed, moves: score
     pool.save()
-    assert pool.ratings["host"] == pytest.approx(1200 + ELO_K / 2)
-    assert sum(pool.ratings.values()) == pytest.approx(2400)
-    for _ in range(200):
-        pool.save()
-    assert pool.ratings["host"] - pool.ratings["agent"] > 400
-
-
-def test_ratings_settle_where_the_expected_score_is_the_result():
-    players = pooled()
-    pool = players.pool
-    pool.game.match = lambda pair, games, seed, moves: 0.75
+    assert pool.ratings["host"] == pytest.approx(1200 + ELO_K * (score - 0.5))
     for _ in range(500):
         pool.save()
+    assert sum(pool.ratings.values()) == pytest.approx(2400)
     difference = pool.ratings["host"] - pool.ratings["agent"]
-    assert expected_score(difference, 0.0) == pytest.approx(0.75, abs=1e-3)
+    assert expected_score(difference, 0.0) == pytest.approx(score, abs=1e-3)
 
 
 def test_a_drawn_opponent_keeps_its_own_rating():
@@ -188,17 +174,12 @@ def test_replaced_networks_empty_the_pool_of_their_role():
     assert "q_net.q_net.layers.1.weight" in players.pool.snapshots["host"][-1].weights
 
 
-def test_ratings_are_measured_and_logged():
-    players = pooled()
-    evaluation = players.train(2)
-    assert set(evaluation.ratings) == {"host", "agent"}
-    assert players.log_metrics()["elo/host"] == evaluation.ratings["host"]
-
-
-def test_a_frozen_role_leaves_no_second_snapshot_of_one_version():
+def test_a_frozen_role_leaves_no_second_snapshot_and_ratings_are_logged():
     players = pooled()
     players.freeze("agent")
-    players.train(6)
+    evaluation = players.train(6)
+    assert set(evaluation.ratings) == {"host", "agent"}
+    assert players.log_metrics()["elo/host"] == evaluation.ratings["host"]
     assert [each.version for each in players.pool.snapshots["agent"]] == [0]
     assert [each.version for each in players.pool.snapshots["host"]] == [0, 2, 4]
 

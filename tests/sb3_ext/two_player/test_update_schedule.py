@@ -11,23 +11,18 @@ from tests.sb3_ext.two_player.helpers import tiny
 ROLES = ("host", "agent")
 
 
-def steps(schedule, role, count=8):
-    return [step for step in range(count) if schedule.is_due(role, step)]
-
-
-def test_constant_is_always_due():
-    assert steps(Constant(), "host") == list(range(8))
-
-
-def test_contiguous_periodic_starts_and_stops_within_each_period():
-    assert steps(ContiguousPeriodic(4, 1, 3), "host") == [1, 2, 5, 6]
-    assert steps(ContiguousPeriodic(1, 0, 1), "host") == list(range(8))
-
-
-def test_alternating_periodic_gives_every_step_to_exactly_one_role():
-    schedule = AlternatingPeriodic(period=4, first_rounds=3, first="agent")
-    assert steps(schedule, "agent") == [0, 1, 2, 4, 5, 6]
-    assert steps(schedule, "host") == [3, 7]
+@pytest.mark.parametrize(
+    ("schedule", "role", "due"),
+    [
+        (Constant(), "host", [0, 1, 2, 3, 4, 5, 6, 7]),
+        (ContiguousPeriodic(4, 1, 3), "host", [1, 2, 5, 6]),
+        (ContiguousPeriodic(1, 0, 1), "host", [0, 1, 2, 3, 4, 5, 6, 7]),
+        (AlternatingPeriodic(4, 3, "agent"), "agent", [0, 1, 2, 4, 5, 6]),
+        (AlternatingPeriodic(4, 3, "agent"), "host", [3, 7]),
+    ],
+)
+def test_steps_in_which_a_role_is_due(schedule, role, due):
+    assert [step for step in range(8) if schedule.is_due(role, step)] == due
 
 
 @pytest.mark.parametrize(
@@ -56,17 +51,25 @@ def test_forms_of_the_configuration(data, host, agent):
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        ({}, "mode is missing"),
+        ({}, "must be a mapping with the key mode"),
         ("interleaved", "must be a mapping"),
         ({"mode": "interleaved", "period": 2}, "unknown key 'period'"),
         ({"mode": "phases", "period": 4, "first_rounds": 4, "first": "host"}, "below period"),
         ({"mode": "phases", "period": 4, "first_rounds": 1, "first": "hosts"}, "mean 'host'"),
-        ({"mode": "phases", "period": 4, "first": "host"}, "first_rounds is missing"),
+        (
+            {"mode": "phases", "period": 4, "first": "host"},
+            "missing a required argument: 'first_rounds'",
+        ),
         ({"mode": "custom", "host": {"schedule": "constant"}}, "agent is missing"),
-        ({"mode": "custom", "host": 1, "agent": 1}, "host must be a mapping"),
+        ({"mode": "interleaved", "schedule": "constant"}, "unknown key 'schedule'"),
+        ({"mode": "turns"}, "unknown mode 'turns'; choices: custom, interleaved, phases"),
+        (
+            {"mode": "custom", "host": 1, "agent": 1},
+            "host: must be a mapping with the key schedule",
+        ),
         (
             {"mode": "custom", "host": {"schedule": "weekly"}, "agent": {"schedule": "constant"}},
-            "unknown update schedule 'weekly'",
+            "host: unknown update schedule 'weekly'",
         ),
     ],
 )

@@ -10,24 +10,12 @@ import resgym
 from sb3_ext.studies.attack import AttackBudget, read_budget
 
 SMALL = [
-    "name=small",
-    "game.max_num_points=3",
-    "game.max_value=6",
-    "game.max_moves=40",
-    "responder.seeds=[0]",
-    "responder.updates=4",
-    "responder.num_envs=16",
-    "responder.learning_starts=64",
-    "responder.batch_size=16",
-    "responder.buffer_size=2000",
-    "responder.net_arch=[16]",
-    "responder.lookahead_moves=0",
-    "validation.every_updates=2",
-    "validation.games=40",
-    "test.games=100",
-    "exact.starts=10",
-    "scripted.agents=[choose_first, random]",
-    "scripted.hosts=[random, zeillinger]",
+    *("name=small", "game.max_num_points=3", "game.max_value=6", "game.max_moves=40"),
+    *("responder.seeds=[0]", "responder.updates=4", "responder.num_envs=16"),
+    *("responder.learning_starts=64", "responder.batch_size=16", "responder.buffer_size=2000"),
+    *("responder.net_arch=[16]", "responder.lookahead_moves=0", "validation.every_updates=2"),
+    *("validation.games=40", "test.games=100", "exact.starts=10"),
+    *("scripted.agents=[choose_first, random]", "scripted.hosts=[random, zeillinger]"),
 ]
 
 

@@ -1,8 +1,9 @@
-"""The command line: teaching help, one-line errors, Ctrl-C."""
+"""The command line: teaching help, the three commands, Ctrl-C."""
 
 from __future__ import annotations
 
 import json
+from unittest.mock import Mock
 
 import pytest
 
@@ -17,9 +18,8 @@ UNTRAINED = [*LESS, "--set", "responder.updates=0"]
 
 def test_help_teaches(capsys):
     for arguments in (["--help"], ["run", "--help"], ["table", "--help"]):
-        with pytest.raises(SystemExit) as stop:
+        with pytest.raises(SystemExit, match="0"):
             main(arguments)
-        assert stop.value.code == 0
     text = capsys.readouterr().out
     for words in ("worst rho", "bound", "run zeillinger", "exact zeillinger", "points5"):
         assert words in text
@@ -65,40 +65,7 @@ def test_table(tmp_path, monkeypatch, capsys):
     assert len(json.loads(capsys.readouterr().out)) == 2
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["run", "zeilinger"], "player: "),
-        (["run", "random"], "role must be given"),
-        (["run", "zeillinger", "--budget", "nothing"], "budget: there is no file"),
-        (["run", "zeillinger", "--set", "game.sise=3"], "unknown key of game 'sise'"),
-        (["run", "zeillinger", "--seeds", "-1"], "responder.seeds[0] must be at least 0, got -1"),
-        (["run", "zeillinger", "--threads", "0"], "threads must be at least 1"),
-        (["exact", "random", "--role", "host"], "host must be deterministic"),
-        (["table", "--hosts", "nobody"], "player: "),
-    ],
-)
-def test_bad_input(arguments, message, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    assert main(arguments) == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("attack: ")
-    assert message in line
-    assert not list(tmp_path.iterdir())
-
-
-def test_bad_options(capsys):
-    for arguments in ([], ["rum"], ["run"], ["run", "zeillinger", "--seeds", "a"]):
-        with pytest.raises(SystemExit) as stop:
-            main(arguments)
-        assert stop.value.code == 2
-        assert len(capsys.readouterr().err.splitlines()) == 1
-
-
 def test_interrupt(tmp_path, monkeypatch, capsys):
-    def stop(*args, **kwargs):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(cli, "exploit", stop)
+    monkeypatch.setattr(cli, "exploit", Mock(side_effect=KeyboardInterrupt))
     assert main(["run", "zeillinger", *LESS, "--out", str(tmp_path)]) == 130
     assert "what is finished is kept" in capsys.readouterr().err

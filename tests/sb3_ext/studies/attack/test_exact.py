@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-import resgym
 from resgym.measure.rho import rho_starts
-from sb3_ext.studies.attack import ConfigError, ExactResult, exact_worst_case
+from sb3_ext.studies.attack import ConfigError, exact_worst_case
 from tests.reference import players as reference
 from tests.reference.search import shortest_game, tree_of
 from tests.sb3_ext.studies.attack.helpers import small
@@ -53,17 +52,6 @@ def test_endless_play_is_noticed():
     assert found.lowest.unfinished >= found.endless
 
 
-@pytest.mark.parametrize(("player", "agent"), [("zeillinger", "greedy_points"), (None, "random")])
-def test_no_agent_does_worse(player, agent):
-    """The starts are those of rho, and no game there is longer than the longest."""
-    budget = small("exact.starts=40", "game.max_moves=200")
-    host = player or "zeillinger_lex"
-    exact = exact_worst_case(host, budget).lowest
-    played = resgym.rho(host, agent, games=40, max_num_points=3, max_value=6, seed=2)
-    assert exact.rho < played.rho
-    assert exact.moves > played.moves
-
-
 def test_searches_that_are_given_up_leave_bounds():
     full = exact_worst_case("zeillinger", small())
     found = exact_worst_case("zeillinger", small("exact.max_positions=6"))
@@ -71,11 +59,6 @@ def test_searches_that_are_given_up_leave_bounds():
     assert 0 < found.given_up <= 10
     assert found.lowest.rho < full.lowest.rho < found.highest.rho
     assert "given up" in str(found)
-
-
-def test_data():
-    found = exact_worst_case("choose_last", small("exact.starts=4"))
-    assert ExactResult.from_dict(found.to_dict()) == found
 
 
 @pytest.mark.parametrize(
@@ -87,7 +70,5 @@ def test_data():
     ],
 )
 def test_what_cannot_be_searched(player, settings, message):
-    with pytest.raises(ConfigError) as error:
+    with pytest.raises(ConfigError, match=f"^.*{message}.*$"):
         exact_worst_case(player, small(*settings))
-    assert message in str(error.value)
-    assert "\n" not in str(error.value)

@@ -9,11 +9,9 @@ from sb3_ext.studies.attack import ConfigError, read_budget, shipped_budgets
 
 def test_shipped_budgets():
     assert {"points5", "points20"} <= set(shipped_budgets())
-    five, twenty = read_budget("points5"), read_budget("points20")
-    assert five.game.max_num_points == 5
-    assert twenty.game.max_num_points == 20
-    assert five.game.max_value == twenty.game.max_value == 20
-    for budget in (five, twenty):
+    for points in (5, 20):
+        budget = read_budget(f"points{points}")
+        assert (budget.game.max_num_points, budget.game.max_value) == (points, 20)
         assert len(budget.responder.seeds) >= 3
         assert read_budget(budget.to_dict()) == budget
 
@@ -22,7 +20,6 @@ def test_shipped_budgets():
     ("settings", "message"),
     [
         (["responder.updates=-1"], "responder.updates must be at least 0, got -1"),
-        (["responder.updats=1"], "did you mean 'updates'"),
         (["responder.seeds=[]"], "responder.seeds must be at least 1 long, got []"),
         (["responder.seeds=[1, 1]"], "responder.seeds must be different from each other"),
         (["responder.net_arch=[x]"], "responder.net_arch"),
@@ -34,14 +31,17 @@ def test_shipped_budgets():
         (["scripted.agents=[choose_frist]"], "did you mean 'choose_first'"),
         (["responder.buffer_size=1000000000000000"], "responder.buffer_size: 1000000000000000"),
         (["exact.starts=20000"], "exact.starts must be at most test.games (500)"),
-        (["name"], "--set must have the form dotted.key=value, got 'name'"),
     ],
 )
 def test_bad_budgets(settings, message):
+    assert message in refusal("points5", settings)
+
+
+def refusal(source, settings=()):
     with pytest.raises(ConfigError) as error:
-        read_budget("points5", settings)
-    assert message in str(error.value)
+        read_budget(source, settings)
     assert "\n" not in str(error.value)
+    return str(error.value)
 
 
 def test_bad_files(tmp_path):
@@ -52,11 +52,6 @@ def test_bad_files(tmp_path):
         ("name: x\n", "is missing"),
     ):
         file.write_text(text)
-        with pytest.raises(ConfigError) as error:
-            read_budget(file)
-        assert message in str(error.value)
-        assert "\n" not in str(error.value)
-    with pytest.raises(ConfigError, match=r"budget: there is no file .* among .*points5"):
-        read_budget("point5")
-    with pytest.raises(ConfigError, match="budget must be"):
-        read_budget(3)  # type: ignore[arg-type]
+        assert message in refusal(file)
+    assert "budget: there is no file 'point5', and none of this name among" in refusal("point5")
+    assert "budget must be" in refusal(3)

@@ -6,9 +6,10 @@ import gymnasium
 import pytest
 import torch
 
-import resgym
+import resgym  # noqa: F401  registers the environments
 from resgym.game.actions import action_axes
 from sb3_ext.studies.teach.examples import axis_orders, checked, digest, observe, permute_axes
+from sb3_ext.studies.teach.train import ENVIRONMENTS
 from tests.sb3_ext.studies.teach.labelled import SmallData
 
 
@@ -51,24 +52,15 @@ def test_labels_of_a_renamed_position_are_those_of_the_solver(seat):
 @pytest.mark.parametrize("seat", ["host", "agent"])
 def test_observations_are_those_of_the_environment(seat):
     examples = SmallData(seat, positions=8).split("train")
-    env_id = {"host": "resgym/HironakaHost-v0", "agent": "resgym/HironakaAgent-v0"}[seat]
-    env = gymnasium.make_vec(
-        env_id, num_envs=len(examples), vectorization_mode="vector_entry_point"
-    )
+    env = gymnasium.make_vec(ENVIRONMENTS[seat], num_envs=len(examples))
     shown, _ = env.reset(options={"points": examples.points.numpy()})
-    ours = (
-        observe(examples, env.single_observation_space["points"].shape[0])
-        if (seat == "agent")
-        else observe(examples, env.single_observation_space.shape[0])
-    )
-    if seat == "host":
-        assert torch.equal(ours, shown)
-        assert ours.dtype == shown.dtype
-    else:
-        assert torch.equal(ours["points"], shown["points"])
+    ours = observe(examples, 20)
+    if seat == "agent":
         assert ours["coords"].dtype == shown["coords"].dtype
         assert torch.equal(ours["coords"].bool(), examples.coords)
-    assert resgym.GameSpec().max_num_points == 20
+        ours, shown = ours["points"], shown["points"]
+    assert torch.equal(ours, shown)
+    assert ours.dtype == shown.dtype
 
 
 def test_a_selection_is_cut_to_the_rows_in_use():
@@ -87,14 +79,12 @@ def test_the_digest_knows_every_tensor():
 
 
 def test_labels_that_teach_nonsense_are_refused():
-    part = SmallData(positions=10).split("train")
-    part.optimal[2] = False
-    with pytest.raises(ValueError, match="without an optimal move"):
-        checked(part)
-    part = SmallData("agent", positions=10).split("train")
-    part.optimal[:] = True
-    with pytest.raises(ValueError, match="outside of the host's set"):
-        checked(part)
-    part = SmallData(positions=10).split("train")
+    host, agent = (SmallData(seat, positions=10).split("train") for seat in ("host", "agent"))
     with pytest.raises(ValueError, match="no positions"):
-        checked(part.select(part.count > 4))
+        checked(host.select(host.count > 4))
+    host.optimal[2] = False
+    with pytest.raises(ValueError, match="without an optimal move"):
+        checked(host)
+    agent.optimal[:] = True
+    with pytest.raises(ValueError, match="outside of the host's set"):
+        checked(agent)

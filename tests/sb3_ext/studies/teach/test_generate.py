@@ -7,27 +7,28 @@ import subprocess
 import sys
 import time
 
-import numpy as np
 import pytest
 import torch
 
 from resgym.game.actions import action_axes
 from resgym.game.plain import canonical, prune
+from resgym.game.state import GameState
 from resgym.polynomials.singularities import singularity, singularity_names
-from resgym.solver.kernels import new_members
 from resgym.solver.labels import Labeller
 from resgym.solver.solve import solve
 from sb3_ext.checkpoints.durable_files import file_digest
+from sb3_ext.studies.json_files import sealed, write_json
 from sb3_ext.studies.teach import drawing
 from sb3_ext.studies.teach import generate as module
 from sb3_ext.studies.teach.cli import main
-from sb3_ext.studies.teach.dataset import MANIFEST, load_dataset, manifest_text
-from sb3_ext.studies.teach.families import draw_batch, excluded_forms, read_teach_config
-from sb3_ext.studies.teach.generate import Plan, generate
+from sb3_ext.studies.teach.dataset import MANIFEST, load_dataset
+from sb3_ext.studies.teach.drawing import Plan, draw_positions
+from sb3_ext.studies.teach.families import TeachConfig, draw_batch, excluded_forms
+from sb3_ext.studies.teach.generate import generate
 
 CONFIG = {
     "dimension": 3,
-    "budget": 10,
+    "budget": 200,
     "exclude": {"singularities": True, "brieskorn_pham": 9},
     "families": [
         {"name": "few", "kind": "uniform", "points": [2, 4], "max_value": [2, 3]},
@@ -46,8 +47,7 @@ CONFIG = {
 
 
 def plan(**changes):
-    given = {"positions": 300, **changes}
-    return Plan(read_teach_config(given.pop("config", CONFIG)), **given)
+    return Plan.read({"config": CONFIG, "positions": 300, **changes})
 
 
 @pytest.fixture(autouse=True)
@@ -56,10 +56,7 @@ def small_shards(monkeypatch):
 
 
 def points_of(split):
-    return [
-        tuple(map(tuple, rows[:count].tolist()))
-        for rows, count in zip(split.points, split.count.tolist(), strict=True)
-    ]
+    return GameState(split.points, split.count).point_lists()
 
 
 def content(folder):
@@ -71,12 +68,8 @@ def content(folder):
 def test_host_dataset(tmp_path):
     generate(plan(held_out=0.3), tmp_path / "data")
     data = load_dataset(tmp_path / "data")
-    assert (data.seat, data.objective, data.dimension, data.max_num_points) == (
-        "host",
-        "depth",
-        3,
-        4,
-    )
+    sizes = (data.seat, data.objective, data.dimension, data.max_num_points)
+    assert sizes == ("host", "depth", 3, 4)
     assert data.families == ["few", "played", "simple"]
     forms = {}
     for part in ("train", "held_out"):
@@ -90,7 +83,7 @@ def test_host_dataset(tmp_path):
         assert set(split.family.tolist()) == {0, 1, 2}
         positions = points_of(split)
         for position in positions:
-            assert list(position) == sorted(prune(position), reverse=True)
+            assert position == sorted(prune(position), reverse=True)
         absent = torch.arange(4) >= split.count[:, None]
         assert (split.points[absent] == -1).all()
         forms[part] = {canonical(prune(position)) for position in positions}
@@ -102,8 +95,7 @@ def test_host_dataset(tmp_path):
     assert not barred & (forms["train"] | forms["held_out"])
     split = data.split("train")
     for row in range(0, len(split.count), 20):
-        position = points_of(split)[row]
-        assert split.value[row] == solve(list(position)).value
+        assert split.value[row] == solve(points_of(split)[row]).value
     rows = data.manifest["rows"]
     left_out = sum(f["out_of_budget"] + f["too_large"] for f in data.manifest["families"])
     assert rows["train"] + rows["held_out"] + left_out == 300
@@ -136,15 +128,15 @@ def test_any_number_of_processes_gives_the_same_files(tmp_path):
 
 def test_goes_on_after_a_stop(tmp_path, monkeypatch):
     generate(plan(), tmp_path / "whole")
-    real, labelled = module._label, []
+    real, labelled, room = module._label, [], [2]
 
-    def failing(job):
-        if len(labelled) == 2:
+    def counted(job):
+        if len(labelled) == room[0]:
             raise OSError("the disk is full")
         labelled.append(job.file.name)
         return real(job)
 
-    monkeypatch.setattr(module, "_label", failing)
+    monkeypatch.setattr(module, "_label", counted)
     with pytest.raises(OSError, match="disk is full"):
         generate(plan(), tmp_path / "data")
     with pytest.raises(ValueError, match="half written"):
@@ -155,12 +147,7 @@ def test_goes_on_after_a_stop(tmp_path, monkeypatch):
     first.write_bytes(first.read_bytes()[:-10])
     flip_last_bit(tmp_path / "data" / "shard-00001.safetensors")
     labelled.clear()
-
-    def counting(job):
-        labelled.append(job.file.name)
-        return real(job)
-
-    monkeypatch.setattr(module, "_label", counting)
+    room[0] = None
     generate(plan(), tmp_path / "data")
     assert {"shard-00000.safetensors", "shard-00001.safetensors"} <= set(labelled)
     assert content(tmp_path / "data") == content(tmp_path / "whole")
@@ -197,65 +184,53 @@ def test_goes_on_after_a_kill(tmp_path):
 
 
 def test_excluded_forms():
-    forms = excluded_forms(read_teach_config(CONFIG).exclude, 3)
+    forms = excluded_forms(TeachConfig.read(CONFIG).exclude, 3)
     for name in singularity_names():
         assert canonical(prune(singularity(name))) in forms
     assert canonical([(6, 0, 0), (0, 9, 0), (0, 0, 2)]) in forms
     assert canonical([(10, 0, 0), (0, 9, 0), (0, 0, 2)]) not in forms
 
 
-def rewrite(folder, change):
-    document = json.loads((folder / MANIFEST).read_text())
-    change(document)
-    (folder / MANIFEST).write_text(manifest_text(document))
-
-
 def test_what_is_refused(tmp_path):
     folder = tmp_path / "data"
     generate(plan(positions=100), folder)
-    good = (folder / MANIFEST).read_text()
+    manifest, shard = folder / MANIFEST, folder / "shard-00000.safetensors"
+    kept = {file: file.read_bytes() for file in (manifest, shard)}
+    document = json.loads(kept[manifest])
 
-    def refused(match, **wanted):
+    def write(**changes):
+        write_json(manifest, sealed({**document, **changes}))
+
+    for damage, match in (
+        (lambda: write(plan={**document["plan"], "solver": 0}), "labelled by version 0"),
+        (lambda: write(schema=99), "schema: got 99"),
+        (lambda: write(plan={**document["plan"], "max_num_points": 5}), "shapes: got"),
+        (lambda: write_json(manifest, {**document, "rows": {}}), "changed after it was written"),
+        (lambda: manifest.write_text("{"), "cannot be read"),
+        (lambda: manifest.write_text("[]"), "cannot be read"),
+        (lambda: flip_last_bit(shard), "is damaged"),
+        (lambda: shard.write_bytes(kept[shard][:-1]), "size: got"),
+        (shard.unlink, "is missing"),
+        (manifest.unlink, "half written"),
+    ):
+        damage()
         with pytest.raises(ValueError, match=match) as error:
-            load_dataset(folder, **wanted)
+            load_dataset(folder)
         assert "\n" not in str(error.value)
-        (folder / MANIFEST).write_text(good)
+        for file, content_of in kept.items():
+            file.write_bytes(content_of)
 
-    load_dataset(folder, dimension=3, seat="host")
-    refused("dimension: got 3, need 4", dimension=4)
-    refused("seat: got 'host', need 'agent'", seat="agent")
-    rewrite(folder, lambda document: document["plan"].update(solver=0))
-    refused("labelled by version 0")
-    rewrite(folder, lambda document: document.update(schema=99))
-    refused("schema: got 99")
-    (folder / MANIFEST).write_text(good.replace('"train"', '"trained"'))
-    refused("changed after it was written")
-    (folder / MANIFEST).write_text("{")
-    refused("cannot be read")
-    shard = folder / "shard-00000.safetensors"
-    bytes_of = shard.read_bytes()
-    shard.write_bytes(bytes_of[:-1] + bytes([bytes_of[-1] ^ 1]))
-    refused("is damaged")
-    shard.write_bytes(bytes_of[:-1])
-    refused("size: got")
-    shard.unlink()
-    refused("is missing")
-    shard.write_bytes(bytes_of)
-    (folder / MANIFEST).unlink()
-    refused("half written")
-    (folder / MANIFEST).unlink()
-    with pytest.raises(ValueError, match="there is no dataset"):
-        load_dataset(tmp_path)
-    with pytest.raises(ValueError, match="another seed"):
-        generate(plan(positions=100, seed=3), folder)
-    with pytest.raises(ValueError, match="is not empty"):
-        generate(plan(positions=100), tmp_path)
-
-
-def test_split_names(tmp_path):
-    generate(plan(positions=50), tmp_path / "data")
-    with pytest.raises(ValueError, match="part must be one of train, held_out, got 'test'"):
-        load_dataset(tmp_path / "data").split("test")
+    data = load_dataset(folder, dimension=3, seat="host")
+    for refused, match in (
+        (lambda: load_dataset(folder, dimension=4), "dimension: got 3, need 4"),
+        (lambda: load_dataset(folder, seat="agent"), "seat: got 'host', need 'agent'"),
+        (lambda: data.split("test"), "part must be one of train, held_out, got 'test'"),
+        (lambda: load_dataset(tmp_path), "there is no dataset"),
+        (lambda: generate(plan(positions=100, seed=3), folder), "another seed"),
+        (lambda: generate(plan(positions=100), tmp_path), "is not empty"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            refused()
 
 
 def changed(place, **keys):
@@ -280,7 +255,7 @@ def changed(place, **keys):
 )
 def test_bad_configurations(config, message):
     with pytest.raises(ValueError, match=message) as error:
-        read_teach_config(config)
+        TeachConfig.read(config)
     assert "\n" not in str(error.value)
 
 
@@ -293,8 +268,8 @@ def test_a_family_without_positions(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", ["agent", "default", "small"])
 def test_shipped_configurations(name):
-    config = read_teach_config(name)
-    assert read_teach_config(config.to_dict()) == config
+    config = TeachConfig.read(name)
+    assert TeachConfig.read(config.to_dict()) == config
     barred = excluded_forms(config.exclude, config.dimension)
     assert canonical(prune(singularity("E8"))) in barred
     assert canonical([(9, 0, 0), (0, 9, 0), (0, 0, 7)]) in barred
@@ -327,22 +302,14 @@ def test_few_positions_of_a_family_with_many():
     # Each draw brings thousands of distinct positions, and all of them are remembered.
     many = {"name": "many", "kind": "uniform", "points": [4, 4], "max_value": [1000]}
     config = {"dimension": 3, "budget": 1, "families": [many, {**many, "name": "more"}]}
-    assert len(drawing.draw_positions(plan(config=config, positions=4))[0].count) == 4
-    slots = drawing._with_room(np.zeros((4, 2), np.int64), 3)
-    codes = np.arange(1, 7).reshape(3, 2)
-    assert len(slots) >= 6
-    new_members(slots, codes, new := np.empty(3, np.bool_))
-    assert new.all()
-    larger = drawing._with_room(slots, 100)
-    assert len(larger) >= 206
-    new_members(larger, codes, new)
-    assert not new.any()
+    drawn, families = draw_positions(plan(config=config, positions=5))
+    assert len(drawn["count"]) == 5
+    assert [family["positions"] for family in families] == [3, 2]
 
 
 def test_weights_are_shares(tmp_path):
     manifest = generate(plan(positions=250), tmp_path / "data")
     assert [family["positions"] for family in manifest["families"]] == [100, 100, 50]
-    assert np.isclose(sum(drawing._shares(plan(positions=7))), 7)
 
 
 def test_the_largest_coordinate_is_that_of_the_canonical_form():
@@ -356,12 +323,8 @@ def test_the_largest_coordinate_is_that_of_the_canonical_form():
     }
 
     def drawn(**changes):
-        config = read_teach_config({**CONFIG, "families": [{**family, **changes}]})
-        draws = draw_batch(config, 0, 0, 5)
-        positions = [
-            tuple(map(tuple, rows[:count].tolist()))
-            for rows, count in zip(draws.points, draws.count.tolist(), strict=True)
-        ]
+        config = TeachConfig.read({**CONFIG, "families": [{**family, **changes}]})
+        positions = draw_batch(config, 0, 0, 5).point_lists()
         return positions, [max(map(max, canonical(prune(each)))) for each in positions]
 
     positions, largest = drawn()

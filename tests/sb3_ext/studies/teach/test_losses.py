@@ -62,15 +62,10 @@ def test_true_values_have_no_loss_of_value(seat, sign):
     worse = 4 if seat == "host" else 2
     values = torch.tensor([[sign * 3.0, sign * worse]])
     optimal = torch.tensor([[True, False]])
-    terms = teaching_loss(
-        values, optimal, None, moves,
-        seat=seat, reward="step", gamma=1.0, temperature=0.1, value_weight=2.0,
-    )  # fmt: skip
+    chosen = {"seat": seat, "reward": "step", "gamma": 1.0, "temperature": 0.1}
+    terms = teaching_loss(values, optimal, None, moves, **chosen, value_weight=2.0)
     assert terms.value.item() == pytest.approx(0.0, abs=1e-6)
     assert terms.choice.item() == pytest.approx(math.log1p(math.exp(-10.0)), rel=1e-2)
-    swapped = teaching_loss(
-        values, ~optimal, None, moves,
-        seat=seat, reward="step", gamma=1.0, temperature=0.1, value_weight=2.0,
-    )  # fmt: skip
+    swapped = teaching_loss(values, ~optimal, None, moves, **chosen, value_weight=2.0)
     assert swapped.total.item() == pytest.approx(swapped.choice.item() + 2.0 * swapped.value.item())
     assert swapped.value.item() > 0.4

@@ -1,12 +1,21 @@
-"""Depths of many trees at once, and held-out accuracy by size."""
+"""Depths of many trees at once, accuracy by size, held-out positions with repetition."""
 
 from __future__ import annotations
+
+from collections import Counter
 
 import pytest
 import torch
 
 import resgym
+from resgym.game.plain import canonical, prune
+from resgym.game.state import GameState
 from sb3_ext.callbacks.rho_evaluation import player_of
+from sb3_ext.studies.teach import measures
+from sb3_ext.studies.teach.dataset import load_dataset
+from sb3_ext.studies.teach.drawing import Plan
+from sb3_ext.studies.teach.families import draw_batch
+from sb3_ext.studies.teach.generate import generate
 from sb3_ext.studies.teach.measures import held_out_accuracy, optimal_choices, worst_case_depths
 from tests.sb3_ext.studies.teach.labelled import SmallData
 from tests.sb3_ext.studies.teach.test_pretraining import make_model
@@ -49,3 +58,30 @@ def test_accuracy_by_size_adds_up():
             chosen = torch.tensor([n == number for n in numbers.tolist()])
             assert share["positions"] == int(chosen.sum())
             assert share["accuracy"] == pytest.approx(float(right[chosen].double().mean()))
+
+
+def forms(split):
+    return [canonical(prune(p)) for p in GameState(split.points, split.count).point_lists()]
+
+
+def test_they_count_as_often_as_they_come_and_were_not_taught(tmp_path, monkeypatch):
+    monkeypatch.setattr(measures, "DRAWN_BATCHES", 2)
+    plan = Plan.read({"config": "small", "positions": 3000, "seed": 3, "held_out": 0.2})
+    generate(plan, tmp_path / "data")
+    taught = load_dataset(tmp_path / "data").split("train")
+    found, left_out = measures.held_out_draws(plan)
+    assert left_out == 0
+    drawn = [draw_batch(plan.config, 0, batch, 4) for batch in range(2)]
+    everything = Counter(form for d in drawn for form in forms(d))
+    held_out = Counter(forms(found))
+    assert not set(held_out) & set(forms(taught))
+    assert all(everything[form] == times for form, times in held_out.items())
+    assert max(held_out.values()) > 5
+    # About a fifth of the forms.
+    assert 0.1 < len(held_out) / len(everything) < 0.3
+    for row in range(0, len(found), 200):
+        points = found.points[row, : found.count[row]].tolist()
+        assert resgym.solve(points).value == found.value[row]
+    right = optimal_choices(resgym.make_host("zeillinger"), found).double().mean()
+    assert 0.5 < right < 0.95
+    assert bool((found.value > 0).all())

@@ -13,15 +13,15 @@ from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.checkpoint import CheckpointError, list_checkpoints
 from sb3_ext.checkpoints.resume import init_from
-from sb3_ext.config.sections import read_section
 from sb3_ext.ddqn import DDQN
 from sb3_ext.studies.teach.measures import chosen_moves, optimal_choices
 from sb3_ext.studies.teach.pretraining import Pretraining
 from sb3_ext.studies.teach.settings import TeachingSettings
+from sb3_ext.studies.teach.train import ENVIRONMENTS
 from sb3_ext.training.loading import load_player
+from tests.sb3_ext.ddqn.helpers import same, weights
 from tests.sb3_ext.studies.teach.labelled import SmallData
 
-IDS = {"agent": "resgym/HironakaAgent-v0", "host": "resgym/HironakaHost-v0"}
 SMALL = {
     "extractor": "point_pairs",
     "features_extractor_kwargs": {
@@ -43,13 +43,12 @@ QUICK = {
 }
 
 
-def make_model(seat="host", seed=0, policy_kwargs=SMALL, num_envs=2, **env_kwargs):
-    env_kwargs = {"reward": "step", **env_kwargs}
-    env = gymnasium.make_vec(IDS[seat], num_envs=num_envs, **env_kwargs)
+def make_model(seat="host", seed=0, policy_kwargs=SMALL, learning_rate=1e-4):
+    env = gymnasium.make_vec(ENVIRONMENTS[seat], num_envs=2, reward="step")
     policy = {"agent": "AgentPolicy", "host": "HostPolicy"}[seat]
     return DDQN(
         policy, TensorVecEnv(env), seed=seed, policy_kwargs=policy_kwargs, buffer_size=2000,
-        learning_starts=64, batch_size=32, device="cpu",
+        learning_starts=64, batch_size=32, device="cpu", learning_rate=learning_rate,
     )  # fmt: skip
 
 
@@ -59,14 +58,6 @@ def make(seat="host", data=None, seed=0, model=None, **settings):
         data or SmallData(seat),
         TeachingSettings(**{**QUICK, "seed": seed, **settings}),
     )
-
-
-def weights(pretraining):
-    return {k: v.clone() for k, v in pretraining.policy.state_dict().items()}
-
-
-def equal(first, second):
-    return first.keys() == second.keys() and all(torch.equal(first[k], second[k]) for k in first)
 
 
 def optimal_share(model, examples):
@@ -122,11 +113,9 @@ def test_a_stopped_run_goes_on_bit_for_bit(tmp_path, stop_after):
     whole = make()
     whole.run(tmp_path / "whole")
     first = make()
-    ticks = []
 
     def tick():
-        ticks.append(1)
-        if len(ticks) == stop_after:
+        if first.update == stop_after:
             first.request_stop()
 
     assert not first.run(tmp_path / "parts", tick=tick)
@@ -135,7 +124,7 @@ def test_a_stopped_run_goes_on_bit_for_bit(tmp_path, stop_after):
     assert second.resume(tmp_path / "parts") is not None
     assert second.update == stop_after
     assert second.run(tmp_path / "parts")
-    assert equal(weights(whole), weights(second))
+    assert same(weights(whole), weights(second))
     drop = [{k: v for k, v in entry.items() if k != "seconds"} for entry in whole.history]
     assert drop == [{k: v for k, v in e.items() if k != "seconds"} for e in second.history]
     files = [sorted(p.name for p in (tmp_path / part).iterdir()) for part in ("whole", "parts")]
@@ -149,10 +138,10 @@ def test_the_seed_decides_and_augmentation_matters():
         return weights(pretraining)
 
     again = taught(seed=1)
-    assert equal(again, taught(seed=1))
-    assert not equal(again, taught(seed=2))
-    assert not equal(again, taught(seed=1, augment=False))
-    assert not equal(again, taught(seed=1, value_weight=0.0))
+    assert same(again, taught(seed=1))
+    assert not same(again, taught(seed=2))
+    assert not same(again, taught(seed=1, augment=False))
+    assert not same(again, taught(seed=1, value_weight=0.0))
 
 
 def test_the_result_plays_loads_and_goes_on_learning(tmp_path):
@@ -176,7 +165,7 @@ def test_the_result_plays_loads_and_goes_on_learning(tmp_path):
     other = make_model(seed=5)
     init_from(other, tmp_path / "run")
     assert torch.equal(chosen_moves(player_of(other), examples), expected)
-    assert equal(other.q_net.state_dict(), other.q_net_target.state_dict())
+    assert same(other.q_net.state_dict(), other.q_net_target.state_dict())
     other.learn(200)
     assert other._n_updates > 0
     model.learn(200)  # and so does the model itself
@@ -186,18 +175,11 @@ def test_the_result_plays_loads_and_goes_on_learning(tmp_path):
 def test_the_models_own_learning_rate_plays_no_part():
     """A schedule of the model sets the rate of the model's optimiser before every step of it."""
 
-    def taught(**arguments):
-        env = gymnasium.make_vec(IDS["host"], num_envs=1, reward="step")
-        model = DDQN(
-            "HostPolicy", TensorVecEnv(env), seed=0, policy_kwargs=SMALL, buffer_size=100,
-            device="cpu", **arguments,
-        )  # fmt: skip
-        pretraining = make(model=model, updates=20)
-        pretraining.run()
-        return weights(pretraining)
-
     schedule = {"schedule": "linear", "init": 1e-9, "final": 1e-9, "steps": 10}
-    assert equal(taught(), taught(learning_rate=schedule))
+    models = make_model(), make_model(learning_rate=schedule)
+    for model in models:
+        make(model=model, updates=20).run()
+    assert same(*map(weights, models))
 
 
 def test_the_best_networks_are_kept(tmp_path):
@@ -235,24 +217,23 @@ def test_every_position_is_seen_once_in_an_epoch():
     assert seen[:half] != seen[half:]
 
 
-def test_what_does_not_fit_is_refused_in_one_line(tmp_path):
-    with pytest.raises(ValueError, match="is labelled for the agent, the policy is a host"):
-        make("host", SmallData("agent", positions=5))
-    data = SmallData(positions=5)
-    data.dimension = 4
-    with pytest.raises(ValueError, match="has dimension 4, the policy plays 3"):
-        make(data=data)
-    data = SmallData(positions=5)
-    data.max_num_points = 21
-    with pytest.raises(ValueError, match=r"up to 21 points, the policy observes 20"):
-        make(data=data)
-    data = SmallData(positions=30)
-    data.objective = "nodes"
-    with pytest.raises(ValueError, match="value_weight: must be 0 for values in nodes"):
-        make(data=data)
-    make(data=data, value_weight=0.0)
-    with pytest.raises(ValueError, match="value_weight: must be 0 for the reward 'points'"):
-        Pretraining(make_model(), SmallData(positions=5), TeachingSettings(), "points")
+@pytest.mark.parametrize(
+    ("seat", "changes", "reward", "message"),
+    [
+        ("agent", {}, "step", "is labelled for the agent, the policy is a host"),
+        ("host", {"dimension": 4}, "step", "has dimension 4, the policy plays 3"),
+        ("host", {"max_num_points": 21}, "step", "up to 21 points, the policy observes 20"),
+        ("host", {"objective": "nodes"}, "step", "value_weight: must be 0 for values in nodes"),
+        ("host", {}, "points", "value_weight: must be 0 for the reward 'points'"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_one_line(seat, changes, reward, message):
+    data = SmallData(seat, positions=5)
+    vars(data).update(changes)
+    with pytest.raises(ValueError, match=message):
+        Pretraining(make_model(), data, TeachingSettings(), reward)
+    if "value_weight" in message:
+        Pretraining(make_model(), data, TeachingSettings(value_weight=0.0), reward)
 
 
 def test_a_resume_with_other_data_or_settings_is_refused(tmp_path):
@@ -272,19 +253,3 @@ def test_a_loss_that_is_no_number_ends_training(tmp_path):
     with pytest.raises(FloatingPointError, match="loss: is nan after 20 updates"):
         pretraining.run(tmp_path)
     assert not list_checkpoints(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("values", "message"),
-    [
-        ({"updates": 0}, "train.updates must be at least 1, got 0"),
-        ({"temprature": 1}, "unknown key of train 'temprature'; did you mean 'temperature'"),
-        ({"temperature": 0}, "train.temperature must be above 0"),
-        ({"learning_rate": "1e-3"}, "1e-3"),
-        ({"learning_rate": {"schedule": "constant", "value": 1.0, "unit": "transitions"}}, "unit"),
-        ({"validation_fraction": 0.0}, "validation_fraction must be above 0"),
-    ],
-)
-def test_settings_are_checked(values, message):
-    with pytest.raises(ValueError, match=message):
-        read_section(TeachingSettings, values, "train")

@@ -12,32 +12,25 @@ from stable_baselines3.common.callbacks import CallbackList
 
 import resgym  # noqa: F401  registers the environments
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.checkpoint import CheckpointError
 from sb3_ext.checkpoints.resume import resume, save_run
 from sb3_ext.ddqn import DDQN
 from sb3_ext.studies.teach.examples import observe
-from sb3_ext.studies.teach.losses import teaching_loss
-from sb3_ext.studies.teach.measures import optimal_choices
+from sb3_ext.studies.teach.losses import choice_loss
 from sb3_ext.studies.teach.reinforcement import Teacher
+from sb3_ext.studies.teach.train import ENVIRONMENTS
 from tests.sb3_ext.checkpoints.test_checkpoint import equal
 from tests.sb3_ext.checkpoints.test_resume import full_state
 from tests.sb3_ext.ddqn.helpers import make_model, same, weights
 from tests.sb3_ext.studies.teach.labelled import SmallData
+from tests.sb3_ext.studies.teach.test_pretraining import optimal_share
 
 
 def make(seat: str = "host", **arguments: Any) -> DDQN:
-    name = {"host": "Host", "agent": "Agent"}[seat]
     opponent = ["choose_first", "choose_last", "random"] if seat == "host" else "zeillinger"
-    env = gymnasium.make_vec(
-        f"resgym/Hironaka{name}-v0",
-        num_envs=8,
-        opponent=opponent,
-        reward="step",
-        max_num_points=5,
-        max_value=4,
-    )
-    return make_model(TensorVecEnv(env), policy=f"{name}Policy", **arguments)
+    game = {"opponent": opponent, "reward": "step", "max_num_points": 5, "max_value": 4}
+    env = gymnasium.make_vec(ENVIRONMENTS[seat], num_envs=8, **game)
+    return make_model(TensorVecEnv(env), policy=f"{seat.title()}Policy", **arguments)
 
 
 @pytest.mark.parametrize("seat", ["host", "agent"])
@@ -49,20 +42,9 @@ def test_the_teacher_adds_its_loss(seat: str) -> None:
     loss = float(teacher.extra_loss(model).detach())
     examples = data.split("train")
     values = model.q_net(observe(examples, 5))
-    everything = teaching_loss(
-        values,
-        examples.optimal,
-        examples.coords,
-        examples.value,
-        seat=seat,
-        reward="step",
-        gamma=model.gamma,
-        temperature=0.3,
-        value_weight=0.0,
-    )
+    losses = choice_loss(values, examples.optimal, examples.coords, 0.3)
     # 4000 draws of about a hundred positions.
-    assert loss == pytest.approx(0.5 * float(everything.total.detach()), rel=0.05)
-    assert loss != pytest.approx(float(everything.total.detach()), rel=0.2)
+    assert loss == pytest.approx(0.5 * float(losses.detach().mean()), rel=0.05)
 
 
 def test_the_moves_are_learned_while_it_plays() -> None:
@@ -73,7 +55,7 @@ def test_the_moves_are_learned_while_it_plays() -> None:
         model = make(learning_rate=3e-3, gradient_steps=2, policy_kwargs={"net_arch": [64, 64]})
         model.learn(64 + 8 * 150, list(callbacks))
         assert model.extensions == []
-        return float(optimal_choices(player_of(model), examples).double().mean())
+        return optimal_share(model, examples)
 
     assert share(Teacher(data, weight=1.0, batch_size=64)) > 0.9
     assert share() < 0.8

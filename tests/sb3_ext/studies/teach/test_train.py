@@ -12,23 +12,21 @@ import yaml
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.config.reading import find_config
 from sb3_ext.ddqn import DDQN
-from sb3_ext.studies.teach import benchmark, train
-from sb3_ext.studies.teach.benchmark import (
-    brieskorn_pham_starts,
+from sb3_ext.studies.teach import measures, train
+from sb3_ext.studies.teach.cli import main
+from sb3_ext.studies.teach.generate import Plan, generate, prepared
+from sb3_ext.studies.teach.measures import (
     host_summary,
     host_test,
     measure_host,
     singularity_depths,
     singularity_summary,
 )
-from sb3_ext.studies.teach.cli import main
-from sb3_ext.studies.teach.families import read_teach_config
-from sb3_ext.studies.teach.generate import Plan, generate, prepared
 from sb3_ext.studies.teach.settings import read_settings
 from sb3_ext.studies.teach.train import ENVIRONMENTS, build_model, read_hyperparameters
 from sb3_ext.training.loading import load_player
 from tests.sb3_ext.studies.teach.labelled import SmallData
-from tests.sb3_ext.studies.teach.test_pretraining import QUICK, SMALL
+from tests.sb3_ext.studies.teach.test_pretraining import QUICK, SMALL, make_model
 
 
 @pytest.fixture
@@ -91,6 +89,10 @@ def test_a_signal_stops_with_a_checkpoint_and_resume_goes_on(small, tmp_path, ca
     ("more", "message"),
     [
         (["--set", "updates=0"], "train.updates must be at least 1, got 0"),
+        (["--set", "temperature=0"], "train.temperature must be above 0"),
+        (["--set", "learning_rate=1e-3"], "1e-3"),
+        (["--set", "learning_rate={schedule: constant, value: 1.0, unit: transitions}"], "unit"),
+        (["--set", "validation_fraction=0.0"], "validation_fraction must be above 0"),
         (["--set", "augment=3"], "train.augment must be true or false, got 3"),
         (["--set", "updates"], "--set must have the form dotted.key=value, got 'updates'"),
         (["--set", "update=3"], "unknown key of train 'update'; did you mean 'updates'"),
@@ -123,12 +125,10 @@ def test_shipped_files_make_a_model(seat):
     assert sum(p.numel() for p in model.q_net.parameters()) * 4 < 500_000  # bytes
 
 
-def test_measures_of_a_host(small, monkeypatch):
-    data = SmallData()
-    hyperparameters = read_hyperparameters(small[6], ENVIRONMENTS["host"])
-    model, _ = build_model(ENVIRONMENTS["host"], hyperparameters, 3, seed=0)
-    plan = Plan(read_teach_config("small"), 100)
-    monkeypatch.setattr(benchmark, "DRAWN_BATCHES", 2)
+def test_measures_of_a_host(monkeypatch):
+    data, model = SmallData(), make_model()
+    plan = Plan.read({"config": "small", "positions": 100})
+    monkeypatch.setattr(measures, "DRAWN_BATCHES", 2)
     test = host_test(data.split("held_out"), plan, brieskorn_pham=3, label_budget=1000)
     results = measure_host(player_of(model), test, larger=5, games=20, max_depth=5)
     drawn = results["held_out"]["as_drawn"]
@@ -138,7 +138,7 @@ def test_measures_of_a_host(small, monkeypatch):
     assert len(singularities) == 16
     assert singularities["E8"]["least_depth"] == 7
     row = results["brieskorn_pham"]
-    assert row["positions"] == len(brieskorn_pham_starts(3)) == 4
+    assert row["positions"] == 4
     assert row["not_proved"] == 0
     assert 0 <= row["optimal"] <= row["within_one"] <= 4 - row["not_finished"]
     assert set(results["rho"]) == {"choose_first", "choose_last", "random"}
@@ -154,15 +154,11 @@ def test_measures_of_a_host(small, monkeypatch):
 @pytest.mark.long
 def test_from_nothing_to_a_taught_host(tmp_path, capsys):
     sections = {
-        "data": {
-            "config": "small", "positions": 600, "seat": "host", "objective": "depth",
-            "held_out": 0.1, "seed": 0,
-        },
+        "data": {"config": "small", "positions": 600, "held_out": 0.1},
         "algorithm": {"file": "taught/ddqn.yml"},
         "train": {**QUICK, "updates": 40},
-        "measure": {"larger": 5, "brieskorn_pham": 3, "label_budget": 1000, "games": 20,
-                    "max_depth": 5},
-    }  # fmt: skip
+        "measure": {"brieskorn_pham": 3, "label_budget": 1000, "games": 20, "max_depth": 5},
+    }
     config = tmp_path / "config.yml"
     config.write_text(yaml.safe_dump(sections))
     out = tmp_path / "out"
@@ -180,7 +176,7 @@ def test_from_nothing_to_a_taught_host(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("section", "key", "value", "message"),
     [
-        ("data", "config", None, "data.config must be text, got None"),
+        ("data", "config", None, "config must be a path, a name, a dictionary or of"),
         ("data", "seed", "abc", "data.seed must be a number, got 'abc'"),
         ("data", "held_out", "1e-1", "data.held_out must be a number, got the string '1e-1'"),
         ("data", "bogus", 1, "unknown key of data 'bogus'"),
@@ -224,8 +220,7 @@ def test_a_dataset_of_other_settings_is_refused(command, tmp_path, capsys):
     config = tmp_path / "config.yml"
     sections["data"] |= {"config": "small", "positions": 200}
     config.write_text(yaml.safe_dump(sections))
-    wanted = sections["data"]
-    plan = Plan(read_teach_config("small"), 150, seed=wanted["seed"], held_out=wanted["held_out"])
+    plan = Plan.read({**sections["data"], "positions": 150})
     out = tmp_path / "out"
     generate(plan, out / "data")
     kept = {path: path.read_bytes() for path in (out / "data").iterdir()}

@@ -1,0 +1,293 @@
+"""Compiled: the table of positions of a search, and what one step of it adds to the table.
+
+Positions are kept as keys (see `resgym.solver.forms`), which are compared in full, so equal hashes
+do no harm. Position 0 stands for everything finished.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from resgym.kernels.cpu.compilation import compiled, inlined
+from resgym.kernels.cpu.rules import play_move
+from resgym.solver.forms import (
+    HERE,
+    KEY,
+    LARGEST,
+    LIST,
+    ORDER,
+    THERE,
+    TRIAL,
+    bound_of,
+    canonical_key,
+    compare,
+    hash_of,
+    reduce,
+    unpack,
+)
+from resgym.solver.search import NO_TREE
+
+POSITIONS, WORDS, ANSWERS, EXPANDED, HEIGHT = range(5)
+"""Counters: what is in use, how many positions have been expanded, the height of the stack."""
+
+START, SIZE, LEFT, HASH, LOWER, UPPER, SHADOWS, MOVES, END = range(9)
+"""A position: where its key begins, its points, moves that remain (-1 for any number), hash, proved
+bounds of the value, where its projections and its moves begin among the answers (-1: not generated
+yet), where these end."""
+
+
+class Table(NamedTuple):
+    """A table of positions.
+
+    Attributes:
+        by_depth: bool [1], whether the objective is the depth.
+        cut: bool [1], whether a position with no move remaining costs its bound, or `NO_TREE`.
+        sets: int64 [A], the host's sets in the order of the search, bit j for axis j.
+        counters: int64 [5], see `POSITIONS` and the next.
+        words: int64 [W], keys one after the other.
+        entries: int64 [C, 9], positions, see `START` and the next.
+        slots: int32 [S], S a power of two: positions by hash, -1 in free ones.
+        answers: int32 [B]: the number of projections of a position, and these; and for each set of
+            its moves the set (-1 - set while its answers are not generated), a lower bound of its
+            cost, the sum of the bounds of its answers, and these.
+        stack: int64 [K, 2], positions and the limits that they are asked about.
+    """
+
+    by_depth: Any
+    cut: Any
+    sets: Any
+    counters: Any
+    words: Any
+    entries: Any
+    slots: Any
+    answers: Any
+    stack: Any
+
+
+@inlined
+def _find(table, room, size, left, hashed):
+    """The number of the position whose key is in ``room``, or -1 - (the free slot for it)."""
+    mask = table.slots.shape[0] - 1
+    slot = hashed & mask
+    while table.slots[slot] >= 0:
+        number = np.int64(table.slots[slot])
+        at, length = table.entries[number, START], size * room.columns.shape[0]
+        if (
+            table.entries[number, HASH] == hashed
+            and table.entries[number, SIZE] == size
+            and table.entries[number, LEFT] == left
+            and compare(table.words[at : at + length], room.words[KEY], length) == 0
+        ):
+            return number
+        slot = (slot + 1) & mask
+    return -1 - slot
+
+
+@inlined
+def position_of(table, room, rows, size, left):
+    """The number of a position, which is added if it is new; there must be room.
+
+    The rows are reduced. The number is -1 if a coordinate is too large.
+    """
+    if size == 1:
+        return np.int64(0)
+    if reduce(rows, size) > LARGEST:
+        return np.int64(-1)
+    canonical_key(room, rows, size)
+    length = size * rows.shape[1]
+    hashed = hash_of(room.words[KEY], length, left + 1)
+    number = _find(table, room, size, left, hashed)
+    if number >= 0:
+        return number
+    slot = -1 - number
+    number = table.counters[POSITIONS]
+    table.slots[slot] = number
+    at = table.counters[WORDS]
+    for k in range(length):
+        table.words[at + k] = room.words[KEY][k]
+    table.entries[number, START] = at
+    table.entries[number, SIZE] = size
+    table.entries[number, LEFT] = left
+    table.entries[number, HASH] = hashed
+    table.entries[number, SHADOWS] = table.entries[number, MOVES] = -1
+    by_depth = table.by_depth[0]
+    lower, active = bound_of(room, rows, size, by_depth, -1)
+    upper = NO_TREE
+    if left >= 0 and bound_of(room, rows, size, left >= 0, -1)[0] > left:
+        # Not to be resolved within what remains.
+        lower = lower if table.cut[0] else NO_TREE
+        upper = lower
+    elif active == 2:
+        upper = lower
+    table.entries[number, LOWER], table.entries[number, UPPER] = lower, upper
+    table.counters[POSITIONS] += 1
+    table.counters[WORDS] += length
+    return number
+
+
+@inlined
+def has_room(table, room, size):
+    """Whether there is room for all that one step makes of a position."""
+    dimension, num_sets = room.columns.shape[0], table.sets.shape[0]
+    new, counters = 3 * dimension, table.counters
+    return (
+        counters[WORDS] + new * size * dimension <= table.words.shape[0]
+        and counters[POSITIONS] + new <= table.entries.shape[0]
+        and counters[ANSWERS] + num_sets * (dimension + 3) + new <= table.answers.shape[0]
+        and 2 * (counters[POSITIONS] + new) <= table.slots.shape[0]
+    )
+
+
+@inlined
+def play(room, size, axes, axis):
+    """The position after a move from `HERE`, to `THERE`; its size, or -1 if it is too large."""
+    here, there = room.rows[HERE], room.rows[THERE]
+    for p in range(size):
+        for j in range(here.shape[1]):
+            there[p, j] = here[p, j]
+    kept = play_move(
+        room.axes[ORDER], there, size, axes, axis, True, room.words[LIST], room.words[TRIAL]
+    )
+    for p in range(kept):
+        if there[p, axis] > LARGEST:
+            return -1
+    return kept
+
+
+@inlined
+def _take(table, room, number):
+    """Unpacks a position to `HERE`; its size and the axes that are not 0 throughout, as bits."""
+    size, here = table.entries[number, SIZE], room.rows[HERE]
+    unpack(table.words, table.entries[number, START], size, here)
+    active = 0
+    for j in range(here.shape[1]):
+        for p in range(size):
+            if here[p, j] > 0:
+                active |= 1 << j
+                break
+    return size, active
+
+
+@inlined
+def add_shadows(table, room, number):
+    """Generates the projections of a position with four or more axes."""
+    answers = table.answers
+    size, active = _take(table, room, number)
+    table.entries[number, SHADOWS] = first = table.counters[ANSWERS]
+    at = first + 1
+    for axis in range(room.columns.shape[0]):
+        if (active >> axis) & 1 and ones(active) > 3:
+            # The sum over no axis, that is 0.
+            kept = play(room, size, 0, axis)
+            left = table.entries[number, LEFT]
+            answers[at] = position_of(table, room, room.rows[THERE], kept, left)
+            at += 1
+    answers[first] = at - first - 1
+    table.counters[ANSWERS] = at
+
+
+@inlined
+def ones(axes):
+    """How many axes a set has."""
+    number = 0
+    while axes:
+        axes &= axes - 1
+        number += 1
+    return number
+
+
+@inlined
+def add_moves(table, room, number):
+    """Generates the sets of a position, with bounds for their costs; False if one is too large."""
+    answers, by_depth = table.answers, table.by_depth[0]
+    size, active = _take(table, room, number)
+    bound_of(room, room.rows[HERE], size, by_depth, -1)
+    table.entries[number, MOVES] = at = table.counters[ANSWERS]
+    for s in range(table.sets.shape[0]):
+        axes = table.sets[s]
+        if axes & ~active:
+            # An axis that is 0 throughout helps nobody but the agent.
+            continue
+        most = total = 0
+        for axis in range(room.columns.shape[0]):
+            if (axes >> axis) & 1:
+                kept = play(room, size, axes, axis)
+                if kept < 0:
+                    return False
+                bound = 0 if by_depth else 1
+                if kept > 1:
+                    bound = bound_of(room, room.rows[THERE], kept, by_depth, axis)[0]
+                most, total = max(most, bound), total + bound
+        answers[at] = -s - 1
+        answers[at + 1] = 1 + (most if by_depth else total)
+        answers[at + 2] = total
+        at += 3 + ones(axes)
+    table.entries[number, END] = table.counters[ANSWERS] = at
+    table.counters[EXPANDED] += 1
+    return True
+
+
+@inlined
+def add_answers(table, room, number, at):
+    """Generates the answers to a set of a position."""
+    answers = table.answers
+    left = table.entries[number, LEFT]
+    axes = table.sets[-answers[at] - 1]
+    size = _take(table, room, number)[0]
+    answers[at] = -answers[at] - 1
+    place = at + 3
+    for axis in range(room.columns.shape[0]):
+        if (axes >> axis) & 1:
+            # As when the sets were generated: none is too large.
+            kept = play(room, size, axes, axis)
+            answer = position_of(table, room, room.rows[THERE], kept, left - 1 if left > 0 else -1)
+            if answer == number:
+                # It leads back here and is of no use.
+                answers[at], answers[at + 1] = -answers[at] - 1, NO_TREE
+                break
+            answers[place] = answer
+            place += 1
+
+
+@inlined
+def costs_of(table, answers, begin, count):
+    """Proved bounds of the cost of a set, by its answers, and the sum of their lower bounds."""
+    low = high = 1
+    total = 0
+    by_depth = table.by_depth[0]
+    for k in range(begin, begin + count):
+        below, above = table.entries[answers[k], LOWER], table.entries[answers[k], UPPER]
+        total += below
+        low = max(low, 1 + below) if by_depth else low + below
+        high = max(high, 1 + above) if by_depth else high + above
+    return min(low, NO_TREE), min(high, NO_TREE), total
+
+
+@inlined
+def open_answer(table, answers, begin, count, limit):
+    """The answer to look at next, and the limit to ask it about; -1 if there is none.
+
+    The answer that looks worst is the likeliest to show that the set is no good. In sums each
+    answer has to be found out exactly, so it is asked for its lower bound.
+    """
+    chosen, most = np.int64(-1), np.int64(-1)
+    by_depth = table.by_depth[0]
+    for k in range(begin, begin + count):
+        answer = np.int64(answers[k])
+        below, above = table.entries[answer, LOWER], table.entries[answer, UPPER]
+        if below > most and (above >= limit if by_depth else above > below):
+            chosen, most = answer, below
+    return chosen, limit - 1 if by_depth else most
+
+
+@compiled
+def rehash(slots, entries, positions):
+    """Fills empty slots with the numbers of all positions but that of the finished ones."""
+    mask = slots.shape[0] - 1
+    for number in range(1, positions):
+        slot = entries[number, HASH] & mask
+        while slots[slot] >= 0:
+            slot = (slot + 1) & mask
+        slots[slot] = number

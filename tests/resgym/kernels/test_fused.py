@@ -1,0 +1,227 @@
+"""The fused backends against the torch reference, bit for bit: operations, and whole steps.
+
+Numba plays everywhere. The Triton kernels play on CUDA, or in the interpreter, in a process of its
+own that `test_triton_interpreted` starts: there it is them alone, in some of the cases.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import itertools
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from resgym.game import GameSpec, devices
+from resgym.game.rules import observe_points
+from resgym.game.spec import MAX_COORDINATE
+from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, MODES
+from tests.resgym.kernels.operations import check_memory_and_no_games, check_starts, play_moves
+from tests.resgym.kernels.steps import (
+    as_dict,
+    leaves,
+    make,
+    play_both,
+    play_overflows,
+    play_smaller_starts,
+    refuse_steps,
+)
+
+INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
+CUDA = torch.cuda.is_available() and not INTERPRETED
+# The interpreter takes about as long for a program of many games as for one game.
+STEPS, FEW = (6, 4) if INTERPRETED else (60, 60)
+MOVES, GAMES = (3, 37) if INTERPRETED else (25, 64)
+HAS_TRITON = importlib.util.find_spec("triton") is not None and (CUDA or INTERPRETED)
+BACKENDS = ["numba"] * (not INTERPRETED) + ["triton"] * HAS_TRITON
+REWARDS = ("terminal", "step", "survival", "points")
+SIZES = [(2, 1), (2, 5), (2, 20), (3, 2), (3, 20), (4, 7), (5, 33), (5, 50), (7, 4), (10, 6)]
+
+
+def some(cases: Any, stride: int) -> list[Any]:
+    """All cases, or in the interpreter one in so many."""
+    return list(cases)[:: stride if INTERPRETED else 1]
+
+
+@pytest.fixture(params=BACKENDS, autouse=True)
+def fast(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A backend; beside Triton the reference works as on an accelerator, and looks at nothing."""
+    pytest.importorskip(request.param)
+    if request.param == "triton":
+        from resgym.kernels.cuda import grids
+
+        monkeypatch.setattr(devices, "is_host_memory", lambda device: False)
+        if INTERPRETED:
+            table = grids.cut
+            monkeypatch.setattr(grids, "cut", lambda *sizes: table(*sizes)._replace(games=16))
+    return request.param
+
+
+def on(fast: str) -> dict[str, Any]:
+    """Where a backend plays, and how many games."""
+    if fast == "numba":
+        return {"num_envs": 6}
+    return {"num_envs": 301, "device": "cuda"} if CUDA else {"num_envs": 21}
+
+
+def both(fast: str, env_id: str, steps: int = FEW, **options: Any) -> dict[str, int]:
+    return play_both(env_id, steps, fast=fast, **{**on(fast), **options})
+
+
+def play(fast: str, spec: GameSpec, values: torch.Tensor) -> int:
+    return play_moves(fast, spec, values, MOVES, GAMES, on(fast).get("device", "cpu"))
+
+
+@pytest.mark.parametrize(
+    ("size", "reposition"), some(itertools.product(SIZES, [False, True]), 3), ids=str
+)
+def test_moves(fast: str, size: tuple[int, int], reposition: bool) -> None:
+    play(fast, GameSpec(*size, reposition=reposition), torch.arange(21))
+
+
+@pytest.mark.parametrize("dimension", [2, 3, 5])
+def test_ties_and_equal_points(fast: str, dimension: int) -> None:
+    play(fast, GameSpec(dimension, 30), torch.tensor([0, 1, 2]))
+
+
+@pytest.mark.parametrize("reposition", [False, True])
+@pytest.mark.parametrize("size", some([(3, 8), (3, 50), (6, 9), (10, 20)], 2), ids=str)
+def test_values_near_the_bound(fast: str, size: tuple[int, int], reposition: bool) -> None:
+    top = MAX_COORDINATE
+    values = torch.tensor([2**31, 2**53 + 1, top // 2, top // 2 + 1, top - 1, top])
+    assert play(fast, GameSpec(*size, reposition=reposition), values) > 0
+
+
+@pytest.mark.parametrize("polytope", ["dominance", "newton"])
+@pytest.mark.parametrize("size", SIZES[1:], ids=str)
+def test_starts(fast: str, size: tuple[int, int], polytope: Any) -> None:
+    if polytope == "newton" and size[0] > 3:
+        pytest.skip("the reference finds vertices slowly")
+    for max_value in (1, 20, 2**31 - 2):
+        spec = GameSpec(*size, max_value, polytope)
+        check_starts(fast, spec, 19, on(fast).get("device", "cpu"))
+
+
+def test_the_newton_polytope(fast: str) -> None:
+    play(fast, GameSpec(3, 7, polytope="newton"), torch.arange(12))
+
+
+def test_memory_and_no_games(fast: str) -> None:
+    check_memory_and_no_games(fast, on(fast).get("device", "cpu"))
+
+
+@pytest.mark.usefixtures("only_fused")
+@pytest.mark.parametrize(
+    ("env_id", "mode", "reward"), some(itertools.product(IDS, MODES, REWARDS), 5)
+)
+def test_ids_modes_and_rewards(fast: str, env_id: str, mode: str, reward: str) -> None:
+    seen = both(
+        fast, env_id, STEPS, reward=reward, autoreset_mode=mode, max_num_points=6, max_value=5,
+        max_episode_steps=3 if env_id != BOTH else 5,
+    )  # fmt: skip
+    assert seen["terminated"] > 3
+    assert seen["truncated"] > 3
+
+
+@pytest.mark.usefixtures("only_fused")
+@pytest.mark.parametrize(
+    ("env_id", "mode", "invalid_action"),
+    some(itertools.product(IDS, MODES, ["noop", "penalty", "terminate"]), 4),
+)
+def test_illegal_actions(fast: str, env_id: str, mode: str, invalid_action: str) -> None:
+    both(
+        fast, env_id, STEPS, illegal=True, invalid_action=invalid_action, autoreset_mode=mode,
+        max_num_points=5 if INTERPRETED else 20, max_episode_steps=6, reward="step",
+    )  # fmt: skip
+
+
+@pytest.mark.usefixtures("only_fused")
+@pytest.mark.parametrize("dimension", [2, 3, 6, 10])
+@pytest.mark.parametrize(
+    ("env_id", "opponent"),
+    [
+        *((HOST, name) for name in ("random", "choose_first", "choose_last")),
+        *((AGENT, name) for name in ("random", "random_pair", "all_coord")),
+        *((AGENT, name) for name in ("zeillinger", "zeillinger_lex")),
+    ],
+)
+def test_opponents(fast: str, env_id: str, opponent: str, dimension: int) -> None:
+    if fast == "triton" and opponent.startswith("zeillinger"):
+        pytest.skip("no kernel plays it")
+    num_points = 5 if INTERPRETED else 9
+    both(fast, env_id, opponent=opponent, dimension=dimension, max_num_points=num_points)
+
+
+@pytest.mark.usefixtures("only_fused")
+@pytest.mark.parametrize(
+    ("env_id", "options"),
+    some(
+        itertools.product(
+            IDS,
+            [
+                {"max_num_points": 2, "max_value": 1},
+                {"max_num_points": 50, "max_value": 2**31 - 2},
+                {"dimension": 10, "max_num_points": 50},
+                {"reposition": True, "scale_observation": False},
+                {"max_episode_steps": None, "num_envs": 1},
+                {"output": "numpy", "max_num_points": 5},
+                {"max_num_points": 64, "num_envs": 3},
+            ],
+        ),
+        4,
+    ),
+    ids=str,
+)
+def test_sizes_and_options(fast: str, env_id: str, options: dict[str, Any]) -> None:
+    both(fast, env_id, **options)
+
+
+@pytest.mark.usefixtures("only_fused")
+@pytest.mark.parametrize(("env_id", "mode"), some(itertools.product(IDS, MODES), 4))
+def test_overflow(fast: str, env_id: str, mode: str) -> None:
+    play_overflows(env_id, fast, 2 if INTERPRETED else 12, autoreset_mode=mode, **on(fast))
+
+
+@pytest.mark.usefixtures("only_fused")
+def test_smaller_starts(fast: str) -> None:
+    play_smaller_starts(fast, FEW, max_episode_steps=2, **on(fast))
+
+
+@pytest.mark.usefixtures("only_fused")
+@pytest.mark.parametrize("env_id", some(IDS, 3))
+def test_rows_do_not_depend_on_their_number_or_on_threads(
+    fast: str, env_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also with the games of a program that the table names."""
+    options = {**on(fast), "max_num_points": 6 if INTERPRETED else 20}
+    wide = make(env_id, fast, **{**options, "num_envs": 35 if INTERPRETED else 700})
+    wide.reset(seed=2)
+    if fast == "triton":
+        monkeypatch.undo()
+    else:
+        monkeypatch.setattr("resgym.kernels.cpu.threads._LEAST_WORK", 3)
+    narrow = make(env_id, fast, **{**options, "num_envs": 3})
+    narrow.reset(seed=2)
+    threads = torch.get_num_threads()
+    try:
+        for step in range(FEW):
+            masks = torch.as_tensor(wide.action_masks()).cpu().numpy()
+            actions = (masks * np.random.default_rng(step).random(masks.shape[1])).argmax(1)
+            torch.set_num_threads(1 + step % 4)
+            a, b = as_dict(wide.step(actions)), as_dict(narrow.step(actions[:3]))
+            for name, array in leaves({k: a[k] for k in a if k != "info"}).items():
+                other = leaves({k: b[k] for k in b if k != "info"})[name]
+                assert np.array_equal(array[:3], other), f"step {step}: {name}"
+            seen = a["observation"] if env_id == HOST else a["observation"]["points"]
+            assert torch.equal(seen, observe_points(wide.unwrapped.games.position))
+    finally:
+        torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("env_id", some(IDS, 2))
+def test_refused_steps_change_nothing(fast: str, env_id: str) -> None:
+    refuse_steps(env_id, fast, **{**on(fast), "num_envs": 6})

@@ -1,0 +1,282 @@
+"""The extractors that know the points: what they compute, and what they ignore."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sb3_ext.points import extractors
+from sb3_ext.points.extractors import (
+    OrderedPointsExtractor,
+    PointPairsExtractor,
+    PointSetExtractor,
+)
+from sb3_ext.points.point_inputs import axis_sums, pair_features, point_features
+from sb3_ext.points.point_rows import DenseRows, GroupedRows
+
+
+def box(size=6, dimension=3):
+    return spaces.Box(-1.0, 1.0, (size, dimension), np.float32)
+
+
+def agent_space(size=6, dimension=3):
+    return spaces.Dict(points=box(size, dimension), coords=spaces.MultiBinary(dimension))
+
+
+def random_points(counts, size=6, dimension=3, seed=0):
+    """Float [N, size, dimension] with these numbers of points first, the rest -1."""
+    generator = torch.Generator().manual_seed(seed)
+    points = torch.randint(0, 21, (len(counts), size, dimension), generator=generator) / 20
+    return torch.where(
+        torch.arange(size)[:, None] < torch.tensor(counts)[:, None, None], points, -1.0
+    )
+
+
+def one_game(*points, rows=3):
+    """Float [1, rows, dimension]."""
+    return torch.tensor([[*points, *[(-1.0,) * len(points[0])] * (rows - len(points))]])
+
+
+# Extractors that pool over the points, small, from a space.
+POOLING = {
+    "set": lambda space: PointSetExtractor(space, (8, 8), (8,), (5,), activation="tanh"),
+    "set, one round": lambda space: PointSetExtractor(space, (8, 8), (), (5,), activation="tanh"),
+    "set as it is": lambda space: PointSetExtractor(space, (8, 8), (8,), (5,), canonical=False),
+    "pairs": lambda space: PointPairsExtractor(space, (8,), (8,), (8,), (5,), activation="tanh"),
+}
+pooling = pytest.mark.parametrize("make", POOLING.values(), ids=POOLING)
+counts_of_games = st.lists(st.integers(0, 6), min_size=1, max_size=5)
+
+
+def test_features_of_a_point_by_hand():
+    features = point_features(torch.tensor([[0.0, 1.0, 0.099]]))[0]
+    assert features[:3].tolist() == pytest.approx([0.0, 1.0, 0.099])
+    # log(0.001) is 0 on the scale, log(0.1) is two thirds, log(1.001) just above 1.
+    assert features[3:6].tolist() == pytest.approx([0.0, 1.000145, 2 / 3], abs=1e-6)
+    assert features[6:].tolist() == [1.0, 0.0, 0.0]
+
+
+def test_features_of_a_pair_by_hand():
+    sums = axis_sums(torch.tensor([1.0, 10.0, 100.0]))
+    assert sums.tolist() == [1.0, 10.0, 11.0, 100.0, 101.0, 110.0, 111.0]
+    sums, sign, size = pair_features(axis_sums(torch.tensor([[0.5, -0.5]]))).view(3, 3)
+    assert sums.tolist() == [0.5, -0.5, 0.0]
+    assert sign.tolist() == [1.0, -1.0, 0.0]
+    expected = math.log(0.501) / math.log(1000.0) + 1.0
+    assert size.tolist() == pytest.approx([expected, -expected, 0.0])
+    # Rounding is no difference.
+    assert pair_features(axis_sums(torch.tensor([[1e-7, 0.0]]))).tolist() == [[0.0] * 9]
+
+
+@pooling
+@given(
+    counts=counts_of_games,
+    dimension=st.integers(2, 5),
+    with_coords=st.booleans(),
+    seed=st.integers(0, 1000),
+)
+@settings(deadline=None, max_examples=30)
+def test_order_and_padding_do_not_matter(make, counts, dimension, with_coords, seed):
+    generator = torch.Generator().manual_seed(seed)
+    torch.manual_seed(seed)
+    extractor = make(agent_space(6, dimension) if with_coords else box(6, dimension))
+    points = random_points(counts, 6, dimension, seed)
+    coords = torch.randint(0, 2, (len(counts), dimension), generator=generator)
+
+    def features(x):
+        return extractor({"points": x, "coords": coords[: len(x)]} if with_coords else x)
+
+    # The padding moves about with the points, and there is more of it.
+    orders = torch.rand(points.shape[:2], generator=generator).argsort(1)
+    shuffled = points.gather(1, orders[:, :, None].expand_as(points))
+    padding = torch.full((len(counts), 3, dimension), -1.0)
+    expected = features(points)
+    assert torch.isfinite(expected).all()
+    for same in (shuffled, torch.cat([points, padding], 1), torch.cat([padding, points], 1)):
+        assert torch.allclose(features(same), expected, atol=1e-5)
+    assert torch.allclose(features(points[:1]), expected[:1], atol=1e-5)  # nor other games
+
+
+@pooling
+@given(counts=counts_of_games, seed=st.integers(0, 1000), equal=st.booleans())
+@settings(deadline=None, max_examples=30)
+def test_rows_of_fixed_shape_give_the_same_features_and_gradients(make, counts, seed, equal):
+    """The fast path of the CPU against the one of accelerators and compilers."""
+    points = random_points(counts, seed=seed).double()
+    points = points.clamp(max=0.0) if equal else points
+    results, made = [], []
+
+    class Dense(DenseRows):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            made.append(self)
+
+    for dense in (False, True):
+        torch.manual_seed(seed)
+        extractor = make(agent_space()).double()
+        with pytest.MonkeyPatch.context() as patch:
+            for kind in ("GroupedRows", "PackedRows") if dense else ():
+                patch.setattr(extractors, kind, Dense)
+            features = extractor({"points": points, "coords": torch.ones(len(counts), 3)})
+        features.square().sum().backward()
+        gradients = [p.grad if p.grad is not None else p * 0 for p in extractor.parameters()]
+        results.append([features, *gradients])
+    assert made
+    for grouped, fixed in zip(*results, strict=True):
+        assert torch.isfinite(grouped).all()
+        assert torch.allclose(grouped, fixed, atol=1e-10)
+
+
+def test_only_present_points_and_pairs_are_computed():
+    points = random_points([5, 3, 2])
+    rows = GroupedRows(points, points[:, :, 0] >= 0)
+    assert rows.points.shape == (10, 3)
+    assert rows.pairs.shape == (5 * 4 + 3 * 2 + 2 * 1, 3)
+
+
+@pooling
+def test_a_compiler_sees_fixed_shapes_and_no_games_have_no_features(make):
+    extractor, points = make(box()), random_points([5, 3, 1])
+    compiled = torch.compile(extractor, backend="eager", fullgraph=True)
+    assert torch.allclose(compiled(points), extractor(points), atol=1e-5)
+    assert extractor(points[:0]).shape == (0, 5)
+
+
+@pytest.mark.parametrize("name", ["set", "pairs"])
+def test_position_and_scale_do_not_matter(name):
+    extractor, literal = POOLING[name](box()), POOLING["set as it is"](box())
+    points = random_points([5, 3, 1])
+    absent = points < 0
+    moved = torch.where(absent, -1.0, 0.25 * points + torch.tensor([0.5, 0.0, 0.125]))
+    assert torch.allclose(extractor(points), extractor(moved), rtol=1e-3, atol=1e-4)
+    assert not torch.allclose(literal(points), literal(moved), atol=1e-3)
+    # Integers of any size, as an environment without scaled observations gives them.
+    large = torch.where(absent, -1.0, 2000 * points)
+    assert torch.allclose(extractor(points), extractor(large.long()), rtol=1e-3, atol=1e-4)
+
+
+@pooling
+def test_every_point_axis_and_parameter_matters(make):
+    torch.manual_seed(0)
+    extractor, points = make(agent_space()), random_points([4], seed=1)
+    base = {"points": points, "coords": torch.tensor([[1, 1, 0]])}
+    fewer = points.clone()
+    fewer[0, 3] = -1.0
+    others = [{**base, "coords": torch.tensor([[0, 1, 1]])}, {**base, "points": fewer}]
+    for row in range(4):
+        for axis in range(3):
+            changed = points.clone()
+            changed[0, row, axis] = changed[0, row, axis] * 0.7 + 0.01
+            others.append({**base, "points": changed})
+    # Equal points change maximum and mean as little as one of them; their number still shows.
+    one, two = one_game((0.5,) * 3, rows=6), one_game((0.5,) * 3, (0.5,) * 3, rows=6)
+    assert not torch.allclose(
+        extractor({**base, "points": one}), extractor({**base, "points": two}), atol=1e-4
+    )
+    expected = extractor(base)
+    for other in others:
+        assert not torch.allclose(extractor(other), expected, atol=1e-5)
+    expected.square().sum().backward()
+    for name, parameter in extractor.named_parameters():
+        assert parameter.grad is not None, name
+        assert parameter.grad.abs().sum() > 0, name
+
+
+def test_coords_reach_each_point_and_other_entries_only_the_head():
+    space = spaces.Dict(points=box(), coords=spaces.MultiBinary(3), to_play=spaces.Discrete(2))
+    extractor = PointSetExtractor(space, point_net=(8,), context_net=(), head_net=())
+    assert extractor.features_dim == 8 + 8 + 1 + 3 + 2
+    x = {
+        "points": random_points([4]),
+        "coords": torch.tensor([[1.0, 1.0, 0.0]]),
+        "to_play": torch.tensor([[0.0, 1.0]]),
+    }
+    features = extractor(x)[0]
+    assert features[16].item() == pytest.approx(np.log(5))
+    assert features[17:].tolist() == [1, 1, 0, 0, 1]
+    turned = extractor({**x, "coords": torch.tensor([[0.0, 1.0, 1.0]])})[0]
+    assert not torch.allclose(turned[:16], features[:16])
+
+
+def test_ordered_points_by_hand():
+    """Moved to the axes (0.4, 0) and (0, 0.2), with largest entry 1: (1, 0) and (0, 0.5)."""
+    extractor = OrderedPointsExtractor(box(3, 2))
+    assert extractor.features_dim == 3 * 9
+    found = extractor(one_game((0.9, 0.5), (0.5, 0.7)))[0].view(3, 9)
+    half = 1 + math.log(0.5 + 1e-3) / -math.log(1e-3)
+    one = 1 + math.log(1 + 1e-3) / -math.log(1e-3)
+    expected = torch.tensor(
+        [
+            [0.9, 0.5, 1.0, 0.0, one, 0.0, 0.0, 1.0, 1.0],
+            [0.5, 0.7, 0.0, 0.5, 0.0, half, 1.0, 0.0, 1.0],
+            [0.0] * 9,
+        ]
+    )
+    assert torch.allclose(found, expected, atol=1e-6)
+
+
+def test_ordered_points_show_order_and_place():
+    extractor = OrderedPointsExtractor(box(3, 2))
+    first, second = (0.75, 0.5), (0.5, 1.0)
+    assert not torch.equal(extractor(one_game(first, second)), extractor(one_game(second, first)))
+    moved = [tuple(x - 0.25 for x in point) for point in (first, second)]
+    here, there = (extractor(one_game(*x))[0].view(3, 9) for x in ((first, second), moved))
+    assert torch.equal(here[:, 2:], there[:, 2:])
+    assert not torch.equal(here[:, :2], there[:, :2])
+
+
+def test_coords_follow_ordered_points_and_few_rows_are_read():
+    extractor = OrderedPointsExtractor(agent_space(3, 2), rows=1)
+    assert extractor.features_dim == 9 + 2
+    observation = {"points": one_game((0.9, 0.5), (0.5, 0.7)), "coords": torch.tensor([[1, 0]])}
+    found = extractor(observation)[0]
+    assert found[-2:].tolist() == [1.0, 0.0]
+    whole = OrderedPointsExtractor(agent_space(3, 2))(observation)[0]
+    assert torch.equal(found[:9], whole[:9])
+
+
+def test_one_ordered_point_and_none_are_finite():
+    extractor = OrderedPointsExtractor(box(3, 2))
+    for point in ((-1.0, -1.0), (0.0, 0.0), (1.0, 1.0)):
+        assert extractor(one_game(point)).isfinite().all()
+
+
+FLAT, NONE = spaces.Box(-1, 1, (6,)), spaces.Dict(coords=spaces.MultiBinary(3))
+
+
+@pytest.mark.parametrize(
+    ("make", "space", "arguments", "message"),
+    [
+        (PointSetExtractor, FLAT, {}, "point_set needs a Box of shape"),
+        (PointSetExtractor, NONE, {}, "entry 'points'"),
+        (PointPairsExtractor, spaces.Discrete(3), {}, "point_pairs needs a Box of shape"),
+        (OrderedPointsExtractor, FLAT, {}, "ordered_points needs a Box of shape"),
+        (PointSetExtractor, box(), {"head_net": ("x",)}, r"net_arch\[0\] must be"),
+        *(
+            (make, box(), {net: (8, "b")}, rf"{net}: net_arch\[1\] 'b' has BatchNorm")
+            for make, nets in (
+                (PointSetExtractor, ("point_net", "context_net")),
+                (PointPairsExtractor, ("point_net", "pair_net", "context_net")),
+            )
+            for net in nets
+        ),
+        (PointSetExtractor, box(), {"context_net": ("r8",)}, "context_net: .* 'r8' has BatchNorm"),
+        *(
+            (OrderedPointsExtractor, box(), {"rows": rows}, r"rows must be in 1\.\.6")
+            for rows in (0, 7, True, 1.5)
+        ),
+    ],
+)
+def test_bad_arguments(make, space, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        make(space, **arguments)
+
+
+def test_the_head_may_have_batch_norm():
+    assert PointPairsExtractor(box(), head_net=[8, "b"]).features_dim == 8

@@ -1,0 +1,47 @@
+"""What the commands of the studies refuse: one line, exit code 2, and nothing is written."""
+
+from __future__ import annotations
+
+import pytest
+
+from sb3_ext.studies import ade_table, results
+from sb3_ext.studies.attack import cli as attack
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments", "message"),
+    [
+        (ade_table, "--names E9", "name must be A_n"),
+        (ade_table, "--model nowhere.zip", "nowhere.zip"),
+        (ade_table, "--updates 0", "updates must be a whole number of at least 1, got 0"),
+        (ade_table, "--seed -1", "seed must be a whole number of at least 0, got -1"),
+        (attack, "run zeilinger", "player: "),
+        (attack, "run random", "role must be given"),
+        (attack, "run zeillinger --budget nothing", "budget: there is no file"),
+        (attack, "run zeillinger --set game.sise=3", "unknown key of game 'sise'"),
+        (attack, "run zeillinger --seeds -1", "responder.seeds[0] must be at least 0, got -1"),
+        (attack, "run zeillinger --threads 0", "threads must be at least 1"),
+        (attack, "exact random --role host", "host must be deterministic"),
+        (attack, "table --hosts nobody", "player: "),
+        (results, "--out docs --positions 5", "positions must be at least 100, got 5"),
+        (results, "--out docs --brieskorn-pham 1", "brieskorn-pham must be in 2..30, got 1"),
+        (results, "--out docs --names F4", "F4"),
+        (results, "--out docs --host taught", "host must be NAME=PLAYER, got 'taught'"),
+        (results, "--out docs --host taught=zeillinger", "host: taught is there already"),
+        (results, "--out docs --host a=nobody", "nobody"),
+    ],
+)
+def test_bad_input(module, arguments, message, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert module.main(arguments.split()) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"{module.__name__.split('.')[2]}: ")
+    assert message in line
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("arguments", ["", "rum", "run", "run zeillinger --seeds a"])
+def test_bad_options(arguments, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        attack.main(arguments.split())
+    assert len(capsys.readouterr().err.splitlines()) == 1

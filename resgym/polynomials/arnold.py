@@ -12,8 +12,6 @@ import re
 
 from resgym.game.spec import MAX_COORDINATE
 
-__all__ = ["BIMODAL", "EXCEPTIONAL", "arnold_form"]
-
 EXCEPTIONAL = {
     "E12": "x^3 + y^7 + z^2",
     "E13": "x^3 + x*y^5 + z^2",

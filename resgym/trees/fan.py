@@ -20,8 +20,6 @@ from typing import NamedTuple
 
 from resgym.trees.data import ChartTree
 
-__all__ = ["Divisor", "Fan", "chart_rays", "log_canonical_threshold", "tree_divisors", "tree_fan"]
-
 Ray = tuple[int, ...]
 
 

@@ -9,8 +9,6 @@ from resgym.game.spec import check_integer
 from resgym.trees.fan import chart_rays
 from resgym.trees.growth import resolution_tree
 
-__all__ = ["degenerate_faces"]
-
 Face = tuple[tuple[int, ...], ...]
 
 

@@ -39,8 +39,10 @@ def _add_play(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_out(parser: argparse.ArgumentParser) -> None:
-    text = "write the tree to this file: .svg, .html, .dot, .json or .txt"
-    _add_file(parser, "--out", (".dot", ".html", ".json", ".svg", ".txt"), text)
+    text = "write the tree to this file: .svg, .html, .dot, .json or .txt; or its cones as text for"
+    text += " SageMath (.sage), OSCAR (.jl) or polymake (.poly)"
+    endings = (".dot", ".html", ".jl", ".json", ".poly", ".sage", ".svg", ".txt")
+    _add_file(parser, "--out", endings, text)
     parser.add_argument(
         "--layout",
         choices=("tree", "outline"),
@@ -151,7 +153,10 @@ def _show(args: argparse.Namespace, result: Any, tree: Any, heading: str) -> Non
         forms = {
             ".dot": tree.to_dot,
             ".html": tree.to_html,
+            ".jl": lambda: tree.fan().to_oscar(),
             ".json": lambda: tree.to_json(indent=2),
+            ".poly": lambda: tree.fan().to_polymake(),
+            ".sage": lambda: tree.fan().to_sage(),
             ".svg": lambda: tree.to_svg(layout=args.layout),
             ".txt": tree.to_text,
         }

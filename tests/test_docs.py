@@ -6,6 +6,7 @@ import io
 import re
 import shlex
 import xml.etree.ElementTree as ElementTree
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -176,3 +177,23 @@ def test_linked_files_exist():
         for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
             if "://" not in target:
                 assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_mathematics(capsys):
+    page = (DOCS / "mathematics.md").read_text(encoding="utf-8")
+    rows = [line.strip("| ").split(" | ") for line in page.splitlines() if line.startswith("| ")][
+        1:
+    ]
+    assert [row[0] for row in rows] == list(resgym.singularity_names("exceptional"))
+    for name, depth, nodes, *hosts, threshold in rows:
+        best = resgym.solve(name, objective="nodes").tree
+        assert (best.num_nodes, best.log_canonical_threshold()) == (int(nodes), Fraction(threshold))
+        assert best.fan().glues
+        trees = [resgym.resolution_tree(name, host) for host in ("zeillinger", "taught")]
+        assert hosts == [str(size) for tree in trees for size in (tree.depth, tree.num_nodes)]
+        assert resgym.solve(name).value == int(depth) == trees[1].depth
+    code = re.search(r"^```python\n(.*?)^```", page, flags=re.M | re.S)[1]
+    exec(code, {})
+    shown = re.findall(r"# (.*?)(?:, \.\.\.\))?$", code, flags=re.M)
+    for line, start in zip(capsys.readouterr().out.splitlines(), shown, strict=True):
+        assert line.startswith(start)

@@ -6,26 +6,30 @@ import random
 import re
 
 from resgym.game.spec import MAX_COORDINATE, MAX_DIMENSION, MAX_NUM_POINTS, check_integer
+from resgym.polynomials.arnold import BIMODAL, EXCEPTIONAL, arnold_form
 from resgym.polynomials.monomials import Exponents
 
-_NAME = re.compile(r"\s*([ADE])_?\{?(\d{1,18})\}?\s*", re.IGNORECASE)
+_SIMPLE = re.compile("([ADE])([0-9]{1,18})")
+_LISTED = re.compile(
+    r"\s*(?:[ADE]_?\{?\d{1,18}\}?|[ade]_?\{?\d{1,18}\}?|[ZWQSU]_?\{?\d\d\}?|T[^a-zA-Z+*^]*)\s*"
+)
 _FAMILY = re.compile(r"\s*(random|bp)\s*\(([^()]*)\)\s*", re.IGNORECASE)
 _DRAWS = 10_000
 _NUMBERS = 100_000  # drawn at most, which bounds the time
 
 
 def is_singularity_name(text: str) -> bool:
-    """Whether text has the form of a name: A, D or E with a number."""
-    return _NAME.fullmatch(text) is not None
+    """Whether text has the form of a name: ``E8``, ``e_8``, ``Z11``, ``T_{3,4,5}``."""
+    return _LISTED.fullmatch(text) is not None
 
 
 def singularity(name: str) -> Exponents:
-    """Exponents of a simple surface singularity in its usual normal form.
+    """Exponents of a singularity in three variables of Arnold's lists, in its usual normal form.
 
     Args:
         name: ``A1``, ``A_1``, ``d4``, ``E8``, ...; A_n for n >= 1 is x^2+y^2+z^(n+1), D_n for
-            n >= 4 is x^2+y^2*z+z^(n-1), E6 is x^2+y^3+z^4, E7 is x^2+y^3+y*z^3, E8 is x^2+y^3+z^5
-            (Arnold's list).
+            n >= 4 is x^2+y^2*z+z^(n-1), E6 is x^2+y^3+z^4, E7 is x^2+y^3+y*z^3, E8 is
+            x^2+y^3+z^5; or one of `arnold`'s, such as ``E12``, ``Z11`` or ``T3,4,5``.
 
     Raises:
         TypeError: the name is no text.
@@ -33,25 +37,47 @@ def singularity(name: str) -> Exponents:
     """
     if not isinstance(name, str):
         raise TypeError(f"name must be text like 'E8', got {name!r}")
-    found = _NAME.fullmatch(name)
-    allowed = "A_n with n >= 1, D_n with n >= 4, E6, E7 or E8"
+    plain = re.sub(r"[\s_{}]", "", name).upper()
+    points = _simple(plain) or arnold_form(plain)
+    if points is None:
+        known = [*singularity_names(), *EXCEPTIONAL, *BIMODAL]
+        near = [other for other in known if other[0] == plain[:1]]
+        if found := re.fullmatch("[A-Z]([0-9]{1,18})", plain):
+            near.sort(key=lambda other: abs(int(other[1:]) - int(found[1])))
+        hint = f"; near it are {', '.join(near[:3])}" if near else ""
+        allowed = (
+            "A_n with n >= 1, D_n with n >= 4, E6 to E8, T_p,q,r or an exceptional one like E12"
+        )
+        raise ValueError(f"name must be {allowed}, got {name!r}{hint}")
+    return Exponents(points)
+
+
+def _simple(name: str) -> list[tuple[int, int, int]] | None:
+    found = _SIMPLE.fullmatch(name)
     if found is None:
-        raise ValueError(f"name must be {allowed}, got {name!r}")
-    letter, n = found[1].upper(), int(found[2])
+        return None
+    letter, n = found[1], int(found[2])
     last = {6: (0, 0, 4), 7: (0, 1, 3), 8: (0, 0, 5)}
     if letter == "A" and 1 <= n < MAX_COORDINATE:
-        return Exponents([(2, 0, 0), (0, 2, 0), (0, 0, n + 1)])
+        return [(2, 0, 0), (0, 2, 0), (0, 0, n + 1)]
     if letter == "D" and 4 <= n < MAX_COORDINATE:
-        return Exponents([(2, 0, 0), (0, 2, 1), (0, 0, n - 1)])
-    if letter == "E" and n in last:
-        return Exponents([(2, 0, 0), (0, 3, 0), last[n]])
-    raise ValueError(f"name must be {allowed}, got {name!r}")
+        return [(2, 0, 0), (0, 2, 1), (0, 0, n - 1)]
+    return [(2, 0, 0), (0, 3, 0), last[n]] if letter == "E" and n in last else None
 
 
-def singularity_names() -> tuple[str, ...]:
-    """The sixteen that tables show: A1 to A8, D4 to D8, E6 to E8."""
+def singularity_names(kind: str = "simple") -> tuple[str, ...]:
+    """Names of a list.
+
+    Args:
+        kind: ``simple``, the sixteen of the tables: A1 to A8, D4 to D8, E6 to E8; ``exceptional``
+            or ``bimodal``: the fourteen exceptional ones of modality 1 or 2.
+    """
     series = {"A": range(1, 9), "D": range(4, 9), "E": range(6, 9)}
-    return tuple(f"{letter}{n}" for letter, numbers in series.items() for n in numbers)
+    simple = [f"{letter}{n}" for letter, numbers in series.items() for n in numbers]
+    lists = {"simple": simple, "exceptional": EXCEPTIONAL, "bimodal": BIMODAL}
+    if kind not in lists:
+        raise ValueError(f"kind must be one of {', '.join(lists)}, got {kind!r}")
+    return tuple(lists[kind])
 
 
 def random_family(text: str, seed: int = 0) -> Exponents:

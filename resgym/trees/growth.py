@@ -15,6 +15,7 @@ from resgym.players.seats import OrderedRule, Seat
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
 from resgym.trees.data import Chart, ChartTree, Ending
+from resgym.trees.fan import log_canonical_threshold, tree_divisors, tree_fan
 from resgym.trees.html import tree_to_html
 from resgym.trees.svg import tree_to_svg
 from resgym.trees.text import tree_to_dot, tree_to_text
@@ -30,7 +31,11 @@ Respond = Callable[[Sequence[Chart], Sequence[tuple[int, ...]]], Sequence[int]]
 
 
 class ResolutionTree(ChartTree):
-    """A `ChartTree` that writes itself; each method is the function of the same form."""
+    """A `ChartTree` with its toric picture, that writes itself; each method is that function."""
+
+    divisors = tree_divisors
+    fan = tree_fan
+    log_canonical_threshold = log_canonical_threshold
 
     to_text = tree_to_text
     to_dot = tree_to_dot

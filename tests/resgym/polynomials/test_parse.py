@@ -234,7 +234,7 @@ def test_the_caret_stays_right_in_long_text():
         ([[1], [2]], "2 to 10 variables, got 1"),
         ([[0] * 11], "2 to 10 variables, got 11"),
         ("x^3^^3", "two exponents"),
-        ("E9", "E6, E7 or E8, got 'E9'"),
+        ("E9", "E12, got 'E9'; near it are E8, E7, E6"),
         ("(x+y)^2000", "a sum to a power above"),
         ("(" * 80, "parentheses inside each other"),
         ("[" * 5000, "no list of exponents"),

@@ -1,0 +1,76 @@
+"""Arnold's lists of singularities in three variables beyond A, D and E.
+
+V. I. Arnold, Local normal forms of functions, Inventiones math. 35 (1976): the parabolic and
+hyperbolic T, the fourteen exceptional unimodal ones and the exceptional bimodal ones. Parameters of
+the forms are 0, and 1 in x*y*z of T: the other terms of the exceptional forms lie above the Newton
+polyhedron and change no game. Forms in two variables stand with z^2 added.
+"""
+
+from __future__ import annotations
+
+import re
+
+from resgym.game.spec import MAX_COORDINATE
+
+EXCEPTIONAL = {
+    "E12": "x^3 + y^7 + z^2",
+    "E13": "x^3 + x*y^5 + z^2",
+    "E14": "x^3 + y^8 + z^2",
+    "Z11": "x^3*y + y^5 + z^2",
+    "Z12": "x^3*y + x*y^4 + z^2",
+    "Z13": "x^3*y + y^6 + z^2",
+    "W12": "x^4 + y^5 + z^2",
+    "W13": "x^4 + x*y^4 + z^2",
+    "Q10": "x^3 + y^4 + y*z^2",
+    "Q11": "x^3 + y^2*z + x*z^3",
+    "Q12": "x^3 + y^5 + y*z^2",
+    "S11": "x^4 + y^2*z + x*z^2",
+    "S12": "x^2*y + y^2*z + x*z^3",
+    "U12": "x^3 + y^3 + z^4",
+}
+"""The fourteen exceptional unimodal singularities; the number is the Milnor number."""
+
+BIMODAL = {
+    "E18": "x^3 + y^10 + z^2",
+    "E19": "x^3 + x*y^7 + z^2",
+    "E20": "x^3 + y^11 + z^2",
+    "Z17": "x^3*y + y^8 + z^2",
+    "Z18": "x^3*y + x*y^6 + z^2",
+    "Z19": "x^3*y + y^9 + z^2",
+    "W17": "x^4 + x*y^5 + z^2",
+    "W18": "x^4 + y^7 + z^2",
+    "Q16": "x^3 + y*z^2 + y^7",
+    "Q17": "x^3 + y*z^2 + x*y^5",
+    "Q18": "x^3 + y*z^2 + y^8",
+    "S16": "x^2*z + y*z^2 + x*y^4",
+    "S17": "x^2*z + y*z^2 + y^6",
+    "U16": "x^3 + x*z^2 + y^5",
+}
+"""The fourteen exceptional bimodal singularities; the number is the Milnor number."""
+
+_TRIPLE = re.compile(r"T_?\{?(\d{1,18}),(\d{1,18}),(\d{1,18})\}?")
+
+
+def arnold_form(name: str) -> list[tuple[int, int, int]] | None:
+    """Exponents of a normal form, or None for a name that is not here.
+
+    Args:
+        name: of `EXCEPTIONAL` or `BIMODAL`, or ``T3,4,5`` for x^3+y^4+z^5+x*y*z, in capitals and
+            without blanks.
+
+    Raises:
+        ValueError: 1/p + 1/q + 1/r is above 1, which is no T_{p,q,r}, or a number is out of range.
+    """
+    triple = _TRIPLE.fullmatch(name)
+    if triple:
+        p, q, r = map(int, triple.groups())
+        if min(p, q, r) < 2 or p * q + q * r + p * r > p * q * r or max(p, q, r) > MAX_COORDINATE:
+            raise ValueError(f"name must be T_p,q,r with 1/p + 1/q + 1/r at most 1, got {name!r}")
+        return [(p, 0, 0), (0, q, 0), (0, 0, r), (1, 1, 1)]
+    form = EXCEPTIONAL.get(name) or BIMODAL.get(name)
+    return form and [_exponents(term) for term in form.split(" + ")]
+
+
+def _exponents(term: str) -> tuple[int, int, int]:
+    powers = {factor[0]: int(factor[2:] or 1) for factor in term.split("*")}
+    return powers.get("x", 0), powers.get("y", 0), powers.get("z", 0)

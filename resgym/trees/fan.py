@@ -1,0 +1,192 @@
+"""The toric picture of a tree: cones of charts, exceptional divisors, the fan of the leaves.
+
+The monomial ideal of the D-variable root lives on the orthant of weights N^D. A chart is the cone
+spanned by D rays there, and coordinate i of a point p of the chart is the product <p, ray i> with
+the point that it was at the root. The root has the unit vectors; a move with the host's set I and
+the agent's axis i puts the sum of the rays of I in the place of ray i, so the charts after a move
+are the star subdivision of its cone, and every cone stays unimodular (Fulton, Introduction to toric
+varieties, sections 2.4 and 2.6).
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import cached_property
+from itertools import combinations
+from typing import NamedTuple
+
+from resgym.trees.data import ChartTree
+
+Ray = tuple[int, ...]
+
+
+class Divisor(NamedTuple):
+    """An exceptional divisor of the blow-ups of a tree.
+
+    Attributes:
+        ray: D integers >= 0, the new ray of the star subdivision.
+        multiplicity: N, the least product of the ray with a point of the root: the order of the
+            ideal along the divisor.
+        log_discrepancy: the sum of the ray's entries.
+        pole: the candidate pole -log_discrepancy / N of the topological zeta function; None where
+            N is 0.
+        charts: numbers of the charts whose move makes this ray, in order; several charts may make
+            the same one.
+    """
+
+    ray: Ray
+    multiplicity: int
+    log_discrepancy: int
+    pole: Fraction | None
+    charts: tuple[int, ...]
+
+
+def chart_rays(tree: ChartTree) -> list[tuple[Ray, ...]]:
+    """The D rays of every chart's cone, in the order of the charts."""
+    dimension = len(tree.variables)
+    unit = tuple(tuple(int(i == j) for j in range(dimension)) for i in range(dimension))
+    found = [unit]
+    for chart in tree.charts[1:]:
+        assert chart.parent is not None
+        assert chart.axis is not None
+        rays = found[chart.parent - 1]
+        axes = tree[chart.parent].axes or ()
+        new = tuple(map(sum, zip(*(rays[axis] for axis in axes), strict=True)))
+        found.append((*rays[: chart.axis], new, *rays[chart.axis + 1 :]))
+    return found
+
+
+def tree_divisors(tree: ChartTree) -> tuple[Divisor, ...]:
+    """The exceptional divisors of a tree, each once, in the order in which its charts make them."""
+    made: dict[Ray, list[int]] = {}
+    for chart, rays in zip(tree.charts, chart_rays(tree), strict=True):
+        if chart.axes and chart.children:
+            new = tuple(map(sum, zip(*(rays[axis] for axis in chart.axes), strict=True)))
+            made.setdefault(new, []).append(chart.number)
+    divisors = []
+    for ray, charts in made.items():
+        order, total = _order(ray, tree.root.points), sum(ray)
+        pole = Fraction(-total, order) if order else None
+        divisors.append(Divisor(ray, order, total, pole, tuple(charts)))
+    return tuple(divisors)
+
+
+def _order(ray: Ray, points: Sequence[tuple[int, ...]]) -> int:
+    return min(sum(map(int.__mul__, ray, point)) for point in points)
+
+
+def log_canonical_threshold(tree: ChartTree) -> Fraction | float:
+    """That of the root's monomial ideal at the origin, by Howald's theorem; infinite for the unit.
+
+    The least log_discrepancy / multiplicity over all rays of a tree whose leaves are all resolved.
+    For a polynomial that is non-degenerate for its Newton polyhedron it is that of the ideal, or 1
+    if that is larger.
+
+    Raises:
+        ValueError: a branch was cut, or ended before one monomial was left.
+    """
+    _check_all_answers(tree)
+    if any(chart.ending not in (None, "resolved") for chart in tree):
+        raise ValueError("tree must be resolved in every chart, got one with other endings")
+    rays = {ray for cone in chart_rays(tree) for ray in cone}
+    orders = ((sum(ray), _order(ray, tree.root.points)) for ray in rays)
+    return min((Fraction(total, order) for total, order in orders if order), default=math.inf)
+
+
+class Fan:
+    """The cones where the branches of a tree end; together they fill the orthant.
+
+    Attributes:
+        rays: those of all cones, each once: D integers each.
+        cones: D positions in `rays` for each cone.
+        charts: the number of each cone's chart.
+    """
+
+    def __init__(
+        self, rays: Sequence[Ray], cones: Sequence[tuple[int, ...]], charts: Sequence[int]
+    ) -> None:
+        self.rays, self.cones, self.charts = tuple(rays), tuple(cones), tuple(charts)
+
+    def __repr__(self) -> str:
+        glued = "a fan" if self.glues else f"{len(self.faults)} faces do not match"
+        return f"Fan({len(self.rays)} rays, {len(self.cones)} cones, {glued})"
+
+    @cached_property
+    def faults(self) -> tuple[tuple[int, ...], ...]:
+        """Facets inside the orthant, as positions in `rays`, that belong to one cone alone.
+
+        A host chooses in every chart by itself, so one side of a wall may be subdivided and the
+        other not. Without such a facet the cones meet facet to facet, hence face to face (Gruber
+        and Ryshkov 1989, Facet-to-facet implies face-to-face), which is what a fan asks for.
+        """
+        count = Counter(
+            facet for cone in self.cones for facet in combinations(sorted(cone), len(cone) - 1)
+        )
+        return tuple(
+            facet for facet, cones in count.items() if cones == 1 and not self._is_outer(facet)
+        )
+
+    @property
+    def glues(self) -> bool:
+        """Whether the charts of the leaves are those of one toric variety."""
+        return not self.faults
+
+    def _is_outer(self, facet: tuple[int, ...]) -> bool:
+        return any(not any(entries) for entries in zip(*(self.rays[i] for i in facet), strict=True))
+
+    def to_sage(self) -> str:
+        """SageMath text: ``fan``, or ``cones`` if they do not glue."""
+        text = (
+            f"rays = {[list(ray) for ray in self.rays]}\ncones = {[list(c) for c in self.cones]}\n"
+        )
+        if self.glues:
+            return f"{text}fan = Fan(cones, rays)\n"
+        return f"{text}cones = [Cone([rays[i] for i in cone]) for cone in cones]\n"
+
+    def to_oscar(self) -> str:
+        """OSCAR (Julia) text: a toric variety ``X``, or ``cones`` if they do not glue."""
+        rays = [list(ray) for ray in self.rays]
+        cones = [[place + 1 for place in cone] for cone in self.cones]
+        text = f"using Oscar\nrays = {rays}\ncones = {cones}\n"
+        if self.glues:
+            variety = "normal_toric_variety(incidence_matrix(cones), rays; non_redundant = true)"
+            return f"{text}X = {variety}\n"
+        return f"{text}cones = [positive_hull([rays[i] for i in cone]) for cone in cones]\n"
+
+    def to_polymake(self) -> str:
+        """Polymake text: ``$fan``, or ``@cones`` if they do not glue."""
+        rays = [list(ray) for ray in self.rays]
+        if self.glues:
+            cones = [list(cone) for cone in self.cones]
+            return (
+                f"application 'fan';\n"
+                f"$fan = new PolyhedralFan(INPUT_RAYS=>{rays}, INPUT_CONES=>{cones});\n"
+            )
+        every = ", ".join(
+            f"new Cone(INPUT_RAYS=>{[rays[place] for place in cone]})" for cone in self.cones
+        )
+        return f"application 'polytope';\n@cones = ({every});\n"
+
+
+def tree_fan(tree: ChartTree) -> Fan:
+    """The cones of the charts where a tree ends.
+
+    Raises:
+        ValueError: the tree follows one agent's answers, so the cones do not fill the orthant.
+    """
+    _check_all_answers(tree)
+    places: dict[Ray, int] = {}
+    cones, charts = [], []
+    for chart, rays in zip(tree.charts, chart_rays(tree), strict=True):
+        if not chart.children:
+            cones.append(tuple(places.setdefault(ray, len(places)) for ray in rays))
+            charts.append(chart.number)
+    return Fan(list(places), cones, charts)
+
+
+def _check_all_answers(tree: ChartTree) -> None:
+    if any(chart.children and len(chart.children) != len(chart.axes or ()) for chart in tree):
+        raise ValueError("tree must follow all answers of the agent, got the record of one game")

@@ -1,0 +1,131 @@
+"""Cones, divisors and thresholds of trees, against independent geometry."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import resgym
+from resgym.polynomials.parse import ConstantWarning
+from resgym.trees.fan import Fan, chart_rays
+
+HOWALD = "x*y^4*z^6, x^5*y, y^7*z, x^8*z^8"  # an example of Macaulay2's documentation of lct
+
+POSITIONS = st.lists(
+    st.tuples(*[st.integers(0, 5)] * 3).filter(any), min_size=2, max_size=5, unique=True
+)
+
+
+def threshold(points) -> Fraction:
+    """The largest c with (1, ..., 1) in c times the Newton polyhedron, from its facets.
+
+    A facet in three axes is spanned by three of: the points, and the directions of the axes.
+    """
+    axes = [tuple(int(i == j) for j in range(3)) for i in range(3)]
+    best = Fraction(0)
+    for base in points:
+        directions = [tuple(b - a for a, b in zip(base, p, strict=True)) for p in points] + axes
+        for one, two in product(directions, repeat=2):
+            weights = np.cross(one, two)
+            if weights.any() and weights.min() >= 0:
+                level = min(int(weights @ point) for point in points)
+                best = max(best, Fraction(level, int(weights.sum())))
+    for axis in range(3):
+        best = max(best, Fraction(min(point[axis] for point in points)))
+    return 1 / best if best else Fraction(0)
+
+
+@pytest.mark.parametrize("host", ["zeillinger", "spivakovsky"])
+def test_the_threshold_of_howalds_example(host):
+    tree = resgym.resolution_tree(HOWALD, host)
+    assert tree.log_canonical_threshold() == Fraction(68, 191)
+
+
+@given(POSITIONS)
+@settings(max_examples=25, deadline=None)
+def test_thresholds_are_those_of_the_newton_polyhedron(points):
+    tree = resgym.resolution_tree(points, "spivakovsky")
+    assert tree.log_canonical_threshold() == threshold(points)
+
+
+@given(POSITIONS)
+@settings(max_examples=25, deadline=None)
+def test_cones_are_unimodular_and_fill_the_orthant_once(points):
+    tree = resgym.resolution_tree(points, "zeillinger", max_depth=6)
+    rays = chart_rays(tree)
+    for chart, cone in zip(tree.charts, rays, strict=True):
+        matrix = np.array(cone)
+        assert round(abs(np.linalg.det(matrix))) == 1
+        assert set(chart.points) <= {tuple(matrix @ point) for point in tree.root.points}
+    leaves = [np.array(rays[chart.number - 1]) for chart in tree if not chart.children]
+    for weight in [(3, 7, 11), (1000, 10, 1), (5, 1, 901), (17, 16, 15)]:
+        inside = [np.round(weight @ np.linalg.inv(leaf)) for leaf in leaves]
+        assert sum(entries.min() > 0 for entries in inside) <= 1
+        assert sum(entries.min() >= 0 for entries in inside) >= 1
+
+
+def test_divisors_of_e8():
+    tree = resgym.solve("E8", objective="nodes").tree
+    divisors = {divisor.ray: divisor for divisor in tree.divisors()}
+    assert len(divisors) == len(tree.fan().rays) - 3
+    last = divisors[15, 10, 6]  # of weighted degree 30, which decides the threshold
+    assert (last.multiplicity, last.log_discrepancy) == (30, 31)
+    assert last.pole == Fraction(-31, 30) == -tree.log_canonical_threshold()
+    first = tree.divisors()[0]
+    assert first == ((1, 1, 1), 2, 3, Fraction(-3, 2), (1,))
+    made = [number for divisor in divisors.values() for number in divisor.charts]
+    assert sorted(made) == [chart.number for chart in tree if chart.children]
+
+
+def test_a_divisor_off_the_zeros_has_no_pole():
+    tree = resgym.resolution_tree([(1, 0, 0), (0, 1, 0), (0, 0, 1)], "random_pair", max_depth=3)
+    assert {(d.multiplicity, d.pole) for d in tree.divisors() if 0 in d.ray} >= {(0, None)}
+
+
+def test_local_choices_that_do_not_glue_are_found():
+    # The charts left and right of the wall between (1, 1, 0) and z: only one subdivides it.
+    rays = [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (1, 1, 1)]
+    fan = Fan(rays, [(0, 3, 2), (3, 1, 4), (1, 2, 4)], [3, 4, 5])
+    assert set(fan.faults) == {(2, 3), (3, 4), (2, 4)}
+    assert not fan.glues
+    for text in (fan.to_sage(), fan.to_oscar(), fan.to_polymake()):
+        assert "fan" not in text.lower()
+    glued = Fan(rays, [(0, 3, 4), (0, 2, 4), (3, 1, 4), (1, 2, 4)], [3, 4, 5, 6])
+    assert glued.glues
+
+
+def test_some_trees_glue_and_some_do_not():
+    def glues(host):
+        starts = (f"random(points=4,max={top},dim=3)" for top in range(3, 8))
+        return [resgym.resolution_tree(start, host, max_depth=3).fan().glues for start in starts]
+
+    assert all(glues("all_coord"))  # the same star subdivision on both sides of every wall
+    assert set(glues("zeillinger")) == {True, False}
+
+
+def test_fans_are_written_for_other_programs():
+    fan = resgym.resolution_tree("A1", "all_coord").fan()
+    assert fan.rays == ((1, 1, 1), (0, 1, 0), (0, 0, 1), (1, 0, 0))
+    names = {"Fan": lambda cones, rays: (cones, rays)}
+    exec(fan.to_sage(), names)
+    assert names["fan"] == ([list(cone) for cone in fan.cones], [list(ray) for ray in fan.rays])
+    assert "cones = [[1, 2, 3], [4, 1, 3], [4, 2, 1]]" in fan.to_oscar()
+    assert "INPUT_CONES=>[[0, 1, 2], [3, 0, 2], [3, 1, 0]]" in fan.to_polymake()
+
+
+def test_trees_that_are_not_whole_are_refused():
+    game = resgym.resolution_tree("E8", "zeillinger", agent="choose_first")
+    for function in (game.fan, game.log_canonical_threshold):
+        with pytest.raises(ValueError, match=r"^tree must follow all answers"):
+            function()
+    cut = resgym.resolution_tree("E8", "zeillinger", max_depth=2)
+    with pytest.raises(ValueError, match=r"^tree must be resolved"):
+        cut.log_canonical_threshold()
+    with pytest.warns(ConstantWarning):
+        assert resgym.resolution_tree("1+x+y").log_canonical_threshold() == math.inf

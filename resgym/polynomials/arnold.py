@@ -67,8 +67,8 @@ def arnold_form(name: str) -> list[tuple[int, int, int]] | None:
         if min(p, q, r) < 2 or p * q + q * r + p * r > p * q * r or max(p, q, r) > MAX_COORDINATE:
             raise ValueError(f"name must be T_p,q,r with 1/p + 1/q + 1/r at most 1, got {name!r}")
         return [(p, 0, 0), (0, q, 0), (0, 0, r), (1, 1, 1)]
-    form = EXCEPTIONAL.get(name) or BIMODAL.get(name)
-    return form and [_exponents(term) for term in form.split(" + ")]
+    form = {**EXCEPTIONAL, **BIMODAL}.get(name)
+    return None if form is None else [_exponents(term) for term in form.split(" + ")]
 
 
 def _exponents(term: str) -> tuple[int, int, int]:

@@ -110,12 +110,7 @@ class _Scale:
 def _vertices(points: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """Vertices of conv(S) + the positive orthant; in the plane from left to right."""
     every = sorted(set(points))
-
-    def towards_others(point: tuple[int, ...]) -> list[list[int]]:
-        others = (other for other in every if other != point)
-        return [[a - b for a, b in zip(other, point, strict=True)] for other in others]
-
-    return [point for point in every if is_vertex(towards_others(point))]
+    return [point for point in every if is_vertex(point, every)]
 
 
 def plane_diagram(

@@ -162,30 +162,22 @@ def _check_info(info: dict[str, Any]) -> None:
         )
 
 
-class _Statistics:
-    """Returns and lengths of the episodes in play, to compare with ``info["episode"]``."""
-
-    def __init__(self, num_envs: int) -> None:
-        self.total, self.length = np.zeros(num_envs), np.zeros(num_envs, dtype=np.int64)
-
-    def check(
-        self, info: dict[str, Any], reward: np.ndarray, ended: np.ndarray, idle: np.ndarray
-    ) -> None:
-        """Counts a step, in which the rows of ``idle`` have only restarted."""
-        self.total, self.length = self.total + reward, self.length + ~idle
-        if "episode" in info:
-            _require("_episode" in info, "info['episode'] must have its mask info['_episode']")
-            mask = _array(info["_episode"])
-            _require(np.array_equal(mask, ended), "info['_episode'] must mark the rows that ended")
-            for key, want in (("r", self.total), ("l", self.length)):
-                _require(key in info["episode"], f"info['episode'] must have {key!r}")
-                got = _array(info["episode"][key])
-                _require(
-                    got.shape == want.shape and np.allclose(got[ended], want[ended], atol=1e-3),
-                    f"info['episode'][{key!r}] is not what the episode was: "
-                    f"{got[ended].tolist()} instead of {want[ended].tolist()}",
-                )
-        self.total, self.length = np.where(ended, 0, self.total), np.where(ended, 0, self.length)
+def _check_statistics(
+    info: dict[str, Any], ended: np.ndarray, returns: np.ndarray, lengths: np.ndarray
+) -> None:
+    if "episode" not in info:
+        return
+    _require("_episode" in info, "info['episode'] must have its mask info['_episode']")
+    mask = _array(info["_episode"])
+    _require(np.array_equal(mask, ended), "info['_episode'] must mark the rows that ended")
+    for key, want in (("r", returns), ("l", lengths)):
+        _require(key in info["episode"], f"info['episode'] must have {key!r}")
+        got = _array(info["episode"][key])
+        _require(
+            got.shape == want.shape and np.allclose(got[ended], want[ended], atol=1e-3),
+            f"info['episode'][{key!r}] is not what the episode was: "
+            f"{got[ended].tolist()} instead of {want[ended].tolist()}",
+        )
 
 
 def _record(
@@ -193,13 +185,12 @@ def _record(
 ) -> tuple[list[dict[str, np.ndarray]], int]:
     """Plays and checks every step; returns what was seen (copies) and how many episodes ended."""
     mode = env.metadata["autoreset_mode"]
-    statistics = _Statistics(env.num_envs)
+    returns, lengths = np.zeros(env.num_envs), np.zeros(env.num_envs, dtype=np.int64)
     options: dict[str, Any] = {}
     observation, info = env.reset(seed=seed, options=options)
     _require(options == {}, "reset changed the caller's options")
     _check_observation(env, observation, "the first observation")
     _check_info(info)
-    held: list[tuple[Any, dict[str, np.ndarray]]]
     held = [({"obs": observation}, _copy({"obs": observation}))]
     seen = [_copy(observation)]
     ended = np.zeros(env.num_envs, dtype=bool)
@@ -231,7 +222,9 @@ def _record(
                 f"a restarted row must have reward 0 and not end (step {time})",
             )
             restarts += _changes(last, observation, idle)
-        statistics.check(info, _array(reward), ended, idle)
+        returns, lengths = returns + _array(reward), lengths + ~idle
+        _check_statistics(info, ended, returns, lengths)
+        returns, lengths = np.where(ended, 0, returns), np.where(ended, 0, lengths)
         seen.append({**_copy(observation), **_copy(outcome)})
         returned = {"obs": observation, **outcome, "info": info}
         held = [*held[-7:], (returned, _copy(returned))]

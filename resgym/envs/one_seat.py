@@ -24,6 +24,7 @@ from resgym.players import (
     make_mixture,
     resolve_player,
 )
+from resgym.players.base import check_role
 
 
 class AlternatingPlayers(TensorVectorEnv):
@@ -59,8 +60,7 @@ class AlternatingPlayers(TensorVectorEnv):
         """
         if not isinstance(env, HironakaVectorEnv):
             raise TypeError(f"env must be a HironakaVectorEnv, got {type(env).__name__}")
-        if seat not in ("host", "agent"):
-            raise ValueError(f"seat must be 'host' or 'agent', got {seat!r}")
+        seat = check_role(seat, "seat")
         limit = env.plan.max_episode_steps
         plan = replace(
             env.plan, seat=seat, max_episode_steps=None if limit is None else (limit + 1) // 2
@@ -123,13 +123,12 @@ class AlternatingPlayers(TensorVectorEnv):
         # Who is asked may keep what it was shown, also if it fails.
         self._games = self._games.tensors()
         position, opponent = games.position, self._opponent
-        seats = opponent.seats(games.episode) if isinstance(opponent, Mixture) else None
         if rows is not None:
             position, rng = position.select(rows), rng.select(rows)
             coords = None if coords is None else coords[rows]
-            seats = None if seats is None else seats[rows]
         if isinstance(opponent, Mixture):
-            assert seats is not None
+            seats = opponent.seats(games.episode)
+            seats = seats if rows is None else seats[rows]
             return ask_players(opponent.distinct, seats, position, coords, rng, rows)
         return ask_player(opponent, position, coords, rng, rows)
 

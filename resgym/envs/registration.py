@@ -8,8 +8,8 @@ from typing import Any
 import gymnasium
 
 from resgym.envs.one_seat import AlternatingPlayers
-from resgym.envs.two_player import HironakaVectorEnv, half_move_limit
-from resgym.game.spec import Role
+from resgym.envs.two_player import HironakaVectorEnv
+from resgym.game.spec import Role, check_integer
 
 DEFAULT_MAX_EPISODE_STEPS = 200
 ENV_IDS = ("resgym/Hironaka-v0", "resgym/HironakaHost-v0", "resgym/HironakaAgent-v0")
@@ -26,9 +26,9 @@ def one_seat_vector_env(
 
     ``max_episode_steps`` counts whole moves, the steps of this environment.
     """
-    base = HironakaVectorEnv(
-        num_envs, max_episode_steps=half_move_limit(max_episode_steps), **kwargs
-    )
+    if max_episode_steps is not None:
+        max_episode_steps = 2 * check_integer("max_episode_steps", max_episode_steps, 1)
+    base = HironakaVectorEnv(num_envs, max_episode_steps=max_episode_steps, **kwargs)
     return AlternatingPlayers(base, seat, opponent)
 
 

@@ -106,11 +106,10 @@ class _SingleEnv(gymnasium.Env[Any, Any]):
         self.vector_env.close()
 
 
-def _row(tree: Any) -> Any:
-    if isinstance(tree, dict):
-        return {key: _row(value) for key, value in tree.items()}
-    # A Discrete part is one integer for a single environment.
-    return tree[0] if tree.ndim > 1 else np.int64(tree[0])
+def _row(observation: Any) -> Any:
+    if isinstance(observation, dict):
+        return {name: part[0] for name, part in observation.items()}
+    return observation[0]
 
 
 def _one_row(kwargs: dict[str, Any]) -> dict[str, Any]:

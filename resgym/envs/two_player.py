@@ -15,13 +15,6 @@ from resgym.game.stepping import INVALID_ACTIONS, StepPlan
 from resgym.kernels import resolve_backend
 
 
-def half_move_limit(max_episode_steps: int | None) -> int | None:
-    """The limit in half-moves that stands for a limit in whole moves; None is no limit."""
-    if max_episode_steps is None:
-        return None
-    return 2 * check_integer("max_episode_steps", max_episode_steps, 1)
-
-
 class HironakaVectorEnv(TensorVectorEnv):
     """N games seen from the seat whose turn it is (``resgym/Hironaka-v0``).
 

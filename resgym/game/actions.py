@@ -25,10 +25,8 @@ def action_axes(dimension: int) -> tuple[tuple[int, ...], ...]:
 @cache
 def host_action_table(dimension: int, device: torch.device | str = "cpu") -> Tensor:
     """Bool [A, D]: row k marks the axes of host action k. Shared and cached: do not write to it."""
-    table = torch.zeros(len(action_axes(dimension)), dimension, dtype=torch.bool)
-    for action, axes in enumerate(action_axes(dimension)):
-        table[action, list(axes)] = True
-    return table.to(device)
+    rows = [[axis in axes for axis in range(dimension)] for axes in action_axes(dimension)]
+    return torch.tensor(rows, device=device)
 
 
 @cache
@@ -39,15 +37,10 @@ def _ranks(dimension: int, device: torch.device) -> Tensor:
     return ranks.to(device)
 
 
-@cache
-def _bits(dimension: int, device: torch.device) -> Tensor:
-    return (1 << torch.arange(dimension, dtype=torch.int64)).to(device)
-
-
 def coords_to_action(coords: Tensor) -> Tensor:
     """Action numbers int64 [N] of sets, bool or integer [N, D]; -1 for fewer than two axes."""
     dimension = coords.shape[-1]
-    numbers = (coords.to(torch.int64) * _bits(dimension, coords.device)).sum(-1)
+    numbers = (coords.to(torch.int64) << torch.arange(dimension, device=coords.device)).sum(-1)
     return _ranks(dimension, coords.device)[numbers]
 
 

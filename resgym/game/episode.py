@@ -188,14 +188,11 @@ class Backend:
         state, reward, rewards, terminated, overflow = self._played(
             plan, state, known, active & legal, ask
         )
-        truncated = overflow
         if plan.invalid_action in ("penalty", "terminate"):
             reward = torch.where(active & ~legal, INVALID_ACTION_REWARD, reward)
         if plan.invalid_action == "terminate":
             terminated = terminated | (active & ~legal)
-        if plan.max_episode_steps is not None:
-            truncated = truncated | (lengths >= plan.max_episode_steps)
-        truncated = truncated & active & ~terminated
+        truncated = (overflow | (lengths >= plan.step_limit)) & active & ~terminated
         ended = terminated | truncated
         state = state._replace(returns=state.returns + reward, lengths=lengths, ended=ended)
 

@@ -44,20 +44,16 @@ def _absorb(key: Tensor, word: Tensor | int) -> Tensor:
 
 
 def derive_seed(seed: int, *words: int) -> int:
-    """A seed in 0..2^63-1 from a seed and further words, in plain Python integers.
+    """A seed in 0..2^63-1 from a seed and further words, any integers.
 
     Used where one seed must give several unrelated ones (evaluation, players, learners).
     """
-
-    def mix(value: int) -> int:
-        value = ((value ^ (value >> 30)) * (MULTIPLIER_1 & MASK_64)) & MASK_64
-        value = ((value ^ (value >> 27)) * (MULTIPLIER_2 & MASK_64)) & MASK_64
-        return value ^ (value >> 31)
-
-    key = mix((seed + GAMMA) & MASK_64)
-    for word in words:
-        key = mix(((key ^ (word & MASK_64)) + GAMMA) & MASK_64)
-    return key >> 1
+    # The low 64 bits of each, as a signed number.
+    first, *others = (((word + 2**63) & MASK_64) - 2**63 for word in (seed, *words))
+    key = mix64(torch.tensor(first) + GAMMA)
+    for word in others:
+        key = _absorb(key, word)
+    return int(_shift_right(key, 1))
 
 
 class RowRandom:

@@ -64,14 +64,6 @@ def _draw(spec: GameSpec, rng: RowRandom) -> GameState:
     return canonical_state(columns, count, spec)
 
 
-def _fixed_start(spec: GameSpec, like: GameState) -> GameState:
-    """The unfinished position {(1, 0, ..), (0, 1, ..)} for every row of ``like``."""
-    points = torch.zeros(2, spec.dimension, dtype=torch.int64)
-    points[0, 0] = points[1, 1] = 1
-    start = state_from_points(points, spec, like.device)
-    return GameState(start.points.expand_as(like.points), start.count.expand_as(like.count))
-
-
 def random_starts(spec: GameSpec, rng: RowRandom) -> GameState:
     """Positions drawn uniformly on 0..max_value inclusive, finished ones drawn again.
 
@@ -96,7 +88,10 @@ def random_starts(spec: GameSpec, rng: RowRandom) -> GameState:
         else:
             # No look at the data on an accelerator: every row is drawn, the pending ones are taken.
             state = where_state(pending, _draw(spec, rng.split(attempt)), state)
-    return where_state(state.finished(), _fixed_start(spec, state), state)
+    fixed = torch.full_like(state.points, -1)
+    fixed[:, :2] = torch.eye(2, spec.dimension, dtype=torch.int64, device=state.device)
+    fixed_start = GameState(fixed, torch.full_like(state.count, 2))
+    return where_state(state.finished(), fixed_start, state)
 
 
 def given_starts(points: Any, spec: GameSpec, num_games: int, device: torch.device) -> GameState:

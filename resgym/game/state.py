@@ -23,11 +23,8 @@ from resgym.game.dominance import prune_dominated
 from resgym.game.newton.vertices import newton_vertices
 from resgym.game.spec import MAX_COORDINATE, GameSpec
 
-_INTEGERS = frozenset(
-    getattr(torch, name)
-    for name in ("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64")
-    if hasattr(torch, name)  # older releases have fewer
-)
+_INTEGERS = {torch.int8, torch.int16, torch.int32, torch.int64}
+_INTEGERS |= {torch.uint8, torch.uint16, torch.uint32, torch.uint64}
 
 
 def holds_integers(tensor: Tensor) -> bool:
@@ -199,8 +196,8 @@ def state_from_points(
         if isinstance(points, (str, bytes)) or not hasattr(points, "__iter__"):
             raise TypeError(f"points must be lists of integers, got {points!r}")
         games = list(points)
-        # One game is a list of points, several are lists of lists of points.
-        if any(_is_scalar(_first(game)) for game in games):
+        # One game is a list of points, several are lists of lists of points; [] is a game.
+        if any(_is_scalar(game) or _is_scalar(next(iter(game), [])) for game in games):
             games = [games]
     if not games:
         raise ValueError("points must have at least one game, got an empty list")
@@ -214,8 +211,3 @@ def state_from_points(
     return canonical_state(
         torch.from_numpy(columns).to(device), torch.from_numpy(count).to(device), spec
     )
-
-
-def _first(game: Any) -> Any:
-    """The first entry of a sequence; a scalar is its own, an empty one counts as a game."""
-    return game if _is_scalar(game) else next(iter(game), [])

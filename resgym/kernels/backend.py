@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from itertools import combinations
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -19,24 +21,26 @@ from resgym.game.stepping import (
     INVALID_ACTIONS,
     REWARD_NAMES,
     SEATS,
-    Ask,
-    Games,
-    ResetResult,
     StepPlan,
 )
 
 ASKED = -1
 """Number of an opponent who does not play inside a pass."""
 
+AGENTS = ("random", "choose_first", "choose_last")
+"""Agents that play inside a pass; kernels take the index."""
 
-def set_numbers(dimension: int, host: str | None = None) -> list[int]:
-    """The sets that a host draws from, bit j for axis j: those of all actions, in ascending order.
 
-    ``random_pair`` draws from the pairs (0, 1), (0, 2), ..., (1, 2), ... instead.
+@cache
+def set_numbers(dimension: int, host: str | None) -> np.ndarray:
+    """The sets int64 [A] that a host draws from, bit j for axis j: those of all actions, ascending.
+
+    ``random_pair`` draws from the pairs (0, 1), (0, 2), ..., (1, 2), ... instead. The array is
+    shared and cached: do not write to it.
     """
     pairs = combinations(range(dimension), 2)
     chosen = pairs if host == "random_pair" else action_axes(dimension)
-    return [sum(1 << axis for axis in axes) for axes in chosen]
+    return np.array([sum(1 << axis for axis in axes) for axes in chosen], dtype=np.int64)
 
 
 class FusedBackend(Backend):
@@ -46,11 +50,8 @@ class FusedBackend(Backend):
     functions, and the opponents that a backend neither knows nor asks.
     """
 
-    agents: tuple[str, ...]
-    """Agents that play inside a pass; kernels take the index."""
-
     hosts: tuple[str, ...]
-    """Hosts, likewise."""
+    """Hosts that play inside a pass, as `AGENTS`."""
 
     @classmethod
     def indices(cls, plan: StepPlan) -> tuple[int, int, int, int, int] | None:
@@ -63,7 +64,7 @@ class FusedBackend(Backend):
         if plan.spec.polytope != "dominance" or not isinstance(plan.reward, str):
             return None
         players: dict[str, tuple[str | None, ...]]
-        players = {"host": cls.agents, "agent": cls.hosts, "both": (plan.opponent,)}
+        players = {"host": AGENTS, "agent": cls.hosts, "both": (plan.opponent,)}
         others = players[plan.seat]
         return (
             SEATS.index(plan.seat),
@@ -72,17 +73,6 @@ class FusedBackend(Backend):
             INVALID_ACTIONS.index(plan.invalid_action),
             AUTORESET_MODES.index(plan.autoreset_mode),
         )
-
-    def start(
-        self, plan: StepPlan, games: Games, mask: Tensor, ask: Ask, given: GameState | None = None
-    ) -> ResetResult:
-        """See `Backend.start`."""
-        started = self._started(plan, games, mask, ask) if given is None else None
-        return super().start(plan, games, mask, ask, given) if started is None else started
-
-    def _started(self, plan: StepPlan, games: Games, mask: Tensor, ask: Ask) -> ResetResult | None:
-        """As `start` from random positions; None: no pass knows the plan."""
-        raise NotImplementedError
 
     # The single operations: kernels keep minimal points, the reference finds vertices of them.
 

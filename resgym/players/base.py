@@ -8,7 +8,7 @@ row is the same alone, in any batch and after a resume.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, get_args, runtime_checkable
+from typing import Protocol, cast, get_args, runtime_checkable
 
 from torch import Tensor
 
@@ -44,12 +44,11 @@ class Player(Protocol):
         ...
 
 
-def check_role(role: object) -> Role:
-    """``role`` if it is one, else a ValueError."""
-    for known in get_args(Role):
-        if role == known:
-            return known  # type: ignore[no-any-return]
-    raise ValueError(f"role must be 'host' or 'agent', got {role!r}")
+def check_role(role: object, name: str = "role") -> Role:
+    """``role`` if it is one, else a ValueError that calls it by ``name``."""
+    if role not in get_args(Role):
+        raise ValueError(f"{name} must be 'host' or 'agent', got {role!r}")
+    return cast(Role, role)
 
 
 def given_sets(coords: Tensor | None) -> Tensor:

@@ -196,14 +196,12 @@ def resolve_player(
             a missing file, or a file that no loader can read.
     """
     role = check_role(role)
+    if isinstance(opponent, os.PathLike) or (isinstance(opponent, str) and _is_path(opponent)):
+        return _load_model(Path(opponent), role)
     if isinstance(opponent, str):
-        if _is_path(opponent):
-            return _load_model(Path(opponent), role)
         factory = _factory(role, opponent, f"opponent ({role})")
         wants_spec = spec is not None and "spec" in _parameters(factory)
         return _make(role, opponent, {"spec": spec} if wants_spec else {}, "opponent")
-    if isinstance(opponent, os.PathLike):
-        return _load_model(Path(opponent), role)
     if not isinstance(opponent, type):
         if isinstance(opponent, Player):
             return _checked_player(opponent, role, "opponent")
@@ -216,8 +214,7 @@ def resolve_player(
 
 
 def _is_path(text: str) -> bool:
-    separators = [each for each in (os.sep, os.altsep) if each]
-    return any(each in text for each in separators) or text.endswith((".zip", ".safetensors"))
+    return os.path.basename(text) != text or text.endswith((".zip", ".safetensors"))
 
 
 def _file_of(name: str) -> str:

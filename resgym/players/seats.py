@@ -93,10 +93,8 @@ class Seat:
         self, positions: Sequence[Position], rng: RowRandom | None = None
     ) -> list[tuple[int, ...]]:
         """The host's set in every position."""
-        state = self._state(positions)
-        answer = ask_player(self.player, state, None, _random(rng, state))
         sets = action_axes(self.spec.dimension)
-        return [sets[action] for action in answer.tolist()]
+        return [sets[action] for action in self._answers(positions, None, rng)]
 
     def agent_axes(
         self,
@@ -105,23 +103,19 @@ class Seat:
         rng: RowRandom | None = None,
     ) -> list[int]:
         """The agent's axis for a position and a host's set each."""
-        state = self._state(positions)
-        coords: Tensor = host_action_table(self.spec.dimension)[
-            torch.tensor([self._numbers[axes] for axes in sets])
-        ]
-        answer = ask_player(self.player, state, coords, _random(rng, state))
-        return [int(axis) for axis in answer.tolist()]
+        actions = torch.tensor([self._numbers[axes] for axes in sets])
+        return self._answers(positions, host_action_table(self.spec.dimension)[actions], rng)
 
-    def _state(self, positions: Sequence[Position]) -> GameState:
-        if not self.reads_order:
-            return state_from_points([list(position) for position in positions], self.spec)
-        width, absent = self.spec.max_num_points, [-1] * self.spec.dimension
-        rows = [[*position, *[absent] * (width - len(position))] for position in positions]
-        return GameState(
-            torch.tensor(rows, dtype=torch.int64),
-            torch.tensor([len(position) for position in positions], dtype=torch.int64),
-        )
-
-
-def _random(rng: RowRandom | None, state: GameState) -> RowRandom:
-    return RowRandom(torch.zeros_like(state.count)) if rng is None else rng
+    def _answers(
+        self, positions: Sequence[Position], coords: Tensor | None, rng: RowRandom | None
+    ) -> list[int]:
+        if self.reads_order:
+            width, absent = self.spec.max_num_points, [-1] * self.spec.dimension
+            rows = [[*position, *[absent] * (width - len(position))] for position in positions]
+            sizes = [len(position) for position in positions]
+            state = GameState(torch.tensor(rows), torch.tensor(sizes))
+        else:
+            state = state_from_points([list(position) for position in positions], self.spec)
+        rng = RowRandom(torch.zeros_like(state.count)) if rng is None else rng
+        answers: list[int] = ask_player(self.player, state, coords, rng).tolist()
+        return answers

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
-from itertools import combinations
+from itertools import chain, combinations
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-from resgym.game.actions import action_axes, coords_to_action
+from resgym.game.actions import coords_to_action
 from resgym.game.rng import RowRandom
 from resgym.game.spec import Role
 from resgym.game.state import GameState
@@ -169,18 +169,13 @@ def _any(mask: Tensor, axis: int) -> Tensor:
 @cache
 def _all_sets(dimension: int, device: torch.device) -> Tensor:
     """Bool [2^D - 1, D]: the nonempty sets of axes by size, then in lexicographic order."""
-    sets = [
-        axes for size in range(1, dimension + 1) for axes in combinations(range(dimension), size)
-    ]
-    table = torch.zeros(len(sets), dimension, dtype=torch.bool)
-    for row, axes in enumerate(sets):
-        table[row, list(axes)] = True
-    return table.to(device)
+    by_size = (combinations(range(dimension), size + 1) for size in range(dimension))
+    sets = chain.from_iterable(by_size)
+    return torch.tensor([[axis in axes for axis in range(dimension)] for axes in sets]).to(device)
 
 
 @cache
 def _sets_by_size(dimension: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """Bit numbers and actions, int64 [A], of the sets of two axes or more, ordered as above."""
-    axes = sorted(enumerate(action_axes(dimension)), key=lambda item: (len(item[1]), item[1]))
-    numbers = torch.tensor([sum(1 << axis for axis in item) for _, item in axes])
-    return numbers.to(device), torch.tensor([action for action, _ in axes]).to(device)
+    table = _all_sets(dimension, device)[dimension:]
+    return (table << torch.arange(dimension, device=device)).sum(1), coords_to_action(table)

@@ -50,7 +50,12 @@ def newton_vertices(points: Tensor, count: Tensor) -> tuple[Tensor, Tensor]:
     _decide_exactly(some, sizes, game, own, verdict)
     kept = torch.zeros_like(alive)
     kept[game, own] = verdict == VERTEX
-    return _compact(points, count, several, some, kept)
+    left = kept.sum(1)
+    packed = torch.full_like(some, -1)
+    packed[row < left[:, None]] = some[kept]
+    after = points.clone()
+    after[several, :width] = packed
+    return after, count.index_copy(0, several, left)
 
 
 def _proved(points: Tensor, count: Tensor, game: Tensor, own: Tensor) -> Tensor:
@@ -82,54 +87,30 @@ def _decide_exactly(
     missing = (verdict == UNDECIDED).nonzero()[:, 0]
     if not len(missing):
         return
-    names = game[missing].tolist()
-    games = sorted(set(names))
-    rows = torch.tensor(games, device=points.device)
-    sets = {
-        name: some[:size]
-        for name, some, size in zip(games, points[rows].tolist(), count[rows].tolist(), strict=True)
-    }
-    answers = []
-    for name, row in zip(names, own[missing].tolist(), strict=True):
-        point = sets[name][row]
-        gaps = [
-            [x - y for x, y in zip(other, point, strict=True)]
-            for other in sets[name]
-            if other is not point
-        ]
-        answers.append(VERTEX if is_vertex(gaps) else NO_VERTEX)
+    games, places = game[missing].unique(return_inverse=True)
+    sizes = count[games].tolist()
+    sets = [rows[:size] for rows, size in zip(points[games].tolist(), sizes, strict=True)]
+    answers = [
+        VERTEX if is_vertex(sets[place][row], sets[place]) else NO_VERTEX
+        for place, row in zip(places.tolist(), own[missing].tolist(), strict=True)
+    ]
     verdict[missing] = torch.tensor(answers, dtype=torch.int8, device=verdict.device)
 
 
-def _compact(
-    points: Tensor, count: Tensor, several: Tensor, some: Tensor, kept: Tensor
-) -> tuple[Tensor, Tensor]:
-    """The points of all games with only the rows ``kept`` of the games ``several``."""
-    width = kept.shape[1]
-    # Dropped points all go to one row too many, which is cut off.
-    target = torch.where(kept, kept.cumsum(1) - 1, width)
-    packed = torch.full_like(some[:, :1], -1).repeat(1, width + 1, 1)
-    packed.scatter_(1, target[..., None].expand_as(some), some)
-    after = points.clone()
-    after[several, :width] = packed[:, :width]
-    return after, count.index_copy(0, several, kept.sum(1))
+def is_vertex(point: Sequence[int], points: Sequence[Sequence[int]]) -> bool:
+    """Whether no mean of the others among distinct points of D integers is <= one on all axes.
 
-
-def is_vertex(gaps: Sequence[Sequence[int]]) -> bool:
-    """Whether no mean of other points is <= a point on all axes.
-
-    With g_kj the gaps and c > -min(g), the linear programme "maximise sum_k y_k with
-    sum_k y_k (g_kj + c) <= 1 for every axis j and y >= 0" has the optimum 1 / (c + V), where V is
-    the least max_j sum_k weight_k g_kj over all weights with sum 1. The point is no vertex exactly
-    when V <= 0, that is c * optimum >= 1.
+    With g_kj the gaps from the point to the others and c > -min(g), the linear programme "maximise
+    sum_k y_k with sum_k y_k (g_kj + c) <= 1 for every axis j and y >= 0" has the optimum
+    1 / (c + V), where V is the least max_j sum_k weight_k g_kj over all weights with sum 1. The
+    point is no vertex exactly when V <= 0, that is c * optimum >= 1.
 
     The simplex method is run on the inverse of the basis, scaled by its determinant, which keeps
     every number an integer and every division exact (Edmonds 1967, Bareiss 1968). Of the columns
     that improve and of the rows that tie the first is taken (Bland 1977), so it ends.
-
-    Args:
-        gaps: K rows of D integers, other points minus the point, none of them 0 throughout.
     """
+    others = (other for other in points if other != point)
+    gaps = [[x - y for x, y in zip(other, point, strict=True)] for other in others]
     # The only point with the least coordinate on some axis.
     if not gaps or max(map(min, zip(*gaps, strict=True))) > 0:
         return True

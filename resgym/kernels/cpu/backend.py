@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from resgym.game.episode import answers_of_agents, name_sets
+from resgym.game.state import GameState
 from resgym.game.stepping import (
     Ask,
     EpisodeState,
@@ -22,8 +23,8 @@ from resgym.game.stepping import (
     StepPlan,
     StepResult,
 )
-from resgym.kernels.backend import ASKED
-from resgym.kernels.cpu.operations import NumbaOperations, array_of, sets_of
+from resgym.kernels.backend import ASKED, set_numbers
+from resgym.kernels.cpu.operations import NumbaOperations, array_of
 from resgym.kernels.cpu.step import any_refused, start_rows, step_rows
 from resgym.kernels.cpu.threads import share_rows
 
@@ -102,7 +103,7 @@ def _numbers(plan: StepPlan) -> _Numbers | None:
     unrolled = spec.dimension in _UNROLLED
     return _Numbers(
         dims=(0,) * spec.dimension if unrolled else np.zeros(spec.dimension, int),
-        sets=sets_of(spec.dimension, plan.opponent if plan.seat == "agent" else None),
+        sets=set_numbers(spec.dimension, plan.opponent if plan.seat == "agent" else None),
         rules=tuple(map(int, rules)),
         starts=tuple(map(int, drawn)),
         shows_final=restarts and mode == "SAME_STEP",
@@ -140,10 +141,13 @@ class NumbaBackend(NumbaOperations):
         result = _step_pass(numbers, memory, chosen, answers)
         return _ask_hosts(plan, numbers, state.ended, result, ask)
 
-    def _started(self, plan: StepPlan, games: Games, mask: Tensor, ask: Ask) -> ResetResult | None:
+    def start(
+        self, plan: StepPlan, games: Games, mask: Tensor, ask: Ask, given: GameState | None = None
+    ) -> ResetResult:
+        """See `Backend.start`."""
         numbers = _numbers(plan)
-        if numbers is None:
-            return None
+        if numbers is None or given is not None:
+            return super().start(plan, games, mask, ask, given)
         result = _start_pass(numbers, games, mask)
         if not numbers.asked or plan.seat == "host":
             return result

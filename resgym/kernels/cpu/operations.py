@@ -5,8 +5,6 @@ Tensors are read and written through NumPy views, without copies; results are ne
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 import torch
 from torch import Tensor
@@ -16,19 +14,13 @@ from resgym.game.spec import GameSpec
 from resgym.game.state import GameState
 from resgym.kernels.backend import FusedBackend, set_numbers
 from resgym.kernels.cpu.compilation import compiled
-from resgym.kernels.cpu.players import AGENTS, HOSTS, name_set
+from resgym.kernels.cpu.players import HOSTS, name_set
 from resgym.kernels.cpu.rules import draw_start, observe_position, play_move, set_of_row
 
 
 def array_of(tensor: Tensor) -> np.ndarray:
     """The memory of a CPU tensor in C order; a copy only if the tensor is not contiguous."""
     return tensor.detach().contiguous().numpy()
-
-
-@lru_cache(maxsize=64)
-def sets_of(dimension: int, host: str | None = None) -> np.ndarray:
-    """int64 [A]: see `set_numbers`."""
-    return np.array(set_numbers(dimension, host), dtype=np.int64)
 
 
 @compiled
@@ -95,7 +87,6 @@ class NumbaOperations(FusedBackend):
     """The single operations, and the choices of scripted hosts."""
 
     name = "numba"
-    agents = AGENTS
     hosts = HOSTS
 
     def _moved(
@@ -135,7 +126,7 @@ class NumbaOperations(FusedBackend):
             return None
         actions = torch.empty(state.num_games, dtype=torch.int64)
         points, count = array_of(state.points), array_of(state.count)
-        sets = (sets_of(state.points.shape[2], each) for each in (name, None))
+        sets = (set_numbers(state.points.shape[2], each) for each in (name, None))
         host = HOSTS.index(name)
         _choose_rows(host, points, count, *sets, array_of(rng.key), array_of(actions))
         return actions

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from resgym.kernels.backend import AGENTS
 from resgym.kernels.cpu.compilation import inlined
 from resgym.kernels.cpu.rules import integer
-
-AGENTS = ("random", "choose_first", "choose_last")
-"""Agents that `answer_set` can play; it takes the index."""
 
 HOSTS = ("random", "random_pair", "all_coord", "zeillinger", "zeillinger_lex")
 """Hosts that `name_set` can play; it takes the index."""

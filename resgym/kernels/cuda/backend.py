@@ -31,7 +31,6 @@ from resgym.kernels.cuda.kernels import (
     observe_games,
     step_games,
 )
-from resgym.kernels.cuda.rules import AGENTS
 
 _SAME_STEP = AUTORESET_MODES.index("SAME_STEP")
 
@@ -71,7 +70,7 @@ def _numbers(plan: StepPlan) -> _Numbers | None:
 @lru_cache(maxsize=64)
 def _sets(dimension: int, host: str | None, device: torch.device) -> Tensor:
     """int64 [A]: see `set_numbers`."""
-    return torch.tensor(set_numbers(dimension, host), dtype=torch.int64, device=device)
+    return torch.tensor(set_numbers(dimension, host), device=device)
 
 
 def _launched(
@@ -130,7 +129,6 @@ class TritonBackend(FusedBackend):
     """One launch a step, opponents included."""
 
     name = "triton"
-    agents = AGENTS
     hosts = HOSTS
 
     def step(self, plan: StepPlan, games: Games, actions: Tensor, ask: Ask) -> StepResult:
@@ -148,10 +146,13 @@ class TritonBackend(FusedBackend):
             raise RefusedStep
         return result
 
-    def _started(self, plan: StepPlan, games: Games, mask: Tensor, ask: Ask) -> ResetResult | None:
+    def start(
+        self, plan: StepPlan, games: Games, mask: Tensor, ask: Ask, given: GameState | None = None
+    ) -> ResetResult:
+        """See `Backend.start`."""
         numbers = _numbers(plan)
-        if numbers is None:
-            return None
+        if numbers is None or given is not None:
+            return super().start(plan, games, mask, ask, given)
         result, _ = _launched(plan, numbers, games, flags_of(mask), numbers.start)
         return ResetResult(result.games, result.points, result.coords)
 

@@ -11,14 +11,12 @@ import triton
 import triton.language as tl
 
 from resgym.game import rng, spec
+from resgym.kernels.backend import AGENTS
 
 _GAMMA = tl.constexpr(rng.GAMMA & rng.MASK_64)
 _MULTIPLIER_1 = tl.constexpr(rng.MULTIPLIER_1 & rng.MASK_64)
 _MULTIPLIER_2 = tl.constexpr(rng.MULTIPLIER_2 & rng.MASK_64)
 _MAX_COORDINATE = tl.constexpr(spec.MAX_COORDINATE)
-
-AGENTS = ("random", "choose_first", "choose_last")
-"""Agents that play inside a kernel, which takes the index."""
 
 _FIRST = tl.constexpr(AGENTS.index("choose_first"))
 _LAST = tl.constexpr(AGENTS.index("choose_last"))

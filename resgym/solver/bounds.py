@@ -1,10 +1,10 @@
 """Lower bounds of the value that need no search, on integers of any size.
 
 The depth and the nodes of a position are at least those of its projections to two or more axes
-(proof: docs/mathematics.md, "How long a game lasts at least"). In two axes every compact edge (a, -b) of
-the Newton polygon lasts as many moves as Euclid's algorithm by subtraction on (a, b) has steps: the
-sum of the partial quotients of a / b. The least depth is the largest of these sums. The tree
-branches where an edge is left: at every node of the Stern-Brocot tree on the way to its slope.
+(proof: docs/mathematics.md, "How long a game lasts at least"). In two axes every compact edge (a,
+-b) of the Newton polygon lasts as many moves as Euclid's algorithm by subtraction on (a, b) has
+steps: the sum of the partial quotients of a / b. The least depth is the largest of these sums. The
+tree branches where an edge is left: at every node of the Stern-Brocot tree on the way to its slope.
 """
 
 from __future__ import annotations

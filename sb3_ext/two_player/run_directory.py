@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ class RunDirectory(RunFolder):
             dropped, since they are made again. None: a folder that holds a run already is refused.
 
     Raises:
-        ConfigError: the folder holds a run.
+        ConfigError: the folder holds a run, or tensorboard is not installed.
         FolderError: the folder cannot be written to, or another process writes to it.
     """
 
@@ -88,6 +89,8 @@ class RunDirectory(RunFolder):
                 f"--out: {self.path} holds a run already; take another folder, or --resume "
                 f"{self.path} to go on with it"
             )
+        if self.config.logging.tensorboard and find_spec("tensorboard") is None:
+            raise ConfigError("logging.tensorboard: true needs the package tensorboard")
         try:
             text = yaml.safe_dump(self.config.to_dict(), sort_keys=False)
             write_text_durably(self.path / "config.yml", text)

@@ -87,7 +87,7 @@ def _decide_exactly(
     missing = (verdict == UNDECIDED).nonzero()[:, 0]
     if not len(missing):
         return
-    games, places = game[missing].unique(return_inverse=True)
+    games, places = torch.unique(game[missing], return_inverse=True)
     sizes = count[games].tolist()
     sets = [rows[:size] for rows, size in zip(points[games].tolist(), sizes, strict=True)]
     answers = [

@@ -1,3 +1,1 @@
 """How good players are: rho, whole games, plots, moves per second."""
-
-from __future__ import annotations

@@ -1,3 +1,1 @@
 """Provably optimal play: values, best responses, labels of many positions, optimal players."""
-
-from __future__ import annotations

@@ -1,3 +1,1 @@
 """A game in the terminal, with hints."""
-
-from __future__ import annotations

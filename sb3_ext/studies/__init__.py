@@ -1,3 +1,1 @@
 """Studies of this one game: taught players, attacks, tables and the results page."""
-
-from __future__ import annotations

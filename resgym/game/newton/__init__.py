@@ -1,3 +1,1 @@
 """The vertices of Newton polyhedra, exactly: the points that the option ``newton`` keeps."""
-
-from __future__ import annotations

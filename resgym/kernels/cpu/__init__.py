@@ -1,3 +1,1 @@
 """The rule and the step compiled for the CPU by numba, one game at a time."""
-
-from __future__ import annotations

@@ -8,6 +8,7 @@ names. A correct learner solves it in seconds.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import gymnasium
@@ -265,3 +266,11 @@ def _first_row(observation: Observation) -> Any:
     if isinstance(observation, dict):
         return {key: value[0].numpy() for key, value in observation.items()}
     return observation[0].numpy()
+
+
+_REPEATED = (
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]" for before, name in pairwise("abcdefghi")
+)
+
+
+BOMB = f"{{a: &a [x, x, x, x, x, x, x, x, x], {', '.join(_REPEATED)}}}"

@@ -9,7 +9,7 @@
     dueling             value and advantage heads instead of one
     mirror              {axes, actions}: games that are each other's mirror image are one to the
                         network, see `sb3_ext.points.mirror`; boxes of points only
-    optimizer_class     a name in `sb3_ext.networks.OPTIMIZERS`, or a class
+    optimizer_class     a name in `sb3_ext.networks.optimizers.OPTIMIZERS`, or a class
     optimizer_kwargs    its arguments without the learning rate
 
 The online and the target network are separate in all their parts, extractor included.

@@ -33,7 +33,7 @@ from sb3_ext.training.trust import known_class, plain_value, read_pickle
 from sb3_ext.training.zoo import enjoy as enjoy_main
 from sb3_ext.training.zoo_scripts import record_video
 from sb3_ext.two_player.cli import main as two_player_main
-from tests.sb3_ext.training.test_loading import make_env, make_model
+from tests.sb3_ext.training.helpers import make_env, make_model
 from tests.sb3_ext.two_player.helpers import tiny
 
 HOST = "resgym/HironakaHost-v0"

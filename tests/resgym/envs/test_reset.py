@@ -21,8 +21,8 @@ from tests.resgym.envs.helpers import (
     make_vec,
     row_bytes,
 )
+from tests.resgym.game.lockstep import reference_start
 from tests.resgym.game.splitmix import step_key
-from tests.resgym.game.test_starts import reference_start
 
 pytestmark = pytest.mark.usefixtures("on_every_backend")
 

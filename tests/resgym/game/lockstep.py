@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from resgym.game.spec import MAX_COORDINATE, GameSpec
 from resgym.game.state import GameState, state_from_points
 from resgym.kernels import Backend
 from tests.reference import rule
+from tests.resgym.game import splitmix
 
 MEMBERS = 8  # kinds of start below
 
@@ -143,3 +145,26 @@ def assert_same(state: GameState, positions: list[rule.Position]) -> None:
         raise AssertionError(
             f"row {row}: {state.point_lists()[row]} is not the reference's {positions[row]}"
         )
+
+
+def drawn(spec: GameSpec, key: int, attempt: int) -> rule.Position:
+    """The points of one attempt: words of the key split by the attempt's number."""
+    words = splitmix.words(splitmix.absorb(key, attempt))
+    values = [splitmix.integer(word, spec.max_value + 1) for word in _take(words, spec)]
+    size = spec.dimension
+    points = [tuple(values[i : i + size]) for i in range(0, len(values), size)]
+    return rule.canonical(points, reposition=spec.reposition)
+
+
+def _take(words, spec: GameSpec) -> list[int]:
+    return list(itertools.islice(words, spec.max_num_points * spec.dimension))
+
+
+def reference_start(spec: GameSpec, key: int) -> tuple[rule.Position, int]:
+    """The start and how many draws it took."""
+    for attempt in range(spec.start_attempts):
+        points = drawn(spec, key, attempt)
+        if not rule.is_finished(points):
+            return points, attempt + 1
+    axes = range(spec.dimension)
+    return [tuple(int(j == axis) for j in axes) for axis in (0, 1)], spec.start_attempts

@@ -12,36 +12,13 @@ from resgym.game.rng import RowRandom, Stream
 from resgym.game.spec import GameSpec
 from tests.reference import rule
 from tests.resgym.backends import every_backend, get
-from tests.resgym.game import splitmix
-
-
-def drawn(spec: GameSpec, key: int, attempt: int) -> rule.Position:
-    """The points of one attempt: words of the key split by the attempt's number."""
-    words = splitmix.words(splitmix.absorb(key, attempt))
-    values = [splitmix.integer(word, spec.max_value + 1) for word in _take(words, spec)]
-    size = spec.dimension
-    points = [tuple(values[i : i + size]) for i in range(0, len(values), size)]
-    return rule.canonical(points, reposition=spec.reposition)
-
-
-def _take(words, spec: GameSpec) -> list[int]:
-    return list(itertools.islice(words, spec.max_num_points * spec.dimension))
+from tests.resgym.game.lockstep import reference_start
 
 
 def keys_of_rows(num_rows: int) -> RowRandom:
     """Keys as environments make them. Raw keys that differ in their low bits would share draws."""
     row = torch.arange(num_rows)
     return RowRandom.for_step(row, row * 0, row * 0, Stream.START)
-
-
-def reference_start(spec: GameSpec, key: int) -> tuple[rule.Position, int]:
-    """The start and how many draws it took."""
-    for attempt in range(spec.start_attempts):
-        points = drawn(spec, key, attempt)
-        if not rule.is_finished(points):
-            return points, attempt + 1
-    axes = range(spec.dimension)
-    return [tuple(int(j == axis) for j in axes) for axis in (0, 1)], spec.start_attempts
 
 
 @every_backend

@@ -21,7 +21,7 @@ from sb3_ext.checkpoints.resume import callback_states, load_callback_states, re
 from sb3_ext.schedules.frequency import Every
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.callbacks.helpers import StepHook
-from tests.sb3_ext.checkpoints.test_checkpoint import equal
+from tests.sb3_ext.checkpoints.helpers import equal
 from tests.sb3_ext.ddqn.helpers import make_model, weights
 
 

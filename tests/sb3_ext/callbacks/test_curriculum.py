@@ -11,11 +11,11 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecMonitor
 
 from sb3_ext.callbacks import Bound, Checkpoints, Curriculum, RhoEvaluation
+from sb3_ext.checkpoints.model_state import model_state
 from sb3_ext.checkpoints.resume import resume
 from sb3_ext.schedules.frequency import Every
 from tests.sb3_ext.callbacks.helpers import StepHook, game_model, keep_logs
-from tests.sb3_ext.checkpoints.test_checkpoint import equal
-from tests.sb3_ext.checkpoints.test_resume import full_state
+from tests.sb3_ext.checkpoints.helpers import equal
 from tests.sb3_ext.ddqn.helpers import make_model
 
 
@@ -84,7 +84,7 @@ def test_resume_in_every_stage_is_exact(tmp_path: Path) -> None:
         stages.add(second[0].stage)
         model.learn(320 - model.num_timesteps, second, reset_num_timesteps=False)
         assert second[0].changes == first[0].changes
-        assert equal(full_state(model), full_state(whole))
+        assert equal(model_state(model), model_state(whole))
     assert stages == {0, 1, 2}
 
 

@@ -20,7 +20,7 @@ from sb3_ext.checkpoints.resume import resume
 from sb3_ext.ddqn import DDQN
 from sb3_ext.schedules.frequency import Every
 from tests.sb3_ext.callbacks.helpers import SIZES, StepHook, game_model, keep_logs
-from tests.sb3_ext.checkpoints.test_checkpoint import equal
+from tests.sb3_ext.checkpoints.helpers import equal
 from tests.sb3_ext.ddqn.helpers import make_model, weights
 
 

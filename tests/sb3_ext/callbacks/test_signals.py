@@ -13,11 +13,11 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from sb3_ext.callbacks import Checkpoints, Signals
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
+from sb3_ext.checkpoints.model_state import model_state
 from sb3_ext.checkpoints.resume import resume
 from sb3_ext.schedules.frequency import Every
 from tests.sb3_ext.callbacks.helpers import StepHook
-from tests.sb3_ext.checkpoints.test_checkpoint import equal
-from tests.sb3_ext.checkpoints.test_resume import full_state, scheduled_stock
+from tests.sb3_ext.checkpoints.helpers import equal, scheduled_stock
 from tests.sb3_ext.ddqn.helpers import make_model
 
 HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
@@ -70,7 +70,7 @@ def test_stop_with_a_checkpoint_that_continues_exactly(
     resume(other, tmp_path)
     assert other.num_timesteps == model.num_timesteps
     other.learn(640 - other.num_timesteps, reset_num_timesteps=False)
-    assert equal(full_state(whole), full_state(other))
+    assert equal(model_state(whole), model_state(other))
 
 
 def test_usr1_saves_and_goes_on(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_usr1_saves_and_goes_on(tmp_path: Path) -> None:
     other = make_model()
     resume(other, path)
     other.learn(400 - other.num_timesteps, reset_num_timesteps=False)
-    assert equal(full_state(model), full_state(other))
+    assert equal(model_state(model), model_state(other))
 
 
 @pytest.mark.parametrize("order", [1, -1])

@@ -12,12 +12,12 @@ from stable_baselines3.common.callbacks import BaseCallback
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.callbacks import Bound, Checkpoints, RhoEvaluation, StopConditions
 from sb3_ext.callbacks import stop_conditions as module
+from sb3_ext.checkpoints.model_state import model_state
 from sb3_ext.checkpoints.resume import resume
 from sb3_ext.schedules.frequency import Every
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.callbacks.helpers import StepHook, game_model, keep_logs
-from tests.sb3_ext.checkpoints.test_checkpoint import equal
-from tests.sb3_ext.checkpoints.test_resume import full_state
+from tests.sb3_ext.checkpoints.helpers import equal
 from tests.sb3_ext.ddqn.helpers import make_model
 
 
@@ -118,7 +118,7 @@ def test_budgets_go_on_after_a_resume_and_so_does_the_run(tmp_path: Path) -> Non
     assert second[0].state_dict()["episodes"] == first[0].state_dict()["episodes"] > 0
     other.learn(10_000, second, reset_num_timesteps=False)
     assert second[0].used()["max_episodes"] >= 60
-    ours, theirs = full_state(other), full_state(whole)
+    ours, theirs = model_state(other), model_state(whole)
     for state in (ours, theirs):  # what depends on how much learn() was asked for
         state["training"]["counters"].pop("_current_progress_remaining")
     assert equal(ours, theirs)

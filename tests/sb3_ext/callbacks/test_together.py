@@ -23,11 +23,11 @@ from sb3_ext.callbacks import (
     Timers,
 )
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
+from sb3_ext.checkpoints.model_state import model_state
 from sb3_ext.checkpoints.resume import resume, walk_callbacks
 from sb3_ext.schedules.frequency import Every
 from tests.sb3_ext.callbacks.helpers import game_model, keep_logs
-from tests.sb3_ext.checkpoints.test_checkpoint import equal
-from tests.sb3_ext.checkpoints.test_resume import full_state
+from tests.sb3_ext.checkpoints.helpers import equal
 from tests.sb3_ext.ddqn.helpers import weights
 
 
@@ -70,7 +70,7 @@ def test_exact_after_a_resume(tmp_path: Path) -> None:
         model, second = game_model(), everything(tmp_path / path.name)
         resume(model, path, second)
         model.learn(320 - model.num_timesteps, second, reset_num_timesteps=False)
-        assert equal(full_state(model), full_state(whole))
+        assert equal(model_state(model), model_state(whole))
         for one, other in zip(walk_callbacks(first), walk_callbacks(second), strict=True):
             if hasattr(one, "state_dict"):
                 states = [without_seconds(each.state_dict()) for each in (one, other)]

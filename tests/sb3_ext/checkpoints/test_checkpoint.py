@@ -29,8 +29,8 @@ from sb3_ext.checkpoints.checkpoint import (
     read_checkpoint,
     save_checkpoint,
 )
-from sb3_ext.checkpoints.durable_files import file_digest
-from sb3_ext.checkpoints.format import SCHEMA, _manifest_text
+from sb3_ext.checkpoints.format import SCHEMA
+from tests.sb3_ext.checkpoints.helpers import equal, rewrite_manifest
 
 PLAIN = {
     "count": 3,
@@ -60,29 +60,6 @@ def make_state(fill: float = 0.0) -> dict[str, Any]:
         "rows": [torch.tensor([True, False]), 7, torch.tensor([2**62])],
         "plain": PLAIN,
     }
-
-
-def equal(first: Any, second: Any) -> bool:
-    """Whether two states are equal bit for bit, types included."""
-    if type(first) is not type(second):
-        return False
-    if isinstance(first, torch.Tensor):
-        return first.dtype == second.dtype and torch.equal(first, second)
-    if isinstance(first, dict):
-        return list(first) == list(second) and all(equal(first[k], second[k]) for k in first)
-    if isinstance(first, list):
-        return len(first) == len(second) and all(map(equal, first, second))
-    return bool(first == second)
-
-
-def rewrite_manifest(path: Path) -> None:
-    """The manifest that a hostile writer would make for the files as they are."""
-    files = {
-        file.name: {"bytes": file.stat().st_size, "sha256": file_digest(file)}
-        for file in path.iterdir()
-        if file.name != "manifest.json"
-    }
-    (path / "manifest.json").write_text(_manifest_text(files))
 
 
 @pytest.fixture

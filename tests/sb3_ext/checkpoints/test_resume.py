@@ -23,11 +23,9 @@ from sb3_ext.checkpoints.model_state import model_state, restore_model
 from sb3_ext.checkpoints.resume import init_from, resume, save_run
 from sb3_ext.checkpoints.training_state import training_state
 from sb3_ext.ddqn import DDQN
-from sb3_ext.replay.buffers import TensorReplayBuffer
-from sb3_ext.schedules.binding import bind_schedules
 from sb3_ext.schedules.schedules import Cosine, Exponential, Linear
 from tests.fakes import ToyVectorEnv
-from tests.sb3_ext.checkpoints.test_checkpoint import equal
+from tests.sb3_ext.checkpoints.helpers import equal, scheduled_stock
 from tests.sb3_ext.ddqn.helpers import MaskedToy, NumpyToy, make_model, weights
 
 
@@ -35,24 +33,6 @@ def game(env_id: str) -> TensorVecEnv:
     sizes = {"dimension": 3, "max_num_points": 5, "max_value": 6}
     opponent = "random"
     return TensorVecEnv(gymnasium.make_vec(env_id, num_envs=8, opponent=opponent, **sizes))
-
-
-def scheduled_stock(algorithm: type[Any], policy: str = "MlpPolicy") -> Any:
-    model = algorithm(
-        policy,
-        TensorVecEnv(ToyVectorEnv(8)),
-        buffer_size=600,
-        learning_starts=100,
-        batch_size=16,
-        train_freq=2,
-        target_update_interval=40,
-        replay_buffer_class=TensorReplayBuffer,
-        policy_kwargs={"net_arch": [16]},
-        seed=0,
-        device="cpu",
-    )
-    bind_schedules(model, learning_rate=Exponential(1e-2, 1e-4, 0.95))
-    return model
 
 
 MODELS: dict[str, Callable[[], Any]] = {
@@ -89,9 +69,6 @@ MODELS: dict[str, Callable[[], Any]] = {
 class NoisyActivation(torch.nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         return torch.nn.functional.dropout(torch.relu(x), 0.1, self.training)
-
-
-full_state = model_state
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -13,7 +13,7 @@ from sb3_ext.checkpoints.resume import resume, save_run
 from sb3_ext.ddqn import DDQN
 from sb3_ext.training.loading import load_policy
 from tests.fakes import ToyVectorEnv
-from tests.sb3_ext.checkpoints.test_checkpoint import equal
+from tests.sb3_ext.checkpoints.helpers import equal
 from tests.sb3_ext.ddqn.helpers import make_model
 
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")

@@ -18,7 +18,7 @@ from sb3_ext.studies.teach.families import TeachConfig
 from sb3_ext.studies.teach.settings import TaughtConfig, read_robust_config
 from sb3_ext.training.config_files import check_hyperparameters, read_sections
 from sb3_ext.two_player.config import TrainerConfig
-from tests.sb3_ext.config.test_yaml_files import BOMB
+from tests.fakes import BOMB
 
 VALUES = (
     *("!!bool foo", "!!timestamp foo", "!!int foo", "!!int ''", "!!binary /", "!!set {a}"),

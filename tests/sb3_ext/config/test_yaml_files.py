@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from sb3_ext.config.yaml_files import read_yaml
+from tests.fakes import BOMB
 
-_REPEATED = (
-    f"{name}: &{name} [{', '.join([f'*{before}'] * 9)}]" for before, name in pairwise("abcdefghi")
-)
-BOMB = f"{{a: &a [x, x, x, x, x, x, x, x, x], {', '.join(_REPEATED)}}}"
 """Some hundred bytes for nine to the ninth power values."""
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
+from torch import Tensor
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn import DDQN
+from sb3_ext.replay.buffers import TensorReplayBufferSamples
 from tests.fakes import ToyEnv, ToyVectorEnv
 
 
@@ -69,3 +72,48 @@ class NumpyToy(ToyEnv):
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         return super().step(int(np.asarray(action)))
+
+
+class FixedBatches:
+    """In place of a replay buffer: gives the same batches in the same order."""
+
+    def __init__(self, batches: list[TensorReplayBufferSamples]) -> None:
+        self.batches = list(batches)
+
+    def sample(self, batch_size: int, env: Any = None) -> TensorReplayBufferSamples:
+        return self.batches.pop(0)
+
+
+def random_batch(
+    seed: int, size: int = 16, inputs: int = 9, actions: int = 4, masked: bool = False
+) -> TensorReplayBufferSamples:
+    source = torch.Generator().manual_seed(seed)
+    legal = torch.rand((size, actions), generator=source) < 0.4
+    legal[0] = False
+    return TensorReplayBufferSamples(
+        observations=torch.randn((size, inputs), generator=source),
+        actions=torch.randint(actions, (size, 1), generator=source),
+        next_observations=torch.randn((size, inputs), generator=source),
+        dones=(torch.rand((size, 1), generator=source) < 0.3).float(),
+        rewards=3.0 * torch.randn((size, 1), generator=source),
+        discounts=None,
+        next_legal=legal if masked else None,
+    )
+
+
+class Recorder:
+    """Does again what was recorded, on the tensors that were recorded."""
+
+    def __init__(self) -> None:
+        self.function: Callable[[], Tensor] = lambda: torch.zeros(())
+        self.result = torch.full((), torch.nan)
+
+    def warm_up(self, function: Callable[[], Tensor]) -> Tensor:
+        return function()
+
+    def record(self, function: Callable[[], Tensor]) -> Tensor:
+        self.function = function
+        return self.result
+
+    def replay(self) -> None:
+        self.result.copy_(self.function())

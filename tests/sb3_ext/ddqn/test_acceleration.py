@@ -11,8 +11,7 @@ import torch
 
 from sb3_ext.ddqn import DDQN, arguments, update
 from sb3_ext.off_policy import graphed
-from tests.sb3_ext.ddqn.helpers import make_model, same, weights
-from tests.sb3_ext.off_policy.test_graphed import Recorder
+from tests.sb3_ext.ddqn.helpers import Recorder, make_model, same, weights
 
 CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 

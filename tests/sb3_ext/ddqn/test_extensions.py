@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from sb3_ext.ddqn import DDQN, UpdateExtension
-from tests.sb3_ext.ddqn.helpers import make_model, same, weights
-from tests.sb3_ext.ddqn.test_update import FixedBatches, random_batch
+from tests.sb3_ext.ddqn.helpers import FixedBatches, make_model, random_batch, same, weights
 
 
 class Decay(UpdateExtension):

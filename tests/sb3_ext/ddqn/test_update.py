@@ -14,36 +14,9 @@ from sb3_ext.networks.policy_scores import in_mode
 from sb3_ext.replay.buffers import TensorReplayBufferSamples
 from sb3_ext.schedules.schedules import Exponential, Linear, Warmup
 from tests.fakes import ToyVectorEnv
-from tests.sb3_ext.ddqn.helpers import MaskedToy, make_model
+from tests.sb3_ext.ddqn.helpers import FixedBatches, MaskedToy, make_model, random_batch
 
 Layers = list[np.ndarray]
-
-
-class FixedBatches:
-    """In place of a replay buffer: gives the same batches in the same order."""
-
-    def __init__(self, batches: list[TensorReplayBufferSamples]) -> None:
-        self.batches = list(batches)
-
-    def sample(self, batch_size: int, env: Any = None) -> TensorReplayBufferSamples:
-        return self.batches.pop(0)
-
-
-def random_batch(
-    seed: int, size: int = 16, inputs: int = 9, actions: int = 4, masked: bool = False
-) -> TensorReplayBufferSamples:
-    source = torch.Generator().manual_seed(seed)
-    legal = torch.rand((size, actions), generator=source) < 0.4
-    legal[0] = False
-    return TensorReplayBufferSamples(
-        observations=torch.randn((size, inputs), generator=source),
-        actions=torch.randint(actions, (size, 1), generator=source),
-        next_observations=torch.randn((size, inputs), generator=source),
-        dones=(torch.rand((size, 1), generator=source) < 0.3).float(),
-        rewards=3.0 * torch.randn((size, 1), generator=source),
-        discounts=None,
-        next_legal=legal if masked else None,
-    )
 
 
 def layers_of(network: torch.nn.Module) -> Layers:

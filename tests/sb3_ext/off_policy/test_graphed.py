@@ -10,30 +10,13 @@ import torch
 from torch import Tensor
 
 from sb3_ext.off_policy.graphed import GraphedUpdate, addresses, graph_fault, prepare_optimizer
+from tests.sb3_ext.ddqn.helpers import Recorder
 
 
 class Batch(NamedTuple):
     x: Any
     y: Tensor
     none: None = None
-
-
-class Recorder:
-    """Does again what was recorded, on the tensors that were recorded."""
-
-    def __init__(self) -> None:
-        self.function: Callable[[], Tensor] = lambda: torch.zeros(())
-        self.result = torch.full((), torch.nan)
-
-    def warm_up(self, function: Callable[[], Tensor]) -> Tensor:
-        return function()
-
-    def record(self, function: Callable[[], Tensor]) -> Tensor:
-        self.function = function
-        return self.result
-
-    def replay(self) -> None:
-        self.result.copy_(self.function())
 
 
 def batch(number: float, size: int = 3) -> Batch:

@@ -11,7 +11,6 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import gymnasium
 import pytest
 import torch
 from sb3_contrib import QRDQN, MaskablePPO, RecurrentPPO
@@ -19,7 +18,6 @@ from stable_baselines3 import A2C, DQN, PPO
 
 from resgym.measure.rho import rho
 from resgym.players import resolve_player
-from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of
 from sb3_ext.checkpoints.checkpoint import CheckpointError, save_checkpoint
 from sb3_ext.checkpoints.model_state import model_state
@@ -28,22 +26,8 @@ from sb3_ext.ddqn import DDQN, HostPolicy
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.schedules.frequency import Every
 from sb3_ext.training.loading import load_player, load_policy
-from tests.sb3_ext.checkpoints.test_checkpoint import equal, rewrite_manifest
-
-SIZES = {"dimension": 3, "max_num_points": 5, "max_value": 6}
-
-
-def make_env(seat: str, **keywords: Any) -> TensorVecEnv:
-    env_id = f"resgym/Hironaka{seat.capitalize()}-v0"
-    return TensorVecEnv(gymnasium.make_vec(env_id, num_envs=4, **{**SIZES, **keywords}))
-
-
-def make_model(seat: str, **keywords: Any) -> DDQN:
-    """With random weights, which play as well as any for these tests."""
-    policy = f"{seat.capitalize()}Policy"
-    arguments: dict[str, Any] = {"policy_kwargs": {"net_arch": [16, "b", "r8"]}, "seed": 1}
-    env = make_env(seat)
-    return DDQN(policy, env, buffer_size=100, device="cpu", **{**arguments, **keywords})
+from tests.sb3_ext.checkpoints.helpers import equal, rewrite_manifest
+from tests.sb3_ext.training.helpers import SIZES, make_env, make_model
 
 
 def scores(seat: str, player: Any) -> float:

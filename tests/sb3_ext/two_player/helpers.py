@@ -11,7 +11,9 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from pydantic import Field
+from torch import nn
 
+from sb3_ext.checkpoints.format import split_state
 from sb3_ext.config.reading import apply_settings, find_config
 from sb3_ext.two_player import GAMES, Game, GameSettings, HostAgentTrainer
 
@@ -148,3 +150,68 @@ class Race(Game):
             return super().named_player(role, name)
         action = ("ones", "twos", "threes").index(name)
         return lambda observation: torch.full((len(observation),), action)
+
+
+def weights(learner):
+    return {name: value.clone() for name, value in learner.policy.state_dict().items()}
+
+
+def same(first, second):
+    return all(torch.equal(first[name], second[name]) for name in first)
+
+
+def difference(first, second):
+    """What two states differ in, without times."""
+    names = []
+    halves = []
+    for state in (first, second):
+        state = {key: copy.deepcopy(value) for key, value in state.items() if key != "trainer"}
+        halves.append(split_state(state, "state"))
+    (plain, tensors), (other, others) = halves
+    names += sorted(tensors.keys() ^ others.keys())
+    for name in tensors.keys() & others.keys():
+        if tensors[name].shape != others[name].shape or not torch.equal(
+            tensors[name], others[name]
+        ):
+            names.append(name)
+    names += [key for key in plain if plain[key] != other[key]]
+    return names
+
+
+PPO = ("roles.host.batch_size=6", "roles.host.n_epochs=2")
+
+
+def duel(*settings, **sections):
+    """A PPO host against a DDQN agent."""
+    return tiny(*PPO, *settings, name="ppo_host", **sections)
+
+
+def actor(name, policy, **keys):
+    """The role section of an on-policy algorithm."""
+    role = {**plain("ppo_host")["roles"]["host"], "algorithm": name, "policy": policy, **keys}
+    role["algorithm_arguments"] = {}
+    if name == "a2c":
+        for key in ("batch_size", "n_epochs", "clip_range"):
+            del role[key]
+    return role
+
+
+POOL = (
+    "self_play.save_steps=2",
+    "self_play.swap_steps=1",
+    "self_play.window=3",
+    "self_play.rating_games=10",
+)
+
+
+class HostNet(nn.Module):
+    """From points [N, 5, 3] to four values."""
+
+    def __init__(self, outputs=4):
+        super().__init__()
+        self.layers = nn.Sequential(
+            nn.Flatten(), nn.Linear(15, 8), nn.ReLU(), nn.Linear(8, outputs)
+        )
+
+    def forward(self, points):
+        return self.layers(points)

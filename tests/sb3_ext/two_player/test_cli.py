@@ -19,8 +19,7 @@ from sb3_ext.checkpoints.checkpoint import CheckpointWarning, list_checkpoints
 from sb3_ext.ddqn import DDQN
 from sb3_ext.two_player import HostAgentTrainer, RunDirectory, read_config
 from sb3_ext.two_player.cli import main
-from tests.sb3_ext.two_player.helpers import tiny
-from tests.sb3_ext.two_player.test_saving import difference
+from tests.sb3_ext.two_player.helpers import difference, tiny
 
 
 @pytest.fixture

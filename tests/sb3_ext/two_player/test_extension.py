@@ -9,8 +9,7 @@ from sb3_ext.config.reading import apply_settings
 from sb3_ext.ddqn import DDQN
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.two_player import ALGORITHMS, BUFFERS, OPTIMIZERS, HostAgentTrainer
-from tests.sb3_ext.two_player.helpers import plain, tiny
-from tests.sb3_ext.two_player.test_steps import same, weights
+from tests.sb3_ext.two_player.helpers import plain, same, tiny, weights
 
 
 class CautiousDDQN(DDQN):

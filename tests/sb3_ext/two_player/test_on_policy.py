@@ -11,25 +11,7 @@ from sb3_ext.checkpoints.checkpoint import CheckpointError
 from sb3_ext.training.loading import load_player
 from sb3_ext.two_player import ConfigError, HostAgentTrainer
 from sb3_ext.two_player.run_directory import RunDirectory
-from tests.sb3_ext.two_player.helpers import plain, tiny
-from tests.sb3_ext.two_player.test_steps import same, weights
-
-PPO = ("roles.host.batch_size=6", "roles.host.n_epochs=2")
-
-
-def duel(*settings, **sections):
-    """A PPO host against a DDQN agent."""
-    return tiny(*PPO, *settings, name="ppo_host", **sections)
-
-
-def actor(name, policy, **keys):
-    """The role section of an on-policy algorithm."""
-    role = {**plain("ppo_host")["roles"]["host"], "algorithm": name, "policy": policy, **keys}
-    role["algorithm_arguments"] = {}
-    if name == "a2c":
-        for key in ("batch_size", "n_epochs", "clip_range"):
-            del role[key]
-    return role
+from tests.sb3_ext.two_player.helpers import duel, same, tiny, weights
 
 
 def test_a_step_is_what_ppo_makes_of_one_rollout():

@@ -10,14 +10,7 @@ import torch
 from sb3_ext.adapter.sb3_private import restart_episodes
 from sb3_ext.two_player import HostAgentTrainer
 from sb3_ext.two_player.pool import ELO_K, expected_score
-from tests.sb3_ext.two_player.helpers import tiny
-
-POOL = (
-    "self_play.save_steps=2",
-    "self_play.swap_steps=1",
-    "self_play.window=3",
-    "self_play.rating_games=10",
-)
+from tests.sb3_ext.two_player.helpers import POOL, tiny
 
 
 def pooled(*settings):
@@ -163,7 +156,7 @@ def test_match_score_of_the_resolution_game():
 
 
 def test_replaced_networks_empty_the_pool_of_their_role():
-    from tests.sb3_ext.two_player.test_trainer import HostNet
+    from tests.sb3_ext.two_player.helpers import HostNet
 
     players = pooled()
     players.train(3)

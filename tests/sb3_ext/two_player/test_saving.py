@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import random
 import subprocess
@@ -11,17 +10,22 @@ import warnings
 from pathlib import Path
 
 import pytest
-import torch
 
 from sb3_ext.checkpoints.checkpoint import CheckpointError
-from sb3_ext.checkpoints.format import split_state
 from sb3_ext.two_player import HostAgentTrainer
 from sb3_ext.two_player.run_directory import RunDirectory
-from tests.sb3_ext.two_player.helpers import plain, tiny, trainer
-from tests.sb3_ext.two_player.test_on_policy import actor, duel
-from tests.sb3_ext.two_player.test_pool import POOL
-from tests.sb3_ext.two_player.test_steps import same, weights
-from tests.sb3_ext.two_player.test_trainer import HostNet
+from tests.sb3_ext.two_player.helpers import (
+    POOL,
+    HostNet,
+    actor,
+    difference,
+    duel,
+    plain,
+    same,
+    tiny,
+    trainer,
+    weights,
+)
 
 SCHEDULED = (
     "roles.host.learning_rate={schedule: exponential, init: 1.0e-2, final: 1.0e-4, rate: 0.9}",
@@ -69,24 +73,6 @@ VARIANTS = {
         *POOL, "roles.host.opponent=pool", self_play=plain("self_play")["self_play"]
     ),
 }
-
-
-def difference(first, second):
-    """What two states differ in, without times."""
-    names = []
-    halves = []
-    for state in (first, second):
-        state = {key: copy.deepcopy(value) for key, value in state.items() if key != "trainer"}
-        halves.append(split_state(state, "state"))
-    (plain, tensors), (other, others) = halves
-    names += sorted(tensors.keys() ^ others.keys())
-    for name in tensors.keys() & others.keys():
-        if tensors[name].shape != others[name].shape or not torch.equal(
-            tensors[name], others[name]
-        ):
-            names.append(name)
-    names += [key for key in plain if plain[key] != other[key]]
-    return names
 
 
 @pytest.mark.parametrize("name", VARIANTS)

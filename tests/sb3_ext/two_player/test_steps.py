@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tests.sb3_ext.two_player.helpers import trainer
+from tests.sb3_ext.two_player.helpers import same, trainer, weights
 
 OPERATIONS = ("update_target", "gradient_step", "collect")
 
@@ -28,14 +28,6 @@ def recorded(players, monkeypatch):
             spy(learner, operation, f"{role} {operation}")
     spy(players, "evaluate_rho", "evaluate")
     return calls
-
-
-def weights(learner):
-    return {name: value.clone() for name, value in learner.policy.state_dict().items()}
-
-
-def same(first, second):
-    return all(torch.equal(first[name], second[name]) for name in first)
 
 
 def test_order_of_operations_is_that_of_the_original(monkeypatch):

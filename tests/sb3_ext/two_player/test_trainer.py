@@ -10,21 +10,7 @@ from torch import nn
 
 from resgym.players import make_agent
 from sb3_ext.two_player import ConfigError, HostAgentTrainer
-from tests.sb3_ext.two_player.helpers import always_choose, tiny, trainer
-from tests.sb3_ext.two_player.test_steps import same, weights
-
-
-class HostNet(nn.Module):
-    """From points [N, 5, 3] to four values."""
-
-    def __init__(self, outputs=4):
-        super().__init__()
-        self.layers = nn.Sequential(
-            nn.Flatten(), nn.Linear(15, 8), nn.ReLU(), nn.Linear(8, outputs)
-        )
-
-    def forward(self, points):
-        return self.layers(points)
+from tests.sb3_ext.two_player.helpers import HostNet, always_choose, same, tiny, trainer, weights
 
 
 class AgentNet(nn.Module):

@@ -6,11 +6,18 @@ import random
 from functools import cache
 from typing import Any
 
+import gymnasium
 import torch
 
 from resgym.game.actions import action_axes
 from resgym.game.plain import Position, canonical, moved, prune
+from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
+from sb3_ext.callbacks.rho_evaluation import player_of
+from sb3_ext.ddqn import DDQN
 from sb3_ext.studies.teach.examples import Examples
+from sb3_ext.studies.teach.measures import optimal_choices
+from sb3_ext.studies.teach.train import ENVIRONMENTS
+from tests.sb3_ext.ddqn.helpers import make_model as make_ddqn
 
 DEEPEST = 6
 
@@ -98,3 +105,46 @@ class SmallData:
             optimal=torch.tensor([row[2] for row in rows]),
             value=torch.tensor([row[3] for row in rows]),
         )
+
+
+SMALL = {
+    "extractor": "point_pairs",
+    "features_extractor_kwargs": {
+        "point_net": [16],
+        "pair_net": [16],
+        "context_net": [32],
+        "head_net": [32],
+    },
+    "net_arch": [32],
+    "dueling": True,
+}
+
+
+QUICK = {
+    "updates": 60,
+    "batch_size": 64,
+    "learning_rate": "cos_5e-3_1e-4",
+    "evaluation_updates": 20,
+    "checkpoint_updates": 20,
+    "validation_fraction": 0.1,
+}
+
+
+def make_model(seat="host", seed=0, policy_kwargs=SMALL, learning_rate=1e-4):
+    env = gymnasium.make_vec(ENVIRONMENTS[seat], num_envs=2, reward="step")
+    policy = {"agent": "AgentPolicy", "host": "HostPolicy"}[seat]
+    return DDQN(
+        policy, TensorVecEnv(env), seed=seed, policy_kwargs=policy_kwargs, buffer_size=2000,
+        learning_starts=64, batch_size=32, device="cpu", learning_rate=learning_rate,
+    )  # fmt: skip
+
+
+def optimal_share(model, examples):
+    return float(optimal_choices(player_of(model), examples).double().mean())
+
+
+def make(seat: str = "host", **arguments: Any) -> DDQN:
+    opponent = ["choose_first", "choose_last", "random"] if seat == "host" else "zeillinger"
+    game = {"opponent": opponent, "reward": "step", "max_num_points": 5, "max_value": 4}
+    env = gymnasium.make_vec(ENVIRONMENTS[seat], num_envs=8, **game)
+    return make_ddqn(TensorVecEnv(env), policy=f"{seat.title()}Policy", **arguments)

@@ -17,8 +17,7 @@ from sb3_ext.studies.teach.drawing import Plan
 from sb3_ext.studies.teach.families import draw_batch
 from sb3_ext.studies.teach.generate import generate
 from sb3_ext.studies.teach.measures import held_out_accuracy, optimal_choices, worst_case_depths
-from tests.sb3_ext.studies.teach.labelled import SmallData
-from tests.sb3_ext.studies.teach.test_pretraining import make_model
+from tests.sb3_ext.studies.teach.labelled import SmallData, make_model
 
 
 @pytest.mark.parametrize("name", ["zeillinger_lex", "spivakovsky", "optimal"])

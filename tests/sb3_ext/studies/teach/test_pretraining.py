@@ -4,52 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import gymnasium
 import pytest
 import torch
 
 import resgym
-from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.checkpoint import CheckpointError, list_checkpoints
 from sb3_ext.checkpoints.resume import init_from
 from sb3_ext.ddqn import DDQN
-from sb3_ext.studies.teach.measures import chosen_moves, optimal_choices
+from sb3_ext.studies.teach.measures import chosen_moves
 from sb3_ext.studies.teach.pretraining import Pretraining
 from sb3_ext.studies.teach.settings import TeachingSettings
-from sb3_ext.studies.teach.train import ENVIRONMENTS
 from sb3_ext.training.loading import load_player
 from tests.sb3_ext.ddqn.helpers import same, weights
-from tests.sb3_ext.studies.teach.labelled import SmallData
-
-SMALL = {
-    "extractor": "point_pairs",
-    "features_extractor_kwargs": {
-        "point_net": [16],
-        "pair_net": [16],
-        "context_net": [32],
-        "head_net": [32],
-    },
-    "net_arch": [32],
-    "dueling": True,
-}
-QUICK = {
-    "updates": 60,
-    "batch_size": 64,
-    "learning_rate": "cos_5e-3_1e-4",
-    "evaluation_updates": 20,
-    "checkpoint_updates": 20,
-    "validation_fraction": 0.1,
-}
-
-
-def make_model(seat="host", seed=0, policy_kwargs=SMALL, learning_rate=1e-4):
-    env = gymnasium.make_vec(ENVIRONMENTS[seat], num_envs=2, reward="step")
-    policy = {"agent": "AgentPolicy", "host": "HostPolicy"}[seat]
-    return DDQN(
-        policy, TensorVecEnv(env), seed=seed, policy_kwargs=policy_kwargs, buffer_size=2000,
-        learning_starts=64, batch_size=32, device="cpu", learning_rate=learning_rate,
-    )  # fmt: skip
+from tests.sb3_ext.studies.teach.labelled import QUICK, SMALL, SmallData, make_model, optimal_share
 
 
 def make(seat="host", data=None, seed=0, model=None, **settings):
@@ -58,10 +26,6 @@ def make(seat="host", data=None, seed=0, model=None, **settings):
         data or SmallData(seat),
         TeachingSettings(**{**QUICK, "seed": seed, **settings}),
     )
-
-
-def optimal_share(model, examples):
-    return float(optimal_choices(player_of(model), examples).double().mean())
 
 
 def shuffled(examples):

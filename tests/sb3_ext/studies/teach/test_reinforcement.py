@@ -5,32 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import gymnasium
 import pytest
 import torch
 from stable_baselines3.common.callbacks import CallbackList
 
 import resgym  # noqa: F401  registers the environments
-from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.checkpoints.checkpoint import CheckpointError
+from sb3_ext.checkpoints.model_state import model_state
 from sb3_ext.checkpoints.resume import resume, save_run
-from sb3_ext.ddqn import DDQN
 from sb3_ext.studies.teach.examples import observe
 from sb3_ext.studies.teach.losses import choice_loss
 from sb3_ext.studies.teach.reinforcement import Teacher
-from sb3_ext.studies.teach.train import ENVIRONMENTS
-from tests.sb3_ext.checkpoints.test_checkpoint import equal
-from tests.sb3_ext.checkpoints.test_resume import full_state
-from tests.sb3_ext.ddqn.helpers import make_model, same, weights
-from tests.sb3_ext.studies.teach.labelled import SmallData
-from tests.sb3_ext.studies.teach.test_pretraining import optimal_share
-
-
-def make(seat: str = "host", **arguments: Any) -> DDQN:
-    opponent = ["choose_first", "choose_last", "random"] if seat == "host" else "zeillinger"
-    game = {"opponent": opponent, "reward": "step", "max_num_points": 5, "max_value": 4}
-    env = gymnasium.make_vec(ENVIRONMENTS[seat], num_envs=8, **game)
-    return make_model(TensorVecEnv(env), policy=f"{seat.title()}Policy", **arguments)
+from tests.sb3_ext.checkpoints.helpers import equal
+from tests.sb3_ext.ddqn.helpers import same, weights
+from tests.sb3_ext.studies.teach.labelled import SmallData, make, optimal_share
 
 
 @pytest.mark.parametrize("seat", ["host", "agent"])
@@ -73,7 +61,7 @@ def test_resuming_with_a_teacher_is_exact(tmp_path: Any) -> None:
     second, its = make(), callbacks()
     resume(second, tmp_path, CallbackList(its))
     second.learn(480 - second.num_timesteps, its, reset_num_timesteps=False)
-    ours, theirs = full_state(second), full_state(whole)
+    ours, theirs = model_state(second), model_state(whole)
     for part in theirs:
         assert equal(ours[part], theirs[part]), part
     # The teacher, its seed and the renaming made a difference.

@@ -19,11 +19,10 @@ from sb3_ext.studies.teach.robust_evaluation import RobustEvaluation, worst_marg
 from sb3_ext.studies.teach.settings import read_robust_config
 from sb3_ext.studies.teach.train import ENVIRONMENTS, read_hyperparameters
 from sb3_ext.training.loading import load_player
-from tests.sb3_ext.checkpoints.test_checkpoint import equal
+from tests.sb3_ext.checkpoints.helpers import equal
 from tests.sb3_ext.ddqn.helpers import same, weights
 from tests.sb3_ext.runs.held import held_by_another
-from tests.sb3_ext.studies.teach.labelled import SmallData
-from tests.sb3_ext.studies.teach.test_reinforcement import make
+from tests.sb3_ext.studies.teach.labelled import SmallData, make
 
 ALGORITHM = """
 default:

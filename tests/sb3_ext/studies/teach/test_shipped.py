@@ -14,7 +14,7 @@ from sb3_ext.studies.teach import shipped
 from sb3_ext.studies.teach.cli import main
 from sb3_ext.studies.teach.measures import worst_case_depths
 from sb3_ext.studies.teach.shipped import ROBUST, SHIPPED
-from tests.sb3_ext.studies.teach.test_pretraining import make_model
+from tests.sb3_ext.studies.teach.labelled import make_model
 
 LEAST = {
     "A1": 1, "A2": 3, "A3": 2, "A4": 4, "A5": 3, "A6": 5, "A7": 4, "A8": 6,

@@ -25,8 +25,7 @@ from sb3_ext.studies.teach.measures import (
 from sb3_ext.studies.teach.settings import read_settings
 from sb3_ext.studies.teach.train import ENVIRONMENTS, build_model, read_hyperparameters
 from sb3_ext.training.loading import load_player
-from tests.sb3_ext.studies.teach.labelled import SmallData
-from tests.sb3_ext.studies.teach.test_pretraining import QUICK, SMALL, make_model
+from tests.sb3_ext.studies.teach.labelled import QUICK, SMALL, SmallData, make_model
 
 
 @pytest.fixture

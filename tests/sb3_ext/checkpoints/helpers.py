@@ -1,0 +1,57 @@
+"""Shared by the tests of checkpoints."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.checkpoints.durable_files import file_digest
+from sb3_ext.checkpoints.format import _manifest_text
+from sb3_ext.replay.buffers import TensorReplayBuffer
+from sb3_ext.schedules.binding import bind_schedules
+from sb3_ext.schedules.schedules import Exponential
+from tests.fakes import ToyVectorEnv
+
+
+def equal(first: Any, second: Any) -> bool:
+    """Whether two states are equal bit for bit, types included."""
+    if type(first) is not type(second):
+        return False
+    if isinstance(first, torch.Tensor):
+        return first.dtype == second.dtype and torch.equal(first, second)
+    if isinstance(first, dict):
+        return list(first) == list(second) and all(equal(first[k], second[k]) for k in first)
+    if isinstance(first, list):
+        return len(first) == len(second) and all(map(equal, first, second))
+    return bool(first == second)
+
+
+def rewrite_manifest(path: Path) -> None:
+    """The manifest that a hostile writer would make for the files as they are."""
+    files = {
+        file.name: {"bytes": file.stat().st_size, "sha256": file_digest(file)}
+        for file in path.iterdir()
+        if file.name != "manifest.json"
+    }
+    (path / "manifest.json").write_text(_manifest_text(files))
+
+
+def scheduled_stock(algorithm: type[Any], policy: str = "MlpPolicy") -> Any:
+    model = algorithm(
+        policy,
+        TensorVecEnv(ToyVectorEnv(8)),
+        buffer_size=600,
+        learning_starts=100,
+        batch_size=16,
+        train_freq=2,
+        target_update_interval=40,
+        replay_buffer_class=TensorReplayBuffer,
+        policy_kwargs={"net_arch": [16]},
+        seed=0,
+        device="cpu",
+    )
+    bind_schedules(model, learning_rate=Exponential(1e-2, 1e-4, 0.95))
+    return model

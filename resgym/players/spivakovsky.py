@@ -178,4 +178,5 @@ def _all_sets(dimension: int, device: torch.device) -> Tensor:
 def _sets_by_size(dimension: int, device: torch.device) -> tuple[Tensor, Tensor]:
     """Bit numbers and actions, int64 [A], of the sets of two axes or more, ordered as above."""
     table = _all_sets(dimension, device)[dimension:]
-    return (table << torch.arange(dimension, device=device)).sum(1), coords_to_action(table)
+    bits = 1 << torch.arange(dimension, device=device)
+    return (table * bits).sum(1), coords_to_action(table)

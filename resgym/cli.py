@@ -14,6 +14,8 @@ from typing import Any, NoReturn
 
 from resgym.players.trust import add_trust, trusting
 
+_FANS = (".jl", ".poly", ".sage")
+
 
 class OneLineParser(argparse.ArgumentParser):
     """As argparse, with errors in one line."""
@@ -41,8 +43,7 @@ def _add_play(parser: argparse.ArgumentParser) -> None:
 def _add_out(parser: argparse.ArgumentParser) -> None:
     text = "write the tree to this file: .svg, .html, .dot, .json or .txt; or its cones as text for"
     text += " SageMath (.sage), OSCAR (.jl) or polymake (.poly)"
-    endings = (".dot", ".html", ".jl", ".json", ".poly", ".sage", ".svg", ".txt")
-    _add_file(parser, "--out", endings, text)
+    _add_file(parser, "--out", sorted((".dot", ".html", ".json", ".svg", ".txt", *_FANS)), text)
     parser.add_argument(
         "--layout",
         choices=("tree", "outline"),
@@ -191,6 +192,8 @@ def _solve(args: argparse.Namespace) -> None:
         show(now)
 
     start = _parse_start(args)
+    if (args.host or args.agent) and args.out and args.out.suffix.lower() in _FANS:
+        raise ValueError(f"out: against one player there is no fan to write to {args.out}")
     try:
         solution = solve(start, progress=note, **_options(args, solve))
     except KeyboardInterrupt:

@@ -2,8 +2,8 @@
 
 V. I. Arnold, Local normal forms of functions, Inventiones math. 35 (1976): the parabolic and
 hyperbolic T, the fourteen exceptional unimodal ones and the exceptional bimodal ones. Parameters of
-the forms are 0, and 1 in x*y*z of T: the other terms of the exceptional forms lie above the Newton
-polyhedron and change no game. Forms in two variables stand with z^2 added.
+the forms are 0, and 1 in x*y*z of T. Another parameter adds a monomial above the compact faces of
+the Newton polyhedron, which can change trees. Forms in two variables stand with z^2 added.
 """
 
 from __future__ import annotations
@@ -65,7 +65,9 @@ def arnold_form(name: str) -> list[tuple[int, int, int]] | None:
     if triple:
         p, q, r = map(int, triple.groups())
         if min(p, q, r) < 2 or p * q + q * r + p * r > p * q * r or max(p, q, r) > MAX_COORDINATE:
-            raise ValueError(f"name must be T_p,q,r with 1/p + 1/q + 1/r at most 1, got {name!r}")
+            raise ValueError(
+                f"name must be T_p,q,r, up to 2^59, 1/p + 1/q + 1/r <= 1, got {name!r}"
+            )
         return [(p, 0, 0), (0, q, 0), (0, 0, r), (1, 1, 1)]
     form = {**EXCEPTIONAL, **BIMODAL}.get(name)
     return None if form is None else [_exponents(term) for term in form.split(" + ")]

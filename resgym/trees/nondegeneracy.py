@@ -34,7 +34,7 @@ def degenerate_faces(polynomial: Any, *, max_nodes: int = 10_000) -> tuple[Face,
     """
     check_integer("max_nodes", max_nodes, 1)
     terms = _terms(polynomial)
-    tree = resolution_tree(list(terms), "spivakovsky", max_nodes=max_nodes)
+    tree = resolution_tree([*terms], "spivakovsky", max_depth=max_nodes, max_nodes=max_nodes)
     if not tree.complete:
         raise ValueError(f"polynomial needs a tree of more than max_nodes={max_nodes} charts")
     faces: dict[Face, dict[tuple[int, ...], Any]] = {}
@@ -64,9 +64,11 @@ def _terms(polynomial: Any) -> dict[tuple[int, ...], Any]:
     if not 2 <= len(gens) <= 10:
         raise ValueError(f"polynomial must have 2 to 10 variables, got {len(gens)}")
     try:
-        terms = dict(sympy.Poly(polynomial.as_expr(), *gens, domain=sympy.QQ).terms())
-    except (sympy.PolynomialError, sympy.CoercionFailed):
-        raise ValueError(f"polynomial must have rational coefficients, got {polynomial}") from None
+        terms = dict(sympy.sring(polynomial.as_expr(), *gens, domain=sympy.QQ)[1].terms())
+    except (sympy.PolynomialError, sympy.CoercionFailed, ValueError):
+        raise ValueError(
+            f"polynomial must be one with rational coefficients: {polynomial}"
+        ) from None
     if not all(any(point) for point in terms):
         raise ValueError("polynomial must vanish at the origin, got a constant term")
     return terms

@@ -62,10 +62,11 @@ def chart_rays(tree: ChartTree) -> list[tuple[Ray, ...]]:
 def tree_divisors(tree: ChartTree) -> tuple[Divisor, ...]:
     """The exceptional divisors of a tree, each once, in the order in which its charts make them."""
     made: dict[Ray, list[int]] = {}
-    for chart, rays in zip(tree.charts, chart_rays(tree), strict=True):
-        if chart.axes and chart.children:
-            new = tuple(map(sum, zip(*(rays[axis] for axis in chart.axes), strict=True)))
-            made.setdefault(new, []).append(chart.number)
+    rays = chart_rays(tree)
+    for chart in tree:
+        if chart.children:
+            child = tree[chart.children[0]]
+            made.setdefault(rays[child.number - 1][child.axis or 0], []).append(chart.number)
     divisors = []
     for ray, charts in made.items():
         order, total = _order(ray, tree.root.points), sum(ray)

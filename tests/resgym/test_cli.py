@@ -118,6 +118,7 @@ BAD = [
     (["play", "--dimension", "11"], "dimension", "must be between 2 and 10, got 11"),
     (["play", "x^2+y^3+z^5+w^2", "--out", "g.gif"], "out", "must end in .json for 4 axes"),
     (["play", "--dimension", "4", "--out", "g.html"], "out", "must end in .json for 4 axes"),
+    (["solve", "A2", "--host", "random_pair", "--out", "g.sage"], "out", "against one player"),
 ]
 
 

@@ -88,6 +88,9 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     model, _ = build_model(ENVIRONMENTS["host"], hyperparameters, 3, own.seed, num_envs)
     reserve_memory(model)
     out, run_dir = args.out, args.out / "run"
+    every = own.checkpoint_updates or own.updates
+    going_on = bool(list_checkpoints(run_dir))
+    options = RunOptions(init_from=None if going_on else args.init_from, checkpoint_updates=every)
     bar = not args.no_progress and sys.stderr.isatty()
     data: Dataset | None = None
     if "teacher" not in args.without and args.data is not None:
@@ -104,13 +107,10 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     callbacks: list[BaseCallback] = [evaluation]
     if data is not None:
         callbacks.append(Teacher(data, **config.teacher.to_dict()))
-    every = own.checkpoint_updates or own.updates
     with RunFolder(out) as folder:
         if list_checkpoints(run_dir):
             _same_settings(out / "config.yml", config)
             options = RunOptions(resume=run_dir, checkpoint_updates=every)
-        else:
-            options = RunOptions(init_from=args.init_from, checkpoint_updates=every)
         options.attach(model, callbacks, run_dir)
         write_text_durably(out / "config.yml", yaml.safe_dump(config.to_dict(), sort_keys=False))
         folder.write_json("provenance.json", provenance(own.seed, command))

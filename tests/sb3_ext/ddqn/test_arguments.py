@@ -50,6 +50,7 @@ from tests.sb3_ext.ddqn.helpers import make_model
         ("policy_kwargs", {"optimizer_class": 3}, "optimizer_class: got 3"),
         ("policy_kwargs", {"extractor": "point_sett"}, "unknown features extractor 'point_sett'"),
         ("policy_kwargs", {"net_arch": [0]}, r"net_arch\[0\]"),
+        ("policy_kwargs", {"net_arch": ["x"]}, r"net_arch\[0\]"),
         (
             "policy_kwargs",
             {"extractor": "flatten", "features_extractor_class": object},
@@ -61,6 +62,7 @@ def test_bad_arguments_are_named(name: str, value: Any, message: str) -> None:
     with pytest.raises((TypeError, ValueError), match=message) as caught:
         make_model(**{name: value})
     assert "\n" not in str(caught.value)
+    assert isinstance(caught.value, TypeError) == (value in ("yes", {"optimizer_class": 3}))
 
 
 def test_replay_ratio_and_gradient_steps_exclude_each_other() -> None:

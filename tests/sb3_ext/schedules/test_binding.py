@@ -99,6 +99,16 @@ def test_learning_rate_by_transitions_goes_on_after_a_reset_before_training_star
     assert record.rates[-1] == schedule(100 + 200)
 
 
+def test_a_stock_model_does_jump_back():
+    """The control: without bound schedules the second learn starts the exploration again."""
+    model = make_dqn(exploration_fraction=1.0)
+    model.learn(200)
+    assert model.exploration_rate == pytest.approx(0.05)
+    record = RecordSteps()
+    model.learn(100, callback=record)
+    assert record.exploration[1] > 0.9
+
+
 def test_rates_go_on_after_save_and_load(tmp_path):
     path = tmp_path / "model.zip"
     model = make_dqn()

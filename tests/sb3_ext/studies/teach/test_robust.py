@@ -230,6 +230,7 @@ def test_without_a_part(small: list[str], tmp_path: Any) -> None:
         (["--set", "teacher.weight=0"], "teacher.weight"),
         (["--set", "evaluation.target=1"], "unknown key of evaluation 'target'"),
         (["--set", "nothing.weight=1"], "--set: unknown key 'nothing'"),
+        (["--init-from", "nowhere"], "init-from: no such folder nowhere"),
         (["--set", "opponents={}"], "opponents must be at least 1 long, got {}"),
         (["--opponent", "random"], "opponent: must be PLAYER=WEIGHT, got 'random'"),
         (["--opponent", "nobody=1"], "got 'nobody'"),

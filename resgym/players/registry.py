@@ -185,8 +185,8 @@ def resolve_player(
     Args:
         opponent: a registered name, a `Player`, a function ``(state, coords, rng) -> int64 [N]``,
             or the path of a saved model, which an installed loader reads (group `LOADER_GROUP`).
-            A string is a path if it has a separator (``./best``, ``runs/host``) or ends in ``.zip``
-            or ``.safetensors``; any other is a name, whatever files lie about.
+            A string is a path if it has a separator (``./best``, ``runs/host``) or ends in
+            ``.zip``; any other is a name, whatever files lie about.
         role: the seat that the player has to take.
         spec: the game, handed to named players that have a ``spec`` argument.
 
@@ -214,7 +214,7 @@ def resolve_player(
 
 
 def _is_path(text: str) -> bool:
-    return os.path.basename(text) != text or text.endswith((".zip", ".safetensors"))
+    return os.path.basename(text) != text or text.endswith(".zip")
 
 
 def _file_of(name: str) -> str:

@@ -53,9 +53,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--out", type=Path, required=True, help="the folder of everything")
     add("--config", default=CONFIG, metavar="FILE", help="all settings (default %(default)s)")
     add("--data", type=Path, help="a dataset's folder, instead of making one")
-    text = "one more opponent, such as a responder that an attack found; may be repeated"
-    weight: Any = {"dest": "opponents", "metavar": "PLAYER=WEIGHT", "help": text}
-    add("--opponent", action="append", default=[], **weight)
+    add(
+        "--opponent",
+        action="append",
+        default=[],
+        dest="opponents",
+        metavar="PLAYER=WEIGHT",
+        help="one more opponent, such as a responder that an attack found; may be repeated",
+    )
     text = (
         "leave a part out, to see what it is good for; without the mixture the first "
         "opponent is the only one, and there is no mirror, which needs a mixture; without "

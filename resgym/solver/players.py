@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -23,6 +23,9 @@ from resgym.players.seats import Seat
 from resgym.polynomials.monomials import Exponents
 from resgym.solver.proof import Proof, best_sets, prove
 from resgym.solver.solution import Limits, Objective, check_objective, progress_report
+
+if TYPE_CHECKING:
+    from resgym.solver.proof import Search
 
 DEFAULT_BUDGET = 20_000
 """A fifth of a second or so for a position in three axes, compiled; enough for nearly every one of
@@ -183,18 +186,18 @@ def _safe_sets(points: Position, slack: int, budget: int) -> dict[Axes, list[Pos
     for axes in action_axes(len(points[0])):
         after = [reduced(moved(points, axes, axis)) for axis in axes]
         most = [limit - _bound_left(each, 0, slack) for each in after]
-        if all(_is_at_most(proof, *each, budget) for each in zip(after, most, strict=True)):
+        if all(_is_at_most(proof.search, *each, budget) for each in zip(after, most, strict=True)):
             safe[axes] = after
     return safe
 
 
-def _is_at_most(proof: Proof, points: Position, limit: int, budget: int) -> bool:
+def _is_at_most(search: Search, points: Position, limit: int, budget: int) -> bool:
     """Whether the least depth of a position is proved to be at most a limit."""
-    lower, upper = proof.search.bounds([points], -1)[0]
-    if lower <= limit < upper:
+    lower, upper = search.bounds([points], -1)[0]
+    if lower <= limit < upper and search.expanded < budget:
         with suppress(OverflowError):
-            proof.search.settle(points, -1, limit, budget)
-        _, upper = proof.search.bounds([points], -1)[0]
+            search.settle(points, -1, limit, budget - search.expanded)
+        _, upper = search.bounds([points], -1)[0]
     return upper <= limit
 
 
@@ -256,7 +259,7 @@ class SafeHost(_Solving):
             `make_mixture`; each answer is taken to come from one of them by chance. All but
             ``random`` have to be deterministic.
         lookahead: moves looked ahead, at least 1; beyond them it expects 1 + log2(points) more.
-        budget: positions expanded for each question about a position, at least 1.
+        budget: positions expanded for each position that is looked at, at least 1.
         fallback: the host that answers otherwise: a name, a `Player` or a function.
     """
 

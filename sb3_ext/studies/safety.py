@@ -48,15 +48,14 @@ def measure(host: Any, starts: int, games: int, max_positions: int = 20_000) -> 
     }
 
 
-def _range(low: float, high: float, digits: int) -> str:
-    texts = dict.fromkeys(f"{value:.{digits}f}" for value in (low, high))
-    return " to ".join(texts)
+def _range(ends: Sequence[float], digits: int) -> str:
+    return " to ".join(dict.fromkeys(f"{value:.{digits}f}" for value in ends))
 
 
 def table(found: Mapping[str, Mapping[str, Any]]) -> str:
     """What was measured of some hosts, as Markdown."""
     rows = [
-        [host, _range(*each["worst_moves"], 2), _range(*each["worst_rho"], 4)]
+        [host, _range(each["worst_moves"], 2), _range(each["worst_rho"], 4)]
         + [f"{value:.3f}" for value in each["rho"].values()]
         for host, each in found.items()
     ]
@@ -70,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--hosts", nargs="+", default=HOSTS, metavar="HOST", help="(default: %(default)s)")
     add("--starts", type=int, default=100, help="of the worst cases (default %(default)s)")
-    add("--games", type=int, default=500, help="of each rho (default %(default)s)")
+    add("--games", type=int, default=300, help="of each rho (default %(default)s)")
     add("--plot", type=Path, metavar="FILE", help="draw it: .png, .svg or .pdf")
     add("--json", type=Path, metavar="FILE", help="hosts in it are not measured again")
     add_trust(parser)
@@ -86,12 +85,11 @@ def picture(found: Mapping[str, Mapping[str, Any]], path: Path) -> None:
     best = min(each["worst_moves"][0] for each in found.values())
     above = {host: each["worst_moves"][0] - best for host, each in found.items()}
     for agent, colour, marker in zip(AGENTS, COLOURS, MARKERS, strict=False):
-        style: Any = {"color": colour, "marker": marker}
-        for line in (True, False):
-            hosts = [host for host in found if host.startswith("safe") is line]
-            rho = [found[host]["rho"][agent] for host in hosts]
-            label = {"label": agent} if line else {"linestyle": ""}
-            axes.plot([above[host] for host in hosts], rho, **style, **label)
+        for style, label, safe in (("-", agent, True), ("", None, False)):
+            hosts = [host for host in found if host.startswith("safe") is safe]
+            x = [above[host] for host in hosts]
+            y = [found[host]["rho"][agent] for host in hosts]
+            axes.plot(x, y, linestyle=style, color=colour, marker=marker, label=label)
     for host, each in found.items():
         top = (above[host], max(each["rho"].values()))
         name = f"{host}, at least" if each["given_up"] else host

@@ -209,8 +209,8 @@ def resolve_player(
         opponent: a registered name, perhaps with arguments (see `make_host`), a `Player`, a
             function ``(state, coords, rng) -> int64 [N]``, or the path of a saved model, which an
             installed loader reads (group `LOADER_GROUP`). A string is a path if it has a separator
-            (``./best``, ``runs/host``) or ends in ``.zip`` or ``.safetensors``; any other is a
-            name, whatever files lie about.
+            (``./best``, ``runs/host``) or ends in ``.zip``; any other is a name, whatever files
+            lie about.
         role: the seat that the player has to take.
         spec: the game, handed to named players that have a ``spec`` argument.
 
@@ -236,7 +236,7 @@ def resolve_player(
 
 
 def _is_path(text: str) -> bool:
-    return os.path.basename(text) != text or text.endswith((".zip", ".safetensors"))
+    return os.path.basename(text) != text or text.endswith(".zip")
 
 
 def _file_of(name: str) -> str:

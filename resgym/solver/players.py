@@ -61,14 +61,16 @@ def _bound(form: Position, objective: str, budget: int) -> tuple[int, bool]:
 
 
 @dataclass(frozen=True)
-class _Solving:
-    """What all these players share; see `OptimalHost`."""
+class _OptimalPlayer:
+    """What the players of both seats share; see `OptimalHost`."""
 
+    objective: Objective = "depth"
     budget: int = DEFAULT_BUDGET
     fallback: Any = None
     role: ClassVar[Role]
 
     def __post_init__(self) -> None:
+        check_objective(self.objective)
         check_integer("budget", self.budget, 1)
         assert self._fallback.role == self.role
 
@@ -87,28 +89,6 @@ class _Solving:
             rows = state.select(open_rows), sets, rng.select(open_rows)
             answer[open_rows] = self._fallback.act(*rows)
         return answer
-
-
-@dataclass(frozen=True)
-class _OptimalPlayer(_Solving):
-    """What the optimal players of both seats share; see `OptimalHost`."""
-
-    objective: Objective = "depth"
-
-    def __post_init__(self) -> None:
-        check_objective(self.objective)
-        super().__post_init__()
-
-
-def _positions(state: GameState) -> list[Position]:
-    """What the values of N positions depend on, and a little more: the order of the axes."""
-    return [reduced(prune(points)) for points in state.point_lists()]
-
-
-def _actions(sets: list[Axes | None], state: GameState) -> list[int]:
-    """The numbers of the host's sets, -1 for None."""
-    numbers = {axes: action for action, axes in enumerate(action_axes(state.points.shape[2]))}
-    return [-1 if axes is None else numbers[axes] for axes in sets]
 
 
 @dataclass(frozen=True)
@@ -131,8 +111,13 @@ class OptimalHost(_OptimalPlayer):
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
-        sets = [_best_set(each, self.objective, self.budget) for each in _positions(state)]
-        return self._filled(_actions(sets, state), state, None, rng)
+        numbers = {axes: action for action, axes in enumerate(action_axes(state.points.shape[2]))}
+        sets = [self._set(reduced(prune(points))) for points in state.point_lists()]
+        answers = [-1 if axes is None else numbers[axes] for axes in sets]
+        return self._filled(answers, state, None, rng)
+
+    def _set(self, points: Position) -> Axes | None:
+        return _best_set(points, self.objective, self.budget)
 
 
 @dataclass(frozen=True)
@@ -166,9 +151,8 @@ class OptimalAgent(_OptimalPlayer):
         return worst if told else -1
 
 
-def _bound_left(points: Position, value: int, slack: int) -> int:
-    """What a `SafeHost` promises in a position whose least depth is ``value``."""
-    return value + (slack if len(points) > FEW_POINTS else 0)
+def _slack_left(points: Position, slack: int) -> int:
+    return slack if len(points) > FEW_POINTS else 0
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -182,10 +166,10 @@ def _safe_sets(points: Position, slack: int, budget: int) -> dict[Axes, list[Pos
     safe: dict[Axes, list[Position]] = {}
     if not proof.settled:
         return safe
-    limit = _bound_left(points, proof.lower, slack) - 1
+    limit = proof.lower + _slack_left(points, slack) - 1
     for axes in action_axes(len(points[0])):
         after = [reduced(moved(points, axes, axis)) for axis in axes]
-        most = [limit - _bound_left(each, 0, slack) for each in after]
+        most = [limit - _slack_left(each, slack) for each in after]
         if all(_is_at_most(proof.search, *each, budget) for each in zip(after, most, strict=True)):
             safe[axes] = after
     return safe
@@ -224,7 +208,7 @@ def _quickest(
 ) -> tuple[float, Axes | None]:
     """The fewest moves that a `SafeHost` expects, and the set for it unless it looks no further."""
     if len(points) == 1:
-        return 0.0, None
+        return 0.0, action_axes(len(points[0]))[0]
     safe = _safe_sets(points, slack, budget) if lookahead else {}
     if not safe:
         return 1 + math.log2(len(points)), None
@@ -240,7 +224,7 @@ def _quickest(
 
 
 @dataclass(frozen=True)
-class SafeHost(_Solving):
+class SafeHost(OptimalHost):
     """Never risks more than the least depth, and is as quick with weak agents as that allows.
 
     Of the sets that are safe it names the one after which the weak agents are expected to hold it
@@ -251,7 +235,7 @@ class SafeHost(_Solving):
 
     So its exact worst case is at most the least depth plus ``slack``, from **every** position; with
     three points or fewer, or slack 0, it is the least depth. This holds as long as no position
-    exceeds the budget; where one does, ``fallback`` answers. As slow as `OptimalHost`.
+    exceeds the budget, which is for each position looked at; where one does, ``fallback`` answers.
 
     Attributes:
         slack: moves that the worst case of a game may take above the least depth, at least 0.
@@ -259,18 +243,16 @@ class SafeHost(_Solving):
             `make_mixture`; each answer is taken to come from one of them by chance. All but
             ``random`` have to be deterministic.
         lookahead: moves looked ahead, at least 1; beyond them it expects 1 + log2(points) more.
-        budget: positions expanded for each position that is looked at, at least 1.
-        fallback: the host that answers otherwise: a name, a `Player` or a function.
     """
 
-    fallback: Any = "zeillinger"
     slack: int = 0
     agents: Any = "random"
     lookahead: int = 2
-    role: ClassVar[Role] = "host"
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.objective != "depth":
+            raise ValueError(f"objective must be 'depth' for a safe host, got {self.objective!r}")
         check_integer("slack", self.slack, 0)
         check_integer("lookahead", self.lookahead, 1)
         assert self._mixture.players
@@ -280,15 +262,8 @@ class SafeHost(_Solving):
         several = isinstance(self.agents, (Mapping, Sequence)) and not isinstance(self.agents, str)
         return make_mixture(self.agents if several else [self.agents], "agent")
 
-    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
-        """See `Player.act`."""
-        sets = [self._best(points) for points in _positions(state)]
-        return self._filled(_actions(sets, state), state, None, rng)
-
-    def _best(self, points: Position) -> Axes | None:
-        if len(points) == 1:
-            return action_axes(len(points[0]))[0]
-        safe = _safe_sets(points, self.slack, self.budget)
+    def _set(self, points: Position) -> Axes | None:
+        safe = _safe_sets(points, self.slack, self.budget) if len(points) > 1 else {}
         if len(safe) == 1:
             return next(iter(safe))
         return _quickest(points, self.slack, self.budget, self._mixture, self.lookahead)[1]

@@ -69,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--hosts", nargs="+", default=HOSTS, metavar="HOST", help="(default: %(default)s)")
     add("--starts", type=int, default=100, help="of the worst cases (default %(default)s)")
-    add("--games", type=int, default=300, help="of each rho (default %(default)s)")
+    add("--games", type=int, default=1000, help="of each rho (default %(default)s)")
     add("--plot", type=Path, metavar="FILE", help="draw it: .png, .svg or .pdf")
     add("--json", type=Path, metavar="FILE", help="hosts in it are not measured again")
     add_trust(parser)

@@ -53,7 +53,7 @@ def exact_worst_case(
             "exact needs game.polytope dominance and game.reposition false, got "
             f"{game.polytope} and {str(game.reposition).lower()}"
         )
-    spec, limit = game.spec(), game.max_moves
+    spec, limit, most = game.spec(), game.max_moves, section.max_positions
     frozen = FrozenPlayer.of(player, spec, role)
     if frozen.draws_numbers(spec):
         raise ConfigError(f"exact: {frozen.role} must be deterministic, got {frozen.name!r}")
@@ -62,9 +62,8 @@ def exact_worst_case(
     for first in range(0, section.starts, STARTS_TOGETHER):
         some = starts.select(slice(first, first + STARTS_TOGETHER))
         with errors_of("exact"):
-            parts.append(worst_case_moves(frozen.player, some, spec, limit, section.max_positions))
-            for points in some.point_lists():
-                optima.append(resgym.solve(points, max_positions=section.max_positions))
+            parts.append(worst_case_moves(frozen.player, some, spec, limit, most))
+            optima += [resgym.solve(points, max_positions=most) for points in some.point_lists()]
         progress(f"{frozen.name}: {len(optima)} of {section.starts} starts searched")
     length, given_up = map(torch.cat, zip(*parts, strict=True))
     # A game longer than the limit is cut there, in every measure.

@@ -139,37 +139,35 @@ class AttackResult(Section):
 
     @property
     def responders(self) -> dict[str, RhoResult]:
-        """Every responder's rho, the trained ones as ``seed 0`` and ``seed 0 with lookahead``."""
+        """Every responder's rho, the trained ones as ``seed 0`` and ``seed 0 with lookahead``.
+
+        Where a proof took the place of all of them it stands here as ``proof``.
+        """
         found = {}
         for each in self.trained:
             found[f"seed {each.seed}"] = each.test
             if each.lookahead is not None:
                 found[f"seed {each.seed} with lookahead"] = each.lookahead
-        return {**found, **self.scripted}
+        proof = {"proof": self.exact.lowest} if self.exact else {}
+        return {**found, **self.scripted} or proof
 
     @property
     def worst_responder(self) -> str:
-        """The responder that did most; ``proof`` where a proof took the place of all of them."""
+        """The responder that did most."""
         found = self.responders
-        worst: str = picks_worst(self.role)(
-            found, key=lambda name: found[name].rho, default="proof"
-        )
+        worst: str = picks_worst(self.role)(found, key=lambda name: found[name].rho)
         return worst
 
     @property
     def worst(self) -> RhoResult:
         """The figure of the attack: the worst rho over all responders, with its interval."""
-        name = self.worst_responder
-        if name == "proof":
-            assert self.exact is not None
-            return self.exact.lowest
-        return self.responders[name]
+        return self.responders[self.worst_responder]
 
     @property
     def complete(self) -> bool:
         """Whether every seed of the budget was trained."""
-        seeds = {each.seed for each in self.trained}
-        return self.worst_responder == "proof" or seeds >= set(self.budget["responder"]["seeds"])
+        trained = {each.seed for each in self.trained}
+        return "proof" in self.responders or trained >= set(self.budget["responder"]["seeds"])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""

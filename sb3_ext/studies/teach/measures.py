@@ -26,9 +26,6 @@ AGENTS = ("choose_first", "choose_last", "random")
 DRAWN_BATCHES = 40
 """Times that 8192 positions are drawn for `held_out_draws`."""
 
-DRAWN_BUDGET = 20_000
-"""Positions expanded for the label of one of these."""
-
 _ROWS_AT_ONCE = 8192
 
 
@@ -72,9 +69,7 @@ def _by_number(
     return {number: measure(right[numbers == number]) for number in numbers.unique().tolist()}
 
 
-def worst_case_depths(
-    host: Player, starts: Sequence[Any], max_depth: int = 40, max_positions: int = 100_000
-) -> list[int | None]:
+def worst_case_depths(host: Player, starts: Sequence[Any], max_depth: int = 40) -> list[int | None]:
     """Moves on the longest branch of a host's tree, for lists of points in three axes.
 
     Returns:
@@ -82,7 +77,7 @@ def worst_case_depths(
     """
     spec = GameSpec(3, max([2, *map(len, starts)]))
     state = state_from_points(starts, spec)
-    moves, given_up = worst_case_moves(host, state, spec, max_depth, max_positions)
+    moves, given_up = worst_case_moves(host, state, spec, max_depth, 100_000)
     moves[given_up] = max_depth + 1
     return [depth if depth <= max_depth else None for depth in moves.tolist()]
 
@@ -100,7 +95,7 @@ def held_out_draws(plan: Plan) -> tuple[Examples, int]:
         because the solver's budget was not enough.
     """
     config = plan.config
-    labeller = Labeller(config.dimension, config.max_num_points, budget=DRAWN_BUDGET)
+    labeller = Labeller(config.dimension, config.max_num_points)
     kept = []
     for batch in range(DRAWN_BATCHES):
         draws = draw_batch(config, 0, batch, plan.seed + 1)

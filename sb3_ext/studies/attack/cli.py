@@ -77,13 +77,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--model", action="append", default=[], metavar="[NAME=]PATH", help=model)
     budgets = ["points5", "points20"]
     add("--budgets", nargs="+", metavar="NAME", default=budgets, help="settings")
-    add(
-        "--results",
-        type=Path,
-        default=Path("runs/attack/results.json"),
-        help="what was found so far; players that are in it are not attacked again "
-        "(default %(default)s)",
-    )
+    known = "what was found so far; players in it are not attacked again (default %(default)s)"
+    add("--results", type=Path, default=Path("runs/attack/results.json"), help=known)
     add("--out", type=Path, default=Path("runs/attack"), help="folder of the attacks")
     for one, function in ((run, _run), (exact, _exact), (table, _table)):
         add_trust(one)

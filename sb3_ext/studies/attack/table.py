@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from resgym.game.spec import Role
+from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.studies.attack.exploitation import Report, exploit
 from sb3_ext.studies.attack.frozen import FrozenPlayer
@@ -38,15 +39,11 @@ class Results:
         self.rows: list[dict[str, Any]] = []
         if not path.is_file():
             return
-        try:
+        with errors_named(f"results: {path} holds no results that can be read", ConfigError):
             rows = json.loads(path.read_text(encoding="utf-8"))
             if not isinstance(rows, list):
                 raise TypeError(f"must be a list, got {type(rows).__name__}")
             self.rows = [check_seal(row) for row in rows]
-        except (OSError, TypeError, ValueError) as error:
-            raise ConfigError(
-                f"results: {path} holds no results of attacks that can be read: {error}"
-            ) from None
 
     def has(self, frozen: FrozenPlayer, budget: AttackBudget) -> bool:
         """Whether this player was attacked with this budget."""

@@ -31,6 +31,7 @@ from tqdm import tqdm
 
 from resgym.solver.labels import OUT_OF_BUDGET, SOLVED, TOO_LARGE, Labeller
 from sb3_ext.checkpoints.durable_files import file_digest
+from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.command_line import add_options
 from sb3_ext.runs.folder import LOCK, RunFolder
@@ -150,10 +151,8 @@ def _check_folder(out: Path, content: Mapping[str, Any]) -> None:
         if any(path.name != LOCK for path in out.iterdir()):
             raise ConfigError(f"out: {out} is not empty and holds no dataset; take another folder")
         return
-    try:
+    with errors_named(f"{file}: cannot be read", ConfigError):
         found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{file}: cannot be read: {error}") from None
     found = found if isinstance(found, dict) else {}
     wanted = json.loads(json.dumps(content))
     names = [key for key in wanted if found.get(key) != wanted[key]]

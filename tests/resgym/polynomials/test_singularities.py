@@ -68,12 +68,7 @@ def test_all_values_occur():
 
 
 def test_brieskorn_pham():
-    assert random_family("bp(2,3,5,7)") == [
-        (2, 0, 0, 0),
-        (0, 3, 0, 0),
-        (0, 0, 5, 0),
-        (0, 0, 0, 7),
-    ]
+    assert random_family("bp(2,3,5,7)") == [(2, 0, 0, 0), (0, 3, 0, 0), (0, 0, 5, 0), (0, 0, 0, 7)]
     drawn = random_family("bp(dim=4, max=9)", seed=2)
     assert [sum(point) for point in drawn] == [max(point) for point in drawn]
     assert all(2 <= max(point) <= 9 for point in drawn)

@@ -73,7 +73,7 @@ def test_scripted_player_in_either_seat(role, name, other):
         ("evaluation.opponents.host=[randm]", r"evaluation\.opponents: .*random"),
         ("game.dimension=11", r"game: dimension must be"),
         ("roles={host: {player: random}, agent: {player: random}}", "unknown trained role 'host'"),
-        ("compute.device=cuda:99", r"compute\.device: 'cuda:99' is not available"),
+        ("compute.device=cuda:99", r"compute\.device: device must be one of .*, got 'cuda:99'"),
     ],
 )
 def test_what_only_shows_when_it_is_built_names_the_field_too(setting, expected):

@@ -72,7 +72,6 @@ def exact_worst_case(
     least = torch.tensor([int(each.lower_bound) for each in optima])
     compared = ~given_up & torch.tensor([each.proved for each in optima])
     apart = (length - least).abs()[compared]
-    proved = all(each.proved for each in optima)
     return ExactResult(
         role=frozen.role,
         lowest=rho_of_games(torch.where(given_up, limit, length), ~cut & ~given_up, none),
@@ -80,7 +79,7 @@ def exact_worst_case(
         given_up=int(given_up.sum()),
         cut=int(cut.sum()),
         starts=section.starts,
-        optimum=rho_of_games(least, ~none, none) if proved else None,
+        optimum=rho_of_games(least, ~none, none) if all(each.proved for each in optima) else None,
         optimal=int((apart == 0).sum()),
         largest_gap=max(apart.tolist(), default=0),
     )

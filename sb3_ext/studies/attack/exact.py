@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import Tensor
 
 import resgym
 from resgym.game.spec import Role
@@ -58,7 +59,8 @@ def exact_worst_case(
     if frozen.draws_numbers(spec):
         raise ConfigError(f"exact: {frozen.role} must be deterministic, got {frozen.name!r}")
     starts = rho_starts(spec, section.starts, budget.test.seed)
-    parts, optima = [], []
+    parts: list[tuple[Tensor, Tensor]] = []
+    optima: list[resgym.Solution] = []
     for first in range(0, section.starts, STARTS_TOGETHER):
         some = starts.select(slice(first, first + STARTS_TOGETHER))
         with errors_of("exact"):

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import Tensor
 
 import resgym
 from resgym.game.spec import Role
@@ -58,7 +59,8 @@ def exact_worst_case(
     if frozen.draws_numbers(spec):
         raise ConfigError(f"exact: {frozen.role} must be deterministic, got {frozen.name!r}")
     starts = rho_starts(spec, section.starts, budget.test.seed)
-    parts, optima = [], []
+    parts: list[tuple[Tensor, Tensor]] = []
+    optima: list[resgym.Solution] = []
     for first in range(0, section.starts, STARTS_TOGETHER):
         some = starts.select(slice(first, first + STARTS_TOGETHER))
         with errors_of("exact"):
@@ -72,7 +74,6 @@ def exact_worst_case(
     least = torch.tensor([int(each.lower_bound) for each in optima])
     compared = ~given_up & torch.tensor([each.proved for each in optima])
     apart = (length - least).abs()[compared]
-    proved = all(each.proved for each in optima)
     return ExactResult(
         role=frozen.role,
         lowest=rho_of_games(torch.where(given_up, limit, length), ~cut & ~given_up, none),
@@ -80,7 +81,7 @@ def exact_worst_case(
         given_up=int(given_up.sum()),
         cut=int(cut.sum()),
         starts=section.starts,
-        optimum=rho_of_games(least, ~none, none) if proved else None,
+        optimum=rho_of_games(least, ~none, none) if all(each.proved for each in optima) else None,
         optimal=int((apart == 0).sum()),
         largest_gap=max(apart.tolist(), default=0),
     )

@@ -71,20 +71,22 @@ class ExactResult(Section):
         return self.given_up == 0
 
     def __str__(self) -> str:
-        (rho, moves), share = self.figures(), f"{self.optimal / self.starts:.1%}"
-        optimum = "-" if self.optimum is None else f"{self.optimum.mean_length:.2f}"
+        rho, moves, optimum, share, gap, cut, given_up = self.figures()
         return (
-            f"exact {rho} on {self.starts} starts, {moves} moves each, {self.cut} cut, "
-            f"{self.given_up} searches given up; optimum {optimum} moves, reached on {share}, "
-            f"missed by at most {self.largest_gap}"
+            f"exact {rho} on {self.starts} starts, {moves} moves each, {cut} cut, {given_up} "
+            f"searches given up; optimum {optimum} moves, reached on {share}, "
+            f"missed by at most {gap}"
         )
 
-    def figures(self) -> tuple[str, str]:
-        """Rho and the mean number of moves, as ranges if a search was given up."""
-        if self.is_exact:
-            return f"{self.lowest.rho:.4f}", f"{self.lowest.mean_length:.2f}"
+    def figures(self) -> list[str]:
+        """The cells of a table; rho and mean moves are ranges if a search was given up."""
         low, high = self.lowest, self.highest
-        return between(low.rho, high.rho), f"{high.mean_length:.2f} to {low.mean_length:.2f}"
+        rho, moves = f"{low.rho:.4f}", f"{low.mean_length:.2f}"
+        if not self.is_exact:
+            rho, moves = between(low.rho, high.rho), f"{high.mean_length:.2f} to {moves}"
+        optimum = "-" if self.optimum is None else f"{self.optimum.mean_length:.2f}"
+        counts = map(str, (self.largest_gap, self.cut, self.given_up))
+        return [rho, moves, optimum, f"{100 * self.optimal / self.starts:.1f} %", *counts]
 
 
 class SeedResult(Section):

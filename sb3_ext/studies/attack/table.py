@@ -114,11 +114,7 @@ def markdown(results: Results) -> str:
 def _cells(row: dict[str, Any]) -> list[str]:
     pick, exact = picks_worst(row["role"]), ["-"] * 7
     if row["exact"]:
-        found = ExactResult.model_validate(row["exact"])
-        optimum = "-" if found.optimum is None else f"{found.optimum.mean_length:.2f}"
-        share = f"{100 * found.optimal / found.starts:.1f} %"
-        counts = map(str, (found.largest_gap, found.cut, found.given_up))
-        exact = [*found.figures(), optimum, share, *counts]
+        exact = ExactResult.model_validate(row["exact"]).figures()
     return [
         row["player"] if row["complete"] else f"{row['player']} (incomplete)",
         f"{row['worst']['rho']:.4f}",

@@ -76,7 +76,7 @@ class HironakaVectorEnv(TensorVectorEnv):
         Raises:
             ValueError, TypeError: an argument is out of range; the message names it.
         """
-        num_envs = check_integer("num_envs", num_envs, 1)
+        num_envs = check_integer("num_envs", num_envs, 1, 2**62)
         spec = GameSpec(dimension, max_num_points, max_value, polytope, reposition)
         check_startable(spec)
         if not isinstance(scale_observation, bool):

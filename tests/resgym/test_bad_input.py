@@ -333,7 +333,7 @@ MAKING: list[tuple[str, Any, type[Exception], str]] = [
     ("device", "toaster", ValueError, r"^device must be one of .*, got 'toaster'$"),
     ("device", "meta", ValueError, r"^device must be one of .*, got 'meta'$"),
     ("device", 1.5, ValueError, r"^device must be one of .*, got '1.5'$"),
-    ("num_envs", 0, ValueError, "^num_envs must be at least 1, got 0$"),
+    ("num_envs", 0, ValueError, "^num_envs must be between 1 and 4611686018427387904, got 0$"),
     ("num_envs", 10**12, ValueError, "^num_envs: 10{12} games need .* at most .* fit$"),
     ("num_envs", 2.0, TypeError, "^num_envs must be an integer, got 2.0"),
     ("dimensions", 3, TypeError, "dimensions"),

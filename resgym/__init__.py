@@ -9,13 +9,7 @@ from __future__ import annotations
 from resgym.envs import AlternatingPlayers, HironakaVectorEnv, register_envs
 from resgym.game import GameSpec, GameState, RowRandom, Stream, Transition, state_from_points
 from resgym.measure.rho import CrossPlay, RhoResult, cross_play, rho
-from resgym.players import (
-    Player,
-    make_agent,
-    make_host,
-    register_agent,
-    register_host,
-)
+from resgym.players import Player, make_agent, make_host, register_agent, register_host
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import ParseError, parse
 from resgym.polynomials.singularities import random_family, singularity, singularity_names

@@ -17,12 +17,22 @@ from resgym.players.trust import add_trust, trusting
 _FANS = (".jl", ".poly", ".sage")
 
 
+def _path(text: str) -> Path:
+    if not text:  # would be the current folder
+        raise argparse.ArgumentTypeError("must be a path, got ''")
+    return Path(text)
+
+
 class OneLineParser(argparse.ArgumentParser):
-    """As argparse, with errors in one line."""
+    """As argparse, with errors in one line; a path is never empty."""
+
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
+        self.register("type", Path, _path)
 
     def error(self, message: str) -> NoReturn:
         """Ends the program with code 2."""
-        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+        self.exit(2, f"{self.prog}: {' '.join(message.split())} (see {self.prog} --help)\n")
 
 
 def _add_game(parser: argparse.ArgumentParser) -> None:
@@ -44,12 +54,8 @@ def _add_out(parser: argparse.ArgumentParser) -> None:
     text = "write the tree to this file: .svg, .html, .dot, .json or .txt; or its cones as text for"
     text += " SageMath (.sage), OSCAR (.jl) or polymake (.poly)"
     _add_file(parser, "--out", sorted((".dot", ".html", ".json", ".svg", ".txt", *_FANS)), text)
-    parser.add_argument(
-        "--layout",
-        choices=("tree", "outline"),
-        default="tree",
-        help="of .svg: from left to right, or a line a chart for deep trees (default tree)",
-    )
+    text = "of .svg: from left to right, or a line a chart for deep trees (default tree)"
+    parser.add_argument("--layout", choices=("tree", "outline"), default="tree", help=text)
 
 
 def _options(args: argparse.Namespace, function: Callable[..., Any]) -> dict[str, Any]:
@@ -91,16 +97,15 @@ def _check(args: argparse.Namespace) -> None:
     failures = {}
     modes = ("SAME_STEP", "NEXT_STEP", "DISABLED")
     try:
-        gymnasium.spec(args.id)
         for mode in modes:
             make = partial(gymnasium.make_vec, args.id, autoreset_mode=mode)
             try:
                 check_vector_env(make, steps=args.steps, seed=args.seed)
             except ContractError as error:
                 failures[mode] = str(error)
-    except (gymnasium.error.Error, ImportError) as error:
+    except (gymnasium.error.Error, ImportError, TypeError) as error:
         raise ValueError(
-            f"id must be a registered environment, got {args.id!r}: {error}"
+            f"id must be a registered environment with an autoreset_mode, got {args.id!r}: {error}"
         ) from error
     if args.json:
         print(json.dumps({"id": args.id, "ok": not failures, "failures": failures}, indent=2))

@@ -56,9 +56,7 @@ LEVELS = {name: level for level, names in enumerate(FLOORS) for name in names}
 
 # What a package must not import whatever the floor: outside packages, and the game's rules in
 # code that learns from any environment.
-FORBIDDEN = {
-    "resgym": ("rl_zoo3", "sb3_contrib", "sb3_ext", "stable_baselines3"),
-} | {
+FORBIDDEN = {"resgym": ("rl_zoo3", "sb3_contrib", "sb3_ext", "stable_baselines3")} | {
     f"sb3_ext.{name}": ("resgym",)
     for name in (
         *("adapter", "callbacks", "checkpoints", "config", "ddqn", "networks"),
@@ -68,6 +66,7 @@ FORBIDDEN = {
 EXCEPT = {
     "sb3_ext.callbacks": ("resgym.measure", "resgym.players"),
     "sb3_ext.ddqn": ("resgym.kernels.cpu.compilation",),  # how to compile; nothing of the game
+    "sb3_ext.replay": ("resgym.game.devices",),  # how much memory there is; nothing of the game
 }
 
 # Still to be untied: (module, what it imports). Nothing may be added.

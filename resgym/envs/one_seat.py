@@ -41,12 +41,7 @@ class AlternatingPlayers(TensorVectorEnv):
     most half as many steps.
     """
 
-    def __init__(
-        self,
-        env: HironakaVectorEnv,
-        seat: Role = "host",
-        opponent: Any = None,
-    ) -> None:
+    def __init__(self, env: HironakaVectorEnv, seat: Role = "host", opponent: Any = None) -> None:
         """Makes the view; the games are its own, and start at its first reset.
 
         Args:

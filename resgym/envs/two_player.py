@@ -85,6 +85,10 @@ class HironakaVectorEnv(TensorVectorEnv):
         if max_episode_steps is not None:
             max_episode_steps = check_integer("max_episode_steps", max_episode_steps, 1)
         resolved = devices.resolve_device(device)
+        # Positions before and after a step, an observation, and the bounds of its space.
+        size = 32 * max_num_points * dimension
+        if num_envs * size > 2**28:
+            devices.check_memory(f"num_envs: {num_envs} games", num_envs * size, size, resolved)
         plan = StepPlan(
             spec,
             start_spec=spec,

@@ -157,9 +157,7 @@ def _rows_of_game(game: Any, name: str, spec: GameSpec) -> np.ndarray:
 
 
 def state_from_points(
-    points: Tensor | np.ndarray | Sequence[Any],
-    spec: GameSpec,
-    device: torch.device | str = "cpu",
+    points: Tensor | np.ndarray | Sequence[Any], spec: GameSpec, device: torch.device | str = "cpu"
 ) -> GameState:
     """A canonical state from given points.
 

@@ -16,13 +16,7 @@ from resgym.game.rng import RowRandom
 from resgym.game.rules import check_startable
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState, canonical_state, where_state
-from resgym.game.stepping import (
-    AUTORESET_MODES,
-    INVALID_ACTIONS,
-    REWARD_NAMES,
-    SEATS,
-    StepPlan,
-)
+from resgym.game.stepping import AUTORESET_MODES, INVALID_ACTIONS, REWARD_NAMES, SEATS, StepPlan
 
 ASKED = -1
 """Number of an opponent who does not play inside a pass."""

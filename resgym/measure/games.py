@@ -101,13 +101,7 @@ def play_lengths(
 
 
 def record_game(
-    host: Any,
-    agent: Any,
-    start: GameState,
-    spec: GameSpec,
-    *,
-    seed: int = 0,
-    max_moves: int = 200,
+    host: Any, agent: Any, start: GameState, spec: GameSpec, *, seed: int = 0, max_moves: int = 200
 ) -> GameRecord:
     """Plays one game from a state of one game and keeps every position.
 
@@ -129,13 +123,7 @@ def record_game(
 
 
 def sample_games(
-    host: Any,
-    agent: Any,
-    *,
-    games: int = 3,
-    seed: int = 0,
-    max_moves: int = 200,
-    **game: Any,
+    host: Any, agent: Any, *, games: int = 3, seed: int = 0, max_moves: int = 200, **game: Any
 ) -> list[GameRecord]:
     """Records so many games from random starts, which the seed fixes too; see `record_game`.
 

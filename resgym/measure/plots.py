@@ -103,7 +103,7 @@ def plot_rho_table(table: CrossPlay, path: str | os.PathLike[str] | None = None)
     axes.set(xlabel=f"agent{note}", ylabel="host")
     figure.suptitle("rho: games finished per move", fontsize="medium")
     figure.colorbar(image, ax=axes, shrink=0.9)
-    _save(figure, target)
+    save_figure(figure, target)
     return figure
 
 
@@ -161,11 +161,12 @@ def plot_curves(
         figure.legend(loc="outside right upper", fontsize="small")
     else:
         axes.legend(loc="best", fontsize="small")
-    _save(figure, target)
+    save_figure(figure, target)
     return figure
 
 
-def _save(figure: Figure, target: Path | None) -> None:
+def save_figure(figure: Figure, target: Path | None) -> None:
+    """Writes a figure in the format of the file's ending, if there is a file."""
     if target is None:
         return
     # Into memory first: what is written to a file is written as a whole.

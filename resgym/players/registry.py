@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import importlib
 import importlib.metadata
@@ -27,6 +28,7 @@ LAZY: Mapping[Role, Mapping[str, str]] = {
     "host": {
         "optimal": "resgym.solver.players:OptimalHost",
         "robust": "sb3_ext.studies.teach.shipped:RobustHost",
+        "safe": "resgym.solver.players:SafeHost",
         "taught": "sb3_ext.studies.teach.shipped:TaughtHost",
     },
     "agent": {"optimal": "resgym.solver.players:OptimalAgent"},
@@ -114,11 +116,30 @@ def _parameters(factory: Factory) -> Mapping[str, inspect.Parameter]:
         return {}
 
 
-def _make(role: Role, name: str, arguments: Mapping[str, Any], field: str) -> Player:
+def _read(text: str, field: str) -> tuple[str, dict[str, Any]]:
+    """A name and the arguments in brackets behind it, if there are any."""
+    name, bracket, rest = text.partition("(")
+    if not bracket:
+        return text, {}
+    try:
+        call = ast.parse(f"player({rest}", mode="eval").body
+        if isinstance(call, ast.Call) and not call.args:
+            return name, {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
+    except (SyntaxError, ValueError):
+        pass
+    raise ValueError(f"{field} must be a name or written like 'safe(slack=1)', got {text!r}")
+
+
+def _make(
+    role: Role, name: str, arguments: Mapping[str, Any], field: str, spec: GameSpec | None = None
+) -> Player:
     if not isinstance(name, str):
         raise TypeError(f"{field} must be a name, got {name!r} ({type(name).__name__})")
+    name, written = _read(name, field)
     factory = _factory(role, name, field)
     parameters = _parameters(factory)
+    given = {"spec": spec} if spec is not None and "spec" in parameters else {}
+    arguments = {**given, **written, **arguments}
     takes_any = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
     for key in arguments:
         if not takes_any and key not in parameters:
@@ -132,6 +153,8 @@ def _make(role: Role, name: str, arguments: Mapping[str, Any], field: str) -> Pl
 
 def make_host(name: str, **arguments: Any) -> Player:
     """Builds a host by name, one of `host_names`; its class gets the arguments.
+
+    They can stand behind the name too: ``safe(slack=1)``, as on command lines and in files.
 
     Raises:
         TypeError: the name is no string, or the host takes no such argument.
@@ -183,10 +206,11 @@ def resolve_player(
     """The player that a caller means.
 
     Args:
-        opponent: a registered name, a `Player`, a function ``(state, coords, rng) -> int64 [N]``,
-            or the path of a saved model, which an installed loader reads (group `LOADER_GROUP`).
-            A string is a path if it has a separator (``./best``, ``runs/host``) or ends in ``.zip``
-            or ``.safetensors``; any other is a name, whatever files lie about.
+        opponent: a registered name, perhaps with arguments (see `make_host`), a `Player`, a
+            function ``(state, coords, rng) -> int64 [N]``, or the path of a saved model, which an
+            installed loader reads (group `LOADER_GROUP`). A string is a path if it has a separator
+            (``./best``, ``runs/host``) or ends in ``.zip``; any other is a name, whatever files
+            lie about.
         role: the seat that the player has to take.
         spec: the game, handed to named players that have a ``spec`` argument.
 
@@ -199,9 +223,7 @@ def resolve_player(
     if isinstance(opponent, os.PathLike) or (isinstance(opponent, str) and _is_path(opponent)):
         return _load_model(Path(opponent), role)
     if isinstance(opponent, str):
-        factory = _factory(role, opponent, f"opponent ({role})")
-        wants_spec = spec is not None and "spec" in _parameters(factory)
-        return _make(role, opponent, {"spec": spec} if wants_spec else {}, "opponent")
+        return _make(role, opponent, {}, f"opponent ({role})", spec)
     if not isinstance(opponent, type):
         if isinstance(opponent, Player):
             return _checked_player(opponent, role, "opponent")
@@ -214,7 +236,7 @@ def resolve_player(
 
 
 def _is_path(text: str) -> bool:
-    return os.path.basename(text) != text or text.endswith((".zip", ".safetensors"))
+    return os.path.basename(text) != text or text.endswith(".zip")
 
 
 def _file_of(name: str) -> str:

@@ -109,10 +109,12 @@ class Seat:
     def _answers(
         self, positions: Sequence[Position], coords: Tensor | None, rng: RowRandom | None
     ) -> list[int]:
+        sizes, width = [len(position) for position in positions], self.spec.max_num_points
+        if max(sizes) > width:
+            raise ValueError(f"max_num_points must be at least {max(sizes)} here, got {width}")
         if self.reads_order:
-            width, absent = self.spec.max_num_points, [-1] * self.spec.dimension
+            absent = [-1] * self.spec.dimension
             rows = [[*position, *[absent] * (width - len(position))] for position in positions]
-            sizes = [len(position) for position in positions]
             state = GameState(torch.tensor(rows), torch.tensor(sizes))
         else:
             state = state_from_points([list(position) for position in positions], self.spec)

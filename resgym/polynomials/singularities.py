@@ -5,7 +5,13 @@ from __future__ import annotations
 import random
 import re
 
-from resgym.game.spec import MAX_COORDINATE, MAX_DIMENSION, MAX_NUM_POINTS, check_integer
+from resgym.game.spec import (
+    MAX_COORDINATE,
+    MAX_DIMENSION,
+    MAX_NUM_POINTS,
+    check_choice,
+    check_integer,
+)
 from resgym.polynomials.arnold import BIMODAL, EXCEPTIONAL, arnold_form
 from resgym.polynomials.monomials import Exponents
 
@@ -45,9 +51,7 @@ def singularity(name: str) -> Exponents:
         if found := re.fullmatch("[A-Z]([0-9]{1,18})", plain):
             near.sort(key=lambda other: abs(int(other[1:]) - int(found[1])))
         hint = f"; near it are {', '.join(near[:3])}" if near else ""
-        allowed = (
-            "A_n with n >= 1, D_n with n >= 4, E6 to E8, T_p,q,r or an exceptional one like E12"
-        )
+        allowed = "A_n with n >= 1, D_n with n >= 4 (n < 2^59), E6 to E8, T_p,q,r or one like E12"
         raise ValueError(f"name must be {allowed}, got {name!r}{hint}")
     return Exponents(points)
 
@@ -75,9 +79,7 @@ def singularity_names(kind: str = "simple") -> tuple[str, ...]:
     series = {"A": range(1, 9), "D": range(4, 9), "E": range(6, 9)}
     simple = [f"{letter}{n}" for letter, numbers in series.items() for n in numbers]
     lists = {"simple": simple, "exceptional": EXCEPTIONAL, "bimodal": BIMODAL}
-    if kind not in lists:
-        raise ValueError(f"kind must be one of {', '.join(lists)}, got {kind!r}")
-    return tuple(lists[kind])
+    return tuple(lists[check_choice("kind", kind, list(lists))])
 
 
 def random_family(text: str, seed: int = 0) -> Exponents:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -14,17 +17,28 @@ from resgym.game.plain import Position, canonical, moved, prune, reduced
 from resgym.game.rng import RowRandom
 from resgym.game.spec import Role, check_integer
 from resgym.game.state import GameState
-from resgym.players import Player, resolve_player
+from resgym.players import Mixture, Player, RandomAgent, make_mixture, resolve_player
 from resgym.players.base import given_sets
+from resgym.players.seats import Seat
+from resgym.polynomials.monomials import Exponents
 from resgym.solver.proof import Proof, best_sets, prove
 from resgym.solver.solution import Limits, Objective, check_objective, progress_report
+
+if TYPE_CHECKING:
+    from resgym.solver.proof import Search
 
 DEFAULT_BUDGET = 20_000
 """A fifth of a second or so for a position in three axes, compiled; enough for nearly every one of
 20 points with values up to 20."""
 
+FEW_POINTS = 3
+"""A position of so many points or fewer has no slack left; with more it has all of it."""
+
 REMEMBERED = 50_000
 """Positions whose result is kept; a result depends on the position and the budget alone."""
+
+
+Axes = tuple[int, ...]
 
 
 def _prove(points: Position, objective: str, budget: int) -> Proof:
@@ -33,7 +47,7 @@ def _prove(points: Position, objective: str, budget: int) -> Proof:
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _best_set(points: Position, objective: str, budget: int) -> tuple[int, ...] | None:
+def _best_set(points: Position, objective: str, budget: int) -> Axes | None:
     """The host's best set in a position, or None if the budget does not settle it."""
     proof = _prove(points, objective, budget)
     return best_sets(proof.search, [points])[0] if proof.settled else None
@@ -98,10 +112,12 @@ class OptimalHost(_OptimalPlayer):
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
         numbers = {axes: action for action, axes in enumerate(action_axes(state.points.shape[2]))}
-        positions = [reduced(prune(points)) for points in state.point_lists()]
-        sets = [_best_set(points, self.objective, self.budget) for points in positions]
+        sets = [self._set(reduced(prune(points))) for points in state.point_lists()]
         answers = [-1 if axes is None else numbers[axes] for axes in sets]
         return self._filled(answers, state, None, rng)
+
+    def _set(self, points: Position) -> Axes | None:
+        return _best_set(points, self.objective, self.budget)
 
 
 @dataclass(frozen=True)
@@ -124,7 +140,7 @@ class OptimalAgent(_OptimalPlayer):
             answers.append(self._worst_axis(tuple(points), axes))
         return self._filled(answers, state, coords, rng)
 
-    def _worst_axis(self, points: Position, axes: tuple[int, ...]) -> int:
+    def _worst_axis(self, points: Position, axes: Axes) -> int:
         """The axis of the largest value, or -1 if what is proved does not tell."""
         bounds = {
             axis: _bound(canonical(moved(points, axes, axis)), self.objective, self.budget)
@@ -133,3 +149,121 @@ class OptimalAgent(_OptimalPlayer):
         worst = max(axes, key=lambda axis: (bounds[axis][0], -axis))
         told = all(bounds[axis][1] for axis in axes if axis != worst)
         return worst if told else -1
+
+
+def _slack_left(points: Position, slack: int) -> int:
+    return slack if len(points) > FEW_POINTS else 0
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _safe_sets(points: Position, slack: int, budget: int) -> dict[Axes, list[Position]]:
+    """The sets that a `SafeHost` may name, with the positions after each answer.
+
+    There are none if the budget does not settle the least depth. Otherwise the optimal ones are
+    among them: no move adds points, so that no answer has more slack.
+    """
+    proof = _prove(points, "depth", budget)
+    safe: dict[Axes, list[Position]] = {}
+    if not proof.settled:
+        return safe
+    limit = proof.lower + _slack_left(points, slack) - 1
+    for axes in action_axes(len(points[0])):
+        after = [reduced(moved(points, axes, axis)) for axis in axes]
+        most = [limit - _slack_left(each, slack) for each in after]
+        if all(_is_at_most(proof.search, *each, budget) for each in zip(after, most, strict=True)):
+            safe[axes] = after
+    return safe
+
+
+def _is_at_most(search: Search, points: Position, limit: int, budget: int) -> bool:
+    """Whether the least depth of a position is proved to be at most a limit."""
+    lower, upper = search.bounds([points], -1)[0]
+    if lower <= limit < upper and search.expanded < budget:
+        with suppress(OverflowError):
+            search.settle(points, -1, limit, budget - search.expanded)
+        _, upper = search.bounds([points], -1)[0]
+    return upper <= limit
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _chances(points: Position, agents: Mixture) -> dict[Axes, list[float]]:
+    """How likely each axis of each set is to be answered by one of several agents."""
+    sets = action_axes(len(points[0]))
+    chances = {axes: [0.0] * len(axes) for axes in sets}
+    shares = agents.shares or (1 / len(agents.players),) * len(agents.players)
+    for agent, share in zip(agents.players, shares, strict=True):
+        if isinstance(agent, RandomAgent):
+            for axes, before in chances.items():
+                chances[axes] = [chance + share / len(axes) for chance in before]
+        else:
+            seat = Seat(agent, "agent", Exponents(points))
+            for axes, axis in zip(sets, seat.agent_axes([points] * len(sets), sets), strict=True):
+                chances[axes][axes.index(axis)] += share
+    return chances
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _quickest(
+    points: Position, slack: int, budget: int, agents: Mixture, lookahead: int
+) -> tuple[float, Axes | None]:
+    """The fewest moves that a `SafeHost` expects, and the set for it unless it looks no further."""
+    if len(points) == 1:
+        return 0.0, action_axes(len(points[0]))[0]
+    safe = _safe_sets(points, slack, budget) if lookahead else {}
+    if not safe:
+        return 1 + math.log2(len(points)), None
+    chances, expected = _chances(points, agents), {}
+    for axes, after in safe.items():
+        expected[axes] = 1 + math.fsum(
+            chance * _quickest(each, slack, budget, agents, lookahead - 1)[0]
+            for chance, each in zip(chances[axes], after, strict=True)
+            if chance
+        )
+    best = min(expected, key=expected.__getitem__)
+    return expected[best], best
+
+
+@dataclass(frozen=True)
+class SafeHost(OptimalHost):
+    """Never risks more than the least depth, and is as quick with weak agents as that allows.
+
+    Of the sets that are safe it names the one after which the weak agents are expected to hold it
+    up for the fewest moves, looking some moves ahead. A set is safe if the least depth after every
+    answer, with the slack that is left there, is at least a move below that of the position. All of
+    the slack is left while there are more than three points, and none after that: points only
+    get fewer, so the host need not remember what it has spent.
+
+    So its exact worst case is at most the least depth plus ``slack``, from **every** position; with
+    three points or fewer, or slack 0, it is the least depth. This holds as long as no position
+    exceeds the budget, which is for each position looked at; where one does, ``fallback`` answers.
+
+    Attributes:
+        slack: moves that the worst case of a game may take above the least depth, at least 0.
+        agents: the weak agents that it reckons with: one, several or their weights, as for
+            `make_mixture`; each answer is taken to come from one of them by chance. All but
+            ``random`` have to be deterministic.
+        lookahead: moves looked ahead, at least 1; beyond them it expects 1 + log2(points) more.
+    """
+
+    slack: int = 0
+    agents: Any = "random"
+    lookahead: int = 2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.objective != "depth":
+            raise ValueError(f"objective must be 'depth' for a safe host, got {self.objective!r}")
+        check_integer("slack", self.slack, 0)
+        check_integer("lookahead", self.lookahead, 1)
+        assert self._mixture.players
+
+    @cached_property
+    def _mixture(self) -> Mixture:
+        several = isinstance(self.agents, (Mapping, Sequence)) and not isinstance(self.agents, str)
+        return make_mixture(self.agents if several else [self.agents], "agent")
+
+    def _set(self, points: Position) -> Axes | None:
+        safe = _safe_sets(points, self.slack, self.budget) if len(points) > 1 else {}
+        if len(safe) == 1:
+            return next(iter(safe))
+        return _quickest(points, self.slack, self.budget, self._mixture, self.lookahead)[1]

@@ -19,6 +19,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 from resgym.trees.data import ChartTree
+from resgym.trees.text import totals_text
 
 Ray = tuple[int, ...]
 
@@ -104,12 +105,18 @@ class Fan:
         rays: those of all cones, each once: D integers each.
         cones: D positions in `rays` for each cone.
         charts: the number of each cone's chart.
+        notice: a comment that begins what is written, if branches were cut.
     """
 
     def __init__(
-        self, rays: Sequence[Ray], cones: Sequence[tuple[int, ...]], charts: Sequence[int]
+        self,
+        rays: Sequence[Ray],
+        cones: Sequence[tuple[int, ...]],
+        charts: Sequence[int],
+        notice: str = "",
     ) -> None:
         self.rays, self.cones, self.charts = tuple(rays), tuple(cones), tuple(charts)
+        self.notice = notice
 
     def __repr__(self) -> str:
         glued = "a fan" if self.glues else f"{len(self.faults)} faces do not match"
@@ -140,9 +147,8 @@ class Fan:
 
     def to_sage(self) -> str:
         """SageMath text: ``fan``, or ``cones`` if they do not glue."""
-        text = (
-            f"rays = {[list(ray) for ray in self.rays]}\ncones = {[list(c) for c in self.cones]}\n"
-        )
+        rays, cones = [list(ray) for ray in self.rays], [list(cone) for cone in self.cones]
+        text = f"{self.notice}rays = {rays}\ncones = {cones}\n"
         if self.glues:
             return f"{text}fan = Fan(cones, rays)\n"
         return f"{text}cones = [Cone([rays[i] for i in cone]) for cone in cones]\n"
@@ -151,7 +157,7 @@ class Fan:
         """OSCAR (Julia) text: a toric variety ``X``, or ``cones`` if they do not glue."""
         rays = [list(ray) for ray in self.rays]
         cones = [[place + 1 for place in cone] for cone in self.cones]
-        text = f"using Oscar\nrays = {rays}\ncones = {cones}\n"
+        text = f"{self.notice}using Oscar\nrays = {rays}\ncones = {cones}\n"
         if self.glues:
             variety = "normal_toric_variety(incidence_matrix(cones), rays; non_redundant = true)"
             return f"{text}X = {variety}\n"
@@ -163,13 +169,13 @@ class Fan:
         if self.glues:
             cones = [list(cone) for cone in self.cones]
             return (
-                f"application 'fan';\n"
+                f"{self.notice}application 'fan';\n"
                 f"$fan = new PolyhedralFan(INPUT_RAYS=>{rays}, INPUT_CONES=>{cones});\n"
             )
         every = ", ".join(
             f"new Cone(INPUT_RAYS=>{[rays[place] for place in cone]})" for cone in self.cones
         )
-        return f"application 'polytope';\n@cones = ({every});\n"
+        return f"{self.notice}application 'polytope';\n@cones = ({every});\n"
 
 
 def tree_fan(tree: ChartTree) -> Fan:
@@ -185,7 +191,9 @@ def tree_fan(tree: ChartTree) -> Fan:
         if not chart.children:
             cones.append(tuple(places.setdefault(ray, len(places)) for ray in rays))
             charts.append(chart.number)
-    return Fan(list(places), cones, charts)
+    # All three programs take such a line for a comment.
+    notice = "" if tree.complete else f"# {totals_text(tree)}\n"
+    return Fan(list(places), cones, charts, notice)
 
 
 def _check_all_answers(tree: ChartTree) -> None:

@@ -229,10 +229,7 @@ class MetricFeed(LastLogged):
                 condition.observe(values)
 
     def _take(self, model: Any) -> list[dict[str, float]]:
-        counters = {
-            "transitions": float(model.num_timesteps),
-            "updates": float(num_updates(model)),
-        }
+        counters = {"transitions": float(model.num_timesteps), "updates": float(num_updates(model))}
         logged, self.values = self.values, {}
         batches = [counters]
         for number, evaluation in enumerate(self._evaluations):

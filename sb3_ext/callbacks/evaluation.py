@@ -60,7 +60,6 @@ class Evaluation(EvalCallback):
         best = [self.best_mean_reward, self.last_mean_reward]
         return {
             "best_and_last": torch.tensor(best, dtype=torch.float64),
-            "calls": self.n_calls,
             "environment": vec_env_state(self.eval_env) if played else None,
             **values,
         }
@@ -70,6 +69,5 @@ class Evaluation(EvalCallback):
         for name in _LISTS:
             setattr(self, f"evaluations_{name}", list(state[name].numpy()))
         self.best_mean_reward, self.last_mean_reward = state["best_and_last"].tolist()
-        self.n_calls = state["calls"]
         if state["environment"] is not None:
             load_vec_env_state(self.eval_env, state["environment"])

@@ -21,6 +21,7 @@ from typing import Any
 from torch import Tensor
 
 from sb3_ext.checkpoints.durable_files import check_content, file_digest, sync
+from sb3_ext.config.arguments import REFUSALS
 from sb3_ext.runs.provenance import versions
 
 SCHEMA = 1
@@ -45,14 +46,14 @@ class CheckpointWarning(UserWarning):
 
 
 @contextmanager
-def errors_named(place: str) -> Iterator[None]:
-    """Turns whatever malformed data raises into a `CheckpointError` that begins with its place."""
+def errors_named(place: str, kind: type[ValueError] = CheckpointError) -> Iterator[None]:
+    """Turns whatever malformed data raises into one error that begins with its place."""
     try:
         yield
     except KeyError as error:
-        raise CheckpointError(f"{place}: {error} is missing") from error
-    except (AttributeError, OSError, RuntimeError, TypeError, ValueError) as error:
-        raise CheckpointError(f"{place}: {_line(error)}") from error
+        raise kind(f"{place}: {error} is missing") from error
+    except (*REFUSALS, OSError) as error:
+        raise kind(f"{place}: {_line(error)}") from error
 
 
 def split_state(value: Any, field: str) -> tuple[Any, dict[str, Tensor]]:

@@ -32,6 +32,7 @@ from stable_baselines3.dqn import policies as dqn
 import sb3_ext.points  # noqa: F401  registers its extractors
 from sb3_ext.checkpoints.format import split_state
 from sb3_ext.config.registry import Registry
+from sb3_ext.config.sections import errors_of
 from sb3_ext.networks.extractors import EXTRACTORS
 from sb3_ext.networks.mlp import ACTIVATIONS
 
@@ -109,15 +110,13 @@ def build_policy(description: Mapping[str, Any], device: torch.device | str = "c
     for name, registry in _named_by().items():
         if name in arguments:
             arguments[name] = registry.resolve(arguments[name])
-    try:
+    with errors_of("policy arguments", ValueError):
         policy: BasePolicy = make(
             observation_space=build_space(description["observation_space"]),
             action_space=build_space(description["action_space"]),
             lr_schedule=ConstantSchedule(0.0),  # it only plays
             **arguments,
         )
-    except TypeError as error:
-        raise ValueError(f"policy arguments: {error}") from error
     policy.set_training_mode(False)
     return policy.to(device)
 

@@ -17,7 +17,6 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 
 from sb3_ext.checkpoints.checkpoint import (
-    CheckpointError,
     CheckpointWarning,
     checkpoint_name,
     read_checkpoint,
@@ -73,12 +72,10 @@ def resume(model: BaseAlgorithm, run_dir: str | os.PathLike[str], callbacks: Any
         CheckpointError: there is no valid checkpoint, or it belongs to another model.
     """
     path, state = read_checkpoint(run_dir)
-    try:
+    with errors_named(str(path)):
         restore_model(model, state)
         if callbacks is not None:
             load_callback_states(callbacks, state.get("callbacks", {}))
-    except CheckpointError as error:
-        raise CheckpointError(f"{path}: {error}") from error
     if "random" in state:
         load_global_random_state(state["random"])
     return path
@@ -97,10 +94,8 @@ def init_from(model: BaseAlgorithm, path: str | os.PathLike[str], role: str | No
     """
     prefix = "" if role is None else f"{role}."
     path, state = read_checkpoint(path, [f"{prefix}policy"])
-    try:
+    with errors_named(str(path)):
         load_policy_weights(model.policy, state[f"{prefix}policy"], f"{prefix}policy")
-    except CheckpointError as error:
-        raise CheckpointError(f"{path}: {error}") from error
     return path
 
 

@@ -48,6 +48,23 @@ def check_arguments(
             _check(key, value, parameters[key])
 
 
+def check_policy(algorithm: Any, policy: str, values: Mapping[str, Any]) -> None:
+    """Checks the name of an algorithm's policy, and the names of its arguments in all its bases.
+
+    A name with a dot is a class, which is left to who imports it.
+    """
+    known = algorithm.policy_aliases
+    if "." not in policy and policy not in known:
+        raise ConfigError(unknown_word("policy", policy, known))
+    bases = known[policy].__mro__ if policy in known else ()
+    names = {name for base in bases for name in inspect.signature(base.__init__).parameters}
+    names -= {"args", "arguments", "kwargs", "self"}
+    names -= {"observation_space", "action_space", "lr_schedule"}
+    for key in values if names else ():
+        if key not in names | {"extractor"}:
+            raise ConfigError(unknown_word("key of the policy's arguments", key, names))
+
+
 def _check(key: str, value: Any, parameter: inspect.Parameter) -> None:
     types = _type_names(parameter.annotation)
     if value is None:

@@ -115,11 +115,7 @@ class LoopClock:
     """
 
     def __init__(
-        self,
-        transitions: int,
-        updates: int,
-        every_seconds: float | None,
-        every_updates: int | None,
+        self, transitions: int, updates: int, every_seconds: float | None, every_updates: int | None
     ) -> None:
         self.every_seconds, self.every_updates = every_seconds, every_updates
         self._start = (time.perf_counter(), transitions, updates)

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from sb3_ext.points.extractors import (
-    OrderedPointsExtractor,
-    PointPairsExtractor,
-    PointSetExtractor,
-)
+from sb3_ext.points.extractors import OrderedPointsExtractor, PointPairsExtractor, PointSetExtractor
 
 __all__ = ["OrderedPointsExtractor", "PointPairsExtractor", "PointSetExtractor"]

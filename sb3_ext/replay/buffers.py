@@ -17,9 +17,9 @@ from stable_baselines3.common.utils import get_device
 from stable_baselines3.common.vec_env import VecNormalize
 from torch import Tensor
 
+from resgym.game.devices import available_bytes, format_bytes
 from sb3_ext.adapter.observations import Observation, to_device
 from sb3_ext.config.checks import check_count, check_number
-from sb3_ext.replay.memory import available_bytes, format_bytes
 from sb3_ext.replay.samples import (
     TensorReplayBufferSamples,
     n_step_return,

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from sb3_ext.replay.memory import available_bytes, format_bytes
+from resgym.game.devices import check_memory
 from sb3_ext.replay.transition_store import Layout, TransitionStore, check_fields, layout_bytes
 
 # The queue is given room for at least this part of the slots before it is looked at again.
@@ -192,13 +192,9 @@ class SharedObservationStore(TransitionStore):
         return order, torch.where(places >= 0, (places - oldest % self.room) % self.room, places)
 
     def _grow(self, room: int, written: int, live: int) -> None:
-        needed, available = room * layout_bytes(self.shared), available_bytes(self.device)
-        if available is not None and needed > available:
-            raise ValueError(
-                f"final_share: {live} of {self.capacity} transitions ended an episode, the room for"
-                f" their observations has to grow to {format_bytes(needed)}, but"
-                f" {format_bytes(available)} are available on {self.device}"
-            )
+        size = layout_bytes(self.shared)
+        ended = f"final_share: {live} of {self.capacity} transitions ended an episode"
+        check_memory(f"{ended}, whose observations", room * size, size, self.device)
         order, places = self._from_oldest(written, live)
         grown = {}
         for name in (f"final_{each}" for each in self.shared):

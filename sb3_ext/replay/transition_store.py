@@ -12,8 +12,8 @@ from gymnasium import spaces
 from stable_baselines3.common.preprocessing import get_action_dim, get_obs_shape
 from torch import Tensor
 
+from resgym.game.devices import check_memory
 from sb3_ext.adapter.observations import entries_of
-from sb3_ext.replay.memory import available_bytes, format_bytes
 
 Layout = dict[str, tuple[tuple[int, ...], torch.dtype]]
 
@@ -60,14 +60,9 @@ class TransitionStore:
         """Make the tensors once; ValueError if the device has too little memory left."""
         if self.fields:
             return
-        needed = self.total_bytes
-        available = available_bytes(self.device)
-        if available is not None and needed > available:
-            raise ValueError(
-                f"buffer_size: {self.capacity} transitions of {self.bytes_per_transition} bytes"
-                f" need {format_bytes(needed)}, but {format_bytes(available)} are available on"
-                f" {self.device}; at most {available // self.bytes_per_transition} transitions fit"
-            )
+        size = self.bytes_per_transition
+        what = f"buffer_size: {self.capacity} transitions of {size} bytes"
+        check_memory(what, self.total_bytes, size, self.device)
         # Not zeros: pages that were never written cost nothing, so a long buffer fills gradually.
         self.fields = {
             name: torch.empty(shape, dtype=dtype, device=self.device)
@@ -233,3 +228,10 @@ def _action_dtype(space: spaces.Space) -> torch.dtype:
 
 def _without_ones(shape: tuple[int, ...]) -> list[int]:
     return [size for size in shape[1:] if size != 1]
+
+
+def reserve_memory(model: Any) -> None:
+    """Reserves the replay buffer of a model now; ValueError if there is too little memory."""
+    allocate = getattr(getattr(model, "replay_buffer", None), "allocate", None)
+    if allocate is not None:
+        allocate()

@@ -39,9 +39,9 @@ def add_options(parser: argparse.ArgumentParser, *names: str) -> None:
 
 @contextmanager
 def torch_threads(number: int | None) -> Iterator[None]:
-    """So many threads of torch in the block, at least 1; None: as many as before."""
-    if number is not None and number < 1:
-        raise ValueError(f"threads must be at least 1, got {number}")
+    """So many threads of torch in the block, 1 to 1024; None: as many as before."""
+    if number is not None and not 1 <= number <= 1024:
+        raise ValueError(f"threads must be between 1 and 1024, got {number}")
     before = torch.get_num_threads()
     torch.set_num_threads(before if number is None else number)
     try:

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import resgym
+from resgym.cli import OneLineParser
 from resgym.files import output_file, write_file
 from resgym.players import Player, resolve_player
 from resgym.players.trust import add_trust, trusting
@@ -119,7 +120,7 @@ def _size(points: Any, host: Player | str, max_depth: int, max_nodes: int) -> Si
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = OneLineParser(
         prog="python -m sb3_ext.studies.ade_table", description=(__doc__ or "").splitlines()[0]
     )
     add = parser.add_argument
@@ -128,12 +129,8 @@ def _parser() -> argparse.ArgumentParser:
     updates = "gradient updates of the training (default %(default)s)"
     add("--updates", type=int, default=QUICKSTART_UPDATES, help=updates)
     add("--seed", type=int, default=0, help="fixes the training (default 0)")
-    add(
-        "--save",
-        type=Path,
-        default=Path("runs/ade/host.zip"),
-        help="where the trained host goes (default %(default)s)",
-    )
+    save = "where the trained host goes (default %(default)s)"
+    add("--save", type=Path, default=Path("runs/ade/host.zip"), help=save)
     add("--names", nargs="+", metavar="NAME", help="singularities (default: the sixteen)")
     add("--max-depth", type=int, default=40, help="cuts the trained host's branches (default 40)")
     add("--max-nodes", type=int, default=100_000, help="cuts its tree (default 100000)")

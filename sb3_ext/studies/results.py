@@ -21,7 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import resgym
+from resgym.cli import OneLineParser
 from resgym.files import write_file
+from resgym.game.spec import check_integer
 from resgym.players import Player, resolve_player
 from resgym.players.trust import add_trust, trusting
 from sb3_ext.runs.command import command
@@ -138,7 +140,7 @@ Every player is frozen and opponents are trained against it; see [attack.md](att
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = OneLineParser(
         prog="python -m sb3_ext.studies.results",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -146,14 +148,8 @@ def _parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--out", type=Path, required=True, help="folder of the page")
     add_trust(parser)
-    add(
-        "--host",
-        action="append",
-        default=[],
-        dest="hosts",
-        metavar="NAME=PLAYER",
-        help=f"a further host: a player's name or a saved model (always: {', '.join(HOSTS)})",
-    )
+    host = f"a further host: a player's name or a saved model (always: {', '.join(HOSTS)})"
+    add("--host", action="append", default=[], dest="hosts", metavar="NAME=PLAYER", help=host)
     positions = "positions drawn, a twentieth of which is held out (default %(default)s)"
     add("--positions", type=int, default=60_000, help=positions)
     add("--larger", type=int, default=300, help="of 6 to 8 points (default 300)")
@@ -182,10 +178,8 @@ def _players(given: Sequence[str]) -> dict[str, Player]:
 
 def _check(args: argparse.Namespace) -> None:
     for name, low in (("positions", 100), ("larger", 1), ("games", 1), ("workers", 1)):
-        if getattr(args, name) < low:
-            raise ValueError(f"{name} must be at least {low}, got {getattr(args, name)}")
-    if not 2 <= args.brieskorn_pham <= 30:
-        raise ValueError(f"brieskorn-pham must be in 2..30, got {args.brieskorn_pham}")
+        check_integer(name, getattr(args, name), low)
+    check_integer("brieskorn-pham", args.brieskorn_pham, 2, 30)
     for name in (*(args.names or ()), args.picture):
         resgym.singularity(name)
 

@@ -11,7 +11,6 @@ shown by ``python -m sb3_ext.plot_train``.
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import os
@@ -19,7 +18,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from resgym.cli import OneLineParser
 from resgym.measure.plots import Curve, plot_curves, plot_file
+from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.runs.command import command
 from sb3_ext.runs.command_line import FAILED
 
@@ -43,17 +44,13 @@ def read_curves(folder: str | os.PathLike[str]) -> list[Curve]:
             f"run must be a folder with {' or '.join(FILES)}, got {os.fspath(folder)!r} (rewards "
             "in monitor files: python -m sb3_ext.plot_train)"
         )
-    try:
+    with errors_named(f"run: {path} holds no measurements that can be read", ValueError):
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".json":
             curves = history_curves(json.loads(text))
         else:
             lines = [json.loads(line) for line in text.splitlines() if line.strip()]
             curves = _by_name([(line["step"], line["values"]) for line in lines])
-    except (ValueError, TypeError, KeyError, AttributeError, OSError) as error:
-        raise ValueError(
-            f"run: {path} holds no measurements that can be read: {type(error).__name__}: {error}"
-        ) from None
     if not curves:
         raise ValueError(f"run: {path} holds no measurement yet")
     return curves
@@ -84,16 +81,13 @@ def _all_curves(runs: Sequence[Path]) -> list[Curve]:
 @command("curves", failed=FAILED)
 def main(arguments: Sequence[str]) -> int:
     """Writes the plot; returns the exit code, see `sb3_ext.runs.command.command`."""
-    parser = argparse.ArgumentParser(
+    parser = OneLineParser(
         prog="python -m sb3_ext.curves", description="Learning curves of runs: rho over updates."
     )
-    parser.add_argument(
-        "runs", nargs="+", type=Path, metavar="RUN", help=f"folder with {' or '.join(FILES)}"
-    )
-    parser.add_argument(
-        "--out", "-o", default="curves.png", help="file: .png, .svg or .pdf (default curves.png)"
-    )
-    parser.add_argument("--title", default="Games finished per move", help="above the plot")
+    add, file = parser.add_argument, "file: .png, .svg or .pdf (default %(default)s)"
+    add("runs", nargs="+", type=Path, metavar="RUN", help=f"folder with {' or '.join(FILES)}")
+    add("--out", "-o", default="curves.png", help=file)
+    add("--title", default="Games finished per move", help="above the plot")
     args = parser.parse_args(arguments)
     target = plot_file(args.out, "out")
     plot_curves(_all_curves(args.runs), target, title=args.title)

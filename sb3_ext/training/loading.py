@@ -30,6 +30,7 @@ from sb3_ext.checkpoints.checkpoint import (
     list_checkpoints,
     read_checkpoint,
 )
+from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.checkpoints.model_state import load_policy_weights
 from sb3_ext.checkpoints.policy_description import build_policy
 from sb3_ext.ddqn import DDQN
@@ -98,11 +99,9 @@ def _policy_of_checkpoint(path: Path, role: str | None, device: torch.device | s
     if not isinstance(network, dict) or "policy" not in network:
         reason = network.get("not_described") if isinstance(network, dict) else None
         raise CheckpointError(f"{field}: the policy is not described: {reason or 'nothing there'}")
-    try:
+    with errors_named(field):
         policy = build_policy(network["policy"], device)
         load_policy_weights(policy, weights, "policy")
-    except (TypeError, ValueError) as error:
-        raise CheckpointError(f"{field}: {' '.join(str(error).split())}") from error
     return policy
 
 

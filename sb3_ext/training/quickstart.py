@@ -5,7 +5,6 @@ Run as ``make train`` or ``python -m sb3_ext.quickstart``; results go to ``runs/
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import time
@@ -15,6 +14,7 @@ from typing import Any
 
 import gymnasium
 
+from resgym.cli import OneLineParser
 from resgym.measure.games import sample_games
 from resgym.measure.plots import Curve, plot_curves
 from resgym.measure.rho import cross_play
@@ -73,20 +73,14 @@ def make_model(updates: int, seed: int, opponent: str = OPPONENT) -> DDQN:
 @command("quickstart", failed=FAILED)
 def main(arguments: Sequence[str]) -> int:
     """Trains, compares, writes; returns the exit code, see `sb3_ext.runs.command.command`."""
-    parser = argparse.ArgumentParser(
+    parser = OneLineParser(
         prog="python -m sb3_ext.quickstart", description=(__doc__ or "").splitlines()[0]
     )
-    parser.add_argument(
-        "--updates",
-        type=int,
-        default=QUICKSTART_UPDATES,
-        help=f"gradient updates (default {QUICKSTART_UPDATES})",
-    )
-    parser.add_argument("--seed", type=int, default=0, help="fixes the whole run (default 0)")
-    parser.add_argument(
-        "--games", type=int, default=10_000, help="games for each cell of the table"
-    )
-    parser.add_argument("--out", type=Path, default=Path("runs/quickstart"), help="results folder")
+    add, updates = parser.add_argument, "gradient updates (default %(default)s)"
+    add("--updates", type=int, default=QUICKSTART_UPDATES, help=updates)
+    add("--seed", type=int, default=0, help="fixes the whole run (default 0)")
+    add("--games", type=int, default=10_000, help="games for each cell of the table")
+    add("--out", type=Path, default=Path("runs/quickstart"), help="results folder")
     add_options(parser, "--threads", "--no-progress")
     args = parser.parse_args(arguments)
     for name in ("updates", "games"):

@@ -58,6 +58,8 @@ class RunOptions:
             callbacks += [Signals(verbose=1), Checkpoints(run_dir, every)]
         if self.resume is not None and list_checkpoints(self.resume):
             path = resume(model, self.resume, CallbackList(callbacks))
+            for each in callbacks:  # SB3's own act at multiples of their calls
+                each.n_calls = model.num_timesteps // model.n_envs
             print(f"going on from {path}, {model.num_timesteps} transitions")
         elif self.resume is not None:
             print(f"{self.resume} has no checkpoint yet: the run begins anew")

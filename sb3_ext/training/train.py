@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from resgym.players.trust import add_trust
+from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.checks import check_count
 from sb3_ext.config.yaml_files import read_yaml
 from sb3_ext.runs.command import command
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.training.runs import CHECKPOINT_UPDATES, RunOptions
-from sb3_ext.training.zoo import REFUSED, own_options, run_zoo
+from sb3_ext.training.zoo import REFUSED, run_zoo
+from sb3_ext.training.zoo_arguments import own_options
 
 # Before what was given, so that the same option given wins. One thread measures best on small
 # machines. The best model is that of the best evaluation: five episodes, as in rl_zoo3, choose by
@@ -30,24 +32,13 @@ NUMBERS = (
 
 
 def _add_options(group: Any) -> None:
-    group.add_argument(
-        "--resume",
-        type=Path,
-        metavar="RUN",
-        help="ddqn: go on with an interrupted run, as logs/ddqn/resgym-HironakaHost-v0_1",
-    )
-    group.add_argument(
-        "--init-from",
-        type=Path,
-        metavar="RUN",
-        help="ddqn: start a new run from the networks of another: its folder or a checkpoint",
-    )
-    group.add_argument(
-        "--checkpoint-updates",
-        type=int,
-        metavar="N",
-        help="ddqn: updates between two checkpoints, 0 for none (default 1000, or as before)",
-    )
+    add = group.add_argument
+    text = "ddqn: go on with an interrupted run, as logs/ddqn/resgym-HironakaHost-v0_1"
+    add("--resume", type=Path, metavar="RUN", help=text)
+    text = "ddqn: start a new run from the networks of another: its folder or a checkpoint"
+    add("--init-from", type=Path, metavar="RUN", help=text)
+    text = "ddqn: updates between two checkpoints, 0 for none (default 1000, or as before)"
+    add("--checkpoint-updates", type=int, metavar="N", help=text)
     add_trust(group)
 
 
@@ -63,7 +54,7 @@ def _saved_arguments(run: Path) -> tuple[list[str], int]:
     found = sorted(run.glob("*/args.yml"))
     if not found:
         raise ValueError(f"resume: must be the folder of a run, but {run} has no */args.yml")
-    try:
+    with errors_named(f"resume: {found[0]} is damaged", ValueError):
         saved: Any = read_yaml(found[0])
         every = saved.get("checkpoint_updates", CHECKPOINT_UPDATES)
         kept: dict[str, Any] = {name: _word(saved[name]) for name in ("algo", "env")}
@@ -76,10 +67,6 @@ def _saved_arguments(run: Path) -> tuple[list[str], int]:
             if saved.get(name):
                 arguments.append(f"--{name.replace('_', '-')}")
                 arguments += [f"{_word(k)}:{json.dumps(value)}" for k, value in saved[name].items()]
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise ValueError(
-            f"resume: {found[0]} is damaged: {' '.join(str(error).split())}"
-        ) from error
     return arguments, check_count("checkpoint_updates", every, low=0)
 
 

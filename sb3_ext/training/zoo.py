@@ -5,6 +5,7 @@ take no manager of experiments, so `run_zoo` replaces these names while one of t
 
     *.ExperimentManager       `Manager` below
     exp_manager.EvalCallback  `Evaluation`, which a resumed run goes on with
+    ArgumentParser            errors in one line, arguments checked
     *.StoreDict               key:value pairs are read as YAML, not evaluated as code
     exp_manager.yaml          the reader of configurations
     what runs code that files name      `sb3_ext.training.zoo_trust`, unless ``--trust`` is given
@@ -42,15 +43,15 @@ from stable_baselines3.common.utils import ConstantSchedule
 from stable_baselines3.common.vec_env import VecEnv
 
 import resgym  # noqa: F401  registers the environments
-from resgym.players.trust import add_trust, trusting
+from resgym.cli import OneLineParser
+from resgym.players.trust import trusting
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.algorithms import ALGORITHMS
 from sb3_ext.callbacks.evaluation import Evaluation
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.config.arguments import REFUSALS
-from sb3_ext.config.checks import numeric_string_hint
-from sb3_ext.config.reading import find_config, read_mapping, split_setting
-from sb3_ext.replay.memory import reserve_memory
+from sb3_ext.config.reading import find_config, read_mapping
+from sb3_ext.replay.transition_store import reserve_memory
 from sb3_ext.runs.command import command
 from sb3_ext.runs.folder import FolderInUseError, RunFolder
 from sb3_ext.runs.provenance import provenance
@@ -58,6 +59,7 @@ from sb3_ext.schedules.binding import BoundSchedule, bind_schedules
 from sb3_ext.schedules.schedules import Schedule, parse_schedule
 from sb3_ext.training.config_files import check_hyperparameters, read_sections, resolve_extractor
 from sb3_ext.training.runs import RunOptions
+from sb3_ext.training.zoo_arguments import StoreYaml, own_options, parse_args
 from sb3_ext.training.zoo_trust import SAFE_YAML, plain_data_only
 
 REFUSED = (AssertionError, FileNotFoundError, TypeError, ValueError)
@@ -67,20 +69,6 @@ SETTING_UP = (*REFUSALS, ImportError, OSError, gymnasium.error.Error)
 """What is raised while environment and model are built from a file."""
 
 SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf", "delta_std")
-
-
-class StoreYaml(argparse.Action):
-    """Reads ``key:value`` arguments, each value as YAML."""
-
-    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
-        """Stores a dict."""
-        stored = {}
-        for pair in values:
-            key, value = split_setting(pair, ":", str(option_string))
-            # YAML 1.1 takes 1e-3 for text, which nobody means on a command line.
-            exponent = numeric_string_hint(value) and value == pair.partition(":")[2]
-            stored[key] = float(value) if exponent else value
-        setattr(namespace, self.dest, stored)
 
 
 def _has_tensor_env(env_id: str) -> bool:
@@ -295,8 +283,12 @@ def _replaced_names(module: Any, trust: bool, **names: Any) -> Iterator[None]:
     make = rl_zoo3.utils.create_test_env
     names |= {"StoreDict": StoreYaml, "create_test_env": partial(_create_test_env, make)}
     pieces: list[Any] = [] if trust else plain_data_only(module)
-    pieces.append((rl_zoo3.exp_manager, "yaml", SAFE_YAML))
-    pieces.append((rl_zoo3.exp_manager, "EvalCallback", _evaluation))
+    pieces += [
+        (argparse.ArgumentParser, "error", OneLineParser.error),
+        (argparse.ArgumentParser, "parse_args", parse_args),
+        (rl_zoo3.exp_manager, "yaml", SAFE_YAML),
+        (rl_zoo3.exp_manager, "EvalCallback", _evaluation),
+    ]
     owners = (module, rl_zoo3.utils)
     pieces += [(owner, name, value) for owner in owners for name, value in names.items()]
     with ExitStack() as stack:
@@ -314,20 +306,6 @@ def _register() -> None:
     rl_zoo3.ALGOS.update(ALGORITHMS)
     samplers.update(ddqn=_sample_ddqn, ppo_mask=samplers["ppo"])
     converters.update(ddqn=_convert_ddqn, ppo_mask=converters["ppo"])
-
-
-def own_options(
-    name: str, arguments: Sequence[str], add: Callable[[Any], object] = add_trust
-) -> tuple[argparse.Namespace, list[str]]:
-    """Our options, which ``add`` adds, and what is left for rl_zoo3; help tells of ours first."""
-    parser = argparse.ArgumentParser(
-        prog=f"python -m sb3_ext.{name}", add_help=False, allow_abbrev=False
-    )
-    add(parser.add_argument_group("this project's options (beside those of rl_zoo3)"))
-    mine, rest = parser.parse_known_args(arguments)
-    if "-h" in rest or "--help" in rest:
-        print(parser.format_help())
-    return mine, rest
 
 
 def run_zoo(

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import argparse
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import yaml
 from stable_baselines3.common.monitor import LoadMonitorResultsError, load_results
-from stable_baselines3.common.results_plotter import (
-    X_EPISODES,
-    X_TIMESTEPS,
-    X_WALLTIME,
-    ts2xy,
-    window_func,
-)
 
+from resgym.cli import OneLineParser
+from resgym.game.spec import check_integer
+from sb3_ext.config.arguments import REFUSALS
 from sb3_ext.runs.command import command
-from sb3_ext.training.zoo import own_options, run_zoo
+from sb3_ext.training.zoo import run_zoo
+from sb3_ext.training.zoo_arguments import own_options
 
 REFUSED = (ValueError, TypeError, OSError, yaml.YAMLError)
-X_AXES = {"steps": X_TIMESTEPS, "episodes": X_EPISODES, "time": X_WALLTIME}
+X_AXES: dict[str, tuple[str, Callable[[Any], Any]]] = {
+    "steps": ("Timesteps", lambda episodes: episodes.l.cumsum()),
+    "episodes": ("Episodes", lambda episodes: range(len(episodes))),
+    "time": ("Walltime (in hours)", lambda episodes: episodes.t / 3600),
+}
 COLUMNS = {
     "success": ("is_success", "Training Success Rate"),
     "reward": ("r", "Training Episodic Reward"),
@@ -58,15 +58,20 @@ def plot_train(arguments: Sequence[str]) -> int:
         matplotlib.use("Agg")
     from matplotlib import pyplot
 
+    check_integer("episode-window", args.episode_window, 1)
+    check_integer("fontsize", args.fontsize, 1, 1000)
+    if not all(1 <= size <= 100 for size in args.figsize):
+        raise ValueError(f"figsize must be 1 to 100 inches, got {args.figsize}")
     column, title = COLUMNS[args.y_axis]
-    folders = sorted(
-        Path(args.exp_folder, args.algo).iterdir(), key=lambda each: each.stat().st_mtime
-    )
+    runs = Path(args.exp_folder, args.algo)
+    if not runs.is_dir():
+        raise ValueError(f"exp-folder: there is no folder {runs}")
+    folders = sorted(runs.iterdir(), key=lambda each: each.stat().st_mtime)
     try:
         pyplot.style.use("ggplot")
         pyplot.figure(title, figsize=args.figsize)
         pyplot.title(title, fontsize=args.fontsize)
-        pyplot.xlabel(X_AXES[args.x_axis].title(), fontsize=args.fontsize)
+        pyplot.xlabel(X_AXES[args.x_axis][0], fontsize=args.fontsize)
         pyplot.ylabel(title, fontsize=args.fontsize)
         for folder in (each for env in args.env for each in folders if env in each.name):
             if folder.is_dir():
@@ -93,21 +98,23 @@ def plot_train(arguments: Sequence[str]) -> int:
 def _plot_run(pyplot: Any, folder: Path, column: str, args: argparse.Namespace) -> None:
     try:
         episodes = load_results(str(folder))
+        if args.max_timesteps is not None:
+            episodes = episodes[episodes.l.cumsum() <= args.max_timesteps]
+        if column not in episodes:
+            print(f"No data available for {folder}")
+            return
+        x, first = X_AXES[args.x_axis][1](episodes), args.episode_window - 1
+        mean = episodes[column].astype(float).rolling(args.episode_window).mean()
     except LoadMonitorResultsError:
         return
-    if args.max_timesteps is not None:
-        episodes = episodes[episodes.l.cumsum() <= args.max_timesteps]
-    if column not in episodes:
-        print(f"No data available for {folder}")
-        return
-    x, _ = ts2xy(episodes, X_AXES[args.x_axis])
-    if len(x) >= args.episode_window:
-        x, mean = window_func(x, np.array(episodes[column]), args.episode_window, np.mean)
-        pyplot.plot(x, mean, linewidth=2, label=folder.name)
+    except REFUSALS as error:
+        raise ValueError(f"exp-folder: a monitor file of {folder} is damaged: {error!r}") from None
+    if len(mean) > first:
+        pyplot.plot(x[first:], mean[first:], linewidth=2, label=folder.name)
 
 
 def _plot_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = OneLineParser(
         prog="python -m sb3_ext.plot_train", description="Learning curves from monitor files."
     )
     add = parser.add_argument

@@ -8,11 +8,12 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from resgym.cli import OneLineParser
 from resgym.players.trust import add_trust, trusting
 from sb3_ext.callbacks.action_counts import entropy_of_counts
 from sb3_ext.checkpoints.checkpoint import is_checkpoint, list_checkpoints, load_checkpoint
 from sb3_ext.config.sections import ConfigError, errors_of
-from sb3_ext.replay.memory import reserve_memory
+from sb3_ext.replay.transition_store import reserve_memory
 from sb3_ext.runs.command import command
 from sb3_ext.runs.command_line import add_options
 from sb3_ext.runs.folder import RunFolder
@@ -36,29 +37,21 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = OneLineParser(
         prog="python -m sb3_ext.two_player",
         description="Trains a host and an agent against each other.",
     )
-    parser.add_argument(
-        "--config", help=f"a YAML file, or one of {SHIPPED}; not needed with --resume"
-    )
-    parser.add_argument("--steps", type=int, help="steps to make, instead of training.steps")
-    parser.add_argument("--out", type=Path, help="folder of the run (default runs/<name>)")
-    begin = parser.add_mutually_exclusive_group()
-    begin.add_argument(
-        "--resume",
-        type=Path,
-        metavar="DIR",
-        help="go on with the run in this folder, up to training.steps in all",
-    )
-    begin.add_argument(
-        "--init-from", type=Path, metavar="DIR", help="start from the networks of a run's folder"
-    )
-    parser.add_argument(
-        "--smoke", action="store_true", help="a few steps of everything, in seconds"
-    )
-    parser.add_argument("--dry-run", action="store_true", help="build everything, train nothing")
+    add = parser.add_argument
+    add("--config", help=f"a YAML file, or one of {SHIPPED}; not needed with --resume")
+    add("--steps", type=int, help="steps to make, instead of training.steps")
+    add("--out", type=Path, help="folder of the run (default runs/<name>)")
+    begin = parser.add_mutually_exclusive_group().add_argument
+    text = "go on with the run in this folder, up to training.steps in all"
+    begin("--resume", type=Path, metavar="DIR", help=text)
+    text = "start from the networks of a run's folder"
+    begin("--init-from", type=Path, metavar="DIR", help=text)
+    add("--smoke", action="store_true", help="a few steps of everything, in seconds")
+    add("--dry-run", action="store_true", help="build everything, train nothing")
     add_options(parser, "--set", "--no-progress")
     add_trust(parser)
     return parser
@@ -100,11 +93,8 @@ def _train(args: argparse.Namespace, given: Sequence[str]) -> int:
     output = trainer.output = RunDirectory(out, config, given, resumed_at=resumed_at)
     steps = args.steps or max(config.training.steps - trainer.total_steps, 0)
     try:
-        if steps:
-            with RunSignals(lambda _: trainer.request_stop(), trainer.request_checkpoint):
-                trainer.train(steps, progress=not args.no_progress)
-        elif not trainer.history:
-            trainer.evaluate()
+        with RunSignals(lambda _: trainer.request_stop(), trainer.request_checkpoint):
+            trainer.train(steps, progress=not args.no_progress)
     except FloatingPointError as error:
         raise FloatingPointError(f"{error}; the last good checkpoint is in {out}") from None
     finally:

@@ -33,9 +33,10 @@ from sb3_ext.algorithms import ALGORITHMS
 from sb3_ext.callbacks import make_callback
 from sb3_ext.callbacks.conditions import LastLogged
 from sb3_ext.callbacks.layer_statistics import layer_statistics
+from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.checkpoints.model_state import check_finite, model_state, restore_model
 from sb3_ext.checkpoints.resume import callback_states, load_callback_states
-from sb3_ext.config.arguments import REFUSALS, check_arguments
+from sb3_ext.config.arguments import check_arguments, check_policy
 from sb3_ext.config.sections import (
     ConfigError,
     Fraction,
@@ -65,6 +66,14 @@ class OptimizerSection(Section):
         description="name of the optimiser: adam, adamw, rmsprop, sgd, or one that was registered"
     )
     arguments: dict[str, Any] = Field(description="its arguments beside the learning rate")
+
+    @model_validator(mode="after")
+    def _arguments_fit(self) -> OptimizerSection:
+        for name in {"lr", "params"} & self.arguments.keys():
+            raise ValueError(f".arguments: {name!r} is the trainer's or has a key, leave it out")
+        with errors_of(".arguments", ValueError):
+            check_arguments(OPTIMIZERS.resolve(self.name), self.arguments)
+        return self
 
 
 class RolloutSection(Section):
@@ -135,8 +144,11 @@ class TrainedRole(Section):
                 f".algorithm_arguments: {argument!r} is decided by the trainer or by a key of its "
                 "own, leave it out"
             )
+        algorithm = ALGORITHMS.resolve(self.algorithm)
         with errors_of(".algorithm_arguments", ValueError):
-            check_arguments(ALGORITHMS.resolve(self.algorithm), self.algorithm_arguments)
+            check_arguments(algorithm, self.algorithm_arguments)
+        with errors_of(".policy", ValueError):
+            check_policy(algorithm, self.policy, self.policy_arguments)
         return self
 
 
@@ -169,10 +181,8 @@ class Learner(ABC):
         rows = section.rollout.rollout_size
         self.env = TensorVecEnv(game.make_env(role, rows, section.reward, device))
         self.rate: Schedule = parse_schedule(section.learning_rate, "learning_rate", "updates")
-        try:
+        with errors_named(f"roles.{role}", ConfigError):
             self.model = self._build(seed, device)
-        except REFUSALS as error:
-            raise ConfigError(f"roles.{role}: {' '.join(str(error).split())}") from error
         self._log = LastLogged()
         self.model.set_logger(Logger(None, [self._log]))
         self.callback = CallbackList([make_callback(data) for data in section.callbacks])

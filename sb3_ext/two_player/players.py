@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import get_device
 from torch import nn
 from typing_extensions import Self
 
+from resgym.game.devices import resolve_device
 from sb3_ext.config.registry import unknown_word
-from sb3_ext.config.sections import ConfigError, errors_of
+from sb3_ext.config.sections import errors_of
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.games import GAMES
 from sb3_ext.two_player.learner import Learner, TrainedRole, learner_of
@@ -236,11 +236,6 @@ class TwoPlayers:
 
 
 def _device(name: str) -> str:
-    try:
+    with errors_of("compute.device"):
         # Not get_device(name): it answers with the CPU where there is no CUDA.
-        device = get_device() if name == "auto" else torch.device(name)
-        torch.empty(0, device=device)
-    except (AssertionError, RuntimeError) as error:
-        message = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ConfigError(f"compute.device: {name!r} is not available: {message}") from None
-    return str(device)
+        return str(get_device() if name == "auto" else resolve_device(name))

@@ -18,6 +18,7 @@ from stable_baselines3.common.logger import KVWriter, TensorBoardOutputFormat
 from sb3_ext.callbacks.action_counts import entropy_of_counts
 from sb3_ext.checkpoints.checkpoint import checkpoint_name, save_checkpoint
 from sb3_ext.checkpoints.durable_files import write_text_durably
+from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.best import save_player
 from sb3_ext.runs.folder import FolderError, RunFolder, going_on_without
@@ -91,7 +92,7 @@ class RunDirectory(RunFolder):
             )
         if self.config.logging.tensorboard and find_spec("tensorboard") is None:
             raise ConfigError("logging.tensorboard: true needs the package tensorboard")
-        try:
+        with errors_named(f"--out: {self.path} cannot be written to", FolderError):
             text = yaml.safe_dump(self.config.to_dict(), sort_keys=False)
             write_text_durably(self.path / "config.yml", text)
             if resumed_at is None:
@@ -102,8 +103,6 @@ class RunDirectory(RunFolder):
                     self.keep_lines_until(name, resumed_at)
             if self.config.logging.tensorboard:
                 self._tensorboard = TensorBoardOutputFormat(str(self.path / "tensorboard"))
-        except OSError as error:
-            raise FolderError(f"--out: {self.path} cannot be written to: {error}") from None
 
     def add_metrics(self, step: int, metrics: Mapping[str, float]) -> None:
         """Append a line of metrics."""
@@ -111,7 +110,9 @@ class RunDirectory(RunFolder):
         self._show(step, metrics)
 
     def add_evaluation(self, evaluation: Evaluation, measure: str) -> None:
-        """Append a measurement."""
+        """Append a measurement, in the place of what a killed process wrote of this step."""
+        with going_on_without("line", self.path):
+            self.keep_lines_until("evaluations.jsonl", evaluation.step - 1)
         self.append("evaluations.jsonl", asdict(evaluation))
         shown = {f"{measure}/{pair}": value for pair, value in evaluation.values.items()}
         for role, counts in evaluation.actions.items():
@@ -126,8 +127,7 @@ class RunDirectory(RunFolder):
 
     def save_checkpoint(self, step: int, state: Mapping[str, Any]) -> Path:
         """Write a checkpoint and drop old ones."""
-        section = self.config.checkpoint
-        keep = None if section is None else section.keep
+        keep = getattr(self.config.checkpoint, "keep", None)
         return save_checkpoint(self.checkpoints / checkpoint_name(step), state, keep_last=keep)
 
     def close(self) -> None:

@@ -81,11 +81,7 @@ def overflows(points: Position, axes: Axes, axis: int) -> bool:
 
 
 def move(
-    points: Position,
-    axes: Axes,
-    axis: int,
-    polytope: str = "dominance",
-    reposition: bool = False,
+    points: Position, axes: Axes, axis: int, polytope: str = "dominance", reposition: bool = False
 ) -> Position:
     """The position after one move.
 

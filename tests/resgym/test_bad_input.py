@@ -309,12 +309,7 @@ MAKING: list[tuple[str, Any, type[Exception], str]] = [
     ("dimension", 11, ValueError, "^dimension must be between 2 and 10, got 11$"),
     ("dimension", 3.0, TypeError, r"^dimension must be an integer, got 3.0 \(float\)$"),
     ("max_num_points", 0, ValueError, "^max_num_points must be between 1 .*, got 0$"),
-    (
-        "max_num_points",
-        1,
-        ValueError,
-        "^max_num_points must be at least 2 for random starts, got 1$",
-    ),
+    ("max_num_points", 1, ValueError, "^max_num_points .* 2 for random starts, got 1$"),
     ("max_num_points", math.nan, TypeError, "^max_num_points must be an integer, got nan"),
     ("max_value", 0, ValueError, "^max_value must be between 1 and .*, got 0$"),
     ("max_value", 2**40, ValueError, "^max_value must be between 1 and .*, got"),
@@ -339,6 +334,7 @@ MAKING: list[tuple[str, Any, type[Exception], str]] = [
     ("device", "meta", ValueError, r"^device must be one of .*, got 'meta'$"),
     ("device", 1.5, ValueError, r"^device must be one of .*, got '1.5'$"),
     ("num_envs", 0, ValueError, "^num_envs must be at least 1, got 0$"),
+    ("num_envs", 10**12, ValueError, "^num_envs: 10{12} games need .* at most .* fit$"),
     ("num_envs", 2.0, TypeError, "^num_envs must be an integer, got 2.0"),
     ("dimensions", 3, TypeError, "dimensions"),
 ]

@@ -21,6 +21,7 @@ from resgym.measure.games import play_lengths
 from resgym.players import Player, ask_player
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation
+from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.ddqn import DDQN
 from sb3_ext.schedules.frequency import Every
@@ -115,7 +116,7 @@ def _model(frozen: FrozenPlayer, budget: AttackBudget, seed: int) -> DDQN:
         max_episode_steps=arguments.pop("max_moves"),
         **arguments,
     )
-    try:
+    with errors_named("responder", ConfigError):
         return DDQN(
             f"{name}Policy",
             TensorVecEnv(games),
@@ -126,8 +127,6 @@ def _model(frozen: FrozenPlayer, budget: AttackBudget, seed: int) -> DDQN:
             seed=seed,
             device="cpu",
         )
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"responder: {' '.join(str(error).split())}") from None
 
 
 class RolloutPlayer:

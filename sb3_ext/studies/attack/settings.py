@@ -12,6 +12,7 @@ import torch
 from annotated_types import Ge, Len
 from pydantic import Field, model_validator
 
+from resgym.game.devices import check_memory
 from resgym.game.spec import GameSpec
 from resgym.players import make_agent, make_host
 from sb3_ext.config.checks import shown
@@ -29,7 +30,6 @@ from sb3_ext.config.sections import (
     checked,
 )
 from sb3_ext.networks.fields import ExplorationRate, LearningRate, NetArch
-from sb3_ext.replay.memory import available_bytes, format_bytes
 
 
 def _different(value: Any) -> Any:
@@ -127,10 +127,10 @@ class ScriptedSection(Section):
 
 
 class ExactSection(Section):
-    """The truth by search, for small positions."""
+    """The truth by search, for players that draw no numbers."""
 
     starts: PositiveCount = Field(
-        description="how many starts of the test, the first, are searched"
+        description="starts that are searched; the first are those of the test"
     )
     max_positions: PositiveCount = Field(
         description="positions after which a search is given up; its start gives bounds then"
@@ -161,19 +161,9 @@ class AttackBudget(ConfigFile):
                 ".validation.seed must differ from test.seed, or the version would be chosen on "
                 f"the starts that it is judged by; both are {self.test.seed}"
             )
-        if self.exact is not None and self.exact.starts > self.test.games:
-            raise ValueError(
-                f".exact.starts must be at most test.games ({self.test.games}), "
-                f"got {self.exact.starts}"
-            )
-        size, game = self.responder.buffer_size, self.game
-        needed = size * 2 * 4 * game.max_num_points * game.dimension
-        available = available_bytes(torch.device("cpu"))
-        if available is not None and needed > available:
-            raise ValueError(
-                f".responder.buffer_size: {size} transitions need {format_bytes(needed)}, but "
-                f"{format_bytes(available)} are available"
-            )
+        count, size = self.responder.buffer_size, 8 * self.game.max_num_points * self.game.dimension
+        what = f".responder.buffer_size: {count} transitions"
+        check_memory(what, count * size, size, torch.device("cpu"))
         return self
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from resgym.measure.plots import Curve, plot_curves, plot_file
+from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.studies.tables import markdown_table
 from sb3_ext.studies.teach.robust_evaluation import worst_margin
 
@@ -95,10 +96,8 @@ def _read(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         ("run/rho.json", {"deeper", "rho", "score", "updates"}),
     ):
         path = folder / name
-        try:
+        with errors_named(f"runs: {path} cannot be read", ValueError):
             data = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise ValueError(f"runs: {path} cannot be read: {error}") from None
         entries = data if isinstance(data, list) else [data]
         if not entries or not all(isinstance(e, dict) and keys <= e.keys() for e in entries):
             raise ValueError(f"runs: {path} is not of a finished run of the command robust")

@@ -28,6 +28,7 @@ from torch import Tensor
 from resgym.files import write_file
 from resgym.solver.labels import SOLVER_VERSION
 from sb3_ext.checkpoints.durable_files import check_content
+from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.studies.json_files import check_seal, digest_of
 from sb3_ext.studies.teach.examples import Examples
 
@@ -149,11 +150,9 @@ def _read_manifest(path: Path) -> dict[str, Any]:
                 "again to finish it"
             )
         raise DatasetError(f"{path}: there is no dataset, {MANIFEST} is missing")
-    try:
-        document = json.loads(file.read_text(encoding="utf-8"))
+    with errors_named(f"{file}: cannot be read", DatasetError):
+        document: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
         check_seal(document)
-    except (OSError, ValueError, RecursionError) as error:
-        raise DatasetError(f"{file}: cannot be read: {' '.join(str(error).split())}") from None
     if document.get("schema") != SCHEMA:
         raise DatasetError(f"{file}: schema: got {document.get('schema')!r}, need {SCHEMA}")
     solver = document["plan"]["solver"]

@@ -18,7 +18,7 @@ from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.off_policy.log import Stopwatch
 from sb3_ext.runs.command_line import add_options
-from sb3_ext.studies.json_files import write_json
+from sb3_ext.runs.folder import RunFolder
 from sb3_ext.studies.teach import measures, train
 from sb3_ext.studies.teach.generate import prepared
 from sb3_ext.studies.teach.settings import TaughtConfig
@@ -49,32 +49,33 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     )
     bar = not args.no_progress and sys.stderr.isatty()
     seconds = Stopwatch()
-    with seconds.timed("generate"):
-        data = prepared(plan, args.out / "data", args.workers, bar, command)
-    with seconds.timed("train"):
-        out = args.out / "taught"
-        resume = bool(list_checkpoints(out))
-        taught = train.teach(
-            data, out, hyperparameters, config.train, resume, bar, report=not bar, command=command
-        )
-    if taught is None:
-        print("stopped; the same command goes on from here", file=sys.stderr)
-        return 0
-    model, held_out = taught
-    print(train.accuracy_table(held_out))
-    results: dict[str, Any] = {"held_out": held_out}
-    if plan.seat == "host" and plan.objective == "depth" and plan.config.dimension == 3:
-        wanted, host = config.measure, player_of(model, "taught")
-        sizes = wanted.model_dump(include={"larger", "games", "max_depth"})
-        with seconds.timed("measure"):
-            singularities = measures.singularity_depths(host, wanted.max_depth)
-            drawn = (wanted.brieskorn_pham, wanted.label_budget)
-            test = measures.host_test(data.split("held_out"), plan, *drawn)
-            measured = measures.measure_host(host, test, **sizes)
-        results |= {"singularities": singularities, "host": measured}
-        print(measures.singularity_summary(singularities))
-        print(measures.host_summary(measured))
-    rounded = {part: round(spent, 1) for part, spent in seconds.items()}
-    write_json(args.out / "results.json", {**results, "seconds": rounded})
+    with RunFolder(args.out) as folder:
+        with seconds.timed("generate"):
+            data = prepared(plan, args.out / "data", args.workers, bar, command)
+        with seconds.timed("train"):
+            out = args.out / "taught"
+            going_on = bool(list_checkpoints(out))
+            taught = train.teach(
+                data, out, hyperparameters, config.train, going_on, bar, not bar, command
+            )
+        if taught is None:
+            print("stopped; the same command goes on from here", file=sys.stderr)
+            return 0
+        model, held_out = taught
+        print(train.accuracy_table(held_out))
+        results: dict[str, Any] = {"held_out": held_out}
+        if plan.seat == "host" and plan.objective == "depth" and plan.config.dimension == 3:
+            wanted, host = config.measure, player_of(model, "taught")
+            sizes = wanted.model_dump(include={"larger", "games", "max_depth"})
+            with seconds.timed("measure"):
+                singularities = measures.singularity_depths(host, wanted.max_depth)
+                drawn = (wanted.brieskorn_pham, wanted.label_budget)
+                test = measures.host_test(data.split("held_out"), plan, *drawn)
+                measured = measures.measure_host(host, test, **sizes)
+            results |= {"singularities": singularities, "host": measured}
+            print(measures.singularity_summary(singularities))
+            print(measures.host_summary(measured))
+        rounded = {part: round(spent, 1) for part, spent in seconds.items()}
+        folder.write_json("results.json", {**results, "seconds": rounded})
     print("seconds: " + ", ".join(f"{name} {value:.0f}" for name, value in seconds.items()))
     return 0

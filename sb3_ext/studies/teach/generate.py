@@ -29,8 +29,9 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from resgym.solver.labels import OUT_OF_BUDGET, SOLVED, TOO_LARGE
+from resgym.solver.labels import OUT_OF_BUDGET, SOLVED, TOO_LARGE, Labeller
 from sb3_ext.checkpoints.durable_files import file_digest
+from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.command_line import add_options
 from sb3_ext.runs.folder import LOCK, RunFolder
@@ -38,7 +39,7 @@ from sb3_ext.runs.provenance import provenance
 from sb3_ext.studies.json_files import digest_of, sealed, write_json
 from sb3_ext.studies.teach import dataset, drawing
 from sb3_ext.studies.teach.dataset import MANIFEST, PLAN, Dataset, load_dataset
-from sb3_ext.studies.teach.drawing import Plan, draw_positions, labeller_of
+from sb3_ext.studies.teach.drawing import Plan, draw_positions
 
 __all__ = ["Plan", "add_arguments", "generate", "prepared", "run"]
 
@@ -150,10 +151,8 @@ def _check_folder(out: Path, content: Mapping[str, Any]) -> None:
         if any(path.name != LOCK for path in out.iterdir()):
             raise ConfigError(f"out: {out} is not empty and holds no dataset; take another folder")
         return
-    try:
+    with errors_named(f"{file}: cannot be read", ConfigError):
         found = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"{file}: cannot be read: {error}") from None
     found = found if isinstance(found, dict) else {}
     wanted = json.loads(json.dumps(content))
     names = [key for key in wanted if found.get(key) != wanted[key]]
@@ -166,11 +165,9 @@ def _check_folder(out: Path, content: Mapping[str, Any]) -> None:
 def _label(job: _Job) -> dict[str, Any]:
     """Labels one shard and writes it; returns its notes."""
     config, positions = job.plan.config, job.positions
-    labeller = labeller_of(
-        config.dimension, config.max_num_points, job.plan.objective, config.budget
-    )
-    # What the budget is enough for must not depend on which shards came before.
-    labeller.clear()
+    # A new table for each: what the budget is enough for must not depend on the shards before.
+    size, budget = config.max_num_points, config.budget
+    labeller = Labeller(config.dimension, size, job.plan.objective, budget=budget)
     host = job.plan.seat == "host"
     given = (positions["points"], positions["count"])
     labels = labeller.host(*given) if host else labeller.agent(*given, positions["coords"])

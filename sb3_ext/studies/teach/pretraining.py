@@ -33,6 +33,7 @@ from sb3_ext.checkpoints.checkpoint import (
     read_checkpoint,
     save_checkpoint,
 )
+from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.checkpoints.model_state import load_policy_weights, network_description
 from sb3_ext.checkpoints.training_state import load_optimizer_state, optimizer_state
 from sb3_ext.ddqn import DDQN
@@ -315,10 +316,8 @@ class Pretraining:
             raise CheckpointError(f"{path}: teaching/{other}")
         load_policy_weights(self.policy, state["policy"], f"{path}: policy")
         load_policy_weights(self.policy.q_net, saved["weights"], f"{path}: teaching/weights")
-        try:
+        with errors_named(f"{path}: optimizer"):
             load_optimizer_state(self.optimizer, state["optimizer"])
-        except ValueError as error:
-            raise CheckpointError(f"{path}: optimizer: {error}") from error
         self.update, self.seconds = saved["update"], saved["seconds"]
         self.best, self.history, self._sums = saved["best"], saved["history"], saved["sums"]
         return path

@@ -25,8 +25,9 @@ from resgym.measure.plots import plot_curves
 from sb3_ext.callbacks.rho_evaluation import player_of_policy
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.checkpoints.durable_files import write_text_durably
+from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.yaml_files import read_yaml
-from sb3_ext.replay.memory import reserve_memory
+from sb3_ext.replay.transition_store import reserve_memory
 from sb3_ext.runs.command_line import add_options
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.provenance import provenance
@@ -60,15 +61,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="PLAYER=WEIGHT",
         help="one more opponent, such as a responder that an attack found; may be repeated",
     )
-    add(
-        "--without",
-        action="append",
-        default=[],
-        choices=PARTS,
-        help="leave a part out, to see what it is good for; without the mixture the first "
+    text = (
+        "leave a part out, to see what it is good for; without the mixture the first "
         "opponent is the only one, and there is no mirror, which needs a mixture; without "
-        "augmentation there is no mirror and the teacher renames no axes; may be repeated",
+        "augmentation there is no mirror and the teacher renames no axes; may be repeated"
     )
+    add("--without", action="append", default=[], choices=PARTS, help=text)
     add("--init-from", type=Path, metavar="RUN", help="begin with these networks")
     add("--seed", type=int, help="instead of algorithm.seed")
     add_options(parser, "--set", "--workers", "--threads", "--no-progress")
@@ -145,12 +143,10 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
 
 def _same_settings(path: Path, config: RobustConfig) -> None:
     """Refuses to go on with a run under other settings; only its length may change."""
-    try:
+    with errors_named(f"out: {path} is missing or damaged", ValueError):
         before, own = read_yaml(path), config.to_dict()
         before["algorithm"]["updates"] = own["algorithm"]["updates"]
         other = difference(before, own)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"out: {path} is missing or damaged") from error
     if other:
         raise ValueError(f"out: its run has other settings: {other}")
 

@@ -25,7 +25,7 @@ from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.checkpoints.durable_files import write_text_durably
-from sb3_ext.config.arguments import REFUSALS
+from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.reading import find_config
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.ddqn import DDQN
@@ -77,13 +77,11 @@ def build_model(
     of_env = set(ZOO_KEYS) - {"exploration_rate"}
     arguments = {key: value for key, value in hyperparameters.items() if key not in of_env}
     arguments = {"device": "cpu", **arguments, "seed": seed}
-    try:
+    with errors_named("algo-config", ConfigError):
         env = gymnasium.make_vec(
             env_id, num_envs=num_envs, vectorization_mode="vector_entry_point", **keywords
         )
         model = DDQN(hyperparameters["policy"], TensorVecEnv(env), **arguments)
-    except REFUSALS as error:
-        raise ConfigError(f"algo-config: {' '.join(str(error).split())}") from error
     return model, keywords.get("reward", "terminal")
 
 

@@ -299,8 +299,7 @@ dtypes = st.sampled_from([
     torch.bool, torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64,
 ])  # fmt: skip
 shapes = st.one_of(
-    st.just((NUM_ENVS,)),
-    st.lists(st.integers(0, 2 * NUM_ENVS), max_size=3).map(tuple),
+    st.just((NUM_ENVS,)), st.lists(st.integers(0, 2 * NUM_ENVS), max_size=3).map(tuple)
 )
 values = st.one_of(
     st.integers(-2, 8), st.integers(-(2**63), 2**63 - 1), st.sampled_from([57, 10**7, 2**31, -1])

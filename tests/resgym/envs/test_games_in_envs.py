@@ -23,14 +23,7 @@ def axes_of(coords) -> tuple[int, ...]:
 @pytest.mark.parametrize(("dimension", "reposition"), [(3, False), (4, True)])
 def test_the_coords_observed_are_the_coords_played(host, dimension, reposition):
     """The agent answers the very set that it was shown, also right after a restart."""
-    env = make_vec(
-        AGENT,
-        5,
-        opponent=host,
-        dimension=dimension,
-        reposition=reposition,
-        **PLAIN,
-    )
+    env = make_vec(AGENT, 5, opponent=host, dimension=dimension, reposition=reposition, **PLAIN)
     observation, _ = env.reset(seed=11)
     ends = 0
     for time in range(50):

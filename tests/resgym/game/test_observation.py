@@ -24,12 +24,7 @@ def test_layout_by_hand(backend):
         [[1, 0, 0], [0, 0.5, 0.25], [-1, -1, -1], [-1, -1, -1]],
         [[0, 0, 0], [-1, -1, -1], [-1, -1, -1], [-1, -1, -1]],
     ]
-    assert observe(state, False)[0].tolist() == [
-        [4, 0, 0],
-        [0, 2, 1],
-        [-1, -1, -1],
-        [-1, -1, -1],
-    ]
+    assert observe(state, False)[0].tolist() == [[4, 0, 0], [0, 2, 1], [-1, -1, -1], [-1, -1, -1]]
 
 
 @given(st.lists(st.tuples(*[st.integers(0, 2**40)] * 3), min_size=1, max_size=6), st.booleans())

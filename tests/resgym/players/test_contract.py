@@ -25,7 +25,7 @@ PLAYERS = [
     make(name)
     for make, names in ((make_host, host_names()), (make_agent, agent_names()))
     for name in names
-    if name != "optimal"
+    if name not in ("optimal", "safe")
 ]
 HOSTS = [player for player in PLAYERS if player.role == "host"]
 AGENTS = [player for player in PLAYERS if player.role == "agent"]

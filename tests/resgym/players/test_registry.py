@@ -97,6 +97,21 @@ def test_registered_players_are_made_by_name() -> None:
     assert make_agent("lowest", anything=1) == make_agent("choose_first")
 
 
+def test_arguments_may_stand_behind_a_name() -> None:
+    assert make_host("optimal(budget=7, objective='nodes')") == make_host(
+        "optimal", budget=7, objective="nodes"
+    )
+    assert resolve_player("optimal(budget=7)", "agent") == make_agent("optimal", budget=7)
+    assert make_host("all_coord()") == make_host("all_coord")
+    for text in ("optimal(", "optimal(7)", "optimal(budget=x)", "optimal(budget=1)x", "optimal())"):
+        with pytest.raises(ValueError, match=r"host must be a name or written like 'safe\(slack=1"):
+            make_host(text)
+    with pytest.raises(TypeError, match="host 'optimal' takes no argument 'speed'"):
+        make_host("optimal(speed=1)")
+    with pytest.raises(ValueError, match="did you mean 'optimal'"):
+        resolve_player("optimum(budget=1)", "host")
+
+
 def test_names_are_taken_once_and_readable() -> None:
     with pytest.raises(ValueError, match="name 'random' is already taken by another host"):
         register_host("random")

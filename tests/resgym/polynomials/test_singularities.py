@@ -31,7 +31,7 @@ def test_the_names_of_the_tables():
 
 @pytest.mark.parametrize("name", ["A0", "D3", "E5", "E9", "F4", "A", "A-1", "", "A1.5", "E88"])
 def test_unknown_names(name):
-    with pytest.raises(ValueError, match="name must be A_n with n >= 1, D_n with n >= 4, E6"):
+    with pytest.raises(ValueError, match="name must be A_n with n >= 1, D_n with n >= 4 "):
         singularity(name)
 
 
@@ -68,12 +68,7 @@ def test_all_values_occur():
 
 
 def test_brieskorn_pham():
-    assert random_family("bp(2,3,5,7)") == [
-        (2, 0, 0, 0),
-        (0, 3, 0, 0),
-        (0, 0, 5, 0),
-        (0, 0, 0, 7),
-    ]
+    assert random_family("bp(2,3,5,7)") == [(2, 0, 0, 0), (0, 3, 0, 0), (0, 0, 5, 0), (0, 0, 0, 7)]
     drawn = random_family("bp(dim=4, max=9)", seed=2)
     assert [sum(point) for point in drawn] == [max(point) for point in drawn]
     assert all(2 <= max(point) <= 9 for point in drawn)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 import torch
 
 from resgym import GameSpec, RowRandom, make_agent, make_host, state_from_points
 from resgym.game.actions import action_axes, host_action_table
+from resgym.measure.rho import rho_starts
 from resgym.players import check_player
 from resgym.polynomials.singularities import random_family, singularity_names
 from resgym.solver.solve import solve
 from resgym.trees.growth import resolution_tree
 from tests.reference.rule import move
+from tests.resgym.solver.positions import drawn
 
 STARTS = [random_family("random(points=5,max=4,dim=3)", seed) for seed in range(10)]
 
@@ -27,6 +31,7 @@ def test_the_contract_of_players(dimension, objective):
     for make in (make_host, make_agent):
         player = make("optimal", objective=objective, budget=40)
         check_player(player, num_games=6, spec=spec)
+    check_player(make_host("safe", slack=1, budget=40), num_games=6, spec=spec)
 
 
 @pytest.mark.parametrize("name", singularity_names())
@@ -68,8 +73,9 @@ def test_without_budget_the_fallback_answers():
     assert open_rows.sum() >= 5
     same = host.act(states, None, rng(10)) == zeillinger.act(states, None, rng(10))
     assert same[open_rows].all()
-    fixed = make_host("optimal", budget=1, fallback="all_coord")
-    assert fixed.act(states, None, rng(10))[open_rows].eq(3).all()
+    for name in ("optimal", "safe"):
+        fixed = make_host(name, budget=1, fallback="all_coord")
+        assert fixed.act(states, None, rng(10))[open_rows].eq(3).all()
     coords = host_action_table(3)[torch.full((10,), 3)]
     agent, greedy = make_agent("optimal", budget=1), make_agent("greedy_points")
     expected = greedy.act(states, coords, rng(10))
@@ -94,3 +100,75 @@ def test_bad_arguments_are_named(make):
         make("optimal", budget=0)
     with pytest.raises(ValueError, match="'nobody'"):
         make("optimal", fallback="nobody")
+
+
+@pytest.mark.parametrize("slack", [0, 1, 3])
+@pytest.mark.parametrize(
+    ("dimension", "points", "top"), [(2, 8, 30), (3, 20, 20), (3, 6, 9), (4, 5, 4)]
+)
+def test_the_worst_case_of_a_safe_host_is_as_promised(dimension, points, top, slack):
+    host = make_host("safe", slack=slack, agents=["random", "choose_last"])
+    for position in drawn(6, slack, dimension, points, top):
+        least, worst = solve(position).value, solve(position, host=host).value
+        assert worst <= least + (slack if len(position) > 3 else 0)
+
+
+@pytest.mark.parametrize(
+    "name", [*singularity_names(), "E12", "Z13", "Q10", "S12", "U12", "T3,4,5"]
+)
+def test_a_safe_host_resolves_singularities_in_the_least_depth(name):
+    assert solve(name, host="safe").value == solve(name).value
+
+
+@cache
+def least_moves(points, agent):
+    """The fewest moves that are expected of optimal sets against an agent, found by trying all."""
+    if len(points) == 1:
+        return 0.0
+    answers = {axes: [tuple(move(points, axes, axis)) for axis in axes] for axes in action_axes(3)}
+    safe = {
+        axes: after
+        for axes, after in answers.items()
+        if max(solve(each).value for each in after) < solve(points).value
+    }
+    if agent == "choose_last":
+        safe = {axes: after[-1:] for axes, after in safe.items()}
+    return min(
+        1 + sum(least_moves(each, agent) for each in after) / len(after) for after in safe.values()
+    )
+
+
+def moves_of(host, points, agent):
+    """The moves that are expected of a host."""
+    if len(points) == 1:
+        return 0.0
+    state = state_from_points([list(points)], GameSpec(3))
+    axes = action_axes(3)[int(host.act(state, None, rng(1)))]
+    answers = axes if agent == "random" else axes[-1:]
+    after = [tuple(move(points, axes, axis)) for axis in answers]
+    return 1 + sum(moves_of(host, each, agent) for each in after) / len(after)
+
+
+@pytest.mark.parametrize("agent", ["random", "choose_last"])
+def test_a_safe_host_is_as_quick_as_optimal_sets_allow(agent):
+    host = make_host("safe", agents=agent, lookahead=30)
+    gain = 0.0
+    for points in drawn(5, 3, 3, 6, 6):
+        quickest = moves_of(host, points, agent)
+        assert quickest == pytest.approx(least_moves(points, agent))
+        gain += moves_of(make_host("optimal"), points, agent) - quickest
+    assert gain > 0.2
+
+
+def test_slack_is_spent():
+    host, starts = make_host("safe", slack=4), rho_starts(GameSpec(), 3, 2).point_lists()
+    above = [solve(points, host=host).value - solve(points).value for points in starts]
+    assert 0 < max(above) <= 4
+
+
+def test_bad_arguments_of_a_safe_host_are_named():
+    for name, least in (("slack", 0), ("lookahead", 1)):
+        with pytest.raises(ValueError, match=f"{name} must be at least {least}, got {least - 1}"):
+            make_host("safe", **{name: least - 1})
+    with pytest.raises(ValueError, match="'nobody'"):
+        make_host("safe", agents=["random", "nobody"])

@@ -117,6 +117,10 @@ def test_fans_are_written_for_other_programs():
     assert names["fan"] == ([list(cone) for cone in fan.cones], [list(ray) for ray in fan.rays])
     assert "cones = [[1, 2, 3], [4, 1, 3], [4, 2, 1]]" in fan.to_oscar()
     assert "INPUT_CONES=>[[0, 1, 2], [3, 0, 2], [3, 1, 0]]" in fan.to_polymake()
+    cut = resgym.resolution_tree("E8", "all_coord", max_depth=1).fan()
+    for text in (cut.to_sage(), cut.to_oscar(), cut.to_polymake()):
+        assert text.startswith("# 1 move deep, 4 charts, 3 leaves, ")
+        assert text.splitlines()[0].endswith(" cut")
 
 
 def test_trees_that_are_not_whole_are_refused():

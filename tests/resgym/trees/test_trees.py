@@ -158,8 +158,6 @@ def test_the_rows_that_a_player_wants():
             return torch.zeros_like(state.count)
 
     assert resolution_tree("A1", Host(), max_depth=2).num_nodes > 1
-    with pytest.raises(ValueError, match="max_num_points is 2"):
-        resolution_tree("A1", "all_coord", max_num_points=2)
 
 
 def test_reading_charts():
@@ -178,6 +176,8 @@ def test_reading_charts():
         ({"max_depth": -1}, "max_depth must be at least 0, got -1"),
         ({"max_nodes": 0}, "max_nodes must be at least 1, got 0"),
         ({"host": "nobody"}, "'nobody'"),
+        ({"max_num_points": 2}, "max_num_points must be at least 3 here, got 2"),
+        ({"max_num_points": 2, "host": "random"}, "max_num_points must be at least 3 here"),
         ({"polytope": "cube"}, "polytope must be one of"),
         ({"seed": -1}, "seed must be between 0"),
     ],

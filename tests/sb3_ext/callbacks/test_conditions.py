@@ -103,11 +103,7 @@ def test_from_configuration_files() -> None:
             "unknown condition 'bounds'; did you mean 'bound'",
         ),
         ({"condition": "bound", "field": "x", "low": 1}, ValueError, "did you mean 'lower'"),
-        (
-            {"condition": "bound", "lower": 1},
-            ValueError,
-            "missing a required argument: 'field'",
-        ),
+        ({"condition": "bound", "lower": 1}, ValueError, "missing a required argument: 'field'"),
         ({"condition": "bound", "field": "x"}, ValueError, "give lower, upper or both"),
         (
             {"condition": "bound", "field": "x", "lower": 2, "upper": 1},

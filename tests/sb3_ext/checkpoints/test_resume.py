@@ -172,10 +172,7 @@ def toy(**arguments: Any) -> TensorVecEnv:
             lambda: make_model(policy_kwargs={"net_arch": [33]}),
             r"policy/q_net\.q_net\.0\.0\.weight: got \(32, 9\), need \(33, 9\)",
         ),
-        (
-            lambda: make_model(policy_kwargs={"net_arch": [32, 8]}),
-            r"policy/\S+: (is missing|got)",
-        ),
+        (lambda: make_model(policy_kwargs={"net_arch": [32, 8]}), r"policy/\S+: (is missing|got)"),
         (
             lambda: make_model(policy_kwargs={"net_arch": [32], "optimizer_class": "sgd"}),
             "optimizer: groups: got settings",

@@ -12,11 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sb3_ext.points import extractors
-from sb3_ext.points.extractors import (
-    OrderedPointsExtractor,
-    PointPairsExtractor,
-    PointSetExtractor,
-)
+from sb3_ext.points.extractors import OrderedPointsExtractor, PointPairsExtractor, PointSetExtractor
 from sb3_ext.points.point_inputs import axis_sums, pair_features, point_features
 from sb3_ext.points.point_rows import DenseRows, GroupedRows
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from stable_baselines3.common.buffers import NStepReplayBuffer, ReplayBuffer
 from stable_baselines3.common.vec_env import VecNormalize
 
+from resgym.game import devices
 from sb3_ext.adapter import TensorVecEnv, reached_observation
 from sb3_ext.adapter.observations import each_entry, entries_of
-from sb3_ext.replay import transition_store
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.replay.samples import n_step_return
 from tests.fakes import ToyVectorEnv, forbid_waiting
@@ -335,15 +335,15 @@ def test_memory_is_stated_before_it_is_taken(monkeypatch: pytest.MonkeyPatch) ->
     assert buffer.bytes_per_transition == 2 * observation + 1 + 4 + 1 + 1
     assert buffer.memory_bytes() == 10_000 * buffer.bytes_per_transition
     assert buffer.state_dict()[0] == {}
-    monkeypatch.setattr(transition_store, "available_bytes", lambda device: 100_000)
+    monkeypatch.setattr(devices, "available_bytes", lambda device: 100_000)
     message = (
         r"buffer_size: 10000 transitions of 63 bytes need 615.23 KiB, but 97.66 KiB are available"
-        r" on cpu; at most 1587 transitions fit"
+        r" on cpu; at most 1587 fit"
     )
     with pytest.raises(ValueError, match=message):
         buffer.allocate()
     assert buffer.state_dict()[0] == {}
-    monkeypatch.setattr(transition_store, "available_bytes", lambda device: None)
+    monkeypatch.setattr(devices, "available_bytes", lambda device: None)
     buffer.allocate()
     tensors = buffer._store.fields.values()
     assert sum(tensor.nbytes for tensor in tensors) == buffer.memory_bytes()

@@ -11,6 +11,7 @@ from gymnasium import spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from resgym.game import devices
 from sb3_ext.adapter import TensorVecEnv, reached_observation
 from sb3_ext.ddqn import DDQN
 from sb3_ext.replay import shared_observations
@@ -144,11 +145,11 @@ def test_growing_past_the_memory_is_refused(monkeypatch: pytest.MonkeyPatch) -> 
     both, once = pair(SPACES["box"], 100, 2, share=0.01)
     rng = np.random.default_rng(0)
     once.allocate()
-    monkeypatch.setattr(shared_observations, "available_bytes", lambda device: 10)
+    monkeypatch.setattr(devices, "available_bytes", lambda device: 10)
     with pytest.raises(ValueError, match=r"final_share: .* of 200 transitions .* 10 B are avail"):
         add_steps((once,), 50, rng, ends=0.9)
     stored = once.num_transitions
-    monkeypatch.setattr(shared_observations, "available_bytes", lambda device: None)
+    monkeypatch.setattr(devices, "available_bytes", lambda device: None)
     rng = np.random.default_rng(0)
     add_steps((both,), stored // 2, rng, ends=0.9)
     assert_all_same(both, once)

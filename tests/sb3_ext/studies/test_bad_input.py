@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from sb3_ext.studies import ade_table, results
+from sb3_ext.studies import ade_table, results, safety
 from sb3_ext.studies.attack import cli as attack
+from sb3_ext.training import curves, quickstart
+from sb3_ext.training.train import main as train
+from sb3_ext.training.zoo import enjoy
+from sb3_ext.training.zoo_scripts import plot_train, record_video
+from sb3_ext.two_player.cli import main as two_player
 
 
 @pytest.mark.parametrize(
@@ -20,11 +25,11 @@ from sb3_ext.studies.attack import cli as attack
         (attack, "run zeillinger --budget nothing", "budget: there is no file"),
         (attack, "run zeillinger --set game.sise=3", "unknown key of game 'sise'"),
         (attack, "run zeillinger --seeds -1", "responder.seeds[0] must be at least 0, got -1"),
-        (attack, "run zeillinger --threads 0", "threads must be at least 1"),
+        (attack, "run zeillinger --threads 0", "threads must be between 1 and 1024"),
         (attack, "exact random --role host", "host must be deterministic"),
         (attack, "table --hosts nobody", "player: "),
         (results, "--out docs --positions 5", "positions must be at least 100, got 5"),
-        (results, "--out docs --brieskorn-pham 1", "brieskorn-pham must be in 2..30, got 1"),
+        (results, "--out docs --brieskorn-pham 1", "brieskorn-pham must be between 2 and 30"),
         (results, "--out docs --names F4", "F4"),
         (results, "--out docs --host taught", "host must be NAME=PLAYER, got 'taught'"),
         (results, "--out docs --host taught=zeillinger", "host: taught is there already"),
@@ -40,8 +45,21 @@ def test_bad_input(module, arguments, message, tmp_path, monkeypatch, capsys):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("arguments", ["", "rum", "run", "run zeillinger --seeds a"])
-def test_bad_options(arguments, capsys):
+@pytest.mark.parametrize(
+    ("main", "arguments"),
+    [
+        *((attack.main, given) for given in ("", "rum", "run", "run zeillinger --seeds a")),
+        *((main, "--bogus") for main in (ade_table.main, results.main, safety.main)),
+        *((main, "--bogus") for main in (curves.main, two_player)),
+        *((main, "-n many") for main in (train, enjoy, record_video)),
+        *((main, "--out=") for main in (quickstart.main, two_player)),
+        (plot_train, "-w many"),
+        (train, "--resume="),
+    ],
+)
+def test_bad_options(main, arguments, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit, match="2"):
-        attack.main(arguments.split())
+        main(arguments.split())
     assert len(capsys.readouterr().err.splitlines()) == 1
+    assert not list(tmp_path.iterdir())

@@ -21,7 +21,8 @@ GAME = "resgym/HironakaHost-v0"
 ARGUMENTS = (
     *("--algo", "ddqn", "--env", GAME, "-n", "640", "--seed", "3", "--verbose", "0"),
     *("--eval-freq", "48", "--eval-episodes", "20", "--n-eval-envs", "4", "--log-interval", "7"),
-    *("--checkpoint-updates", "10", "-params", "n_envs:8", "learning_starts:64", "batch_size:16"),
+    *("--checkpoint-updates", "10", "--save-freq", "104"),
+    *("-params", "n_envs:8", "learning_starts:64", "batch_size:16"),
     *("buffer_size:1000", "policy_kwargs:{net_arch: [16]}", "learning_rate:0.01"),
 )
 

@@ -79,10 +79,10 @@ def test_runs_of_one_name_are_told_apart(runs):
     [
         (None, "run must be a folder with rho.json or evaluations.jsonl, got"),
         ("[]", "holds no measurement yet"),
-        ("[{]", "holds no measurements that can be read: JSONDecodeError"),
-        ('[{"updates": 1}]', "KeyError: 'rho'"),
-        ('[{"updates": 1, "rho": 5}]', "holds no measurements that can be read: TypeError"),
-        ('{"a": 1}', "TypeError"),
+        ("[{]", "holds no measurements that can be read: Expecting"),
+        ('[{"updates": 1}]', "'rho' is missing"),
+        ('[{"updates": 1, "rho": 5}]', "holds no measurements that can be read: "),
+        ('{"a": 1}', "string indices must be"),
         ('[{"updates": 1, "rho": {"random": NaN}}]', "must have a finite value"),
     ],
 )

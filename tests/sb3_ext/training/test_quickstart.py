@@ -70,7 +70,7 @@ def test_what_it_leaves(small, tmp_path, capsys):
     [
         (["--updates", "0"], "updates must be a whole number of at least 1, got 0"),
         (["--games", "-1"], "games must be a whole number of at least 1, got -1"),
-        (["--threads", "0"], "threads must be at least 1, got 0"),
+        (["--threads", "0"], "threads must be between 1 and 1024, got 0"),
         (["--out", "file"], "out: must be a folder, file is a file"),
     ],
 )

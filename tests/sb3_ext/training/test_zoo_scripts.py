@@ -89,6 +89,10 @@ def test_curves_are_written(runs: Path, tmp_path: Path) -> None:
         (["-w", "100000", "-o", "curve.png"], "nothing to plot"),
         (["-w", "5", "-o", "curve.nonsense"], "nonsense"),
         (["-w", "5"], "there is no display: give -o FILE"),
+        (["-w", "0"], "episode-window must be at least 1, got 0"),
+        (["--figsize", "0", "9"], "figsize must be 1 to 100 inches, got [0, 9]"),
+        (["-f", "nowhere"], "exp-folder: there is no folder nowhere/ddqn"),
+        (["-f", "old"], "a monitor file of old/ddqn/HironakaHost_1 is damaged"),
     ],
 )
 def test_curves_that_cannot_be_drawn(
@@ -100,6 +104,8 @@ def test_curves_that_cannot_be_drawn(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    (run := tmp_path / "old/ddqn/HironakaHost_1").mkdir(parents=True)
+    (run / "0.monitor.csv").write_text("r,l,t\n1,2,3\n")  # without its first line
     pyplot.switch_backend("Agg")
     assert plot_train(["-a", "ddqn", "-e", "HironakaHost", "-f", str(runs), *more]) == 2
     error = capsys.readouterr().err.strip()

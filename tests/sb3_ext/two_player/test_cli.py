@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -17,7 +16,7 @@ import yaml
 import resgym
 from sb3_ext.checkpoints.checkpoint import CheckpointWarning, list_checkpoints
 from sb3_ext.ddqn import DDQN
-from sb3_ext.two_player import HostAgentTrainer, RunDirectory, read_config
+from sb3_ext.two_player import HostAgentTrainer, RunDirectory, read_config, run_directory
 from sb3_ext.two_player.cli import main
 from tests.sb3_ext.two_player.helpers import difference, tiny
 
@@ -225,10 +224,13 @@ def test_a_full_disk_is_told_and_training_goes_on(tmp_path, config, monkeypatch)
         raise OSError("disk full")
 
     monkeypatch.setattr(RunDirectory, "save_checkpoint", full)
-    trainer = HostAgentTrainer(config("checkpoint.every_steps=2"))
+    monkeypatch.setattr(run_directory, "save_player", full)
+    trainer = HostAgentTrainer(config("checkpoint.every_steps=2", "evaluation.every_steps=2"))
     trainer.output = RunDirectory(tmp_path / "run", trainer.config)
-    with pytest.warns(CheckpointWarning, match="disk full"), pytest.raises(OSError, match="disk"):
+    with pytest.warns(CheckpointWarning) as told, pytest.raises(OSError, match="disk"):
         trainer.train()  # at the end it is an error
+    for what in ("checkpoint", "best version"):
+        assert any(f"no {what} was written: disk full" in str(each.message) for each in told)
     assert trainer.total_steps == 6
 
 
@@ -244,11 +246,8 @@ def test_signals_stop_or_save_a_real_process(tmp_path, config):
     out = tmp_path / "run"
     path = config("training.steps=1000000", "checkpoint.every_steps=1000000")
     command = [sys.executable, "-m", "sb3_ext.two_player", "--config", path, "--out", str(out)]
-    root = Path(__file__).parents[3]
     process = subprocess.Popen(
         [*command, "--set", "logging.every_steps=1", "--no-progress"],
-        cwd=root,
-        env={**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -7,7 +7,6 @@ import random
 import subprocess
 import sys
 import warnings
-from pathlib import Path
 
 import pytest
 
@@ -204,11 +203,8 @@ def test_given_networks_have_to_be_given_again(tmp_path):
 
 
 def check_killed_runs(folder, plans):
-    root = Path(__file__).parents[3]
     finished = subprocess.run(
         [sys.executable, "-m", "tests.sb3_ext.two_player.killed_runs", str(folder), *plans],
-        cwd=root,
-        env={**os.environ, "PYTHONPATH": str(root), "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         check=False,

@@ -96,7 +96,7 @@ def test_a_signal_stops_with_a_checkpoint_and_resume_goes_on(small, tmp_path, ca
         (["--set", "updates"], "--set must have the form dotted.key=value, got 'updates'"),
         (["--set", "update=3"], "unknown key of train 'update'; did you mean 'updates'"),
         (["--algo-config", "nothing.yml"], "algo-config: there is no file 'nothing.yml'"),
-        (["--threads", "0"], "threads must be at least 1, got 0"),
+        (["--threads", "0"], "threads must be between 1 and 1024, got 0"),
     ],
 )
 def test_bad_input_is_one_line(small, tmp_path, capsys, more, message):

@@ -57,7 +57,7 @@ class CompiledSearch:
             rows=np.zeros((3, num_points, dimension), np.int64),
             columns=np.zeros((dimension, num_points), np.int64),
             pairs=np.zeros((dimension, dimension), np.int64),
-            axes=np.zeros((4, dimension), np.int64),
+            axes=np.zeros((5, dimension), np.int64),
             words=np.zeros((3, num_points * (dimension + 2)), np.int64),
         )
         self.clear()

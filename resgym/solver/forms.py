@@ -25,9 +25,9 @@ class Room(NamedTuple):
 
     Attributes:
         rows: int64 [3, P, D], positions: `ROOT`, `HERE` and `THERE`.
-        columns: int64 [D, P].
+        columns: int64 [D, P], of each axis the coordinates, or the points, in ascending order.
         pairs: int64 [D, D], values of projections to two axes.
-        axes: int64 [4, D], numbers of axes: `ORDER`, `GROUP_END`, `ACTIVE` and `CHOSEN`.
+        axes: int64 [5, D], by axis: `ORDER`, `GROUP_END`, `ACTIVE`, `CHOSEN` and `BESIDE`.
         words: int64 [3, P (D + 2)], `KEY`, `TRIAL` and `LIST`.
     """
 
@@ -41,7 +41,7 @@ class Room(NamedTuple):
 _edge_moves, _shared_nodes = inlined(edge_moves), inlined(shared_nodes)
 
 ROOT, HERE, THERE = 0, 1, 2
-ORDER, GROUP_END, ACTIVE, CHOSEN = 0, 1, 2, 3
+ORDER, GROUP_END, ACTIVE, CHOSEN, BESIDE = 0, 1, 2, 3, 4
 KEY, TRIAL, LIST = 0, 1, 2
 
 
@@ -198,79 +198,97 @@ def _is_steeper(a, b, c, d):
 
 
 @inlined
-def _hull(left, right, size):
-    """Keeps the vertices of a Newton polygon, with ascending ``left``; returns their number."""
-    for p in range(1, size):
-        x, y = left[p], right[p]
-        place = p
-        while place > 0 and (
-            left[place - 1] > x or (left[place - 1] == x and right[place - 1] > y)
-        ):
-            left[place], right[place] = left[place - 1], right[place - 1]
-            place -= 1
-        left[place], right[place] = x, y
+def _value_of_polygon(room, order, left, right, size, by_depth):
+    """The value of points in two axes, given their order by ``left``."""
+    x, y = room.words[TRIAL], room.words[LIST]
     kept = 0
-    for p in range(size):
-        x, y = left[p], right[p]
-        if kept > 0 and right[kept - 1] <= y:
+    for k in range(size):
+        a, b = left[order[k]], right[order[k]]
+        if kept > 0 and y[kept - 1] <= b:
             continue
+        if kept > 0 and x[kept - 1] == a:
+            kept -= 1
         # A vertex goes if the way to it falls no steeper than the way on from it.
         while kept > 1 and not _is_steeper(
-            right[kept - 2] - right[kept - 1],
-            left[kept - 1] - left[kept - 2],
-            right[kept - 1] - y,
-            x - left[kept - 1],
+            y[kept - 2] - y[kept - 1], x[kept - 1] - x[kept - 2], y[kept - 1] - b, a - x[kept - 1]
         ):
             kept -= 1
-        left[kept], right[kept] = x, y
+        x[kept], y[kept] = a, b
         kept += 1
-    return kept
-
-
-@inlined
-def _value_of_polygon(left, right, size, by_depth):
-    """The value of points in two axes, which are overwritten."""
-    size = _hull(left, right, size)
     value = 0
-    for k in range(1, size):
-        a, b = left[k] - left[k - 1], right[k - 1] - right[k]
+    for k in range(1, kept):
+        a, b = x[k] - x[k - 1], y[k - 1] - y[k]
         if not by_depth and k > 1:
-            value -= _shared_nodes(left[k - 1] - left[k - 2], right[k - 2] - right[k - 1], a, b)
+            value -= _shared_nodes(x[k - 1] - x[k - 2], y[k - 2] - y[k - 1], a, b)
         moves = _edge_moves(a, b)
         value = max(value, moves) if by_depth else value + moves
     return value if by_depth else 1 + 2 * value
 
 
 @inlined
-def bound_of(room, rows, size, by_depth, axis):
+def bound_of(room, rows, size, by_depth):
     """The lower bound that the projections of an unfinished position to two axes give.
 
-    ``axis`` is -1; or the axis by which the position differs from the one that this function was
-    last called for with -1, the values of whose other projections are then taken over. Returns the
-    bound, and with -1 how many axes are not 0 throughout: with two it is the value.
+    Their values, and the order of the points on every axis, stay in the room.
     """
-    left, right = room.words[TRIAL], room.words[LIST]
-    active = room.axes[ACTIVE]
-    if axis < 0:
-        for j in range(rows.shape[1]):
-            active[j] = 0
-            for p in range(size):
-                active[j] |= rows[p, j]
-    best, number = 1 if by_depth else 3, 0
+    active, columns = room.axes[ACTIVE], room.columns
+    best = 1 if by_depth else 3
     for i in range(rows.shape[1]):
-        if active[i] == 0:
-            continue
-        number += 1
+        active[i] = 0
+        # Rows descend, mostly.
+        for p in range(size):
+            value, place = rows[size - 1 - p, i], p
+            active[i] |= value
+            while place > 0 and rows[columns[i, place - 1], i] > value:
+                columns[i, place] = columns[i, place - 1]
+                place -= 1
+            columns[i, place] = size - 1 - p
         for j in range(i):
-            if active[j] == 0:
-                continue
-            value = room.pairs[i, j]
-            if axis in (-1, i, j):
-                for p in range(size):
-                    # Rows descend, mostly.
-                    left[size - 1 - p], right[size - 1 - p] = rows[p, j], rows[p, i]
-                value = _value_of_polygon(left, right, size, by_depth)
-                if axis < 0:
-                    room.pairs[i, j] = value
-            best = max(best, value)
-    return best, number
+            if active[i] != 0 and active[j] != 0:
+                room.pairs[i, j] = _value_of_polygon(
+                    room, columns[j], rows[:, j], rows[:, i], size, by_depth
+                )
+                best = max(best, room.pairs[i, j])
+    return best
+
+
+@inlined
+def add_up(room, rows, size, axes, by_depth):
+    """Prepares `bound_after` for a set, after `bound_of`; False if a sum is too large."""
+    sums = room.words[KEY]
+    largest, lowest = 0, 2**62
+    for p in range(size):
+        sums[p] = 0
+        for j in range(rows.shape[1]):
+            sums[p] += rows[p, j] & -((axes >> j) & 1)
+        largest, lowest = max(largest, sums[p]), min(lowest, sums[p])
+    for p in range(size):
+        sums[p] -= lowest
+    for j in range(rows.shape[1]):
+        if room.axes[ACTIVE][j] != 0:
+            room.axes[BESIDE][j] = _value_of_polygon(
+                room, room.columns[j], rows[:, j], sums, size, by_depth
+            )
+    return largest - lowest <= LARGEST
+
+
+@inlined
+def bound_after(room, rows, size, axis, by_depth):
+    """The bound of the position in which the sums take the place of an axis, or its value."""
+    active = room.axes[ACTIVE]
+    least = best = 1 if by_depth else 3
+    for i in range(rows.shape[1]):
+        if i != axis and active[i] != 0:
+            best = max(best, room.axes[BESIDE][i])
+            for j in range(i):
+                if j != axis and active[j] != 0:
+                    best = max(best, room.pairs[i, j])
+    if best == least:
+        for p in range(size):
+            # A point that is least on all axes is the only one left.
+            height = room.words[KEY][p]
+            for j in range(rows.shape[1]):
+                height |= rows[p, j] if j != axis else 0
+            if height == 0:
+                return 0 if by_depth else 1
+    return best

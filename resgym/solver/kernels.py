@@ -24,6 +24,7 @@ from resgym.solver.search import NO_TREE, SCALE
 from resgym.solver.table import (
     END,
     HEIGHT,
+    LEFT,
     LOWER,
     MOVES,
     SHADOWS,
@@ -52,7 +53,8 @@ def _decide(table, room, root, limit, effort):
     ``effort`` int64 [2] is what may be spent, expansions and steps, and is counted down; an
     expansion takes ten steps more.
     """
-    lower, upper = table.entries[:, LOWER], table.entries[:, UPPER]
+    entries, by_depth = table.entries, table.by_depth[0]
+    lower, upper = entries[:, LOWER], entries[:, UPPER]
     answers, stack = table.answers, table.stack
     height, status = table.counters[HEIGHT], DONE
     if height == 0 or stack[0, 0] != root or stack[0, 1] != limit:
@@ -66,26 +68,31 @@ def _decide(table, room, root, limit, effort):
         if effort[1] <= 0:
             status = STOPPED
             break
-        if height == stack.shape[0] or not has_room(table, room, table.entries[top, SIZE]):
+        if height == stack.shape[0] or not has_room(table, room, entries[top, SIZE]):
             status = FULL
             break
         effort[1] -= 1
-        if table.entries[top, SHADOWS] < 0:
+        if entries[top, SHADOWS] < 0:
             add_shadows(table, room, top)
-        at = table.entries[top, SHADOWS]
-        asked = np.int64(-1)
-        for k in range(at + 1, at + 1 + answers[at]):
-            shadow = np.int64(answers[k])
+        # An answer along an axis leaves the projection as it is, so that it must be good for one
+        # move less if the set may have this axis.
+        fewer = np.int64(by_depth and entries[top, LEFT] < 0)
+        at = entries[top, SHADOWS]
+        asked, shut = np.int64(-1), 0
+        for axis in range(answers[at]):
+            shadow = np.int64(answers[at + 1 + axis])
             lower[top] = max(lower[top], lower[shadow])
-            if asked < 0 and lower[shadow] <= limit < upper[shadow]:
+            aim = max(limit - fewer, lower[shadow])
+            if asked < 0 and aim <= limit and aim < upper[shadow]:
                 asked = shadow
+                stack[height, 0], stack[height, 1] = asked, aim
+            shut |= np.int64(aim == limit) * fewer << axis
         if lower[top] > limit:
             continue
         if asked >= 0:
-            stack[height, 0], stack[height, 1] = asked, limit
             height += 1
             continue
-        if table.entries[top, MOVES] < 0:
+        if entries[top, MOVES] < 0:
             if effort[0] <= 0:
                 status = STOPPED
                 break
@@ -95,16 +102,20 @@ def _decide(table, room, root, limit, effort):
             effort[0] -= 1
             effort[1] -= 10
         least, sure = NO_TREE, NO_TREE
-        at = table.entries[top, MOVES]
+        at = entries[top, MOVES]
         best, best_rank = np.int64(-1), np.int64(2**62)
-        while at < table.entries[top, END]:
+        while at < entries[top, END]:
             low, high, total = np.int64(answers[at + 1]), NO_TREE, np.int64(answers[at + 2])
-            count = ones(table.sets[max(answers[at], -answers[at] - 1)])
+            axes = table.sets[max(answers[at], -answers[at] - 1)]
+            count = ones(axes)
             if answers[at] >= 0:
-                low, high, total = costs_of(table, answers, at + 3, count)
+                low, high, total = costs_of(entries, by_depth, answers, at + 3, count)
+            if axes & shut:
+                low = max(low, limit + 1)
+                answers[at + 1] = min(low, NO_TREE)
             if low <= limit:
                 rank = np.int64(total)
-                if table.by_depth[0]:
+                if by_depth:
                     # What is begun goes first.
                     rank = total * SCALE // count + (2**55 if answers[at] < 0 else 0)
                 if rank < best_rank:
@@ -118,7 +129,9 @@ def _decide(table, room, root, limit, effort):
             add_answers(table, room, top, best)
             continue
         count = ones(table.sets[answers[best]])
-        stack[height, 0], stack[height, 1] = open_answer(table, answers, best + 3, count, limit)
+        stack[height, 0], stack[height, 1] = open_answer(
+            entries, by_depth, answers, best + 3, count, limit
+        )
         height += 1
     table.counters[HEIGHT] = height
     return status
@@ -142,13 +155,13 @@ def _search_row(
             return status
     elif asked >= 0:
         table.counters[HEIGHT] = 0
-    answers = room.axes[CHOSEN]
+    answers, entries, by_depth = room.axes[CHOSEN], table.entries, table.by_depth[0]
     # First the position itself, or every answer to the set, is settled; then, for the host, it is
     # found out which sets reach the value.
     count = 1
     if asked <= 0:
         room.rows[THERE][:size] = room.rows[ROOT][:size]
-        answers[0] = position_of(table, room, room.rows[THERE], size, left)
+        answers[0] = position_of(table, room, room.rows[THERE], size, left, -1)
     value = NO_TREE
     last = host_sets.shape[0] if asked == 0 else 0
     for action in range(-1, last):
@@ -166,26 +179,26 @@ def _search_row(
                     kept = play(room, size, axes, axis)
                     answers[count] = -1
                     if kept > 0:
-                        answers[count] = position_of(table, room, room.rows[THERE], kept, left)
+                        answers[count] = position_of(table, room, room.rows[THERE], kept, left, -1)
                     if answers[count] < 0:
                         return TOO_LARGE
                     count += 1
         while True:
-            low, high, _ = costs_of(table, answers, 0, count)
+            low, high, _ = costs_of(entries, by_depth, answers, 0, count)
             if action >= 0:
                 optimal[action] = high <= value
                 if low > value or high <= value:
                     break
-                answer, limit = open_answer(table, answers, 0, count, value)
+                answer, limit = open_answer(entries, by_depth, answers, 0, count, value)
             else:
                 answer = np.int64(-1)
                 for k in range(count):
-                    if table.entries[answers[k], LOWER] < table.entries[answers[k], UPPER]:
+                    if entries[answers[k], LOWER] < entries[answers[k], UPPER]:
                         answer = answers[k]
-                        limit = table.entries[answer, LOWER]
+                        limit = entries[answer, LOWER]
                 if asked <= 0:
-                    low = table.entries[answers[0], LOWER]
-                    high = table.entries[answers[0], UPPER]
+                    low = entries[answers[0], LOWER]
+                    high = entries[answers[0], UPPER]
                 bounds[0], bounds[1], value = low, high, low
                 if answer < 0 or low > highest:
                     break
@@ -195,11 +208,11 @@ def _search_row(
     if asked > 0:
         most = 0
         for k in range(count):
-            most = max(most, table.entries[answers[k], LOWER])
+            most = max(most, entries[answers[k], LOWER])
         k = 0
         for axis in range(points.shape[1]):
             if (asked >> axis) & 1:
-                optimal[axis] = table.entries[answers[k], LOWER] == most
+                optimal[axis] = entries[answers[k], LOWER] == most
                 k += 1
     return DONE
 

@@ -107,13 +107,13 @@ class PythonSearch:
                 if steps <= 0:
                     return
                 steps -= 1
-                asked = self._shadow(entry, limit)
+                asked, shut = self._shadow(entry, limit)
                 if asked is None and entry.lower <= limit:
                     if entry.moves is None:
                         if self.expanded >= end:
                             return
                         steps -= 10
-                    asked = self._answer(entry, limit)
+                    asked = self._answer(entry, limit, shut)
                 if asked is not None:
                     stack.append(asked)
 
@@ -131,18 +131,27 @@ class PythonSearch:
             entry = self._table[key] = _Entry(form, left, lower, upper)
         return entry
 
-    def _shadow(self, entry: _Entry, limit: int) -> tuple[_Entry, int] | None:
-        """A projection to ask about, if there is one that may be above the limit."""
+    def _shadow(self, entry: _Entry, limit: int) -> tuple[tuple[_Entry, int] | None, set[int]]:
+        """A projection to ask about, if there is one that may tell, and axes that no set may have.
+
+        An answer along an axis leaves the projection as it is, so that it must be good for one move
+        less if the set may have this axis.
+        """
         if entry.shadows is None:
             entry.shadows = [self._entry(each, entry.left) for each in shadows(entry.points)]
-        entry.lower = max([entry.lower, *(shadow.lower for shadow in entry.shadows)])
-        if entry.lower <= limit:
-            for shadow in entry.shadows:
-                if shadow.upper > limit:
-                    return shadow, limit
-        return None
+        fewer = int(self.by_depth and entry.left < 0)
+        asked: tuple[_Entry, int] | None = None
+        shut: set[int] = set()
+        for axis, shadow in zip(active_axes(entry.points), entry.shadows, strict=False):
+            entry.lower = max(entry.lower, shadow.lower)
+            aim = max(limit - fewer, shadow.lower)
+            if asked is None and aim <= limit and aim < shadow.upper:
+                asked = shadow, aim
+            if fewer and aim >= limit:
+                shut.add(axis)
+        return (asked if entry.lower <= limit else None), shut
 
-    def _answer(self, entry: _Entry, limit: int) -> tuple[_Entry, int] | None:
+    def _answer(self, entry: _Entry, limit: int, shut: set[int]) -> tuple[_Entry, int] | None:
         """Sharpens the bounds of a position; the answer to ask about if they do not tell."""
         if entry.moves is None:
             entry.moves = self._moves(entry)
@@ -152,6 +161,8 @@ class PythonSearch:
                     move.take([answer.lower for answer in move.answers], self.by_depth)
                     uppers = [answer.upper for answer in move.answers]
                     move.high = 1 + (max(uppers) if self.by_depth else sum(uppers))
+                if shut & {*move.axes}:
+                    move.low = max(move.low, limit + 1)
             entry.lower = max(entry.lower, min(move.low for move in entry.moves))
             entry.upper = min([entry.upper, *(move.high for move in entry.moves)])
             if entry.lower > limit or entry.upper <= limit:

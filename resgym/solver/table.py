@@ -20,6 +20,8 @@ from resgym.solver.forms import (
     ORDER,
     THERE,
     TRIAL,
+    add_up,
+    bound_after,
     bound_of,
     canonical_key,
     compare,
@@ -49,9 +51,10 @@ class Table(NamedTuple):
         words: int64 [W], keys one after the other.
         entries: int64 [C, 9], positions, see `START` and the next.
         slots: int32 [S], S a power of two: positions by hash, -1 in free ones.
-        answers: int32 [B]: the number of projections of a position, and these; and for each set of
-            its moves the set (-1 - set while its answers are not generated), a lower bound of its
-            cost, the sum of the bounds of its answers, and these.
+        answers: int32 [B]: the number of projections of a position, and these, by axis; and for
+            each set of its moves the set (-1 - set while its answers are not generated), a lower
+            bound of its cost, the sum of the bounds of its answers, and these (their bounds until
+            then, -1 if they do not fit).
         stack: int64 [K, 2], positions and the limits that they are asked about.
     """
 
@@ -86,10 +89,11 @@ def _find(table, room, size, left, hashed):
 
 
 @inlined
-def position_of(table, room, rows, size, left):
+def position_of(table, room, rows, size, left, bound):
     """The number of a position, which is added if it is new; there must be room.
 
-    The rows are reduced. The number is -1 if a coordinate is too large.
+    The rows are reduced, and ``bound`` is what `bound_of` says of them, -1 if that is to be found
+    out. The number is -1 if a coordinate is too large.
     """
     if size == 1:
         return np.int64(0)
@@ -112,10 +116,13 @@ def position_of(table, room, rows, size, left):
     table.entries[number, LEFT] = left
     table.entries[number, HASH] = hashed
     table.entries[number, SHADOWS] = table.entries[number, MOVES] = -1
-    by_depth = table.by_depth[0]
-    lower, active = bound_of(room, rows, size, by_depth, -1)
-    upper = NO_TREE
-    if left >= 0 and bound_of(room, rows, size, left >= 0, -1)[0] > left:
+    active = 0
+    for j in range(rows.shape[1]):
+        active += room.columns[j, size - 1] > 0
+    lower, upper = bound, NO_TREE
+    if bound < 0:
+        lower = bound_of(room, rows, size, table.by_depth[0])
+    if left >= 0 and bound_of(room, rows, size, left >= 0) > left:
         # Not to be resolved within what remains.
         lower = lower if table.cut[0] else NO_TREE
         upper = lower
@@ -176,16 +183,15 @@ def add_shadows(table, room, number):
     answers = table.answers
     size, active = _take(table, room, number)
     table.entries[number, SHADOWS] = first = table.counters[ANSWERS]
-    at = first + 1
-    for axis in range(room.columns.shape[0]):
-        if (active >> axis) & 1 and ones(active) > 3:
-            # The sum over no axis, that is 0.
+    left, dimension = table.entries[number, LEFT], room.columns.shape[0]
+    answers[first] = dimension if ones(active) > 3 else 0
+    table.counters[ANSWERS] += 1 + answers[first]
+    for axis in range(answers[first]):
+        # The sum over no axis, that is 0.
+        answers[first + 1 + axis] = 0
+        if (active >> axis) & 1:
             kept = play(room, size, 0, axis)
-            left = table.entries[number, LEFT]
-            answers[at] = position_of(table, room, room.rows[THERE], kept, left)
-            at += 1
-    answers[first] = at - first - 1
-    table.counters[ANSWERS] = at
+            answers[first + 1 + axis] = position_of(table, room, room.rows[THERE], kept, left, -1)
 
 
 @inlined
@@ -203,27 +209,27 @@ def add_moves(table, room, number):
     """Generates the sets of a position, with bounds for their costs; False if one is too large."""
     answers, by_depth = table.answers, table.by_depth[0]
     size, active = _take(table, room, number)
-    bound_of(room, room.rows[HERE], size, by_depth, -1)
+    here = room.rows[HERE]
+    bound_of(room, here, size, by_depth)
     table.entries[number, MOVES] = at = table.counters[ANSWERS]
     for s in range(table.sets.shape[0]):
         axes = table.sets[s]
         if axes & ~active:
             # An axis that is 0 throughout helps nobody but the agent.
             continue
-        most = total = 0
+        if not add_up(room, here, size, axes, by_depth):
+            return False
+        most, total, place = 0, 0, at + 3
         for axis in range(room.columns.shape[0]):
             if (axes >> axis) & 1:
-                kept = play(room, size, axes, axis)
-                if kept < 0:
-                    return False
-                bound = 0 if by_depth else 1
-                if kept > 1:
-                    bound = bound_of(room, room.rows[THERE], kept, by_depth, axis)[0]
+                bound = bound_after(room, here, size, axis, by_depth)
                 most, total = max(most, bound), total + bound
+                answers[place] = bound if bound < NO_TREE else -1
+                place += 1
         answers[at] = -s - 1
         answers[at + 1] = 1 + (most if by_depth else total)
         answers[at + 2] = total
-        at += 3 + ones(axes)
+        at = place
     table.entries[number, END] = table.counters[ANSWERS] = at
     table.counters[EXPANDED] += 1
     return True
@@ -242,7 +248,10 @@ def add_answers(table, room, number, at):
         if (axes >> axis) & 1:
             # As when the sets were generated: none is too large.
             kept = play(room, size, axes, axis)
-            answer = position_of(table, room, room.rows[THERE], kept, left - 1 if left > 0 else -1)
+            after = left - 1 if left > 0 else -1
+            answer = position_of(
+                table, room, room.rows[THERE], kept, after, np.int64(answers[place])
+            )
             if answer == number:
                 # It leads back here and is of no use.
                 answers[at], answers[at + 1] = -answers[at] - 1, NO_TREE
@@ -252,13 +261,12 @@ def add_answers(table, room, number, at):
 
 
 @inlined
-def costs_of(table, answers, begin, count):
+def costs_of(entries, by_depth, answers, begin, count):
     """Proved bounds of the cost of a set, by its answers, and the sum of their lower bounds."""
     low = high = 1
     total = 0
-    by_depth = table.by_depth[0]
     for k in range(begin, begin + count):
-        below, above = table.entries[answers[k], LOWER], table.entries[answers[k], UPPER]
+        below, above = entries[answers[k], LOWER], entries[answers[k], UPPER]
         total += below
         low = max(low, 1 + below) if by_depth else low + below
         high = max(high, 1 + above) if by_depth else high + above
@@ -266,17 +274,16 @@ def costs_of(table, answers, begin, count):
 
 
 @inlined
-def open_answer(table, answers, begin, count, limit):
+def open_answer(entries, by_depth, answers, begin, count, limit):
     """The answer to look at next, and the limit to ask it about; -1 if there is none.
 
     The answer that looks worst is the likeliest to show that the set is no good. In sums each
     answer has to be found out exactly, so it is asked for its lower bound.
     """
     chosen, most = np.int64(-1), np.int64(-1)
-    by_depth = table.by_depth[0]
     for k in range(begin, begin + count):
         answer = np.int64(answers[k])
-        below, above = table.entries[answer, LOWER], table.entries[answer, UPPER]
+        below, above = entries[answer, LOWER], entries[answer, UPPER]
         if below > most and (above >= limit if by_depth else above > below):
             chosen, most = answer, below
     return chosen, limit - 1 if by_depth else most

@@ -13,7 +13,6 @@ from typing import Any
 from stable_baselines3.common.callbacks import BaseCallback
 
 from sb3_ext.callbacks.action_counts import ActionCounts
-from sb3_ext.callbacks.base import from_data
 from sb3_ext.callbacks.checkpoints import Checkpoints, Signals
 from sb3_ext.callbacks.conditions import Bound, Converged
 from sb3_ext.callbacks.curriculum import Curriculum
@@ -22,6 +21,7 @@ from sb3_ext.callbacks.rho_evaluation import RhoEvaluation
 from sb3_ext.callbacks.sample_games import SampleGames
 from sb3_ext.callbacks.stop_conditions import StopConditions
 from sb3_ext.callbacks.timers import Timers
+from sb3_ext.config.arguments import from_data
 from sb3_ext.config.registry import Registry
 
 __all__ = [

@@ -15,9 +15,9 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import KVWriter, Logger
 
 from sb3_ext.adapter.sb3_private import num_updates
-from sb3_ext.callbacks.base import from_data
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation
 from sb3_ext.checkpoints.resume import walk_callbacks
+from sb3_ext.config.arguments import from_data
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.config.registry import Registry
 

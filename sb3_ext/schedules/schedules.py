@@ -16,9 +16,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, cast
 
+from sb3_ext.config.arguments import from_data
 from sb3_ext.config.checks import check_count, check_number, numeric_string_hint
 from sb3_ext.config.registry import Registry, unknown_word
 
@@ -326,18 +327,7 @@ def _parse_string(text: str, unit: Unit | None) -> Schedule:
 
 
 def _parse_mapping(data: Mapping[Any, Any], unit: Unit | None) -> Schedule:
-    if "schedule" not in data:
-        raise ValueError(f"the key 'schedule' is missing; choices: {', '.join(SCHEDULES)}")
-    word = data["schedule"]
-    name = _SHORT_FORMS[word][0] if isinstance(word, str) and word in _SHORT_FORMS else word
-    kind: Any = SCHEDULES.resolve(name)
-    allowed = {item.name: item for item in fields(kind)}
-    arguments = {key: item for key, item in data.items() if key != "schedule"}
-    for key in arguments:
-        if key not in allowed:
-            raise ValueError(unknown_word(f"key of the {word} schedule", key, allowed))
-    for key, item in allowed.items():
-        if item.default is MISSING and item.default_factory is MISSING and key not in arguments:
-            raise ValueError(f"the {word} schedule needs the key {key!r}")
-    arguments.setdefault("unit", unit)
-    return cast("Schedule", kind(**arguments))
+    word = data.get("schedule")
+    if isinstance(word, str) and word in _SHORT_FORMS:
+        data = {**data, "schedule": _SHORT_FORMS[word][0]}
+    return from_data(SCHEDULES, "schedule", {"unit": unit, **data})

@@ -156,7 +156,7 @@ def test_activations():
         ([8, "b", "ln"], r"net_arch\[2\]: 'ln' must come directly after a width"),
         (["r8", "b"], r"net_arch\[1\]: 'b' must come directly after a width"),
         ([4, {"repeat": 2, "net_arch": [4, "y"]}], r"net_arch\[1\]\.net_arch\[1\] must be"),
-        ([{"repeat": 0, "net_arch": [4]}], r"net_arch\[0\]\.repeat must be an int of at least 1"),
+        ([{"repeat": 0, "net_arch": [4]}], r"net_arch\[0\]\.repeat must be a whole number of at"),
         ([{"repeat": 2}], r"net_arch\[0\] needs the keys repeat and net_arch"),
         ([{"repaet": 2, "net_arch": [4]}], r"net_arch\[0\]: unknown key 'repaet'.*'repeat'"),
     ],

@@ -1,9 +1,7 @@
 """Everything that a model is made of while it learns, as the parts of a checkpoint.
 
-docs/checkpoints.md lists the parts. A model that is made from the same arguments and gets them back
-goes on bit for bit on the CPU if the algorithm is one of ours. SB3's own algorithms draw from the
-global generators, which `sb3_ext.checkpoints.training_state` saves. An environment without
-`state_dict` starts new episodes.
+docs/checkpoints.md lists the parts and what is promised. SB3's own algorithms draw from the global
+generators, which `sb3_ext.checkpoints.training_state` saves.
 """
 
 from __future__ import annotations

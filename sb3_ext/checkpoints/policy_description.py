@@ -1,7 +1,6 @@
 """What a policy is made of as plain data, so that a checkpoint can be played without its program.
 
-Classes are written as names of registries and looked up there; no name is ever imported from a
-file. A policy of your own becomes loadable with
+Classes are written as names of registries. A policy of your own becomes loadable with
 
     from sb3_ext.checkpoints.policy_description import POLICIES
     POLICIES.register("mine", MyPolicy)

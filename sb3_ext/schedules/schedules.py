@@ -6,9 +6,7 @@ after a resume and after a second ``learn``. What t counts is the schedule's
 ``unit``: gradient ``updates`` (the default), environment ``transitions``, or ``progress`` from 0 at
 the start of training to 1 at its end. Past its end a schedule keeps its last value.
 
-``parse_schedule`` reads the forms that a configuration file may use, a number, a text such as
-``lin_1e-3_1e-5_100000`` or a mapping such as ``{schedule: warmup, steps: 1000, then: lin_1e-3}``;
-docs/configuration.md lists them.
+``parse_schedule`` reads the forms of configuration files that docs/configuration.md lists.
 """
 
 from __future__ import annotations

@@ -65,8 +65,11 @@ class Schedule(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """The definition as plain data, which ``parse_schedule`` reads back to an equal object."""
-        arguments = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {"schedule": SCHEDULES.name_of(type(self)), **arguments}
+        data: dict[str, Any] = {"schedule": SCHEDULES.name_of(type(self))}
+        for each in fields(self):
+            value = getattr(self, each.name)
+            data[each.name] = value.to_dict() if isinstance(value, Schedule) else value
+        return data
 
     def _check_steps(self, steps: Any, label: str = "steps") -> float:
         """A length in this schedule's unit; the whole progress where that is the unit."""
@@ -200,9 +203,6 @@ class Warmup(Schedule):
     def bounds(self) -> tuple[float, float]:  # noqa: D102
         low, high = self.then.bounds()
         return min(self.init, low), max(self.init, high)
-
-    def to_dict(self) -> dict[str, Any]:  # noqa: D102
-        return {**super().to_dict(), "then": self.then.to_dict()}
 
 
 @SCHEDULES.register("chained")

@@ -205,6 +205,7 @@ def test_models_of_other_environments_have_no_player() -> None:
     ("arguments", "message"),
     [
         ({"opponents": []}, "opponents must be a list of at least one player, got"),
+        ({"opponents": "random"}, "opponents must be a list of at least one player, got"),
         ({"opponents": ["random"], "best": "median"}, "best must be 'worst', 'mean' or one of"),
         ({"opponents": ["random"], "every": {"updates": 0}}, "every.updates must lie in"),
     ],

@@ -287,8 +287,6 @@ def test_parts_of_two_players(tmp_path: Path) -> None:
         init_from(make_model(), tmp_path)
 
 
-# ----------------------------------------------------------------------------------- accelerators
-
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
 

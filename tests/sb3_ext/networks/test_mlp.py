@@ -136,11 +136,9 @@ def test_repeating_is_writing_out():
 def test_activations():
     assert ACTIVATIONS.names() == ["elu", "gelu", "relu", "silu", "tanh"]
     for name in ACTIVATIONS:
-        by_name, by_class = (
-            build_mlp(2, [3], activation=name),
-            build_mlp(2, [3], activation=ACTIVATIONS.resolve(name)),
-        )
-        assert type(by_name[1]) is type(by_class[1]) is ACTIVATIONS.resolve(name)
+        kind = ACTIVATIONS.resolve(name)
+        for activation in (name, kind):
+            assert type(build_mlp(2, [3], activation=activation)[1]) is kind
     assert isinstance(build_mlp(2, ["r3"], activation="tanh")[0].activation, nn.Tanh)
 
 

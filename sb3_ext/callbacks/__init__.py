@@ -7,9 +7,6 @@ gives them by name, with plain data as arguments (`docs/two_player.md`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from stable_baselines3.common.callbacks import BaseCallback
 
 from sb3_ext.callbacks.action_counts import ActionCounts
@@ -21,7 +18,6 @@ from sb3_ext.callbacks.rho_evaluation import RhoEvaluation
 from sb3_ext.callbacks.sample_games import SampleGames
 from sb3_ext.callbacks.stop_conditions import StopConditions
 from sb3_ext.callbacks.timers import Timers
-from sb3_ext.config.arguments import from_data
 from sb3_ext.config.registry import Registry
 
 __all__ = [
@@ -37,7 +33,6 @@ __all__ = [
     "Signals",
     "StopConditions",
     "Timers",
-    "make_callback",
 ]
 
 CALLBACKS: Registry[type[BaseCallback]] = Registry("callback")
@@ -50,8 +45,3 @@ CALLBACKS.register("rho_evaluation", RhoEvaluation)
 CALLBACKS.register("sample_games", SampleGames)
 CALLBACKS.register("stop_conditions", StopConditions)
 CALLBACKS.register("timers", Timers)
-
-
-def make_callback(data: Mapping[str, Any]) -> BaseCallback:
-    """A callback from its name, under the key ``callback``, and its arguments; see `from_data`."""
-    return from_data(CALLBACKS, "callback", data)

@@ -39,9 +39,7 @@ def to_device(observation: Any, device: torch.device) -> Any:
 
 def to_arrays(observation: Any) -> Any:
     """The observation as numpy arrays; other things than tensors stay as they are."""
-    if isinstance(observation, dict):
-        return {key: to_arrays(value) for key, value in observation.items()}
-    return observation.cpu().numpy() if isinstance(observation, Tensor) else observation
+    return each_entry(lambda x: x.cpu().numpy() if isinstance(x, Tensor) else x, observation)
 
 
 def to_numpy(observation: Observation, space: spaces.Space) -> Any:

@@ -7,13 +7,9 @@ gives them by name, with plain data as arguments (`docs/two_player.md`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from stable_baselines3.common.callbacks import BaseCallback
 
 from sb3_ext.callbacks.action_counts import ActionCounts
-from sb3_ext.callbacks.base import from_data
 from sb3_ext.callbacks.checkpoints import Checkpoints, Signals
 from sb3_ext.callbacks.conditions import Bound, Converged
 from sb3_ext.callbacks.curriculum import Curriculum
@@ -37,7 +33,6 @@ __all__ = [
     "Signals",
     "StopConditions",
     "Timers",
-    "make_callback",
 ]
 
 CALLBACKS: Registry[type[BaseCallback]] = Registry("callback")
@@ -50,8 +45,3 @@ CALLBACKS.register("rho_evaluation", RhoEvaluation)
 CALLBACKS.register("sample_games", SampleGames)
 CALLBACKS.register("stop_conditions", StopConditions)
 CALLBACKS.register("timers", Timers)
-
-
-def make_callback(data: Mapping[str, Any]) -> BaseCallback:
-    """A callback from its name, under the key ``callback``, and its arguments; see `from_data`."""
-    return from_data(CALLBACKS, "callback", data)

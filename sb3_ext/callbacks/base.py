@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,14 +11,8 @@ from stable_baselines3.common.callbacks import BaseCallback
 from torch import Tensor
 
 from sb3_ext.adapter.sb3_private import num_updates
-from sb3_ext.config.arguments import check_arguments
-from sb3_ext.config.checks import shown
-from sb3_ext.config.registry import Registry
-from sb3_ext.config.sections import errors_of
 from sb3_ext.off_policy.callback_locals import LazyArray
 from sb3_ext.schedules.frequency import Every, parse_every
-
-T = TypeVar("T")
 
 
 class PeriodicCallback(BaseCallback):
@@ -49,24 +42,6 @@ class PeriodicCallback(BaseCallback):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on where `state_dict` was taken."""
         self.every.load_state_dict(state["every"])
-
-
-def from_data(registry: Registry[type[T]], word: str, data: Mapping[str, Any]) -> T:
-    """An object from the name of its class, under the key ``word``, and its arguments.
-
-    Raises:
-        TypeError, ValueError: no such name, an unknown or missing key, or a wrong value.
-    """
-    if not isinstance(data, Mapping) or word not in data:
-        raise ValueError(
-            f"must be a mapping with the key {word} ({', '.join(registry)}), got {shown(data)}"
-        )
-    kind = registry.resolve(data[word])
-    arguments = {key: value for key, value in data.items() if key != word}
-    check_arguments(kind, arguments)
-    with errors_of(data[word], ValueError):
-        inspect.signature(kind).bind(**arguments)
-    return kind(**arguments)
 
 
 def as_tensor(value: Any) -> Tensor:

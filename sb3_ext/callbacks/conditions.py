@@ -7,6 +7,7 @@ lower: 0.15}`` or ``{condition: converged, field: rho/score, window: 5, toleranc
 from __future__ import annotations
 
 import copy
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -15,9 +16,9 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import KVWriter, Logger
 
 from sb3_ext.adapter.sb3_private import num_updates
-from sb3_ext.callbacks.base import from_data
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation
 from sb3_ext.checkpoints.resume import walk_callbacks
+from sb3_ext.config.arguments import from_data
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.config.registry import Registry
 
@@ -80,17 +81,16 @@ class Bound(Condition):
         super().__init__(field)
         if lower is None and upper is None:
             raise ValueError(f"bound of {field}: give lower, upper or both")
-        self.lower = None if lower is None else check_number("lower", lower)
-        self.upper = None if upper is None else check_number("upper", upper)
-        if self.lower is not None and self.upper is not None and self.upper < self.lower:
+        self.lower = -math.inf if lower is None else check_number("lower", lower)
+        self.upper = math.inf if upper is None else check_number("upper", upper)
+        if self.upper < self.lower:
             raise ValueError(f"upper must be at least lower ({lower:g}), got {upper:g}")
         self.times = check_count("times", times)
         self._noted = {"in_a_row": 0}
 
     def _observe(self, value: float) -> None:
-        above = self.lower is None or value >= self.lower
-        below = self.upper is None or value <= self.upper
-        self._noted["in_a_row"] = self._noted["in_a_row"] + 1 if above and below else 0
+        inside = self.lower <= value <= self.upper
+        self._noted["in_a_row"] = self._noted["in_a_row"] + 1 if inside else 0
 
     @property
     def met(self) -> bool:  # noqa: D102

@@ -25,16 +25,12 @@ def seat_of(policy: Any) -> tuple[Any, Any]:
 
 
 def player_of(model: Any, name: str = "trained") -> ScoringPlayer:
-    """The greedy player of an SB3 model, which follows the model as it trains."""
-    return player_of_policy(model.policy, name)
-
-
-def player_of_policy(policy: Any, name: str = "trained") -> ScoringPlayer:
-    """The greedy player of an SB3 policy, which follows the policy as it learns.
+    """The greedy player of an SB3 model or policy, which follows it as it trains.
 
     Raises:
         ValueError: its observations are not those of a one-seat environment.
     """
+    policy = getattr(model, "policy", model)
     role, points = seat_of(policy)
     if len(getattr(points, "shape", None) or ()) != 2:
         observed = policy.observation_space

@@ -1,16 +1,9 @@
 """Checkpoints: directories that are complete or not there, and that are read without pickle.
 
 A state is a dictionary of *parts* by name (``policy``, ``buffer``, ``host.policy``); what a part
-may hold is said in `sb3_ext.checkpoints.format`, what the files are in docs/checkpoints.md. Each
-part has a tensor file of its own, so that a player can be loaded without reading a replay buffer of
-gigabytes.
-
-The directory is written as ``<name>.tmp``, synchronised and renamed; then ``LATEST`` is replaced. A
-process killed at any moment leaves the earlier checkpoints as they were; one that is being replaced
-is called ``<name>.old`` meanwhile, and is found under that name.
-
-Reading checks every byte that is used against the manifest, and executes nothing: JSON and
-safetensors only, and no name of a class or function is imported from a file.
+may hold is said in `sb3_ext.checkpoints.format`, what the files are and how they are written and
+read in docs/checkpoints.md. A checkpoint that is being replaced is called ``<name>.old`` meanwhile,
+and is found under that name.
 """
 
 from __future__ import annotations

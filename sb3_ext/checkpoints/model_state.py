@@ -1,9 +1,7 @@
 """Everything that a model is made of while it learns, as the parts of a checkpoint.
 
-docs/checkpoints.md lists the parts. A model that is made from the same arguments and gets them back
-goes on bit for bit on the CPU if the algorithm is one of ours. SB3's own algorithms draw from the
-global generators, which `sb3_ext.checkpoints.training_state` saves. An environment without
-`state_dict` starts new episodes.
+docs/checkpoints.md lists the parts and what is promised. SB3's own algorithms draw from the global
+generators, which `sb3_ext.checkpoints.training_state` saves.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from torch import Tensor
 from sb3_ext.adapter.observations import entries_of
 from sb3_ext.adapter.sb3_private import forget_observation
 from sb3_ext.checkpoints.format import CheckpointError, CheckpointWarning, errors_named
-from sb3_ext.checkpoints.policy_description import describe_policy, describe_space
+from sb3_ext.checkpoints.policy_description import build_space, describe_policy, describe_space
 from sb3_ext.checkpoints.training_state import (
     load_optimizer_state,
     load_training_state,
@@ -98,8 +96,8 @@ def restore_model(model: BaseAlgorithm, state: Mapping[str, Any], prefix: str = 
     for name, value in _identity(model).items():
         if (saved := parts["model"].get(name)) != value:
             raise CheckpointError(
-                f"{prefix}model/{name}: the checkpoint has {_short(saved)}, the model"
-                f" {_short(value)}"
+                f"{prefix}model/{name}: the checkpoint has {_shown(saved)}, the model"
+                f" {_shown(value)}"
             )
     load_policy_weights(model.policy, parts["policy"], f"{prefix}policy")
     with errors_named(f"{prefix}optimizer"):
@@ -171,16 +169,9 @@ def _identity(model: BaseAlgorithm) -> dict[str, Any]:
     }
 
 
-def _short(value: Any) -> str:
-    """A description of a space in the words that its users know."""
-    if isinstance(value, dict) and value.get("type") == "Dict":
-        entries = value.get("spaces", {})
-        return "Dict(" + ", ".join(f"{k}: {_short(v)}" for k, v in entries.items()) + ")"
-    if isinstance(value, dict) and "shape" in value:
-        return f"{value.get('type')}{tuple(value['shape'])}"
-    if isinstance(value, dict) and "n" in value:
-        return f"{value.get('type')}({value['n']})"
-    return repr(value)
+def _shown(value: Any) -> str:
+    """A description of a space as Gymnasium writes the space."""
+    return str(build_space(value)) if isinstance(value, dict) else repr(value)
 
 
 # Of SB3's rollout buffers and of sb3-contrib's, which has masks.

@@ -1,7 +1,6 @@
 """What a policy is made of as plain data, so that a checkpoint can be played without its program.
 
-Classes are written as names of registries and looked up there; no name is ever imported from a
-file. A policy of your own becomes loadable with
+Classes are written as names of registries. A policy of your own becomes loadable with
 
     from sb3_ext.checkpoints.policy_description import POLICIES
     POLICIES.register("mine", MyPolicy)
@@ -25,7 +24,6 @@ from stable_baselines3.common.policies import (
     BasePolicy,
     MultiInputActorCriticPolicy,
 )
-from stable_baselines3.common.torch_layers import CombinedExtractor, FlattenExtractor
 from stable_baselines3.common.utils import ConstantSchedule
 from stable_baselines3.dqn import policies as dqn
 
@@ -57,6 +55,12 @@ _LEFT_OUT = {
     *("action_space", "lr_schedule", "observation_space", "optimizer_class", "optimizer_kwargs")
 }
 
+# The arguments that are classes, and the tables of their names.
+_NAMED_BY: dict[str, Registry[Any]] = {
+    "activation_fn": ACTIVATIONS,
+    "features_extractor_class": EXTRACTORS,
+}
+
 # What makes a space of each kind.
 _FIELDS: dict[type[spaces.Space[Any]], tuple[str, ...]] = {
     spaces.Box: ("low", "high", "shape", "dtype"),
@@ -76,12 +80,11 @@ def describe_policy(policy: BasePolicy) -> dict[str, Any]:
             plain data.
     """
     arguments = {}
-    named = _named_by()
     for name, value in policy._get_constructor_parameters().items():
         if name in _LEFT_OUT:
             continue
-        if name in named:
-            value = named[name].name_of(value)
+        if name in _NAMED_BY:
+            value = _NAMED_BY[name].name_of(value)
         try:
             arguments[name], tensors = split_state(value, name)
         except TypeError as error:
@@ -107,7 +110,7 @@ def build_policy(description: Mapping[str, Any], device: torch.device | str = "c
         raise ValueError(f"policy: need {sorted(expected)}, got {description!r:.200}")
     make: Any = POLICIES.resolve(description["class"])
     arguments = dict(description["arguments"])
-    for name, registry in _named_by().items():
+    for name, registry in _NAMED_BY.items():
         if name in arguments:
             arguments[name] = registry.resolve(arguments[name])
     with errors_of("policy arguments", ValueError):
@@ -119,15 +122,6 @@ def build_policy(description: Mapping[str, Any], device: torch.device | str = "c
         )
     policy.set_training_mode(False)
     return policy.to(device)
-
-
-def _named_by() -> dict[str, Registry[Any]]:
-    """The arguments that are classes, and the tables of their names."""
-    extractors: Registry[Any] = Registry(EXTRACTORS.kind)
-    # Also those of SB3 that its policies take when none is named.
-    stock = {"sb3.CombinedExtractor": CombinedExtractor, "sb3.FlattenExtractor": FlattenExtractor}
-    extractors.update({**stock, **EXTRACTORS})
-    return {"activation_fn": ACTIVATIONS, "features_extractor_class": extractors}
 
 
 def describe_space(space: spaces.Space[Any]) -> dict[str, Any]:

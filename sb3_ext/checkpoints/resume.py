@@ -1,8 +1,7 @@
 """Going on with a run, and starting a new one from the networks of another.
 
-docs/checkpoints.md has an example. A callback takes part by having ``state_dict()``, which returns
-tensors and plain data, and ``load_state_dict(state)``. The class's name is the key; several of one
-class are numbered in order.
+docs/checkpoints.md has an example. The key of a callback's state is the name of its class; several
+of one class are numbered in order.
 """
 
 from __future__ import annotations

@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from sb3_ext.config.checks import LARGEST_COUNT, numeric_string_hint, shown
-from sb3_ext.config.registry import unknown_word
-from sb3_ext.config.sections import ConfigError
+from sb3_ext.config.registry import Registry, unknown_word
+from sb3_ext.config.sections import ConfigError, errors_of
+
+T = TypeVar("T")
 
 REFUSALS = (
     *(ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError),
@@ -46,6 +48,24 @@ def check_arguments(
             raise ConfigError(unknown_word("key", key, names | set(besides)))
         if key in names:
             _check(key, value, parameters[key])
+
+
+def from_data(registry: Registry[type[T]], word: str, data: Mapping[str, Any]) -> T:
+    """An object from the name of its class, under the key ``word``, and its arguments.
+
+    Raises:
+        TypeError, ValueError: no such name, an unknown or missing key, or a wrong value.
+    """
+    if not isinstance(data, Mapping) or word not in data:
+        raise ValueError(
+            f"must be a mapping with the key {word} ({', '.join(registry)}), got {shown(data)}"
+        )
+    kind = registry.resolve(data[word])
+    arguments = {key: value for key, value in data.items() if key != word}
+    check_arguments(kind, arguments)
+    with errors_of(data[word], ValueError):
+        inspect.signature(kind).bind(**arguments)
+    return kind(**arguments)
 
 
 def check_policy(algorithm: Any, policy: str, values: Mapping[str, Any]) -> None:

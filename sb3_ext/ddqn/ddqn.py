@@ -210,20 +210,13 @@ class DDQN(OffPolicy, DQN):
     def _setup_model(self) -> None:
         super()._setup_model()
         self.update_sums = UpdateSums(MEASURED, self.device)
-        self._bind_schedules()
-
-    def _bind_schedules(self) -> None:
-        """Let schedules read this model's counters; a loaded model has some already."""
-        given = None if isinstance(self.learning_rate, BoundSchedule) else self.learning_rate
-        if hasattr(self, "bound_schedules"):
-            if given is None:
-                rebind_schedules(self)
-            else:  # another learning rate was passed to load()
-                bind_schedules(self, learning_rate=given)
-            return
-        rate = given if isinstance(given, Schedule) else None
-        if rate is not None or self.exploration is not None:
-            bind_schedules(self, learning_rate=rate, exploration_rate=self.exploration)
+        if not hasattr(self, "bound_schedules"):
+            if isinstance(self.learning_rate, Schedule) or self.exploration is not None:
+                bind_schedules(self, exploration_rate=self.exploration)
+        elif isinstance(self.learning_rate, BoundSchedule):  # of a loaded model
+            rebind_schedules(self)
+        else:  # another one was passed to load()
+            bind_schedules(self, learning_rate=self.learning_rate)
 
     @property
     def num_actions(self) -> int:

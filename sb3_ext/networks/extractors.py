@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from gymnasium import spaces
+from stable_baselines3.common import torch_layers
 from stable_baselines3.common.preprocessing import get_flattened_obs_dim
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from torch import Tensor
@@ -18,6 +19,9 @@ from torch import Tensor
 from sb3_ext.config.registry import Registry
 
 EXTRACTORS: Registry[type[BaseFeaturesExtractor]] = Registry("features extractor")
+# What SB3's policies take when none is named.
+EXTRACTORS.register("sb3.CombinedExtractor", torch_layers.CombinedExtractor)
+EXTRACTORS.register("sb3.FlattenExtractor", torch_layers.FlattenExtractor)
 
 
 def flatten_entries(observation: Tensor | Mapping[str, Tensor], keys: Sequence[str]) -> Tensor:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from sb3_ext.config.sections import checked
+from sb3_ext.config.sections import accepted_by, checked
 from sb3_ext.networks.mlp import expand_net_arch
 from sb3_ext.schedules.binding import parse_within
 from sb3_ext.schedules.schedules import Schedule, Unit
@@ -33,15 +34,7 @@ def schedule_field(
     return checked(check)
 
 
-def _net_arch(value: Any) -> Any:
-    try:
-        expand_net_arch(value)
-    except (TypeError, ValueError) as error:
-        raise ValueError(str(error).removeprefix("net_arch")) from None
-    return value
-
-
-NetArch = Annotated[list[Any], checked(_net_arch)]
+NetArch = Annotated[list[Any], accepted_by(partial(expand_net_arch, name=""))]
 """The ``net_arch`` language."""
 LearningRate = Annotated[Any, schedule_field()]
 ExplorationRate = Annotated[Any, schedule_field(highest=1.0)]

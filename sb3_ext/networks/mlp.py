@@ -16,7 +16,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from sb3_ext.config.checks import shown
+from sb3_ext.config.checks import check_count, shown
 from sb3_ext.config.registry import Registry, unknown_word
 
 MAX_WEIGHTS = 2**28
@@ -85,7 +85,7 @@ def build_mlp(
     Raises:
         TypeError, ValueError: names the item of ``net_arch`` that is not of the language.
     """
-    width = _check_width("input_dim", input_dim)
+    width = check_count("input_dim", input_dim)
     act: Any = ACTIVATIONS.resolve(activation) if isinstance(activation, str) else activation
     if not (isinstance(act, type) and issubclass(act, nn.Module)):
         raise TypeError(f"activation must be a name or a torch module class, got {activation!r}")
@@ -107,21 +107,21 @@ def build_mlp(
             layers.append(ResidualBlock(width, block_width, act))
             width, can_norm = block_width, False
     if output_dim is not None:
-        layers.append(nn.Linear(width, _check_width("output_dim", output_dim)))
+        layers.append(nn.Linear(width, check_count("output_dim", output_dim)))
         width = output_dim
     network = Mlp(*layers)
     network.output_dim = width
     return network
 
 
-def expand_net_arch(net_arch: Sequence[Any]) -> list[tuple[str, int | str]]:
+def expand_net_arch(net_arch: Sequence[Any], name: str = "net_arch") -> list[tuple[str, int | str]]:
     """Pairs (position, item) of a ``net_arch`` with its repetitions written out.
 
     Raises:
-        TypeError: it is no list.
+        TypeError: it is no list, or a number of repetitions is no number.
         ValueError: an item is not of the language, or all of them make more than `MAX_WEIGHTS`.
     """
-    items = list(_expand(net_arch, "net_arch"))
+    items = list(_expand(net_arch, name))
     widths = [64]  # of a usual input
     for _, item in items:
         if isinstance(item, int):
@@ -130,7 +130,7 @@ def expand_net_arch(net_arch: Sequence[Any]) -> list[tuple[str, int | str]]:
             widths += [int(item[1:])] * 2
     weights = sum(before * after for before, after in pairwise(widths))
     if weights > MAX_WEIGHTS:
-        raise ValueError(f"net_arch must have at most {MAX_WEIGHTS} weights, got {weights}")
+        raise ValueError(f"{name} must have at most {MAX_WEIGHTS} weights, got {weights}")
     return items
 
 
@@ -148,7 +148,7 @@ def _expand(net_arch: Any, where: str) -> Iterator[tuple[str, int | str]]:
                 raise ValueError(
                     f"{position} needs the keys repeat and net_arch, got {shown(item)}"
                 )
-            times = _check_width(f"{position}.repeat", item["repeat"])
+            times = check_count(f"{position}.repeat", item["repeat"])
             part = list(_expand(item["net_arch"], f"{position}.net_arch"))
             layers = times * len(part)
             if layers > MAX_LAYERS:
@@ -164,9 +164,3 @@ def _is_layer(item: Any) -> bool:
     if isinstance(item, str):
         return item in _NORMS or re.fullmatch(r"r[1-9][0-9]{0,8}", item) is not None
     return isinstance(item, int) and not isinstance(item, bool) and item >= 1
-
-
-def _check_width(name: str, value: Any) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ValueError(f"{name} must be an int of at least 1, got {shown(value)}")
-    return value

@@ -88,8 +88,14 @@ class OffPolicyModel(OffPolicyAlgorithm):
                 warnings.filterwarnings("ignore", "`n_steps=.*` is ignored")
             super()._setup_model()
         self._episode_sums = EpisodeSums()
-        if self._saved_random_state is not None:
-            self._load_random_state(self._saved_random_state)
+        if (saved := self._saved_random_state) is not None:
+            streams = self.random_streams.state_dict()
+            self.random_streams.load_state_dict(
+                {name: torch.from_numpy(saved[name].copy()) for name in streams}
+            )
+            if "replay" in saved and isinstance(self.replay_buffer, TensorReplayBuffer):
+                self.replay_buffer.set_seed(saved["replay"][0])
+                self.replay_buffer.num_batches_drawn = saved["replay"][1]
 
     def _find_legal_actions(self) -> None:
         """Settle who knows the legal actions, and make the replay buffer to match."""
@@ -208,15 +214,6 @@ class OffPolicyModel(OffPolicyAlgorithm):
                 f"{path}: names {error.name}, a module of an earlier version of sb3_ext; load it"
                 " there, or take a checkpoint folder of the run"
             ) from error
-
-    def _load_random_state(self, state: dict[str, Any]) -> None:
-        self.random_streams.load_state_dict(
-            {name: torch.from_numpy(state[name].copy()) for name in ("explore", "predict")}
-        )
-        if "replay" in state and isinstance(self.replay_buffer, TensorReplayBuffer):
-            seed, drawn = state["replay"]
-            self.replay_buffer.set_seed(seed)
-            self.replay_buffer.num_batches_drawn = drawn
 
     def _excluded_save_params(self) -> list[str]:
         ours = ["clock", "legal_actions", "random_streams", "update_sums"]

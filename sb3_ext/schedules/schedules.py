@@ -6,9 +6,7 @@ after a resume and after a second ``learn``. What t counts is the schedule's
 ``unit``: gradient ``updates`` (the default), environment ``transitions``, or ``progress`` from 0 at
 the start of training to 1 at its end. Past its end a schedule keeps its last value.
 
-``parse_schedule`` reads the forms that a configuration file may use, a number, a text such as
-``lin_1e-3_1e-5_100000`` or a mapping such as ``{schedule: warmup, steps: 1000, then: lin_1e-3}``;
-docs/configuration.md lists them.
+``parse_schedule`` reads the forms of configuration files that docs/configuration.md lists.
 """
 
 from __future__ import annotations
@@ -16,9 +14,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, Literal, cast
 
+from sb3_ext.config.arguments import from_data
 from sb3_ext.config.checks import check_count, check_number, numeric_string_hint
 from sb3_ext.config.registry import Registry, unknown_word
 
@@ -66,8 +65,11 @@ class Schedule(ABC):
 
     def to_dict(self) -> dict[str, Any]:
         """The definition as plain data, which ``parse_schedule`` reads back to an equal object."""
-        arguments = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {"schedule": SCHEDULES.name_of(type(self)), **arguments}
+        data: dict[str, Any] = {"schedule": SCHEDULES.name_of(type(self))}
+        for each in fields(self):
+            value = getattr(self, each.name)
+            data[each.name] = value.to_dict() if isinstance(value, Schedule) else value
+        return data
 
     def _check_steps(self, steps: Any, label: str = "steps") -> float:
         """A length in this schedule's unit; the whole progress where that is the unit."""
@@ -202,9 +204,6 @@ class Warmup(Schedule):
         low, high = self.then.bounds()
         return min(self.init, low), max(self.init, high)
 
-    def to_dict(self) -> dict[str, Any]:  # noqa: D102
-        return {**super().to_dict(), "then": self.then.to_dict()}
-
 
 @SCHEDULES.register("chained")
 @dataclass
@@ -326,18 +325,7 @@ def _parse_string(text: str, unit: Unit | None) -> Schedule:
 
 
 def _parse_mapping(data: Mapping[Any, Any], unit: Unit | None) -> Schedule:
-    if "schedule" not in data:
-        raise ValueError(f"the key 'schedule' is missing; choices: {', '.join(SCHEDULES)}")
-    word = data["schedule"]
-    name = _SHORT_FORMS[word][0] if isinstance(word, str) and word in _SHORT_FORMS else word
-    kind: Any = SCHEDULES.resolve(name)
-    allowed = {item.name: item for item in fields(kind)}
-    arguments = {key: item for key, item in data.items() if key != "schedule"}
-    for key in arguments:
-        if key not in allowed:
-            raise ValueError(unknown_word(f"key of the {word} schedule", key, allowed))
-    for key, item in allowed.items():
-        if item.default is MISSING and item.default_factory is MISSING and key not in arguments:
-            raise ValueError(f"the {word} schedule needs the key {key!r}")
-    arguments.setdefault("unit", unit)
-    return cast("Schedule", kind(**arguments))
+    word = data.get("schedule")
+    if isinstance(word, str) and word in _SHORT_FORMS:
+        data = {**data, "schedule": _SHORT_FORMS[word][0]}
+    return from_data(SCHEDULES, "schedule", {"unit": unit, **data})

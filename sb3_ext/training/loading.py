@@ -23,7 +23,7 @@ from stable_baselines3.common.utils import ConstantSchedule
 
 from resgym.players import ScoringPlayer
 from resgym.players.trust import is_trusting
-from sb3_ext.callbacks.rho_evaluation import player_of_policy
+from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.checkpoint import (
     CheckpointError,
     is_checkpoint,
@@ -53,7 +53,7 @@ def load_player(path: Path, role: str) -> ScoringPlayer:
             NaN or infinite weights, or it plays the other seat.
     """
     path = Path(path)
-    player = player_of_policy(load_policy(path, role), str(path))
+    player = player_of(load_policy(path, role), str(path))
     if player.role != role:
         raise ValueError(f"{path}: was trained as the {player.role}, need a player for the {role}")
     return player

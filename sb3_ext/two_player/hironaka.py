@@ -19,7 +19,7 @@ from resgym.game.state import GameState
 from resgym.measure.games import Lengths, play_lengths
 from resgym.measure.rho import rho
 from resgym.players import CallablePlayer, Player, ask_player, resolve_player
-from sb3_ext.callbacks.rho_evaluation import player_of_policy
+from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.config.sections import PositiveCount
 from sb3_ext.two_player.games import GAMES, Game, GameSettings
 
@@ -75,7 +75,7 @@ class HironakaGame(Game):
         return resolve_player(name, cast("Role", role), self.spec)
 
     def policy_player(self, role: str, policy: Any, name: str) -> Player:  # noqa: D102
-        return player_of_policy(policy, name)
+        return player_of(policy, name)
 
     def set_reward(self, env: VectorEnv, reward: Any) -> None:  # noqa: D102
         cast("AlternatingPlayers", env.unwrapped).reward = reward

@@ -30,13 +30,13 @@ from sb3_ext.adapter.sb3_private import (
     restart_episodes,
 )
 from sb3_ext.algorithms import ALGORITHMS
-from sb3_ext.callbacks import make_callback
+from sb3_ext.callbacks import CALLBACKS
 from sb3_ext.callbacks.conditions import LastLogged
 from sb3_ext.callbacks.layer_statistics import layer_statistics
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.checkpoints.model_state import check_finite, model_state, restore_model
 from sb3_ext.checkpoints.resume import callback_states, load_callback_states
-from sb3_ext.config.arguments import check_arguments, check_policy
+from sb3_ext.config.arguments import check_arguments, check_policy, from_data
 from sb3_ext.config.sections import (
     ConfigError,
     Fraction,
@@ -88,7 +88,7 @@ class RolloutSection(Section):
 
 def _callback(data: Any) -> Any:
     with errors_of("", ValueError):
-        make_callback(data)
+        from_data(CALLBACKS, "callback", data)
     return data
 
 
@@ -185,7 +185,8 @@ class Learner(ABC):
             self.model = self._build(seed, device)
         self._log = LastLogged()
         self.model.set_logger(Logger(None, [self._log]))
-        self.callback = CallbackList([make_callback(data) for data in section.callbacks])
+        given = [from_data(CALLBACKS, "callback", data) for data in section.callbacks]
+        self.callback = CallbackList(given)
         begin_learning(self.model, _NO_END, self.callback)
         self.policy.set_training_mode(False)
         self.player = game.policy_player(role, self.policy, role)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sb3_ext.callbacks.base import from_data
+from sb3_ext.config.arguments import from_data
 from sb3_ext.config.checks import check_count
 from sb3_ext.config.registry import Registry, unknown_word
 from sb3_ext.config.sections import errors_of

@@ -22,7 +22,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 import resgym
 from resgym.measure.plots import plot_curves
-from sb3_ext.callbacks.rho_evaluation import player_of_policy
+from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.checkpoints.format import errors_named
@@ -154,7 +154,7 @@ def _same_settings(path: Path, config: RobustConfig) -> None:
 def _measure(best: Path, config: RobustConfig, data: Dataset | None) -> dict[str, Any]:
     """The best version of a run on starts that chose nothing, and in the singularities' trees."""
     policy: Any = load_policy(best, "host")
-    host = player_of_policy(policy, "robust")
+    host = player_of(policy, "robust")
     wanted = config.evaluation
     rho = {
         name: resgym.rho(host, name, games=wanted.test_games, seed=wanted.test_seed).to_dict()

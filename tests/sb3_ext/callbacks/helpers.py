@@ -12,8 +12,6 @@ from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn import DDQN
 from tests.sb3_ext.ddqn.helpers import make_model
 
-__all__ = ["SIZES", "KeptLogs", "StepHook", "game_model", "keep_logs"]
-
 SIZES = {"dimension": 3, "max_num_points": 5, "max_value": 6}
 
 

@@ -14,7 +14,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from resgym.measure.rho import rho
 from sb3_ext.callbacks import Checkpoints, RhoEvaluation
-from sb3_ext.callbacks.rho_evaluation import player_of, player_of_policy
+from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.checkpoint import load_checkpoint
 from sb3_ext.checkpoints.resume import resume
 from sb3_ext.ddqn import DDQN
@@ -198,13 +198,14 @@ def test_measurements_go_on_after_a_resume(tmp_path: Path) -> None:
 
 def test_models_of_other_environments_have_no_player() -> None:
     with pytest.raises(ValueError, match="not the points"):
-        player_of_policy(make_model().policy)
+        player_of(make_model().policy)
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"opponents": []}, "opponents must be a list of at least one player, got"),
+        ({"opponents": "random"}, "opponents must be a list of at least one player, got"),
         ({"opponents": ["random"], "best": "median"}, "best must be 'worst', 'mean' or one of"),
         ({"opponents": ["random"], "every": {"updates": 0}}, "every.updates must lie in"),
     ],

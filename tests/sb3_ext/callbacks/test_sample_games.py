@@ -54,9 +54,6 @@ def test_same_seed_same_games() -> None:
 
 
 def test_bad_arguments(tmp_path: Path) -> None:
-    for opponents in ([], "random"):
-        with pytest.raises(ValueError, match="opponents must be a list of at least one player"):
-            SampleGames(tmp_path, opponents, Every(updates=1))
     with pytest.raises(ValueError, match="games must be a whole number of at least 1"):
         SampleGames(tmp_path, ["random"], Every(updates=1), games=0)
     with pytest.raises(ValueError, match="games must be at least 1, got 0"):

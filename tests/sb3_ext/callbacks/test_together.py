@@ -48,7 +48,7 @@ def everything(run_dir: Path, keep_last: int = 2) -> list[Any]:
 
 def test_the_list_is_complete(tmp_path: Path) -> None:
     kinds = {type(callback).__name__ for callback in everything(tmp_path)}
-    assert kinds == set(package.__all__) - {"Bound", "CALLBACKS", "Converged", "make_callback"}
+    assert kinds == set(package.__all__) - {"Bound", "CALLBACKS", "Converged"}
 
 
 def test_b23_no_trace_in_training(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from sb3_ext.checkpoints.resume import init_from, resume, save_run
 from sb3_ext.checkpoints.training_state import training_state
 from sb3_ext.ddqn import DDQN
 from sb3_ext.schedules.schedules import Cosine, Exponential, Linear
+from sb3_ext.training.loading import load_policy
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.checkpoints.helpers import equal, scheduled_stock
 from tests.sb3_ext.ddqn.helpers import MaskedToy, NumpyToy, make_model, weights
@@ -134,21 +135,6 @@ def test_environments_that_cannot_be_saved_start_anew_and_say_so(tmp_path: Path)
     assert other.num_timesteps == 400
 
 
-def test_b15_nothing_of_a_run_is_lost(tmp_path: Path) -> None:
-    arguments = {"learning_rate": Exponential(1e-2, 1e-4, 0.9), "target_update_interval": 7}
-    model, other = make_model(**arguments), make_model(**arguments)
-    model.learn(320)
-    save_run(model, tmp_path)
-    resume(other, tmp_path)
-    assert other._n_updates == model._n_updates > 0
-    assert other.num_target_updates == model.num_target_updates > 0
-    assert other.exploration_rate == model.exploration_rate
-    assert other.replay_buffer.size() == model.replay_buffer.size()
-    rates = [each.policy.optimizer.param_groups[0]["lr"] for each in (model, other)]
-    assert rates[0] == rates[1] < 1e-2
-    assert not torch.equal(*(next(n.parameters()) for n in (other.q_net, other.q_net_target)))
-
-
 # --------------------------------------------------------------------------- what does not fit
 
 
@@ -161,11 +147,11 @@ def toy(**arguments: Any) -> TensorVecEnv:
     [
         (
             lambda: make_model(toy(num_actions=5)),
-            r"model/observation_space: the checkpoint has Box\(9,\), the model Box\(11,\)",
+            r"model/observation_space: the checkpoint has Box\(.*\(9,\), .* model Box\(.*\(11,\)",
         ),
         (
             lambda: make_model(toy(dict_obs=True)),
-            r"the checkpoint has Box\(9,\), the model Dict\(legal: MultiBinary\(4,\), .*\)",
+            r"the checkpoint has Box\(.*\(9,\), .* model Dict\('legal': MultiBinary\(4\), ",
         ),
         (lambda: make_model(TensorVecEnv(ToyVectorEnv(4))), "model/n_envs: .* 8, the model 4"),
         (
@@ -299,6 +285,52 @@ def test_parts_of_two_players(tmp_path: Path) -> None:
         assert equal(weights(model), weights(other))
     with pytest.raises(CheckpointError, match=r"no 'policy', it has"):
         init_from(make_model(), tmp_path)
+
+
+needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+
+
+def on_device(device: str, **arguments: Any) -> DDQN:
+    return make_model(TensorVecEnv(ToyVectorEnv(8, device=device)), device=device, **arguments)
+
+
+def on_cpu(state: Any) -> Any:
+    if isinstance(state, dict):
+        return {key: on_cpu(value) for key, value in state.items()}
+    return state.cpu() if isinstance(state, torch.Tensor) else state
+
+
+@needs_cuda
+@pytest.mark.parametrize(("source", "target"), [("cuda", "cuda"), ("cuda", "cpu"), ("cpu", "cuda")])
+def test_everything_moves_between_devices(source: str, target: str, tmp_path: Path) -> None:
+    model = on_device(source)
+    model.learn(320)
+    path = save_run(model, tmp_path)
+    other = on_device(target)
+    resume(other, tmp_path)
+    for one, two in (
+        (model.policy.state_dict(), other.policy.state_dict()),
+        (model.replay_buffer.state_dict()[0], other.replay_buffer.state_dict()[0]),
+        (model.env.state_dict(), other.env.state_dict()),
+    ):
+        assert equal(on_cpu(dict(one)), on_cpu(dict(two)))
+    assert {value.device.type for value in other.policy.state_dict().values()} == {target}
+    other.learn(160, reset_num_timesteps=False)
+    assert other.num_timesteps == 480
+    assert load_policy(path).device.type == "cpu"
+
+
+@needs_cuda
+def test_resume_on_the_same_accelerator_repeats_exploration(tmp_path: Path) -> None:
+    """Arithmetic need not repeat itself there, but what is drawn does."""
+    whole, first, second = (on_device("cuda", gradient_steps=0) for _ in range(3))
+    whole.learn(640)
+    first.learn(320)
+    save_run(first, tmp_path)
+    resume(second, tmp_path)
+    second.learn(320, reset_num_timesteps=False)
+    ours, theirs = (on_cpu(each.replay_buffer.state_dict()[0]) for each in (second, whole))
+    assert equal(ours, theirs)
 
 
 # -------------------------------------------------------------------------------- killed processes

@@ -21,7 +21,7 @@ pytest.importorskip("numba")
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 2.5, math.inf, -math.inf, math.nan, 1e30, 1e-40]
 
 
-def both(call: Callable[[], Any], patch: pytest.MonkeyPatch) -> tuple[Any, Any]:
+def both(call: Callable[[], Any]) -> tuple[Any, Any]:
     """What a call gives compiled, and by operations; fails if it was not compiled."""
     used = []
     compiled = targets._compiled()
@@ -30,7 +30,7 @@ def both(call: Callable[[], Any], patch: pytest.MonkeyPatch) -> tuple[Any, Any]:
         used.append(1)
         return compiled
 
-    with patch.context() as local:
+    with pytest.MonkeyPatch.context() as local:
         local.setattr(targets, "_compiled", seen)
         quick = call()
         assert used
@@ -65,13 +65,9 @@ def test_choices(seed: int, rows: int, actions: int, masked: bool, special: bool
     values = numbers(source, rows, actions, special=special)
     legal = torch.from_numpy(source.random((rows, actions)) < 0.6) if masked else None
     epsilon = float(source.choice([0.0, 0.1, 0.5, 1.0]))
-    with pytest.MonkeyPatch.context() as patch:
-        quick, plain = both(
-            lambda: targets.epsilon_greedy(
-                values, legal, epsilon, torch.Generator().manual_seed(seed)
-            ),
-            patch,
-        )
+    quick, plain = both(
+        lambda: targets.epsilon_greedy(values, legal, epsilon, torch.Generator().manual_seed(seed))
+    )
     assert quick.dtype == torch.int64
     assert quick.tolist() == plain.tolist()
 
@@ -88,11 +84,9 @@ def test_targets(seed: int, rows: int, actions: int, masked: bool, special: bool
     discounts: Any = 0.97
     if seed % 3:
         discounts = torch.from_numpy(source.random(rows).astype(np.float32))
-    with pytest.MonkeyPatch.context() as patch:
-        quick, plain = both(
-            lambda: targets.bootstrap_target(rewards, dones, discounts, values, legal, online),
-            patch,
-        )
+    quick, plain = both(
+        lambda: targets.bootstrap_target(rewards, dones, discounts, values, legal, online)
+    )
     assert bits(quick) == bits(plain)
 
 
@@ -104,9 +98,7 @@ def test_a_coin_of_exactly_epsilon_is_no_exploration(monkeypatch: pytest.MonkeyP
     noise = torch.cat([noise, torch.tensor([[0.1], [0.1]])], 1)
     monkeypatch.setattr(targets.torch, "rand", lambda *_, **__: noise)
     values = torch.tensor([[0.0, 1.0], [0.0, 1.0]])
-    quick, plain = both(
-        lambda: targets.epsilon_greedy(values, None, 0.1, torch.Generator()), monkeypatch
-    )
+    quick, plain = both(lambda: targets.epsilon_greedy(values, None, 0.1, torch.Generator()))
     assert quick.tolist() == plain.tolist() == [1, 0]
 
 

@@ -19,10 +19,6 @@ def box(size=6, dimension=3):
     return spaces.Box(-1.0, 1.0, (size, dimension), np.float32)
 
 
-def agent_space(size=6, dimension=3):
-    return spaces.Dict(points=box(size, dimension), coords=spaces.MultiBinary(dimension))
-
-
 def test_flatten_a_box():
     extractor = FlattenExtractor(box(2, 3))
     x = torch.arange(12.0).view(2, 2, 3)

@@ -136,11 +136,9 @@ def test_repeating_is_writing_out():
 def test_activations():
     assert ACTIVATIONS.names() == ["elu", "gelu", "relu", "silu", "tanh"]
     for name in ACTIVATIONS:
-        by_name, by_class = (
-            build_mlp(2, [3], activation=name),
-            build_mlp(2, [3], activation=ACTIVATIONS.resolve(name)),
-        )
-        assert type(by_name[1]) is type(by_class[1]) is ACTIVATIONS.resolve(name)
+        kind = ACTIVATIONS.resolve(name)
+        for activation in (name, kind):
+            assert type(build_mlp(2, [3], activation=activation)[1]) is kind
     assert isinstance(build_mlp(2, ["r3"], activation="tanh")[0].activation, nn.Tanh)
 
 
@@ -156,7 +154,7 @@ def test_activations():
         ([8, "b", "ln"], r"net_arch\[2\]: 'ln' must come directly after a width"),
         (["r8", "b"], r"net_arch\[1\]: 'b' must come directly after a width"),
         ([4, {"repeat": 2, "net_arch": [4, "y"]}], r"net_arch\[1\]\.net_arch\[1\] must be"),
-        ([{"repeat": 0, "net_arch": [4]}], r"net_arch\[0\]\.repeat must be an int of at least 1"),
+        ([{"repeat": 0, "net_arch": [4]}], r"net_arch\[0\]\.repeat must be a whole number of at"),
         ([{"repeat": 2}], r"net_arch\[0\] needs the keys repeat and net_arch"),
         ([{"repaet": 2, "net_arch": [4]}], r"net_arch\[0\]: unknown key 'repaet'.*'repeat'"),
     ],

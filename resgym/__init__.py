@@ -4,8 +4,6 @@ Importing the package registers ``resgym/Hironaka-v0``, ``resgym/HironakaHost-v0
 ``resgym/HironakaAgent-v0``.
 """
 
-from __future__ import annotations
-
 from resgym.envs import AlternatingPlayers, HironakaVectorEnv, register_envs
 from resgym.game import GameSpec, GameState, RowRandom, Stream, Transition, state_from_points
 from resgym.measure.rho import CrossPlay, RhoResult, cross_play, rho

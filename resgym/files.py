@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
@@ -36,8 +37,7 @@ def write_file(path: Path, content: str | bytes) -> None:
         OSError: it could not be written; the old content is still there.
     """
     data = content.encode("utf-8") if isinstance(content, str) else content
-    # The process's number keeps two that write the same file apart.
-    aside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    aside = path.with_name(f"{path.name}.{uuid.uuid4().hex[:16]}.tmp")
     try:
         with aside.open("wb") as file:
             file.write(data)

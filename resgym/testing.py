@@ -1,9 +1,4 @@
-"""The contract as public code: checks for vector environments and players.
-
-`check_vector_env` drives any tensor or NumPy `gymnasium.vector.VectorEnv` through random legal play
-and raises `ContractError` with one line that says what is broken. It needs no knowledge of the
-game.
-"""
+"""The contract as public code: checks for vector environments and players."""
 
 from __future__ import annotations
 
@@ -81,7 +76,7 @@ def _random_actions(env: VectorEnv, seed: int, time: int) -> np.ndarray:
 def check_vector_env(
     make: Callable[[int], VectorEnv], *, num_envs: int = 5, steps: int = 200, seed: int = 0
 ) -> None:
-    """Checks that vector environments keep Gymnasium's contract and ours.
+    """Checks that vector environments keep Gymnasium's contract and ours, by random legal play.
 
     Spaces and batch spaces agree; observations, rewards (float32), terminations and truncations
     (bool) have the right shapes and types and lie in their spaces; info holds numbers and booleans

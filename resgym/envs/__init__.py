@@ -1,7 +1,5 @@
 """The games as Gymnasium environments."""
 
-from __future__ import annotations
-
 from resgym.envs.one_seat import AlternatingPlayers
 from resgym.envs.registration import ENV_IDS, register_envs
 from resgym.envs.single import HironakaAgentEnv, HironakaEnv, HironakaHostEnv

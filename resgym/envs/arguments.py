@@ -137,7 +137,6 @@ def refusal(plan: StepPlan, games: EpisodeState, values: Tensor, actions: Any) -
 
 
 def _shortened(values: list[int]) -> str:
-    """A list of integers, as a range where it is a long one."""
     if len(values) > 12 and values == list(range(values[0], values[-1] + 1)):
         return f"{values[0]}..{values[-1]}"
     return str(values)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import gymnasium
@@ -90,7 +91,9 @@ class _SingleEnv(gymnasium.Env[Any, Any]):
         return self.vector_env.games
 
     def _legal_now(self) -> np.ndarray | None:
-        return self.action_masks() if self.vector_env.started else None
+        with suppress(ValueError):  # before the first reset, and after close
+            return self.action_masks()
+        return None
 
     def action_masks(self) -> np.ndarray:
         """Bool [A], True = legal."""
@@ -117,34 +120,30 @@ def _one_row(kwargs: dict[str, Any]) -> dict[str, Any]:
     for name in ("num_envs", "output", "autoreset_mode"):
         if name in kwargs:
             raise TypeError(f"{name} is for make_vec: a single environment has none")
-    return {"output": "numpy", "autoreset_mode": AutoresetMode.DISABLED, **kwargs}
+    # `gymnasium.make` adds the time limit itself.
+    fixed = {"output": "numpy", "autoreset_mode": AutoresetMode.DISABLED}
+    return {"max_episode_steps": None, **fixed, **kwargs}
 
 
 class HironakaEnv(_SingleEnv):
     """Both seats, one half-move a step; see `HironakaVectorEnv`.
 
-    `gymnasium.make` adds the time limit, so ``max_episode_steps`` is None here.
+    Without `gymnasium.make` there is no time limit unless ``max_episode_steps`` is given.
     """
 
-    def __init__(self, *, max_episode_steps: int | None = None, **kwargs: Any) -> None:
-        super().__init__(HironakaVectorEnv(max_episode_steps=max_episode_steps, **_one_row(kwargs)))
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(HironakaVectorEnv(**_one_row(kwargs)))
 
 
 class HironakaHostEnv(_SingleEnv):
-    """You name axis sets; see `AlternatingPlayers` for the keyword arguments."""
+    """You name axis sets, against ``opponent``; else as `HironakaEnv`."""
 
-    def __init__(
-        self, *, opponent: Any = None, max_episode_steps: int | None = None, **kwargs: Any
-    ) -> None:
-        options = _one_row(kwargs)
-        super().__init__(one_seat_vector_env("host", 1, opponent, max_episode_steps, **options))
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(one_seat_vector_env("host", **_one_row(kwargs)))
 
 
 class HironakaAgentEnv(_SingleEnv):
-    """You choose one axis of the host's set; see `AlternatingPlayers`."""
+    """You choose one axis of the set that the host ``opponent`` names; else as `HironakaEnv`."""
 
-    def __init__(
-        self, *, opponent: Any = None, max_episode_steps: int | None = None, **kwargs: Any
-    ) -> None:
-        options = _one_row(kwargs)
-        super().__init__(one_seat_vector_env("agent", 1, opponent, max_episode_steps, **options))
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(one_seat_vector_env("agent", **_one_row(kwargs)))

@@ -8,7 +8,7 @@ from gymnasium.vector import AutoresetMode
 from resgym.envs.arguments import parse_autoreset_mode
 from resgym.envs.vector_env import TensorVectorEnv
 from resgym.game import devices
-from resgym.game.rewards import RewardFunction, resolve_reward
+from resgym.game.rewards import RewardFunction, check_reward
 from resgym.game.rules import check_startable
 from resgym.game.spec import GameSpec, Polytope, check_choice, check_integer
 from resgym.game.stepping import INVALID_ACTIONS, StepPlan
@@ -81,7 +81,7 @@ class HironakaVectorEnv(TensorVectorEnv):
         check_startable(spec)
         if not isinstance(scale_observation, bool):
             raise TypeError(f"scale_observation must be True or False, got {scale_observation!r}")
-        resolve_reward(reward)
+        check_reward(reward)
         if max_episode_steps is not None:
             max_episode_steps = check_integer("max_episode_steps", max_episode_steps, 1)
         resolved = devices.resolve_device(device)

@@ -26,15 +26,13 @@ from resgym.envs.arguments import (
 )
 from resgym.envs.saving import load_state, save_state
 from resgym.game.episode import legal_actions
-from resgym.game.rewards import RewardFunction, resolve_reward
+from resgym.game.rewards import RewardFunction, check_reward
 from resgym.game.rng import RowRandom
 from resgym.game.rules import given_starts
 from resgym.game.spec import check_choice
 from resgym.game.stepping import Array, EpisodeState, Games, RefusedStep, StepPlan
 from resgym.kernels import Backend
 from resgym.render.positions import RENDER_MODES, check_render_mode, render_game, render_modes
-
-OUTPUTS = ("torch", "numpy")
 
 
 class TensorVectorEnv(VectorEnv):
@@ -73,13 +71,12 @@ class TensorVectorEnv(VectorEnv):
         self.plan = plan
         self.backend = backend
         self.device = device
-        self.output = check_choice("output", output, OUTPUTS)
+        self.output = check_choice("output", output, ("torch", "numpy"))
         self.autoreset_mode = AutoresetMode[plan.autoreset_mode]
         self.single_observation_space = _observation_space(plan)
         self.single_action_space = spaces.Discrete(plan.num_actions)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
-        # Per instance: the class dictionary is shared by all environments.
         self.metadata = {
             **type(self).metadata,
             "autoreset_mode": self.autoreset_mode,
@@ -88,8 +85,6 @@ class TensorVectorEnv(VectorEnv):
         self.render_mode = check_render_mode(render_mode, plan.spec.dimension)
         self._started = False
         self._games: Games = EpisodeState.empty(num_envs, plan.spec, device)
-
-    # A look at the games.
 
     @property
     def invalid_action(self) -> str:
@@ -103,13 +98,8 @@ class TensorVectorEnv(VectorEnv):
 
     @reward.setter
     def reward(self, reward: str | RewardFunction) -> None:
-        resolve_reward(reward)
+        check_reward(reward)
         self.plan = replace(self.plan, reward=reward)
-
-    @property
-    def started(self) -> bool:
-        """Whether there are games to look at: it was reset and is not closed."""
-        return self._started and not self.closed
 
     @property
     def games(self) -> EpisodeState:
@@ -148,8 +138,6 @@ class TensorVectorEnv(VectorEnv):
         points = games.position.select(slice(row, row + 1)).point_lists()[0]
         coords = games.coords[row].nonzero()[:, 0].tolist()
         return render_game(points, coords, int(games.half_moves[row]) // 2, render_mode)
-
-    # The public contract.
 
     def reset(
         self,

@@ -1,7 +1,5 @@
 """The rule of the game as pure functions on batches: no seats, no opponents, no resets."""
 
-from __future__ import annotations
-
 from resgym.game.actions import action_axes, coords_to_action, host_action_table, pair_to_action
 from resgym.game.rewards import REWARDS, RewardFunction, Transition, role_reward
 from resgym.game.rng import RowRandom, Stream, derive_seed

@@ -1,9 +1,4 @@
-"""Which points of a set matter: dominance pruning, with the rows left in canonical order.
-
-Points that another point is <= to in all axes are inside its orthant, hence no vertices of the
-Newton polyhedron conv(S) + R^D_{>=0}. Dropping them keeps a superset of the vertices and ends a
-game at exactly the same move.
-"""
+"""Which points of a set matter: dominance pruning, with the rows left in canonical order."""
 
 from __future__ import annotations
 

@@ -54,25 +54,20 @@ REWARDS: dict[str, RewardFunction] = {
 """Host's reward by name; the agent's is the negative."""
 
 
-def resolve_reward(reward: str | RewardFunction) -> tuple[RewardFunction, bool]:
-    """The function behind a name or a callable, and whether it gives the host's reward only."""
-    if isinstance(reward, str):
-        if reward not in REWARDS:
-            raise ValueError(
-                f"reward must be one of {sorted(REWARDS)} or a callable, got {reward!r}"
-            )
-        return REWARDS[reward], True
-    if not callable(reward):
+def check_reward(reward: str | RewardFunction) -> None:
+    """Raises ValueError or TypeError if a reward is neither a name of `REWARDS` nor a callable."""
+    if isinstance(reward, str) and reward not in REWARDS:
+        raise ValueError(f"reward must be one of {sorted(REWARDS)} or a callable, got {reward!r}")
+    if not isinstance(reward, str) and not callable(reward):
         raise TypeError(f"reward must be a name or a callable, got {reward!r}")
-    return reward, False
 
 
 def role_reward(reward: str | RewardFunction, transition: Transition) -> Tensor:
     """float32 [N]: the reward of ``transition.role``, which a callable returns itself."""
-    function, host_only = resolve_reward(reward)
-    value = function(transition)
-    if host_only:
+    if isinstance(reward, str):
+        value = REWARDS[reward](transition)
         return value if transition.role == "host" else -value
+    value = reward(transition)
     if not isinstance(value, Tensor) or value.shape != transition.axis.shape:
         got = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
         raise ValueError(f"reward must return a tensor [{len(transition.axis)}], got {got}")

@@ -1,11 +1,9 @@
 """Counter-based random numbers: one 64-bit key per row, no generator state anywhere.
 
-A row's numbers depend only on (seed, episode, step, stream, index), so a trajectory is the same for
-any number of rows, on every device and in every kernel, and a resumed run needs to store no
-generator. The mixing function is the finaliser of SplitMix64 (Steele, Lea and Flood, "Fast
-splittable pseudorandom number generators", OOPSLA 2014); a key absorbs one word after the other
-through it. Torch has no unsigned 64-bit arithmetic: int64 products wrap, and right shifts are
-masked.
+A row's numbers depend only on (seed, episode, step, stream, index). The mixing function is the
+finaliser of SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators",
+OOPSLA 2014); a key absorbs one word after the other through it. Torch has no unsigned 64-bit
+arithmetic: int64 products wrap, and right shifts are masked.
 """
 
 from __future__ import annotations
@@ -82,11 +80,6 @@ class RowRandom:
     def for_episode(cls, seed: Tensor, episode: Tensor) -> RowRandom:
         """Keys from int64 [N] row seeds and int64 [N] episode counters."""
         return cls(_absorb(mix64(seed + GAMMA), episode))
-
-    @classmethod
-    def for_step(cls, seed: Tensor, episode: Tensor, step: Tensor, stream: int) -> RowRandom:
-        """Keys from int64 [N] row seeds, episode counters and step counters."""
-        return cls.for_episode(seed, episode).at(step, stream)
 
     def at(self, step: Tensor | int, stream: int) -> RowRandom:
         """The rows' numbers at a step ([N] or one int) of their episode, for one `Stream`."""

@@ -9,7 +9,6 @@ from typing import Literal, get_args
 
 Role = Literal["host", "agent"]
 Polytope = Literal["dominance", "newton"]
-POLYTOPES: tuple[str, ...] = get_args(Polytope)
 
 MAX_DIMENSION = 10
 MAX_COORDINATE = 2**59
@@ -73,7 +72,7 @@ class GameSpec:
             ("max_value", 1, MAX_START_VALUE),
         ):
             object.__setattr__(self, name, check_integer(name, getattr(self, name), low, high))
-        check_choice("polytope", self.polytope, POLYTOPES)
+        check_choice("polytope", self.polytope, get_args(Polytope))
         if not isinstance(self.reposition, bool):
             raise TypeError(f"reposition must be True or False, got {self.reposition!r}")
 

@@ -1,9 +1,4 @@
-"""Chooses the implementation of the hot operations by name and device.
-
-Every backend offers the same pure functions (`resgym.kernels.backend`); ``torch`` is the reference
-and the others are tested bit-equal to it. ``numba`` (``pip install 'resgym[fast]'``) compiles them
-for the CPU, ``triton`` (``pip install 'resgym[gpu]'``) for CUDA.
-"""
+"""Chooses the implementation of a step by name and device: see ``docs/layers.md``."""
 
 from __future__ import annotations
 
@@ -61,7 +56,6 @@ def quickest_backend(device: torch.device) -> Backend:
 
 
 def _line(error: Exception) -> str:
-    """The first line of an error."""
     return f"{type(error).__name__}: {error}".splitlines()[0]
 
 

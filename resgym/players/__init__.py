@@ -1,7 +1,5 @@
 """Players for both seats: the protocol, scripted hosts and agents, and the registry of names."""
 
-from __future__ import annotations
-
 from resgym.players.asking import MixedPlayer, ask_player, ask_players, player_name
 from resgym.players.base import CallablePlayer, Player, compiled_name, rows_of
 from resgym.players.checking import check_player

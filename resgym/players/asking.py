@@ -1,8 +1,7 @@
 """The one door through which answers of players enter the games, and several players as one.
 
 Whoever plays a game calls `ask_player` or `ask_players`, never ``act``: beyond them answers index
-tables and, in compiled code, memory. Only scripted players that play inside a backend's kernel are
-not asked at all.
+tables and, in compiled code, memory.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ def ask_player(
         ValueError: it has a wrong shape or device, or an illegal entry.
     """
     if type(player) is MixedPlayer:
-        return player.answers(state, coords, rng, rows)
+        return player.act(state, coords, rng, rows)
     own = player if rows is None else rows_of(player, rows)
     answer = own.act(state, coords, rng)
     who = f"{'host' if coords is None else 'agent'} {player_name(own)}"
@@ -189,12 +188,8 @@ class MixedPlayer:
         mixed.assignment = self.assignment.to(index.device)[index]
         return mixed
 
-    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
-        """Answers each row by its player; see `answers`."""
-        return self.answers(state, coords, rng, None)
-
-    def answers(
-        self, state: GameState, coords: Tensor | None, rng: RowRandom, rows: Tensor | None
+    def act(
+        self, state: GameState, coords: Tensor | None, rng: RowRandom, rows: Tensor | None = None
     ) -> Tensor:
         """Answers each row by its player; the arguments are those of `ask_player`.
 

@@ -1,8 +1,7 @@
 """What a player is, and players made from functions.
 
-A player answers for one seat of many games at once. It is handed the positions, the hosts' sets if
-it is the agent, and the rows' random numbers; it keeps no memory of earlier moves: the answer to a
-row is the same alone, in any batch and after a resume.
+A player keeps no memory of earlier moves: the answer to a row is the same alone, in any batch and
+after a resume.
 """
 
 from __future__ import annotations

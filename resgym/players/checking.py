@@ -93,9 +93,8 @@ class _Question:
         num_games = self.state.num_games
         rows = torch.arange(num_games, device=self.state.device)
         answer = self._ask(rows, "")
-        state, coords = self.state, self.coords
         try:
-            check_answer(answer, state, coords, self.who)
+            check_answer(answer, self.state, self.coords, self.who)
         except ValueError as error:
             raise AssertionError(f"{error} ({when})") from None
         self._same(self._ask(rows, ""), answer, rows, "is asked again")

@@ -1,8 +1,7 @@
 """Spivakovsky's host and its weak form.
 
 M. Spivakovsky, "A solution to Hironaka's polyhedra game", in Arithmetic and Geometry II,
-Birkhauser 1983: the axes of the points nearest to the corner of the polyhedron are chosen, the
-polyhedron is projected from those points on the other axes, and so on until an orthant is left.
+Birkhauser 1983.
 """
 
 from __future__ import annotations

@@ -11,6 +11,8 @@ from __future__ import annotations
 import re
 
 from resgym.game.spec import MAX_COORDINATE
+from resgym.polynomials.monomials import Point
+from resgym.polynomials.reader import read_monomials
 
 EXCEPTIONAL = {
     "E12": "x^3 + y^7 + z^2",
@@ -51,7 +53,7 @@ BIMODAL = {
 _TRIPLE = re.compile(r"T_?\{?(\d{1,18}),(\d{1,18}),(\d{1,18})\}?")
 
 
-def arnold_form(name: str) -> list[tuple[int, int, int]] | None:
+def arnold_form(name: str) -> list[Point] | None:
     """Exponents of a normal form, or None for a name that is not here.
 
     Args:
@@ -70,9 +72,6 @@ def arnold_form(name: str) -> list[tuple[int, int, int]] | None:
             )
         return [(p, 0, 0), (0, q, 0), (0, 0, r), (1, 1, 1)]
     form = {**EXCEPTIONAL, **BIMODAL}.get(name)
-    return None if form is None else [_exponents(term) for term in form.split(" + ")]
-
-
-def _exponents(term: str) -> tuple[int, int, int]:
-    powers = {factor[0]: int(factor[2:] or 1) for factor in term.split("*")}
-    return powers.get("x", 0), powers.get("y", 0), powers.get("z", 0)
+    if form is None:
+        return None
+    return [tuple(powers.get(name, 0) for name in "xyz") for powers in read_monomials(form)[0]]

@@ -13,7 +13,7 @@ from resgym.game.spec import (
     check_integer,
 )
 from resgym.polynomials.arnold import BIMODAL, EXCEPTIONAL, arnold_form
-from resgym.polynomials.monomials import Exponents
+from resgym.polynomials.monomials import Exponents, Point
 
 _SIMPLE = re.compile("([ADE])([0-9]{1,18})")
 _LISTED = re.compile(
@@ -56,7 +56,7 @@ def singularity(name: str) -> Exponents:
     return Exponents(points)
 
 
-def _simple(name: str) -> list[tuple[int, int, int]] | None:
+def _simple(name: str) -> list[Point] | None:
     found = _SIMPLE.fullmatch(name)
     if found is None:
         return None

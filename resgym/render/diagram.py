@@ -277,7 +277,6 @@ def _axis(
 
 
 def _along(start: tuple[float, float], end: tuple[float, float]) -> list[Box]:
-    """Small boxes that cover a line."""
     steps = max(1, int(dist(start, end) / 6))
     boxes = []
     for step in range(steps + 1):

@@ -19,7 +19,6 @@ from resgym.render.diagram import (
 )
 from resgym.render.shapes import (
     Picture,
-    Shape,
     Text,
     picture_to_rgb,
     picture_to_svg,
@@ -106,10 +105,7 @@ def check_render_mode(render_mode: str | None, dimension: int) -> str | None:
             f"3), got {render_mode!r}"
         )
     if render_mode == "rgb_array":
-        try:
-            require_matplotlib("render_mode 'rgb_array'")
-        except ValueError as error:
-            raise RenderModeError(str(error)) from error
+        require_matplotlib("render_mode 'rgb_array'", RenderModeError)
     return render_mode
 
 
@@ -135,16 +131,24 @@ def render_game(
 
 
 def picture_of(
-    points: list[tuple[int, ...]],
+    points: Sequence[tuple[int, ...]],
     coords: Sequence[int],
     move: int,
     axis: int | None = None,
     names: Sequence[str] = AXIS_NAMES,
 ) -> Picture:
-    """The picture of a position in a game of 2 or 3 axes, after so many moves.
+    """The picture of a position after so many moves: its axes, the list of its monomials beside.
 
-    ``coords`` are the axes that the host has named, ``axis`` the agent's answer if it is shown.
+    A point carries its coordinates where there is room, else the number under which the list has
+    it. ``coords`` are the axes that the host has named, which are thick, ``axis`` is the agent's
+    answer if it is shown; a second, smaller line below the title says it in words.
+
+    Raises:
+        ValueError: no point, or another number of axes than 2 and 3.
     """
+    dimension = len(points[0]) if points else 0
+    if dimension not in PICTURE_DIMENSIONS:
+        raise ValueError(f"points must have 2 or 3 axes to be drawn, got {dimension}")
     if axis is not None:
         note = format_move(coords, axis, names)
     elif len(points) == 1:
@@ -153,43 +157,19 @@ def picture_of(
         note = f"the host named {format_axes(coords, names)}; the agent is to play"
     else:
         note = "the host is to play"
-    return draw_position(points, coords, title=f"move {move}", note=note, names=names)
-
-
-def draw_position(
-    points: Sequence[tuple[int, ...]],
-    chosen: Sequence[int] = (),
-    *,
-    title: str,
-    note: str = "",
-    names: Sequence[str] = "xyz",
-) -> Picture:
-    """Draws a position with its axes, and the list of its monomials beside it.
-
-    A point carries its coordinates where there is room, else the number under which the list has
-    it.
-
-    The axes that the host has chosen are thick; the note is a second, smaller line below the title.
-
-    Raises:
-        ValueError: no point, or another number of axes.
-    """
-    dimension = len(points[0]) if points else 0
-    if dimension not in PICTURE_DIMENSIONS:
-        raise ValueError(f"points must have 2 or 3 axes to be drawn, got {dimension}")
     if dimension == 2:
-        diagram = plane_diagram(points, chosen, names, _PLANE)
+        diagram = plane_diagram(points, coords, names, _PLANE)
     else:
-        diagram = space_diagram(points, chosen, names, _SPACE)
-    shapes: list[Shape] = [
+        diagram = space_diagram(points, coords, names, _SPACE)
+    title = f"move {move}"
+    shapes = (
         *diagram.shapes,
         *_labels(points, diagram),
         *_list(points, names),
         Text((16, 28), title, INK, 16, bold=True),
-    ]
-    if note:
-        shapes.append(Text((16, 48), note, CHOSEN if chosen else MUTED, 12))
-    return Picture(WIDTH, HEIGHT, tuple(shapes), title)
+        Text((16, 48), note, CHOSEN if coords else MUTED, 12),
+    )
+    return Picture(WIDTH, HEIGHT, shapes, title)
 
 
 def _labels(points: Sequence[tuple[int, ...]], diagram: Diagram) -> list[Text]:
@@ -242,7 +222,6 @@ def _beside(
 
 
 def _list(points: Sequence[tuple[int, ...]], names: Sequence[str]) -> list[Text]:
-    """The monomials, one a line, as many as there is room for."""
     room = int((_LIST.bottom - _LIST.top) // _LINE) - 1
     shown = points if len(points) <= room else points[: room - 1]
     base = _LIST.top + 14

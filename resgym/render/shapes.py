@@ -134,14 +134,14 @@ def _svg_shape(shape: Shape) -> str:
     )
 
 
-def require_matplotlib(what: str) -> None:
+def require_matplotlib(what: str, kind: type[ValueError] = ValueError) -> None:
     """Refuses early what could not be drawn later.
 
     Raises:
-        ValueError: matplotlib is not installed.
+        ValueError: matplotlib is not installed; of this kind.
     """
     if importlib.util.find_spec("matplotlib") is None:
-        raise ValueError(f"{what} needs matplotlib, which is not installed: resgym[plots]")
+        raise kind(f"{what} needs matplotlib, which is not installed: resgym[plots]")
 
 
 def picture_to_rgb(picture: Picture) -> np.ndarray:

@@ -18,6 +18,7 @@ from resgym.game.state import GameState, state_from_points
 from resgym.kernels import resolve_backend
 from resgym.measure.games import play_move
 from resgym.players import make_host, resolve_player
+from resgym.players.base import check_role
 from resgym.polynomials.monomials import Exponents, monomial_text
 from resgym.polynomials.parse import as_position
 from resgym.render.games import GameRecord
@@ -74,8 +75,7 @@ def play(
     Raises:
         ValueError, TypeError: an argument is out of range, or the start is over already.
     """
-    if seat not in ("host", "agent"):
-        raise ValueError(f"seat must be 'host' or 'agent', got {seat!r}")
+    check_role(seat, "seat")
     position = as_position(points)
     check_integer("max_moves", max_moves, 1)
     spec = GameSpec(position.dimension, max(DEFAULT_ROWS, len(position)))
@@ -207,11 +207,9 @@ class _Person:
         )
 
     def say(self, text: str) -> None:
-        """Shows a line."""
         print(text, file=self._target)
 
     def help(self) -> str:
-        """What can be typed."""
         example = " ".join(self.names[:2]) if self.role == "host" else self.names[0]
         keys = [
             f"{word} ({letter})" if letter not in self.names else word

@@ -1,11 +1,8 @@
 """The toric picture of a tree: cones of charts, exceptional divisors, the fan of the leaves.
 
-The monomial ideal of the D-variable root lives on the orthant of weights N^D. A chart is the cone
-spanned by D rays there, and coordinate i of a point p of the chart is the product <p, ray i> with
-the point that it was at the root. The root has the unit vectors; a move with the host's set I and
-the agent's axis i puts the sum of the rays of I in the place of ray i, so the charts after a move
-are the star subdivision of its cone, and every cone stays unimodular (Fulton, Introduction to toric
-varieties, sections 2.4 and 2.6).
+A chart is a cone spanned by D rays, at the root the unit vectors; coordinate i of a point of the
+chart is the product <p, ray i> with the point p that it was at the root. ``docs/mathematics.md``
+says why.
 """
 
 from __future__ import annotations
@@ -13,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 from itertools import combinations
@@ -98,6 +96,7 @@ def log_canonical_threshold(tree: ChartTree) -> Fraction | float:
     return min((Fraction(total, order) for total, order in orders if order), default=math.inf)
 
 
+@dataclass(frozen=True, repr=False, eq=False)
 class Fan:
     """The cones where the branches of a tree end; together they fill the orthant.
 
@@ -108,15 +107,10 @@ class Fan:
         notice: a comment that begins what is written, if branches were cut.
     """
 
-    def __init__(
-        self,
-        rays: Sequence[Ray],
-        cones: Sequence[tuple[int, ...]],
-        charts: Sequence[int],
-        notice: str = "",
-    ) -> None:
-        self.rays, self.cones, self.charts = tuple(rays), tuple(cones), tuple(charts)
-        self.notice = notice
+    rays: tuple[Ray, ...]
+    cones: tuple[tuple[int, ...], ...]
+    charts: tuple[int, ...]
+    notice: str = ""
 
     def __repr__(self) -> str:
         glued = "a fan" if self.glues else f"{len(self.faults)} faces do not match"
@@ -193,7 +187,7 @@ def tree_fan(tree: ChartTree) -> Fan:
             charts.append(chart.number)
     # All three programs take such a line for a comment.
     notice = "" if tree.complete else f"# {totals_text(tree)}\n"
-    return Fan(list(places), cones, charts, notice)
+    return Fan(tuple(places), tuple(cones), tuple(charts), notice)
 
 
 def _check_all_answers(tree: ChartTree) -> None:

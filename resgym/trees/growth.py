@@ -108,10 +108,9 @@ def resolution_tree(
 
 
 def _random(seed: int, charts: Sequence[Chart], stream: int) -> RowRandom:
-    """Random numbers of a chart, by its number."""
     numbers = torch.tensor([chart.number for chart in charts], dtype=torch.int64)
     depths = torch.tensor([chart.depth for chart in charts], dtype=torch.int64)
-    return RowRandom.for_step(torch.full_like(numbers, seed), numbers, depths, stream)
+    return RowRandom.for_episode(torch.full_like(numbers, seed), numbers).at(depths, stream)
 
 
 def grow_tree(

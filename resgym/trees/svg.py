@@ -66,12 +66,13 @@ def tree_to_svg(
     """
     check_integer("max_charts", max_charts, 1)
     layouts = {"tree": layout_tree, "outline": layout_outline}
-    placed = layouts[check_choice("layout", layout, tuple(layouts))](tree, max_charts)
+    place = layouts[check_choice("layout", layout, tuple(layouts))]
+    boxes, right, height = place(tree, max_charts)
     totals = totals_text(tree)
-    if hidden := sum(box.hidden for box in placed.boxes):
+    if hidden := sum(box.hidden for box in boxes):
         totals += f"; {hidden} charts folded"
     # Title and totals stand above, and the picture is as wide as the totals at least.
-    width = max(placed.width, text_width(totals) + 2 * MARGIN, MIN_WIDTH)
+    width = max(right, text_width(totals) + 2 * MARGIN, MIN_WIDTH)
     title = tree.title
     while text_width(title, TITLE_SIZE) > width - 2 * MARGIN:
         title = title[:-2] + "…"
@@ -80,14 +81,14 @@ def tree_to_svg(
         _text(totals, MARGIN, 42, "#44505c"),
         f'<g transform="translate(0 {HEADER - 6})">',
     ]
-    for box in placed.boxes:
+    for box in boxes:
         if box.edge:
             line = 'fill="none" stroke="#9aa7b3" stroke-width="1.2"'
             parts += [f'<path d="{box.edge}" {line}/>', _text(box.move, *box.move_at, MOVE)]
-    parts += [_box(tree, box) for box in placed.boxes]
+    parts += [_box(tree, box) for box in boxes]
     font = f'font-family="{escape(FONT)}" font-size="{FONT_SIZE}"'
-    size = (width, placed.height + HEADER)
-    return svg_page(*size, f"{tree.title}: {totals}", [*parts, "</g>"], font)
+    parts.append("</g>")
+    return svg_page(width, height + HEADER, f"{tree.title}: {totals}", parts, font)
 
 
 def _box(tree: ChartTree, box: Box) -> str:
@@ -166,15 +167,6 @@ class Box:
         return len(self.texts) * LINE + self.padding[1]
 
 
-@dataclass(frozen=True)
-class Layout:
-    """Boxes in the order of drawing, and the size of the picture in pixels."""
-
-    boxes: list[Box]
-    width: float
-    height: float
-
-
 def text_width(text: str, size: float = FONT_SIZE) -> float:
     """Width in pixels, with raised and lowered digits in the smaller size."""
     script = size * SCRIPT_SIZE / FONT_SIZE
@@ -183,8 +175,8 @@ def text_width(text: str, size: float = FONT_SIZE) -> float:
     )
 
 
-def layout_outline(tree: ChartTree, max_charts: int) -> Layout:
-    """Places the boxes of a tree below each other, ``max_charts`` at most."""
+def layout_outline(tree: ChartTree, max_charts: int) -> tuple[list[Box], float, float]:
+    """The boxes of a tree below each other, ``max_charts`` at most; see `layout_tree`."""
     shown = shown_charts(tree, max_charts)
     boxes: dict[int, Box] = {}
     stack: list[Chart] = [tree.root]
@@ -206,11 +198,10 @@ def layout_outline(tree: ChartTree, max_charts: int) -> Layout:
         if not hidden:
             stack.extend(tree[child] for child in reversed(chart.children))
     right = max(box.x + box.width for box in boxes.values())
-    return Layout(list(boxes.values()), right + MARGIN, MARGIN + ROW * len(boxes) + MARGIN)
+    return list(boxes.values()), right + MARGIN, MARGIN + ROW * len(boxes) + MARGIN
 
 
 def _label_lines(tree: ChartTree, chart: Chart) -> list[str]:
-    """Number and monomials, broken into lines."""
     lines = [f"{chart.number}: "]
     last = len(chart.points) - 1
     for place, point in enumerate(chart.points):
@@ -228,8 +219,12 @@ def _label_lines(tree: ChartTree, chart: Chart) -> list[str]:
     ]
 
 
-def layout_tree(tree: ChartTree, max_charts: int) -> Layout:
-    """Places the boxes of a tree from left to right, ``max_charts`` at most."""
+def layout_tree(tree: ChartTree, max_charts: int) -> tuple[list[Box], float, float]:
+    """The boxes of a tree from left to right, ``max_charts`` at most.
+
+    Returns:
+        Boxes in the order of drawing, and width and height of what they cover in pixels.
+    """
     boxes: dict[int, Box] = {}
     for number, hidden in sorted(shown_charts(tree, max_charts).items()):
         chart = tree[number]
@@ -254,7 +249,7 @@ def layout_tree(tree: ChartTree, max_charts: int) -> Layout:
                 start = f"M{parent.x + parent.width:.1f} {parent.y:.1f}"
                 box.edge = f"{start}H{bend:.1f}V{box.y:.1f}H{left:.1f}"
                 box.move_at = (bend + 6, box.y - 5)
-    return Layout(shown, right + MARGIN, bottom + MARGIN)
+    return shown, right + MARGIN, bottom + MARGIN
 
 
 def _place_rows(boxes: list[Box]) -> float:

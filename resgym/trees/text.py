@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from resgym.game.spec import check_integer
 from resgym.polynomials.monomials import position_pretty, variable_pretty
 from resgym.render.positions import counted
@@ -107,11 +109,12 @@ def _line(tree: ChartTree, chart: Chart, hidden: int) -> str:
 
 def tree_to_dot(tree: ChartTree) -> str:
     """Graphviz source of the whole tree, one node a chart; ``dot -Tsvg`` draws it."""
+    quoted = json.JSONEncoder(ensure_ascii=False).encode
     heading = f"{tree.title}\n{totals_text(tree)}"
     lines = [
         "digraph resolution {",
         "  rankdir=LR;",
-        f"  label={_quoted(heading)};",
+        f"  label={quoted(heading)};",
         '  node [shape=box, style=rounded, fontname="monospace"];',
         '  edge [fontname="monospace"];',
     ]
@@ -119,15 +122,10 @@ def tree_to_dot(tree: ChartTree) -> str:
         label = "\n".join(filter(None, [chart_text(tree, chart), ending_text(chart)]))
         style = ', style="rounded,dashed", color=red' if chart.is_cut else ", color=darkgreen"
         style = "" if chart.ending is None else style
-        lines.append(f"  c{chart.number} [label={_quoted(label)}{style}];")
+        lines.append(f"  c{chart.number} [label={quoted(label)}{style}];")
     lines.extend(
-        f"  c{chart.parent} -> c{chart.number} [label={_quoted(move_text(tree, chart))}];"
+        f"  c{chart.parent} -> c{chart.number} [label={quoted(move_text(tree, chart))}];"
         for chart in tree
         if chart.parent is not None
     )
     return "\n".join([*lines, "}", ""])
-
-
-def _quoted(text: str) -> str:
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'

@@ -1,7 +1,5 @@
 """The benchmark programs: what they measure, keep, refuse and show. No figure is judged here."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

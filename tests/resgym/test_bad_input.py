@@ -297,7 +297,8 @@ def test_actions_of_single_environments(env_id, action, kind, message):
 @pytest.mark.parametrize("seed", [-1, 1.5, "3", math.nan, True, 2**63, [1]])
 def test_seeds_of_single_environments(env_id, seed):
     env = gymnasium.make(env_id).unwrapped
-    with pytest.raises((ValueError, TypeError), match=r"^seed must be .*, got ") as caught:
+    allowed = r"(between 0 and 9223372036854775807|an integer), got "
+    with pytest.raises((ValueError, TypeError), match=f"^seed must be {allowed}") as caught:
         env.reset(seed=seed)
     assert "\n" not in str(caught.value)
     env.reset(seed=0)

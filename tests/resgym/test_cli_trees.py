@@ -1,7 +1,5 @@
 """The commands `tree` and `solve`."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

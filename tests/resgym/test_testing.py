@@ -1,7 +1,5 @@
 """The public contract checks, tried on environments and players that break one clause each."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -2,19 +2,15 @@
 
 Numba's own cache trusts its files: a damaged one is an obscure exception or wrong machine code, one
 left by an older source of an imported function is used as it is, and a folder that cannot be
-written ends the import. Here every file is named after all that went into it, is written aside and
-renamed, and starts with a digest of the rest. Whatever is wrong with it, the function is compiled
-again, and one warning says so. The files are pickles and machine code, so they lie in a folder that
-nobody but the user can write (`private_folder`), and are not opened elsewhere.
+written ends the import. Here every file is named after all that went into it and starts with a
+digest of the rest. Files are pickles and machine code, so they lie in a `private_folder`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import inspect
-import os
 import pickle
-import uuid
 import warnings
 from collections.abc import Callable
 from functools import cache
@@ -25,6 +21,7 @@ import numba
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserWideCacheLocator
 from numba.core.serialize import dumps
 
+from resgym.files import write_file
 from resgym.kernels.private_folder import check_private, private_folder
 
 _DIGEST_SIZE = 32
@@ -69,12 +66,7 @@ class _Files:
         return self._folder / f"{self._stem}.{name}.kernel"
 
     def load(self, key: Any) -> Any:
-        """What was saved under a key, or None.
-
-        Raises:
-            ValueError: the file is damaged.
-            PermissionError: others may have written it.
-        """
+        """What was saved under a key, or None; an error if others may have had a hand in it."""
         path = self._path(key)
         check_private(self._folder)
         try:
@@ -88,16 +80,9 @@ class _Files:
         return pickle.loads(payload)
 
     def save(self, key: Any, data: Any) -> None:
-        """Writes a file aside and renames it: readers and other writers never see a part."""
-        path = self._path(key)
         check_private(self._folder)
         payload = dumps(data)
-        aside = path.with_name(f"{path.name}.{uuid.uuid4().hex[:16]}")
-        try:
-            aside.write_bytes(hashlib.sha256(payload).digest() + payload)
-            os.replace(aside, path)
-        finally:
-            aside.unlink(missing_ok=True)
+        write_file(self._path(key), hashlib.sha256(payload).digest() + payload)
 
 
 class _Locator(UserWideCacheLocator):  # type: ignore[misc]

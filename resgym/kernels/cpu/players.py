@@ -1,7 +1,5 @@
 """Choices of scripted players for one game at a time, equal to those of `resgym.players`."""
 
-from __future__ import annotations
-
 from resgym.kernels.backend import AGENTS
 from resgym.kernels.cpu.compilation import inlined
 from resgym.kernels.cpu.rules import integer

@@ -8,8 +8,6 @@ are small, loops leave early, and nothing is allocated.
 then unrolls the loops over them; an array int64 [D] gives code for any number.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from resgym.game import rng
@@ -142,7 +140,6 @@ def _drop_covered(dims, points, count):
 
 @inlined
 def _reposition(dims, points, count):
-    """Subtracts the least coordinate of every axis."""
     for axis in range(len(dims)):
         least = points[0, axis]
         for row in range(1, count):

@@ -4,8 +4,6 @@ Every line has its counterpart in `resgym.game.episode`, which is the reference.
 come as tuples of arrays, plans as tuples of numbers.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from resgym.game.rng import Stream
@@ -39,7 +37,6 @@ _BLOCK = 256  # rows whose results stay in a core's cache
 
 @inlined
 def _is_legal(action, seat, axis_mask, num_sets, dimension):
-    """Whether an action is legal in the seat to play, given the named set."""
     if seat == _HOST_SEAT or (seat == _BOTH_SEATS and axis_mask == 0):
         return 0 <= action < num_sets
     return 0 <= action < dimension and (axis_mask >> action) & 1 == 1
@@ -89,7 +86,6 @@ def _fill(array, begin, end, value):
 
 @inlined
 def _copy(source, target, begin, end):
-    """Copies the rows begin..end-1."""
     size = (end - begin) * source.shape[1] * source.shape[2]
     flat, to = source[begin:end].reshape(size), target[begin:end].reshape(size)
     for index in range(size):

@@ -1,9 +1,7 @@
 """The cache of compiled Triton kernels, checked so that a damaged file cannot give a wrong result.
 
 Triton writes its files aside and renames them, so that several processes may compile at once, but
-trusts what it finds. Here a digest of each file is kept beside them, in a folder that nobody but
-the user can write (`private_folder`). Whatever is wrong, the kernel is compiled again, if need be
-into a folder that ends with the process, and one warning says so.
+trusts what it finds. Here a digest of each file is kept beside them, in a `private_folder`.
 """
 
 from __future__ import annotations

@@ -35,13 +35,11 @@ class Cut(NamedTuple):
     Attributes:
         games: games of a program.
         rows: power of two, at least P.
-        warps: warps of a program. One, so that no reduction waits for another warp.
         axes: axes that share a word while coordinates are small.
     """
 
     games: int
     rows: int
-    warps: int
     axes: int
 
 
@@ -59,7 +57,7 @@ def cut(num_points: int, dimension: int) -> Cut:
     """
     rows = 1 << (num_points - 1).bit_length()
     points = _LANES * (2 if dimension <= 5 else 1)
-    return Cut(max(1, points // rows), rows, 1, _shared(dimension, 3))
+    return Cut(max(1, points // rows), rows, _shared(dimension, 3))
 
 
 def drawn_axes(spec: GameSpec) -> int:
@@ -92,5 +90,6 @@ def launch(
             around.enter_context(torch.cuda.device(device))
         if compiled not in _compiled:
             around.enter_context(checked_cache())
-        kernel[grid](*arguments, **flags, **sizes, num_warps=how.warps)
+        # One warp, so that no reduction waits for another.
+        kernel[grid](*arguments, **flags, **sizes, num_warps=1)
     _compiled.add(compiled)

@@ -27,14 +27,19 @@ def make_vec(env_id: str, num_envs: int = 4, **arguments: Any) -> VectorEnv:
 
 
 def array(value: Any) -> np.ndarray:
-    return value.numpy() if isinstance(value, torch.Tensor) else np.asarray(value)
+    return value.cpu().numpy() if isinstance(value, torch.Tensor) else np.asarray(value)
+
+
+def parts(tree: Any) -> list[Any]:
+    """The tensors or arrays of an observation, in the order of their names."""
+    if isinstance(tree, dict):
+        return [part for name in sorted(tree) for part in parts(tree[name])]
+    return [tree]
 
 
 def leaves(tree: Any) -> list[np.ndarray]:
-    """The arrays of an observation, in the order of their names."""
-    if isinstance(tree, dict):
-        return [leaf for name in sorted(tree) for leaf in leaves(tree[name])]
-    return [array(tree)]
+    """The same as arrays."""
+    return list(map(array, parts(tree)))
 
 
 def row_bytes(tree: Any, row: int) -> bytes:
@@ -50,12 +55,13 @@ def equal(first: Any, second: Any) -> bool:
 
 
 def same(first: Any, second: Any) -> bool:
-    """Whether two trees of tensors and plain data are equal, every bit and type of them."""
+    """Whether two trees of tensors, arrays and plain data are equal, every bit and type of them."""
     if isinstance(first, dict):
         return first.keys() == second.keys() and all(same(first[k], second[k]) for k in first)
     if isinstance(first, (list, tuple)):
         return len(first) == len(second) and all(map(same, first, second))
-    return equal(first, second) if isinstance(first, torch.Tensor) else bool(first == second)
+    arrays = isinstance(first, (torch.Tensor, np.ndarray))
+    return equal(first, second) if arrays else bool(first == second)
 
 
 def legal_actions(env: Any, choose: Callable[[int, int], int]) -> np.ndarray:
@@ -76,6 +82,11 @@ def drawn(*words: int) -> Callable[[int, int], int]:
 
 def act_random(env: Any, *words: int) -> np.ndarray:
     return legal_actions(env, drawn(*words))
+
+
+def asked(state: Any, coords: Any, rng: Any) -> torch.Tensor:
+    """An opponent that no backend has compiled."""
+    return coords.int().argmax(1) if coords is not None else state.count % 2
 
 
 def alive(points: np.ndarray) -> list[tuple[int, ...]]:

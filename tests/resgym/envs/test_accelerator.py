@@ -25,6 +25,7 @@ from tests.resgym.envs.helpers import (
     SHORT,
     act_random,
     make_vec,
+    parts,
     row_bytes,
 )
 
@@ -59,9 +60,7 @@ def played(env: Any, steps: int = 40) -> list:
     seen = []
     for time in range(steps):
         masks = env.action_masks()
-        seen.append(
-            [row_bytes(cpu(tree), row) for tree in (observation, masks) for row in range(4)]
-        )
+        seen.append([row_bytes(tree, row) for tree in (observation, masks) for row in range(4)])
         actions = act_random(env, time)
         observation, *rest, info = env.step(actions)
         ended = rest[1] | rest[2]
@@ -71,14 +70,10 @@ def played(env: Any, steps: int = 40) -> list:
             episode = info["episode"]
             seen[-1] += [episode["r"][ended].tolist(), episode["l"][ended].tolist()]
             if "final_obs" in info:
-                seen[-1] += [row_bytes(cpu(info["final_obs"]), row) for row in range(4)]
+                seen[-1] += [row_bytes(info["final_obs"], row) for row in range(4)]
         if env.metadata["autoreset_mode"].name == "DISABLED" and bool(ended.any()):
             observation, _ = env.reset(options={"reset_mask": ended})
     return seen
-
-
-def cpu(tree: Any) -> Any:
-    return {k: cpu(v) for k, v in tree.items()} if isinstance(tree, dict) else tree.cpu()
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -146,7 +141,7 @@ def test_a_step_never_waits_for_the_device(env_id, opponent, mode, monkeypatch):
     observation, _ = env.reset(seed=0)
     for _ in range(3):
         observation, *rest, info = env.step(torch.zeros(4, dtype=torch.int64, device="meta"))
-    flat = [*(observation.values() if isinstance(observation, dict) else [observation]), *rest]
+    flat = [*parts(observation), *rest]
     assert all(tensor.device.type == "meta" and len(tensor) == 4 for tensor in flat)
     assert info["overflow"].device.type == "meta"
     assert env.action_masks().device.type == "meta"

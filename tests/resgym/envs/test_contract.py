@@ -1,7 +1,5 @@
 """The public contract check on our own environments, and the checkers of Gymnasium and SB3."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import warnings

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from resgym.game.rng import RowRandom, Stream
+from resgym.game.rng import Stream
 from resgym.players import MixedPlayer, make_agent, make_host, register_host
 from tests.resgym.envs.helpers import (
     AGENT,
@@ -17,6 +17,7 @@ from tests.resgym.envs.helpers import (
     make_vec,
     row_bytes,
 )
+from tests.resgym.game import splitmix
 
 pytestmark = pytest.mark.usefixtures("on_every_backend")
 
@@ -112,10 +113,7 @@ def test_games_are_dealt_out_in_turn(env_id, mode):
     # The random numbers that a player was given tell which game it was asked in.
     stream = Stream.AGENT if env_id == HOST else Stream.HOST
     games = {
-        int(RowRandom.for_step(*map(torch.tensor, ([50 + row], [episode], [step])), stream).key): (
-            row,
-            episode,
-        )
+        splitmix.signed(splitmix.step_key(50 + row, episode, step, stream)): (row, episode)
         for row in range(4)
         for episode in range(45)
         for step in range(16)

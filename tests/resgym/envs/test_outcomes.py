@@ -19,9 +19,10 @@ from tests.resgym.envs.helpers import (
     SHORT,
     act_random,
     array,
-    equal,
     make_vec,
+    parts,
     row_bytes,
+    same,
 )
 
 pytestmark = pytest.mark.usefixtures("on_every_backend")
@@ -293,20 +294,13 @@ def test_nothing_returned_is_ever_overwritten_or_live(env_id, output):
 
     kept, copies = play(spoil=False)
     _, again = play(spoil=True)
-    assert _same(kept, copies)
-    assert _same(copies, again)
+    assert same(kept, copies)
+    assert same(copies, again)
 
 
 def _spoil(tree) -> None:
-    if isinstance(tree, dict):
-        for value in tree.values():
-            _spoil(value)
-    else:
-        tree[...] = 1
-
-
-def _same(first: list, second: list) -> bool:
-    return all(map(equal, first, second)) and len(first) == len(second)
+    for part in parts(tree):
+        part[...] = 1
 
 
 @pytest.mark.parametrize("env_id", IDS)
@@ -318,7 +312,7 @@ def test_results_have_the_declared_types(env_id):
         ends = 0
         for time in range(60):
             observation, reward, terminated, truncated, info = env.step(act_random(env, time))
-            flat = [*_tensors(observation), reward, terminated, truncated, *_tensors(info)]
+            flat = [*parts(observation), reward, terminated, truncated, *parts(info)]
             assert all(isinstance(each, kind) for each in flat)
             assert all(len(each) == 3 for each in flat)
             assert array(reward).dtype == np.float32
@@ -333,14 +327,6 @@ def test_results_have_the_declared_types(env_id):
         assert 0 < ends < 60
 
 
-def _tensors(tree) -> list:
-    return (
-        [x for value in tree.values() for x in _tensors(value)]
-        if isinstance(tree, dict)
-        else [tree]
-    )
-
-
 def test_actions_come_in_every_integer_form():
     results = []
     for actions in ([0, 1, 2, 3], (0, 1, 2, 3), np.arange(4), np.arange(4, dtype=np.uint8),
@@ -348,4 +334,4 @@ def test_actions_come_in_every_integer_form():
         env = gymnasium.make_vec(HOST, num_envs=4)
         env.reset(seed=0)
         results.append(env.step(actions)[:4])
-    assert all(_same(results[0], other) for other in results[1:])
+    assert all(same(results[0], other) for other in results[1:])

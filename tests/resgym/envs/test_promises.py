@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 from tests.resgym.backends import every_backend
 from tests.resgym.envs.helpers import (
@@ -17,6 +16,7 @@ from tests.resgym.envs.helpers import (
     SHORT,
     act_random,
     array,
+    asked,
     leaves,
     make_vec,
     row_bytes,
@@ -33,11 +33,6 @@ def test_all_actions_are_legal_where_it_is_said(env_id: str, expected: bool) -> 
         seen.append(array(env.action_masks()))
         env.step(act_random(env, step))
     assert bool(np.all(seen)) is expected
-
-
-def asked(state: Any, coords: Any, rng: Any) -> torch.Tensor:
-    """An opponent that no backend has compiled."""
-    return coords.int().argmax(1) if coords is not None else state.count % 2
 
 
 @every_backend

@@ -1,7 +1,5 @@
 """Ids, keyword arguments of make and make_vec, closing, and what an import registers."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -212,8 +212,4 @@ def test_single_environments_take_positions(env_id):
     assert alive(points) == EXAMPLE
     with pytest.raises(ValueError, match=r"^options must be 'points', got \['reset_mask'\]$"):
         env.reset(options={"reset_mask": [True]})
-    with pytest.raises(
-        ValueError, match=r"^seed must be between 0 and 9223372036854775807, got -1"
-    ):
-        env.unwrapped.reset(seed=-1)
     assert env.unwrapped.action_masks().dtype == np.bool_

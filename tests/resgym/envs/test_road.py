@@ -11,7 +11,7 @@ import torch
 
 import resgym
 from tests.resgym.backends import every_backend
-from tests.resgym.envs.helpers import AGENT, BOTH, HOST, make_vec
+from tests.resgym.envs.helpers import AGENT, BOTH, HOST, asked, make_vec
 
 PACKAGE = Path(resgym.__file__).parent
 
@@ -34,10 +34,6 @@ def modules_entered(env: Any, actions: Any) -> list[str]:
     finally:
         sys.setprofile(None)
     return list(found)
-
-
-def asked(state: Any, coords: Any, rng: Any) -> torch.Tensor:
-    return state.count * 0 if coords is None else coords.int().argmax(1)
 
 
 def legal(observation: Any) -> torch.Tensor:

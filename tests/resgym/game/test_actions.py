@@ -1,7 +1,5 @@
 """The numbering of axis sets."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

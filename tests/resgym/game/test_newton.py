@@ -130,13 +130,8 @@ def problems_of(state: GameState) -> tuple[torch.Tensor, torch.Tensor, list[bool
     present = (row[:, None] < state.count[game]) & (row[:, None] != own)
     sets = state.point_lists()
     truth = [
-        sets[index][place] in vertices
-        for vertices, index, place in zip(
-            (oracle(sets[index]) for index in game.tolist()),
-            game.tolist(),
-            own.tolist(),
-            strict=True,
-        )
+        sets[index][place] in oracle(sets[index])
+        for index, place in zip(game.tolist(), own.tolist(), strict=True)
     ]
     return gaps, present, truth
 
@@ -269,10 +264,7 @@ def test_an_accelerator_gives_the_same(dimension):
     assert count.is_cuda
     assert torch.equal(points.cpu(), expected[0])
     assert torch.equal(count.cpu(), expected[1])
-    starts = random_starts(
-        GameSpec(dimension, 20, 20, polytope="newton"), RowRandom(torch.arange(500).cuda())
-    )
-    on_cpu = random_starts(
-        GameSpec(dimension, 20, 20, polytope="newton"), RowRandom(torch.arange(500))
-    )
+    spec, keys = GameSpec(dimension, 20, 20, polytope="newton"), torch.arange(500)
+    starts = random_starts(spec, RowRandom(keys.cuda()))
+    on_cpu = random_starts(spec, RowRandom(keys))
     assert torch.equal(starts.points.cpu(), on_cpu.points)

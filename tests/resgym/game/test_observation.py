@@ -1,7 +1,5 @@
 """What a player sees, against the reference's exact fractions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from resgym.game.rewards import REWARDS, Transition, resolve_reward, role_reward
+from resgym.game.rewards import REWARDS, Transition, check_reward, role_reward
 from resgym.game.rules import move
 from resgym.game.spec import GameSpec
 from resgym.game.state import state_from_points
@@ -66,9 +66,9 @@ def test_a_callable_gives_the_reward_of_its_role_itself():
 
 def test_bad_rewards():
     with pytest.raises(ValueError, match=r"^reward must be one of \['points', .*, got 'win'$"):
-        resolve_reward("win")
+        check_reward("win")
     with pytest.raises(TypeError, match=r"^reward must be a name or a callable, got 3$"):
-        resolve_reward(3)
+        check_reward(3)
     with pytest.raises(ValueError, match=r"^reward must return a tensor \[3\], got \(3, 1\)$"):
         role_reward(lambda move: move.axis[:, None], transition("host"))
     with pytest.raises(ValueError, match=r"^reward must return a tensor \[3\], got float$"):

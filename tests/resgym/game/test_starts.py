@@ -13,12 +13,7 @@ from resgym.game.spec import GameSpec
 from tests.reference import rule
 from tests.resgym.backends import every_backend, get
 from tests.resgym.game.lockstep import reference_start
-
-
-def keys_of_rows(num_rows: int) -> RowRandom:
-    """Keys as environments make them. Raw keys that differ in their low bits would share draws."""
-    row = torch.arange(num_rows)
-    return RowRandom.for_step(row, row * 0, row * 0, Stream.START)
+from tests.resgym.kernels.operations import rows
 
 
 @every_backend
@@ -60,7 +55,7 @@ def test_the_fixed_start_takes_over_when_every_draw_is_finished(backend, monkeyp
 def test_starts_are_uniform(backend):
     """Every unfinished pair of points in {0, 1}^2 comes as often as among all draws."""
     spec = GameSpec(2, 2, 1)
-    starts = get(backend, spec).random_starts(spec, keys_of_rows(2000))
+    starts = get(backend, spec).random_starts(spec, rows(2000, 0, Stream.START))
     assert Counter(map(tuple, starts.point_lists())) == {((1, 0), (0, 1)): 2000}
     spec = GameSpec(2, 2, 2)
     square = list(itertools.product(range(3), repeat=2))
@@ -68,7 +63,7 @@ def test_starts_are_uniform(backend):
         tuple(rule.canonical(list(pair))) for pair in itertools.product(square, repeat=2)
     )
     weight = {points: n for points, n in weight.items() if len(points) > 1}
-    starts = get(backend, spec).random_starts(spec, keys_of_rows(30_000))
+    starts = get(backend, spec).random_starts(spec, rows(30_000, 0, Stream.START))
     seen = Counter(map(tuple, starts.point_lists()))
     assert seen.keys() == weight.keys()
     total = sum(weight.values())

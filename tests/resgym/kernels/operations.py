@@ -13,8 +13,9 @@ from resgym.kernels import resolve_backend
 def rows(
     num_games: int, step: int, stream: int = Stream.USER, seed: int = 0, device: str = "cpu"
 ) -> RowRandom:
+    """Keys as environments make them: raw ones that differ in low bits would share draws."""
     row = torch.arange(num_games, device=device)
-    return RowRandom.for_step(row + seed, row * 0, row * 0 + step, stream)
+    return RowRandom.for_episode(row + seed, row * 0).at(row * 0 + step, stream)
 
 
 def same(a: GameState, b: GameState) -> bool:

@@ -7,14 +7,10 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-import torch
 from gymnasium.vector import AutoresetMode
 
 from resgym.game.spec import MAX_COORDINATE
-
-
-def array(tree: Any) -> np.ndarray:
-    return tree.cpu().numpy() if isinstance(tree, torch.Tensor) else np.asarray(tree)
+from tests.resgym.envs.helpers import array
 
 
 def make(env_id: str, backend: str, num_envs: int = 6, **kwargs: Any) -> Any:

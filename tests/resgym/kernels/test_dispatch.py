@@ -82,11 +82,18 @@ def test_auto_takes_the_compiled_one_on_the_cpu() -> None:
     assert resolve_backend("torch", CPU, SPEC).name == "torch"
 
 
-def test_an_accelerator() -> None:
-    device = torch.device("meta")
-    assert resolve_backend("auto", device, SPEC).name == "torch"
-    with pytest.raises(ValueError, match="backend 'numba' runs on the cpu, got device 'meta'"):
-        resolve_backend("numba", device, SPEC)
+@pytest.mark.parametrize(
+    ("name", "runs_on", "device"),
+    [
+        ("numba", "the cpu", "meta"),
+        pytest.param("triton", "cuda", "cpu", marks=needs_triton),
+        pytest.param("triton", "cuda", "meta", marks=needs_triton),
+    ],
+)
+def test_a_device_that_a_backend_does_not_know(name: str, runs_on: str, device: str) -> None:
+    assert resolve_backend("auto", torch.device("meta"), SPEC).name == "torch"
+    with pytest.raises(ValueError, match=f"'{name}' runs on {runs_on}, got device '{device}'"):
+        resolve_backend(name, torch.device(device), SPEC)
 
 
 @pytest.mark.parametrize(
@@ -119,14 +126,6 @@ def test_everything_is_played_without_numba() -> None:
     state = env.games.position
     assert quickest_backend(CPU).name == "torch"
     assert make_host("zeillinger").act(state, None, env.games.rng(0)).shape == (4,)
-
-
-@needs_triton
-def test_triton_on_a_device_that_it_does_not_know() -> None:
-    with pytest.raises(ValueError, match="backend 'triton' runs on cuda, got device 'cpu'"):
-        resolve_backend("triton", CPU, SPEC)
-    with pytest.raises(ValueError, match="backend 'triton' runs on cuda, got device 'meta'"):
-        resolve_backend("triton", torch.device("meta"), SPEC)
 
 
 @needs_triton

@@ -16,12 +16,6 @@ pytest.importorskip("numba")
 CPU = torch.device("cpu")
 
 
-def test_starts_of_one_point() -> None:
-    spec = GameSpec(2, 1)
-    with pytest.raises(ValueError, match="max_num_points must be at least 2"):
-        resolve_backend("numba", CPU, spec).random_starts(spec, rows(5, 0))
-
-
 @pytest.mark.parametrize("axis", [-1, 3])
 def test_an_axis_outside(axis: int) -> None:
     spec = GameSpec(3, 4)

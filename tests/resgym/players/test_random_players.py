@@ -5,15 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 
-from resgym.game import GameSpec, RowRandom, action_axes, host_action_table, random_starts
+from resgym.game import GameSpec, Stream, action_axes, host_action_table, random_starts
 from resgym.players import make_agent, make_host
+from tests.resgym.kernels.operations import rows
 
 NUM_GAMES = 60_000
-
-
-def _rows(number: int, seed: int = 0) -> RowRandom:
-    row = torch.arange(number)
-    return RowRandom.for_step(row + seed, row * 0, row * 0, 1)
 
 
 def _assert_uniform(counts: torch.Tensor) -> None:
@@ -27,7 +23,7 @@ def _assert_uniform(counts: torch.Tensor) -> None:
 @pytest.mark.parametrize("dimension", [2, 3, 5])
 @pytest.mark.parametrize("name", ["random", "random_pair"])
 def test_random_hosts_are_uniform_over_their_sets(name: str, dimension: int) -> None:
-    rng = _rows(NUM_GAMES)
+    rng = rows(NUM_GAMES, 0, Stream.HOST)
     state = random_starts(GameSpec(dimension=dimension, max_num_points=3), rng.split(1))
     sets = action_axes(dimension)
     counts = make_host(name).act(state, None, rng).bincount(minlength=len(sets))
@@ -39,7 +35,7 @@ def test_random_hosts_are_uniform_over_their_sets(name: str, dimension: int) -> 
 
 @pytest.mark.parametrize("dimension", [3, 5])
 def test_random_agent_is_uniform_over_the_hosts_set(dimension: int) -> None:
-    rng = _rows(NUM_GAMES)
+    rng = rows(NUM_GAMES, 0, Stream.HOST)
     state = random_starts(GameSpec(dimension=dimension, max_num_points=3), rng.split(1))
     table = host_action_table(dimension)
     for action in range(0, len(table), 3):
@@ -52,11 +48,10 @@ def test_random_agent_is_uniform_over_the_hosts_set(dimension: int) -> None:
 @pytest.mark.parametrize("make", [make_host, make_agent])
 def test_other_seeds_and_steps_give_other_answers(make) -> None:  # type: ignore[no-untyped-def]
     player = make("random")
-    row = torch.arange(200)
-    state = random_starts(GameSpec(), _rows(200))
+    state = random_starts(GameSpec(), rows(200, 0, Stream.HOST))
     coords = None if player.role == "host" else torch.ones(200, 3, dtype=torch.bool)
     answers = [
-        player.act(state, coords, RowRandom.for_step(row + seed, row * 0, row * 0 + step, 1))
+        player.act(state, coords, rows(200, step, Stream.HOST, seed))
         for seed, step in ((0, 0), (1000, 0), (0, 1))
     ]
     assert not torch.equal(answers[0], answers[1])

@@ -1,7 +1,5 @@
 """Arnold's lists, against the Milnor numbers that their names say."""
 
-from __future__ import annotations
-
 import pytest
 import sympy
 

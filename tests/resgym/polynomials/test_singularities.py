@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from resgym.polynomials.singularities import random_family, singularity, singularity_names

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
 
 from resgym.render.diagram import CHOSEN, Box, short
-from resgym.render.positions import HEIGHT, LABEL_SIZE, WIDTH, draw_position
+from resgym.render.positions import HEIGHT, LABEL_SIZE, WIDTH, picture_of
 from resgym.render.shapes import (
     Circle,
     Line,
@@ -56,7 +57,7 @@ def box_of(text: Text) -> Box:
 @pytest.mark.parametrize("name", POSITIONS)
 def test_no_text_covers_another_or_leaves_the_picture(name):
     points = POSITIONS[name]
-    picture = draw_position(points, (0, 1), title="move 12", note="the host named {x, y}")
+    picture = picture_of(points, (0, 1), 12)
     texts = [shape for shape in picture.shapes if isinstance(shape, Text)]
     boxes = [(text.text, box_of(text)) for text in texts]
     for text, box in boxes:
@@ -70,7 +71,7 @@ def test_no_text_covers_another_or_leaves_the_picture(name):
 
 @pytest.mark.parametrize("name", POSITIONS)
 def test_no_label_covers_a_point(name):
-    picture = draw_position(POSITIONS[name], title="")
+    picture = picture_of(POSITIONS[name], (), 0)
     labels = [s for s in picture.shapes if isinstance(s, Text) and s.size == LABEL_SIZE]
     for circle in (s for s in picture.shapes if isinstance(s, Circle) and s.radius == 5):
         x, y = circle.centre
@@ -80,7 +81,7 @@ def test_no_label_covers_a_point(name):
 @pytest.mark.parametrize("name", POSITIONS)
 def test_every_point_is_marked_and_listed(name):
     points = POSITIONS[name]
-    picture = draw_position(points, title="")
+    picture = picture_of(points, (), 0)
     marks = [s for s in picture.shapes if isinstance(s, Circle) and s.radius == 5]
     assert len(marks) == len(points)
     assert len({s.centre for s in marks}) == len(points)
@@ -92,9 +93,7 @@ def test_every_point_is_marked_and_listed(name):
 
 def test_few_points_carry_their_exact_coordinates():
     for name in ("two", "large", "near one another", "one", "the bound"):
-        texts = [
-            s.text for s in draw_position(POSITIONS[name], title="").shapes if hasattr(s, "text")
-        ]
+        texts = [s.text for s in picture_of(POSITIONS[name], (), 0).shapes if hasattr(s, "text")]
         for point in POSITIONS[name]:
             assert str(tuple(point)) in texts
 
@@ -103,14 +102,14 @@ def test_few_points_carry_their_exact_coordinates():
 @pytest.mark.parametrize("seed", range(30))
 def test_filled_points_are_the_vertices(seed, dimension):
     points = random_points(dimension, 8, 6, seed)
-    shapes = draw_position(points, title="").shapes
+    shapes = picture_of(points, (), 0).shapes
     marks = [s for s in shapes if isinstance(s, Circle) and s.radius == 5]
     filled = {point for point, mark in zip(points, marks, strict=True) if mark.fill != "#ffffff"}
     assert filled == set(newton_vertices(points))
 
 
 def test_the_polyhedron_is_shaded_above_its_compact_edges():
-    picture = draw_position([(4, 0), (1, 1), (0, 4)], title="")
+    picture = picture_of([(4, 0), (1, 1), (0, 4)], (), 0)
     area = next(s for s in picture.shapes if isinstance(s, Polygon))
     marks = {s.centre for s in picture.shapes if isinstance(s, Circle)}
     assert marks < set(area.corners)
@@ -119,7 +118,7 @@ def test_the_polyhedron_is_shaded_above_its_compact_edges():
 
 def test_the_polyhedron_in_space_is_shaded():
     points = [(2, 0, 0), (0, 3, 0), (0, 0, 5), (3, 3, 3)]
-    shapes = draw_position(points, title="").shapes
+    shapes = picture_of(points, (), 0).shapes
     marks = [s.centre for s in shapes if isinstance(s, Circle) and s.radius == 5]
     areas = [s for s in shapes if isinstance(s, Polygon) and s.opacity < 1]
     # The triangle of x^2, y^3, z^5, and what is left of the three walls.
@@ -144,24 +143,25 @@ def test_shading_lets_through_what_lies_behind():
 @pytest.mark.parametrize("points", [[(2, 0), (0, 3)], [(2, 0, 0), (0, 3, 0), (0, 0, 5)]])
 def test_chosen_axes_are_thick_and_coloured(points):
     for chosen in ((), (0, 1), tuple(range(len(points[0])))):
-        shapes = draw_position(points, chosen, title="").shapes
+        shapes = picture_of(points, chosen, 0).shapes
         thick = [s for s in shapes if isinstance(s, Line) and s.colour == CHOSEN]
-        bold = [s.text for s in shapes if isinstance(s, Text) and s.bold and s.text]
+        bold = [s.text for s in shapes if isinstance(s, Text) and s.bold]
         assert len(thick) == len(chosen)
-        assert bold == ["xyz"[axis] for axis in chosen]
+        assert bold == [*("xyz"[axis] for axis in chosen), "move 0"]
 
 
 def test_svg_is_well_formed_and_escaped():
-    text = picture_to_svg(draw_position([(2, 0), (0, 3)], title="a < b & c"))
-    root = ElementTree.fromstring(text)
+    picture = replace(picture_of([(2, 0), (0, 3)], (), 0, names="<&"), title="a < b & c")
+    root = ElementTree.fromstring(picture_to_svg(picture))
     assert root.tag == f"{SVG}svg"
     assert root.find(f"{SVG}title").text == "a < b & c"
+    assert {"<²", "&³"} < {text.text for text in root.findall(f"{SVG}text")}
     assert len(root.findall(f"{SVG}circle")) == 2
     assert root.get("width") == str(WIDTH)
 
 
 def test_both_ways_of_drawing_put_the_points_at_the_same_pixels():
-    picture = draw_position([(2, 0, 1), (0, 3, 5)], title="")
+    picture = picture_of([(2, 0, 1), (0, 3, 5)], (), 0)
     frame = picture_to_rgb(picture)
     for mark in (s for s in picture.shapes if isinstance(s, Circle) and s.radius == 5):
         x, y = mark.centre
@@ -179,4 +179,4 @@ def test_short_numbers():
 @pytest.mark.parametrize("points", [[], [(1, 0, 0, 0)], [(1,)]])
 def test_other_numbers_of_axes_are_refused(points):
     with pytest.raises(ValueError, match=r"^points must have 2 or 3 axes to be drawn, got [041]$"):
-        draw_position(points, title="")
+        picture_of(points, (), 0)

@@ -1,7 +1,5 @@
 """Degenerate faces, against the definition in the polynomial's own variables."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

@@ -88,9 +88,8 @@ def test_nothing_overlaps_and_all_is_inside(tree, layout):
 
 @pytest.mark.parametrize("tree", TREES, ids=lambda tree: tree.title[:40])
 def test_edges_do_not_cross_boxes_or_each_other(tree):
-    layout = layout_tree(tree, 100)
     by_depth: dict[int, list] = {}
-    for box in layout.boxes:
+    for box in layout_tree(tree, 100)[0]:
         by_depth.setdefault(box.chart.depth, []).append(box)
     for column in by_depth.values():
         # In a column, order of the branches is order from top to bottom.
@@ -149,19 +148,18 @@ def test_an_outline_of_a_deep_tree_is_narrow():
 
 def test_subtrees_are_packed():
     """Branches of different depth stand beside each other, not below each other's ends."""
-    layout = layout_tree(resolution_tree("E8"), 100)
-    assert layout.height < 46 * 30
+    _, _, height = layout_tree(resolution_tree("E8"), 100)
+    assert height < 46 * 30
 
 
 def test_large_trees_fold():
     tree = resolution_tree("E8", "all_coord", max_depth=10)
     assert tree.num_nodes > 1000
     for limit in (1, 2, 10, 100, 500):
-        layout = layout_tree(tree, limit)
-        shown = len(layout.boxes)
-        assert shown <= limit
-        assert shown + sum(box.hidden for box in layout.boxes) == tree.num_nodes
-        assert all(f"+ {box.hidden} charts" in box.note for box in layout.boxes if box.hidden)
+        boxes, *_ = layout_tree(tree, limit)
+        assert len(boxes) <= limit
+        assert len(boxes) + sum(box.hidden for box in boxes) == tree.num_nodes
+        assert all(f"+ {box.hidden} charts" in box.note for box in boxes if box.hidden)
     assert not any(shown_charts(tree, tree.num_nodes).values())
     picture = tree.to_svg(100)
     assert "charts folded" in picture

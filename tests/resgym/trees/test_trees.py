@@ -1,7 +1,5 @@
 """Resolution trees of all hosts, checked move by move."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -320,34 +320,27 @@ def run_zoo(
         trust: whether files may name and hold code that is run.
 
     Returns:
-        The exit code, see `sb3_ext.runs.command.command`.
+        The exit code, 0; what is not valid is one of `REFUSED`.
     """
-
-    @command(name, REFUSED)
-    def run(given: Sequence[str]) -> int:
-        _register()
-        module = importlib.import_module(f"rl_zoo3.{name}")
-        if "--track" in given:  # rl_zoo3 tracks runs with it; it is not among our requirements
-            found = importlib.util.find_spec("wandb")
-            if found is None or found.origin is None:  # its own folder of runs looks like a package
-                raise ValueError("track: needs wandb, which is not installed: pip install wandb")
-        with ExitStack() as held:
-            manager = type(
-                "Manager", (Manager,), {"options": options or RunOptions(), "held": held}
-            )
-            held.enter_context(_replaced_names(module, trust, ExperimentManager=manager))
-            argv = [f"python -m sb3_ext.{name}", "-f", "logs", *given]
-            held.enter_context(patch.object(sys, "argv", argv))
-            try:
-                if hasattr(module, name):
-                    getattr(module, name)()
-                else:
-                    runpy.run_path(str(module.__file__), run_name="__main__")
-            except ImportError as error:
-                raise ValueError(f"gym-packages: {error}") from error
-        return 0
-
-    return run(arguments)
+    _register()
+    module = importlib.import_module(f"rl_zoo3.{name}")
+    if "--track" in arguments:  # rl_zoo3 tracks runs with it; it is not among our requirements
+        found = importlib.util.find_spec("wandb")
+        if found is None or found.origin is None:  # its own folder of runs looks like a package
+            raise ValueError("track: needs wandb, which is not installed: pip install wandb")
+    with ExitStack() as held:
+        manager = type("Manager", (Manager,), {"options": options or RunOptions(), "held": held})
+        held.enter_context(_replaced_names(module, trust, ExperimentManager=manager))
+        argv = [f"python -m sb3_ext.{name}", "-f", "logs", *arguments]
+        held.enter_context(patch.object(sys, "argv", argv))
+        try:
+            if hasattr(module, name):
+                getattr(module, name)()
+            else:
+                runpy.run_path(str(module.__file__), run_name="__main__")
+        except ImportError as error:
+            raise ValueError(f"gym-packages: {error}") from error
+    return 0
 
 
 @command("enjoy", REFUSED)

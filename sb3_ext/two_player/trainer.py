@@ -57,8 +57,6 @@ class HostAgentTrainer(TwoPlayers):
         self._checkpoint_requested = False
         self._checkpoint_step = 0
 
-    # ------------------------------------------------------------------ training
-
     def train(
         self,
         steps: int | None = None,
@@ -227,8 +225,6 @@ class HostAgentTrainer(TwoPlayers):
         if self.output is not None:
             self.output.add_metrics(self.total_steps, metrics)
         return metrics
-
-    # ------------------------------------------------------------------ saving
 
     def _checkpoint_if_due(self) -> None:
         section = self.config.checkpoint

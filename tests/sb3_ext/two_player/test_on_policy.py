@@ -11,7 +11,8 @@ from sb3_ext.checkpoints.checkpoint import CheckpointError
 from sb3_ext.training.loading import load_player
 from sb3_ext.two_player import ConfigError, HostAgentTrainer
 from sb3_ext.two_player.run_directory import RunDirectory
-from tests.sb3_ext.two_player.helpers import duel, same, tiny, weights
+from tests.sb3_ext.ddqn.helpers import same, weights
+from tests.sb3_ext.two_player.helpers import duel, tiny
 
 
 def test_a_step_is_what_ppo_makes_of_one_rollout():

@@ -13,6 +13,7 @@ import pytest
 from sb3_ext.checkpoints.checkpoint import CheckpointError
 from sb3_ext.two_player import HostAgentTrainer
 from sb3_ext.two_player.run_directory import RunDirectory
+from tests.sb3_ext.ddqn.helpers import same, weights
 from tests.sb3_ext.two_player.helpers import (
     POOL,
     HostNet,
@@ -20,10 +21,8 @@ from tests.sb3_ext.two_player.helpers import (
     difference,
     duel,
     plain,
-    same,
     tiny,
     trainer,
-    weights,
 )
 
 SCHEDULED = (

@@ -1,7 +1,4 @@
-"""Two roles, their models, and who plays whom: what a trainer works on.
-
-Roles are spoken of by name, never by position.
-"""
+"""Two roles, their models, and who plays whom: what a trainer works on."""
 
 from __future__ import annotations
 

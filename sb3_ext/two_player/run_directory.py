@@ -1,7 +1,4 @@
-"""The folder of a run: what was asked for, what was measured, what can be continued.
-
-`docs/two_player.md` lists its files.
-"""
+"""The folder of a run; `docs/two_player.md` lists its files."""
 
 from __future__ import annotations
 

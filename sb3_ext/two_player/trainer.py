@@ -21,8 +21,6 @@ from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.players import TwoPlayers
 from sb3_ext.two_player.run_directory import Evaluation, RunDirectory
 
-Callback = Callable[["HostAgentTrainer"], "bool | None"]
-
 
 class HostAgentTrainer(TwoPlayers):
     """Trains a host and an agent, or one of them against a player that does not learn.
@@ -63,7 +61,7 @@ class HostAgentTrainer(TwoPlayers):
         evaluation_interval: int | None = None,
         players: Sequence[str] | None = None,
         *,
-        callback: Callback | None = None,
+        callback: Callable[[HostAgentTrainer], bool | None] | None = None,
         progress: bool = False,
     ) -> Evaluation | None:
         """Makes steps, then measures the players.

@@ -65,7 +65,6 @@ def test_scripted_player_in_either_seat(role, name, other):
         ("roles.host.reward=gold", r"roles\.host: reward must be one of"),
         ("roles.host.policy_arguments={extractor: tree}", r"roles\.host: .*tree"),
         ("roles.host.replay_buffer.arguments={speed: 1}", r"roles\.host: .*speed"),
-        ("roles.host.optimizer.arguments={momentum: 1}", r"roles\.host: .*momentum"),
         ("evaluation.opponents.host=[randm]", r"evaluation\.opponents: .*random"),
         ("game.dimension=11", r"game: dimension must be"),
         ("roles={host: {player: random}, agent: {player: random}}", "unknown trained role 'host'"),

@@ -86,19 +86,17 @@ class RunDirectory(RunFolder):
                 )
             if config.logging.tensorboard and find_spec("tensorboard") is None:
                 raise ConfigError("logging.tensorboard: true needs the package tensorboard")
-            on_error.enter_context(
-                errors_named(f"--out: {self.path} cannot be written to", FolderError)
-            )
-            text = yaml.safe_dump(config.to_dict(), sort_keys=False)
-            write_text_durably(self.path / "config.yml", text)
-            if resumed_at is None:
-                self.write_json("run.json", origin)
-            else:
-                self.append("resumed.jsonl", {"step": resumed_at, **origin})
-                for name in ("metrics.jsonl", "evaluations.jsonl"):
-                    self.keep_lines_until(name, resumed_at)
-            if config.logging.tensorboard:
-                self._tensorboard = TensorBoardOutputFormat(str(self.path / "tensorboard"))
+            with errors_named(f"--out: {self.path} cannot be written to", FolderError):
+                text = yaml.safe_dump(config.to_dict(), sort_keys=False)
+                write_text_durably(self.path / "config.yml", text)
+                if resumed_at is None:
+                    self.write_json("run.json", origin)
+                else:
+                    self.append("resumed.jsonl", {"step": resumed_at, **origin})
+                    for name in ("metrics.jsonl", "evaluations.jsonl"):
+                        self.keep_lines_until(name, resumed_at)
+                if config.logging.tensorboard:
+                    self._tensorboard = TensorBoardOutputFormat(str(self.path / "tensorboard"))
             on_error.pop_all()
 
     def add_metrics(self, step: int, metrics: Mapping[str, float]) -> None:

@@ -66,6 +66,7 @@ FORBIDDEN = {"resgym": ("rl_zoo3", "sb3_contrib", "sb3_ext", "stable_baselines3"
 EXCEPT = {
     "sb3_ext.callbacks": ("resgym.measure", "resgym.players"),
     "sb3_ext.ddqn": ("resgym.kernels.cpu.compilation",),  # how to compile; nothing of the game
+    "sb3_ext.replay": ("resgym.game.devices",),  # how much memory there is; nothing of the game
 }
 
 # Still to be untied: (module, what it imports). Nothing may be added.

@@ -9,8 +9,6 @@ from typing import Any
 
 import torch
 
-from resgym.game.spec import check_integer
-
 FAILED = (ArithmeticError, ImportError, OSError, RuntimeError)
 """For exit code 1: results could not be written, a process died or a loss became NaN."""
 
@@ -42,8 +40,10 @@ def add_options(parser: argparse.ArgumentParser, *names: str) -> None:
 @contextmanager
 def torch_threads(number: int | None) -> Iterator[None]:
     """So many threads of torch in the block, 1 to 1024; None: as many as before."""
+    if number is not None and not 1 <= number <= 1024:
+        raise ValueError(f"threads must be between 1 and 1024, got {number}")
     before = torch.get_num_threads()
-    torch.set_num_threads(before if number is None else check_integer("threads", number, 1, 1024))
+    torch.set_num_threads(before if number is None else number)
     try:
         yield
     finally:

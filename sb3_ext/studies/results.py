@@ -128,7 +128,7 @@ Share of optimal choices.
 
 ## Attack
 
-Every player is frozen and opponents are trained against it; see [attack.md](attack.md).
+The worst case of a player, proved or found by training opponents; see [attack.md](attack.md).
 
 {attack or "No results yet."}
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import resgym
+from resgym.cli import OneLineParser
 from resgym.files import output_file, write_file
 from resgym.measure.plots import COLOURS, MARKERS, plot_file, save_figure
 from resgym.players.trust import add_trust, trusting
@@ -63,7 +64,7 @@ def table(found: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = OneLineParser(
         prog="python -m sb3_ext.studies.safety", description=(__doc__ or "").splitlines()[0]
     )
     add = parser.add_argument

@@ -11,7 +11,13 @@ from typing import Any
 
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.arguments import check_arguments, check_policy
-from sb3_ext.config.checks import LARGEST_COUNT, check_count, numeric_string_hint, shown
+from sb3_ext.config.checks import (
+    LARGEST_COUNT,
+    check_count,
+    check_number,
+    numeric_string_hint,
+    shown,
+)
 from sb3_ext.config.reading import read_mapping
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import ConfigError
@@ -69,6 +75,10 @@ def _check_value(key: str, value: Any) -> None:
         raise ConfigError(f"{key} must be a mapping, got {shown(value)}")
     if key == "policy" and not isinstance(value, str):
         raise ConfigError(f"policy must be text, got {shown(value)}")
+    if key == "replay_buffer_class" and not isinstance(value, (str, type(None))):
+        raise ConfigError(f"replay_buffer_class must be the name of one, got {shown(value)}")
+    if key in ("gae_lambda", "gamma", "tau"):
+        check_number(key, value, 0, 1)
     if key == "normalize" and not isinstance(value, (bool, Mapping)):
         raise ConfigError(f"normalize must be true, false or a mapping, got {shown(value)}")
     if key in COUNTS:

@@ -88,11 +88,8 @@ def _train(args: argparse.Namespace, given: Sequence[str]) -> int:
     output = trainer.output = RunDirectory(out, config, given, resumed_at=resumed_at)
     steps = args.steps or max(config.training.steps - trainer.total_steps, 0)
     try:
-        if steps:
-            with RunSignals(lambda _: trainer.request_stop(), trainer.request_checkpoint):
-                trainer.train(steps, progress=not args.no_progress)
-        elif not trainer.history:
-            trainer.evaluate()
+        with RunSignals(lambda _: trainer.request_stop(), trainer.request_checkpoint):
+            trainer.train(steps, progress=not args.no_progress)
     except FloatingPointError as error:
         raise FloatingPointError(f"{error}; the last good checkpoint is in {out}") from None
     finally:

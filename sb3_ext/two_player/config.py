@@ -24,7 +24,7 @@ from sb3_ext.config.sections import (
     errors_of,
     read_section,
 )
-from sb3_ext.two_player import off_policy, on_policy  # noqa: F401  # what learner_of knows
+from sb3_ext.two_player import hironaka, off_policy, on_policy  # noqa: F401  # what names find
 from sb3_ext.two_player.games import GAMES
 from sb3_ext.two_player.learner import TrainedRole, learner_of
 from sb3_ext.two_player.update_schedule import AlternatingPeriodic, UpdateSchedule, parse_updates
@@ -226,3 +226,7 @@ def smoke_version(config: TrainerConfig) -> TrainerConfig:
                 role["replay_buffer"]["size"] = min(role["replay_buffer"]["size"], 10_000)
                 rollout |= {"initial_rollout_size": 4, "every_updates": 2}
     return TrainerConfig.read(data)
+
+
+read_config = TrainerConfig.read
+shipped_configs = TrainerConfig.shipped

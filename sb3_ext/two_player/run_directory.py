@@ -105,7 +105,9 @@ class RunDirectory(RunFolder):
         self._show(step, metrics)
 
     def add_evaluation(self, evaluation: Evaluation, measure: str) -> None:
-        """Append a measurement."""
+        """Append a measurement, in the place of what a killed process wrote of this step."""
+        with going_on_without("line", self.path):
+            self.keep_lines_until("evaluations.jsonl", evaluation.step - 1)
         self.append("evaluations.jsonl", asdict(evaluation))
         shown = {f"{measure}/{pair}": value for pair, value in evaluation.values.items()}
         for role, counts in evaluation.actions.items():
@@ -120,8 +122,7 @@ class RunDirectory(RunFolder):
 
     def save_checkpoint(self, step: int, state: Mapping[str, Any]) -> Path:
         """Write a checkpoint and drop old ones."""
-        section = self.config.checkpoint
-        keep = None if section is None else section.keep
+        keep = getattr(self.config.checkpoint, "keep", None)
         return save_checkpoint(self.checkpoints / checkpoint_name(step), state, keep_last=keep)
 
     def close(self) -> None:

@@ -67,7 +67,7 @@ class HostAgentTrainer(TwoPlayers):
         """Makes steps, then measures the players.
 
         Args:
-            steps: number of steps; None: `training.steps`.
+            steps: number of steps, 0 to finish a run that was killed then; None: `training.steps`.
             evaluation_interval: steps between measurements, counted over all calls; None:
                 `evaluation.every_steps`.
             players: roles to train, in the order of their updates; None: those of
@@ -84,7 +84,7 @@ class HostAgentTrainer(TwoPlayers):
             ValueError: a role that does not learn, or that is frozen.
             FloatingPointError: a loss or a weight became NaN or infinite. Nothing of it is saved.
         """
-        steps = self.config.training.steps if steps is None else check_count("steps", steps)
+        steps = self.config.training.steps if steps is None else check_count("steps", steps, low=0)
         interval = self.config.evaluation.every_steps
         if evaluation_interval is not None:
             interval = check_count("evaluation_interval", evaluation_interval)
@@ -95,7 +95,7 @@ class HostAgentTrainer(TwoPlayers):
         with torch_threads(self.config.compute.torch_threads), bar:
             for learner in learners:
                 learner.begin()
-            if not any(learner.wants_to_stop for learner in learners):
+            if steps and not any(learner.wants_to_stop for learner in learners):
                 self.collect_initial_rollouts(names)
             for _ in range(steps):
                 if any(learner.wants_to_stop for learner in learners):

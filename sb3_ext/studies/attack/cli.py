@@ -16,7 +16,7 @@ from sb3_ext.studies.attack.exact import exact_worst_case
 from sb3_ext.studies.attack.exploitation import exploit, reporter
 from sb3_ext.studies.attack.frozen import FrozenPlayer
 from sb3_ext.studies.attack.settings import AttackBudget, read_budget, shipped_budgets
-from sb3_ext.studies.attack.table import AGENTS, HOSTS, Results, fill, markdown, write_page
+from sb3_ext.studies.attack.table import AGENTS, HOSTS, Results, fill, markdown
 
 _ABOUT = """\
 How weak is a player at its weakest? An attack freezes the player and trains opponents against it
@@ -80,7 +80,6 @@ def _parser() -> argparse.ArgumentParser:
     known = "what was found so far; players in it are not attacked again (default %(default)s)"
     add("--results", type=Path, default=Path("runs/attack/results.json"), help=known)
     add("--out", type=Path, default=Path("runs/attack"), help="folder of the attacks")
-    add("--page", type=Path, help="a Markdown file whose tables are replaced by these")
     for one, function in ((run, _run), (exact, _exact), (table, _table)):
         add_trust(one)
         add_options(one, "--set", "--json", "--no-progress", "--threads")
@@ -106,13 +105,7 @@ def _run(args: argparse.Namespace) -> None:
 
 def _exact(args: argparse.Namespace) -> None:
     frozen, budget = _one_player(args)
-    say = reporter(not args.no_progress)
-
-    def show(done: int, starts: int) -> None:
-        if done % max(1, starts // 10) == 0:
-            say(f"{frozen.name}: {done} of {starts} starts")
-
-    found = exact_worst_case(frozen, budget, progress=show)
+    found = exact_worst_case(frozen, budget, progress=reporter(not args.no_progress))
     print(json.dumps(found.to_dict(), indent=2) if args.json else f"{frozen.name}: {found}")
 
 
@@ -125,6 +118,4 @@ def _table(args: argparse.Namespace) -> None:
         players.append((path, None, name) if separator else (text, None, None))
     results = Results(args.results)
     fill(results, players, budgets, args.out, reporter(not args.no_progress))
-    if args.page is not None:
-        write_page(args.page, results)
     print(json.dumps(results.rows, indent=2) if args.json else markdown(results))

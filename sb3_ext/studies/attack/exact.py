@@ -1,26 +1,29 @@
-"""The truth about small positions: the longest game against a host, the shortest against an agent.
+"""The truth about a player: the longest game against a host, the shortest against an agent.
 
-A search proves, start by start, how long an agent can keep a fixed host busy, or how soon a host
-can be done with a fixed agent. Over a set of starts that is the rho of a perfect responder, and an
-attack that was learned can be held against it.
+Nothing is left to chance or to training: all answers that the other seat has are walked through,
+see `resgym.measure.worst_case`. Over a set of starts that is the rho of a perfect responder, beside
+which stands the least depth that the solver proves.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import Tensor
 
 import resgym
 from resgym.game.spec import Role
 from resgym.measure.rho import rho_of_games, rho_starts
-from resgym.players import CallablePlayer, ZeillingerHost
+from resgym.measure.worst_case import worst_case_moves
 from sb3_ext.config.sections import ConfigError, errors_of
 from sb3_ext.studies.attack.frozen import FrozenPlayer
 from sb3_ext.studies.attack.result import ExactResult
 from sb3_ext.studies.attack.settings import read_budget
+
+STARTS_TOGETHER = 20
+"""Starts walked at once: enough for good batches, few enough for the memory of the widest ones."""
 
 
 def exact_worst_case(
@@ -28,7 +31,7 @@ def exact_worst_case(
     budget: Any = "points5",
     *,
     role: Role | None = None,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Callable[[str], None] = lambda line: None,
 ) -> ExactResult:
     """The rho of a perfect responder against a fixed player; bounds where searches were given up.
 
@@ -36,7 +39,7 @@ def exact_worst_case(
         player: as for `exploit`.
         budget: as for `exploit`; its ``game``, ``test.seed`` and ``exact`` count.
         role: the player's seat where that is not clear.
-        progress: called with the number of starts done and of all.
+        progress: called with a line now and then.
 
     Raises:
         ConfigError: the player is not deterministic, the game has other rules than the solver
@@ -51,32 +54,34 @@ def exact_worst_case(
             "exact needs game.polytope dominance and game.reposition false, got "
             f"{game.polytope} and {str(game.reposition).lower()}"
         )
-    spec, limit = game.spec(), game.max_moves
+    spec, limit, most = game.spec(), game.max_moves, section.max_positions
     frozen = FrozenPlayer.of(player, spec, role)
-    seated = frozen.player
-    if type(seated) is ZeillingerHost:
-        # The solver asks Zeillinger's host about points in the order in which they were typed. Here
-        # the game is that of the environments, where it sees the sorted state, as other players do.
-        seated = CallablePlayer(seated.act, "host", "zeillinger")
-    question: dict[str, Any] = {frozen.role: seated, "max_depth": limit}
-    solutions = []
-    starts = rho_starts(spec, section.starts, budget.test.seed).point_lists()
-    for points in starts:
+    if frozen.draws_numbers(spec):
+        raise ConfigError(f"exact: {frozen.role} must be deterministic, got {frozen.name!r}")
+    starts = rho_starts(spec, section.starts, budget.test.seed)
+    parts: list[tuple[Tensor, Tensor]] = []
+    optima: list[resgym.Solution] = []
+    for first in range(0, section.starts, STARTS_TOGETHER):
+        some = starts.select(slice(first, first + STARTS_TOGETHER))
         with errors_of("exact"):
-            solution = resgym.solve(points, max_positions=section.max_positions, **question)
-        solutions.append(solution)
-        if progress is not None:
-            progress(len(solutions), len(starts))
+            parts.append(worst_case_moves(frozen.player, some, spec, limit, most))
+            optima += [resgym.solve(points, max_positions=most) for points in some.point_lists()]
+        progress(f"{frozen.name}: {len(optima)} of {section.starts} starts searched")
+    length, given_up = map(torch.cat, zip(*parts, strict=True))
     # A game longer than the limit is cut there, in every measure.
-    length = torch.tensor([int(min(limit, each.lower_bound)) for each in solutions])
-    cut = torch.tensor([each.lower_bound > limit for each in solutions])
-    given_up = ~cut & ~torch.tensor([each.proved for each in solutions])
+    cut, length = length > limit, length.clamp(max=limit)
     none = torch.zeros_like(cut)
+    least = torch.tensor([int(each.lower_bound) for each in optima])
+    compared = ~given_up & torch.tensor([each.proved for each in optima])
+    apart = (length - least).abs()[compared]
     return ExactResult(
         role=frozen.role,
         lowest=rho_of_games(torch.where(given_up, limit, length), ~cut & ~given_up, none),
         highest=rho_of_games(length, ~cut, none),
         given_up=int(given_up.sum()),
-        endless=sum(each.proved and each.value == math.inf for each in solutions),
-        starts=len(starts),
+        cut=int(cut.sum()),
+        starts=section.starts,
+        optimum=rho_of_games(least, ~none, none) if all(each.proved for each in optima) else None,
+        optimal=int((apart == 0).sum()),
+        largest_gap=max(apart.tolist(), default=0),
     )

@@ -59,6 +59,10 @@ class FrozenPlayer:
             fingerprint = _fingerprint(resolved, spec)
         return cls(resolved, resolved.role, name or player_name(player), fingerprint)
 
+    def draws_numbers(self, spec: GameSpec) -> bool:
+        """Whether it answers in another way when asked with other random numbers."""
+        return _fingerprint(self.player, spec, 0) != _fingerprint(self.player, spec, 1)
+
 
 def _resolve(player: Any, spec: GameSpec, role: Role | None) -> Player:
     seats: tuple[Role, ...] = ("host", "agent") if role is None else (role,)
@@ -83,13 +87,13 @@ def _resolve(player: Any, spec: GameSpec, role: Role | None) -> Player:
     return found[0]
 
 
-def _fingerprint(player: Player, spec: GameSpec) -> str:
+def _fingerprint(player: Player, spec: GameSpec, episode: int = 0) -> str:
     state = rho_starts(spec, _PROBES)
     row = torch.arange(_PROBES)
     coords = None
     if player.role == "agent":
         sets = host_action_table(spec.dimension)
         coords = sets[row % len(sets)]
-    rng = RowRandom.for_episode(row, torch.zeros_like(row))
+    rng = RowRandom.for_episode(row, torch.full_like(row, episode))
     answers = ask_player(player, state, coords, rng).cpu().numpy().astype("<i8")
     return hashlib.sha256(answers.tobytes()).hexdigest()[:16]

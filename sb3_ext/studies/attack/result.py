@@ -16,7 +16,7 @@ from sb3_ext.studies.tables import text_table
 def _rho(value: Any) -> RhoResult:
     if isinstance(value, RhoResult):
         return value
-    plain = dict(value)
+    plain = {"histogram": [], **value}  # a table has none
     low, high = plain.pop("interval_95")
     return RhoResult(**plain, interval=(low, high))
 
@@ -40,22 +40,30 @@ class ExactResult(Section):
 
     A search that was given up leaves its start with a bound: the game has at least so many moves,
     and whether it ends is open. So there are two figures; they are one if nothing was given up.
+    The optimum is the least depth, what a perfect host and a perfect agent make of the same starts.
 
     Attributes:
         role: the seat of the player under attack.
         lowest: rho if no open game ended before the cut.
         highest: rho if every open game ended as soon as its bound allows.
         given_up: starts whose search was given up.
-        endless: starts on which play provably never ends.
+        cut: starts on which the game is proved to go on beyond the limit, perhaps without end.
         starts: how many there are.
+        optimum: rho of perfect play of both seats; None if the solver did not prove every start.
+        optimal: starts on which the figure is proved to be the optimum.
+        largest_gap: moves between the two where they are farthest apart, of the proved starts; a
+            game beyond the limit counts as cut there.
     """
 
     role: Role
     lowest: Rho
     highest: Rho
     given_up: int
-    endless: int
+    cut: int
     starts: int
+    optimum: Rho | None
+    optimal: int
+    largest_gap: int
 
     @property
     def is_exact(self) -> bool:
@@ -63,11 +71,22 @@ class ExactResult(Section):
         return self.given_up == 0
 
     def __str__(self) -> str:
-        value, known = f"{self.lowest.rho:.4f}", ""
+        rho, moves, optimum, share, gap, cut, given_up = self.figures()
+        return (
+            f"exact {rho} on {self.starts} starts, {moves} moves each, {cut} cut, {given_up} "
+            f"searches given up; optimum {optimum} moves, reached on {share}, "
+            f"missed by at most {gap}"
+        )
+
+    def figures(self) -> list[str]:
+        """The cells of a table; rho and mean moves are ranges if a search was given up."""
+        low, high = self.lowest, self.highest
+        rho, moves = f"{low.rho:.4f}", f"{low.mean_length:.2f}"
         if not self.is_exact:
-            value = between(self.lowest.rho, self.highest.rho)
-            known = f", {self.given_up} searches given up"
-        return f"exact {value} on {self.starts} starts{known}, {self.endless} endless"
+            rho, moves = between(low.rho, high.rho), f"{high.mean_length:.2f} to {moves}"
+        optimum = "-" if self.optimum is None else f"{self.optimum.mean_length:.2f}"
+        counts = map(str, (self.largest_gap, self.cut, self.given_up))
+        return [rho, moves, optimum, f"{100 * self.optimal / self.starts:.1f} %", *counts]
 
 
 class SeedResult(Section):
@@ -77,7 +96,6 @@ class SeedResult(Section):
         seed: of its training.
         test: it against the player, on the test's starts.
         lookahead: the same with a rollout of every answer before each move; None without.
-        on_exact: the worse of the two on the starts that were searched; None without a search.
         best: its best version: updates, transitions, seconds, rho on the validation starts.
         history: all looks at it.
         updates: gradient updates made.
@@ -89,7 +107,6 @@ class SeedResult(Section):
     seed: int
     test: Rho
     lookahead: Rho | None
-    on_exact: Rho | None
     best: dict[str, Any]
     history: list[dict[str, Any]]
     updates: int
@@ -124,13 +141,17 @@ class AttackResult(Section):
 
     @property
     def responders(self) -> dict[str, RhoResult]:
-        """Every responder's rho, the trained ones as ``seed 0`` and ``seed 0 with lookahead``."""
+        """Every responder's rho, the trained ones as ``seed 0`` and ``seed 0 with lookahead``.
+
+        Where a proof took the place of all of them it stands here as ``proof``.
+        """
         found = {}
         for each in self.trained:
             found[f"seed {each.seed}"] = each.test
             if each.lookahead is not None:
                 found[f"seed {each.seed} with lookahead"] = each.lookahead
-        return {**found, **self.scripted}
+        proof = {"proof": self.exact.lowest} if self.exact else {}
+        return {**found, **self.scripted} or proof
 
     @property
     def worst_responder(self) -> str:
@@ -147,7 +168,8 @@ class AttackResult(Section):
     @property
     def complete(self) -> bool:
         """Whether every seed of the budget was trained."""
-        return {each.seed for each in self.trained} >= set(self.budget["responder"]["seeds"])
+        trained = {each.seed for each in self.trained}
+        return "proof" in self.responders or trained >= set(self.budget["responder"]["seeds"])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
@@ -184,10 +206,7 @@ class AttackResult(Section):
             f"{self.worst_responder}, the {lowest} rho found",
         ]
         if self.exact is not None:
-            reached = [each.on_exact.rho for each in self.trained if each.on_exact]
-            there = picks_worst(self.role)(reached, default=None)
-            text = "" if there is None else f"; the trained responders reach {there:.4f} there"
-            lines.append(f"{self.exact}{text}")
+            lines.append(str(self.exact))
         if not self.complete:
             missing = len(self.budget["responder"]["seeds"]) - len(self.trained)
             lines.append(f"incomplete: {missing} seeds are not trained yet")

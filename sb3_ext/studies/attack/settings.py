@@ -127,10 +127,10 @@ class ScriptedSection(Section):
 
 
 class ExactSection(Section):
-    """The truth by search, for small positions."""
+    """The truth by search, for players that draw no numbers."""
 
     starts: PositiveCount = Field(
-        description="how many starts of the test, the first, are searched"
+        description="starts that are searched; the first are those of the test"
     )
     max_positions: PositiveCount = Field(
         description="positions after which a search is given up; its start gives bounds then"
@@ -160,11 +160,6 @@ class AttackBudget(ConfigFile):
             raise ValueError(
                 ".validation.seed must differ from test.seed, or the version would be chosen on "
                 f"the starts that it is judged by; both are {self.test.seed}"
-            )
-        if self.exact is not None and self.exact.starts > self.test.games:
-            raise ValueError(
-                f".exact.starts must be at most test.games ({self.test.games}), "
-                f"got {self.exact.starts}"
             )
         count, size = self.responder.buffer_size, 8 * self.game.max_num_points * self.game.dimension
         what = f".responder.buffer_size: {count} transitions"

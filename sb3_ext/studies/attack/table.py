@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from resgym.game.spec import Role
-from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.studies.attack.exploitation import Report, exploit
 from sb3_ext.studies.attack.frozen import FrozenPlayer
-from sb3_ext.studies.attack.result import AttackResult, between, picks_worst
+from sb3_ext.studies.attack.result import AttackResult, ExactResult, between, picks_worst
 from sb3_ext.studies.attack.settings import AttackBudget
 from sb3_ext.studies.json_files import check_seal, sealed, write_json
 from sb3_ext.studies.tables import markdown_table
@@ -23,10 +22,9 @@ HOSTS = ("random", "all_coord", "random_pair", "zeillinger", "spivakovsky", "tau
 AGENTS = ("random", "choose_first", "choose_last", "greedy_points")
 
 _HEADINGS = (
-    *("worst rho", "95 % interval", "by", "trained, each seed", "scripted, worst"),
-    *("exact", "trained, there"),
+    *("worst rho", "95 % interval", "by", "trained, each seed", "exact", "moves", "optimum"),
+    *("optimal", "largest gap", "cut", "not proved"),
 )
-_BEGIN, _END = "<!-- attack tables: begin -->", "<!-- attack tables: end -->"
 
 
 class Results:
@@ -76,6 +74,7 @@ def fill(
 ) -> None:
     """Attacks every player that is not in the results yet, in ``<out>/<budget>/<role>-<player>``.
 
+    Opponents are trained only against players whose worst case is not proved.
     Of each of ``players`` the seat is None if it is clear, the name None for the player's own.
 
     Raises:
@@ -92,7 +91,7 @@ def fill(
             continue
         say(f"{budget.name}: {frozen.role} {frozen.name}")
         folder = out / budget.name / f"{frozen.role}-{frozen.name}"
-        results.add(exploit(frozen, budget, out=folder, progress=say))
+        results.add(exploit(frozen, budget, unless_proved=True, out=folder, progress=say))
 
 
 def markdown(results: Results) -> str:
@@ -113,14 +112,9 @@ def markdown(results: Results) -> str:
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    pick = picks_worst(row["role"])
-    scripted = pick(row["scripted"], key=lambda name: row["scripted"][name]["rho"], default=None)
-    there = [each["on_exact"]["rho"] for each in row["trained"] if each["on_exact"]]
-    exact = "-"
+    pick, exact = picks_worst(row["role"]), ["-"] * 7
     if row["exact"]:
-        lowest, highest = (row["exact"][key]["rho"] for key in ("lowest", "highest"))
-        settled = row["exact"]["given_up"] == 0
-        exact = f"{lowest:.4f}" if settled else between(lowest, highest)
+        exact = ExactResult.model_validate(row["exact"]).figures()
     return [
         row["player"] if row["complete"] else f"{row['player']} (incomplete)",
         f"{row['worst']['rho']:.4f}",
@@ -129,25 +123,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
         " ".join(
             f"{pick(each[key]['rho'] for key in ('test', 'lookahead') if each[key]):.4f}"
             for each in row["trained"]
-        ),
-        "-" if scripted is None else f"{row['scripted'][scripted]['rho']:.4f} {scripted}",
-        exact,
-        f"{pick(there):.4f}" if there and row["exact"] else "-",
+        )
+        or "-",
+        *exact,
     ]
-
-
-def write_page(path: Path, results: Results) -> None:
-    """Puts the tables between the two marks of a Markdown file.
-
-    Raises:
-        ConfigError: there is no such file, or it has no marks.
-    """
-    try:
-        text = path.read_text(encoding="utf-8")
-        before, rest = text.split(_BEGIN)
-        after = rest.split(_END)[1]
-    except OSError as error:
-        raise ConfigError(f"page: {path} cannot be read: {error}") from None
-    except (IndexError, ValueError):
-        raise ConfigError(f"page: {path} must hold {_BEGIN} and {_END} once") from None
-    write_text_durably(path, f"{before}{_BEGIN}\n{markdown(results)}\n{_END}{after}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -68,7 +67,7 @@ def draw_positions(plan: Plan) -> tuple[dict[str, np.ndarray], list[dict[str, An
         ``family`` int64 [N], ``held_out`` bool [N], ``coords`` bool [N, D], for the host [N, 0].
     """
     config = plan.config
-    labeller = labeller_of(config.dimension, config.max_num_points, "depth", 1)
+    labeller = Labeller(config.dimension, config.max_num_points)
     met = {bytes(16), *_words(_barred_digests(config))}  # 0 is the digest of what has none
     kept: list[tuple[np.ndarray, ...]] = []
     families = []
@@ -138,7 +137,7 @@ def _shares(plan: Plan) -> list[int]:
 def _barred_digests(config: TeachConfig) -> np.ndarray:
     forms = sorted(excluded_forms(config.exclude, config.dimension))
     size = max([2, *map(len, forms)])
-    labeller = labeller_of(config.dimension, size, "depth", 1)
+    labeller = Labeller(config.dimension, size)
     points = np.full((len(forms), size, config.dimension), -1)
     for row, form in zip(points, forms, strict=True):
         row[: len(form)] = form
@@ -155,10 +154,3 @@ def _sets(plan: Plan, rows: int) -> np.ndarray:
 
 def _random_rows(rows: int, *words: int) -> RowRandom:
     return RowRandom.for_episode(torch.full((rows,), derive_seed(*words)), torch.arange(rows))
-
-
-@lru_cache(maxsize=4)
-def labeller_of(dimension: int, max_num_points: int, objective: Any, budget: int) -> Labeller:
-    """A labeller, shared between calls; one with budget 1 serves for canonical forms."""
-    room = 2**20 if budget > 1 else 2**10
-    return Labeller(dimension, max_num_points, objective, budget=budget, room=room)

@@ -6,7 +6,6 @@ number of the draw alone.
 
 from __future__ import annotations
 
-import functools
 import itertools
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -42,7 +41,6 @@ from sb3_ext.config.sections import (
 BATCH_ROWS = 8192
 """Rows of one draw; what is drawn depends on it."""
 
-INT64_MAX = torch.iinfo(torch.int64).max
 MAX_POINTS = 64
 MAX_VALUE = 10**6
 
@@ -93,9 +91,6 @@ class Family(Section):
         exponents: least and greatest exponent (the other kinds).
         alive: least and greatest number of points left once covered ones are dropped; others are
             drawn again. By default 2 and what is drawn at most.
-        largest: greatest coordinate left once every axis is touched and common factors are
-            divided out; others are drawn again. The proof of a label grows steeply with it: with 8
-            nine of ten positions of 5 points need fewer than 400 expansions, with 20 one of ten.
         play: if given, positions from games.
     """
 
@@ -107,7 +102,6 @@ class Family(Section):
     sparsity: Annotated[list[Fraction], Len(1)] | None = None
     exponents: Exponents | None = None
     alive: Points | None = None
-    largest: PositiveCount | None = None
     play: Play | None = None
 
     @model_validator(mode="before")
@@ -207,22 +201,11 @@ def draw_batch(config: TeachConfig, place: int, batch: int, seed: int) -> GameSt
     points, counts = [], []
     for each in states:
         fits = (each.count >= low) & (each.count <= high)
-        if family.largest is not None:
-            fits &= _largest(each) <= family.largest
         fitting = each.select(fits)
         missing = config.max_num_points - fitting.points.shape[1]  # cut off where it is negative
         points.append(torch.nn.functional.pad(fitting.points, (0, 0, 0, missing), value=-1))
         counts.append(fitting.count)
     return GameState(torch.cat(points), torch.cat(counts))
-
-
-def _largest(state: GameState) -> Tensor:
-    """Greatest coordinates after a shift to the axes and a division by the divisor, [N]."""
-    absent = ~state.alive()[:, :, None]
-    lowest = state.points.masked_fill(absent, INT64_MAX).amin(1, keepdim=True)
-    shifted = (state.points - lowest).masked_fill(absent, 0).flatten(1)
-    divisor = functools.reduce(torch.gcd, shifted.unbind(1))
-    return shifted.amax(1) // divisor.clamp(min=1)
 
 
 def _start(family: Family, dimension: int, rng: RowRandom) -> tuple[Tensor, Tensor]:

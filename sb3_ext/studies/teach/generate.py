@@ -29,7 +29,7 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from resgym.solver.labels import OUT_OF_BUDGET, SOLVED, TOO_LARGE
+from resgym.solver.labels import OUT_OF_BUDGET, SOLVED, TOO_LARGE, Labeller
 from sb3_ext.checkpoints.durable_files import file_digest
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.sections import ConfigError
@@ -39,7 +39,7 @@ from sb3_ext.runs.provenance import provenance
 from sb3_ext.studies.json_files import digest_of, sealed, write_json
 from sb3_ext.studies.teach import dataset, drawing
 from sb3_ext.studies.teach.dataset import MANIFEST, PLAN, Dataset, load_dataset
-from sb3_ext.studies.teach.drawing import Plan, draw_positions, labeller_of
+from sb3_ext.studies.teach.drawing import Plan, draw_positions
 
 __all__ = ["Plan", "add_arguments", "generate", "prepared", "run"]
 
@@ -165,11 +165,9 @@ def _check_folder(out: Path, content: Mapping[str, Any]) -> None:
 def _label(job: _Job) -> dict[str, Any]:
     """Labels one shard and writes it; returns its notes."""
     config, positions = job.plan.config, job.positions
-    labeller = labeller_of(
-        config.dimension, config.max_num_points, job.plan.objective, config.budget
-    )
-    # What the budget is enough for must not depend on which shards came before.
-    labeller.clear()
+    # A new table for each: what the budget is enough for must not depend on the shards before.
+    size, budget = config.max_num_points, config.budget
+    labeller = Labeller(config.dimension, size, job.plan.objective, budget=budget)
     host = job.plan.seat == "host"
     given = (positions["points"], positions["count"])
     labels = labeller.host(*given) if host else labeller.agent(*given, positions["coords"])

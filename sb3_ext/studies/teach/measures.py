@@ -11,11 +11,10 @@ import torch
 from torch import Tensor
 
 import resgym
-from resgym.game.actions import host_action_table
 from resgym.game.rng import RowRandom
-from resgym.game.rules import move
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState, state_from_points
+from resgym.measure.worst_case import worst_case_moves
 from resgym.players import Player, ask_player
 from resgym.solver.labels import SOLVED, Labeller
 from sb3_ext.studies.teach.drawing import Plan, held_out_shares
@@ -26,9 +25,6 @@ AGENTS = ("choose_first", "choose_last", "random")
 
 DRAWN_BATCHES = 40
 """Times that 8192 positions are drawn for `held_out_draws`."""
-
-DRAWN_BUDGET = 20_000
-"""Positions expanded for the label of one of these."""
 
 _ROWS_AT_ONCE = 8192
 
@@ -73,48 +69,17 @@ def _by_number(
     return {number: measure(right[numbers == number]) for number in numbers.unique().tolist()}
 
 
-def worst_case_depths(
-    host: Player, starts: Sequence[Any], max_depth: int = 40, max_width: int = 5000
-) -> list[int | None]:
-    """Moves on the longest branch of a host's tree, for many starts at once.
-
-    The same as ``resgym.resolution_tree(start, host).depth`` for hosts who look at the state only;
-    all trees grow together, and positions that a tree meets twice on one level are played once.
-
-    Args:
-        host: plays the same set in the same position always.
-        starts: lists of points in three axes.
-        max_depth: trees with a longer branch are given up.
-        max_width: trees with more different positions on one level are given up.
+def worst_case_depths(host: Player, starts: Sequence[Any], max_depth: int = 40) -> list[int | None]:
+    """Moves on the longest branch of a host's tree, for lists of points in three axes.
 
     Returns:
-        A number per start; None where the tree was given up or a coordinate would pass 2^59.
+        A number per start; None where the tree is deeper or was given up, see `worst_case_moves`.
     """
-    rows = max([2, *map(len, starts)])
-    spec = GameSpec(3, rows)
+    spec = GameSpec(3, max([2, *map(len, starts)]))
     state = state_from_points(starts, spec)
-    tree = torch.arange(len(starts))
-    depth = torch.zeros(len(starts), dtype=torch.int64)
-    given_up = torch.zeros(len(starts), dtype=torch.bool)
-    table = host_action_table(spec.dimension)
-    for level in range(max_depth):
-        alive = ~state.finished() & ~given_up[tree]
-        state, tree = state.select(alive), tree[alive]
-        if not len(tree):
-            break
-        depth[tree] = level + 1
-        rng = RowRandom(torch.zeros_like(state.count))
-        coords = table[ask_player(host, state, None, rng)]
-        row, axis = coords.nonzero(as_tuple=True)
-        tree = tree[row]
-        state, overflow = move(state.select(row), coords[row], axis, spec)
-        given_up[tree[overflow]] = True
-        distinct = torch.cat([tree[:, None], state.points.flatten(1)], 1).unique(dim=0)
-        tree, points = distinct[:, 0], distinct[:, 1:].view(-1, *state.points.shape[1:])
-        state = GameState(points, (points[:, :, 0] >= 0).sum(1))
-        given_up |= tree.bincount(minlength=len(starts)) > max_width
-    given_up[tree[~state.finished()]] = True
-    return [None if up else moves for moves, up in zip(depth.tolist(), given_up, strict=True)]
+    moves, given_up = worst_case_moves(host, state, spec, max_depth, 100_000)
+    moves[given_up] = max_depth + 1
+    return [depth if depth <= max_depth else None for depth in moves.tolist()]
 
 
 def held_out_draws(plan: Plan) -> tuple[Examples, int]:
@@ -130,7 +95,7 @@ def held_out_draws(plan: Plan) -> tuple[Examples, int]:
         because the solver's budget was not enough.
     """
     config = plan.config
-    labeller = Labeller(config.dimension, config.max_num_points, budget=DRAWN_BUDGET)
+    labeller = Labeller(config.dimension, config.max_num_points)
     kept = []
     for batch in range(DRAWN_BATCHES):
         draws = draw_batch(config, 0, batch, plan.seed + 1)

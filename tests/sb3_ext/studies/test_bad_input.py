@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sb3_ext.studies import ade_table, results
+from sb3_ext.studies import ade_table, results, safety
 from sb3_ext.studies.attack import cli as attack
 from sb3_ext.training import curves, quickstart
 from sb3_ext.training.train import main as train
@@ -54,7 +54,8 @@ def test_bad_input(module, arguments, message, tmp_path, monkeypatch, capsys):
     ("main", "arguments"),
     [
         *((attack.main, given) for given in ("", "rum", "run", "run zeillinger --seeds a")),
-        *((main, "--bogus") for main in (ade_table.main, results.main, curves.main, two_player)),
+        *((main, "--bogus") for main in (ade_table.main, results.main, safety.main)),
+        *((main, "--bogus") for main in (curves.main, two_player)),
         *((main, "-n many") for main in (train, enjoy, record_video)),
         *((main, "--out=") for main in (quickstart.main, two_player)),
         (plot_train, "-w many"),

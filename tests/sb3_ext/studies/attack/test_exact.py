@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 from resgym.measure.rho import rho_starts
+from resgym.players import CallablePlayer
 from sb3_ext.studies.attack import ConfigError, exact_worst_case
 from tests.reference import players as reference
-from tests.reference.search import shortest_game, tree_of
+from tests.reference.search import least_depth, shortest_game, tree_of
 from tests.sb3_ext.studies.attack.helpers import small
+
+DICE = CallablePlayer(lambda state, coords, rng: lowest_or_highest(coords, rng), "agent", "dice")
+
+
+def lowest_or_highest(coords, rng):
+    highest = coords.shape[1] - 1 - coords.int().flip(1).argmax(1)
+    return torch.where(rng.uniform() < 0.01, highest, coords.int().argmax(1))
 
 
 def starts(budget, games):
@@ -17,14 +26,18 @@ def starts(budget, games):
 
 @pytest.mark.parametrize("host", ["zeillinger", "zeillinger_lex", "spivakovsky"])
 def test_longest_games_are_those_of_the_reference(host):
-    budget = small("exact.starts=12", "game.max_moves=200")
+    budget = small("exact.starts=12", "game.max_moves=200", "game.max_value=4")
     found = exact_worst_case(host, budget, role="host")
-    lengths = [tree_of(points, getattr(reference, host))[0] for points in starts(budget, 12)]
+    points = starts(budget, 12)
+    lengths = [tree_of(each, getattr(reference, host))[0] for each in points]
     assert found.is_exact
     assert found.lowest == found.highest
     assert found.lowest.moves == sum(lengths)
     assert found.lowest.rho == pytest.approx(12 / sum(lengths))
     assert max(lengths) > 3
+    apart = [length - least_depth(each) for length, each in zip(lengths, points, strict=True)]
+    assert found.optimum.moves == sum(lengths) - sum(apart)
+    assert (found.optimal, found.largest_gap) == (apart.count(0), max(apart))
 
 
 def test_shortest_games_are_those_of_the_reference():
@@ -48,16 +61,19 @@ def test_games_longer_than_the_cut_are_cut():
 
 def test_endless_play_is_noticed():
     found = exact_worst_case("all_coord", small("exact.starts=6"), role="host")
-    assert found.endless > 0
-    assert found.lowest.unfinished >= found.endless
+    assert 0 < found.cut == found.lowest.unfinished
+    assert found.is_exact
 
 
-def test_searches_that_are_given_up_leave_bounds():
-    full = exact_worst_case("zeillinger", small())
-    found = exact_worst_case("zeillinger", small("exact.max_positions=6"))
+@pytest.mark.parametrize("player", ["spivakovsky", "choose_last"])
+def test_searches_that_are_given_up_leave_bounds(player):
+    more = ("game.max_num_points=12", "game.max_value=20", "game.max_moves=200")
+    full = exact_worst_case(player, small(*more))
+    found = exact_worst_case(player, small(*more, "exact.max_positions=6"))
+    assert full.is_exact
     assert not found.is_exact
     assert 0 < found.given_up <= 10
-    assert found.lowest.rho < full.lowest.rho < found.highest.rho
+    assert found.lowest.rho < full.lowest.rho <= found.highest.rho
     assert "given up" in str(found)
 
 
@@ -65,6 +81,7 @@ def test_searches_that_are_given_up_leave_bounds():
     ("player", "settings", "message"),
     [
         ("random_pair", [], "exact: host must be deterministic"),
+        (DICE, [], "exact: agent must be deterministic, got 'dice'"),
         ("zeillinger", ["game.polytope=newton"], "exact needs game.polytope dominance"),
         ("zeillinger", ["exact=null"], "exact is null in this budget"),
     ],

@@ -13,6 +13,7 @@ def test_shipped_budgets():
         budget = read_budget(f"points{points}")
         assert (budget.game.max_num_points, budget.game.max_value) == (points, 20)
         assert len(budget.responder.seeds) >= 3
+        assert budget.exact.starts >= 1000
         assert read_budget(budget.to_dict()) == budget
 
 
@@ -30,7 +31,7 @@ def test_shipped_budgets():
         (["validation.seed=2"], "validation.seed must differ from test.seed"),
         (["scripted.agents=[choose_frist]"], "did you mean 'choose_first'"),
         (["responder.buffer_size=1000000000000000"], "responder.buffer_size: 1000000000000000"),
-        (["exact.starts=20000"], "exact.starts must be at most test.games (500)"),
+        (["exact.starts=0"], "exact.starts must be at least 1, got 0"),
     ],
 )
 def test_bad_budgets(settings, message):

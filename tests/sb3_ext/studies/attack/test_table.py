@@ -11,7 +11,7 @@ import pytest
 
 import sb3_ext.studies.attack.table as module
 from sb3_ext.studies.attack import ConfigError
-from sb3_ext.studies.attack.table import Results, fill, markdown, write_page
+from sb3_ext.studies.attack.table import Results, fill, markdown
 from tests.sb3_ext.studies.attack.helpers import small
 
 DOCS = Path(__file__).resolve().parents[4] / "docs"
@@ -28,11 +28,11 @@ def test_rows_are_added_and_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "exploit", counted)
     file = tmp_path / "results.json"
     fill(Results(file), [("zeillinger", "host", None)], [BUDGET], tmp_path)
-    players = [("zeillinger", "host", None), ("random", "host", None), ("choose_first", None, None)]
+    players = [("zeillinger", "host", None), ("random", "host", None), ("random", "agent", "dice")]
     results = Results(file)
     fill(results, players, [BUDGET], tmp_path)
     attacked = [call.args[0].name for call in counted.call_args_list]
-    assert attacked == ["zeillinger", "random", "choose_first"]
+    assert attacked == ["zeillinger", "random", "dice"]
     assert Results(file).rows == results.rows
     assert "histogram" not in file.read_text()
 
@@ -40,17 +40,18 @@ def test_rows_are_added_and_kept(tmp_path, monkeypatch):
     assert text.index("hosts under attack") < text.index("agents under attack")
     row = cells(text, "zeillinger")
     saved = next(row for row in results.rows if row["player"] == "zeillinger")
-    assert row[1] == f"{saved['worst']['rho']:.4f}"
-    assert row[3] == saved["worst_responder"]
-    assert row[6] == f"{saved['exact']['lowest']['rho']:.4f}"
-    assert cells(text, "random")[6] == "-"
+    assert row[1] == row[5] == f"{saved['exact']['lowest']['rho']:.4f}"
+    assert row[6] == f"{saved['exact']['lowest']['mean_length']:.2f}"
+    # What is proved needs no training; what cannot be is trained against.
+    assert (row[3:5], row[-1]) == (["proof", "-"], "0")
+    assert cells(text, "random")[5] == "-" != cells(text, "random")[4]
     # The strongest host first.
     worst = [row["worst"]["rho"] for row in results.rows if row["role"] == "host"]
     assert (text.index("| zeillinger") < text.index("| random")) == (worst[0] > worst[1])
 
     # The saved responder is a host, and can be attacked itself; another player of a name that is
     # there takes the place of the old one.
-    path = str(tmp_path / "small" / "agent-choose_first" / "seed-0")
+    path = str(tmp_path / "small" / "agent-dice" / "seed-0")
     fill(results, [(path, None, "mine")], [BUDGET], tmp_path / "more")
     assert len(results.rows) == 4
     fill(results, [("all_coord", "host", "mine")], [BUDGET], tmp_path / "again")
@@ -63,22 +64,6 @@ def test_players_are_checked_before_any_attack(tmp_path):
     with pytest.raises(ConfigError, match="player: "):
         fill(Results(tmp_path / "results.json"), players, [BUDGET], tmp_path)
     assert not list(tmp_path.iterdir())
-
-
-def test_page(tmp_path):
-    results = Results(tmp_path / "results.json")
-    fill(results, [("zeillinger", "host", None)], [BUDGET], tmp_path)
-    page = tmp_path / "page.md"
-    text = "before\n<!-- attack tables: begin -->\n{}\n<!-- attack tables: end -->\nafter\n"
-    page.write_text(text.format("old"))
-    for _ in range(2):
-        write_page(page, results)
-        assert page.read_text() == text.format(markdown(results))
-    page.write_text("no marks")
-    with pytest.raises(ConfigError, match="must hold <!-- attack tables: begin -->"):
-        write_page(page, results)
-    with pytest.raises(ConfigError, match="cannot be read"):
-        write_page(tmp_path / "none.md", results)
 
 
 @pytest.mark.parametrize("text", ["{", "{}", "7", "[1]", '[{"player": "a"}]', "[null]"])

@@ -23,7 +23,7 @@ from sb3_ext.studies.teach import generate as module
 from sb3_ext.studies.teach.cli import main
 from sb3_ext.studies.teach.dataset import MANIFEST, load_dataset
 from sb3_ext.studies.teach.drawing import Plan, draw_positions
-from sb3_ext.studies.teach.families import TeachConfig, draw_batch, excluded_forms
+from sb3_ext.studies.teach.families import TeachConfig, excluded_forms
 from sb3_ext.studies.teach.generate import generate
 
 CONFIG = {
@@ -310,26 +310,3 @@ def test_few_positions_of_a_family_with_many():
 def test_weights_are_shares(tmp_path):
     manifest = generate(plan(positions=250), tmp_path / "data")
     assert [family["positions"] for family in manifest["families"]] == [100, 100, 50]
-
-
-def test_the_largest_coordinate_is_that_of_the_canonical_form():
-    family = {
-        "name": "one",
-        "kind": "uniform",
-        "points": [3, 6],
-        "max_value": [30],
-        "sparsity": [0.5],
-        "play": {"hosts": ["random"], "agents": ["random"], "moves": [0, 3]},
-    }
-
-    def drawn(**changes):
-        config = TeachConfig.read({**CONFIG, "families": [{**family, **changes}]})
-        positions = draw_batch(config, 0, 0, 5).point_lists()
-        return positions, [max(map(max, canonical(prune(each)))) for each in positions]
-
-    positions, largest = drawn()
-    kept, kept_largest = drawn(largest=7)
-    assert max(largest) > 7 >= max(kept_largest)
-    assert kept == [each for each, top in zip(positions, largest, strict=True) if top <= 7]
-    # Not the same as small coordinates: shifted and multiplied positions stay.
-    assert max(max(map(max, each)) for each in kept) > 7

@@ -174,7 +174,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         try:
             result = super().setup_experiment()
             if result is not None:
-                model = result[0]
+                model: Any = result[0]
                 self._check_evaluations(model)
                 if self._schedules:
                     bind_schedules(model, total_timesteps=self.n_timesteps, **self._schedules)

@@ -69,7 +69,9 @@ class TeachingSettings(Section):
         return schedule(update / self.updates if schedule.unit == "progress" else update)
 
 
-def read_settings(config: str | Path, changes: Sequence[str] = ()) -> TeachingSettings:
+def read_settings(
+    config: str | Path, changes: Sequence[str] = (), seed: int | None = None
+) -> TeachingSettings:
     """The section ``train`` of a file, with changes ``key=value``.
 
     Raises:
@@ -77,7 +79,7 @@ def read_settings(config: str | Path, changes: Sequence[str] = ()) -> TeachingSe
     """
     values = read_mapping(find_config(config)).get("train", {})
     if isinstance(values, Mapping):
-        values = apply_settings(values, changes)
+        values = apply_settings(values, _with_seed(changes, seed))
     return read_section(TeachingSettings, values, "train")
 
 
@@ -158,13 +160,14 @@ def read_robust_config(
     changes: Sequence[str] = (),
     opponents: Sequence[str] = (),
     without: Sequence[str] = (),
+    seed: int | None = None,
 ) -> RobustConfig:
     """The settings of a file, changed by the options of the command robust.
 
     Raises:
         ConfigError: one line that names the field.
     """
-    config = RobustConfig.read(source, changes)
+    config = RobustConfig.read(source, _with_seed(changes, seed, "algorithm.seed"))
     mixture = dict(config.opponents)
     for text in opponents:
         name, _, weight = text.rpartition("=")
@@ -179,3 +182,7 @@ def read_robust_config(
     augment = config.teacher.augment and "augmentation" not in without
     teacher = config.teacher.model_copy(update={"augment": augment})
     return config.model_copy(update={"opponents": mixture, "teacher": teacher})
+
+
+def _with_seed(changes: Sequence[str], seed: int | None, key: str = "seed") -> list[str]:
+    return [*changes, *([] if seed is None else [f"{key}={seed}"])]

@@ -160,8 +160,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     """Runs the command; see `sb3_ext.studies.teach.cli.main`."""
-    changes = args.settings + ([] if args.seed is None else [f"seed={args.seed}"])
-    settings = read_settings(args.config, changes)
+    settings = read_settings(args.config, args.settings, args.seed)
     data = load_dataset(args.data)
     hyperparameters = read_hyperparameters(args.algo_config, ENVIRONMENTS[data.seat])
     bar = not args.no_progress and sys.stderr.isatty()

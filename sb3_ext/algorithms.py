@@ -1,8 +1,4 @@
-"""Algorithms by name: `--algo` of the command lines, `algorithm` of a two-player configuration.
-
-from sb3_ext.algorithms import ALGORITHMS
-ALGORITHMS.register("mine", MyAlgorithm)
-"""
+"""Algorithms by name: `--algo` of the command lines, `algorithm` of a two-player configuration."""
 
 from __future__ import annotations
 

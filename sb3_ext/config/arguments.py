@@ -108,7 +108,6 @@ def _check(key: str, value: Any, parameter: inspect.Parameter) -> None:
 
 
 def _type_names(annotation: Any) -> set[str]:
-    """The types of an annotation by name, ``None`` among them."""
     if isinstance(annotation, str):
         return {part.strip() for part in annotation.split("|")}
     parts = get_args(annotation) or (annotation,)

@@ -27,14 +27,13 @@ def numeric_string_hint(value: Any) -> str:
     if not math.isfinite(number):
         return ""
     mantissa, _, exponent = value.lower().partition("e")
-    if not exponent:
-        return " (a number in quotes; write it without them)"
-    # The float of YAML 1.1 has a point and a signed exponent: 1e-4 and 1.0e4 are strings in it.
-    mantissa = mantissa if "." in mantissa else mantissa + ".0"
-    written = f"{mantissa}e{int(exponent):+d}"
-    if written == value.lower():
-        return " (a number in quotes; write it without them)"
-    return f" (YAML 1.1 reads {value} as a string; write {written})"
+    if exponent:
+        # The float of YAML 1.1 has a point and a signed exponent: 1e-4 and 1.0e4 are strings in it.
+        mantissa = mantissa if "." in mantissa else mantissa + ".0"
+        written = f"{mantissa}e{int(exponent):+d}"
+        if written != value.lower():
+            return f" (YAML 1.1 reads {value} as a string; write {written})"
+    return " (a number in quotes; write it without them)"
 
 
 def check_number(

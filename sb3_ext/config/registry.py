@@ -66,9 +66,5 @@ class Registry(dict[str, T]):
                 return name
         raise ValueError(f"{entry!r} is not a registered {self.kind}")
 
-    def names(self) -> list[str]:
-        """All names, sorted."""
-        return sorted(super().__iter__())
-
     def __iter__(self) -> Iterator[str]:
-        return iter(self.names())
+        return iter(sorted(super().__iter__()))

@@ -69,10 +69,11 @@ def accepted_by(resolve: Callable[[Any], object]) -> BeforeValidator:
     """A validator for what a function takes without an error, such as `Registry.resolve`."""
 
     def check(value: Any) -> Any:
-        resolve(value)
+        with errors_of("", ValueError):
+            resolve(value)
         return value
 
-    return checked(check)
+    return BeforeValidator(check)
 
 
 Whole = checked(lambda value: check_count("", value, low=-LARGEST_COUNT))

@@ -1,8 +1,4 @@
-"""Configuration files: plain YAML of a limited size, in which no key of a mapping stands twice.
-
-Text, numbers, true, false, null, lists and mappings; anchors and merges as long as what they repeat
-stays small. There is nothing else: no dates, no sets, no Python.
-"""
+"""Configuration files: plain YAML of a limited size; see docs/configuration.md."""
 
 from __future__ import annotations
 

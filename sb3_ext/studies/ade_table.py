@@ -1,9 +1,7 @@
 """A table of the sixteen singularities A1-A8, D4-D8, E6-E8: how good are the resolutions?
 
-Depth and nodes of Zeillinger's tree, of a trained host's tree and of the proven optimum. Run as
-``python -m sb3_ext.studies.ade_table``: it trains a host against the random agent, saves it and
-prints the table. ``--model PATH`` takes a saved host instead. Nodes count the root; depth counts
-moves.
+Depth and nodes of Zeillinger's tree, of a trained or saved host's tree and of the proven optimum.
+Nodes count the root; depth counts moves.
 """
 
 from __future__ import annotations
@@ -140,7 +138,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _host(args: argparse.Namespace) -> Player:
-    """The saved host, or one trained now."""
     if args.model is not None:
         return resolve_player(args.model, "host", resgym.GameSpec())
     check_count("updates", args.updates)

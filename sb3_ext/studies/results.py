@@ -43,7 +43,6 @@ MAX_DEPTH = 40
 
 
 def _tree(host: Player, name: str) -> dict[str, Any]:
-    """Size of a host's tree for a singularity; branches are cut after `MAX_DEPTH` moves."""
     tree = resgym.resolution_tree(resgym.singularity(name), host, max_depth=MAX_DEPTH)
     return {"depth": tree.depth, "nodes": tree.num_nodes, "complete": tree.complete}
 
@@ -176,16 +175,7 @@ def _players(given: Sequence[str]) -> dict[str, Player]:
     return players
 
 
-def _check(args: argparse.Namespace) -> None:
-    for name, low in (("positions", 100), ("larger", 1), ("games", 1), ("workers", 1)):
-        check_integer(name, getattr(args, name), low)
-    check_integer("brieskorn-pham", args.brieskorn_pham, 2, 30)
-    for name in (*(args.names or ()), args.picture):
-        resgym.singularity(name)
-
-
 def _draw_trees(out: Path, name: str, players: Mapping[str, Player]) -> list[tuple[str, str]]:
-    """The pictures' files and titles."""
     start = resgym.singularity(name)
     trees = {"least depth": resgym.solve(start).tree}
     trees |= {title: resgym.resolution_tree(start, host) for title, host in players.items()}
@@ -204,11 +194,15 @@ def main(arguments: Sequence[str]) -> int:
     """Measures and writes; returns the exit code, see `command`."""
     args = _parser().parse_args(arguments)
     typed = ["python", "-m", "sb3_ext.studies.results", *arguments]
-    _check(args)
+    for name, low in (("positions", 100), ("larger", 1), ("games", 1), ("workers", 1)):
+        check_integer(name, getattr(args, name), low)
+    check_integer("brieskorn-pham", args.brieskorn_pham, 2, 30)
+    names = args.names or resgym.singularity_names()
+    for name in (*names, args.picture):
+        resgym.singularity(name)
     with trusting(args.trust):
         players = _players(args.hosts)
     attack = markdown(Results(args.attack))
-    names = args.names or resgym.singularity_names()
     print("labelling held-out positions", file=sys.stderr)
     drawn = {"positions": args.positions, "seed": args.seed, "held_out": HELD_OUT}
     plan = Plan.read({"config": "default", **drawn})

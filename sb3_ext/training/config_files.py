@@ -1,8 +1,6 @@
-"""Hyperparameter files in rl_zoo3's form, read as plain data and checked before anything is built.
+"""Hyperparameter files in rl_zoo3's form, checked before anything is built.
 
-``configs`` and docs/configuration.md have examples. Unlike rl_zoo3's, nothing is evaluated as code
-without ``--trust``, an unknown key is an error, schedules are `sb3_ext.schedules`', and
-`policy_kwargs` may name an `extractor`.
+See docs/configuration.md; nothing is evaluated as code without ``--trust``.
 """
 
 from __future__ import annotations
@@ -27,17 +25,8 @@ from sb3_ext.networks.extractors import EXTRACTORS
 from sb3_ext.networks.mlp import ACTIVATIONS, expand_net_arch
 
 ZOO_KEYS = (
-    "callback",
-    "env_kwargs",
-    "env_wrapper",
-    "exploration_rate",
-    "frame_stack",
-    "monitor_kwargs",
-    "n_envs",
-    "n_timesteps",
-    "normalize",
-    "policy",
-    "vec_env_wrapper",
+    *("callback", "env_kwargs", "env_wrapper", "exploration_rate", "frame_stack", "monitor_kwargs"),
+    *("n_envs", "n_timesteps", "normalize", "policy", "vec_env_wrapper"),
 )
 """Keys that are no argument of the algorithm."""
 

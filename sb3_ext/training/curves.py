@@ -1,9 +1,5 @@
 """``python -m sb3_ext.curves``: how rho grew while players learned, of one run or of several.
 
-Example:
-    python -m sb3_ext.curves runs/quickstart --out curve.png
-    python -m sb3_ext.curves runs/first runs/second --out both.svg
-
 It reads the measurements that a run leaves in its folder: ``rho.json`` of `RhoEvaluation` (the
 quickstart's too) or ``evaluations.jsonl`` of the two-player trainer. Rewards in monitor files are
 shown by ``python -m sb3_ext.plot_train``.

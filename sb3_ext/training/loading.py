@@ -52,7 +52,6 @@ def load_player(path: Path, role: str) -> ScoringPlayer:
         ValueError: there is no such file here, it is damaged or of another kind, its network holds
             NaN or infinite weights, or it plays the other seat.
     """
-    path = Path(path)
     player = player_of(load_policy(path, role), str(path))
     if player.role != role:
         raise ValueError(f"{path}: was trained as the {player.role}, need a player for the {role}")

@@ -1,7 +1,4 @@
-"""The main job: train a host against ``choose_first`` and print how it compares.
-
-Run as ``make train`` or ``python -m sb3_ext.quickstart``; results go to ``runs/quickstart``.
-"""
+"""The main job: train a host against ``choose_first`` and print how it compares."""
 
 from __future__ import annotations
 
@@ -150,7 +147,6 @@ def run(out: Path, updates: int, seed: int, games: int, progress: bool = False) 
     except ValueError as error:  # without matplotlib
         print(f"no curve.png: {error}", file=sys.stderr)
     (game,) = sample_games(player_of(model), OPPONENT, games=1, seed=seed)
-    text = f"trained host against {OPPONENT}\n\n{game}\n"
-    write_text_durably(out / "game.txt", text)
+    write_text_durably(out / "game.txt", f"trained host against {OPPONENT}\n\n{game}\n")
     print(f"{', '.join(written)} and game.txt are in {out}")
     return summary

@@ -154,7 +154,7 @@ class _KnownUnpickler(_Unpickler):  # type: ignore[misc]
     def __init__(self, file: IO[bytes], where: str) -> None:
         super().__init__(file)
         self._where = where
-        self._callable: list[Any] = []
+        self._callable: dict[int, Any] = {}
 
     def _refuse(self, name: str) -> ValueError:
         if name.startswith("sb3_ext.") and find_spec(".".join(name.split(".")[:2])) is None:
@@ -180,20 +180,17 @@ class _KnownUnpickler(_Unpickler):  # type: ignore[misc]
         return self._may_be_called(found) if issubclass(found, _MADE_KINDS) else found
 
     def _may_be_called(self, target: Any) -> Any:
-        self._callable.append(target)
+        self._callable[id(target)] = target
         return target
 
-    def _is_callable(self, target: Any) -> bool:
-        return any(target is each for each in self._callable)
-
     def _call(self, target: Any, step: Callable[[Any], None]) -> None:
-        if not self._is_callable(target):
+        if id(target) not in self._callable:
             raise self._refuse(f"a call of {getattr(target, '__name__', target)!r}")
         step(self)
 
     def _build(self) -> None:
         target = self.stack[-2]
-        if isinstance(target, type) or self._is_callable(target):
+        if isinstance(target, type) or id(target) in self._callable:
             raise self._refuse(f"a change of {getattr(target, '__name__', target)!r}")
         _Unpickler.load_build(self)
 

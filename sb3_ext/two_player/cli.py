@@ -32,8 +32,18 @@ def main(arguments: Sequence[str]) -> int:
     0: done, or stopped by SIGINT or SIGTERM with a checkpoint. Others as `command` says.
     """
     args = _parser().parse_args(arguments)
-    with trusting(args.trust):
-        return _run(args, ["python", "-m", "sb3_ext.two_player", *arguments])
+    if args.steps is not None and args.steps < 1:
+        raise ConfigError(f"--steps must be at least 1, got {args.steps}")
+    if args.resume is not None and args.out is not None:
+        raise ConfigError("--out: a resumed run stays in its folder; give only --resume")
+    if args.resume is None and args.config is None:
+        raise ConfigError(f"--config is missing: a file or one of {SHIPPED}")
+    if args.resume is not None:
+        _checkpoints(args.resume, "--resume")
+    # Before anything is read that may change.
+    alone = args.resume is not None and not args.dry_run
+    with trusting(args.trust), RunFolder(args.resume, "--resume") if alone else nullcontext():
+        return _train(args, ["python", "-m", "sb3_ext.two_player", *arguments])
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -55,21 +65,6 @@ def _parser() -> argparse.ArgumentParser:
     add_options(parser, "--set", "--no-progress")
     add_trust(parser)
     return parser
-
-
-def _run(args: argparse.Namespace, given: Sequence[str]) -> int:
-    if args.steps is not None and args.steps < 1:
-        raise ConfigError(f"--steps must be at least 1, got {args.steps}")
-    if args.resume is not None and args.out is not None:
-        raise ConfigError("--out: a resumed run stays in its folder; give only --resume")
-    if args.resume is None and args.config is None:
-        raise ConfigError(f"--config is missing: a file or one of {SHIPPED}")
-    if args.resume is not None:
-        _checkpoints(args.resume, "--resume")
-    # Before anything is read that may change.
-    alone = args.resume is not None and not args.dry_run
-    with RunFolder(args.resume, "--resume") if alone else nullcontext():
-        return _train(args, given)
 
 
 def _train(args: argparse.Namespace, given: Sequence[str]) -> int:
@@ -149,7 +144,6 @@ def _checkpoints(folder: Path, option: str) -> Path:
 
 
 def _description(trainer: HostAgentTrainer) -> str:
-    """What would be trained, for people."""
     config = trainer.config
     lines = [
         f"{config.name}: {config.training.steps} steps of {', '.join(config.training.players)}"
@@ -180,7 +174,6 @@ def _description(trainer: HostAgentTrainer) -> str:
 
 
 def _report(trainer: HostAgentTrainer, last: Evaluation) -> str:
-    """The results, for people."""
     width = max(len(pair) for pair in last.values)
     lines = [
         f"\n{last.step} steps, updates: "

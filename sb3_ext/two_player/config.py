@@ -1,7 +1,4 @@
-"""The configuration of the host/agent trainer: every key, its type, its range, its meaning.
-
-No key but `callbacks` has a default, so a configuration file shows all of an experiment.
-"""
+"""The configuration of the host/agent trainer: every key, its type, its range, its meaning."""
 
 from __future__ import annotations
 

@@ -1,12 +1,9 @@
-"""What the trainer has to know of a game.
+"""What the trainer has to know of a game; `examples/symmetric_game.py` is another one.
 
-A game has two roles. Each role has an environment of its own: a tensor `VectorEnv` with one seat,
-in which a player answers for the other role: the one that its method `set_opponent(player)` was
-given. What a *player* is belongs to the game: here it is a function from observations to actions,
-in `HironakaGame` a player of `resgym`.
-
-Another game is a subclass of `Game` that is registered under a name, see
-`examples/symmetric_game.py`; sizes of its own go into a `Settings(GameSettings)` inside it.
+Each of the two roles has an environment of its own: a tensor `VectorEnv` with one seat, in which
+the player that its method `set_opponent(player)` was given answers for the other role. What a
+*player* is belongs to the game: here it is a function from observations to actions, in
+`HironakaGame` a player of `resgym`.
 """
 
 from __future__ import annotations
@@ -106,8 +103,6 @@ class Game(ABC):
             ValueError, TypeError: the game has no such reward.
         """
         raise ValueError(f"reward: the game {self.settings.name!r} has no other rewards")
-
-    # ------------------------------------------------------------------ results
 
     def evaluate(self, players: Mapping[str, Any], games: int, seed: int, max_moves: int) -> float:
         """The measure of two players, one per role; higher is better for the first role.

@@ -1,11 +1,8 @@
 """A role that learns: what the trainer, the pool and the checkpoints ask of it.
 
-A `Learner` holds a model of stable-baselines3 and its games, and knows when and how to update it
-and to collect experience. `off_policy.py` and `on_policy.py` have one each for their kind of
-algorithm, with a section of its own in the configuration. Another kind enters itself:
-``LEARNERS[MyAlgorithm] = MyLearner``.
-
-Networks are in training mode only inside an update, also when it fails.
+`off_policy.py` and `on_policy.py` have a `Learner` each for their kind of algorithm, with a section
+of its own in the configuration. Networks are in training mode only inside an update, also when it
+fails.
 """
 
 from __future__ import annotations
@@ -13,6 +10,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
 import torch
@@ -45,7 +43,6 @@ from sb3_ext.config.sections import (
     Section,
     Size,
     accepted_by,
-    checked,
     errors_of,
 )
 from sb3_ext.networks.fields import LearningRate
@@ -86,10 +83,7 @@ class RolloutSection(Section):
     )
 
 
-def _callback(data: Any) -> Any:
-    with errors_of("", ValueError):
-        from_data(CALLBACKS, "callback", data)
-    return data
+_callback = partial(from_data, CALLBACKS, "callback")
 
 
 class TrainedRole(Section):
@@ -131,7 +125,7 @@ class TrainedRole(Section):
         description="who answers in rollouts: latest (the other role as it is now), pool "
         "(self_play), the name of a scripted player, or the path of a saved model"
     )
-    callbacks: list[Annotated[dict[str, Any], checked(_callback)]] = Field(
+    callbacks: list[Annotated[dict[str, Any], accepted_by(_callback)]] = Field(
         default_factory=list,
         description="callbacks of this role, each a mapping with its name under callback and its "
         "arguments; may be left out",
@@ -185,8 +179,7 @@ class Learner(ABC):
             self.model = self._build(seed, device)
         self._log = LastLogged()
         self.model.set_logger(Logger(None, [self._log]))
-        given = [from_data(CALLBACKS, "callback", data) for data in section.callbacks]
-        self.callback = CallbackList(given)
+        self.callback = CallbackList([_callback(data) for data in section.callbacks])
         begin_learning(self.model, _NO_END, self.callback)
         self.policy.set_training_mode(False)
         self.player = game.policy_player(role, self.policy, role)
@@ -231,8 +224,6 @@ class Learner(ABC):
     def transitions(self) -> int:
         """Transitions collected."""
         return int(self.model.num_timesteps)
-
-    # ------------------------------------------------------------------ training
 
     def begin(self) -> None:
         """Tell the callbacks that training starts."""
@@ -307,8 +298,6 @@ class Learner(ABC):
     def forget_experience(self) -> None:
         """Drop what was collected."""
 
-    # ------------------------------------------------------------------ changes
-
     def add_callback(self, callback: BaseCallback) -> None:
         """Have a callback of SB3 called, from the next `begin` on."""
         callback.init_callback(self.model)
@@ -327,8 +316,6 @@ class Learner(ABC):
         """Put a network in the place of the policy's; a TypeError where that cannot be done."""
         raise TypeError(f"the networks of {type(self.model).__name__} cannot be replaced")
 
-    # ------------------------------------------------------------------ saving
-
     def state_dict(self) -> dict[str, Any]:
         """All that training depends on, as parts of a checkpoint; errors as `check_finite`."""
         state = model_state(self.model, f"{self.role}.")
@@ -345,8 +332,6 @@ class Learner(ABC):
             restart_episodes(self.model)
         # For the counters this is another learn(), as after a resume of a single model.
         begin_learning(self.model, _NO_END, self.callback, reset_num_timesteps=False)
-
-    # ------------------------------------------------------------------ numbers
 
     def check_finite(self) -> None:
         """Raise a FloatingPointError if a loss or a weight is NaN or infinite."""

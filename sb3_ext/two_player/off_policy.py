@@ -180,7 +180,14 @@ class OffPolicyLearner(Learner):
         online.features_extractor, online.q_net = nn.Identity(), network
         online.to(model.device)
         online.set_training_mode(False)
-        _try_out(model, online)
+        num_actions = int(model.action_space.n)
+        observations: Any = batch_space(model.observation_space, 2).sample()
+        with torch.no_grad():
+            values = online(to_device(observations, model.device))
+        given = tuple(values.shape) if isinstance(values, Tensor) else type(values).__name__
+        if given != (2, num_actions):
+            need = f"a network must return [N, {num_actions}] values"
+            raise ValueError(f"{need}, got {given} for N = 2")
         # Only now is anything changed: a network that does not fit leaves the model as it was.
         policy.q_net, policy.q_net_target = online, copy.deepcopy(online)
         rate = policy.optimizer.param_groups[0]["lr"]
@@ -196,7 +203,6 @@ LEARNERS[OffPolicyAlgorithm] = OffPolicyLearner
 
 
 def _target_updater(model: Any) -> Callable[[], None]:
-    """The function that moves a model's target network by its `tau`."""
     if hasattr(model, "update_target"):
         return cast("Callable[[], None]", model.update_target)
     policy = model.policy
@@ -212,14 +218,3 @@ def _target_updater(model: Any) -> Callable[[], None]:
         return [*network.parameters(), *get_parameters_by_name(network, ["running_"])]
 
     return lambda: polyak_update(tensors(online), tensors(target), model.tau)
-
-
-def _try_out(model: Any, online: nn.Module) -> None:
-    """Raises a ValueError if a network of action values does not fit the model's spaces."""
-    num_actions = int(model.action_space.n)
-    observations: Any = batch_space(model.observation_space, 2).sample()
-    with torch.no_grad():
-        values = online(to_device(observations, model.device))
-    if not isinstance(values, Tensor) or tuple(values.shape) != (2, num_actions):
-        given = tuple(values.shape) if isinstance(values, Tensor) else type(values).__name__
-        raise ValueError(f"a network must return [N, {num_actions}] values, got {given} for N = 2")

@@ -1,7 +1,4 @@
-"""Roles that learn by an on-policy algorithm: SB3's PPO and A2C, sb3-contrib's MaskablePPO.
-
-Updates are counted as SB3 does: epochs for PPO, one a rollout for A2C.
-"""
+"""Roles that learn by an on-policy algorithm: SB3's PPO and A2C, sb3-contrib's MaskablePPO."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Two roles, their models, and who plays whom: what a trainer works on.
-
-Roles are spoken of by name, never by position.
-"""
+"""Two roles, their models, and who plays whom: what a trainer works on."""
 
 from __future__ import annotations
 
@@ -68,7 +65,10 @@ class TwoPlayers:
         self._rewards: dict[str, Any] = {}
         # One seed each for the two roles and the pool, whoever of them is there.
         *seeds, pool_seed = np.random.SeedSequence(self.config.seed).generate_state(3).tolist()
-        device = _device(self.config.compute.device)
+        with errors_of("compute.device"):
+            name = self.config.compute.device
+            # Not get_device(name): it answers with the CPU where there is no CUDA.
+            device = str(get_device() if name == "auto" else resolve_device(name))
         for role, seed in zip(self.game.roles, seeds, strict=True):
             section = self.config.roles[role]
             with errors_of(f"roles.{role}"):
@@ -104,8 +104,6 @@ class TwoPlayers:
         if role not in self.roles:
             raise ValueError(unknown_word("role that learns", role, self.roles))
         return self.roles[role]
-
-    # ------------------------------------------------------------------ changes
 
     def freeze(self, role: str) -> None:
         """Leave a role out of training; it still plays, and its weights stay as they are."""
@@ -175,8 +173,6 @@ class TwoPlayers:
         """Let a role play and remember, see `Learner.collect`."""
         return self.learner(role).collect(games, max_steps)
 
-    # ------------------------------------------------------------------ measures
-
     def evaluate_rho(self, games: int | None = None, seed: int | None = None) -> dict[str, float]:
         """The measure of the two players against each other, and of each against its opponents.
 
@@ -210,8 +206,6 @@ class TwoPlayers:
         games = section.action_games if games is None else games
         return self.game.count_actions(self.players, role, games, section.seed, section.max_moves)
 
-    # ------------------------------------------------------------------ copies
-
     def copy(self) -> Self:
         """New players with copies of the networks, but without experience and counters.
 
@@ -233,9 +227,3 @@ class TwoPlayers:
         """Close the environments."""
         for learner in self.roles.values():
             learner.env.close()
-
-
-def _device(name: str) -> str:
-    with errors_of("compute.device"):
-        # Not get_device(name): it answers with the CPU where there is no CUDA.
-        return str(get_device() if name == "auto" else resolve_device(name))

@@ -1,9 +1,4 @@
-"""A pool of earlier opponents and Elo ratings of the two roles; see `docs/two_player.md`.
-
-A match gives the first role a score S in 0..1 (`Game.match`), against the expected
-E = 1 / (1 + 10^((R_second - R_first) / 400)); then R_first += K (S - E) and R_second -= K (S - E).
-A snapshot begins with the rating of its role and keeps its own from then on.
-"""
+"""A pool of earlier opponents and Elo ratings of the two roles; see `docs/two_player.md`."""
 
 from __future__ import annotations
 
@@ -31,7 +26,10 @@ def expected_score(rating: float, other: float) -> float:
 
 @dataclass
 class Snapshot:
-    """A policy as it was after `version` updates; `weights` are without the target network."""
+    """A policy as it was after `version` updates; `weights` are without the target network.
+
+    It begins with the rating of its role and keeps its own from then on.
+    """
 
     version: int
     rating: float
@@ -156,8 +154,6 @@ class OpponentPool:
         if role is not None and drawn is not None:
             drawn.rating = ratings.pop(role)
         self.ratings.update(ratings)
-
-    # ------------------------------------------------------------------ saving
 
     def state_dict(self) -> dict[str, Any]:
         """Everything above as tensors and plain data."""

@@ -1,7 +1,4 @@
-"""The folder of a run: what was asked for, what was measured, what can be continued.
-
-`docs/two_player.md` lists its files.
-"""
+"""The folder of a run; `docs/two_player.md` lists its files."""
 
 from __future__ import annotations
 
@@ -79,30 +76,28 @@ class RunDirectory(RunFolder):
         self.config = config
         self.checkpoints = self.path / "checkpoints"
         self._tensorboard: KVWriter | None = None
+        origin = provenance(config.seed, command)
         with ExitStack() as on_error:
             on_error.enter_context(self)
-            self._begin(provenance(config.seed, command), resumed_at)
+            if (self.path / "config.yml").exists() and resumed_at is None:
+                raise ConfigError(
+                    f"--out: {self.path} holds a run already; take another folder, or --resume "
+                    f"{self.path} to go on with it"
+                )
+            if config.logging.tensorboard and find_spec("tensorboard") is None:
+                raise ConfigError("logging.tensorboard: true needs the package tensorboard")
+            with errors_named(f"--out: {self.path} cannot be written to", FolderError):
+                text = yaml.safe_dump(config.to_dict(), sort_keys=False)
+                write_text_durably(self.path / "config.yml", text)
+                if resumed_at is None:
+                    self.write_json("run.json", origin)
+                else:
+                    self.append("resumed.jsonl", {"step": resumed_at, **origin})
+                    for name in ("metrics.jsonl", "evaluations.jsonl"):
+                        self.keep_lines_until(name, resumed_at)
+                if config.logging.tensorboard:
+                    self._tensorboard = TensorBoardOutputFormat(str(self.path / "tensorboard"))
             on_error.pop_all()
-
-    def _begin(self, origin: Mapping[str, Any], resumed_at: int | None) -> None:
-        if (self.path / "config.yml").exists() and resumed_at is None:
-            raise ConfigError(
-                f"--out: {self.path} holds a run already; take another folder, or --resume "
-                f"{self.path} to go on with it"
-            )
-        if self.config.logging.tensorboard and find_spec("tensorboard") is None:
-            raise ConfigError("logging.tensorboard: true needs the package tensorboard")
-        with errors_named(f"--out: {self.path} cannot be written to", FolderError):
-            text = yaml.safe_dump(self.config.to_dict(), sort_keys=False)
-            write_text_durably(self.path / "config.yml", text)
-            if resumed_at is None:
-                self.write_json("run.json", origin)
-            else:
-                self.append("resumed.jsonl", {"step": resumed_at, **origin})
-                for name in ("metrics.jsonl", "evaluations.jsonl"):
-                    self.keep_lines_until(name, resumed_at)
-            if self.config.logging.tensorboard:
-                self._tensorboard = TensorBoardOutputFormat(str(self.path / "tensorboard"))
 
     def add_metrics(self, step: int, metrics: Mapping[str, float]) -> None:
         """Append a line of metrics."""

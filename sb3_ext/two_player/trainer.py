@@ -21,8 +21,6 @@ from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.players import TwoPlayers
 from sb3_ext.two_player.run_directory import Evaluation, RunDirectory
 
-Callback = Callable[["HostAgentTrainer"], "bool | None"]
-
 
 class HostAgentTrainer(TwoPlayers):
     """Trains a host and an agent, or one of them against a player that does not learn.
@@ -57,15 +55,13 @@ class HostAgentTrainer(TwoPlayers):
         self._checkpoint_requested = False
         self._checkpoint_step = 0
 
-    # ------------------------------------------------------------------ training
-
     def train(
         self,
         steps: int | None = None,
         evaluation_interval: int | None = None,
         players: Sequence[str] | None = None,
         *,
-        callback: Callback | None = None,
+        callback: Callable[[HostAgentTrainer], bool | None] | None = None,
         progress: bool = False,
     ) -> Evaluation | None:
         """Makes steps, then measures the players.
@@ -227,8 +223,6 @@ class HostAgentTrainer(TwoPlayers):
         if self.output is not None:
             self.output.add_metrics(self.total_steps, metrics)
         return metrics
-
-    # ------------------------------------------------------------------ saving
 
     def _checkpoint_if_due(self) -> None:
         section = self.config.checkpoint

@@ -53,9 +53,6 @@ def test_arguments_reach_environment_and_model() -> None:
     assert report.updates == 34 * 3
 
 
-# ------------------------------------------------------------------------------ what is broken
-
-
 class LoadsOtherWeights(DDQN):
     @classmethod
     def load(cls, *args: Any, **kwargs: Any) -> Any:

@@ -268,9 +268,6 @@ def test_with_trust_it_runs(attack: Any, place: Place) -> None:
     assert place.marker.exists()
 
 
-# ------------------------------------------------------------------------------------- what is read
-
-
 class Elsewhere(torch.nn.Module):
     """Not known."""
 

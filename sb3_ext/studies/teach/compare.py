@@ -89,7 +89,6 @@ def _name(results: Mapping[str, Any]) -> str:
 
 
 def _read(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """``results.json`` and ``run/rho.json`` of a folder."""
     found: list[Any] = []
     for name, keys in (
         ("results.json", {"rho", "singularities", "targets", "without"}),

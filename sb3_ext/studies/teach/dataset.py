@@ -36,7 +36,6 @@ SCHEMA = 1
 """Version of the layout; raised when a reader of the old one would misread it."""
 
 MANIFEST, PLAN = "manifest.json", "plan.json"
-SEATS = ("host", "agent")
 _PARTS = ("train", "held_out")
 _NOTES = "teach"
 

@@ -87,7 +87,7 @@ def test_target_and_online_networks_share_nothing() -> None:
 
 @pytest.mark.parametrize("name", ["adam", "adamw", "rmsprop", "sgd"])
 def test_optimisers_by_name_learn(name: str) -> None:
-    assert OPTIMIZERS.names() == ["adam", "adamw", "rmsprop", "sgd"]
+    assert list(OPTIMIZERS) == ["adam", "adamw", "rmsprop", "sgd"]
     model = make_model(policy_kwargs={"optimizer_class": name, "net_arch": [16]})
     assert type(model.policy.optimizer).__name__.lower() == name
     before = next(model.q_net.parameters()).clone()

@@ -134,7 +134,7 @@ def test_repeating_is_writing_out():
 
 
 def test_activations():
-    assert ACTIVATIONS.names() == ["elu", "gelu", "relu", "silu", "tanh"]
+    assert list(ACTIVATIONS) == ["elu", "gelu", "relu", "silu", "tanh"]
     for name in ACTIVATIONS:
         kind = ACTIVATIONS.resolve(name)
         for activation in (name, kind):

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import signal
+import subprocess
 import sys
 import zipfile
 from collections.abc import Callable, Sequence
@@ -25,6 +26,14 @@ ASIDE_IN_ZIP = (
     *("start_time", "_num_timesteps_at_start", "_total_timesteps"),
     *("_last_episode_starts", "_updates_owed"),  # attributes of the class until they are loaded
 )
+
+
+def killed_runs(module: str, folder: Path, plans: Sequence[str]) -> list[str]:
+    """What a module that calls `compare` prints, a line for each plan."""
+    command = [sys.executable, "-m", module, str(folder), *plans]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
 
 
 def compare(

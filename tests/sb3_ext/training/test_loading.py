@@ -107,9 +107,6 @@ def test_files_of_stable_baselines3(name: str, seat: str, tmp_path: Path) -> Non
     assert scores(seat, player) == scores(seat, player_of(model))
 
 
-# ---------------------------------------------------------------------------------- what is refused
-
-
 def test_the_other_seat_and_another_dimension(tmp_path: Path) -> None:
     path = save_run(make_model("host"), tmp_path)
     with pytest.raises(ValueError, match="was trained as the host, need a player for the agent"):

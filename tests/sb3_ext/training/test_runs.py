@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from sb3_ext.runs import command
 from sb3_ext.runs.signals import RunSignals
 from sb3_ext.training.train import main as train
 from tests.sb3_ext.runs.held import held_by_another
+from tests.sb3_ext.runs.killed import killed_runs
 from tests.sb3_ext.training.killed_runs import ARGUMENTS, run_of
 
 
@@ -25,14 +24,8 @@ from tests.sb3_ext.training.killed_runs import ARGUMENTS, run_of
 def test_a_killed_run_leaves_the_same_files_as_one_that_was_not(tmp_path: Path) -> None:
     """Best model and evaluations too; in a step, in a write, and before the first checkpoint."""
     plans = ["step:150,write:40", "step:3"]
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.sb3_ext.training.killed_runs", str(tmp_path), *plans],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == [f"{plans[0]} 2 nothing", f"{plans[1]} 1 nothing"]
+    printed = killed_runs("tests.sb3_ext.training.killed_runs", tmp_path, plans)
+    assert printed == [f"{plans[0]} 2 nothing", f"{plans[1]} 1 nothing"]
     found = np.load(run_of(tmp_path / "whole") / "evaluations.npz")
     assert found["results"].shape == (13, 20)
     assert len(np.unique(found["results"].mean(1))) > 3  # the measurements tell versions apart
@@ -84,9 +77,6 @@ def test_a_full_disk_is_an_error_at_the_end_alone(
         assert train(["-f", str(tmp_path), *ARGUMENTS, "-n", "160"]) == 1
     assert capsys.readouterr().err.splitlines()[-1].startswith("train: [Errno 28] No space left")
     assert (run_of(tmp_path) / "evaluations.npz").exists()
-
-
-# ------------------------------------------------------------------------------------ signals
 
 
 def test_ctrl_c_while_modules_are_imported_is_one_line(

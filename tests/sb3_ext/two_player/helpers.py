@@ -17,8 +17,6 @@ from sb3_ext.checkpoints.format import split_state
 from sb3_ext.config.reading import apply_settings, find_config
 from sb3_ext.two_player import GAMES, Game, GameSettings, HostAgentTrainer
 
-__all__ = ["Race", "RaceEnv", "always_choose", "plain", "tiny", "trainer"]
-
 _TINY = (
     "game.max_num_points=5",
     "game.max_value=5",
@@ -150,14 +148,6 @@ class Race(Game):
             return super().named_player(role, name)
         action = ("ones", "twos", "threes").index(name)
         return lambda observation: torch.full((len(observation),), action)
-
-
-def weights(learner):
-    return {name: value.clone() for name, value in learner.policy.state_dict().items()}
-
-
-def same(first, second):
-    return all(torch.equal(first[name], second[name]) for name in first)
 
 
 def difference(first, second):

@@ -9,7 +9,8 @@ from sb3_ext.config.reading import apply_settings
 from sb3_ext.ddqn import DDQN
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.two_player import ALGORITHMS, BUFFERS, OPTIMIZERS, HostAgentTrainer
-from tests.sb3_ext.two_player.helpers import plain, same, tiny, weights
+from tests.sb3_ext.ddqn.helpers import same, weights
+from tests.sb3_ext.two_player.helpers import plain, tiny
 
 
 class CautiousDDQN(DDQN):

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 import resgym
-from sb3_ext.checkpoints.checkpoint import CheckpointError
 from sb3_ext.training.loading import load_player
-from sb3_ext.two_player import ConfigError, HostAgentTrainer
+from sb3_ext.two_player import HostAgentTrainer
 from sb3_ext.two_player.run_directory import RunDirectory
-from tests.sb3_ext.two_player.helpers import duel, same, tiny, weights
+from tests.sb3_ext.ddqn.helpers import same, weights
+from tests.sb3_ext.two_player.helpers import duel
 
 
 def test_a_step_is_what_ppo_makes_of_one_rollout():
@@ -74,11 +74,3 @@ def test_what_on_policy_learners_cannot_do_is_said():
         players.replace_nets(host=torch.nn.Linear(15, 4))
     with pytest.raises(ValueError, match="max_steps must be 3, got 5"):
         players.collect_rollout("host", max_steps=5)
-    with pytest.raises(ConfigError, match=r"roles\.host\.algorithm_arguments: .*clip"):
-        HostAgentTrainer(duel("roles.host.algorithm_arguments={clip: 1}"))
-
-
-def test_a_state_of_another_algorithm_is_refused():
-    players = HostAgentTrainer(duel())
-    with pytest.raises(CheckpointError, match=r"host\.model/algorithm"):
-        HostAgentTrainer(tiny()).load_state_dict(players.state_dict())

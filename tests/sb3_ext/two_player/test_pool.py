@@ -10,7 +10,7 @@ import torch
 from sb3_ext.adapter.sb3_private import restart_episodes
 from sb3_ext.two_player import HostAgentTrainer
 from sb3_ext.two_player.pool import ELO_K, expected_score
-from tests.sb3_ext.two_player.helpers import POOL, tiny
+from tests.sb3_ext.two_player.helpers import POOL, HostNet, tiny
 
 
 def pooled(*settings):
@@ -156,8 +156,6 @@ def test_match_score_of_the_resolution_game():
 
 
 def test_replaced_networks_empty_the_pool_of_their_role():
-    from tests.sb3_ext.two_player.helpers import HostNet
-
     players = pooled()
     players.train(3)
     players.replace_nets(host=HostNet())

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
-import sys
 import warnings
 
 import pytest
@@ -13,6 +11,8 @@ import pytest
 from sb3_ext.checkpoints.checkpoint import CheckpointError
 from sb3_ext.two_player import HostAgentTrainer
 from sb3_ext.two_player.run_directory import RunDirectory
+from tests.sb3_ext.ddqn.helpers import same, weights
+from tests.sb3_ext.runs.killed import killed_runs
 from tests.sb3_ext.two_player.helpers import (
     POOL,
     HostNet,
@@ -20,10 +20,8 @@ from tests.sb3_ext.two_player.helpers import (
     difference,
     duel,
     plain,
-    same,
     tiny,
     trainer,
-    weights,
 )
 
 SCHEDULED = (
@@ -203,15 +201,8 @@ def test_given_networks_have_to_be_given_again(tmp_path):
 
 
 def check_killed_runs(folder, plans):
-    finished = subprocess.run(
-        [sys.executable, "-m", "tests.sb3_ext.two_player.killed_runs", str(folder), *plans],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert finished.returncode == 0, finished.stderr
-    found = [line.split() for line in finished.stdout.splitlines()]
-    assert found == [[plan, str(len(plan.split(","))), "nothing"] for plan in plans]
+    printed = killed_runs("tests.sb3_ext.two_player.killed_runs", folder, plans)
+    assert printed == [f"{plan} {len(plan.split(','))} nothing" for plan in plans]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

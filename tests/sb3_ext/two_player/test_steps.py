@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from tests.sb3_ext.two_player.helpers import same, trainer, weights
+from tests.sb3_ext.ddqn.helpers import same, weights
+from tests.sb3_ext.two_player.helpers import trainer
 
 OPERATIONS = ("update_target", "gradient_step", "collect")
 

@@ -10,7 +10,8 @@ from torch import nn
 
 from resgym.players import make_agent
 from sb3_ext.two_player import ConfigError, HostAgentTrainer
-from tests.sb3_ext.two_player.helpers import HostNet, always_choose, same, tiny, trainer, weights
+from tests.sb3_ext.ddqn.helpers import same, weights
+from tests.sb3_ext.two_player.helpers import HostNet, always_choose, tiny, trainer
 
 
 class AgentNet(nn.Module):
@@ -62,10 +63,6 @@ def test_scripted_player_in_either_seat(role, name, other):
     [
         ("roles.host.opponent=choose_frist", r"roles\.host\.opponent: .*choose_first"),
         ("roles.host.reward=gold", r"roles\.host: reward must be one of"),
-        (
-            "roles.host.algorithm_arguments={double: 1}",
-            r"roles\.host\.algorithm_arguments: .*double",
-        ),
         ("roles.host.policy_arguments={extractor: tree}", r"roles\.host: .*tree"),
         ("roles.host.replay_buffer.arguments={speed: 1}", r"roles\.host: .*speed"),
         ("evaluation.opponents.host=[randm]", r"evaluation\.opponents: .*random"),

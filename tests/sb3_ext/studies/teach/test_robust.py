@@ -115,9 +115,6 @@ def test_an_agent_has_no_such_targets() -> None:
         RobustEvaluation({"random": 0.0}, {"updates": 5})
 
 
-# ------------------------------------------------------------------------------------ the command
-
-
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> list[str]:
     """The command on small data, with a small network and few games."""

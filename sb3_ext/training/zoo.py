@@ -72,7 +72,6 @@ SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf", "delta_std")
 
 
 def _has_tensor_env(env_id: str) -> bool:
-    """Whether an environment has a batched form, which returns tensors."""
     try:
         TensorVecEnv([partial(gymnasium.make, env_id)]).close()
     except Exception:  # needs arguments, or is broken: single environments will say why
@@ -175,7 +174,16 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         try:
             result = super().setup_experiment()
             if result is not None:
-                self._complete(result[0])
+                model: Any = result[0]
+                self._check_evaluations(model)
+                if self._schedules:
+                    bind_schedules(model, total_timesteps=self.n_timesteps, **self._schedules)
+                self.options.attach(model, self.callbacks, Path(self.save_path))
+                reserve_memory(model)
+                if self.options.resume is not None:
+                    origin = provenance(self.seed, sys.orig_argv)
+                    entry = {"step": int(model.num_timesteps), **origin}
+                    RunFolder(self.save_path).append("resumed.jsonl", entry)
         except BaseException as error:
             if self.folder is not None:
                 self.folder.discard()
@@ -183,16 +191,6 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
                 raise
             raise ValueError(f"{self.config}: {type(error).__name__}: {error}") from error
         return result
-
-    def _complete(self, model: Any) -> None:
-        self._check_evaluations(model)
-        if self._schedules:
-            bind_schedules(model, total_timesteps=self.n_timesteps, **self._schedules)
-        self.options.attach(model, self.callbacks, Path(self.save_path))
-        reserve_memory(model)
-        if self.options.resume is not None:
-            entry = {"step": int(model.num_timesteps), **provenance(self.seed, sys.orig_argv)}
-            RunFolder(self.save_path).append("resumed.jsonl", entry)
 
     def create_log_folder(self) -> None:
         """Makes the run's folder, and keeps others out of it.
@@ -320,34 +318,27 @@ def run_zoo(
         trust: whether files may name and hold code that is run.
 
     Returns:
-        The exit code, see `sb3_ext.runs.command.command`.
+        The exit code, 0; what is not valid is one of `REFUSED`.
     """
-
-    @command(name, REFUSED)
-    def run(given: Sequence[str]) -> int:
-        _register()
-        module = importlib.import_module(f"rl_zoo3.{name}")
-        if "--track" in given:  # rl_zoo3 tracks runs with it; it is not among our requirements
-            found = importlib.util.find_spec("wandb")
-            if found is None or found.origin is None:  # its own folder of runs looks like a package
-                raise ValueError("track: needs wandb, which is not installed: pip install wandb")
-        with ExitStack() as held:
-            manager = type(
-                "Manager", (Manager,), {"options": options or RunOptions(), "held": held}
-            )
-            held.enter_context(_replaced_names(module, trust, ExperimentManager=manager))
-            argv = [f"python -m sb3_ext.{name}", "-f", "logs", *given]
-            held.enter_context(patch.object(sys, "argv", argv))
-            try:
-                if hasattr(module, name):
-                    getattr(module, name)()
-                else:
-                    runpy.run_path(str(module.__file__), run_name="__main__")
-            except ImportError as error:
-                raise ValueError(f"gym-packages: {error}") from error
-        return 0
-
-    return run(arguments)
+    _register()
+    module = importlib.import_module(f"rl_zoo3.{name}")
+    if "--track" in arguments:  # rl_zoo3 tracks runs with it; it is not among our requirements
+        found = importlib.util.find_spec("wandb")
+        if found is None or found.origin is None:  # its own folder of runs looks like a package
+            raise ValueError("track: needs wandb, which is not installed: pip install wandb")
+    with ExitStack() as held:
+        manager = type("Manager", (Manager,), {"options": options or RunOptions(), "held": held})
+        held.enter_context(_replaced_names(module, trust, ExperimentManager=manager))
+        argv = [f"python -m sb3_ext.{name}", "-f", "logs", *arguments]
+        held.enter_context(patch.object(sys, "argv", argv))
+        try:
+            if hasattr(module, name):
+                getattr(module, name)()
+            else:
+                runpy.run_path(str(module.__file__), run_name="__main__")
+        except ImportError as error:
+            raise ValueError(f"gym-packages: {error}") from error
+    return 0
 
 
 @command("enjoy", REFUSED)

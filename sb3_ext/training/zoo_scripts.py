@@ -15,10 +15,9 @@ from resgym.cli import OneLineParser
 from resgym.game.spec import check_integer
 from sb3_ext.config.arguments import REFUSALS
 from sb3_ext.runs.command import command
-from sb3_ext.training.zoo import run_zoo
+from sb3_ext.training.zoo import REFUSED, run_zoo
 from sb3_ext.training.zoo_arguments import own_options
 
-REFUSED = (ValueError, TypeError, OSError, yaml.YAMLError)
 X_AXES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "steps": ("Timesteps", lambda episodes: episodes.l.cumsum()),
     "episodes": ("Episodes", lambda episodes: range(len(episodes))),
@@ -31,7 +30,7 @@ COLUMNS = {
 }
 
 
-@command("record_video", REFUSED)
+@command("record_video", (*REFUSED, yaml.YAMLError))
 def record_video(arguments: Sequence[str]) -> int:
     """Films a trained model; returns the exit code, see `sb3_ext.runs.command.command`."""
     if importlib.util.find_spec("moviepy") is None:
@@ -40,7 +39,7 @@ def record_video(arguments: Sequence[str]) -> int:
     return run_zoo("record_video", rest, trust=mine.trust)
 
 
-@command("plot_train", REFUSED)
+@command("plot_train", (*REFUSED, OSError))
 def plot_train(arguments: Sequence[str]) -> int:
     """Learning curves from the runs' monitor files, with the options of rl_zoo3's ``plot_train``.
 

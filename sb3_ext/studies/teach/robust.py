@@ -74,7 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     """Runs the command; see `sb3_ext.studies.teach.cli.main`."""
-    config = read_robust_config(args.config, args.settings, args.opponents, args.without, args.seed)
+    changes = args.settings + ([] if args.seed is None else [f"algorithm.seed={args.seed}"])
+    config = read_robust_config(args.config, changes, args.opponents, args.without)
     hyperparameters = read_hyperparameters(config.algorithm.file, ENVIRONMENTS["host"])
     if not {"augmentation", "mixture"}.isdisjoint(args.without):
         # One opponent alone tells mirror images apart.
@@ -175,7 +176,6 @@ def _measure(best: Path, config: RobustConfig, data: Dataset | None) -> dict[str
 
 
 def _summary(results: Mapping[str, Any]) -> str:
-    """The measures as a few lines of text."""
     lines = [
         f"best at update {results['best_update']} of {results['updates']}, "
         f"{results['parameters']} weights"

@@ -69,9 +69,7 @@ class TeachingSettings(Section):
         return schedule(update / self.updates if schedule.unit == "progress" else update)
 
 
-def read_settings(
-    config: str | Path, changes: Sequence[str] = (), seed: int | None = None
-) -> TeachingSettings:
+def read_settings(config: str | Path, changes: Sequence[str] = ()) -> TeachingSettings:
     """The section ``train`` of a file, with changes ``key=value``.
 
     Raises:
@@ -79,7 +77,7 @@ def read_settings(
     """
     values = read_mapping(find_config(config)).get("train", {})
     if isinstance(values, Mapping):
-        values = apply_settings(values, _with_seed(changes, seed))
+        values = apply_settings(values, changes)
     return read_section(TeachingSettings, values, "train")
 
 
@@ -160,14 +158,13 @@ def read_robust_config(
     changes: Sequence[str] = (),
     opponents: Sequence[str] = (),
     without: Sequence[str] = (),
-    seed: int | None = None,
 ) -> RobustConfig:
     """The settings of a file, changed by the options of the command robust.
 
     Raises:
         ConfigError: one line that names the field.
     """
-    config = RobustConfig.read(source, _with_seed(changes, seed, "algorithm.seed"))
+    config = RobustConfig.read(source, changes)
     mixture = dict(config.opponents)
     for text in opponents:
         name, _, weight = text.rpartition("=")
@@ -182,7 +179,3 @@ def read_robust_config(
     augment = config.teacher.augment and "augmentation" not in without
     teacher = config.teacher.model_copy(update={"augment": augment})
     return config.model_copy(update={"opponents": mixture, "teacher": teacher})
-
-
-def _with_seed(changes: Sequence[str], seed: int | None, key: str = "seed") -> list[str]:
-    return [*changes, *([] if seed is None else [f"{key}={seed}"])]

@@ -160,7 +160,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     """Runs the command; see `sb3_ext.studies.teach.cli.main`."""
-    settings = read_settings(args.config, args.settings, args.seed)
+    changes = args.settings + ([] if args.seed is None else [f"seed={args.seed}"])
+    settings = read_settings(args.config, changes)
     data = load_dataset(args.data)
     hyperparameters = read_hyperparameters(args.algo_config, ENVIRONMENTS[data.seat])
     bar = not args.no_progress and sys.stderr.isatty()

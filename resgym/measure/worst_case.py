@@ -91,7 +91,6 @@ def _distinct(state: GameState, start: Tensor) -> tuple[GameState, Tensor]:
     state = GameState(state.points[:, :width], state.count)
     rows = torch.cat([start[:, None], state.points.flatten(1)], 1).numpy()
     words = rows.view(f"V{rows.itemsize * rows.shape[1]}")[:, 0].tolist()
-    index = torch.tensor(
-        list({word: row for row, word in enumerate(words)}.values()), dtype=torch.int64
-    )
+    rows_of = {word: row for row, word in enumerate(words)}
+    index = torch.tensor(list(rows_of.values()), dtype=torch.int64)
     return state.select(index), start[index]

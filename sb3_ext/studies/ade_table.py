@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -144,12 +143,10 @@ def _host(args: argparse.Namespace) -> Player:
     check_count("seed", args.seed, low=0)
     saved: Path = args.save if args.save.suffix else args.save.with_suffix(".zip")
     print(f"training a host against {OPPONENT}: {args.updates} updates", file=sys.stderr)
-    begin = time.perf_counter()
     model = make_model(args.updates, args.seed, OPPONENT)
     model.learn(transitions_for(model, args.updates), progress_bar=sys.stderr.isatty())
     save_model(saved, model)
-    seconds = time.perf_counter() - begin
-    print(f"trained for {seconds:.0f} s, saved as {saved}", file=sys.stderr)
+    print(f"saved as {saved}", file=sys.stderr)
     return player_of(model)
 
 

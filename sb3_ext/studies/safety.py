@@ -22,6 +22,7 @@ from resgym.players.trust import add_trust, trusting
 from sb3_ext.runs.command import command
 from sb3_ext.runs.command_line import FAILED
 from sb3_ext.studies.attack.exact import exact_worst_case
+from sb3_ext.studies.attack.result import ends
 from sb3_ext.studies.attack.settings import read_budget
 from sb3_ext.studies.tables import markdown_table
 from sb3_ext.studies.teach.measures import AGENTS
@@ -49,14 +50,10 @@ def measure(host: Any, starts: int, games: int, max_positions: int = 20_000) -> 
     }
 
 
-def _range(ends: Sequence[float], digits: int) -> str:
-    return " to ".join(dict.fromkeys(f"{value:.{digits}f}" for value in ends))
-
-
 def table(found: Mapping[str, Mapping[str, Any]]) -> str:
     """What was measured of some hosts, as Markdown."""
     rows = [
-        [host, _range(each["worst_moves"], 2), _range(each["worst_rho"], 4)]
+        [host, ends(*each["worst_moves"], 2), ends(*each["worst_rho"])]
         + [f"{value:.3f}" for value in each["rho"].values()]
         for host, each in found.items()
     ]
@@ -96,10 +93,8 @@ def picture(found: Mapping[str, Mapping[str, Any]], path: Path) -> None:
         name = f"{host}, at least" if each["given_up"] else host
         axes.annotate(name, top, (0, 8), textcoords="offset points", rotation=50, fontsize=8)
     axes.set_xscale("symlog", linthresh=1.0)
-    axes.set(
-        xlabel=f"mean exact worst case, in moves above the least ({best:.2f}); safer: left",
-        ylabel="rho; quicker: up",
-    )
+    safer = f"mean exact worst case, in moves above the least ({best:.2f}); safer: left"
+    axes.set(xlabel=safer, ylabel="rho; quicker: up")
     axes.set_ylim(0.0, 1.35 * axes.get_ylim()[1])
     axes.grid(color="#e6eaee", linewidth=0.8)
     axes.spines[["top", "right"]].set_visible(False)
@@ -115,9 +110,7 @@ def main(arguments: Sequence[str]) -> int:
     found: dict[str, Any] = {}
     if args.json is not None and output_file(args.json, (".json",), "json").exists():
         found = json.loads(args.json.read_text(encoding="utf-8"))
-    for host in args.hosts:
-        if host in found:
-            continue
+    for host in [each for each in args.hosts if each not in found]:
         print(f"measuring {host}", file=sys.stderr)
         with trusting(args.trust):
             found[host] = measure(host, args.starts, args.games)

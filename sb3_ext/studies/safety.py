@@ -53,7 +53,7 @@ def measure(host: Any, starts: int, games: int, max_positions: int = 20_000) -> 
 def table(found: Mapping[str, Mapping[str, Any]]) -> str:
     """What was measured of some hosts, as Markdown."""
     rows = [
-        [host, ends(*each["worst_moves"], 2), ends(*each["worst_rho"])]
+        [host, ends(*each["worst_moves"], digits=2), ends(*each["worst_rho"])]
         + [f"{value:.3f}" for value in each["rho"].values()]
         for host, each in found.items()
     ]

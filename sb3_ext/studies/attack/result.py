@@ -35,7 +35,7 @@ def between(low: float, high: float) -> str:
     return f"{low:.4f} to {high:.4f}"
 
 
-def ends(low: float, high: float, digits: int = 4) -> str:
+def ends(low: float, high: float, *, digits: int = 4) -> str:
     """What is known of a figure, as one number where both bounds are the same."""
     return " to ".join(dict.fromkeys(f"{value:.{digits}f}" for value in (low, high)))
 
@@ -86,7 +86,7 @@ class ExactResult(Section):
     def figures(self) -> list[str]:
         """The cells of a table; rho and mean moves are ranges if a search was given up."""
         low, high = self.lowest, self.highest
-        rho, moves = ends(low.rho, high.rho), ends(high.mean_length, low.mean_length, 2)
+        rho, moves = ends(low.rho, high.rho), ends(high.mean_length, low.mean_length, digits=2)
         optimum = "-" if self.optimum is None else f"{self.optimum.mean_length:.2f}"
         counts = map(str, (self.largest_gap, self.cut, self.given_up))
         return [rho, moves, optimum, f"{100 * self.optimal / self.starts:.1f} %", *counts]

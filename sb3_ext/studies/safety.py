@@ -41,10 +41,9 @@ def measure(host: Any, starts: int, games: int, max_positions: int = 20_000) -> 
     """
     section = f"exact={{starts: {starts}, max_positions: {max_positions}}}"
     exact = exact_worst_case(host, read_budget("points20", [section]), role="host")
-    best, worst = exact.highest, exact.lowest
     return {
-        "worst_moves": [best.mean_length, worst.mean_length],
-        "worst_rho": [worst.rho, best.rho],
+        "worst_moves": [exact.highest.mean_length, exact.lowest.mean_length],
+        "worst_rho": [exact.lowest.rho, exact.highest.rho],
         "given_up": exact.given_up,
         "rho": {agent: resgym.rho(host, agent, games=games).rho for agent in AGENTS},
     }
@@ -89,16 +88,17 @@ def picture(found: Mapping[str, Mapping[str, Any]], path: Path) -> None:
             y = [found[host]["rho"][agent] for host in hosts]
             axes.plot(x, y, linestyle=style, color=colour, marker=marker, label=label)
     for host, each in found.items():
-        top = (above[host], max(each["rho"].values()))
+        sign = 1 if host.startswith("safe") else -1  # the names of the others stand below
+        place = (above[host], sign * max(sign * rho for rho in each["rho"].values()))
         name = f"{host}, at least" if each["given_up"] else host
-        axes.annotate(name, top, (0, 8), textcoords="offset points", rotation=50, fontsize=8)
+        style: Any = {"rotation": 50 * sign, "va": "bottom" if sign > 0 else "top"}
+        axes.annotate(name, place, (0, 8 * sign), textcoords="offset points", fontsize=8, **style)
     axes.set_xscale("symlog", linthresh=1.0)
     safer = f"mean exact worst case, in moves above the least ({best:.2f}); safer: left"
-    axes.set(xlabel=safer, ylabel="rho; quicker: up")
-    axes.set_ylim(0.0, 1.35 * axes.get_ylim()[1])
+    axes.set(xlabel=safer, ylabel="rho; quicker: up", ylim=(0.0, 1.35 * axes.get_ylim()[1]))
     axes.grid(color="#e6eaee", linewidth=0.8)
     axes.spines[["top", "right"]].set_visible(False)
-    axes.legend(title="agent", loc="lower right", fontsize="small")
+    axes.legend(title="agent", loc="upper right", fontsize="small")
     save_figure(figure, path)
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from sb3_ext.config.sections import accepted_by, checked
+from sb3_ext.config.sections import checked
 from sb3_ext.networks.mlp import expand_net_arch
 from sb3_ext.schedules.binding import parse_within
 from sb3_ext.schedules.schedules import Schedule, Unit
@@ -34,7 +33,7 @@ def schedule_field(
     return checked(check)
 
 
-NetArch = Annotated[list[Any], accepted_by(partial(expand_net_arch, name=""))]
+NetArch = Annotated[list[Any], checked(lambda value: expand_net_arch(value, name="") and value)]
 """The ``net_arch`` language."""
 LearningRate = Annotated[Any, schedule_field()]
 ExplorationRate = Annotated[Any, schedule_field(highest=1.0)]

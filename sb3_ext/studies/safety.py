@@ -91,8 +91,8 @@ def picture(found: Mapping[str, Mapping[str, Any]], path: Path) -> None:
         sign = 1 if host.startswith("safe") else -1  # the names of the others stand below
         place = (above[host], sign * max(sign * rho for rho in each["rho"].values()))
         name = f"{host}, at least" if each["given_up"] else host
-        style: Any = {"rotation": 50 * sign, "va": "bottom" if sign > 0 else "top"}
-        axes.annotate(name, place, (0, 8 * sign), textcoords="offset points", fontsize=8, **style)
+        turned: Any = {"rotation": 50 * sign, "va": "bottom" if sign > 0 else "top"}
+        axes.annotate(name, place, (0, 8 * sign), textcoords="offset points", fontsize=8, **turned)
     axes.set_xscale("symlog", linthresh=1.0)
     safer = f"mean exact worst case, in moves above the least ({best:.2f}); safer: left"
     axes.set(xlabel=safer, ylabel="rho; quicker: up", ylim=(0.0, 1.35 * axes.get_ylim()[1]))

@@ -73,8 +73,9 @@ def test_a_full_disk_is_an_error_at_the_end_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(DDQN, "save", full)
+    arguments = ["-f", str(tmp_path), *ARGUMENTS, "-n", "160", "--save-freq", "-1"]
     with pytest.warns(CheckpointWarning, match="no best model was written: .*No space left"):
-        assert train(["-f", str(tmp_path), *ARGUMENTS, "-n", "160"]) == 1
+        assert train(arguments) == 1
     assert capsys.readouterr().err.splitlines()[-1].startswith("train: [Errno 28] No space left")
     assert (run_of(tmp_path) / "evaluations.npz").exists()
 

@@ -12,6 +12,7 @@ from resgym.cli import OneLineParser
 from resgym.players.trust import add_trust, trusting
 from sb3_ext.callbacks.action_counts import entropy_of_counts
 from sb3_ext.checkpoints.checkpoint import is_checkpoint, list_checkpoints, load_checkpoint
+from sb3_ext.config.checks import check_count
 from sb3_ext.config.sections import ConfigError, errors_of
 from sb3_ext.replay.transition_store import reserve_memory
 from sb3_ext.runs.command import command
@@ -32,8 +33,8 @@ def main(arguments: Sequence[str]) -> int:
     0: done, or stopped by SIGINT or SIGTERM with a checkpoint. Others as `command` says.
     """
     args = _parser().parse_args(arguments)
-    if args.steps is not None and args.steps < 1:
-        raise ConfigError(f"--steps must be at least 1, got {args.steps}")
+    if args.steps is not None:
+        check_count("--steps", args.steps)
     if args.resume is not None and args.out is not None:
         raise ConfigError("--out: a resumed run stays in its folder; give only --resume")
     if args.resume is None and args.config is None:

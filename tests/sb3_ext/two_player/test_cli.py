@@ -96,7 +96,11 @@ def test_steps_and_smoke_and_dry_run(tmp_path, config, capsys, monkeypatch):
         (["--config", "smal"], "there is no file 'smal'"),
         (["--config", "small", "--set", "sed=1"], "did you mean 'seed'?"),
         (["--config", "small", "--set", "roles.host.learning_rate=1e-4"], "write 1.0e-4"),
-        (["--config", "small", "--steps", "0"], "--steps must be at least 1, got 0"),
+        (
+            ["--config", "small", "--steps", "0"],
+            "--steps must be a whole number of at least 1, got 0",
+        ),
+        (["--config", "small", "--steps", str(2**70)], "--steps must be at most"),
         (["--resume", "nowhere"], "--resume: there is no folder nowhere"),
         (["--resume", ".", "--out", "b"], "give only --resume"),
         (["--config", "small", "--init-from", "nowhere"], "--init-from: there is no folder"),

@@ -74,13 +74,13 @@ def worst_case_moves(
             state, coords = state.select(row), sets.repeat(len(start), 1)
             axis = ask_player(player, state, coords, rng.select(row))
         state, overflow = backend.move(state, coords, axis, spec)
-        start = start[row]
-        given_up[start[overflow]] = True
-        going = ~state.finished() & ~overflow
+        start, finished = start[row], state.finished() & ~overflow
         if player.role == "agent":
-            ended = start[state.finished()]
-            given_up[ended] = False
-            going &= ~torch.isin(start, ended)
+            # The shortest game is found, or may have been lost with what cannot be followed.
+            finished = torch.isin(start, start[finished])
+            overflow = torch.isin(start, start[overflow & ~finished])
+        given_up[start[overflow]] = True
+        going = ~(finished | overflow)
         state, start = _distinct(state.select(going), start[going])
     return moves, given_up & (moves <= max_moves)
 

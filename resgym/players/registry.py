@@ -123,9 +123,9 @@ def _read(text: str, field: str) -> tuple[str, dict[str, Any]]:
         return text, {}
     try:
         call = ast.parse(f"player({rest}", mode="eval").body
-        if isinstance(call, ast.Call) and not call.args:
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and not call.args:
             return name, {str(each.arg): ast.literal_eval(each.value) for each in call.keywords}
-    except (SyntaxError, ValueError):
+    except (MemoryError, RecursionError, SyntaxError, TypeError, ValueError):
         pass
     raise ValueError(f"{field} must be a name or written like 'safe(slack=1)', got {text!r}")
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+from resgym import GameSpec, make_agent, solve, state_from_points
 from resgym.measure.rho import rho_starts
+from resgym.measure.worst_case import worst_case_moves
 from resgym.players import CallablePlayer
 from sb3_ext.studies.attack import ConfigError, exact_worst_case
 from tests.reference import players as reference
@@ -75,6 +77,23 @@ def test_searches_that_are_given_up_leave_bounds(player):
     assert 0 < found.given_up <= 10
     assert found.lowest.rho < full.lowest.rho <= found.highest.rho
     assert "given up" in str(found)
+
+
+@pytest.mark.parametrize(
+    "points",
+    [
+        [(3, 2**58, 2**58), (2, 1, 3 * 2**57), (2**57, 1, 0)],
+        [(2, 0, 2**58), (3 * 2**57, 1, 1), (2, 2, 0)],
+    ],
+)
+def test_a_game_that_overflowed_may_have_been_the_shortest(points):
+    """Others end later, or go on beyond the limit; neither proves anything."""
+    spec, agent = GameSpec(3, 3), make_agent("choose_last")
+    moves, given_up = worst_case_moves(agent, state_from_points([points], spec), spec, 50, 3000)
+    bound = solve(points, agent=agent, max_positions=3000)
+    assert bound.stopped_by == "overflow"
+    assert given_up.tolist() == [True]
+    assert moves[0] <= bound.lower_bound
 
 
 @pytest.mark.parametrize(

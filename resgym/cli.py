@@ -23,6 +23,12 @@ def _path(text: str) -> Path:
     return Path(text)
 
 
+def one_line(message: object) -> str:
+    """What an error says, on one line; of a long line the beginning and the end."""
+    text = " ".join(str(message).split())
+    return text if len(text) <= 2000 else f"{text[:1000]} ... {text[-500:]}"
+
+
 class OneLineParser(argparse.ArgumentParser):
     """As argparse, with errors in one line; a path is never empty."""
 
@@ -32,7 +38,7 @@ class OneLineParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Ends the program with code 2."""
-        self.exit(2, f"{self.prog}: {' '.join(message.split())} (see {self.prog} --help)\n")
+        self.exit(2, f"{self.prog}: {one_line(message)} (see {self.prog} --help)\n")
 
 
 def _add_game(parser: argparse.ArgumentParser) -> None:
@@ -356,7 +362,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except (ValueError, TypeError, OSError) as error:
         # The second line of a ParseError is the input, with a caret below it.
-        text = str(error) if isinstance(error, ParseError) else " ".join(str(error).split())
+        text = str(error) if isinstance(error, ParseError) else one_line(error)
         print(f"resgym {args.command}: {text}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

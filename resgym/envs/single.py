@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import gymnasium
@@ -91,9 +90,7 @@ class _SingleEnv(gymnasium.Env[Any, Any]):
         return self.vector_env.games
 
     def _legal_now(self) -> np.ndarray | None:
-        with suppress(ValueError):  # before the first reset, and after close
-            return self.action_masks()
-        return None
+        return self.action_masks() if self.vector_env.is_started else None
 
     def action_masks(self) -> np.ndarray:
         """Bool [A], True = legal."""

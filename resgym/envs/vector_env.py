@@ -107,6 +107,11 @@ class TensorVectorEnv(VectorEnv):
         games = self._games = self._games.tensors()
         return games
 
+    @property
+    def is_started(self) -> bool:
+        """Whether there are games to act in: there was a reset, and no close."""
+        return self._started and not self.closed
+
     def action_masks(self) -> Any:
         """Bool [N, A], True = legal, for the current observation.
 
@@ -287,7 +292,7 @@ class TensorVectorEnv(VectorEnv):
 
     def _require_started(self, what: str) -> None:
         self._require_open()
-        if not self._started:
+        if not self.is_started:
             raise ValueError(f"{what} before reset: call reset() first")
 
 

@@ -96,6 +96,7 @@ class Signals(BaseCallback):
 
     They are written by the `Checkpoints` among the callbacks, if there are any, when the rollout of
     the next step and its updates are done. See `RunSignals` for a second signal and for threads.
+    After an error in `learn` the handlers of before are back, except with SB3's own algorithms.
 
     Attributes:
         received: the signal that ended training, for the exit code; None if there was none.
@@ -129,4 +130,8 @@ class Signals(BaseCallback):
         return self.received is None or stop_training(self.model)
 
     def _on_training_end(self) -> None:
+        self.after_learn()
+
+    def after_learn(self) -> None:
+        """Puts the handlers of before back."""
         self._handlers.__exit__()

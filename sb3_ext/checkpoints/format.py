@@ -22,6 +22,7 @@ from torch import Tensor
 
 from sb3_ext.checkpoints.durable_files import check_content, file_digest, sync
 from sb3_ext.config.arguments import REFUSALS
+from sb3_ext.config.checks import one_line
 from sb3_ext.runs.provenance import versions
 
 SCHEMA = 1
@@ -53,7 +54,7 @@ def errors_named(place: str, kind: type[ValueError] = CheckpointError) -> Iterat
     except KeyError as error:
         raise kind(f"{place}: {error} is missing") from error
     except (*REFUSALS, OSError) as error:
-        raise kind(f"{place}: {_line(error)}") from error
+        raise kind(f"{place}: {one_line(error)}") from error
 
 
 def split_state(value: Any, field: str) -> tuple[Any, dict[str, Tensor]]:
@@ -159,7 +160,7 @@ def write_files(folder: Path, text: str, tensors: Mapping[str, Mapping[str, Tens
             try:
                 save_file(_own_memory(values), file)
             except SafetensorError as error:  # how the library reports a full disk
-                raise OSError(f"{file}: cannot be written: {_line(error)}") from error
+                raise OSError(f"{file}: cannot be written: {one_line(error)}") from error
             written.append(file)
     files = {}
     for file in written:
@@ -256,9 +257,4 @@ def _read_tensors(file: Path) -> Iterator[tuple[str, Tensor]]:
             begin = stream.read(4)
         if begin.startswith(b"\x80") or begin == b"PK\x03\x04":
             raise CheckpointError(f"{file}: is a pickle, which is not opened") from error
-        raise CheckpointError(f"{file}: is no safetensors file: {_line(error)}") from error
-
-
-def _line(error: BaseException) -> str:
-    """An error's message on one line."""
-    return " ".join(str(error).split()) or type(error).__name__
+        raise CheckpointError(f"{file}: is no safetensors file: {one_line(error)}") from error

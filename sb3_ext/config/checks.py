@@ -1,4 +1,4 @@
-"""Checks of plain numbers from configuration files: one line that names the field."""
+"""Checks of plain numbers from configuration files, and errors in one line."""
 
 from __future__ import annotations
 
@@ -14,6 +14,12 @@ def shown(value: object) -> str:
     """A value as errors show it: its beginning, if it is long."""
     text = repr(value)
     return text if len(text) <= 200 else f"{text[:200]}..."
+
+
+def one_line(error: BaseException) -> str:
+    """What an error says, on one line; of a long line the beginning and the end."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return text if len(text) <= 2000 else f"{text[:1000]} ... {text[-500:]}"
 
 
 def numeric_string_hint(value: Any) -> str:

@@ -111,9 +111,10 @@ class OffPolicy(OffPolicyModel):
 
         As in SB3, but `log_interval` is in updates and replaces the constructor's intervals for
         this call; callbacks' methods `before_train()` and `after_train()` are called around every
-        block of updates; and a `collector`, if there is one, plays instead of the model's own
-        environment, whose rows it fills in the replay buffer, and is told the weights before every
-        `train_freq` parallel steps.
+        block of updates, and `after_learn()` when the call ends, also by an error; and a
+        `collector`, if there is one, plays instead of the model's own environment, whose rows it
+        fills in the replay buffer, and is told the weights before every `train_freq` parallel
+        steps.
 
         Raises:
             FloatingPointError: A loss or gradient became NaN or infinite. Noticed when logs are
@@ -129,15 +130,19 @@ class OffPolicy(OffPolicyModel):
         )
         if log_interval is not None:
             self.clock.every_seconds, self.clock.every_updates = None, log_interval
-        callback.on_training_start(locals(), globals())
+        (after_learn,) = callback_hooks(callback, "after_learn")
         self._collector = collector
         try:
-            with in_mode(self.policy, training=False):
-                self._run(total_timesteps, callback)
+            callback.on_training_start(locals(), globals())
+            try:
+                with in_mode(self.policy, training=False):
+                    self._run(total_timesteps, callback)
+            finally:
+                self._collector = self._transitions_of_step = None
+            self.dump_logs()
+            callback.on_training_end()
         finally:
-            self._collector = self._transitions_of_step = None
-        self.dump_logs()
-        callback.on_training_end()
+            after_learn()
         return self
 
     def _run(self, total_timesteps: int, callback: BaseCallback) -> None:

@@ -5,11 +5,15 @@ This module imports nothing that takes long, so that Ctrl-C is answered while th
 
 from __future__ import annotations
 
+import errno
 import functools
 import importlib
 import sys
+import warnings
 from collections.abc import Callable, Sequence
+from typing import Any
 
+from sb3_ext.config.checks import one_line
 from sb3_ext.runs.signals import before_training
 
 Main = Callable[[Sequence[str]], int]
@@ -42,8 +46,10 @@ def command(
             except KeyboardInterrupt:
                 code, message = 130, interrupted
             except (*refused, *failed) as error:
-                code = 2 if isinstance(error, refused) else 1
-                message = " ".join(str(error).split()) or type(error).__name__
+                # Only what was given can have such a name.
+                too_long = getattr(error, "errno", None) == errno.ENAMETOOLONG
+                code = 2 if too_long or isinstance(error, refused) else 1
+                message = one_line(error)
             print(f"{name}: {message}", file=sys.stderr)
             return code
 
@@ -53,5 +59,16 @@ def command(
 
 
 def start(name: str, module: str, function: str = "main") -> int:
-    """Imports a module and runs its command, with the arguments of this process."""
-    return command(name)(lambda given: getattr(importlib.import_module(module), function)(given))()
+    """Imports a module and runs its command, with the arguments of this process.
+
+    Its warnings are one line each, too.
+    """
+
+    def show(warning: Any, *_: Any) -> None:
+        print(f"{name}: warning: {one_line(warning)}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        return command(name)(
+            lambda given: getattr(importlib.import_module(module), function)(given)
+        )()

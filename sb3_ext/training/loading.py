@@ -33,6 +33,7 @@ from sb3_ext.checkpoints.checkpoint import (
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.checkpoints.model_state import load_policy_weights
 from sb3_ext.checkpoints.policy_description import build_policy
+from sb3_ext.config.checks import one_line
 from sb3_ext.ddqn import DDQN
 from sb3_ext.training.trust import read_zip_data
 
@@ -134,7 +135,7 @@ def _policy_of_zip(path: Path, device: torch.device | str) -> BasePolicy:
         custom = _NOT_READ if is_trusting() else read_zip_data(data, _NOT_READ)
         model = algorithm.load(io.BytesIO(content), device=device, custom_objects=custom)
     except Exception as error:  # whatever a file may hold
-        raise ValueError(f"{path}: cannot be loaded: {' '.join(str(error).split())}") from error
+        raise ValueError(f"{path}: cannot be loaded: {one_line(error)}") from error
     model.policy.set_training_mode(False)
     return model.policy
 

@@ -26,6 +26,7 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.common.vec_env import VecEnvWrapper
 
 from sb3_ext.checkpoints.policy_description import POLICIES
+from sb3_ext.config.checks import one_line
 from sb3_ext.networks.extractors import EXTRACTORS
 from sb3_ext.networks.mlp import ACTIVATIONS
 from sb3_ext.replay.buffers import TensorReplayBuffer
@@ -216,8 +217,7 @@ def read_pickle(file: IO[bytes], where: str | None = None) -> Any:
     except Exception as error:  # whatever a damaged pickle raises
         if isinstance(error, ValueError) and str(error).startswith(where):
             raise
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise ValueError(f"{where}: is no pickle that can be read ({reason})") from error
+        raise ValueError(f"{where}: is no pickle that can be read ({one_line(error)})") from error
 
 
 def read_zip_data(text: str, custom_objects: Mapping[str, Any] | None = None) -> dict[str, Any]:

@@ -119,6 +119,10 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
             raise ValueError(f"{path}: no section {name!r} and no 'default'")
         given = {**sections[section], **(self.custom_hyperparams or {})}
         check_hyperparameters(given, rl_zoo3.ALGOS[self.algo], f"{path}, {section}")
+        for key in ("device", "seed", "tensorboard_log", "verbose"):
+            if key in given:
+                option = key.replace("_", "-")
+                raise ValueError(f"{path}, {section}: {key} is given by the option --{option}")
         return (dict(given), dict(given)) if resumed else super().read_hyperparameters()
 
     def _preprocess_schedules(self, hyperparams: dict[str, Any]) -> dict[str, Any]:  # type: ignore[override]

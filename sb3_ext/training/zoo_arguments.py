@@ -15,6 +15,7 @@ from sb3_ext.config.reading import split_setting
 
 RANGES = {"n_timesteps": (1, LARGEST_COUNT), "num_threads": (1, 1024), "seed": (0, 2**32 - 1)}
 """Numbers that rl_zoo3 takes for something else when they are out of range."""
+RANGES |= {"log_interval": (1, LARGEST_COUNT)}
 RANGES |= dict.fromkeys(("eval_episodes", "n_envs", "n_eval_envs"), (1, 2**20))
 PATHS = ("conf_file", "folder", "log_folder", "output_folder")
 

@@ -1,7 +1,7 @@
 """Two roles that learn against each other: `HostAgentTrainer("small").train(1000)`.
 
-`docs/two_player.md` explains it; the command line is `python -m sb3_ext.two_player`. A name is
-imported when it is first asked for, so that the command line answers signals before.
+`docs/two_player.md` explains it; the command line is `python -m sb3_ext.two_player`. Its names are
+imported when one is first asked for, so that the command line answers signals before.
 """
 
 from __future__ import annotations
@@ -10,56 +10,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sb3_ext.algorithms import ALGORITHMS as ALGORITHMS
-    from sb3_ext.callbacks import CALLBACKS as CALLBACKS
-    from sb3_ext.config.sections import ConfigError as ConfigError
-    from sb3_ext.networks.optimizers import OPTIMIZERS as OPTIMIZERS
-    from sb3_ext.schedules.schedules import SCHEDULES as SCHEDULES
-    from sb3_ext.two_player.config import TrainerConfig as TrainerConfig
-    from sb3_ext.two_player.config import read_config as read_config
-    from sb3_ext.two_player.config import shipped_configs as shipped_configs
-    from sb3_ext.two_player.games import GAMES as GAMES
-    from sb3_ext.two_player.games import Game as Game
-    from sb3_ext.two_player.games import GameSettings as GameSettings
-    from sb3_ext.two_player.learner import LEARNERS as LEARNERS
-    from sb3_ext.two_player.learner import Learner as Learner
-    from sb3_ext.two_player.off_policy import BUFFERS as BUFFERS
-    from sb3_ext.two_player.off_policy import OffPolicyLearner as OffPolicyLearner
-    from sb3_ext.two_player.on_policy import OnPolicyLearner as OnPolicyLearner
-    from sb3_ext.two_player.pool import OpponentPool as OpponentPool
-    from sb3_ext.two_player.run_directory import Evaluation as Evaluation
-    from sb3_ext.two_player.run_directory import RunDirectory as RunDirectory
-    from sb3_ext.two_player.trainer import HostAgentTrainer as HostAgentTrainer
-    from sb3_ext.two_player.update_schedule import UPDATE_SCHEDULES as UPDATE_SCHEDULES
-    from sb3_ext.two_player.update_schedule import AlternatingPeriodic as AlternatingPeriodic
-    from sb3_ext.two_player.update_schedule import Constant as Constant
-    from sb3_ext.two_player.update_schedule import ContiguousPeriodic as ContiguousPeriodic
-    from sb3_ext.two_player.update_schedule import UpdateSchedule as UpdateSchedule
-
-_PLACES = {
-    "algorithms": ("ALGORITHMS",),
-    "callbacks": ("CALLBACKS",),
-    "config.sections": ("ConfigError",),
-    "networks.optimizers": ("OPTIMIZERS",),
-    "schedules.schedules": ("SCHEDULES",),
-    "two_player.config": ("TrainerConfig", "read_config", "shipped_configs"),
-    "two_player.games": ("GAMES", "Game", "GameSettings"),
-    "two_player.learner": ("LEARNERS", "Learner"),
-    "two_player.off_policy": ("BUFFERS", "OffPolicyLearner"),
-    "two_player.on_policy": ("OnPolicyLearner",),
-    "two_player.pool": ("OpponentPool",),
-    "two_player.run_directory": ("Evaluation", "RunDirectory"),
-    "two_player.trainer": ("HostAgentTrainer",),
-    "two_player.update_schedule": (
-        *("UPDATE_SCHEDULES", "AlternatingPeriodic", "Constant", "ContiguousPeriodic"),
-        "UpdateSchedule",
-    ),
-}
+    from sb3_ext.two_player.names import *  # noqa: F403
 
 
 def __getattr__(name: str) -> Any:
-    place = next((place for place, names in _PLACES.items() if name in names), None)
-    if place is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    importlib.import_module("sb3_ext.two_player.config")  # which fills the registries
-    return getattr(importlib.import_module(f"sb3_ext.{place}"), name)
+    if not name.startswith("_"):
+        names = vars(importlib.import_module("sb3_ext.two_player.names"))
+        if name in names:
+            return names[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

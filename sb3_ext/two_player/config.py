@@ -8,6 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from annotated_types import Ge, Le
 from pydantic import Field, model_validator
 
+import sb3_ext.two_player.hironaka
+import sb3_ext.two_player.off_policy
+import sb3_ext.two_player.on_policy  # noqa: F401  # what names find
 from sb3_ext.config.checks import shown
 from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.registry import unknown_word
@@ -24,7 +27,6 @@ from sb3_ext.config.sections import (
     errors_of,
     read_section,
 )
-from sb3_ext.two_player import hironaka, off_policy, on_policy  # noqa: F401  # what names find
 from sb3_ext.two_player.games import GAMES
 from sb3_ext.two_player.learner import TrainedRole, learner_of
 from sb3_ext.two_player.update_schedule import AlternatingPeriodic, UpdateSchedule, parse_updates
@@ -220,7 +222,8 @@ def smoke_version(config: TrainerConfig) -> TrainerConfig:
             rollout["rollout_size"] = 4
             rollout["max_rollout_steps"] = min(rollout["max_rollout_steps"], 5)
             if "batch_size" in role:
-                role["batch_size"] = min(role["batch_size"], 16)
+                size = rollout["rollout_size"] * rollout["max_rollout_steps"]
+                role["batch_size"] = min(role["batch_size"], size)
             if "replay_buffer" in role:
                 role["target_update"]["every_updates"] = 2
                 role["replay_buffer"]["size"] = min(role["replay_buffer"]["size"], 10_000)

@@ -29,6 +29,7 @@ from resgym.files import write_file
 from resgym.solver.labels import SOLVER_VERSION
 from sb3_ext.checkpoints.durable_files import check_content
 from sb3_ext.checkpoints.format import errors_named
+from sb3_ext.config.checks import one_line
 from sb3_ext.studies.json_files import check_seal, digest_of
 from sb3_ext.studies.teach.examples import Examples
 
@@ -169,7 +170,7 @@ def _read_shard(path: Path, entry: dict[str, Any], plan: Mapping[str, Any]) -> d
     try:
         tensors: dict[str, Tensor] = load_file(path / name)
     except (SafetensorError, OSError, ValueError) as error:
-        raise DatasetError(f"{path / name}: {' '.join(str(error).split())}") from None
+        raise DatasetError(f"{path / name}: {one_line(error)}") from None
     shapes: dict[str, tuple[int, ...]]
     shapes = dict.fromkeys(("count", "value", "family", "held_out"), (rows,))
     shapes["points"] = (rows, plan["max_num_points"], dimension)

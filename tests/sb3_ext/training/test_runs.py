@@ -4,20 +4,30 @@ from __future__ import annotations
 
 import os
 import signal
+import warnings
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from resgym.cli import main as resgym
 from sb3_ext.checkpoints.checkpoint import CheckpointWarning
 from sb3_ext.ddqn import DDQN
 from sb3_ext.runs import command
 from sb3_ext.runs.signals import RunSignals
+from sb3_ext.studies.teach.cli import main as teach
+from sb3_ext.training.curves import main as curves
+from sb3_ext.training.quickstart import main as quickstart
 from sb3_ext.training.train import main as train
+from sb3_ext.training.zoo import enjoy
+from sb3_ext.two_player.cli import main as two_player
 from tests.sb3_ext.runs.held import held_by_another
 from tests.sb3_ext.runs.killed import killed_runs
 from tests.sb3_ext.training.killed_runs import ARGUMENTS, run_of
+
+LONG = "9" * 5000
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -89,6 +99,46 @@ def test_ctrl_c_while_modules_are_imported_is_one_line(
     monkeypatch.setattr(command.importlib, "import_module", interrupted)
     assert command.start("train", "sb3_ext.training.train") == 130
     assert capsys.readouterr().err == "train: interrupted\n"
+
+
+def test_warnings_of_a_command_are_one_line_each(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def main(_: Any) -> int:
+        warnings.warn("of two\nlines", stacklevel=1)
+        return 0
+
+    monkeypatch.setattr(command.importlib, "import_module", lambda _: SimpleNamespace(main=main))
+    assert command.start("train", "sb3_ext.training.train") == 0
+    assert capsys.readouterr().err == "train: warning: of two lines\n"
+
+
+@pytest.mark.parametrize(
+    ("main", "arguments"),
+    [
+        (curves, [LONG]),
+        (curves, [".", "--out", LONG]),
+        (enjoy, [LONG]),
+        (quickstart, ["--out", LONG]),
+        (resgym, ["solve", "E8", "--objective", LONG]),
+        (teach, ["generate", "--out", LONG]),
+        (train, ["--algo", "ddqn", "--num-threads", LONG]),
+        (two_player, ["--config", "small", "--smoke", "--out", LONG]),
+        (two_player, ["--steps", LONG]),
+    ],
+)
+def test_an_argument_of_thousands_of_characters_is_one_short_line(
+    main: Any, arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        code = main(arguments)
+    except SystemExit as ended:
+        code = ended.code
+    error = capsys.readouterr().err
+    assert code == 2
+    assert error.count("\n") == 1
+    assert "99 ... 99" in error
+    assert len(error) < 2000
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGUSR1"), reason="needs SIGUSR1")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import torch
 
 import resgym
 from sb3_ext.training.loading import load_player
-from sb3_ext.two_player import HostAgentTrainer
+from sb3_ext.two_player import HostAgentTrainer, read_config
+from sb3_ext.two_player.config import smoke_version
 from sb3_ext.two_player.run_directory import RunDirectory
 from tests.sb3_ext.ddqn.helpers import same, weights
 from tests.sb3_ext.two_player.helpers import duel
@@ -35,6 +38,14 @@ def test_a_step_is_what_ppo_makes_of_one_rollout():
     assert not same(before, weights(learner))
     assert not learner.policy.training
     assert learner.rollout_is_due()
+
+
+def test_a_batch_of_the_smoke_version_is_a_whole_rollout():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # SB3 warns of batches that are cut
+        players = HostAgentTrainer(smoke_version(read_config("ppo_host")))
+    model = players.roles["host"].model
+    assert model.batch_size == model.n_steps * players.roles["host"].env.num_envs
 
 
 def test_the_learning_rate_follows_its_schedule_of_updates():

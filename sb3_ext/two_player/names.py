@@ -1,0 +1,27 @@
+"""The names that `sb3_ext.two_player` offers, and the registries filled."""
+
+from sb3_ext.algorithms import ALGORITHMS as ALGORITHMS
+from sb3_ext.callbacks import CALLBACKS as CALLBACKS
+from sb3_ext.config.sections import ConfigError as ConfigError
+from sb3_ext.networks.optimizers import OPTIMIZERS as OPTIMIZERS
+from sb3_ext.schedules.schedules import SCHEDULES as SCHEDULES
+from sb3_ext.two_player.config import TrainerConfig as TrainerConfig
+from sb3_ext.two_player.config import read_config as read_config
+from sb3_ext.two_player.config import shipped_configs as shipped_configs
+from sb3_ext.two_player.games import GAMES as GAMES
+from sb3_ext.two_player.games import Game as Game
+from sb3_ext.two_player.games import GameSettings as GameSettings
+from sb3_ext.two_player.learner import LEARNERS as LEARNERS
+from sb3_ext.two_player.learner import Learner as Learner
+from sb3_ext.two_player.off_policy import BUFFERS as BUFFERS
+from sb3_ext.two_player.off_policy import OffPolicyLearner as OffPolicyLearner
+from sb3_ext.two_player.on_policy import OnPolicyLearner as OnPolicyLearner
+from sb3_ext.two_player.pool import OpponentPool as OpponentPool
+from sb3_ext.two_player.run_directory import Evaluation as Evaluation
+from sb3_ext.two_player.run_directory import RunDirectory as RunDirectory
+from sb3_ext.two_player.trainer import HostAgentTrainer as HostAgentTrainer
+from sb3_ext.two_player.update_schedule import UPDATE_SCHEDULES as UPDATE_SCHEDULES
+from sb3_ext.two_player.update_schedule import AlternatingPeriodic as AlternatingPeriodic
+from sb3_ext.two_player.update_schedule import Constant as Constant
+from sb3_ext.two_player.update_schedule import ContiguousPeriodic as ContiguousPeriodic
+from sb3_ext.two_player.update_schedule import UpdateSchedule as UpdateSchedule

@@ -64,8 +64,8 @@ def start(name: str, module: str, function: str = "main") -> int:
     Its warnings are one line each, too.
     """
 
-    def show(warning: Any, *_: Any) -> None:
-        print(f"{name}: warning: {one_line(warning)}", file=sys.stderr)
+    def show(message: Any, *_: Any, **__: Any) -> None:
+        print(f"{name}: warning: {one_line(message)}", file=sys.stderr)
 
     with warnings.catch_warnings():
         warnings.showwarning = show

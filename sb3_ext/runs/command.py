@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sb3_ext.config.checks import one_line
-from sb3_ext.runs.signals import before_training
+from sb3_ext.runs.signals import before_training, while_importing
 
 Main = Callable[[Sequence[str]], int]
 
@@ -67,8 +67,11 @@ def start(name: str, module: str, function: str = "main") -> int:
     def show(message: Any, *_: Any, **__: Any) -> None:
         print(f"{name}: warning: {one_line(message)}", file=sys.stderr)
 
+    def run(given: Sequence[str]) -> int:
+        with while_importing(f"{name}: interrupted"):
+            main: Main = getattr(importlib.import_module(module), function)
+        return main(given)
+
     with warnings.catch_warnings():
         warnings.showwarning = show
-        return command(name)(
-            lambda given: getattr(importlib.import_module(module), function)(given)
-        )()
+        return command(name)(run)()

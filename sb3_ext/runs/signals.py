@@ -6,6 +6,7 @@ the main thread receives signals; in another one nothing is installed.
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -38,6 +39,27 @@ def before_training() -> Iterator[None]:
     finally:
         signal.signal(signal.SIGUSR1, before)
         _early_request = False
+
+
+@contextmanager
+def while_importing(message: str) -> Iterator[None]:
+    """Ctrl-C ends the process at once, with a line and code 130: nothing is to be saved yet.
+
+    As an exception it would be lost, or become another one, inside modules that are written in C.
+    """
+
+    def end(number: int, frame: FrameType | None) -> None:
+        os.write(2, f"{message}\n".encode())
+        os._exit(130)
+
+    if not _in_main_thread() or signal.getsignal(signal.SIGINT) != signal.default_int_handler:
+        yield
+        return
+    before = signal.signal(signal.SIGINT, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 class RunSignals:

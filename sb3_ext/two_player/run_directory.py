@@ -13,7 +13,7 @@ import yaml
 from stable_baselines3.common.logger import KVWriter, TensorBoardOutputFormat
 
 from sb3_ext.callbacks.action_counts import entropy_of_counts
-from sb3_ext.checkpoints.checkpoint import checkpoint_name, save_checkpoint
+from sb3_ext.checkpoints.checkpoint import checkpoint_name, prune_checkpoints, save_checkpoint
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.sections import ConfigError
@@ -95,6 +95,8 @@ class RunDirectory(RunFolder):
                     self.append("resumed.jsonl", {"step": resumed_at, **origin})
                     for name in ("metrics.jsonl", "evaluations.jsonl"):
                         self.keep_lines_until(name, resumed_at)
+                    if config.checkpoint is not None:  # a killed process may not have come to it
+                        prune_checkpoints(self.checkpoints, config.checkpoint.keep)
                 if config.logging.tensorboard:
                     self._tensorboard = TensorBoardOutputFormat(str(self.path / "tensorboard"))
             on_error.pop_all()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -198,6 +199,16 @@ def test_a_damaged_checkpoint_is_passed_over(tmp_path, config, damage):
     with pytest.warns(UserWarning, match=r"host\.policy\.safetensors.*going back to"):
         assert run("--resume", out) == 0
     assert lines(out / "resumed.jsonl")[0]["step"] == 4
+
+
+def test_a_checkpoint_that_a_killed_process_did_not_drop_is_dropped(tmp_path, config):
+    out = tmp_path / "run"
+    settings = ("checkpoint.every_steps=2", "checkpoint.keep=1")
+    assert run("--config", config(*settings), "--steps", "4", "--out", out) == 0
+    kept = out / "checkpoints" / "checkpoint-000000000004"
+    shutil.copytree(kept, kept.with_name("checkpoint-000000000002"))
+    assert run("--resume", out, "--set", "training.steps=4") == 0
+    assert sorted(path.name for path in kept.parent.iterdir()) == ["LATEST", kept.name]
 
 
 def test_nan_ends_with_code_1_and_keeps_the_last_good_checkpoint(

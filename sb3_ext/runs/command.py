@@ -44,6 +44,9 @@ def command(
                 with before_training():
                     return main(list(sys.argv[1:] if arguments is None else arguments))
             except KeyboardInterrupt:
+                # Where it has come through `exec` of a text, as when a dataclass is made, Python
+                # would end by the signal after all; running another one makes it forget.
+                exec("")
                 code, message = 130, interrupted
             except (*refused, *failed) as error:
                 # Only what was given can have such a name.

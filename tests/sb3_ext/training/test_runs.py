@@ -111,6 +111,19 @@ def test_ctrl_c_while_modules_are_imported_is_one_line(tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (130, "train: interrupted\n")
 
 
+def test_ctrl_c_is_code_130_wherever_it_comes(tmp_path: Path) -> None:
+    (tmp_path / "stops.py").write_text(
+        "from sb3_ext.runs.command import command\n"
+        "main = command('train')(lambda given: exec('raise KeyboardInterrupt'))\n"
+        "raise SystemExit(main([]))\n"
+    )
+    program = [sys.executable, "-m", "stops"]
+    path = os.pathsep.join([str(tmp_path), *filter(None, sys.path)])
+    env = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(program, capture_output=True, text=True, env=env)
+    assert (done.returncode, done.stderr) == (130, "train: interrupted\n")
+
+
 def test_warnings_of_a_command_are_one_line_each(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

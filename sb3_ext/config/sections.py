@@ -84,6 +84,8 @@ Count = Annotated[int, Whole, Ge(0)]
 PositiveCount = Annotated[int, Whole, Ge(1)]
 Size = Annotated[int, Whole, Ge(1), Le(2**20)]
 """Of what is held in memory at once: rows of a batch, games in parallel."""
+Transitions = Annotated[int, Whole, Ge(1), Le(2**36)]
+"""Of a replay buffer: more than this are terabytes, and refused before anything is built."""
 Fraction = Annotated[float, Number, Ge(0), Le(1)]
 PositiveFraction = Annotated[float, Number, Gt(0), Le(1)]
 PositiveNumber = Annotated[float, Number, Gt(0)]

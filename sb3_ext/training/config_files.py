@@ -33,7 +33,7 @@ ZOO_KEYS = (
 MAPPINGS = ("env_kwargs", "monitor_kwargs", "policy_kwargs", "replay_buffer_kwargs")
 COUNTS = {
     "batch_size": (1, 2**20),
-    "buffer_size": (1, LARGEST_COUNT),
+    "buffer_size": (1, 2**36),  # more are terabytes
     "frame_stack": (1, 2**10),
     "n_envs": (1, 2**20),
     "n_epochs": (1, LARGEST_COUNT),

@@ -24,6 +24,7 @@ from sb3_ext.config.sections import (
     PositiveFraction,
     Section,
     Size,
+    Transitions,
     accepted_by,
 )
 from sb3_ext.networks.fields import ExplorationRate, NetArch
@@ -50,7 +51,7 @@ class ReplayBufferSection(Section):
     name: Annotated[str, accepted_by(BUFFERS.resolve)] = Field(
         description="kind of replay buffer: tensor, or one that was registered"
     )
-    size: PositiveCount = Field(description="capacity in transitions; memory grows as it fills")
+    size: Transitions = Field(description="capacity in transitions; memory grows as it fills")
     arguments: dict[str, Any] = Field(description="further arguments of the buffer")
 
 

@@ -109,8 +109,12 @@ def test_steps_and_smoke_and_dry_run(tmp_path, config, capsys, monkeypatch):
         (["--config", "small", "--set", "roles.host.reward=gold"], "roles.host: reward must be"),
         (["--config", "small", "--set", "seed=!!int x"], "--set seed: '!!int x' is no YAML value"),
         (
+            ["--config", "small", "--set", f"roles.host.replay_buffer.size={6 * 10**10}"],
+            "roles.host.replay_buffer.size: buffer_size: 60000000000 transitions",
+        ),
+        (
             ["--config", "small", "--set", f"roles.host.replay_buffer.size={10**15}"],
-            "roles.host.replay_buffer.size: buffer_size: 1000000000000000 transitions",
+            "roles.host.replay_buffer.size must be at most 68719476736",
         ),
     ],
 )

@@ -6,6 +6,7 @@ that the player is asked about whole batches of positions, and about equal ones 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
@@ -29,7 +30,12 @@ LINES = 32
 
 
 def worst_case_moves(
-    player: Player, starts: GameState, spec: GameSpec, max_moves: int, max_positions: int
+    player: Player,
+    starts: GameState,
+    spec: GameSpec,
+    max_moves: int,
+    max_positions: int,
+    visit: Callable[[GameState], object] = lambda state: None,
 ) -> tuple[Tensor, Tensor]:
     """The longest games from N starts against a host, the shortest against an agent.
 
@@ -39,6 +45,7 @@ def worst_case_moves(
         spec: the game, with positions as they are (``reposition`` false).
         max_moves: a game that goes on beyond so many is followed no further.
         max_positions: positions looked at for a start, after which the walk from it is given up.
+        visit: called with the unfinished positions after each number of moves.
 
     Returns:
         int64 [N]: their moves, ``max_moves`` + 1 for more; bool [N]: the walk was given up, or a
@@ -62,6 +69,7 @@ def worst_case_moves(
         going = ~over[start] | (place < (LINES if player.role == "host" else 0))
         given_up[start[~going]] = True
         state, start = state.select(going), start[going]
+        visit(state)
         if played == max_moves or not len(start):
             break
         rng = RowRandom(torch.zeros_like(start))

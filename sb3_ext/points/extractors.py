@@ -20,6 +20,7 @@ from sb3_ext.points.point_inputs import (
     pair_features,
     point_features,
     points_of,
+    quotient_features,
 )
 from sb3_ext.points.point_rows import DenseRows, GroupedRows, PackedRows, shapes_are_fixed
 
@@ -144,7 +145,7 @@ class PointPairsExtractor(BaseFeaturesExtractor):
 
     What passes through the networks, the arguments and the errors are as in `PointSetExtractor`,
     and ``pair_net`` are the layers for each pair, ``context_net`` those for each point with its
-    pairs.
+    pairs; ``quotients`` tells them `quotient_features` too.
     """
 
     def __init__(
@@ -155,9 +156,11 @@ class PointPairsExtractor(BaseFeaturesExtractor):
         context_net: Sequence[Any] = (128, 128),
         head_net: Sequence[Any] = (128,),
         activation: str | type[nn.Module] = "relu",
+        quotients: bool = False,
     ) -> None:
         entries = PointEntries("point_pairs", observation_space)
-        pair_size = 3 * (2**entries.dimension - 1)
+        no_pair = torch.zeros(0, 2**entries.dimension - 1)
+        pair_size = self._pair_inputs(no_pair, quotients).shape[1]
         encoder = build_point_net("point_net", entries.row_size, point_net, activation)
         pair_encoder = build_point_net("pair_net", pair_size, pair_net, activation)
         size = encoder.output_dim + pair_encoder.output_dim
@@ -166,6 +169,7 @@ class PointPairsExtractor(BaseFeaturesExtractor):
         head = build_mlp(pooled_size + entries.other_size, head_net, activation=activation)
         super().__init__(observation_space, head.output_dim)
         self.entries = entries
+        self.quotients = quotients
         self.encoder = encoder
         self.pair_encoder = pair_encoder
         self.context = context
@@ -178,9 +182,15 @@ class PointPairsExtractor(BaseFeaturesExtractor):
         fixed = shapes_are_fixed(points) or len(points) == 0  # nothing to group
         rows = (DenseRows if fixed else GroupedRows)(points, present)
         encoded = self.encoder(self.entries.rows(rows, observations))
-        around = rows.pool_pairs(self.pair_encoder(pair_features(axis_sums(rows.pairs))))
+        pairs = self._pair_inputs(axis_sums(rows.pairs), self.quotients)
+        around = rows.pool_pairs(self.pair_encoder(pairs))
         pooled = [
             rows.pool_points(self.context(torch.cat([encoded, around], 1))),
             rows.count[:, None].to(points.dtype).log1p(),  # the mean hides how many there are
         ]
         return self.head(self.entries.with_others(pooled, observations))
+
+    @staticmethod
+    def _pair_inputs(sums: Tensor, quotients: bool) -> Tensor:
+        features = pair_features(sums)
+        return torch.cat([features, quotient_features(sums)], 1) if quotients else features

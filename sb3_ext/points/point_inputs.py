@@ -82,6 +82,47 @@ def pair_features(sums: Tensor) -> Tensor:
     return torch.cat([sums, sign, sign * size], -1)
 
 
+def quotient_features(sums: Tensor) -> Tensor:
+    """How long two points can keep a game in two axes busy, for every such game one move away.
+
+    In two axes an edge (a, -b) lasts as many moves as Euclid's algorithm by subtraction takes, the
+    sum of the partial quotients of a / b (docs/mathematics.md). After the host's set J and the
+    answer j the axis j has the sum of J; so for every sum of axes beside a single one, both in
+    `axis_sums` [Q, S] of one point minus another, this gives a tenth of that number, 0 where the
+    signs are the same, and a fifth of the first quotient. Coordinates are fractions of a largest
+    one of at most about 10,000; seven quotients of at most 40 are taken.
+    """
+    left, right = _sums_and_axes(sums.shape[-1])
+    a, b = sums[:, left], sums[:, right]
+    larger, smaller = a.abs(), b.abs()
+    larger, smaller = torch.maximum(larger, smaller), torch.minimum(larger, smaller)
+    zero = 2e-5 * larger + 1e-7  # what rounding leaves of nothing
+    quotients = []
+    for _ in range(7):
+        going = smaller > zero
+        quotient = (larger / smaller.clamp(min=1e-9) + 1e-4).floor().clamp(max=40.0) * going
+        quotients.append(quotient)
+        rest = (larger - quotient * smaller).clamp(min=0.0)
+        larger, smaller = torch.where(going, smaller, larger), torch.where(going, rest, smaller)
+    falling = (a * b < -1e-9).to(sums.dtype)
+    moves = torch.stack(quotients).sum(0)
+    return torch.cat([falling * moves / 10, falling * quotients[0] / 5], 1)
+
+
+@cache
+def _sums_and_axes(num_sums: int) -> tuple[list[int], list[int]]:
+    """Numbers of sums of axes, and of one axis for each: two axes once, larger sums with all."""
+    dimension = (num_sums + 1).bit_length() - 1
+    pairs = [
+        (number - 1, (1 << axis) - 1)
+        for number in range(1, num_sums + 1)
+        for axis in range(dimension)
+        if number.bit_count() > 1 or number < 1 << axis
+    ]
+    left, right = zip(*pairs, strict=True)
+    return list(left), list(right)
+
+
 class PointEntries:
     """Where an observation has its points, and what else it holds.
 

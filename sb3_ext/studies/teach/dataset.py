@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +103,38 @@ def load_dataset(
     sizes = {name: plan[name] for name in ("seat", "objective", "dimension", "max_num_points")}
     families = [family["name"] for family in manifest["families"]]
     return Dataset(**sizes, families=families, manifest=manifest, parts=parts)
+
+
+def joined(datasets: Sequence[Dataset]) -> Dataset:
+    """Several datasets as one, with the manifest of the first; families are not told apart.
+
+    What is held out is so by its form, so datasets with the same share hold out the same.
+
+    Raises:
+        DatasetError: they are of other seats, objectives, dimensions or shares.
+    """
+    first = datasets[0]
+    for other in datasets[1:]:
+        for name in ("seat", "objective", "dimension", "held_out"):
+            wanted, given = (each.manifest["plan"][name] for each in (first, other))
+            if wanted != given:
+                raise DatasetError(f"data: {name}: got {wanted!r} and {given!r}, need the same")
+    size = max(each.max_num_points for each in datasets)
+    parts = {}
+    for part in _PARTS:
+        fields: dict[str, Any] = {"coords": None, "family": None}
+        several = [each.parts[part] for each in datasets]
+        missing = [size - each.points.shape[1] for each in several]
+        fields["points"] = torch.cat(
+            [
+                torch.nn.functional.pad(each.points, (0, 0, 0, more), value=-1)
+                for each, more in zip(several, missing, strict=True)
+            ]
+        )
+        names = ("count", "optimal", "value", *(["coords"] if first.seat == "agent" else []))
+        fields |= {name: torch.cat([getattr(each, name) for each in several]) for name in names}
+        parts[part] = Examples(**fields)
+    return replace(first, max_num_points=size, parts=parts)
 
 
 def write_shard(file: Path, arrays: Mapping[str, np.ndarray], notes: Mapping[str, Any]) -> None:

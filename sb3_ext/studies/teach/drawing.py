@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -11,12 +12,15 @@ from pydantic import BeforeValidator
 
 from resgym.game.actions import host_action_table
 from resgym.game.rng import RowRandom, derive_seed
+from resgym.game.spec import GameSpec
 from resgym.solver.labels import SOLVER_VERSION, Labeller
 from resgym.solver.solution import Objective
 from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.sections import ConfigError, Count, Number, PositiveCount
+from sb3_ext.studies.attack.frozen import FrozenPlayer
 from sb3_ext.studies.teach.dataset import SCHEMA
-from sb3_ext.studies.teach.families import BATCH_ROWS, TeachConfig, draw_batch, excluded_forms
+from sb3_ext.studies.teach.families import TeachConfig, draw_batch, excluded_forms
+from sb3_ext.training.loading import load_player
 
 SHARD_ROWS = 4096
 """Positions labelled with one table, and lost at most when the command is killed."""
@@ -37,6 +41,7 @@ class Plan(ConfigFile):
         objective: ``depth`` or ``nodes``.
         seed: 0 or more.
         held_out: share of the canonical forms that are held out, 0 to 1 (exclusive).
+        student: the run of a host that families call ``student``.
     """
 
     config: Annotated[TeachConfig, BeforeValidator(lambda given: TeachConfig.read(given))]
@@ -45,11 +50,15 @@ class Plan(ConfigFile):
     objective: Objective = "depth"
     seed: Count = 0
     held_out: Annotated[float, Number, Ge(0), Lt(1)] = 0.05
+    student: Path | None = None
 
     def content(self) -> dict[str, Any]:
         """Plain data that names everything the content of the dataset depends on."""
+        spec = GameSpec(self.config.dimension, self.config.max_num_points)
+        student = self.student and FrozenPlayer.of(self.student, spec, "host").fingerprint
         return {
             **self.to_dict(),
+            "student": student,
             "config": self.config.to_dict(),
             "dimension": self.config.dimension,
             "max_num_points": self.config.max_num_points,
@@ -67,6 +76,7 @@ def draw_positions(plan: Plan) -> tuple[dict[str, np.ndarray], list[dict[str, An
         ``family`` int64 [N], ``held_out`` bool [N], ``coords`` bool [N, D], for the host [N, 0].
     """
     config = plan.config
+    student = None if plan.student is None else load_player(plan.student, "host")
     labeller = Labeller(config.dimension, config.max_num_points)
     met = {bytes(16), *_words(_barred_digests(config))}  # 0 is the digest of what has none
     kept: list[tuple[np.ndarray, ...]] = []
@@ -75,7 +85,7 @@ def draw_positions(plan: Plan) -> tuple[dict[str, np.ndarray], list[dict[str, An
         family = config.families[place]
         found = drawn = idle = batch = 0
         while found < target and idle < IDLE_BATCHES:
-            draws = draw_batch(config, place, batch, plan.seed)
+            draws = draw_batch(config, place, batch, plan.seed, student)
             batch += 1
             # In any order: the positions of a game must not come before those of later moves.
             words = _random_rows(draws.num_games, plan.seed, _ORDER_WORD, place, batch).words()
@@ -95,8 +105,8 @@ def draw_positions(plan: Plan) -> tuple[dict[str, np.ndarray], list[dict[str, An
             kept.append((points[index], count[index], np.full(len(index), place), digests[index]))
         if found == 0 and target > 0:
             raise ConfigError(
-                f"families[{family.name}]: no position that fits and is new in {batch} times "
-                f"{BATCH_ROWS} draws; take other points, values, alive or exclude"
+                f"families[{family.name}]: no position that fits and is new in {batch} batches of "
+                "draws; take other points, values, alive or exclude"
             )
         families.append(
             {"name": family.name, "wanted": target, "positions": found, "looked_at": drawn}

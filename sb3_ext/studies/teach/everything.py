@@ -1,7 +1,9 @@
 """From nothing to a player taught by the solver: dataset, training and measures in one command.
 
 The folder --out gets data (the dataset), taught (the model, see the command train) and
-results.json. The same command goes on where it was interrupted.
+results.json. With rounds there are data-1, data-2, ... too, what the host of the training before
+meets, and taught-0, taught-1, ... before the last. The same command goes on where it was
+interrupted.
 
   python -m sb3_ext.teach run --config taught/host.yml --out runs/taught
 """
@@ -20,6 +22,7 @@ from sb3_ext.off_policy.log import Stopwatch
 from sb3_ext.runs.command_line import add_options
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.studies.teach import measures, train
+from sb3_ext.studies.teach.dataset import Dataset, joined
 from sb3_ext.studies.teach.generate import prepared
 from sb3_ext.studies.teach.settings import TaughtConfig
 
@@ -50,17 +53,24 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     bar = not args.no_progress and sys.stderr.isatty()
     seconds = Stopwatch()
     with RunFolder(args.out) as folder:
-        with seconds.timed("generate"):
-            data = prepared(plan, args.out / "data", args.workers, bar, command)
-        with seconds.timed("train"):
-            out = args.out / "taught"
-            going_on = bool(list_checkpoints(out))
-            taught = train.teach(
-                data, out, hyperparameters, config.train, going_on, bar, not bar, command
-            )
-        if taught is None:
-            print("stopped; the same command goes on from here", file=sys.stderr)
-            return 0
+        sets: list[Dataset] = []
+        out: Path | None = None
+        rounds = config.rounds.count if config.rounds else 0
+        for number in range(rounds + 1):
+            with seconds.timed("generate"):
+                place = args.out / (f"data-{number}" if number else "data")
+                plan_of_set = config.plan(number, out)
+                sets.append(prepared(plan_of_set, place, args.workers, bar, command))
+            with seconds.timed("train"):
+                start, out = out, args.out / ("taught" if number == rounds else f"taught-{number}")
+                data, going_on = joined(sets), bool(list_checkpoints(out))
+                taught = train.teach(
+                    data, out, hyperparameters, config.train, going_on, bar, not bar, command, start
+                )
+            if taught is None:
+                print("stopped; the same command goes on from here", file=sys.stderr)
+                return 0
+        assert taught
         model, held_out = taught
         print(train.accuracy_table(held_out))
         results: dict[str, Any] = {"held_out": held_out}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -23,12 +23,14 @@ from resgym.game.rng import RowRandom, Stream, derive_seed
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState, canonical_state
 from resgym.kernels.dispatch import resolve_backend
-from resgym.players import ask_players, make_agent, make_host
+from resgym.measure.worst_case import worst_case_moves
+from resgym.players import Player, ask_players, make_agent, make_host
 from resgym.polynomials.singularities import singularity, singularity_names
 from resgym.solver.labels import MAX_LABEL_DIMENSION
 from sb3_ext.config.checks import check_count, shown
 from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.sections import (
+    ConfigError,
     Fraction,
     PositiveCount,
     PositiveNumber,
@@ -40,6 +42,9 @@ from sb3_ext.config.sections import (
 
 BATCH_ROWS = 8192
 """Rows of one draw; what is drawn depends on it."""
+
+WALKED_ROWS, WALKED_POSITIONS = 512, 5_000
+"""Rows of a draw all of whose games are followed, and positions after which that is given up."""
 
 MAX_POINTS = 64
 MAX_VALUE = 10**6
@@ -63,15 +68,25 @@ Moves = Annotated[list[int], _range(0, 1000)]
 Value = Annotated[int, Whole, Ge(1), Le(MAX_VALUE)]
 
 
+STUDENT = "student"
+
+
+def _known_host(name: Any) -> None:
+    if name != STUDENT:
+        make_host(name)
+
+
 class Play(Section):
     """Positions met in games from the drawn ones, instead of these.
 
     Every unfinished position of a game counts that comes after a number of moves in ``moves`` and
-    has an allowed number of points. Each game has one of the hosts and one of the agents.
+    has an allowed number of points. Each game has one of the hosts and one of the agents. Without
+    agents every answer to the host is followed, so that the positions of its worst games are met
+    too. The host ``student`` is one that is being taught, see `Plan`.
     """
 
-    hosts: Annotated[list[Annotated[str, accepted_by(make_host)]], Len(1)]
-    agents: Annotated[list[Annotated[str, accepted_by(make_agent)]], Len(1)]
+    hosts: Annotated[list[Annotated[str, accepted_by(_known_host)]], Len(1)]
+    agents: Annotated[list[Annotated[str, accepted_by(make_agent)]], Len(1)] | None = None
     moves: Moves
 
 
@@ -187,17 +202,24 @@ def brieskorn_pham_starts(lowest: int, highest: int, dimension: int) -> list[Pos
 _NUMBER, _VALUE, _SPARSITY, _COORDINATE, _ZERO, _TWIST, _HOST, _AGENT = range(16, 24)
 
 
-def draw_batch(config: TeachConfig, place: int, batch: int, seed: int) -> GameState:
+def draw_batch(
+    config: TeachConfig, place: int, batch: int, seed: int, student: Player | None = None
+) -> GameState:
     """Positions of the family at an index: one batch of draws, without those that do not fit."""
     family = config.families[place]
-    rows = torch.arange(BATCH_ROWS) + batch * BATCH_ROWS
+    walked = family.play is not None and family.play.agents is None
+    size = WALKED_ROWS if walked else BATCH_ROWS
+    rows = torch.arange(size) + batch * size
     seeds = torch.full_like(rows, derive_seed(seed, 0x7465616368, place))
     rng = RowRandom.for_episode(seeds, rows)
     columns, count = _start(family, config.dimension, rng)
     spec = GameSpec(dimension=config.dimension, max_num_points=columns.shape[1])
     state = canonical_state(columns, count, spec)
     low, high = _alive_range(family, config.dimension)
-    states = [state] if family.play is None else _played(family.play, state, spec, rng)
+    states: Iterable[GameState] = [state]
+    if family.play is not None:
+        hosts = [_host(name, student, family.name) for name in family.play.hosts]
+        states = (_walked if walked else _played)(family.play, hosts, state, spec, rng)
     points, counts = [], []
     for each in states:
         fits = (each.count >= low) & (each.count <= high)
@@ -237,11 +259,33 @@ def _start(family: Family, dimension: int, rng: RowRandom) -> tuple[Tensor, Tens
     return points.permute(2, 1, 0).contiguous(), torch.full((num_rows,), dimension)
 
 
-def _played(play: Play, state: GameState, spec: GameSpec, rng: RowRandom) -> Iterator[GameState]:
+def _host(name: str, student: Player | None, family: str) -> Player:
+    if name != STUDENT:
+        return make_host(name)
+    if student is None:
+        raise ConfigError(f"families[{family}].play.hosts: student is given by --student RUN")
+    return student
+
+
+def _walked(
+    play: Play, hosts: Sequence[Player], state: GameState, spec: GameSpec, rng: RowRandom
+) -> Iterator[GameState]:
+    """The unfinished positions of all games that the hosts allow, after each number of moves."""
+    which = rng.split(_HOST).integers(len(hosts))
+    for number, host in enumerate(hosts):
+        met: list[GameState] = []
+        own = state.select((which == number) & ~state.finished())
+        worst_case_moves(host, own, spec, play.moves[1], WALKED_POSITIONS, met.append)
+        yield from met[play.moves[0] :]
+
+
+def _played(
+    play: Play, hosts: Sequence[Player], state: GameState, spec: GameSpec, rng: RowRandom
+) -> Iterator[GameState]:
     """The unfinished positions of games, after each number of moves that counts."""
+    assert play.agents
     backend = resolve_backend("auto", state.device, spec)
     table = host_action_table(spec.dimension)
-    hosts = [make_host(name) for name in play.hosts]
     agents = [make_agent(name) for name in play.agents]
     which_host = rng.split(_HOST).integers(len(hosts))
     which_agent = rng.split(_AGENT).integers(len(agents))

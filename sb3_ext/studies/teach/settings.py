@@ -19,6 +19,7 @@ from sb3_ext.config.sections import (
     PositiveNumber,
     Section,
     Size,
+    Whole,
     read_section,
 )
 from sb3_ext.networks.fields import schedule_field
@@ -93,6 +94,18 @@ class _Measure(Section):
     max_depth: PositiveCount = 40
 
 
+class _Rounds(Section):
+    """Further trainings, each with more positions, drawn with the host of the one before.
+
+    ``config`` are their families, which call this host ``student``; ``positions`` are drawn anew
+    for every round.
+    """
+
+    count: Annotated[int, Whole, Ge(0), Le(100)]
+    config: str
+    positions: PositiveCount
+
+
 class TaughtConfig(ConfigFile):
     """A file of the command run.
 
@@ -104,6 +117,16 @@ class TaughtConfig(ConfigFile):
     data: Plan
     measure: _Measure
     train: TeachingSettings
+    rounds: _Rounds | None = None
+
+    def plan(self, number: int, student: Path | None) -> Plan:
+        """What is drawn for a round, counted from 0."""
+        if not number:
+            return self.data
+        assert self.rounds
+        own = {"config": self.rounds.config, "positions": self.rounds.positions}
+        seed = self.data.seed + number
+        return Plan.read({**self.data.to_dict(), **own, "seed": seed, "student": student})
 
 
 class _LongAlgorithm(_Algorithm):

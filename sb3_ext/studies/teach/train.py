@@ -26,6 +26,7 @@ from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.checkpoints.format import errors_named
+from sb3_ext.checkpoints.resume import init_from
 from sb3_ext.config.reading import find_config
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.ddqn import DDQN
@@ -34,7 +35,7 @@ from sb3_ext.runs.command_line import add_options
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.runs.signals import RunSignals
-from sb3_ext.studies.teach.dataset import load_dataset
+from sb3_ext.studies.teach.dataset import joined, load_dataset
 from sb3_ext.studies.teach.examples import checked
 from sb3_ext.studies.teach.measures import held_out_accuracy
 from sb3_ext.studies.teach.pretraining import Pretraining
@@ -94,11 +95,13 @@ def teach(
     progress: bool,
     report: bool,
     command: Sequence[str],
+    start: Path | None = None,
 ) -> tuple[DDQN, dict[str, Any]] | None:
     """Teaches a new model, writes everything into the folder ``out``, and measures it.
 
     With ``resume`` it goes on from the folder's newest checkpoint; otherwise there must be none.
-    ``progress`` shows a bar, ``report`` prints every measurement.
+    ``progress`` shows a bar, ``report`` prints every measurement; ``start`` is a run whose networks
+    a new model begins with.
 
     Returns:
         The model and the result of `held_out_accuracy`; None if it was stopped by a signal.
@@ -112,6 +115,8 @@ def teach(
     model, reward = build_model(
         ENVIRONMENTS[data.seat], hyperparameters, data.dimension, settings.seed
     )
+    if start is not None and not resume:
+        init_from(model, start)
     pretraining = Pretraining(model, data, settings, reward)
     with RunFolder(out) as folder:
         if resume:
@@ -147,7 +152,9 @@ def teach(
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     add = parser.add_argument
-    add("--data", type=Path, required=True, help="the dataset's folder")
+    data = "the dataset's folder, or those of several that are taught together"
+    add("--data", type=Path, required=True, nargs="+", metavar="FOLDER", help=data)
+    add("--init-from", type=Path, metavar="RUN", help="begin with these networks")
     add("--out", type=Path, required=True, help="the folder of the run")
     algorithm = "hyperparameters in rl_zoo3's form, networks included (default %(default)s)"
     add("--algo-config", default=ALGO_CONFIG, metavar="FILE", help=algorithm)
@@ -162,11 +169,13 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     """Runs the command; see `sb3_ext.studies.teach.cli.main`."""
     changes = args.settings + ([] if args.seed is None else [f"seed={args.seed}"])
     settings = read_settings(args.config, changes)
-    data = load_dataset(args.data)
+    data = joined([load_dataset(each) for each in args.data])
     hyperparameters = read_hyperparameters(args.algo_config, ENVIRONMENTS[data.seat])
     bar = not args.no_progress and sys.stderr.isatty()
     report = not bar and not args.json
-    taught = teach(data, args.out, hyperparameters, settings, args.resume, bar, report, command)
+    taught = teach(
+        data, args.out, hyperparameters, settings, args.resume, bar, report, command, args.init_from
+    )
     if taught is None:
         print(f"stopped; --resume goes on with {args.out}", file=sys.stderr)
         return 0

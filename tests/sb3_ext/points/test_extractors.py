@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from sb3_ext.points import extractors
 from sb3_ext.points.extractors import OrderedPointsExtractor, PointPairsExtractor, PointSetExtractor
-from sb3_ext.points.point_inputs import axis_sums, pair_features, point_features
+from sb3_ext.points.point_inputs import axis_sums, pair_features, point_features, quotient_features
 from sb3_ext.points.point_rows import DenseRows, GroupedRows
 
 
@@ -44,6 +44,9 @@ POOLING = {
     "set": lambda space: PointSetExtractor(space, (8, 8), (8,), (5,), activation="tanh"),
     "set, one round": lambda space: PointSetExtractor(space, (8, 8), (), (5,), activation="tanh"),
     "pairs": lambda space: PointPairsExtractor(space, (8,), (8,), (8,), (5,), activation="tanh"),
+    "pairs, quotients": lambda space: PointPairsExtractor(
+        space, (8,), (8,), (8,), (5,), activation="tanh", quotients=True
+    ),
 }
 pooling = pytest.mark.parametrize("make", POOLING.values(), ids=POOLING)
 counts_of_games = st.lists(st.integers(0, 6), min_size=1, max_size=5)
@@ -67,6 +70,46 @@ def test_features_of_a_pair_by_hand():
     assert size.tolist() == pytest.approx([expected, -expected, 0.0])
     # Rounding is no difference.
     assert pair_features(axis_sums(torch.tensor([[1e-7, 0.0]]))).tolist() == [[0.0] * 9]
+
+
+def quotients_of(a, b):
+    """The partial quotients of a / b in whole numbers, the larger over the smaller first."""
+    larger, smaller, found = max(a, b), min(a, b), []
+    while smaller:
+        found.append(larger // smaller)
+        larger, smaller = smaller, larger % smaller
+    return found
+
+
+def test_quotients_of_a_pair_by_hand():
+    # In two axes there is one game. The edge (3, -5): 5/3 = 1 + 1/(1 + 1/2), so 0 + 1 + 1 + 2 = 4;
+    # and the games that follow, where one axis has the sum of both, -2.
+    moves, first = quotient_features(axis_sums(torch.tensor([[3.0, -5.0]]) / 5)).view(2, 3)
+    assert (10 * moves).tolist() == pytest.approx([4.0, 3.0, 0.0])  # 3 and -5; -2 and 3; -2 and -5
+    assert (5 * first).tolist() == pytest.approx([1.0, 1.0, 0.0])
+    assert not quotient_features(axis_sums(torch.tensor([[3.0, 5.0], [0.0, 1.0]]) / 5)).any()
+
+
+@given(
+    difference=st.lists(st.integers(-200, 200), min_size=3, max_size=3).filter(any),
+    scale=st.sampled_from([200, 251, 1000]),
+)
+@settings(deadline=None, max_examples=300)
+def test_quotients_are_those_of_euclids_algorithm(difference, scale):
+    x = dict(enumerate(difference))
+    games = []  # by the number of the sum, as `axis_sums`; two single axes once
+    for number in range(1, 8):
+        axes = [axis for axis in x if number >> axis & 1]
+        single = number.bit_count() == 1
+        games += [(sum(x[k] for k in axes), x[j]) for j in x if not single or j > axes[0]]
+    found = quotient_features(axis_sums(torch.tensor([difference]) / scale)).view(2, len(games))
+    for (a, b), moves, first in zip(
+        games, (10 * found[0]).tolist(), (5 * found[1]).tolist(), strict=True
+    ):
+        exact = quotients_of(abs(a), abs(b)) if a * b < 0 else []
+        if all(each <= 40 for each in exact):
+            assert moves == pytest.approx(sum(exact[:7]), abs=1e-3)
+            assert first == pytest.approx(exact[0] if exact else 0, abs=1e-3)
 
 
 @pooling

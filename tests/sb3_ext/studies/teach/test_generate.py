@@ -11,20 +11,24 @@ import pytest
 import torch
 
 from resgym.game.actions import action_axes
-from resgym.game.plain import canonical, prune
-from resgym.game.state import GameState
+from resgym.game.plain import canonical, moved, prune
+from resgym.game.rng import RowRandom
+from resgym.game.spec import GameSpec
+from resgym.game.state import GameState, state_from_points
+from resgym.players import make_host
 from resgym.polynomials.singularities import singularity, singularity_names
 from resgym.solver.labels import Labeller
 from resgym.solver.solve import solve
 from sb3_ext.checkpoints.durable_files import file_digest
 from sb3_ext.studies.json_files import sealed, write_json
-from sb3_ext.studies.teach import drawing
+from sb3_ext.studies.teach import drawing, families
 from sb3_ext.studies.teach import generate as module
 from sb3_ext.studies.teach.cli import main
-from sb3_ext.studies.teach.dataset import MANIFEST, load_dataset
+from sb3_ext.studies.teach.dataset import MANIFEST, joined, load_dataset
 from sb3_ext.studies.teach.drawing import Plan, draw_positions
 from sb3_ext.studies.teach.families import TeachConfig, excluded_forms
 from sb3_ext.studies.teach.generate import generate
+from tests.sb3_ext.studies.teach.labelled import make_model
 
 CONFIG = {
     "dimension": 3,
@@ -310,3 +314,74 @@ def test_few_positions_of_a_family_with_many():
 def test_weights_are_shares(tmp_path):
     manifest = generate(plan(positions=250), tmp_path / "data")
     assert [family["positions"] for family in manifest["families"]] == [100, 100, 50]
+
+
+WALK = {
+    "dimension": 3,
+    "budget": 20_000,
+    "families": [
+        {
+            "name": "walked",
+            "kind": "uniform",
+            "points": [3, 6],
+            "max_value": [4],
+            "play": {"hosts": ["zeillinger"], "moves": [0, 60]},
+        }
+    ],
+}
+
+
+def test_every_answer_is_followed(monkeypatch):
+    """The positions are those that a walk in plain numbers meets, up to shift, factor and order."""
+    monkeypatch.setattr(families, "WALKED_ROWS", 20)
+    starts = {**WALK["families"][0]}
+    del starts["play"]
+    config = TeachConfig.read({**WALK, "families": [starts]})
+    monkeypatch.setattr(families, "BATCH_ROWS", 20)
+    drawn = families.draw_batch(TeachConfig.read(WALK), 0, 0, seed=3)
+    host, table = make_host("zeillinger"), action_axes(3)
+    waiting = [prune(points) for points in families.draw_batch(config, 0, 0, seed=3).point_lists()]
+    expected, met = set(), set()
+    while waiting:
+        points = tuple(waiting.pop())
+        if len(points) == 1 or points in met:
+            continue
+        met.add(points)
+        expected.add(canonical(points))
+        state = state_from_points([points], GameSpec(3, 6))
+        (action,) = host.act(state, None, RowRandom(torch.zeros(1, dtype=torch.int64))).tolist()
+        waiting += [moved(points, table[action], axis) for axis in table[action]]
+    assert len(expected) >= 50
+    assert {canonical(prune(points)) for points in drawn.point_lists()} == expected
+
+
+def test_the_student_has_to_be_given(tmp_path, capsys):
+    command = ["generate", "--config", "walk", "--positions", "20", "--out", str(tmp_path / "a")]
+    assert main([*command, "--no-progress"]) == 2
+    error = capsys.readouterr().err
+    assert "families[walked].play.hosts: student is given by --student RUN" in error
+    assert main([*command, "--student", str(tmp_path / "none"), "--no-progress"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_joined_datasets(tmp_path):
+    small = generate(plan(), tmp_path / "a")
+    make_model().save(tmp_path / "student")
+    walk = {
+        **WALK["families"][0],
+        "points": [6, 6],
+        "play": {"hosts": ["student"], "moves": [0, 9]},
+    }
+    walk = {**WALK, "budget": 200, "families": [walk]}
+    generate(plan(config=walk, positions=100, student=tmp_path / "student.zip"), tmp_path / "b")
+    a, b = load_dataset(tmp_path / "a"), load_dataset(tmp_path / "b")
+    both = joined([a, b])
+    assert both.max_num_points == 6
+    for part in ("train", "held_out"):
+        assert points_of(both.split(part)) == points_of(a.split(part)) + points_of(b.split(part))
+        assert len(both.split(part)) == small["rows"][part] + b.manifest["rows"][part]
+    held_out = {canonical(points) for points in points_of(both.split("held_out"))}
+    assert held_out.isdisjoint(canonical(points) for points in points_of(both.split("train")))
+    generate(plan(seat="agent"), tmp_path / "c")
+    with pytest.raises(ValueError, match="data: seat: got 'host' and 'agent', need the same"):
+        joined([a, load_dataset(tmp_path / "c")])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from resgym.game.plain import moved, search_actions
-from resgym.solver.bounds import Points
+from resgym.solver.bounds import Objective, Points
 from resgym.solver.search import NO_TREE, PythonSearch
 from resgym.solver.solution import Limits, Progress
 
@@ -48,7 +48,7 @@ class Proof:
 
 def prove(
     points: Points,
-    objective: str,
+    objective: Objective,
     limits: Limits,
     *,
     left: int = -1,
@@ -102,7 +102,7 @@ def _switches(expanded: float, limits: Limits) -> bool:
     return limits.seconds_left > PATIENCE_COMPILING or is_cached()
 
 
-def _compiled(objective: str, cut: bool, dimension: int, num_points: int) -> Search | None:
+def _compiled(objective: Objective, cut: bool, dimension: int, num_points: int) -> Search | None:
     try:
         from resgym.solver.compiled_search import CompiledSearch
     except ImportError:  # no numba, or one that does not fit the numpy that is there
@@ -121,7 +121,7 @@ def best_sets(search: Search, positions: Sequence[Points], left: int = -1) -> li
     after = left - 1 if left > 0 else -1
     answers = [moved(points, axes, axis) for points in positions for axes in sets for axis in axes]
     bounds = iter(search.bounds(answers, after))
-    total = max if search.by_depth else sum
+    total = sum if search.goal.by_sum else max
     chosen = []
     for _ in positions:
         ranks = {}

@@ -78,7 +78,8 @@ def prove(
             stopped = "max_depth" if lower > highest else limits.reached(search.size)
             if max_expansions is not None and search.expanded >= max_expansions:
                 stopped = stopped or "max_expansions"
-            settled = lower == upper
+            # What is cut may cost less than a projection of it, whose bound holds all the same.
+            settled = lower >= upper
             if settled or stopped:
                 return Proof(search, left, lower, settled, None if settled else stopped)
             search.settle(points, left, highest, stretch)

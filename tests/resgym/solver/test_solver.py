@@ -105,6 +105,14 @@ def test_sums_within_a_depth_never_claim_too_much(name, objective):
     assert solution.proved
 
 
+def test_a_projection_may_cost_more_than_what_is_cut():
+    """The search for all trees ends there too, with the larger bound."""
+    points = [(0, 1, 1, 3), (1, 2, 1, 0), (3, 2, 0, 3)]
+    solution = solve(points, "nodes", max_depth=6, time_limit=60)
+    assert (solution.stopped_by, solution.upper_bound) == ("max_depth", 399)
+    assert 55 <= solution.lower_bound <= solve(points, "nodes").value
+
+
 def test_stopped_by_time_it_says_what_is_proved():
     hard = random_family("random(points=20, max=50, dim=4)", seed=3)
     for objective in OBJECTIVES:

@@ -305,8 +305,8 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser("solve", help="the optimal value of a position, with proof")
     add = command.add_argument
     add("start", help=start)
-    text = "moves on the longest branch, or nodes of the tree (default depth)"
-    add("--objective", choices=("depth", "nodes"), default="depth", help=text)
+    text = "moves on the longest branch, or nodes or leaves of the tree (default depth)"
+    add("--objective", choices=("depth", "nodes", "leaves"), default="depth", help=text)
     add("--max-depth", type=int, help="look at so many moves only")
     add("--time-limit", type=float, metavar="SECONDS", help="stop after these")
     add("--agent", help="the shortest game against this agent instead")

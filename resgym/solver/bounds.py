@@ -1,20 +1,46 @@
-"""Lower bounds of the value that need no search, on integers of any size.
+"""What is optimised, and lower bounds of it that need no search, on integers of any size.
 
-The depth and the nodes of a position are at least those of its projections to two or more axes
-(proof: docs/mathematics.md, "How long a game lasts at least"). In two axes every compact edge (a,
--b) of the Newton polygon lasts as many moves as Euclid's algorithm by subtraction on (a, b) has
-steps: the sum of the partial quotients of a / b. The least depth is the largest of these sums. The
-tree branches where an edge is left: at every node of the Stern-Brocot tree on the way to its slope.
+The depth, the nodes and the leaves of a position are at least those of its projections to two or
+more axes (proof: docs/mathematics.md, "How long a game lasts at least"). In two axes every compact
+edge (a, -b) of the Newton polygon lasts as many moves as Euclid's algorithm by subtraction on
+(a, b) has steps: the sum of the partial quotients of a / b. The least depth is the largest of these
+sums. The tree branches where an edge is left: at every node of the Stern-Brocot tree on the way to
+its slope.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations, pairwise
+from typing import Literal, NamedTuple
 
 from resgym.game.plain import Position, prune
 
 Points = Sequence[tuple[int, ...]]
+
+WIDEST = 2**31
+"""Up to this coordinate points that are no vertices are looked for: products of two fit int64."""
+
+
+class Goal(NamedTuple):
+    """What the host keeps small: a value that comes from those of the answers to its set.
+
+    A finished position has the value ``finished``, another one ``move`` more than the sum of the
+    values after the answers, or than the largest of them.
+    """
+
+    finished: int
+    move: int
+    by_sum: bool
+
+    def at_least(self, moves: int) -> int:
+        """The value of a tree with a branch, or with forks in two, of so many moves in all."""
+        return self.finished + moves * (self.move + self.finished)
+
+
+Objective = Literal["depth", "nodes", "leaves"]
+
+GOALS = {"depth": Goal(0, 1, False), "nodes": Goal(1, 1, True), "leaves": Goal(1, 0, True)}
 
 
 def _edges(points: Points) -> list[tuple[int, int]]:
@@ -30,7 +56,7 @@ def _edges(points: Points) -> list[tuple[int, int]]:
     return [(right[0] - left[0], left[1] - right[1]) for left, right in pairwise(hull)]
 
 
-# The next two are compiled too.
+# The next three are compiled too.
 
 
 def edge_moves(a: int, b: int) -> int:
@@ -64,14 +90,46 @@ def shared_nodes(a: int, b: int, c: int, d: int) -> int:
         common += steps
 
 
-def _value_of_polygon(points: Points, by_depth: bool) -> int:
-    """The least depth, or the fewest nodes, of points in two axes."""
+def is_covered(point: Sequence[int], one: Sequence[int], other: Sequence[int]) -> bool:
+    """Whether a point of the segment between two others is <= a point in all axes."""
+    # In all axes t * slope <= height, with t from low to high, fractions.
+    low, low_below, high, high_below = 0, 1, 1, 1
+    for axis in range(len(point)):
+        slope, height = one[axis] - other[axis], point[axis] - other[axis]
+        if slope > 0:
+            if height * high_below < high * slope:
+                high, high_below = height, slope
+        elif slope < 0:
+            if height * low_below < low * slope:
+                low, low_below = -height, -slope
+        elif height < 0:
+            return False
+    return low * high_below <= high * low_below
+
+
+def outer(points: Points) -> Points:
+    """A reduced position without points that a segment between two others covers.
+
+    They are no vertices of the Newton polyhedron and change no value. A point that only three or
+    more others cover together stays, and so do all where a coordinate passes `WIDEST`.
+    """
+    if len(points) < 3 or max(map(max, points)) > WIDEST:
+        return points
+    pairs = list(combinations(points, 2))
+    return [
+        point
+        for point in points
+        if not any(is_covered(point, *pair) for pair in pairs if point not in pair)
+    ]
+
+
+def _moves_of_polygon(points: Points, by_sum: bool) -> int:
+    """Moves on the longest branch of the only tree in two axes, or in the whole tree."""
     edges = _edges(points)
     lengths = [edge_moves(*edge) for edge in edges]
-    if by_depth:
+    if not by_sum:
         return max(lengths, default=0)
-    shared = [shared_nodes(*one, *other) for one, other in pairwise(edges)]
-    return 1 + 2 * (sum(lengths) - sum(shared))
+    return sum(lengths) - sum(shared_nodes(*one, *other) for one, other in pairwise(edges))
 
 
 def active_axes(points: Points) -> list[int]:
@@ -79,19 +137,23 @@ def active_axes(points: Points) -> list[int]:
     return [axis for axis, column in enumerate(zip(*points, strict=True)) if len({*column}) > 1]
 
 
+def moves_of_pairs(points: Points, by_sum: bool) -> list[int]:
+    """Moves of the projections of a position to two axes; see `Goal.at_least`."""
+    return [
+        _moves_of_polygon([(point[i], point[j]) for point in points], by_sum)
+        for i, j in combinations(active_axes(points), 2)
+    ]
+
+
 def lower_bound(points: Points, objective: str = "depth") -> int:
     """The largest value of the projections of a position to two axes, which bounds its own.
 
     With only two axes on which the minimal points differ the bound is the value.
     """
-    by_depth = objective == "depth"
+    goal = GOALS[objective]
     if len(points) == 1:
-        return 0 if by_depth else 1
-    values = [
-        _value_of_polygon([(point[i], point[j]) for point in points], by_depth)
-        for i, j in combinations(active_axes(points), 2)
-    ]
-    return max(1 if by_depth else 3, *values)
+        return goal.finished
+    return goal.at_least(max(1, *moves_of_pairs(points, goal.by_sum)))
 
 
 def shadows(points: Position) -> Iterator[list[tuple[int, ...]]]:

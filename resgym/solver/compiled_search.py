@@ -12,7 +12,7 @@ from resgym.game.actions import action_axes
 from resgym.game.plain import search_actions
 from resgym.kernels.cpu import compilation
 from resgym.solver import kernels, table
-from resgym.solver.bounds import Points
+from resgym.solver.bounds import GOALS, Objective, Points
 from resgym.solver.forms import LARGEST, Room
 from resgym.solver.search import NO_TREE, STEPS_PER_EXPANSION
 
@@ -46,9 +46,9 @@ class CompiledSearch:
     """
 
     def __init__(
-        self, objective: str, dimension: int, num_points: int, *, cut: bool = False
+        self, objective: Objective, dimension: int, num_points: int, *, cut: bool = False
     ) -> None:
-        self.by_depth = objective == "depth"
+        self.objective, self.goal = objective, GOALS[objective]
         # Two, so that what stands for a position that is too large fits.
         num_points = max(2, num_points)
         self._num_points, self._dimension, self._cut = num_points, dimension, cut
@@ -66,18 +66,18 @@ class CompiledSearch:
         """Forgets all positions, and is as new."""
         few = FIRST_POSITIONS
         self._table = table.Table(
-            by_depth=np.array([self.by_depth]),
+            goal=self.goal,
             cut=np.array([self._cut]),
             sets=_bits(search_actions(self._dimension)),
             counters=np.array([1, 0, 0, 0, 0]),
             words=np.empty(8 * few, np.int64),
-            entries=np.empty((few, 9), np.int64),
+            entries=np.empty((few, 10), np.int64),
             slots=np.full(2 * few, -1, np.int32),
             answers=np.empty(4 * few, np.int32),
             stack=np.zeros((few // 4, 2), np.int64),
         )
         # Position 0 stands for everything finished.
-        self._table.entries[0, [table.LOWER, table.UPPER]] = 0 if self.by_depth else 1
+        self._table.entries[0, [table.LOWER, table.UPPER]] = self.goal.finished
 
     @property
     def size(self) -> int:
@@ -157,8 +157,8 @@ class CompiledSearch:
     def _grow(self) -> None:
         """Makes room for the next step, at least, and doubles what had none."""
         old, counters = self._table, self._table.counters
-        positions, new = int(counters[table.POSITIONS]), 3 * self._dimension
-        answers = len(old.sets) * (self._dimension + 3) + new
+        positions, new = int(counters[table.POSITIONS]), table.positions_of_step(self._dimension)
+        answers = len(old.sets) * (self._dimension + 3) + 2 * new
         words = new * self._num_points * self._dimension
         slots = old.slots
         if 2 * (positions + new) > len(slots):

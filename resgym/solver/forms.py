@@ -14,7 +14,7 @@ import numpy as np
 from resgym.game.plain import MAX_PERMUTATIONS
 from resgym.kernels.cpu.compilation import inlined
 from resgym.kernels.cpu.rules import absorb
-from resgym.solver.bounds import edge_moves, shared_nodes
+from resgym.solver.bounds import edge_moves, is_covered, shared_nodes
 
 LARGEST = 2**55
 """Differences of coordinates up to here and sums over ten axes are exact in int64."""
@@ -39,10 +39,19 @@ class Room(NamedTuple):
 
 
 _edge_moves, _shared_nodes = inlined(edge_moves), inlined(shared_nodes)
+_is_covered = inlined(is_covered)
 
 ROOT, HERE, THERE = 0, 1, 2
 ORDER, GROUP_END, ACTIVE, CHOSEN, BESIDE = 0, 1, 2, 3, 4
 KEY, TRIAL, LIST = 0, 1, 2
+
+
+@inlined
+def copy(points, size, rows):
+    """Copies points."""
+    for p in range(size):
+        for j in range(points.shape[1]):
+            rows[p, j] = points[p, j]
 
 
 @inlined
@@ -67,6 +76,32 @@ def reduce(rows, size):
                 rows[p, j] //= divisor
         largest //= divisor
     return largest
+
+
+@inlined
+def drop_covered(room, rows, size):
+    """Leaves only what `outer` keeps of reduced points; how many these are."""
+    covered, kept = room.words[TRIAL], 0
+    for p in range(size):
+        covered[p] = 0
+        alone = False
+        for j in range(rows.shape[1]):
+            if rows[p, j] == 0:
+                lowest = 0
+                for q in range(size):
+                    lowest += rows[q, j] == 0
+                alone = alone or lowest == 1
+        # Where no other point is as low on an axis, no segment is.
+        for q in range(0 if alone else size):
+            for r in range(q):
+                if covered[p] == 0 and p != q and p != r:
+                    covered[p] = _is_covered(rows[p], rows[q], rows[r])
+    for p in range(size):
+        if covered[p] == 0:
+            for j in range(rows.shape[1]):
+                rows[kept, j] = rows[p, j]
+            kept += 1
+    return kept
 
 
 @inlined
@@ -166,7 +201,8 @@ def canonical_key(room, rows, size):
         while _next_order(order, group_end):
             write_rows(rows, size, order, trial)
             if compare(trial, key, size * dimension) < 0:
-                key[: size * dimension] = trial[: size * dimension]
+                for k in range(size * dimension):
+                    key[k] = trial[k]
 
 
 @inlined
@@ -198,8 +234,8 @@ def _is_steeper(a, b, c, d):
 
 
 @inlined
-def _value_of_polygon(room, order, left, right, size, by_depth):
-    """The value of points in two axes, given their order by ``left``."""
+def _moves_of_polygon(room, order, left, right, size, by_sum):
+    """See `resgym.solver.bounds`; the order of the points is that by ``left``."""
     x, y = room.words[TRIAL], room.words[LIST]
     kept = 0
     for k in range(size):
@@ -215,24 +251,24 @@ def _value_of_polygon(room, order, left, right, size, by_depth):
             kept -= 1
         x[kept], y[kept] = a, b
         kept += 1
-    value = 0
+    total = 0
     for k in range(1, kept):
         a, b = x[k] - x[k - 1], y[k - 1] - y[k]
-        if not by_depth and k > 1:
-            value -= _shared_nodes(x[k - 1] - x[k - 2], y[k - 2] - y[k - 1], a, b)
+        if by_sum and k > 1:
+            total -= _shared_nodes(x[k - 1] - x[k - 2], y[k - 2] - y[k - 1], a, b)
         moves = _edge_moves(a, b)
-        value = max(value, moves) if by_depth else value + moves
-    return value if by_depth else 1 + 2 * value
+        total = total + moves if by_sum else max(total, moves)
+    return total
 
 
 @inlined
-def bound_of(room, rows, size, by_depth):
-    """The lower bound that the projections of an unfinished position to two axes give.
+def moves_of(room, rows, size, by_sum):
+    """Moves of the projections of an unfinished position to two axes, the most and their sum.
 
-    Their values, and the order of the points on every axis, stay in the room.
+    Those of each, see `Goal.at_least`, and the order of the points on every axis stay in the room.
     """
     active, columns = room.axes[ACTIVE], room.columns
-    best = 1 if by_depth else 3
+    best, total = 1, 0
     for i in range(rows.shape[1]):
         active[i] = 0
         # Rows descend, mostly.
@@ -245,16 +281,16 @@ def bound_of(room, rows, size, by_depth):
             columns[i, place] = size - 1 - p
         for j in range(i):
             if active[i] != 0 and active[j] != 0:
-                room.pairs[i, j] = _value_of_polygon(
-                    room, columns[j], rows[:, j], rows[:, i], size, by_depth
+                room.pairs[i, j] = _moves_of_polygon(
+                    room, columns[j], rows[:, j], rows[:, i], size, by_sum
                 )
-                best = max(best, room.pairs[i, j])
-    return best
+                best, total = max(best, room.pairs[i, j]), total + room.pairs[i, j]
+    return best, total
 
 
 @inlined
-def add_up(room, rows, size, axes, by_depth):
-    """Prepares `bound_after` for a set, after `bound_of`; False if a sum is too large."""
+def add_up(room, rows, size, axes, by_sum):
+    """Prepares `moves_after` for a set, after `moves_of`; False if a sum is too large."""
     sums = room.words[KEY]
     largest, lowest = 0, 2**62
     for p in range(size):
@@ -266,29 +302,29 @@ def add_up(room, rows, size, axes, by_depth):
         sums[p] -= lowest
     for j in range(rows.shape[1]):
         if room.axes[ACTIVE][j] != 0:
-            room.axes[BESIDE][j] = _value_of_polygon(
-                room, room.columns[j], rows[:, j], sums, size, by_depth
+            room.axes[BESIDE][j] = _moves_of_polygon(
+                room, room.columns[j], rows[:, j], sums, size, by_sum
             )
     return largest - lowest <= LARGEST
 
 
 @inlined
-def bound_after(room, rows, size, axis, by_depth):
-    """The bound of the position in which the sums take the place of an axis, or its value."""
+def moves_after(room, rows, size, axis):
+    """As `moves_of` the position in which the sums take the place of an axis; 0 if finished."""
     active = room.axes[ACTIVE]
-    least = best = 1 if by_depth else 3
+    best = 1
     for i in range(rows.shape[1]):
         if i != axis and active[i] != 0:
             best = max(best, room.axes[BESIDE][i])
             for j in range(i):
                 if j != axis and active[j] != 0:
                     best = max(best, room.pairs[i, j])
-    if best == least:
+    if best == 1:
         for p in range(size):
             # A point that is least on all axes is the only one left.
             height = room.words[KEY][p]
             for j in range(rows.shape[1]):
                 height |= rows[p, j] if j != axis else 0
             if height == 0:
-                return 0 if by_depth else 1
+                return 0
     return best

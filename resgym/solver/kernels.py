@@ -15,6 +15,7 @@ from resgym.solver.forms import (
     THERE,
     TRIAL,
     canonical_key,
+    copy,
     hash_of,
     reduce,
     unpack,
@@ -32,18 +33,18 @@ from resgym.solver.table import (
     UPPER,
     add_answers,
     add_moves,
-    add_shadows,
     costs_of,
     has_room,
     ones,
     open_answer,
     play,
     position_of,
+    take_shadows,
 )
 
-DONE, STOPPED, TOO_LARGE, FULL = 0, 1, 2, 3
+DONE, STOPPED, TOO_LARGE, FULL, CROWDED = range(5)
 """Why a search returns: it is through, the effort allowed is spent, a coordinate is too large for
-it, the table is full."""
+it, the table is full, or was so before the row was begun."""
 
 
 @inlined
@@ -53,7 +54,7 @@ def _decide(table, room, root, limit, effort):
     ``effort`` int64 [2] is what may be spent, expansions and steps, and is counted down; an
     expansion takes ten steps more.
     """
-    entries, by_depth = table.entries, table.by_depth[0]
+    entries, goal = table.entries, table.goal
     lower, upper = entries[:, LOWER], entries[:, UPPER]
     answers, stack = table.answers, table.stack
     height, status = table.counters[HEIGHT], DONE
@@ -72,16 +73,14 @@ def _decide(table, room, root, limit, effort):
             status = FULL
             break
         effort[1] -= 1
-        if entries[top, SHADOWS] < 0:
-            add_shadows(table, room, top)
+        take_shadows(table, room, top)
         # An answer along an axis leaves the projection as it is, so that it must be good for one
         # move less if the set may have this axis.
-        fewer = np.int64(by_depth and entries[top, LEFT] < 0)
+        fewer = np.int64(not goal.by_sum and entries[top, LEFT] < 0)
         at = entries[top, SHADOWS]
         asked, shut = np.int64(-1), 0
         for axis in range(answers[at]):
             shadow = np.int64(answers[at + 1 + axis])
-            lower[top] = max(lower[top], lower[shadow])
             aim = max(limit - fewer, lower[shadow])
             if asked < 0 and aim <= limit and aim < upper[shadow]:
                 asked = shadow
@@ -109,13 +108,13 @@ def _decide(table, room, root, limit, effort):
             axes = table.sets[max(answers[at], -answers[at] - 1)]
             count = ones(axes)
             if answers[at] >= 0:
-                low, high, total = costs_of(entries, by_depth, answers, at + 3, count)
+                low, high, total = costs_of(entries, goal, answers, at + 3, count)
             if axes & shut:
                 low = max(low, limit + 1)
                 answers[at + 1] = min(low, NO_TREE)
             if low <= limit:
                 rank = np.int64(total)
-                if by_depth:
+                if not goal.by_sum:
                     # What is begun goes first.
                     rank = total * SCALE // count + (2**55 if answers[at] < 0 else 0)
                 if rank < best_rank:
@@ -129,8 +128,16 @@ def _decide(table, room, root, limit, effort):
             add_answers(table, room, top, best)
             continue
         count = ones(table.sets[answers[best]])
+        # Projections may have been looked at for the sake of other positions.
+        rose = False
+        if room.columns.shape[0] > 3:
+            for k in range(best + 3, best + 3 + count):
+                if answers[k] > 0 and take_shadows(table, room, np.int64(answers[k])):
+                    rose = True
+        if rose:
+            continue
         stack[height, 0], stack[height, 1] = open_answer(
-            entries, by_depth, answers, best + 3, count, limit
+            entries, goal, answers, best + 3, count, limit
         )
         height += 1
     table.counters[HEIGHT] = height
@@ -142,9 +149,9 @@ def _search_row(
     table, room, points, size, left, asked, host_sets, highest, resumed, effort, optimal, bounds
 ):
     """One row of `search`; returns why it ended."""
-    room.rows[ROOT][:size] = points[:size]
+    copy(points, size, room.rows[ROOT])
     if not has_room(table, room, size):
-        return FULL
+        return FULL if resumed else CROWDED
     if reduce(room.rows[ROOT], size) > LARGEST:
         return TOO_LARGE
     stack = table.stack
@@ -155,13 +162,13 @@ def _search_row(
             return status
     elif asked >= 0:
         table.counters[HEIGHT] = 0
-    answers, entries, by_depth = room.axes[CHOSEN], table.entries, table.by_depth[0]
+    answers, entries, goal = room.axes[CHOSEN], table.entries, table.goal
     # First the position itself, or every answer to the set, is settled; then, for the host, it is
     # found out which sets reach the value.
     count = 1
     if asked <= 0:
-        room.rows[THERE][:size] = room.rows[ROOT][:size]
-        answers[0] = position_of(table, room, room.rows[THERE], size, left, -1)
+        copy(room.rows[ROOT], size, room.rows[THERE])
+        answers[0] = position_of(table, room, room.rows[THERE], size, left)
     value = NO_TREE
     last = host_sets.shape[0] if asked == 0 else 0
     for action in range(-1, last):
@@ -179,17 +186,17 @@ def _search_row(
                     kept = play(room, size, axes, axis)
                     answers[count] = -1
                     if kept > 0:
-                        answers[count] = position_of(table, room, room.rows[THERE], kept, left, -1)
+                        answers[count] = position_of(table, room, room.rows[THERE], kept, left)
                     if answers[count] < 0:
                         return TOO_LARGE
                     count += 1
         while True:
-            low, high, _ = costs_of(entries, by_depth, answers, 0, count)
+            low, high, _ = costs_of(entries, goal, answers, 0, count)
             if action >= 0:
                 optimal[action] = high <= value
                 if low > value or high <= value:
                     break
-                answer, limit = open_answer(entries, by_depth, answers, 0, count, value)
+                answer, limit = open_answer(entries, goal, answers, 0, count, value)
             else:
                 answer = np.int64(-1)
                 for k in range(count):
@@ -250,7 +257,7 @@ def search(
             table, room, points[n], count[n], left, asked[n], host_sets, highest,
             status[n] == FULL, effort[n], optimal[n], bounds[n],
         )  # fmt: skip
-        if status[n] == FULL:
+        if status[n] >= FULL:
             return n
     return points.shape[0]
 
@@ -267,7 +274,7 @@ def canonical_digests(room, points, count, digests):
     """
     for n in range(points.shape[0]):
         size = count[n]
-        room.rows[ROOT][:size] = points[n, :size]
+        copy(points[n], size, room.rows[ROOT])
         if reduce(room.rows[ROOT], size) > LARGEST:
             continue
         canonical_key(room, room.rows[ROOT], size)

@@ -14,9 +14,10 @@ import numpy as np
 
 from resgym.game.actions import action_axes
 from resgym.game.spec import MAX_NUM_POINTS, check_integer
-from resgym.solver.solution import Objective, check_objective
+from resgym.solver.bounds import Objective
+from resgym.solver.solution import check_objective
 
-SOLVER_VERSION = 3
+SOLVER_VERSION = 4
 """Raised when labels of an earlier version should no longer be trusted or compared."""
 
 MAX_LABEL_DIMENSION = 5
@@ -49,7 +50,7 @@ class Labeller:
     Args:
         dimension: number of axes D, 2 to 5.
         max_num_points: rows of the positions P.
-        objective: ``depth`` or ``nodes``.
+        objective: ``depth``, ``nodes`` or ``leaves``.
         budget: positions expanded for one label, at least 1.
         room: positions that the table holds; a full one is emptied. About 250 bytes each.
 
@@ -100,7 +101,7 @@ class Labeller:
         """The agent's optimal axes, and the value after the host's sets ``coords``, bool [N, D].
 
         An axis is optimal if the value of the position after it is greatest. The value counts this
-        move too: the depth, or the nodes, of the best tree that begins with the host's set. The
+        move too: the depth, nodes or leaves, of the best tree that begins with the host's set. The
         rest is as in `host`.
         """
         points, count = self._checked(points, count, 2)

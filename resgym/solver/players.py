@@ -21,8 +21,9 @@ from resgym.players import Mixture, Player, RandomAgent, make_mixture, resolve_p
 from resgym.players.base import given_sets
 from resgym.players.seats import Seat
 from resgym.polynomials.monomials import Exponents
+from resgym.solver.bounds import Objective
 from resgym.solver.proof import Proof, best_sets, prove
-from resgym.solver.solution import Limits, Objective, check_objective, progress_report
+from resgym.solver.solution import Limits, check_objective, progress_report
 
 if TYPE_CHECKING:
     from resgym.solver.proof import Search
@@ -41,20 +42,20 @@ REMEMBERED = 50_000
 Axes = tuple[int, ...]
 
 
-def _prove(points: Position, objective: str, budget: int) -> Proof:
+def _prove(points: Position, objective: Objective, budget: int) -> Proof:
     limits = Limits(None, 2**62, progress_report(None))
     return prove(points, objective, limits, max_expansions=budget)
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _best_set(points: Position, objective: str, budget: int) -> Axes | None:
+def _best_set(points: Position, objective: Objective, budget: int) -> Axes | None:
     """The host's best set in a position, or None if the budget does not settle it."""
     proof = _prove(points, objective, budget)
     return best_sets(proof.search, [points])[0] if proof.settled else None
 
 
 @lru_cache(maxsize=REMEMBERED)
-def _bound(form: Position, objective: str, budget: int) -> tuple[int, bool]:
+def _bound(form: Position, objective: Objective, budget: int) -> tuple[int, bool]:
     """The proved lower bound of a canonical position and whether it is the value."""
     proof = _prove(form, objective, budget)
     return proof.lower, proof.settled
@@ -101,7 +102,7 @@ class OptimalHost(_OptimalPlayer):
     position alone.
 
     Attributes:
-        objective: ``depth`` or ``nodes``.
+        objective: ``depth``, ``nodes`` or ``leaves``.
         budget: positions expanded per decision, at least 1.
         fallback: the host that answers otherwise: a name, a `Player` or a function.
     """

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from resgym.game.plain import moved, search_actions
-from resgym.solver.bounds import Points
+from resgym.solver.bounds import Objective, Points
 from resgym.solver.search import NO_TREE, PythonSearch
 from resgym.solver.solution import Limits, Progress
 
@@ -48,7 +48,7 @@ class Proof:
 
 def prove(
     points: Points,
-    objective: str,
+    objective: Objective,
     limits: Limits,
     *,
     left: int = -1,
@@ -78,7 +78,8 @@ def prove(
             stopped = "max_depth" if lower > highest else limits.reached(search.size)
             if max_expansions is not None and search.expanded >= max_expansions:
                 stopped = stopped or "max_expansions"
-            settled = lower == upper
+            # What is cut may cost less than a projection of it, whose bound holds all the same.
+            settled = lower >= upper
             if settled or stopped:
                 return Proof(search, left, lower, settled, None if settled else stopped)
             search.settle(points, left, highest, stretch)
@@ -102,7 +103,7 @@ def _switches(expanded: float, limits: Limits) -> bool:
     return limits.seconds_left > PATIENCE_COMPILING or is_cached()
 
 
-def _compiled(objective: str, cut: bool, dimension: int, num_points: int) -> Search | None:
+def _compiled(objective: Objective, cut: bool, dimension: int, num_points: int) -> Search | None:
     try:
         from resgym.solver.compiled_search import CompiledSearch
     except ImportError:  # no numba, or one that does not fit the numpy that is there
@@ -121,7 +122,7 @@ def best_sets(search: Search, positions: Sequence[Points], left: int = -1) -> li
     after = left - 1 if left > 0 else -1
     answers = [moved(points, axes, axis) for points in positions for axes in sets for axis in axes]
     bounds = iter(search.bounds(answers, after))
-    total = max if search.by_depth else sum
+    total = sum if search.goal.by_sum else max
     chosen = []
     for _ in positions:
         ranks = {}

@@ -20,7 +20,8 @@ from resgym.game.plain import Position, reduced
 from resgym.game.spec import Role
 from resgym.players.seats import OrderedRule, Seat
 from resgym.polynomials.monomials import Exponents
-from resgym.solver.solution import TREE_LIMIT, Limits, Objective, Progress, Solution, grown_tree
+from resgym.solver.bounds import GOALS, Goal, Objective
+from resgym.solver.solution import TREE_LIMIT, Limits, Progress, Solution, grown_tree
 from resgym.trees.data import Chart
 from resgym.trees.growth import ResolutionTree
 
@@ -105,7 +106,7 @@ def _explore(
 def longest_game(
     position: Exponents, host: Any, objective: Objective, max_depth: int | None, limits: Limits
 ) -> Solution:
-    """The longest game that an agent can force on a host, or the size of the host's tree.
+    """The longest game that an agent can force on a host, or nodes or leaves of the host's tree.
 
     Arguments as of `resgym.solve`.
     """
@@ -133,11 +134,11 @@ def longest_game(
             return None
         # Endless play may show long before all positions are known, or they may never end.
         look_again = 2 * len(graph)
-        return "endless" if _costs(graph, by_depth=True)[start] == math.inf else None
+        return "endless" if _costs(graph, GOALS["depth"])[start] == math.inf else None
 
     stopped, _, searched = _explore(start, step, graph, limits, max_depth)
-    by_depth = objective == "depth"
-    costs = _costs(graph, by_depth=by_depth)
+    goal = GOALS[objective]
+    costs = _costs(graph, goal)
     value = costs[start]
     if value == math.inf or stopped is not None:
         stopped = None if value == math.inf else stopped
@@ -151,10 +152,10 @@ def longest_game(
         following = [graph[fixed.key(chart.points)] for chart in charts]
         return [max(after, key=lambda axis: (costs[after[axis]], -axis)) for after in following]
 
-    kind, followed = ("longest game against", respond) if by_depth else ("tree of", None)
+    kind, followed = ("tree of", None) if goal.by_sum else ("longest game against", respond)
     title = f"{kind} host {fixed.seat.name}: {position.pretty()}"
     grow = partial(grown_tree, position, choose, title, respond=followed)
-    too_large = not by_depth and value > TREE_LIMIT
+    too_large = goal.by_sum and value > TREE_LIMIT
     return _solution(objective, value, None if too_large else grow, limits, searched)
 
 
@@ -172,11 +173,11 @@ def _solution(
     return Solution(known, value, known, proved, objective, limits.seconds, searched, stopped, grow)
 
 
-def _costs(graph: Graph, *, by_depth: bool) -> dict[Position, int | float]:
-    """Longest game, or nodes, from every position.
+def _costs(graph: Graph, goal: Goal) -> dict[Position, int | float]:
+    """Longest game, or nodes or leaves of the tree, from every position.
 
-    Unexplored positions count as one move (three nodes), which they take at least; a position that
-    leads back to itself costs infinity, and so does whatever leads to it.
+    Unexplored positions count as one move, which they take at least; a position that leads back to
+    itself costs infinity, and so does whatever leads to it.
     """
     costs: dict[Position, int | float] = dict.fromkeys(graph, math.inf)
     sorter = TopologicalSorter({place: after.values() for place, after in graph.items()})
@@ -185,10 +186,9 @@ def _costs(graph: Graph, *, by_depth: bool) -> dict[Position, int | float]:
     while ready := sorter.get_ready():
         for place in ready:
             if below := [costs[child] for child in graph[place].values()]:
-                costs[place] = 1 + (max(below) if by_depth else sum(below))
+                costs[place] = goal.move + (sum if goal.by_sum else max)(below)
             else:
-                finished, unexplored = (0, 1) if by_depth else (1, 3)
-                costs[place] = finished if len(place) == 1 else unexplored
+                costs[place] = goal.at_least(int(len(place) > 1))
         sorter.done(*ready)
     return costs
 
@@ -200,6 +200,8 @@ def shortest_game(
 
     Arguments as of `resgym.solve`.
     """
+    if objective == "leaves":
+        raise ValueError("objective must be 'depth' or 'nodes' with an agent, got 'leaves'")
     fixed = _Fixed(position, agent, "agent")
     extra = 0 if objective == "depth" else 1
     all_sets = action_axes(position.dimension)

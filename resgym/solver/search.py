@@ -1,17 +1,19 @@
 """The search that proves values, on Python integers of any size.
 
-A position's cost is 0 moves (or 1 node) once one point is left, and otherwise
+A position's cost is 0 moves (or 1 node, or 1 leaf) once one point is left, and otherwise
 
-    depth:  1 + min over the host's sets of the max over the agent's axes of the next cost
-    nodes:  1 + min over the host's sets of the sum over the agent's axes of the next cost
+    depth:   1 + min over the host's sets of the max over the agent's axes of the next cost
+    nodes:   1 + min over the host's sets of the sum over the agent's axes of the next cost
+    leaves:      min over the host's sets of the sum over the agent's axes of the next cost
 
-The table keeps two proved bounds of the cost of every position met, up to what `canonical` makes
-one. At first these are those of `resgym.solver.bounds`; where four or more axes are left, the
-projections of a position along one axis are positions of the table too, which are asked about
-before its moves are generated. A value is found by asking whether it is at most its lower bound,
-until it is. Such a question about a position follows the set that looks best, and asks about the
-answer to it that looks worst, with a smaller limit; so positions that recur do no harm. The answers
-to a set get into the table when the set is first followed: most sets never are. (Iterative
+The table keeps two proved bounds of the cost of every position met, up to what `outer` and
+`canonical` make one. At first these are those of `resgym.solver.bounds`; where four or more axes
+are left, the projections of a position along one axis are positions of the table too, which are
+asked about before its moves are generated. A value is found by asking whether it is at most its
+lower bound, until it is. Such a question about a position follows the set that looks best, and asks
+about the answer to it that looks worst, with a smaller limit; so positions that recur do no harm.
+The answers to a set get into the table when the set is first followed (most sets never are), and
+what is proved of their projections by then tells how good the set can be. (Iterative
 deepening with a table: Korf, "Depth-first iterative-deepening", 1985; bounds that are raised on the
 way back: Bonet and Geffner, "Learning Depth-First Search", ICAPS 2006.)
 """
@@ -22,8 +24,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
-from resgym.game.plain import Position, canonical, moved, search_actions
-from resgym.solver.bounds import Points, active_axes, lower_bound, shadows
+from resgym.game.plain import Position, canonical, moved, reduced, search_actions
+from resgym.solver.bounds import (
+    GOALS,
+    Goal,
+    Objective,
+    Points,
+    active_axes,
+    lower_bound,
+    moves_of_pairs,
+    outer,
+    shadows,
+)
 
 NO_TREE = 2**30
 """Cost of a position from which no tree of the allowed depth exists."""
@@ -38,12 +50,16 @@ SCALE = 2520
 
 @dataclass(slots=True, eq=False)
 class _Entry:
-    """A position of the table; no shadows or moves while they are not generated."""
+    """A position of the table; no shadows or moves while they are not generated.
+
+    The total of the bounds of its projections tells which of two equally bad answers is worse.
+    """
 
     points: Position
     left: int
     lower: int
     upper: int
+    total: int
     shadows: list[_Entry] | None = None
     moves: list[_Move] | None = None
 
@@ -58,10 +74,10 @@ class _Move:
     total: int = 0
     answers: list[_Entry] | None = None
 
-    def take(self, lowers: list[int], by_depth: bool) -> None:
+    def take(self, lowers: list[int], goal: Goal) -> None:
         """Sets the lower bound from those of the answers."""
         self.total = sum(lowers)
-        self.low = min(1 + (max(lowers) if by_depth else self.total), NO_TREE)
+        self.low = min(goal.move + (self.total if goal.by_sum else max(lowers)), NO_TREE)
 
 
 class PythonSearch:
@@ -72,11 +88,11 @@ class PythonSearch:
     bound, which makes a bound for all trees; otherwise `NO_TREE`, which forbids it.
     """
 
-    def __init__(self, objective: str, cut: bool = False) -> None:
-        self.by_depth = objective == "depth"
+    def __init__(self, objective: Objective, cut: bool = False) -> None:
+        self.objective, self.goal = objective, GOALS[objective]
         # Number of positions whose moves have been generated.
         self.expanded = 0
-        self._objective, self._cut = objective, cut
+        self._cut = cut
         self._table: dict[tuple[int, Position], _Entry] = {}
         # Questions, each asked for the sake of the one before; kept when a search is stopped.
         self._stack: list[tuple[_Entry, int]] = []
@@ -118,18 +134,29 @@ class PythonSearch:
                     stack.append(asked)
 
     def _entry(self, points: Points, left: int) -> _Entry:
-        form = canonical(points)
+        form = canonical(outer(reduced(points)))
         key = (left, form)
         entry = self._table.get(key)
         if entry is None:
-            lower, upper = lower_bound(form, self._objective), NO_TREE
+            lower, upper = lower_bound(form, self.objective), NO_TREE
             if len(form) > 1 and left >= 0 and lower_bound(form) > left:
                 lower = lower if self._cut else NO_TREE
                 upper = lower
             elif len(active_axes(form)) <= 2:
                 upper = lower
-            entry = self._table[key] = _Entry(form, left, lower, upper)
+            total = sum(moves_of_pairs(form, self.goal.by_sum))
+            entry = self._table[key] = _Entry(form, left, lower, upper, total)
         return entry
+
+    def _take_shadows(self, entry: _Entry) -> bool:
+        """Raises a bound to those of the projections; whether it rose."""
+        if entry.shadows is None:
+            entry.shadows = [self._entry(each, entry.left) for each in shadows(entry.points)]
+        before = entry.lower
+        if entry.shadows:
+            lowers = [shadow.lower for shadow in entry.shadows if len(shadow.points) > 1]
+            entry.lower, entry.total = max([before, *lowers]), sum(lowers)
+        return entry.lower > before
 
     def _shadow(self, entry: _Entry, limit: int) -> tuple[tuple[_Entry, int] | None, set[int]]:
         """A projection to ask about, if there is one that may tell, and axes that no set may have.
@@ -137,13 +164,11 @@ class PythonSearch:
         An answer along an axis leaves the projection as it is, so that it must be good for one move
         less if the set may have this axis.
         """
-        if entry.shadows is None:
-            entry.shadows = [self._entry(each, entry.left) for each in shadows(entry.points)]
-        fewer = int(self.by_depth and entry.left < 0)
+        self._take_shadows(entry)
+        fewer = int(not self.goal.by_sum and entry.left < 0)
         asked: tuple[_Entry, int] | None = None
         shut: set[int] = set()
-        for axis, shadow in zip(active_axes(entry.points), entry.shadows, strict=False):
-            entry.lower = max(entry.lower, shadow.lower)
+        for axis, shadow in zip(active_axes(entry.points), entry.shadows or [], strict=False):
             aim = max(limit - fewer, shadow.lower)
             if asked is None and aim <= limit and aim < shadow.upper:
                 asked = shadow, aim
@@ -158,9 +183,9 @@ class PythonSearch:
         while True:
             for move in entry.moves:
                 if move.answers is not None:
-                    move.take([answer.lower for answer in move.answers], self.by_depth)
+                    move.take([answer.lower for answer in move.answers], self.goal)
                     uppers = [answer.upper for answer in move.answers]
-                    move.high = 1 + (max(uppers) if self.by_depth else sum(uppers))
+                    move.high = self.goal.move + (sum if self.goal.by_sum else max)(uppers)
                 if shut & {*move.axes}:
                     move.low = max(move.low, limit + 1)
             entry.lower = max(entry.lower, min(move.low for move in entry.moves))
@@ -169,6 +194,9 @@ class PythonSearch:
                 return None
             best = min((move for move in entry.moves if move.low <= limit), key=self._rank)
             if best.answers is not None:
+                # Projections may have been looked at for the sake of other positions.
+                if any(list(map(self._take_shadows, best.answers))):
+                    continue
                 break
             after = entry.left - 1 if entry.left > 0 else -1
             answers = [self._entry(moved(entry.points, best.axes, j), after) for j in best.axes]
@@ -179,16 +207,16 @@ class PythonSearch:
                 best.answers = answers
         # The answer that looks worst is the likeliest to show that the set is no good. In sums each
         # answer has to be found out exactly, so it is asked for its lower bound.
-        if self.by_depth:
-            open_answers = [answer for answer in best.answers if answer.upper >= limit]
-        else:
+        if self.goal.by_sum:
             open_answers = [answer for answer in best.answers if answer.upper > answer.lower]
-        asked = max(open_answers, key=attrgetter("lower"))
-        return asked, limit - 1 if self.by_depth else asked.lower
+        else:
+            open_answers = [answer for answer in best.answers if answer.upper >= limit]
+        asked = max(open_answers, key=attrgetter("lower", "total"))
+        return asked, asked.lower if self.goal.by_sum else limit - 1
 
     def _rank(self, move: _Move) -> tuple[bool, int]:
         """What is looked at first: for the depth what is begun, and least bounds on average."""
-        if not self.by_depth:
+        if self.goal.by_sum:
             return False, move.total
         return move.answers is None, move.total * SCALE // len(move.axes)
 
@@ -198,5 +226,5 @@ class PythonSearch:
         moves = [_Move(axes) for axes in search_actions(len(entry.points[0])) if active >= {*axes}]
         for move in moves:
             answers = [moved(entry.points, move.axes, axis) for axis in move.axes]
-            move.take([lower_bound(points, self._objective) for points in answers], self.by_depth)
+            move.take([lower_bound(points, self.objective) for points in answers], self.goal)
         return moves

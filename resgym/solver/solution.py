@@ -8,13 +8,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 from resgym.players.seats import OrderedRule
 from resgym.polynomials.monomials import Exponents
+from resgym.solver.bounds import Objective
 from resgym.trees.growth import Choose, ResolutionTree, Respond, grow_tree
-
-Objective = Literal["depth", "nodes"]
 
 TREE_LIMIT = 100_000
 """Largest tree that a solution carries."""
@@ -39,7 +38,7 @@ def grown_tree(
 def check_objective(objective: object) -> None:
     """Raises ValueError for anything but an `Objective`."""
     if objective not in get_args(Objective):
-        raise ValueError(f"objective must be 'depth' or 'nodes', got {objective!r}")
+        raise ValueError(f"objective must be 'depth', 'nodes' or 'leaves', got {objective!r}")
 
 
 @dataclass(frozen=True)
@@ -47,12 +46,13 @@ class Solution:
     """What a solver has proved.
 
     Attributes:
-        value: the optimum: moves on the longest branch, or nodes of the tree, root counted. None
-            if it is not proved; ``math.inf`` if play provably never ends (best responses only).
+        value: the optimum: moves on the longest branch, nodes of the tree, root counted, or its
+            leaves. None if it is not proved; ``math.inf`` if play provably never ends (best
+            responses only).
         lower_bound: the optimum is proved to be at least this; equals ``value`` if proved.
         upper_bound: the optimum is at most this, by ``tree``; None if nothing is known.
         proved: whether the optimum is known, over all trees (also those deeper than ``max_depth``).
-        objective: ``depth`` or ``nodes``.
+        objective: ``depth``, ``nodes`` or ``leaves``.
         seconds: time taken.
         positions_searched: positions whose moves were generated.
         stopped_by: ``max_depth``, ``time_limit``, ``max_positions`` or ``overflow``, on the command
@@ -85,7 +85,7 @@ class Solution:
         return {**self.__dict__, "tree": self.tree, "grow": None}
 
     def __str__(self) -> str:
-        unit = "moves" if self.objective == "depth" else "nodes"
+        unit = "moves" if self.objective == "depth" else self.objective
         effort = f"{self.positions_searched} positions, {self.seconds:.2f} s"
         if self.proved:
             return f"{self.objective} {self.value} (proved; {effort})"

@@ -13,13 +13,12 @@ from resgym.game.spec import check_integer
 from resgym.players.seats import Seat
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
-from resgym.solver.bounds import Points
+from resgym.solver.bounds import GOALS, Objective, Points
 from resgym.solver.proof import Proof, best_sets, prove
 from resgym.solver.responses import longest_game, shortest_game
 from resgym.solver.search import NO_TREE
 from resgym.solver.solution import (
     Limits,
-    Objective,
     Progress,
     Solution,
     check_objective,
@@ -46,9 +45,10 @@ def solve(
     """The optimal value of a position, with proof.
 
     Without ``agent`` and ``host`` it is the host's optimum against every agent: the least depth, or
-    the least number of nodes, of a resolution tree. With ``agent`` it is the shortest game that a
-    host can have against this agent, with ``host`` the longest game that an agent can force on this
-    host (``nodes``: the size of that host's tree). Both must be deterministic.
+    the least number of nodes or of leaves, of a resolution tree. With ``agent`` it is the shortest
+    game that a host can have against this agent, with ``host`` the longest game that an agent can
+    force on this host (``nodes``, ``leaves``: those of that host's tree). Both must be
+    deterministic.
 
     With ``max_depth=0`` the lower bound is there without a search. Most positions of 20 points in
     three axes take milliseconds; the first longer search of a process waits for the compiled search
@@ -56,7 +56,8 @@ def solve(
 
     Args:
         points: anything that `resgym.parse` reads.
-        objective: ``depth`` (moves on the longest branch) or ``nodes`` (charts, root counted).
+        objective: ``depth`` (moves on the longest branch), ``nodes`` (charts, root counted) or
+            ``leaves`` (charts with one point left; a single game has one, so not with ``agent``).
         max_depth: look at branches of at most so many moves.
         time_limit: seconds after which it stops, with what has been proved until then.
         progress: called with a `Progress` again and again; True prints to stderr.
@@ -87,8 +88,8 @@ def solve(
     if host is not None:
         return longest_game(position, host, objective, max_depth, limits)
     start = prune(position)
-    if objective == "nodes" and max_depth is not None:
-        return _least_nodes_within(position, start, max_depth, limits)
+    if GOALS[objective].by_sum and max_depth is not None:
+        return _least_tree_within(position, start, objective, max_depth, limits)
     proof = prove(start, objective, limits, highest=NO_TREE if max_depth is None else max_depth)
     expanded = proof.search.expanded
     if proof.settled:
@@ -96,20 +97,20 @@ def solve(
     return _unproved(position, objective, proof.lower, proof.stopped, limits, expanded)
 
 
-def _least_nodes_within(
-    position: Exponents, start: Points, max_depth: int, limits: Limits
+def _least_tree_within(
+    position: Exponents, start: Points, objective: Objective, max_depth: int, limits: Limits
 ) -> Solution:
     # Charging no more than the lower bound for whatever is too deep bounds all trees from below;
     # forbidding it gives the best tree within the limit. Where both agree, nothing deeper can be
     # smaller.
-    below = prove(start, "nodes", limits, left=max_depth, cut=True)
+    below = prove(start, objective, limits, left=max_depth, cut=True)
 
     def report(now: Progress) -> None:
         # What the second search proves holds for trees within the depth only.
         searched = below.search.expanded + now.positions_searched
         limits.progress(Progress(below.lower, searched, now.seconds))
 
-    within = prove(start, "nodes", replace(limits, progress=report), left=max_depth)
+    within = prove(start, objective, replace(limits, progress=report), left=max_depth)
     expanded = below.search.expanded + within.search.expanded
     lower = below.lower
     stopped = below.stopped or within.stopped or "max_depth"
@@ -120,8 +121,8 @@ def _least_nodes_within(
         return replace(solution, value=None, lower_bound=lower, proved=False, stopped_by=stopped)
     if within.settled:
         # Every tree has a branch of max_depth + 1 moves, with another answer beside each of them.
-        lower = max(lower, 2 * (max_depth + 1) + 1)
-    return _unproved(position, "nodes", lower, stopped, limits, expanded)
+        lower = max(lower, GOALS[objective].at_least(max_depth + 1))
+    return _unproved(position, objective, lower, stopped, limits, expanded)
 
 
 def _proved(position: Exponents, proof: Proof, limits: Limits, expanded: int) -> Solution:
@@ -129,9 +130,9 @@ def _proved(position: Exponents, proof: Proof, limits: Limits, expanded: int) ->
         left = proof.left - charts[0].depth if proof.left > 0 else -1
         return best_sets(proof.search, [chart.points for chart in charts], left)
 
-    objective: Objective = "depth" if proof.search.by_depth else "nodes"
-    goal = "least depth" if objective == "depth" else "fewest nodes"
-    title = f"optimal tree, {goal}: {position.pretty()}"
+    objective: Objective = proof.search.objective
+    goal = "least" if objective == "depth" else "fewest"
+    title = f"optimal tree, {goal} {objective}: {position.pretty()}"
     grow = partial(grown_tree, position, choose, title)
     value = proof.lower
     return Solution(value, value, value, True, objective, limits.seconds, expanded, None, grow)
@@ -158,7 +159,8 @@ def _unproved(
         title = f"host zeillinger: {position.pretty()}"
         tree = grown_tree(position, choose, title, FALLBACK_NODES)
     if tree is not None:
-        upper = tree.depth if objective == "depth" else tree.num_nodes
+        sizes = {"depth": tree.depth, "nodes": tree.num_nodes, "leaves": tree.num_leaves}
+        upper = sizes[objective]
     return Solution(
         None, lower, upper, False, objective, limits.seconds, expanded, stopped, lambda: tree
     )

@@ -12,6 +12,7 @@ import numpy as np
 
 from resgym.kernels.cpu.compilation import compiled, inlined
 from resgym.kernels.cpu.rules import play_move
+from resgym.solver.bounds import WIDEST, Goal
 from resgym.solver.forms import (
     HERE,
     KEY,
@@ -21,11 +22,13 @@ from resgym.solver.forms import (
     THERE,
     TRIAL,
     add_up,
-    bound_after,
-    bound_of,
     canonical_key,
     compare,
+    copy,
+    drop_covered,
     hash_of,
+    moves_after,
+    moves_of,
     reduce,
     unpack,
 )
@@ -34,31 +37,30 @@ from resgym.solver.search import NO_TREE
 POSITIONS, WORDS, ANSWERS, EXPANDED, HEIGHT = range(5)
 """Counters: what is in use, how many positions have been expanded, the height of the stack."""
 
-START, SIZE, LEFT, HASH, LOWER, UPPER, SHADOWS, MOVES, END = range(9)
+START, SIZE, LEFT, HASH, LOWER, UPPER, TOTAL, SHADOWS, MOVES, END = range(10)
 """A position: where its key begins, its points, moves that remain (-1 for any number), hash, proved
-bounds of the value, where its projections and its moves begin among the answers (-1: not generated
-yet), where these end."""
+bounds of the value, the sum of the bounds of its projections, where these and its moves begin among
+the answers (-1: not generated yet), where the moves end."""
 
 
 class Table(NamedTuple):
     """A table of positions.
 
     Attributes:
-        by_depth: bool [1], whether the objective is the depth.
+        goal: what is optimised.
         cut: bool [1], whether a position with no move remaining costs its bound, or `NO_TREE`.
         sets: int64 [A], the host's sets in the order of the search, bit j for axis j.
         counters: int64 [5], see `POSITIONS` and the next.
         words: int64 [W], keys one after the other.
-        entries: int64 [C, 9], positions, see `START` and the next.
+        entries: int64 [C, 10], positions, see `START` and the next.
         slots: int32 [S], S a power of two: positions by hash, -1 in free ones.
         answers: int32 [B]: the number of projections of a position, and these, by axis; and for
             each set of its moves the set (-1 - set while its answers are not generated), a lower
-            bound of its cost, the sum of the bounds of its answers, and these (their bounds until
-            then, -1 if they do not fit).
+            bound of its cost, the sum of the bounds of its answers, and these.
         stack: int64 [K, 2], positions and the limits that they are asked about.
     """
 
-    by_depth: Any
+    goal: Goal
     cut: Any
     sets: Any
     counters: Any
@@ -67,6 +69,9 @@ class Table(NamedTuple):
     slots: Any
     answers: Any
     stack: Any
+
+
+_at_least = inlined(Goal.at_least)
 
 
 @inlined
@@ -89,16 +94,21 @@ def _find(table, room, size, left, hashed):
 
 
 @inlined
-def position_of(table, room, rows, size, left, bound):
+def position_of(table, room, rows, size, left):
     """The number of a position, which is added if it is new; there must be room.
 
-    The rows are reduced, and ``bound`` is what `bound_of` says of them, -1 if that is to be found
-    out. The number is -1 if a coordinate is too large.
+    The rows are changed. The number is -1 if a coordinate is too large.
     """
     if size == 1:
         return np.int64(0)
-    if reduce(rows, size) > LARGEST:
+    largest = reduce(rows, size)
+    if largest > LARGEST:
         return np.int64(-1)
+    if size > 2 and largest <= WIDEST:
+        kept = drop_covered(room, rows, size)
+        if kept < size:
+            size = kept
+            reduce(rows, size)
     canonical_key(room, rows, size)
     length = size * rows.shape[1]
     hashed = hash_of(room.words[KEY], length, left + 1)
@@ -119,10 +129,9 @@ def position_of(table, room, rows, size, left, bound):
     active = 0
     for j in range(rows.shape[1]):
         active += room.columns[j, size - 1] > 0
-    lower, upper = bound, NO_TREE
-    if bound < 0:
-        lower = bound_of(room, rows, size, table.by_depth[0])
-    if left >= 0 and bound_of(room, rows, size, left >= 0) > left:
+    moves, table.entries[number, TOTAL] = moves_of(room, rows, size, table.goal.by_sum)
+    lower, upper = _at_least(table.goal, moves), NO_TREE
+    if left >= 0 and moves_of(room, rows, size, left < 0)[0] > left:
         # Not to be resolved within what remains.
         lower = lower if table.cut[0] else NO_TREE
         upper = lower
@@ -134,15 +143,23 @@ def position_of(table, room, rows, size, left, bound):
     return number
 
 
+def positions_of_step(dimension):
+    """The most positions that one step adds: answers, and projections of each and of itself."""
+    return dimension * (dimension + 2)
+
+
+_positions_of_step = inlined(positions_of_step)
+
+
 @inlined
 def has_room(table, room, size):
     """Whether there is room for all that one step makes of a position."""
     dimension, num_sets = room.columns.shape[0], table.sets.shape[0]
-    new, counters = 3 * dimension, table.counters
+    new, counters = _positions_of_step(dimension), table.counters
     return (
         counters[WORDS] + new * size * dimension <= table.words.shape[0]
         and counters[POSITIONS] + new <= table.entries.shape[0]
-        and counters[ANSWERS] + num_sets * (dimension + 3) + new <= table.answers.shape[0]
+        and counters[ANSWERS] + num_sets * (dimension + 3) + 2 * new <= table.answers.shape[0]
         and 2 * (counters[POSITIONS] + new) <= table.slots.shape[0]
     )
 
@@ -151,9 +168,7 @@ def has_room(table, room, size):
 def play(room, size, axes, axis):
     """The position after a move from `HERE`, to `THERE`; its size, or -1 if it is too large."""
     here, there = room.rows[HERE], room.rows[THERE]
-    for p in range(size):
-        for j in range(here.shape[1]):
-            there[p, j] = here[p, j]
+    copy(here, size, there)
     kept = play_move(
         room.axes[ORDER], there, size, axes, axis, True, room.words[LIST], room.words[TRIAL]
     )
@@ -178,8 +193,24 @@ def _take(table, room, number):
 
 
 @inlined
-def add_shadows(table, room, number):
-    """Generates the projections of a position with four or more axes."""
+def take_shadows(table, room, number):
+    """Raises a bound to those of the projections, generating these if need be; whether it rose."""
+    entries, answers = table.entries, table.answers
+    if entries[number, SHADOWS] < 0:
+        _add_shadows(table, room, number)
+    first, before = entries[number, SHADOWS], entries[number, LOWER]
+    lower, total = before, np.int64(0)
+    for k in range(first + 1, first + 1 + answers[first]):
+        if answers[k] > 0:
+            bound = entries[answers[k], LOWER]
+            lower, total = max(lower, bound), total + bound
+    if answers[first] > 0:
+        entries[number, LOWER], entries[number, TOTAL] = lower, total
+    return lower > before
+
+
+@inlined
+def _add_shadows(table, room, number):
     answers = table.answers
     size, active = _take(table, room, number)
     table.entries[number, SHADOWS] = first = table.counters[ANSWERS]
@@ -191,7 +222,7 @@ def add_shadows(table, room, number):
         answers[first + 1 + axis] = 0
         if (active >> axis) & 1:
             kept = play(room, size, 0, axis)
-            answers[first + 1 + axis] = position_of(table, room, room.rows[THERE], kept, left, -1)
+            answers[first + 1 + axis] = position_of(table, room, room.rows[THERE], kept, left)
 
 
 @inlined
@@ -207,27 +238,26 @@ def ones(axes):
 @inlined
 def add_moves(table, room, number):
     """Generates the sets of a position, with bounds for their costs; False if one is too large."""
-    answers, by_depth = table.answers, table.by_depth[0]
+    answers, goal = table.answers, table.goal
     size, active = _take(table, room, number)
     here = room.rows[HERE]
-    bound_of(room, here, size, by_depth)
+    moves_of(room, here, size, goal.by_sum)
     table.entries[number, MOVES] = at = table.counters[ANSWERS]
     for s in range(table.sets.shape[0]):
         axes = table.sets[s]
         if axes & ~active:
             # An axis that is 0 throughout helps nobody but the agent.
             continue
-        if not add_up(room, here, size, axes, by_depth):
+        if not add_up(room, here, size, axes, goal.by_sum):
             return False
         most, total, place = 0, 0, at + 3
         for axis in range(room.columns.shape[0]):
             if (axes >> axis) & 1:
-                bound = bound_after(room, here, size, axis, by_depth)
+                bound = _at_least(goal, moves_after(room, here, size, axis))
                 most, total = max(most, bound), total + bound
-                answers[place] = bound if bound < NO_TREE else -1
                 place += 1
         answers[at] = -s - 1
-        answers[at + 1] = 1 + (most if by_depth else total)
+        answers[at + 1] = goal.move + (total if goal.by_sum else most)
         answers[at + 2] = total
         at = place
     table.entries[number, END] = table.counters[ANSWERS] = at
@@ -249,9 +279,7 @@ def add_answers(table, room, number, at):
             # As when the sets were generated: none is too large.
             kept = play(room, size, axes, axis)
             after = left - 1 if left > 0 else -1
-            answer = position_of(
-                table, room, room.rows[THERE], kept, after, np.int64(answers[place])
-            )
+            answer = position_of(table, room, room.rows[THERE], kept, after)
             if answer == number:
                 # It leads back here and is of no use.
                 answers[at], answers[at + 1] = -answers[at] - 1, NO_TREE
@@ -261,32 +289,34 @@ def add_answers(table, room, number, at):
 
 
 @inlined
-def costs_of(entries, by_depth, answers, begin, count):
+def costs_of(entries, goal, answers, begin, count):
     """Proved bounds of the cost of a set, by its answers, and the sum of their lower bounds."""
-    low = high = 1
+    low = high = goal.move
     total = 0
     for k in range(begin, begin + count):
         below, above = entries[answers[k], LOWER], entries[answers[k], UPPER]
         total += below
-        low = max(low, 1 + below) if by_depth else low + below
-        high = max(high, 1 + above) if by_depth else high + above
+        low = low + below if goal.by_sum else max(low, goal.move + below)
+        high = high + above if goal.by_sum else max(high, goal.move + above)
     return min(low, NO_TREE), min(high, NO_TREE), total
 
 
 @inlined
-def open_answer(entries, by_depth, answers, begin, count, limit):
+def open_answer(entries, goal, answers, begin, count, limit):
     """The answer to look at next, and the limit to ask it about; -1 if there is none.
 
     The answer that looks worst is the likeliest to show that the set is no good. In sums each
     answer has to be found out exactly, so it is asked for its lower bound.
     """
-    chosen, most = np.int64(-1), np.int64(-1)
+    chosen, most, most_total = np.int64(-1), np.int64(-1), np.int64(-1)
     for k in range(begin, begin + count):
         answer = np.int64(answers[k])
-        below, above = entries[answer, LOWER], entries[answer, UPPER]
-        if below > most and (above >= limit if by_depth else above > below):
-            chosen, most = answer, below
-    return chosen, limit - 1 if by_depth else most
+        below, above, total = entries[answer, LOWER], entries[answer, UPPER], entries[answer, TOTAL]
+        if below < most or (below == most and total <= most_total):
+            continue
+        if above > below if goal.by_sum else above >= limit:
+            chosen, most, most_total = answer, below, total
+    return chosen, most if goal.by_sum else limit - 1
 
 
 @compiled

@@ -89,8 +89,9 @@ def quotient_features(sums: Tensor) -> Tensor:
     sum of the partial quotients of a / b (docs/mathematics.md). After the host's set J and the
     answer j the axis j has the sum of J; so for every sum of axes beside a single one, both in
     `axis_sums` [Q, S] of one point minus another, this gives a tenth of that number, 0 where the
-    signs are the same, and a fifth of the first quotient. Coordinates are fractions of a largest
-    one of at most about 10,000; seven quotients of at most 40 are taken.
+    signs are the same, and a fifth of the first quotient. Seven quotients of at most 40 are taken;
+    they are exact for whole coordinates up to about 100, divided by the largest one, and beyond
+    that as good as float32.
     """
     left, right = _sums_and_axes(sums.shape[-1])
     a, b = sums[:, left], sums[:, right]
@@ -100,7 +101,7 @@ def quotient_features(sums: Tensor) -> Tensor:
     quotients = []
     for _ in range(7):
         going = smaller > zero
-        quotient = (larger / smaller.clamp(min=1e-9) + 1e-4).floor().clamp(max=40.0) * going
+        quotient = (larger / smaller.clamp(min=1e-9) + 4e-3).floor().clamp(max=40.0) * going
         quotients.append(quotient)
         rest = (larger - quotient * smaller).clamp(min=0.0)
         larger, smaller = torch.where(going, smaller, larger), torch.where(going, rest, smaller)

@@ -143,8 +143,13 @@ def compiled(function: Callable[..., Any]) -> Any:
 
 
 def inlined(function: Callable[..., Any]) -> Any:
-    """A function that compiled functions call; it becomes part of them and is not cached itself."""
-    return numba.njit(nogil=True)(function)
+    """A function that compiled functions call; it becomes part of them and is not cached itself.
+
+    It may neither make arrays nor return any: no references are counted in it, which would take a
+    third of the time of small functions.
+    """
+    options: dict[str, Any] = {"nogil": True, "_nrt": False}
+    return numba.njit(**options)(function)
 
 
 def is_cached(function: Any, *arguments: Any) -> bool:

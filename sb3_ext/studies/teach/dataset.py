@@ -51,7 +51,7 @@ class Dataset:
 
     Attributes:
         seat: ``host`` or ``agent``.
-        objective: ``depth`` or ``nodes``.
+        objective: ``depth``, ``nodes`` or ``leaves``.
         dimension: number of axes D.
         max_num_points: rows P of a position.
         families: names.

@@ -13,8 +13,8 @@ from pydantic import BeforeValidator
 from resgym.game.actions import host_action_table
 from resgym.game.rng import RowRandom, derive_seed
 from resgym.game.spec import GameSpec
+from resgym.solver.bounds import Objective
 from resgym.solver.labels import SOLVER_VERSION, Labeller
-from resgym.solver.solution import Objective
 from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.sections import ConfigError, Count, Number, PositiveCount
 from sb3_ext.studies.attack.frozen import FrozenPlayer
@@ -38,7 +38,7 @@ class Plan(ConfigFile):
         config: families, exclusions, budget; also a file of these, or the name of one.
         positions: how many to draw.
         seat: ``host`` or ``agent``.
-        objective: ``depth`` or ``nodes``.
+        objective: ``depth``, ``nodes`` or ``leaves``.
         seed: 0 or more.
         held_out: share of the canonical forms that are held out, 0 to 1 (exclusive).
         student: the run of a host that families call ``student``.

@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--config", default="default", help=families)
     add("--positions", type=int, default=100_000, help="positions to draw (default %(default)s)")
     add("--seat", default="host", help="whose moves: host (default) or agent")
-    add("--objective", default="depth", help="what is optimal: depth (default) or nodes")
+    add("--objective", default="depth", help="what is optimal: depth (default), nodes or leaves")
     add("--seed", type=int, default=0, help="fixes the dataset (default %(default)s)")
     held_out = "share of the positions, by canonical form, for measuring only (default %(default)s)"
     add("--held-out", type=float, default=0.05, help=held_out)

@@ -8,11 +8,15 @@ import numpy as np
 
 from resgym.game.plain import prune
 
-# Least depth and fewest nodes of the singularities, in the order of their names. The depths, and
-# most of the nodes, are found again by exhaustive search in the tests of `solve`.
+# A finished position's value, what a move costs, and how the values after the answers add up.
+OBJECTIVES = {"depth": (0, 1, max), "nodes": (1, 1, sum), "leaves": (1, 0, sum)}
+
+# Least depth, fewest nodes and fewest leaves of the singularities, in the order of their names. The
+# depths, and most of the others, are found again by exhaustive search in the tests of `solve`.
 LEAST = {
     "depth": [1, 3, 2, 4, 3, 5, 4, 6, 4, 5, 5, 6, 6, 6, 6, 7],
     "nodes": [4, 11, 7, 14, 10, 17, 13, 20, 19, 25, 33, 39, 47, 21, 47, 54],
+    "leaves": [3, 7, 5, 9, 7, 11, 9, 13, 11, 15, 19, 23, 27, 13, 27, 31],
 }
 
 

@@ -17,62 +17,24 @@ from resgym.polynomials.singularities import random_family, singularity, singula
 from resgym.solver.labels import OUT_OF_BUDGET, SOLVED, TOO_LARGE, Labeller, Labels
 from resgym.solver.search import NO_TREE
 from resgym.solver.solve import solve
-from tests.reference import rule
-from tests.reference.search import least_depth, least_nodes
-from tests.resgym.solver.positions import LEAST, batch, drawn
+from tests.resgym.solver.positions import LEAST, OBJECTIVES, batch, drawn
 
 compiled_search = pytest.importorskip("resgym.solver.compiled_search")
 
 
-@pytest.mark.parametrize("objective", ["depth", "nodes"])
-@pytest.mark.parametrize(("dimension", "points", "top"), [(2, 4, 4), (3, 3, 2), (4, 3, 1)])
-def test_every_move_against_exhaustive_search(objective, dimension, points, top):
-    positions = drawn(25, 1, dimension, points, top)
-    labeller = Labeller(dimension, points, objective)
-    labels = labeller.host(*batch(positions, points))
-    exhaustive = least_depth if objective == "depth" else least_nodes
-    total = max if objective == "depth" else sum
-    checked = 0
-    for position, optimal, value in zip(positions, labels.optimal, labels.value, strict=True):
-        if value > (5 if objective == "depth" else 13):
-            continue  # beyond these the exhaustive search takes long
-        checked += 1
-        costs = []
-        for axes in action_axes(dimension):
-            below = [rule.canonical(moved(position, axes, axis)) for axis in axes]
-            least = [0 if len(place) == 1 else 1 for place in below]
-            if objective == "depth" and max(least) + 1 > value:
-                costs.append(value + 1)
-                continue
-            costs.append(1 + total(bounded(exhaustive, objective, place, value) for place in below))
-        assert value == min(costs)
-        assert optimal.tolist() == [cost == value for cost in costs]
-    assert checked >= 15
-
-
-def bounded(exhaustive, objective, position, value):
-    """The exhaustive value, or anything too large where it is too large: much less work."""
-    from tests.reference.search import nodes_within, resolves_within
-
-    if objective == "depth":
-        return exhaustive(position) if resolves_within(position, value - 1) else value
-    nodes = nodes_within(position, value)
-    return value + 1 if nodes is None else nodes
-
-
-@pytest.mark.parametrize("objective", ["depth", "nodes"])
+@pytest.mark.parametrize("objective", OBJECTIVES)
 def test_both_seats_against_the_solver(objective):
     positions = [tuple(prune(random_family("random(points=5,max=4,dim=3)", k))) for k in range(12)]
     labeller = Labeller(3, 5, objective)
     labels = labeller.host(*batch(positions, 5))
     assert (labels.status == SOLVED).all()
-    total, single = max if objective == "depth" else sum, 0
+    (_, move, total), single = OBJECTIVES[objective], 0
     for position, optimal, value in zip(positions, labels.optimal, labels.value, strict=True):
         assert value == solve(list(position), objective).value
         costs = []
         for axes in action_axes(3):
             below = [solve(list(moved(position, axes, axis)), objective).value for axis in axes]
-            costs.append(1 + total(below))
+            costs.append(move + total(below))
             coords = np.array([[axis in axes for axis in range(3)]])
             answer = labeller.agent(*batch([position], 5), coords)
             assert (answer.status[0], answer.value[0]) == (SOLVED, costs[-1])
@@ -83,7 +45,7 @@ def test_both_seats_against_the_solver(objective):
     assert single > 5
 
 
-@pytest.mark.parametrize("objective", ["depth", "nodes"])
+@pytest.mark.parametrize("objective", LEAST)
 def test_singularities(objective):
     positions = [tuple(prune(singularity(name))) for name in singularity_names()]
     labels = Labeller(3, 3, objective).host(*batch(positions, 3))
@@ -130,7 +92,7 @@ def test_labels_do_not_depend_on_what_came_before():
     assert (often.optimal[known] == together.optimal[known]).all()
 
 
-@pytest.mark.parametrize("objective", ["depth", "nodes"])
+@pytest.mark.parametrize("objective", OBJECTIVES)
 def test_what_is_found_does_not_depend_on_the_first_size_of_the_table(monkeypatch, objective):
     """However often the table grows, a row may spend its budget but once."""
     points, count = batch(drawn(60, 8, 3, 5, 8), 5)

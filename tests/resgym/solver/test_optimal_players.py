@@ -15,7 +15,7 @@ from resgym.polynomials.singularities import random_family, singularity_names
 from resgym.solver.solve import solve
 from resgym.trees.growth import resolution_tree
 from tests.reference.rule import move
-from tests.resgym.solver.positions import drawn
+from tests.resgym.solver.positions import OBJECTIVES, drawn
 
 STARTS = [random_family("random(points=5,max=4,dim=3)", seed) for seed in range(10)]
 
@@ -24,7 +24,7 @@ def rng(number: int) -> RowRandom:
     return RowRandom(torch.arange(number))
 
 
-@pytest.mark.parametrize("objective", ["depth", "nodes"])
+@pytest.mark.parametrize("objective", OBJECTIVES)
 @pytest.mark.parametrize("dimension", [2, 3, 4])
 def test_the_contract_of_players(dimension, objective):
     spec = GameSpec(dimension, 3, 3)
@@ -39,6 +39,8 @@ def test_the_hosts_tree_is_optimal(name):
     assert resolution_tree(name, "optimal").depth == solve(name).value
     smallest = make_host("optimal", objective="nodes")
     assert resolution_tree(name, smallest).num_nodes == solve(name, "nodes").value
+    slimmest = make_host("optimal", objective="leaves")
+    assert resolution_tree(name, slimmest).num_leaves == solve(name, "leaves").value
 
 
 @pytest.mark.parametrize("points", STARTS)
@@ -94,7 +96,9 @@ def test_the_answer_does_not_depend_on_what_was_asked_before():
 
 @pytest.mark.parametrize("make", [make_host, make_agent])
 def test_bad_arguments_are_named(make):
-    with pytest.raises(ValueError, match="objective must be 'depth' or 'nodes', got 'size'"):
+    with pytest.raises(
+        ValueError, match="objective must be 'depth', 'nodes' or 'leaves', got 'size'"
+    ):
         make("optimal", objective="size")
     with pytest.raises(ValueError, match="budget must be at least 1, got 0"):
         make("optimal", budget=0)

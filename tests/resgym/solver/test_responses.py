@@ -16,6 +16,7 @@ from resgym.solver.solve import solve
 from resgym.trees.growth import resolution_tree
 from tests.reference import players, rule
 from tests.reference.search import shortest_game, tree_of
+from tests.resgym.solver.positions import OBJECTIVES
 from tests.resgym.trees.tree_check import check_tree
 
 HOSTS = ("zeillinger", "zeillinger_lex", "weak_spivakovsky", "spivakovsky")
@@ -56,6 +57,7 @@ def test_longest_game_against_a_host(host, start):
     # about sorted positions afterwards, which only Zeillinger's host can tell from typed ones.
     start = sorted_descending(start)
     longest, size = solve(start, host=host), solve(start, "nodes", host=host)
+    leaves = solve(start, "leaves", host=host)
     assert longest.proved
     assert size.proved
     if host != "zeillinger":
@@ -63,6 +65,7 @@ def test_longest_game_against_a_host(host, start):
         assert (longest.value, size.value) == expected
     tree = resolution_tree(start, host)
     assert (longest.value, size.value) == (tree.depth, tree.num_nodes)
+    assert (leaves.value, leaves.proved) == (tree.num_leaves, True)
     assert size.tree.to_dict()["charts"] == tree.to_dict()["charts"]
     assert longest.tree.depth == longest.value
     assert longest.tree.num_leaves == 1
@@ -98,12 +101,17 @@ def test_the_game_shown_is_the_agents():
 
 def test_endless_play_is_proved():
     for name in ("D4", "E8"):
-        for objective in ("depth", "nodes"):
+        for objective in OBJECTIVES:
             solution = solve(name, objective, host="all_coord")
             assert solution.proved
             assert solution.value == math.inf
             assert solution.tree is None
             assert solution.to_dict()["value"] == "infinite"
+
+
+def test_a_single_game_has_one_leaf():
+    with pytest.raises(ValueError, match="objective must be 'depth' or 'nodes' with an agent, got"):
+        solve("E6", "leaves", agent="choose_first")
 
 
 def test_an_unknown_host_is_followed_on_exact_positions():

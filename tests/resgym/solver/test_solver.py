@@ -14,12 +14,12 @@ from resgym.solver.search import NO_TREE, PythonSearch
 from resgym.solver.solution import Progress
 from resgym.solver.solve import solve
 from tests.reference import rule
-from tests.reference.search import least_depth, least_nodes
-from tests.resgym.solver.positions import LEAST
+from tests.reference.search import Exhaustive
+from tests.resgym.solver.positions import LEAST, OBJECTIVES
 from tests.resgym.trees.tree_check import check_tree
 
 FIVE_POINTS = [list(random_family("random(points=5, max=5, dim=3)", k)) for k in range(8)]
-QUICK_NODES = ("A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8", "D4", "D5", "E6")
+QUICK_SUMS = ("A1", "A2", "A3", "A4", "A5", "A6", "A7", "A8", "D4", "D5", "E6")
 
 
 def small_positions(number: int, seed: int) -> list[list[tuple[int, ...]]]:
@@ -34,7 +34,11 @@ def small_positions(number: int, seed: int) -> list[list[tuple[int, ...]]]:
     return positions
 
 
-@pytest.mark.parametrize("objective", ["depth", "nodes"])
+def size(tree, objective):
+    return {"depth": tree.depth, "nodes": tree.num_nodes, "leaves": tree.num_leaves}[objective]
+
+
+@pytest.mark.parametrize("objective", LEAST)
 @pytest.mark.parametrize("number", range(16))
 def test_least_trees_of_the_singularities(number, objective):
     name, value = singularity_names()[number], LEAST[objective][number]
@@ -42,31 +46,27 @@ def test_least_trees_of_the_singularities(number, objective):
     assert solution.proved
     assert solution.value == solution.lower_bound == solution.upper_bound == value
     points = rule.canonical(list(singularity(name)))
-    if objective == "depth":
-        assert value == least_depth(points)
-    elif name in QUICK_NODES:
-        assert value == least_nodes(points)
-    assert value == (solution.tree.depth if objective == "depth" else solution.tree.num_nodes)
+    if objective == "depth" or name in QUICK_SUMS:
+        assert value == Exhaustive(*OBJECTIVES[objective]).value(points)
+    assert value == size(solution.tree, objective)
     assert solution.tree.complete
     check_tree(solution.tree, list(singularity(name)))
 
 
 @pytest.mark.parametrize("points", [*small_positions(40, seed=1), *FIVE_POINTS])
 def test_small_positions_against_exhaustive_search(points):
-    depth, nodes = solve(points), solve(points, "nodes")
-    assert depth.proved
-    assert nodes.proved
+    solutions = {objective: solve(points, objective) for objective in OBJECTIVES}
     # Beyond these limits the exhaustive search takes seconds.
-    if depth.value <= (5 if len(points[0]) < 4 else 4):
-        assert depth.value == least_depth(rule.canonical(points))
-    if nodes.value <= 17:
-        assert nodes.value == least_nodes(rule.canonical(points))
-    check_tree(depth.tree, points)
-    check_tree(nodes.tree, points)
-    assert depth.tree.depth == depth.value
-    assert nodes.tree.num_nodes == nodes.value
-    assert nodes.value <= depth.tree.num_nodes
-    assert depth.value <= nodes.tree.depth
+    limits = {"depth": 5 if len(points[0]) < 4 else 4, "nodes": 17, "leaves": 9}
+    for objective, solution in solutions.items():
+        assert solution.proved
+        if solution.value <= limits[objective]:
+            tried = Exhaustive(*OBJECTIVES[objective])
+            assert solution.value == tried.value(rule.canonical(points))
+        check_tree(solution.tree, points)
+        for other, least in solutions.items():
+            assert size(solution.tree, other) >= least.value
+        assert size(solution.tree, objective) == solution.value
 
 
 def test_stopped_by_depth_it_says_what_is_proved():
@@ -85,12 +85,13 @@ def test_stopped_by_depth_it_says_what_is_proved():
     assert solve("E8", max_depth=7).value == 7
 
 
+@pytest.mark.parametrize("objective", ["nodes", "leaves"])
 @pytest.mark.parametrize("name", ["A2", "D4", "D5", "E6", "A8", "x+y^5"])
-def test_nodes_within_a_depth_never_claim_too_much(name):
-    best = solve(name, "nodes").value
+def test_sums_within_a_depth_never_claim_too_much(name, objective):
+    best = solve(name, objective).value
     last = 0
     for limit in range(12):
-        solution = solve(name, "nodes", max_depth=limit)
+        solution = solve(name, objective, max_depth=limit)
         assert last <= solution.lower_bound <= best
         last = solution.lower_bound
         if solution.proved:
@@ -100,13 +101,21 @@ def test_nodes_within_a_depth_never_claim_too_much(name):
             assert solution.stopped_by == "max_depth"
         if solution.upper_bound is not None:
             assert solution.upper_bound >= best
-            assert solution.tree.num_nodes == solution.upper_bound
+            assert size(solution.tree, objective) == solution.upper_bound
     assert solution.proved
+
+
+def test_a_projection_may_cost_more_than_what_is_cut():
+    """The search for all trees ends there too, with the larger bound."""
+    points = [(0, 1, 1, 3), (1, 2, 1, 0), (3, 2, 0, 3)]
+    solution = solve(points, "nodes", max_depth=6, time_limit=60)
+    assert (solution.stopped_by, solution.upper_bound) == ("max_depth", 399)
+    assert 55 <= solution.lower_bound <= solve(points, "nodes").value
 
 
 def test_stopped_by_time_it_says_what_is_proved():
     hard = random_family("random(points=20, max=50, dim=4)", seed=3)
-    for objective in ("depth", "nodes"):
+    for objective in OBJECTIVES:
         solution = solve(hard, objective, time_limit=0.3)
         assert not solution.proved
         assert solution.value is None
@@ -168,12 +177,13 @@ def both_searches(points, objective, cut, left):
     return results
 
 
-@pytest.mark.parametrize("objective", ["depth", "nodes"])
+@pytest.mark.parametrize("objective", OBJECTIVES)
 def test_the_compiled_search_takes_the_same_steps(objective):
     cases = [*small_positions(12, seed=2), list(singularity("E8"))]
     # Many equal axes, so that their orders are tried, up to and beyond the limit.
     cases += [[tuple(2 if j == k else 0 for j in range(d)) for k in range(d)] for d in (5, 6, 7)]
     cases += [[(0, 3, 1, 1), (2, 0, 1, 2), (1, 1, 0, 3), (3, 1, 2, 0)]]
+    cases += [[(0, 1, 1, 0, 2), (1, 0, 0, 2, 1), (2, 1, 0, 1, 0)]]
     for points in cases:
         one, other = both_searches(points, objective, False, -1)
         assert one == other
@@ -182,7 +192,18 @@ def test_the_compiled_search_takes_the_same_steps(objective):
         assert one == other
 
 
-@pytest.mark.parametrize("objective", ["depth", "nodes"])
+def test_bounds_are_told_whenever_the_table_is_full():
+    compiled = pytest.importorskip("resgym.solver.compiled_search")
+    points, last = [(0, 1, 2, 7), (0, 6, 6, 1), (6, 8, 1, 9), (7, 4, 2, 2)], 1
+    search = compiled.CompiledSearch("depth", 4, 4)
+    while search.size < 5000:
+        search.settle(points, -1, NO_TREE, 1)
+        lower, upper = search.bounds([points], -1)[0]
+        assert last <= lower < upper
+        last = lower
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
 def test_results_are_the_same_without_numba(monkeypatch, objective):
     points = random_family("random(points=5, max=5, dim=3)", seed=11)
     monkeypatch.setattr(proof_module, "_switches", lambda *_: True)
@@ -223,7 +244,11 @@ def test_solutions_can_be_kept():
 @pytest.mark.parametrize(
     ("arguments", "kind", "message"),
     [
-        ({"objective": "width"}, ValueError, "objective must be 'depth' or 'nodes', got 'width'"),
+        (
+            {"objective": "width"},
+            ValueError,
+            "objective must be 'depth', 'nodes' or 'leaves', got 'width'",
+        ),
         ({"max_depth": -1}, ValueError, "max_depth must be at least 0, got -1"),
         ({"time_limit": -1}, ValueError, "time_limit must be at least 0, got -1"),
         ({"time_limit": float("nan")}, ValueError, "time_limit must be at least 0"),

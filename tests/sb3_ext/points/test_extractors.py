@@ -91,8 +91,8 @@ def test_quotients_of_a_pair_by_hand():
 
 
 @given(
-    difference=st.lists(st.integers(-200, 200), min_size=3, max_size=3).filter(any),
-    scale=st.sampled_from([200, 251, 1000]),
+    difference=st.lists(st.integers(-50, 50), min_size=3, max_size=3).filter(any),
+    scale=st.sampled_from([50, 64, 97]),
 )
 @settings(deadline=None, max_examples=300)
 def test_quotients_are_those_of_euclids_algorithm(difference, scale):

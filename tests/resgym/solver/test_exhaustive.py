@@ -1,0 +1,49 @@
+"""Every value and every optimal set of small positions, against trying everything."""
+
+from __future__ import annotations
+
+import pytest
+
+from resgym.game.actions import action_axes
+from resgym.solver.labels import OUT_OF_BUDGET, SOLVED, Labeller
+from tests.reference.search import Exhaustive
+from tests.resgym.solver.positions import OBJECTIVES, batch, drawn
+
+pytest.importorskip("numba")
+
+# Most points, the largest value, and how many positions: in four axes nearly all that there are.
+SIZES = {2: (6, 9, 900), 3: (4, 3, 950), 4: (4, 1, 140), 5: (2, 1, 140)}
+
+
+def different_positions(dimension, points, top, number):
+    """So many positions, none of them twice."""
+    found, seed = {}, dimension
+    while len(found) < number:
+        found.update(dict.fromkeys(drawn(number, seed, dimension, points, top)))
+        seed += 10
+    return [*found][:number]
+
+
+@pytest.mark.parametrize("objective", OBJECTIVES)
+@pytest.mark.parametrize("dimension", SIZES)
+@pytest.mark.parametrize("share", [0.05, pytest.param(1.0, marks=pytest.mark.long)])
+def test_values_and_optimal_sets(objective, dimension, share):
+    """In the long test 2,130 positions for each objective, of which none is left out."""
+    points, top, number = SIZES[dimension]
+    positions = different_positions(dimension, points, top, int(share * number))
+    arrays = batch(positions, points)
+    labels = Labeller(dimension, points, objective, budget=10**6).host(*arrays)
+    # What is called proved is proved, however little may be spent.
+    hasty = Labeller(dimension, points, objective, budget=2, room=2**10).host(*arrays)
+    assert (labels.status == SOLVED).all()
+    tried = Exhaustive(*OBJECTIVES[objective])
+    for place, value, optimal in zip(positions, labels.value, labels.optimal, strict=True):
+        assert tried.value(place) == value
+        assert tried.best_sets(place) == [
+            axes for axes, flag in zip(action_axes(dimension), optimal, strict=True) if flag
+        ]
+    assert {*hasty.status} <= {SOLVED, OUT_OF_BUDGET}
+    told = hasty.status == SOLVED
+    assert (hasty.value[told] == labels.value[told]).all()
+    assert (hasty.optimal[told] == labels.optimal[told]).all()
+    assert told.any()

@@ -150,7 +150,7 @@ def test_training_gives_what_the_table_shows(tmp_path, monkeypatch, capsys):
 def test_pictures_are_those_of_the_commands():
     picture = re.compile(r"\]\(images/(\w+)\.svg\)")
     names = picture.findall(PAGE)
-    shown = [each for page in DOCS.glob("*.md") for each in picture.findall(page.read_text())]
+    shown = {each for page in DOCS.glob("*.md") for each in picture.findall(page.read_text())}
     assert sorted(shown) == sorted(path.stem for path in (DOCS / "images").glob("*.svg"))
     trees = {
         "fewest_nodes": resgym.solve(START, "nodes").tree,

@@ -111,6 +111,12 @@ The {first["held_out"]["up_to_5_points"]["positions"]} held-out positions of up 
 polynomials x^a + y^b + z^c with exponents to {setup["brieskorn_pham"]} were not taught.
 Depths are those of the worst case; rho is over {setup["games"]} games each.
 
+## Safe or quick
+
+The exact worst case of each host against its rho with weak agents, see [safety.md](safety.md):
+
+![rho with three agents over the mean exact worst case of each host](images/safety.svg)
+
 ## Singularities
 
 Depth and nodes of each host's tree; **bold**: the least depth that is possible. The least depth

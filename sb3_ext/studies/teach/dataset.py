@@ -114,6 +114,8 @@ def joined(datasets: Sequence[Dataset]) -> Dataset:
         DatasetError: they are of other seats, objectives, dimensions or shares.
     """
     first = datasets[0]
+    if len(datasets) == 1:
+        return first
     for other in datasets[1:]:
         for name in ("seat", "objective", "dimension", "held_out"):
             wanted, given = (each.manifest["plan"][name] for each in (first, other))

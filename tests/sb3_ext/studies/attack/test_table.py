@@ -80,7 +80,10 @@ def test_a_changed_row_is_noticed(tmp_path):
     digits = [match.start() for match in re.finditer(r"[0-9]", text)]
     for place in digits[:: len(digits) // 60]:
         other = "7" if text[place] != "7" else "3"
-        file.write_text(text[:place] + other + text[place + 1 :])
+        changed = text[:place] + other + text[place + 1 :]
+        if json.loads(changed) == json.loads(text):  # beyond the precision of a number
+            continue
+        file.write_text(changed)
         with pytest.raises(ConfigError, match="sha256: was changed after it was written"):
             Results(file)
 

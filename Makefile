@@ -40,7 +40,7 @@ install: $(STAMP) ## make .venv and install everything
 train: $(STAMP) ## train a host, then print how it compares (runs/quickstart)
 	$(BIN)/python -m sb3_ext.quickstart $(TRAIN_ARGS)
 
-test: $(STAMP) ## the quick tests, about a quarter of an hour on two cores
+test: $(STAMP) ## the quick tests, in less than ten minutes on two free cores
 	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
 
 test-long: $(STAMP) ## the tests that take minutes: a million moves against the reference

@@ -192,5 +192,6 @@ class PointPairsExtractor(BaseFeaturesExtractor):
 
     @staticmethod
     def _pair_inputs(sums: Tensor, quotients: bool) -> Tensor:
+        """What the network is told of pairs, [Q, F] of their `axis_sums` [Q, S]."""
         features = pair_features(sums)
         return torch.cat([features, quotient_features(sums)], 1) if quotients else features

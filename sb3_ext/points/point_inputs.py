@@ -89,7 +89,8 @@ def quotient_features(sums: Tensor) -> Tensor:
     sum of the partial quotients of a / b (docs/mathematics.md). After the host's set J and the
     answer j the axis j has the sum of J; so for every sum of axes beside a single one, both in
     `axis_sums` [Q, S] of one point minus another, this gives a tenth of that number, 0 where the
-    signs are the same, and a fifth of the first quotient. Seven quotients of at most 40 are taken;
+    signs are the same, and a fifth of the first quotient: [Q, 2 K] for K such pairs, 3, 15 or 50
+    in 2, 3 or 4 axes. Seven quotients of at most 40 are taken;
     they are exact for whole coordinates up to about 100, divided by the largest one, and beyond
     that as good as float32.
     """

@@ -33,11 +33,10 @@ def before_training() -> Iterator[None]:
     if not _in_main_thread() or not hasattr(signal, "SIGUSR1"):  # not on Windows
         yield
         return
-    before = signal.signal(signal.SIGUSR1, note)
     try:
-        yield
+        with _handled(signal.SIGUSR1, note):
+            yield
     finally:
-        signal.signal(signal.SIGUSR1, before)
         _early_request = False
 
 
@@ -55,11 +54,18 @@ def while_importing(message: str) -> Iterator[None]:
     if not _in_main_thread() or signal.getsignal(signal.SIGINT) != signal.default_int_handler:
         yield
         return
-    before = signal.signal(signal.SIGINT, end)
+    with _handled(signal.SIGINT, end):
+        yield
+
+
+@contextmanager
+def _handled(number: int, handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
+    """A signal has this handler while the block lasts, and then the one of before."""
+    before = signal.signal(number, handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(number, before)
 
 
 class RunSignals:

@@ -8,11 +8,12 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import torch
 from annotated_types import Ge, Le, Lt
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, model_validator
 
 from resgym.game.actions import host_action_table
 from resgym.game.rng import RowRandom, derive_seed
 from resgym.game.spec import GameSpec
+from resgym.players import Player
 from resgym.solver.bounds import Objective
 from resgym.solver.labels import SOLVER_VERSION, Labeller
 from sb3_ext.config.reading import ConfigFile
@@ -41,7 +42,8 @@ class Plan(ConfigFile):
         objective: ``depth``, ``nodes`` or ``leaves``.
         seed: 0 or more.
         held_out: share of the canonical forms that are held out, 0 to 1 (exclusive).
-        student: the run of a host that families call ``student``.
+        student: the run of a host that families call ``student``; needed by these, and given to no
+            others.
     """
 
     config: Annotated[TeachConfig, BeforeValidator(lambda given: TeachConfig.read(given))]
@@ -51,6 +53,22 @@ class Plan(ConfigFile):
     seed: Count = 0
     held_out: Annotated[float, Number, Ge(0), Lt(1)] = 0.05
     student: Path | None = None
+
+    @model_validator(mode="after")
+    def _student_fits(self) -> Plan:
+        if self.config.has_student and self.student is None:
+            raise ValueError(".student: is missing; these families play with one (--student RUN)")
+        if self.student is not None and not self.config.has_student:
+            raise ValueError(f".student: no family plays with one, got {self.student}")
+        return self
+
+    def student_player(self) -> Player | None:
+        """The host that families call ``student``.
+
+        Raises:
+            ValueError: there is none in its place; one line.
+        """
+        return None if self.student is None else load_player(self.student, "host")
 
     def content(self) -> dict[str, Any]:
         """Plain data that names everything the content of the dataset depends on."""
@@ -76,7 +94,7 @@ def draw_positions(plan: Plan) -> tuple[dict[str, np.ndarray], list[dict[str, An
         ``family`` int64 [N], ``held_out`` bool [N], ``coords`` bool [N, D], for the host [N, 0].
     """
     config = plan.config
-    student = None if plan.student is None else load_player(plan.student, "host")
+    student = plan.student_player()
     labeller = Labeller(config.dimension, config.max_num_points)
     met = {bytes(16), *_words(_barred_digests(config))}  # 0 is the digest of what has none
     kept: list[tuple[np.ndarray, ...]] = []

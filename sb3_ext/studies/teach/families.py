@@ -30,7 +30,6 @@ from resgym.solver.labels import MAX_LABEL_DIMENSION
 from sb3_ext.config.checks import check_count, shown
 from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.sections import (
-    ConfigError,
     Fraction,
     PositiveCount,
     PositiveNumber,
@@ -174,6 +173,11 @@ class TeachConfig(ConfigFile):
         """Rows P that the positions of all families fit into."""
         return max(_alive_range(family, self.dimension)[1] for family in self.families)
 
+    @property
+    def has_student(self) -> bool:
+        """Whether a family plays with the host that is being taught."""
+        return any(family.play and STUDENT in family.play.hosts for family in self.families)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data from which the same configuration is read."""
         return self.model_dump(exclude_none=True)
@@ -218,7 +222,7 @@ def draw_batch(
     low, high = _alive_range(family, config.dimension)
     states: Iterable[GameState] = [state]
     if family.play is not None:
-        hosts = [_host(name, student, family.name) for name in family.play.hosts]
+        hosts = [_host(name, student) for name in family.play.hosts]
         states = (_walked if walked else _played)(family.play, hosts, state, spec, rng)
     points, counts = [], []
     for each in states:
@@ -259,11 +263,10 @@ def _start(family: Family, dimension: int, rng: RowRandom) -> tuple[Tensor, Tens
     return points.permute(2, 1, 0).contiguous(), torch.full((num_rows,), dimension)
 
 
-def _host(name: str, student: Player | None, family: str) -> Player:
+def _host(name: str, student: Player | None) -> Player:
     if name != STUDENT:
         return make_host(name)
-    if student is None:
-        raise ConfigError(f"families[{family}].play.hosts: student is given by --student RUN")
+    assert student  # see `Plan`
     return student
 
 

@@ -96,9 +96,9 @@ def held_out_draws(plan: Plan) -> tuple[Examples, int]:
     """
     config = plan.config
     labeller = Labeller(config.dimension, config.max_num_points)
-    kept = []
+    kept, student = [], plan.student_player()
     for batch in range(DRAWN_BATCHES):
-        draws = draw_batch(config, 0, batch, plan.seed + 1)
+        draws = draw_batch(config, 0, batch, plan.seed + 1, student)
         digests = labeller.digests(draws.points.numpy(), draws.count.numpy())
         kept.append(draws.select(torch.from_numpy(held_out_shares(digests) < plan.held_out)))
     points, count = torch.cat([d.points for d in kept]), torch.cat([d.count for d in kept])

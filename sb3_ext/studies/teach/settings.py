@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from annotated_types import Ge, Gt, Le, Len
+from pydantic import BeforeValidator, model_validator
 
 from sb3_ext.config.checks import check_number
 from sb3_ext.config.reading import ConfigFile, apply_settings, find_config, read_mapping
@@ -25,6 +26,7 @@ from sb3_ext.config.sections import (
 from sb3_ext.networks.fields import schedule_field
 from sb3_ext.schedules.schedules import parse_schedule
 from sb3_ext.studies.teach.drawing import Plan
+from sb3_ext.studies.teach.families import TeachConfig
 
 PARTS = ("teacher", "mixture", "augmentation")
 """What ``--without`` leaves out of the command robust."""
@@ -97,12 +99,12 @@ class _Measure(Section):
 class _Rounds(Section):
     """Further trainings, each with more positions, drawn with the host of the one before.
 
-    ``config`` are their families, which call this host ``student``; ``positions`` are drawn anew
-    for every round.
+    ``config`` are their families, or a file of these, which call this host ``student``;
+    ``positions`` are drawn anew for every round.
     """
 
     count: Annotated[int, Whole, Ge(0), Le(100)]
-    config: str
+    config: Annotated[TeachConfig, BeforeValidator(lambda given: TeachConfig.read(given))]
     positions: PositiveCount
 
 
@@ -118,6 +120,19 @@ class TaughtConfig(ConfigFile):
     measure: _Measure
     train: TeachingSettings
     rounds: _Rounds | None = None
+
+    @model_validator(mode="after")
+    def _rounds_fit(self) -> TaughtConfig:
+        if self.rounds is None:
+            return self
+        if self.data.seat != "host":
+            raise ValueError(f".rounds: are for data.seat host, got {self.data.seat}")
+        given, wanted = self.rounds.config.dimension, self.data.config.dimension
+        if given != wanted:
+            raise ValueError(f".rounds.config.dimension: must be {wanted} as in data, got {given}")
+        if not self.rounds.config.has_student:
+            raise ValueError(".rounds.config: no family plays with the host student")
+        return self
 
     def plan(self, number: int, student: Path | None) -> Plan:
         """What is drawn for a round, counted from 0."""

@@ -168,6 +168,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     """Runs the command; see `sb3_ext.studies.teach.cli.main`."""
     changes = args.settings + ([] if args.seed is None else [f"seed={args.seed}"])
+    if args.resume and args.init_from:
+        raise ConfigError("init-from: a run that goes on has its networks; give only --resume")
     settings = read_settings(args.config, changes)
     data = joined([load_dataset(each) for each in args.data])
     hyperparameters = read_hyperparameters(args.algo_config, ENVIRONMENTS[data.seat])

@@ -359,9 +359,12 @@ def test_the_student_has_to_be_given(tmp_path, capsys):
     command = ["generate", "--config", "walk", "--positions", "20", "--out", str(tmp_path / "a")]
     assert main([*command, "--no-progress"]) == 2
     error = capsys.readouterr().err
-    assert "families[walked].play.hosts: student is given by --student RUN" in error
+    assert "student: is missing; these families play with one (--student RUN)" in error
     assert main([*command, "--student", str(tmp_path / "none"), "--no-progress"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+    assert main([*command, "--config", "small", "--student", "runs/host"]) == 2
+    assert "student: no family plays with one, got runs/host" in capsys.readouterr().err
+    assert not (tmp_path / "a").exists()
 
 
 def test_joined_datasets(tmp_path):

@@ -98,6 +98,7 @@ def test_a_signal_stops_with_a_checkpoint_and_resume_goes_on(small, tmp_path, ca
         (["--set", "updates"], "--set must have the form dotted.key=value, got 'updates'"),
         (["--set", "update=3"], "unknown key of train 'update'; did you mean 'updates'"),
         (["--algo-config", "nothing.yml"], "algo-config: there is no file 'nothing.yml'"),
+        (["--resume", "--init-from", "runs/host"], "give only --resume"),
         (["--threads", "0"], "threads must be between 1 and 1024, got 0"),
     ],
 )
@@ -211,6 +212,10 @@ def test_rounds_teach_what_the_host_before_meets(tmp_path):
     ("section", "key", "value", "message"),
     [
         ("rounds", "count", -1, "rounds.count must be at least 0, got -1"),
+        ("rounds", "config", "nothing", "there is no file 'nothing'"),
+        ("rounds", "config", "default", "rounds.config: no family plays with the host student"),
+        ("data", "config", "walk", "data.student: is missing"),
+        ("data", "seat", "agent", "rounds: are for data.seat host, got agent"),
         ("rounds", "positions", 0, "rounds.positions must be at least 1, got 0"),
         ("data", "config", None, "config must be a path, a name, a dictionary or of"),
         ("data", "seed", "abc", "data.seed must be a number, got 'abc'"),

@@ -20,6 +20,7 @@ from resgym.game.rules import observe_points
 from resgym.game.spec import Role
 from resgym.game.state import GameState
 from resgym.players import GreedyPointsAgent, Player, ZeillingerHost
+from resgym.players.base import given_sets
 from sb3_ext.callbacks.rho_evaluation import seat_of
 from sb3_ext.checkpoints.model_state import load_policy_weights
 from sb3_ext.checkpoints.policy_description import build_policy
@@ -63,9 +64,10 @@ class _Shipped:
         shown = max(rows, given) if self.any_number else rows
         missing = shown - given  # where it is negative, rows are cut off
         points = torch.nn.functional.pad(observe_points(state), (0, 0, 0, missing), value=-1.0)
-        if coords is None:
+        if self.role == "host":
             own = action_scores(policy, points).argmax(1)
         else:
+            coords = given_sets(coords)
             scores = action_scores(policy, {"coords": coords.to(torch.int8), "points": points})
             own = torch.where(coords, scores, -torch.inf).argmax(1)
         if given <= shown:

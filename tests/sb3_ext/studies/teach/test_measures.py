@@ -10,6 +10,7 @@ import torch
 import resgym
 from resgym.game.plain import canonical, prune
 from resgym.game.state import GameState
+from resgym.measure.rho import rho_starts
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.studies.teach import measures
 from sb3_ext.studies.teach.dataset import load_dataset
@@ -31,6 +32,15 @@ def test_depths_are_those_of_the_trees(name):
     assert worst_case_depths(host, starts, max_depth=12) == expected
     assert expected[-1] == 0
     assert len(set(expected)) > 2
+
+
+@pytest.mark.parametrize("axes", [2, 4, 5])
+def test_depths_in_other_numbers_of_axes(axes):
+    starts = rho_starts(resgym.GameSpec(axes, 3, 4), 6, 0).point_lists()
+    host = resgym.make_host("zeillinger")
+    trees = [resgym.resolution_tree(s, host, max_depth=30) for s in starts]
+    assert worst_case_depths(host, starts) == [tree.depth for tree in trees]
+    assert all(tree.complete for tree in trees)
 
 
 def test_branches_that_never_end_are_given_up():

@@ -72,7 +72,10 @@ def exact_worst_case(
     cut, length = length > limit, length.clamp(max=limit)
     none = torch.zeros_like(cut)
     least = torch.tensor([int(each.lower_bound) for each in optima])
-    compared = ~given_up & torch.tensor([each.proved for each in optima])
+    proved = torch.tensor([each.proved for each in optima])
+    if frozen.role == "host":  # no better host can keep below the lower bound
+        proved |= ~given_up & (length == least)
+    compared = ~given_up & proved
     apart = (length - least).abs()[compared]
     return ExactResult(
         role=frozen.role,
@@ -81,7 +84,8 @@ def exact_worst_case(
         given_up=int(given_up.sum()),
         cut=int(cut.sum()),
         starts=section.starts,
-        optimum=rho_of_games(least, ~none, none) if all(each.proved for each in optima) else None,
+        optimum=rho_of_games(least, ~none, none),
+        unproved=int((~proved).sum()),
         optimal=int((apart == 0).sum()),
         largest_gap=max(apart.tolist(), default=0),
     )

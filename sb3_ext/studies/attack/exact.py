@@ -76,7 +76,9 @@ def exact_worst_case(
     least = torch.tensor([int(each.lower_bound) for each in optima])
     proved = torch.tensor([each.proved for each in optima])
     most = torch.full_like(length, limit)
-    if frozen.role == "agent":  # no agent holds up the optimal host for longer than that
+    if frozen.role == "host":  # no better host can keep below the lower bound
+        proved |= ~given_up & (length == least)
+    else:  # no agent holds up the optimal host for longer than that
         most = torch.where(proved, least, most).clamp(max=limit)
         given_up &= length < most
     compared = ~given_up & proved
@@ -90,7 +92,8 @@ def exact_worst_case(
         given_up=int(given_up.sum()),
         cut=int(cut.sum()),
         starts=section.starts,
-        optimum=rho_of_games(least, ~none, none) if all(each.proved for each in optima) else None,
+        optimum=rho_of_games(least, ~none, none),
+        unproved=int((~proved).sum()),
         optimal=int((apart == 0).sum()),
         largest_gap=max(apart.tolist(), default=0),
     )

@@ -55,7 +55,8 @@ class ExactResult(Section):
         given_up: starts whose search was given up.
         cut: starts on which the game is proved to go on beyond the limit, perhaps without end.
         starts: how many there are.
-        optimum: rho of perfect play of both seats; None if the solver did not prove every start.
+        optimum: rho of perfect play of both seats; at most this if some are not proved.
+        unproved: starts whose optimum the solver did not prove; they count with their lower bounds.
         optimal: starts on which the figure is proved to be the optimum.
         largest_gap: moves between the two where they are farthest apart, of the proved starts; a
             game beyond the limit counts as cut there.
@@ -67,9 +68,10 @@ class ExactResult(Section):
     given_up: int
     cut: int
     starts: int
-    optimum: Rho | None
+    optimum: Rho
     optimal: int
     largest_gap: int
+    unproved: int = 0
 
     @property
     def is_exact(self) -> bool:
@@ -88,7 +90,7 @@ class ExactResult(Section):
         """The cells of a table; rho and mean moves are ranges if a search was given up."""
         low, high = self.lowest, self.highest
         rho, moves = ends(low.rho, high.rho), ends(high.mean_length, low.mean_length, digits=2)
-        optimum = "-" if self.optimum is None else f"{self.optimum.mean_length:.2f}"
+        optimum = f"{'at least ' if self.unproved else ''}{self.optimum.mean_length:.2f}"
         counts = map(str, (self.largest_gap, self.cut, self.given_up))
         return [rho, moves, optimum, f"{100 * self.optimal / self.starts:.1f} %", *counts]
 

@@ -74,16 +74,19 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
         model, held_out = taught
         print(train.accuracy_table(held_out))
         results: dict[str, Any] = {"held_out": held_out}
-        if plan.seat == "host" and plan.objective == "depth" and plan.config.dimension == 3:
+        if plan.seat == "host" and plan.objective == "depth":
             wanted, host = config.measure, player_of(model, "taught")
             sizes = wanted.model_dump(include={"larger", "games", "max_depth"})
             with seconds.timed("measure"):
-                singularities = measures.singularity_depths(host, wanted.max_depth)
+                if plan.config.dimension == 3:
+                    singularities = measures.singularity_depths(host, wanted.max_depth)
+                    results["singularities"] = singularities
                 drawn = (wanted.brieskorn_pham, wanted.label_budget)
                 test = measures.host_test(data.split("held_out"), plan, *drawn)
                 measured = measures.measure_host(host, test, **sizes)
-            results |= {"singularities": singularities, "host": measured}
-            print(measures.singularity_summary(singularities))
+            results["host"] = measured
+            if "singularities" in results:
+                print(measures.singularity_summary(results["singularities"]))
             print(measures.host_summary(measured))
         elif plan.seat == "agent" and config.measure.games:
             agent, games = player_of(model, "taught"), config.measure.games

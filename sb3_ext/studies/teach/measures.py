@@ -75,12 +75,12 @@ def _by_number(
 
 
 def worst_case_depths(host: Player, starts: Sequence[Any], max_depth: int = 40) -> list[int | None]:
-    """Moves on the longest branch of a host's tree, for lists of points in three axes.
+    """Moves on the longest branch of a host's tree, for lists of points in equally many axes.
 
     Returns:
         A number per start; None where the tree is deeper or was given up, see `worst_case_moves`.
     """
-    spec = GameSpec(3, max([2, *map(len, starts)]))
+    spec = GameSpec(len(starts[0][0]) if starts else 3, max([2, *map(len, starts)]))
     state = state_from_points(starts, spec)
     moves, given_up = worst_case_moves(host, state, spec, max_depth, 100_000)
     moves[given_up] = max_depth + 1
@@ -100,7 +100,7 @@ def held_out_draws(plan: Plan) -> tuple[Examples, int]:
         because the solver's budget was not enough.
     """
     config = plan.config
-    labeller = Labeller(config.dimension, config.max_num_points)
+    labeller = Labeller(config.dimension, config.max_num_points, budget=config.budget)
     kept, student = [], plan.student_player()
     for batch in range(DRAWN_BATCHES):
         draws = draw_batch(config, 0, batch, plan.seed + 1, student)
@@ -169,7 +169,7 @@ class HostTest(NamedTuple):
         family: name of the family of ``drawn``.
         drawn: held-out positions with repetition, see `held_out_draws`.
         left_out: drawn positions without a label.
-        powers: the positions of x^a + y^b + z^c.
+        powers: the positions of x^a + y^b + ...
         least: their proved least depths, None without a proof.
     """
 
@@ -184,12 +184,13 @@ class HostTest(NamedTuple):
 def host_test(held_out: Examples, plan: Plan, brieskorn_pham: int, label_budget: int) -> HostTest:
     """Draws and labels what hosts are measured on, beside the held-out part of a plan's dataset.
 
-    ``brieskorn_pham`` is the highest exponent of x^a + y^b + z^c, below 2 there is none;
+    ``brieskorn_pham`` is the highest exponent of x^a + y^b + ..., below 2 there is none;
     ``label_budget`` positions are expanded to prove the least depth of one of these.
     """
-    powers = brieskorn_pham_starts(2, brieskorn_pham, 3)
-    points = np.array(powers, np.int64).reshape(-1, 3, 3)
-    labels = Labeller(3, 3, budget=label_budget).host(points, np.full(len(powers), 3))
+    axes = plan.config.dimension
+    powers = brieskorn_pham_starts(2, brieskorn_pham, axes)
+    points = np.array(powers, np.int64).reshape(-1, axes, axes)
+    labels = Labeller(axes, axes, budget=label_budget).host(points, np.full(len(powers), axes))
     least = [value or None for value in labels.value.tolist()]  # 0 where there is no label
     family = plan.config.families[0].name
     return HostTest(held_out, family, *held_out_draws(plan), powers, least)
@@ -201,7 +202,7 @@ def measure_host(
     """Everything that is measured of a host beside its trees.
 
     Args:
-        host: one in three axes that was not taught the held-out positions.
+        host: one that was not taught the held-out positions.
         test: the positions.
         larger: how many held-out positions of 6 to 8 points to grow trees from.
         games: games of each rho, from 20 points; 0 leaves them out.
@@ -232,8 +233,10 @@ def measure_host(
     if test.powers:
         results["brieskorn_pham"] = _compared_depths(host, test.powers, test.least, max_depth)
     if games:
+        axes = examples.points.shape[2]
         results["rho"] = {
-            agent: resgym.rho(host, agent, games=games, seed=0).rho for agent in AGENTS
+            agent: resgym.rho(host, agent, games=games, seed=0, dimension=axes).rho
+            for agent in AGENTS
         }
     return results
 
@@ -250,7 +253,7 @@ def host_summary(results: Mapping[str, Any]) -> str:
         )
     for key, title in (
         ("points_6_to_8", "held-out positions of 6 to 8 points"),
-        ("brieskorn_pham", "x^a + y^b + z^c"),
+        ("brieskorn_pham", "x^a + y^b + ..."),
     ):
         if key in results:
             row = results[key]

@@ -7,6 +7,7 @@ what the policy is made of; `ship` writes such files.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -27,39 +28,43 @@ from sb3_ext.checkpoints.policy_description import build_policy
 from sb3_ext.ddqn import policies  # noqa: F401  makes the policies known by name
 from sb3_ext.networks.policy_scores import action_scores
 
-SHIPPED = Path(__file__).with_name("taught_host.safetensors")
+SHIPPED = {
+    3: Path(__file__).with_name("taught_host.safetensors"),
+    4: Path(__file__).with_name("taught_host_4.safetensors"),
+}
 AGENT = Path(__file__).with_name("taught_agent.safetensors")
 ROBUST = Path(__file__).with_name("robust_host.safetensors")
-DIMENSION = 3
 
 
 class _Shipped:
     """Plays what a network thinks best.
 
     Attributes:
-        file: the network.
-        fallback: who answers in another number of axes.
-        any_number: whether it reads more points than it was made for.
+        files: the networks by number of axes.
+        fallback: who answers in other numbers of axes.
+        any_number: whether they read more points than they were made for.
     """
 
     role: ClassVar[Role]
     name: ClassVar[str] = "taught"
-    file: ClassVar[Path]
+    files: ClassVar[Mapping[int, Path]]
     fallback: ClassVar[type[Player]]
     any_number: ClassVar[bool] = True
 
     def __init__(self) -> None:
         self._fallback = self.fallback()
-        _policy(torch.device("cpu"), self.file)  # one that is missing or damaged is found now
+        for file in self.files.values():  # one that is missing or damaged is found now
+            _policy(torch.device("cpu"), file)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
-        if state.points.shape[2] != DIMENSION:
+        file = self.files.get(state.points.shape[2])
+        if file is None:
             return self._fallback.act(state, coords, rng)
-        policy = _policy(state.device, self.file)
+        policy = _policy(state.device, file)
         rows, given = seat_of(policy)[1].shape[0], state.points.shape[1]
         shown = max(rows, given) if self.any_number else rows
         missing = shown - given  # where it is negative, rows are cut off
@@ -78,16 +83,17 @@ class _Shipped:
 class TaughtHost(_Shipped):
     """Plays what a network thinks best that was taught the optimal moves of small positions.
 
-    See docs/teaching.md. It knows three axes; in any other number of them `ZeillingerHost` answers.
+    See docs/teaching.md. It knows three and four axes; in any other number of them
+    `ZeillingerHost` answers.
     """
 
-    role, file, fallback = "host", SHIPPED, ZeillingerHost
+    role, files, fallback = "host", SHIPPED, ZeillingerHost
 
 
 class TaughtAgent(_Shipped):
     """As `TaughtHost`, for the agent; in other numbers of axes `GreedyPointsAgent` answers."""
 
-    role, file, fallback = "agent", AGENT, GreedyPointsAgent
+    role, files, fallback = "agent", {3: AGENT}, GreedyPointsAgent
 
 
 class RobustHost(TaughtHost):
@@ -97,7 +103,7 @@ class RobustHost(TaughtHost):
     `ZeillingerHost` answers.
     """
 
-    name, file, any_number = "robust", ROBUST, False
+    name, files, any_number = "robust", {3: ROBUST}, False
 
 
 @lru_cache(maxsize=8)

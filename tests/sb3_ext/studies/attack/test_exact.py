@@ -79,6 +79,19 @@ def test_searches_that_are_given_up_leave_bounds(player):
     assert "given up" in str(found)
 
 
+def test_the_optimum_is_a_bound_where_the_solver_was_stopped():
+    """A host that needs no more moves than the lower bound proves it too."""
+    four = ("game.dimension=4", "game.max_moves=200")
+    full = exact_worst_case("zeillinger", small(*four, "exact.max_positions=20000"))
+    found = exact_worst_case("zeillinger", small(*four, "exact.max_positions=60"))
+    solutions = [solve(points, max_positions=60) for points in starts(small(*four), 10)]
+    assert full.unproved == 0
+    assert full.optimum.moves > found.optimum.moves == sum(s.lower_bound for s in solutions)
+    assert 0 < found.unproved <= sum(not solution.proved for solution in solutions) < 10
+    assert f"optimum at least {found.optimum.mean_length:.2f} moves" in str(found)
+    assert "at least" not in str(full)
+
+
 def test_no_agent_counts_for_more_than_the_optimum():
     """The optimal host needs no more moves, so searches that were given up are bounded too."""
     more = ("game.max_num_points=5", "game.max_value=8", "exact.starts=6")

@@ -15,6 +15,9 @@ def test_shipped_budgets():
         assert len(budget.responder.seeds) >= 3
         assert budget.exact.starts >= 1000
         assert read_budget(budget.to_dict()) == budget
+    for axes in (4, 5):
+        game = read_budget(f"axes{axes}").game
+        assert (game.dimension, game.max_num_points, game.max_moves) == (axes, 5, 200)
 
 
 @pytest.mark.parametrize(

@@ -41,6 +41,15 @@ def test_depths_are_those_of_the_trees(name):
     assert len(set(expected)) > 2
 
 
+@pytest.mark.parametrize("axes", [2, 4, 5])
+def test_depths_in_other_numbers_of_axes(axes):
+    starts = rho_starts(resgym.GameSpec(axes, 3, 4), 6, 0).point_lists()
+    host = resgym.make_host("zeillinger")
+    trees = [resgym.resolution_tree(s, host, max_depth=30) for s in starts]
+    assert worst_case_depths(host, starts) == [tree.depth for tree in trees]
+    assert all(tree.complete for tree in trees)
+
+
 def test_branches_that_never_end_are_given_up():
     """Whoever names all axes never tells x from y apart in the chart of z."""
     host = resgym.make_host("all_coord")

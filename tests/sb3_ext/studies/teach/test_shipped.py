@@ -8,8 +8,11 @@ from safetensors import safe_open
 from stable_baselines3 import DQN
 
 import resgym
+from resgym import GameSpec
 from resgym.game.rng import RowRandom
 from resgym.game.state import state_from_points
+from resgym.measure.rho import rho_starts
+from resgym.measure.worst_case import worst_case_moves
 from resgym.players import check_player, make_agent, make_host
 from sb3_ext.studies.teach import shipped
 from sb3_ext.studies.teach.cli import main
@@ -47,14 +50,48 @@ def test_robust_keeps_the_singularities():
     assert deepest("zeillinger_lex") > 1
 
 
+@pytest.mark.parametrize("axes", [axes for axes in SHIPPED if axes > 3])
+def test_taught_in_more_axes(axes):
+    """Its longest games from random starts are less than half of those of the other hosts."""
+    spec = GameSpec(axes, 5, 9)
+    starts = rho_starts(spec, 10, seed=5)
+
+    def moves(host):
+        found, given_up = worst_case_moves(make_host(host), starts, spec, 100, 20_000)
+        return int(found.sum()), bool(given_up.any())
+
+    own, not_proved = moves("taught")
+    assert not not_proved
+    # Of a walk that is given up a lower bound counts.
+    assert 2 * own < min(moves("zeillinger")[0], moves("spivakovsky")[0])
+
+
 @pytest.mark.parametrize(
-    ("host", "file", "size"), [("taught", SHIPPED, 3.5e5), ("robust", ROBUST, 5e5)]
+    ("host", "files", "size", "other"),
+    [("taught", SHIPPED.values(), 3.5e5, 6), ("robust", [ROBUST], 5e5, 4)],
 )
-def test_the_contract(host, file, size):
+def test_the_contract(host, files, size, other):
     check_player(make_host(host), num_games=24)
-    assert file.stat().st_size < size
-    four = [(3, 0, 1, 0), (0, 2, 0, 4)]  # in other dimensions Zeillinger's host answers
-    assert one_answer(host, four, dimension=4) == one_answer("zeillinger", four, dimension=4)
+    assert all(file.stat().st_size < size for file in files)
+    # In other numbers of axes Zeillinger's host answers.
+    for points in ([(3, 0, 1), (0, 2, 4)], [(0, 5, 2), (1, 1, 1), (4, 0, 3)]):
+        more = [point + (0,) * (other - 3) for point in points]
+        assert one_answer(host, more, dimension=other) == one_answer(
+            "zeillinger", more, dimension=other
+        )
+
+
+@pytest.mark.parametrize("axes", SHIPPED)
+def test_taught_reads_more_points_than_it_was_made_for(axes):
+    points = [(40 - p, p, (7 * p) % 41, 1, 2)[:axes] for p in range(41)]
+    answer = one_answer("taught", points, dimension=axes, max_num_points=64)
+    assert 0 <= answer < 2**axes - axes - 1
+
+
+def test_a_file_that_is_missing_is_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(shipped.TaughtHost, "files", {**SHIPPED, 4: tmp_path / "gone.safetensors"})
+    with pytest.raises(ValueError, match=r"gone\.safetensors: is missing or damaged"):
+        make_host("taught")
 
 
 def test_the_taught_agent_keeps_the_contract():
@@ -79,11 +116,6 @@ def test_the_taught_agent_holds_up_the_optimal_host(points, share):
 
     least = moves("optimal")
     assert moves("greedy_points") < share * least < moves("taught") <= least
-
-
-def test_taught_reads_more_points_than_it_was_made_for():
-    points = [(40 - p, p, (7 * p) % 41) for p in range(41)]
-    assert 0 <= one_answer("taught", points, max_num_points=64) < 4
 
 
 def test_robust_with_other_numbers_of_rows():

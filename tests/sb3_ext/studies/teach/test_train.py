@@ -24,7 +24,7 @@ from sb3_ext.studies.teach.measures import (
     singularity_depths,
     singularity_summary,
 )
-from sb3_ext.studies.teach.settings import read_settings
+from sb3_ext.studies.teach.settings import TaughtConfig, read_settings
 from sb3_ext.studies.teach.train import ENVIRONMENTS, build_model, read_hyperparameters
 from sb3_ext.training.loading import load_player, load_policy
 from tests.sb3_ext.studies.teach.labelled import QUICK, SMALL, SmallData, make_model
@@ -127,6 +127,16 @@ def test_shipped_files_make_a_model(seat):
     assert sum(p.numel() for p in model.q_net.parameters()) * 4 < 800_000  # bytes
 
 
+@pytest.mark.parametrize("axes", [4, 5])
+def test_shipped_files_of_more_axes_make_a_model(axes):
+    config = TaughtConfig.read(f"taught/host{axes}.yml")
+    assert config.data.config.dimension == config.rounds.config.dimension == axes
+    hyperparameters = read_hyperparameters(config.algorithm.file, ENVIRONMENTS["host"])
+    model, _ = build_model(ENVIRONMENTS["host"], hyperparameters, axes, seed=0)
+    assert model.action_space.n == 2**axes - axes - 1
+    assert sum(p.numel() for p in model.q_net.parameters()) * 2 < 350_000  # bytes, if rounded
+
+
 def test_measures_of_a_host(monkeypatch):
     data, model = SmallData(), make_model()
     plan = Plan.read({"config": "small", "positions": 100})
@@ -206,6 +216,40 @@ def test_rounds_teach_what_the_host_before_meets(tmp_path):
     assert "student" in first["config"]["families"][0]["play"]["hosts"]
     record = yaml.safe_load((runs[0] / "taught" / "config.yml").read_text())
     assert record["train"]["updates"] == 20
+
+
+def test_four_axes_from_nothing_to_a_host_in_a_file(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(measures, "DRAWN_BATCHES", 1)
+    family = {"name": "few", "kind": "uniform", "points": [2, 16], "max_value": [2]}
+    walked = {**family, "play": {"hosts": ["student"], "moves": [0, 5]}}
+    sections = {
+        "data": {
+            "config": {"dimension": 4, "budget": 200, "families": [family]},
+            "positions": 150,
+            "held_out": 0.2,
+        },
+        "algorithm": {"file": "taught/ddqn_small.yml"},
+        "rounds": {
+            "count": 1,
+            "config": {"dimension": 4, "budget": 200, "families": [walked]},
+            "positions": 50,
+        },
+        "train": {**QUICK, "updates": 20},
+        "measure": {"larger": 3, "brieskorn_pham": 3, "label_budget": 2000, "games": 10},
+    }
+    config, out = tmp_path / "config.yml", tmp_path / "out"
+    config.write_text(yaml.safe_dump(sections))
+    command = ["run", "--out", str(out), "--config", str(config), "--workers", "1"]
+    assert main([*command, "--no-progress"]) == 0
+    assert "x^a + y^b + ...: " in capsys.readouterr().out
+    results = json.loads((out / "results.json").read_text())
+    assert "singularities" not in results  # they are surfaces
+    assert 0 < results["host"]["points_6_to_8"]["positions"] <= 3
+    assert results["host"]["brieskorn_pham"]["positions"] == 5  # 2 and 3, in four places
+    assert set(results["host"]["rho"]) == {"choose_first", "choose_last", "random"}
+    file = tmp_path / "host.safetensors"
+    assert main(["ship", str(out / "taught"), "--out", str(file), "--half"]) == 0
+    assert file.stat().st_size < 350_000
 
 
 def test_from_nothing_to_a_taught_agent(tmp_path, capsys):

@@ -21,8 +21,17 @@ from gymnasium.envs.registration import EnvSpec
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.cluster.chunk import Chunk, ChunkWriter, as_tensors
+from sb3_ext.config.checks import one_line
 from sb3_ext.off_policy.collector import Explorer, TensorCollector
 from sb3_ext.off_policy.legality import LegalActions
+
+
+def vector_env_spec(env_id: str) -> EnvSpec:
+    """What is registered in this process, for one where it may not be; ValueError if it is not."""
+    try:
+        return gymnasium.spec(env_id)
+    except gymnasium.error.Error as error:
+        raise ValueError(f"env: {one_line(error)}") from error
 
 
 @dataclass(frozen=True)

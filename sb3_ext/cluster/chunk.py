@@ -78,7 +78,7 @@ class Chunk:
         values = {field.name: as_tensors(getattr(self, field.name)) for field in fields(self)}
         ended = torch.from_numpy(self.ended)
         place = (ended.flatten().cumsum(0) - 1).view(ended.shape)
-        some_ended = self.ended.any(axis=1)
+        some_ended = ended.any(dim=1).tolist()
         for first in range(0, self.actions.shape[1], rows):
             part = slice(first, first + rows)
             for time in range(len(self.actions)):

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from sb3_ext.config.checks import one_line
+
 CONNECT_SECONDS = 5.0
 """How long the machine of a cluster may take to answer; Ray itself would try for minutes."""
 
@@ -71,3 +73,35 @@ def _check_reachable(address: str) -> None:
         socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
     except (OSError, OverflowError, ValueError) as error:
         raise ValueError(f"address: no Ray cluster at {address!r}: {error}") from error
+
+
+def check_cpus(ray: Any, actors: int, cpus_each: float) -> None:
+    """Raises ValueError if the cluster has too few processors: Ray would wait for more."""
+    there = ray.cluster_resources().get("CPU", 0.0)
+    if actors * cpus_each > there:
+        raise ValueError(
+            f"actors: {actors} need {actors * cpus_each:g} CPUs, the cluster has {there:g};"
+            " take fewer, or a smaller actor_cpus"
+        )
+
+
+def wait_for_start(ray: Any, started: list[Any], seconds: float) -> None:
+    """Waits for the answers of actors to `start`; ValueError if one has none, or is an error."""
+    _, waiting = ray.wait(started, num_returns=len(started), timeout=seconds)
+    if waiting:
+        raise ValueError(
+            f"actors: {len(waiting)} of {len(started)} had not started after {seconds:g} s;"
+            f" CPUs free: {ray.available_resources().get('CPU', 0):g}"
+        )
+    for number, reference in enumerate(started):
+        try:
+            ray.get(reference)
+        except ray.exceptions.RayError as error:
+            raise ValueError(f"actor {number}: {reason_of(error)}") from error
+
+
+def reason_of(error: Exception) -> str:
+    """What was raised in an actor, or happened to it, in one line."""
+    cause = getattr(error, "cause", None)
+    found = cause if isinstance(cause, BaseException) else error
+    return f"{type(found).__name__}: {one_line(found)}"

@@ -142,14 +142,16 @@ class OffPolicy(OffPolicyModel):
         session = getattr(collector, "session", None)
         try:
             with nullcontext(collector) if session is None else session(self) as self._collector:
-                callback.on_training_start(locals(), globals())
-                with in_mode(self.policy, training=False):
-                    self._run(total_timesteps, callback)
-                self.dump_logs()
-                callback.on_training_end()
+                try:
+                    callback.on_training_start(locals(), globals())
+                    with in_mode(self.policy, training=False):
+                        self._run(total_timesteps, callback)
+                    self.dump_logs()
+                    callback.on_training_end()
+                finally:
+                    after_learn()
         finally:
             self._collector = self._transitions_of_step = None
-            after_learn()
         return self
 
     def _run(self, total_timesteps: int, callback: BaseCallback) -> None:

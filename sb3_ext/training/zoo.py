@@ -236,7 +236,8 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
             # rl_zoo3 has no way to say that the counters go on.
             self.n_timesteps = max(0, self.n_timesteps - model.num_timesteps)
             more["reset_num_timesteps"] = False
-        super().learn(SimpleNamespace(learn=partial(model.learn, **more), env=model.env))
+        as_told: Any = SimpleNamespace(learn=partial(model.learn, **more), env=model.env)
+        super().learn(as_told)
 
     def _save_config(self, saved_hyperparams: dict[str, Any]) -> None:
         """Writes config.yml, args.yml, command.txt and versions.yml as plain data."""

@@ -16,16 +16,28 @@ MARK = "RESGYM_TEST_CLUSTER"
 
 
 def marked(mark: str, command: bytes = b"") -> list[int]:
-    """Ids of the living processes with a mark and such a command line, but for this one."""
-    found = []
+    """Ids of the living processes with a mark and such a command line, but for this one.
+
+    A child counts as its parent, as a process that writes its title may lose its variables
+    (setproctitle leaves them alone if told by `SPT_NOENV`).
+    """
+    parents: dict[int, int] = {}
+    found: set[int] = set()
+    named: set[int] = set()
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
-            variables = (folder / "environ").read_bytes().split(b"\0")
-            living = (folder / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
-            named = (folder / "cmdline").read_bytes().startswith(command)
-            if f"{MARK}={mark}".encode() in variables and living and named:
-                found.append(int(folder.name))
-    return sorted(set(found) - {os.getpid()})
+            state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+            if state == "Z":
+                continue
+            number = int(folder.name)
+            parents[number] = int(parent)
+            if (folder / "cmdline").read_bytes().startswith(command):
+                named.add(number)
+            if f"{MARK}={mark}".encode() in (folder / "environ").read_bytes().split(b"\0"):
+                found.add(number)
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    return sorted((found & named) - {os.getpid()})
 
 
 def actor_processes() -> list[int]:
@@ -48,6 +60,7 @@ def marked_cluster(num_cpus: int) -> Iterator[str]:
     """A cluster on this machine; its address. Nothing of it is alive afterwards."""
     ray = pytest.importorskip("ray", reason="needs the extra: pip install 'resgym[cluster]'")
     mark = os.environ[MARK] = uuid.uuid4().hex
+    os.environ["SPT_NOENV"] = "1"
     ray.init(
         address="local",
         num_cpus=num_cpus,

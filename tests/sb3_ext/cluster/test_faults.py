@@ -107,7 +107,7 @@ def test_a_run_survives_all_that_happens_to_its_actors() -> None:
 
 def learner(folder: Path, address: str | None, mark: str, transitions: int) -> subprocess.Popen:
     folder.mkdir(exist_ok=True)
-    environment = {**os.environ, MARK: mark}
+    environment = {**os.environ, MARK: mark, "SPT_NOENV": "1"}
     environment.pop("RAY_ADDRESS", None)
     if address is not None:
         environment["RAY_ADDRESS"] = address

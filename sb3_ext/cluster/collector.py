@@ -130,7 +130,6 @@ class RayCollector:
         games = self.games or self._rows
         if games % self._rows:
             raise ValueError(f"games must be a multiple of the model's {self._rows}, got {games}")
-        self._most = self._most_under_way(math.ceil(model.updates_for(self.chunk * games)))
         saved = model.collector_state
         fresh = int(torch.randint(2**31, ())) if model.seed is None else model.seed
         self._seed = fresh if saved is None else saved["seed"]
@@ -156,6 +155,8 @@ class RayCollector:
                 max_restarts=self.max_restarts,
                 in_order=self.deterministic,
             )
+            a_chunk = math.ceil(model.updates_for(self.chunk * games))
+            self._most = self._most_under_way(a_chunk)
             try:
                 self._crew.start()
                 if saved is not None:

@@ -122,8 +122,9 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         if section not in sections:
             raise ValueError(f"{path}: no section {name!r} and no 'default'")
         if (actors := self.options.actors) is not None:
-            collector = {**sections[section].get("collector", {}), "actors": actors}
-            self.custom_hyperparams = {**(self.custom_hyperparams or {}), "collector": collector}
+            more = self.custom_hyperparams or {}
+            collector = {**sections[section], **more}.get("collector") or {}
+            self.custom_hyperparams = {**more, "collector": {**collector, "actors": actors}}
         given = {**sections[section], **(self.custom_hyperparams or {})}
         check_hyperparameters(given, rl_zoo3.ALGOS[self.algo], f"{path}, {section}")
         for key in ("device", "seed", "tensorboard_log", "verbose"):

@@ -31,7 +31,10 @@ LAZY: Mapping[Role, Mapping[str, str]] = {
         "safe": "resgym.solver.players:SafeHost",
         "taught": "sb3_ext.studies.teach.shipped:TaughtHost",
     },
-    "agent": {"optimal": "resgym.solver.players:OptimalAgent"},
+    "agent": {
+        "optimal": "resgym.solver.players:OptimalAgent",
+        "taught": "sb3_ext.studies.teach.shipped:TaughtAgent",
+    },
 }
 """Players that live in a higher layer, as ``module:class``, imported when first asked for.
 

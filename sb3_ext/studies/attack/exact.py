@@ -54,7 +54,7 @@ def exact_worst_case(
             "exact needs game.polytope dominance and game.reposition false, got "
             f"{game.polytope} and {str(game.reposition).lower()}"
         )
-    spec, limit, most = game.spec(), game.max_moves, section.max_positions
+    spec, limit, positions = game.spec(), game.max_moves, section.max_positions
     frozen = FrozenPlayer.of(player, spec, role)
     if frozen.draws_numbers(spec):
         raise ConfigError(f"exact: {frozen.role} must be deterministic, got {frozen.name!r}")
@@ -64,19 +64,28 @@ def exact_worst_case(
     for first in range(0, section.starts, STARTS_TOGETHER):
         some = starts.select(slice(first, first + STARTS_TOGETHER))
         with errors_of("exact"):
-            parts.append(worst_case_moves(frozen.player, some, spec, limit, most))
-            optima += [resgym.solve(points, max_positions=most) for points in some.point_lists()]
+            parts.append(worst_case_moves(frozen.player, some, spec, limit, positions))
+            optima += [
+                resgym.solve(points, max_positions=positions) for points in some.point_lists()
+            ]
         progress(f"{frozen.name}: {len(optima)} of {section.starts} starts searched")
     length, given_up = map(torch.cat, zip(*parts, strict=True))
     # A game longer than the limit is cut there, in every measure.
     cut, length = length > limit, length.clamp(max=limit)
     none = torch.zeros_like(cut)
     least = torch.tensor([int(each.lower_bound) for each in optima])
-    compared = ~given_up & torch.tensor([each.proved for each in optima])
+    proved = torch.tensor([each.proved for each in optima])
+    most = torch.full_like(length, limit)
+    if frozen.role == "agent":  # no agent holds up the optimal host for longer than that
+        most = torch.where(proved, least, most).clamp(max=limit)
+        given_up &= length < most
+    compared = ~given_up & proved
     apart = (length - least).abs()[compared]
     return ExactResult(
         role=frozen.role,
-        lowest=rho_of_games(torch.where(given_up, limit, length), ~cut & ~given_up, none),
+        lowest=rho_of_games(
+            torch.where(given_up, most, length), ~cut & (~given_up | (most < limit)), none
+        ),
         highest=rho_of_games(length, ~cut, none),
         given_up=int(given_up.sum()),
         cut=int(cut.sum()),

@@ -49,7 +49,8 @@ class ExactResult(Section):
 
     Attributes:
         role: the seat of the player under attack.
-        lowest: rho if no open game ended before the cut.
+        lowest: rho if no open game ended before the cut, or, against an agent, before the least
+            depth, which the optimal host needs at most.
         highest: rho if every open game ended as soon as its bound allows.
         given_up: starts whose search was given up.
         cut: starts on which the game is proved to go on beyond the limit, perhaps without end.

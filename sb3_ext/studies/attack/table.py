@@ -19,7 +19,7 @@ from sb3_ext.studies.json_files import check_seal, sealed, write_json
 from sb3_ext.studies.tables import markdown_table
 
 HOSTS = ("random", "all_coord", "random_pair", "zeillinger", "spivakovsky", "taught", "robust")
-AGENTS = ("random", "choose_first", "choose_last", "greedy_points")
+AGENTS = ("random", "choose_first", "choose_last", "greedy_points", "taught")
 
 _HEADINGS = (
     *("worst rho", "95 % interval", "by", "trained, each seed", "exact", "moves", "optimum"),

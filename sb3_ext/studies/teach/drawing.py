@@ -42,8 +42,8 @@ class Plan(ConfigFile):
         objective: ``depth``, ``nodes`` or ``leaves``.
         seed: 0 or more.
         held_out: share of the canonical forms that are held out, 0 to 1 (exclusive).
-        student: the run of a host that families call ``student``; needed by these, and given to no
-            others.
+        student: the run of a player that families call ``student``; needed by these, and given to
+            no others.
     """
 
     config: Annotated[TeachConfig, BeforeValidator(lambda given: TeachConfig.read(given))]
@@ -56,24 +56,26 @@ class Plan(ConfigFile):
 
     @model_validator(mode="after")
     def _student_fits(self) -> Plan:
-        if self.config.has_student and self.student is None:
+        if self.config.student_seat and self.student is None:
             raise ValueError(".student: is missing; these families play with one (--student RUN)")
-        if self.student is not None and not self.config.has_student:
+        if self.student is not None and not self.config.student_seat:
             raise ValueError(f".student: no family plays with one, got {self.student}")
         return self
 
     def student_player(self) -> Player | None:
-        """The host that families call ``student``.
+        """The player that families call ``student``.
 
         Raises:
             ValueError: there is none in its place; one line.
         """
-        return None if self.student is None else load_player(self.student, "host")
+        seat = self.config.student_seat
+        return load_player(self.student, seat) if self.student and seat else None
 
     def content(self) -> dict[str, Any]:
         """Plain data that names everything the content of the dataset depends on."""
         spec = GameSpec(self.config.dimension, self.config.max_num_points)
-        student = self.student and FrozenPlayer.of(self.student, spec, "host").fingerprint
+        seat = self.config.student_seat
+        student = self.student and FrozenPlayer.of(self.student, spec, seat).fingerprint
         return {
             **self.to_dict(),
             "student": student,

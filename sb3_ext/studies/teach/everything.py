@@ -1,7 +1,7 @@
 """From nothing to a player taught by the solver: dataset, training and measures in one command.
 
 The folder --out gets data (the dataset), taught (the model, see the command train) and
-results.json. With rounds there are data-1, data-2, ... too, what the host of the training before
+results.json. With rounds there are data-1, data-2, ... too, what the player of the training before
 meets, and taught-0, taught-1, ... before the last. The same command goes on where it was
 interrupted.
 
@@ -85,6 +85,12 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
             results |= {"singularities": singularities, "host": measured}
             print(measures.singularity_summary(singularities))
             print(measures.host_summary(measured))
+        elif plan.seat == "agent" and config.measure.games:
+            agent, games = player_of(model, "taught"), config.measure.games
+            with seconds.timed("measure"):
+                held = measures.measure_agent(agent, games=games, dimension=plan.config.dimension)
+            results["agent"] = held
+            print(measures.agent_summary(held))
         rounded = {part: round(spent, 1) for part, spent in seconds.items()}
         folder.write_json("results.json", {**results, "seconds": rounded})
     print("seconds: " + ", ".join(f"{name} {value:.0f}" for name, value in seconds.items()))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -20,7 +20,7 @@ from torch import Tensor
 from resgym.game.actions import host_action_table
 from resgym.game.plain import Position, canonical, prune
 from resgym.game.rng import RowRandom, Stream, derive_seed
-from resgym.game.spec import GameSpec
+from resgym.game.spec import GameSpec, Role
 from resgym.game.state import GameState, canonical_state
 from resgym.kernels.dispatch import resolve_backend
 from resgym.measure.worst_case import worst_case_moves
@@ -70,23 +70,35 @@ Value = Annotated[int, Whole, Ge(1), Le(MAX_VALUE)]
 STUDENT = "student"
 
 
-def _known_host(name: Any) -> None:
-    if name != STUDENT:
-        make_host(name)
+def _known_player(make: Callable[[str], Player]) -> Any:
+    """A validator for names of players of one seat, or of the one that is being taught."""
+    return accepted_by(lambda name: name == STUDENT or make(name))
+
+
+Hosts = Annotated[list[Annotated[str, _known_player(make_host)]], Len(1)]
+Agents = Annotated[list[Annotated[str, _known_player(make_agent)]], Len(1)]
 
 
 class Play(Section):
     """Positions met in games from the drawn ones, instead of these.
 
     Every unfinished position of a game counts that comes after a number of moves in ``moves`` and
-    has an allowed number of points. Each game has one of the hosts and one of the agents. Without
-    agents every answer to the host is followed, so that the positions of its worst games are met
-    too. The host ``student`` is one that is being taught, see `Plan`.
+    has an allowed number of points. Each game has one of the hosts and one of the agents, or, if it
+    is ``mixed``, each of its moves. Without agents every answer to the host is followed, so that
+    the positions of its worst games are met too. The player ``student``, of either seat, is the one
+    that is being taught, see `Plan`.
     """
 
-    hosts: Annotated[list[Annotated[str, accepted_by(_known_host)]], Len(1)]
-    agents: Annotated[list[Annotated[str, accepted_by(make_agent)]], Len(1)] | None = None
+    hosts: Hosts
+    agents: Agents | None = None
     moves: Moves
+    mixed: bool = False
+
+    @model_validator(mode="after")
+    def _mixed_has_games(self) -> Play:
+        if self.mixed and self.agents is None:
+            raise ValueError(".mixed has no meaning without agents")
+        return self
 
 
 class Family(Section):
@@ -166,6 +178,8 @@ class TeachConfig(ConfigFile):
         (name, times), *_ = Counter(family.name for family in self.families).most_common()
         if times > 1:
             raise ValueError(f".families: the name {name!r} stands there twice")
+        if len(self._student_seats) > 1:
+            raise ValueError(f".families: {STUDENT} must be a host or an agent, got both")
         return self
 
     @property
@@ -174,9 +188,15 @@ class TeachConfig(ConfigFile):
         return max(_alive_range(family, self.dimension)[1] for family in self.families)
 
     @property
-    def has_student(self) -> bool:
-        """Whether a family plays with the host that is being taught."""
-        return any(family.play and STUDENT in family.play.hosts for family in self.families)
+    def _student_seats(self) -> set[Role]:
+        plays = [family.play for family in self.families if family.play]
+        hosts: set[Role] = {"host" for play in plays if STUDENT in play.hosts}
+        return hosts | {"agent" for play in plays if play.agents and STUDENT in play.agents}
+
+    @property
+    def student_seat(self) -> Role | None:
+        """The seat of the player that is being taught, if a family plays with it."""
+        return next(iter(self._student_seats), None)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data from which the same configuration is read."""
@@ -222,8 +242,7 @@ def draw_batch(
     low, high = _alive_range(family, config.dimension)
     states: Iterable[GameState] = [state]
     if family.play is not None:
-        hosts = [_host(name, student) for name in family.play.hosts]
-        states = (_walked if walked else _played)(family.play, hosts, state, spec, rng)
+        states = (_walked if walked else _played)(family.play, state, spec, rng, student)
     points, counts = [], []
     for each in states:
         fits = (each.count >= low) & (each.count <= high)
@@ -263,17 +282,18 @@ def _start(family: Family, dimension: int, rng: RowRandom) -> tuple[Tensor, Tens
     return points.permute(2, 1, 0).contiguous(), torch.full((num_rows,), dimension)
 
 
-def _host(name: str, student: Player | None) -> Player:
-    if name != STUDENT:
-        return make_host(name)
-    assert student  # see `Plan`
-    return student
+def _players(
+    names: Sequence[str], make: Callable[[str], Player], student: Player | None
+) -> list[Player]:
+    # That there is a student where one is needed is checked by `Plan`.
+    return [student if student and name == STUDENT else make(name) for name in names]
 
 
 def _walked(
-    play: Play, hosts: Sequence[Player], state: GameState, spec: GameSpec, rng: RowRandom
+    play: Play, state: GameState, spec: GameSpec, rng: RowRandom, student: Player | None
 ) -> Iterator[GameState]:
     """The unfinished positions of all games that the hosts allow, after each number of moves."""
+    hosts = _players(play.hosts, make_host, student)
     which = rng.split(_HOST).integers(len(hosts))
     for number, host in enumerate(hosts):
         met: list[GameState] = []
@@ -283,13 +303,14 @@ def _walked(
 
 
 def _played(
-    play: Play, hosts: Sequence[Player], state: GameState, spec: GameSpec, rng: RowRandom
+    play: Play, state: GameState, spec: GameSpec, rng: RowRandom, student: Player | None
 ) -> Iterator[GameState]:
     """The unfinished positions of games, after each number of moves that counts."""
     assert play.agents
     backend = resolve_backend("auto", state.device, spec)
     table = host_action_table(spec.dimension)
-    agents = [make_agent(name) for name in play.agents]
+    hosts = _players(play.hosts, make_host, student)
+    agents = _players(play.agents, make_agent, student)
     which_host = rng.split(_HOST).integers(len(hosts))
     which_agent = rng.split(_AGENT).integers(len(agents))
     going = ~state.finished()
@@ -301,6 +322,9 @@ def _played(
         if moves >= play.moves[0]:
             yield state
         if moves < play.moves[1]:
+            if play.mixed:
+                which_host = rng.at(moves, _HOST).integers(len(hosts))
+                which_agent = rng.at(moves, _AGENT).integers(len(agents))
             coords = table[ask_players(hosts, which_host, state, None, rng.at(moves, Stream.HOST))]
             axis = ask_players(agents, which_agent, state, coords, rng.at(moves, Stream.AGENT))
             state, overflow = backend.move(state, coords, axis, spec)

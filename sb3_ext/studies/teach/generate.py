@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, default=0, help="fixes the dataset (default %(default)s)")
     held_out = "share of the positions, by canonical form, for measuring only (default %(default)s)"
     add("--held-out", type=float, default=0.05, help=held_out)
-    student = "a trained host, which families call student; its mistakes are drawn"
+    student = "a trained player, which families call student; its mistakes are drawn"
     add("--student", type=Path, metavar="RUN", help=student)
     add_options(parser, "--workers", "--no-progress")
 

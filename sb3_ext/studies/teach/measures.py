@@ -14,14 +14,19 @@ import resgym
 from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState, state_from_points
+from resgym.measure.rho import rho_starts
 from resgym.measure.worst_case import worst_case_moves
-from resgym.players import Player, ask_player
+from resgym.players import Player, ask_player, make_host
 from resgym.solver.labels import SOLVED, Labeller
 from sb3_ext.studies.teach.drawing import Plan, held_out_shares
 from sb3_ext.studies.teach.examples import Examples
 from sb3_ext.studies.teach.families import brieskorn_pham_starts, draw_batch
 
 AGENTS = ("choose_first", "choose_last", "random")
+
+HELD_UP = ("optimal", "taught", "zeillinger", "spivakovsky", "random")
+COMPARED = ("greedy_points", "choose_first", "random")
+"""Hosts that an agent is measured against, and agents that it is compared with."""
 
 DRAWN_BATCHES = 40
 """Times that 8192 positions are drawn for `held_out_draws`."""
@@ -257,4 +262,47 @@ def host_summary(results: Mapping[str, Any]) -> str:
             )
     for agent, rho in results.get("rho", {}).items():
         lines.append(f"rho against {agent}, 20 points: {rho:.3f}")
+    return "\n".join(lines)
+
+
+def measure_agent(agent: Player, *, games: int, dimension: int) -> dict[str, Any]:
+    """For how many moves an agent holds up hosts, beside other agents and the longest games.
+
+    Args:
+        agent: one in so many axes.
+        games: games with each host, all from the same random starts of 20 points.
+        dimension: number of axes.
+
+    Returns:
+        By host: ``moves``, the mean number of moves by agent, and ``longest``, that of the longest
+        games that any agent reaches; None where that is not known. Games are cut after 200 moves.
+    """
+    spec, most = GameSpec(dimension), 200
+    starts = rho_starts(spec, games)
+
+    def moves(host: str, agent: Any) -> float:
+        found = resgym.rho(host, agent, games=games, dimension=dimension, max_moves=most)
+        return found.mean_length
+
+    results = {}
+    for host in HELD_UP:
+        longest: float | None = None
+        if host == "optimal":
+            longest = moves(host, "optimal")
+        elif host != "random":
+            length, given_up = worst_case_moves(make_host(host), starts, spec, most, 20_000)
+            if not given_up.any():
+                longest = float(length.clamp(max=most).double().mean())
+        held = {"trained": moves(host, agent), **{name: moves(host, name) for name in COMPARED}}
+        results[host] = {"moves": held, "longest": longest}
+    return results
+
+
+def agent_summary(results: Mapping[str, Any]) -> str:
+    """The result of `measure_agent` as a few lines of text."""
+    lines = ["moves for which hosts are held up, 20 points:"]
+    for host, row in results.items():
+        moves = ", ".join(f"{name} {mean:.2f}" for name, mean in row["moves"].items())
+        longest = "" if row["longest"] is None else f"; longest {row['longest']:.2f}"
+        lines.append(f"  {host}: {moves}{longest}")
     return "\n".join(lines)

@@ -97,9 +97,9 @@ class _Measure(Section):
 
 
 class _Rounds(Section):
-    """Further trainings, each with more positions, drawn with the host of the one before.
+    """Further trainings, each with more positions, drawn with the player of the one before.
 
-    ``config`` are their families, or a file of these, which call this host ``student``;
+    ``config`` are their families, or a file of these, which call it ``student``;
     ``positions`` are drawn anew for every round.
     """
 
@@ -111,8 +111,8 @@ class _Rounds(Section):
 class TaughtConfig(ConfigFile):
     """A file of the command run.
 
-    ``algorithm.file`` is in rl_zoo3's form; for the keys of ``measure`` see `host_test` and
-    `measure_host`.
+    ``algorithm.file`` is in rl_zoo3's form; for the keys of ``measure`` see `host_test`,
+    `measure_host` and, of which ``games`` alone is for agents, `measure_agent`.
     """
 
     algorithm: _Algorithm
@@ -125,13 +125,11 @@ class TaughtConfig(ConfigFile):
     def _rounds_fit(self) -> TaughtConfig:
         if self.rounds is None:
             return self
-        if self.data.seat != "host":
-            raise ValueError(f".rounds: are for data.seat host, got {self.data.seat}")
         given, wanted = self.rounds.config.dimension, self.data.config.dimension
         if given != wanted:
             raise ValueError(f".rounds.config.dimension: must be {wanted} as in data, got {given}")
-        if not self.rounds.config.has_student:
-            raise ValueError(".rounds.config: no family plays with the host student")
+        if self.rounds.config.student_seat != self.data.seat:
+            raise ValueError(f".rounds.config: no family plays with the {self.data.seat} student")
         return self
 
     def plan(self, number: int, student: Path | None) -> Plan:

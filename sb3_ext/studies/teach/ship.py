@@ -1,4 +1,4 @@
-"""One small file of a trained host, as those that come with the package.
+"""One small file of a trained player, as those that come with the package.
 
 python -m sb3_ext.teach ship runs/teach/everything/taught --out taught_host.safetensors --half
 """
@@ -15,15 +15,15 @@ import torch
 from safetensors.torch import save
 
 from resgym.files import output_file, write_file
+from sb3_ext.callbacks.rho_evaluation import seat_of
 from sb3_ext.checkpoints.policy_description import describe_policy
-from sb3_ext.studies.teach.shipped import DIMENSION
 from sb3_ext.training.loading import load_policy
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     add = parser.add_argument
-    add("model", type=Path, help="a saved host in three axes: folder, checkpoint or .zip")
+    add("model", type=Path, help="a saved host or agent: folder, checkpoint or .zip")
     add("--out", required=True, type=Path, metavar="FILE", help=".safetensors")
     add("--half", action="store_true", help="round the weights to float16: half of the size")
 
@@ -32,9 +32,10 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     """Runs the command; see `sb3_ext.studies.teach.cli.main`."""
     output_file(args.out, (".safetensors",), "out")
     policy: Any = load_policy(args.model)
-    shape: tuple[int, ...] = getattr(policy.observation_space, "shape", None) or ()
-    if len(shape) != 2 or shape[1] != DIMENSION:
-        raise ValueError(f"model must be a host's in three axes, observes {shape}")
+    if len(getattr(seat_of(policy)[1], "shape", None) or ()) != 2:
+        raise ValueError(
+            f"model must be a host's or an agent's, observes {policy.observation_space}"
+        )
     kind = torch.float16 if args.half else torch.float32
     weights = {
         name: weight.detach().to("cpu", kind).contiguous()

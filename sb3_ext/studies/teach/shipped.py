@@ -1,7 +1,7 @@
-"""The hosts that come with the package, known to `resgym` as ``taught`` and ``robust``.
+"""The players that come with the package, known to `resgym` as ``taught`` and ``robust``.
 
-``taught_host.safetensors`` and ``robust_host.safetensors`` beside this file hold the weights of the
-online network and, as metadata, what the policy is made of; `ship` writes such files.
+The files ``.safetensors`` beside this one hold the weights of the online network and, as metadata,
+what the policy is made of; `ship` writes such files.
 """
 
 from __future__ import annotations
@@ -19,34 +19,37 @@ from resgym.game.rng import RowRandom
 from resgym.game.rules import observe_points
 from resgym.game.spec import Role
 from resgym.game.state import GameState
-from resgym.players import ZeillingerHost
+from resgym.players import GreedyPointsAgent, Player, ZeillingerHost
+from resgym.players.base import given_sets
+from sb3_ext.callbacks.rho_evaluation import seat_of
 from sb3_ext.checkpoints.model_state import load_policy_weights
 from sb3_ext.checkpoints.policy_description import build_policy
 from sb3_ext.ddqn import policies  # noqa: F401  makes the policies known by name
 from sb3_ext.networks.policy_scores import action_scores
 
 SHIPPED = Path(__file__).with_name("taught_host.safetensors")
+AGENT = Path(__file__).with_name("taught_agent.safetensors")
 ROBUST = Path(__file__).with_name("robust_host.safetensors")
 DIMENSION = 3
 
 
-class TaughtHost:
-    """Plays what a network thinks best that was taught the optimal moves of small positions.
-
-    See docs/teaching.md. It knows three axes; in any other number of them `ZeillingerHost` answers.
+class _Shipped:
+    """Plays what a network thinks best.
 
     Attributes:
         file: the network.
+        fallback: who answers in another number of axes.
         any_number: whether it reads more points than it was made for.
     """
 
-    role: ClassVar[Role] = "host"
+    role: ClassVar[Role]
     name: ClassVar[str] = "taught"
-    file: ClassVar[Path] = SHIPPED
+    file: ClassVar[Path]
+    fallback: ClassVar[type[Player]]
     any_number: ClassVar[bool] = True
 
     def __init__(self) -> None:
-        self._fallback = ZeillingerHost()
+        self._fallback = self.fallback()
         _policy(torch.device("cpu"), self.file)  # one that is missing or damaged is found now
 
     def __repr__(self) -> str:
@@ -57,14 +60,34 @@ class TaughtHost:
         if state.points.shape[2] != DIMENSION:
             return self._fallback.act(state, coords, rng)
         policy = _policy(state.device, self.file)
-        rows, given = policy.observation_space.shape[0], state.points.shape[1]
+        rows, given = seat_of(policy)[1].shape[0], state.points.shape[1]
         shown = max(rows, given) if self.any_number else rows
         missing = shown - given  # where it is negative, rows are cut off
         points = torch.nn.functional.pad(observe_points(state), (0, 0, 0, missing), value=-1.0)
-        own = action_scores(policy, points).argmax(1)
+        if self.role == "host":
+            own = action_scores(policy, points).argmax(1)
+        else:
+            coords = given_sets(coords)
+            scores = action_scores(policy, {"coords": coords.to(torch.int8), "points": points})
+            own = torch.where(coords, scores, -torch.inf).argmax(1)
         if given <= shown:
             return own
         return torch.where(state.count > rows, self._fallback.act(state, coords, rng), own)
+
+
+class TaughtHost(_Shipped):
+    """Plays what a network thinks best that was taught the optimal moves of small positions.
+
+    See docs/teaching.md. It knows three axes; in any other number of them `ZeillingerHost` answers.
+    """
+
+    role, file, fallback = "host", SHIPPED, ZeillingerHost
+
+
+class TaughtAgent(_Shipped):
+    """As `TaughtHost`, for the agent; in other numbers of axes `GreedyPointsAgent` answers."""
+
+    role, file, fallback = "agent", AGENT, GreedyPointsAgent
 
 
 class RobustHost(TaughtHost):

@@ -43,7 +43,7 @@ ALGORITHMS: Mapping[str, type] = {**rl_zoo3.ALGOS, **algorithms.ALGORITHMS}
 READERS: Mapping[str, Callable[[Path], Any]] = {
     "attack/": AttackBudget.read,
     "taught/.*ddqn": read_algorithm,
-    "taught/host": TaughtConfig.read,
+    "taught/(host|agent)": TaughtConfig.read,
     "taught/robust": read_robust_config,
     "teach/": TeachConfig.read,
     "two_player/": TrainerConfig.read,

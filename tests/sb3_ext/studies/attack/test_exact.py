@@ -79,6 +79,20 @@ def test_searches_that_are_given_up_leave_bounds(player):
     assert "given up" in str(found)
 
 
+def test_no_agent_counts_for_more_than_the_optimum():
+    """The optimal host needs no more moves, so searches that were given up are bounded too."""
+    more = ("game.max_num_points=5", "game.max_value=8", "exact.starts=6")
+    full = exact_worst_case("greedy_points", small(*more))
+    found = exact_worst_case("greedy_points", small(*more, "exact.max_positions=30"))
+    assert found.given_up > full.given_up == 0
+    assert found.lowest.unfinished == 0
+    assert full.lowest.moves < found.lowest.moves <= found.optimum.moves
+    assert found.highest.moves < full.lowest.moves
+    best = exact_worst_case("optimal", small("exact.max_positions=20"), role="agent")
+    assert best.given_up > 0
+    assert best.lowest == best.optimum
+
+
 @pytest.mark.parametrize(
     "points",
     [

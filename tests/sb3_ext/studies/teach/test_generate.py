@@ -15,7 +15,7 @@ from resgym.game.plain import canonical, moved, prune
 from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState, state_from_points
-from resgym.players import make_host
+from resgym.players import make_agent, make_host
 from resgym.polynomials.singularities import singularity, singularity_names
 from resgym.solver.labels import Labeller
 from resgym.solver.solve import solve
@@ -353,6 +353,62 @@ def test_every_answer_is_followed(monkeypatch):
         waiting += [moved(points, table[action], axis) for axis in table[action]]
     assert len(expected) >= 50
     assert {canonical(prune(points)) for points in drawn.point_lists()} == expected
+
+
+def played(play, starts, student=None):
+    """Canonical forms of what a family of drawn starts meets when it plays."""
+    config = {**WALK, "families": [{**starts, "play": {"moves": [0, 12], **play}}]}
+    points = families.draw_batch(TeachConfig.read(config), 0, 0, seed=3, student=student)
+    return {canonical(prune(position)) for position in points.point_lists()}
+
+
+def test_the_student_may_be_an_agent(monkeypatch):
+    monkeypatch.setattr(families, "BATCH_ROWS", 40)
+    starts = {**WALK["families"][0]}
+    named = {"hosts": ["zeillinger", "random"], "agents": ["choose_last"]}
+    agent = make_agent("choose_last")
+    assert played({**named, "agents": ["student"]}, starts, agent) == played(named, starts)
+    assert played({**named, "agents": ["choose_first"]}, starts) != played(named, starts)
+
+
+def test_mixed_games_change_their_host_from_move_to_move(monkeypatch):
+    """Every position of them is reached by choices of both hosts, and some by neither alone."""
+    monkeypatch.setattr(families, "BATCH_ROWS", 60)
+    starts = {**WALK["families"][0], "max_value": [12]}
+    two, last = ["zeillinger", "all_coord"], {"agents": ["choose_last"]}
+    mixed = played({"hosts": two, "mixed": True, **last}, starts)
+    alone = [played({"hosts": [name], **last}, starts) for name in two]
+    assert len(mixed - alone[0] - alone[1]) > 10
+
+    config = TeachConfig.read({**WALK, "families": [{k: starts[k] for k in starts if k != "play"}]})
+    drawn = families.draw_batch(config, 0, 0, seed=3).point_lists()
+    waiting, reached, table = [prune(points) for points in drawn], set(), action_axes(3)
+    for _ in range(13):
+        waiting = list({tuple(points) for points in waiting if len(points) > 1})
+        reached |= {canonical(points) for points in waiting}
+        state = state_from_points(waiting, GameSpec(3, 6))
+        rng = RowRandom(torch.zeros(len(waiting), dtype=torch.int64))
+        sets = [make_host(name).act(state, None, rng).tolist() for name in two]
+        waiting = [
+            moved(points, table[action], max(table[action]))
+            for actions in sets
+            for points, action in zip(waiting, actions, strict=True)
+        ]
+    assert mixed <= reached
+
+
+@pytest.mark.parametrize(
+    ("play", "message"),
+    [
+        ({"agents": ["student"]}, "student must be a host or an agent, got both"),
+        ({"mixed": True}, "play.mixed has no meaning without agents"),
+        ({"agents": ["zeillinger"]}, "agents.*'zeillinger'"),
+    ],
+)
+def test_players_that_do_not_fit_are_refused(play, message):
+    play = {"hosts": ["student"], "moves": [0, 9], **play}
+    with pytest.raises(ValueError, match=message):
+        TeachConfig.read({**WALK, "families": [{**WALK["families"][0], "play": play}]})
 
 
 def test_the_student_has_to_be_given(tmp_path, capsys):

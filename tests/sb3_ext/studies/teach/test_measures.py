@@ -10,13 +10,21 @@ import torch
 import resgym
 from resgym.game.plain import canonical, prune
 from resgym.game.state import GameState
+from resgym.measure.rho import rho_starts
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.studies.teach import measures
 from sb3_ext.studies.teach.dataset import load_dataset
 from sb3_ext.studies.teach.drawing import Plan
 from sb3_ext.studies.teach.families import draw_batch
 from sb3_ext.studies.teach.generate import generate
-from sb3_ext.studies.teach.measures import held_out_accuracy, optimal_choices, worst_case_depths
+from sb3_ext.studies.teach.measures import (
+    COMPARED,
+    agent_summary,
+    held_out_accuracy,
+    measure_agent,
+    optimal_choices,
+    worst_case_depths,
+)
 from tests.sb3_ext.studies.teach.labelled import SmallData, make_model
 
 
@@ -57,6 +65,27 @@ def test_accuracy_by_size_adds_up():
             chosen = torch.tensor([n == number for n in numbers.tolist()])
             assert share["positions"] == int(chosen.sum())
             assert share["accuracy"] == pytest.approx(float(right[chosen].double().mean()))
+
+
+def test_how_long_an_agent_holds_up_hosts():
+    """Its games are those of `rho`; nobody outlasts the longest, which are the least depths with
+    the optimal host and longer with the others."""
+    found = measure_agent(resgym.make_agent("choose_last"), games=4, dimension=3)
+    starts = rho_starts(resgym.GameSpec(), 4).point_lists()
+    least = sum(resgym.solve(points).value for points in starts) / 4
+    assert found["optimal"]["longest"] == least
+    for host, row in found.items():
+        assert set(row["moves"]) == {"trained", *COMPARED}
+        for name, agent in (("trained", "choose_last"), ("greedy_points", "greedy_points")):
+            assert row["moves"][name] == resgym.rho(host, agent, games=4).mean_length
+        if host != "random":
+            assert max(row["moves"].values()) <= row["longest"] >= least
+    assert found["zeillinger"]["longest"] > least
+    assert found["random"]["longest"] is None
+    lines = agent_summary(found).splitlines()
+    assert len(lines) == 6
+    assert lines[1].startswith("  optimal: trained ")
+    assert lines[1].endswith(f"; longest {least:.2f}")
 
 
 def forms(split):

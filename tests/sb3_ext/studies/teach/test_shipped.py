@@ -1,19 +1,20 @@
-"""The hosts that come with the package."""
+"""The players that come with the package."""
 
 from __future__ import annotations
 
 import pytest
 import torch
 from safetensors import safe_open
+from stable_baselines3 import DQN
 
 import resgym
 from resgym.game.rng import RowRandom
 from resgym.game.state import state_from_points
-from resgym.players import check_player, make_host
+from resgym.players import check_player, make_agent, make_host
 from sb3_ext.studies.teach import shipped
 from sb3_ext.studies.teach.cli import main
 from sb3_ext.studies.teach.measures import worst_case_depths
-from sb3_ext.studies.teach.shipped import ROBUST, SHIPPED
+from sb3_ext.studies.teach.shipped import AGENT, ROBUST, SHIPPED
 from tests.sb3_ext.studies.teach.labelled import make_model
 
 LEAST = {
@@ -54,6 +55,30 @@ def test_the_contract(host, file, size):
     assert file.stat().st_size < size
     four = [(3, 0, 1, 0), (0, 2, 0, 4)]  # in other dimensions Zeillinger's host answers
     assert one_answer(host, four, dimension=4) == one_answer("zeillinger", four, dimension=4)
+
+
+def test_the_taught_agent_keeps_the_contract():
+    agent = make_agent("taught")
+    assert AGENT.stat().st_size < 3.5e5
+    for dimension in (3, 4):
+        check_player(agent, dimension=dimension, num_games=24)
+    four = resgym.rho("random", "greedy_points", games=20, dimension=4, seed=1)
+    assert resgym.rho("random", "taught", games=20, dimension=4, seed=1) == four
+    rows = [(40 - p, p, (7 * p) % 41) for p in range(41)]
+    assert (
+        resgym.rho("zeillinger", agent, games=2, points=[rows], max_num_points=64).unfinished == 0
+    )
+
+
+@pytest.mark.parametrize(("points", "share"), [(5, 0.95), (20, 0.93)])
+def test_the_taught_agent_holds_up_the_optimal_host(points, share):
+    """For nearly as long as can be; the best scripted agent is the control."""
+
+    def moves(agent):
+        return resgym.rho("optimal", agent, games=60, max_num_points=points, seed=4).moves
+
+    least = moves("optimal")
+    assert moves("greedy_points") < share * least < moves("taught") <= least
 
 
 def test_taught_reads_more_points_than_it_was_made_for():
@@ -106,12 +131,20 @@ def test_the_command_writes_a_saved_host(tmp_path, capsys):
     with pytest.raises(ValueError, match="missing or damaged"):
         read_back(half)
 
+    agent = make_model("agent")
+    agent.save(tmp_path / "agent.zip")
+    assert main(["ship", str(tmp_path / "agent.zip"), "--out", str(file)]) == 0
+    capsys.readouterr()
+    seen = {"coords": torch.ones(5, 3, dtype=torch.int8), "points": observation}
+    found = shipped._policy.__wrapped__(torch.device("cpu"), file).q_net(seen)
+    assert torch.equal(found, agent.q_net(seen))
+
+    DQN("MlpPolicy", "CartPole-v1", buffer_size=2, device="cpu").save(tmp_path / "flat.zip")
     before = {path.name: path.read_bytes() for path in tmp_path.glob("*.safetensors")}
-    make_model("agent").save(tmp_path / "agent.zip")
     for model_given, out, words in (
         ("model.zip", tmp_path / "host.pt", "out must end in one of .safetensors"),
         ("model.zip", tmp_path / "none" / "host.safetensors", "must be in a folder that exists"),
-        ("agent.zip", file, "a host's in three axes"),
+        ("flat.zip", file, "must be a host's or an agent's, observes Box"),
         ("nothing.zip", file, "nothing.zip"),
     ):
         assert main(["ship", str(tmp_path / model_given), "--out", str(out)]) == 2

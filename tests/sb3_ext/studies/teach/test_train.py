@@ -208,14 +208,38 @@ def test_rounds_teach_what_the_host_before_meets(tmp_path):
     assert record["train"]["updates"] == 20
 
 
+def test_from_nothing_to_a_taught_agent(tmp_path, capsys):
+    games = yaml.safe_load(find_config("teach/agent_games.yml").read_text())
+    (family, *_) = games["families"]
+    family |= {"points": [4, 5], "play": {**family["play"], "hosts": ["zeillinger", "random"]}}
+    sections = {
+        "data": {"config": "small", "positions": 200, "held_out": 0.1, "seat": "agent"},
+        "algorithm": {"file": "taught/ddqn.yml"},
+        "rounds": {"count": 1, "config": {**games, "families": [family]}, "positions": 150},
+        "train": {**QUICK, "updates": 20},
+        "measure": {"games": 3},
+    }
+    config, out = tmp_path / "config.yml", tmp_path / "out"
+    config.write_text(yaml.safe_dump(sections))
+    assert main(["run", "--out", str(out), "--config", str(config), "--no-progress"]) == 0
+    assert "moves for which hosts are held up, 20 points" in capsys.readouterr().out
+    results = json.loads((out / "results.json").read_text())
+    assert set(results) == {"agent", "held_out", "seconds"}
+    assert set(results["agent"]) == set(measures.HELD_UP)
+    assert load_player(out / "taught", "agent").role == "agent"
+    plan = json.loads((out / "data-1" / "plan.json").read_text())
+    assert (plan["seat"], len(plan["student"])) == ("agent", 16)
+
+
 @pytest.mark.parametrize(
     ("section", "key", "value", "message"),
     [
         ("rounds", "count", -1, "rounds.count must be at least 0, got -1"),
         ("rounds", "config", "nothing", "there is no file 'nothing'"),
         ("rounds", "config", "default", "rounds.config: no family plays with the host student"),
+        ("rounds", "config", "agent_games", "no family plays with the host student"),
         ("data", "config", "walk", "data.student: is missing"),
-        ("data", "seat", "agent", "rounds: are for data.seat host, got agent"),
+        ("data", "seat", "agent", "rounds.config: no family plays with the agent student"),
         ("rounds", "positions", 0, "rounds.positions must be at least 1, got 0"),
         ("data", "config", None, "config must be a path, a name, a dictionary or of"),
         ("data", "seed", "abc", "data.seed must be a number, got 'abc'"),

@@ -158,7 +158,8 @@ def test_nobody_is_left_after_a_signal(tmp_path: Path, number: int) -> None:
     process.send_signal(number)
     process.communicate(timeout=60)
     assert process.returncode != 0
-    assert wait_until(lambda: not marked(mark)), marked(mark)
+    # After SIGKILL Ray's own agents notice by themselves, which takes them a while.
+    assert wait_until(lambda: not marked(mark), 150), marked(mark)
 
 
 SMALL = ("n_envs:16", "learning_starts:100", "batch_size:32", "buffer_size:5000")

@@ -35,7 +35,7 @@ FLOORS = (
     ("sb3_ext.checkpoints", "sb3_ext.runs"),
     ("sb3_ext.off_policy",),
     ("sb3_ext.ddqn",),
-    ("sb3_ext.algorithms",),
+    ("sb3_ext.algorithms", "sb3_ext.cluster"),
     ("sb3_ext.callbacks",),
     ("sb3_ext.two_player",),
     ("sb3_ext.training", "sb3_ext.testing"),
@@ -59,7 +59,7 @@ LEVELS = {name: level for level, names in enumerate(FLOORS) for name in names}
 FORBIDDEN = {"resgym": ("rl_zoo3", "sb3_contrib", "sb3_ext", "stable_baselines3")} | {
     f"sb3_ext.{name}": ("resgym",)
     for name in (
-        *("adapter", "callbacks", "checkpoints", "config", "ddqn", "networks"),
+        *("adapter", "callbacks", "checkpoints", "cluster", "config", "ddqn", "networks"),
         *("off_policy", "points", "replay", "runs", "schedules"),
     )
 }

@@ -61,6 +61,9 @@ def model_state(model: BaseAlgorithm, prefix: str = "", *, buffer: bool = True) 
     }
     if hasattr(model, "log_state"):
         parts["logs"] = ours.log_state()
+    if hasattr(model, "collector_state"):
+        collector = ours.current_collector_state()
+        parts |= {} if collector is None else {"collector": collector}
     if buffer:
         parts["buffer"] = _buffer_state(_buffer_of(model))
     return {prefix + part: value for part, value in parts.items()}
@@ -117,6 +120,8 @@ def restore_model(model: BaseAlgorithm, state: Mapping[str, Any], prefix: str = 
     if hasattr(model, "load_log_state") and "logs" in parts:
         with errors_named(f"{prefix}logs"):
             model.load_log_state(parts["logs"])
+    if hasattr(model, "collector_state"):
+        model.collector_state = parts.get("collector")
     if environment is None:
         forget_observation(model)  # learn() resets the environment
         _warn(f"{prefix}environment: its state was not saved; new episodes begin")

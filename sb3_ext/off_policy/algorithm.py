@@ -9,8 +9,10 @@ callback that saves or stops finds buffer, counters and environment at the same 
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -58,7 +60,6 @@ class OffPolicy(OffPolicyModel):
 
     stop_requested: bool = False
 
-    _collector: Collector | None = None  # while `learn` has been given one
     _transitions_of_step: int | None = None  # fewer than `n_envs` from one of several writers
     _updates_owed: float = 0.0
 
@@ -69,6 +70,13 @@ class OffPolicy(OffPolicyModel):
     @abstractmethod
     def playing_weights(self) -> Mapping[str, Tensor]:
         """Those that the explorer of a collector elsewhere needs."""
+
+    def explorer_elsewhere(self) -> Explorer:
+        """As `explorer`, with a network of its own on the CPU that only plays, to be sent away."""
+        with in_mode(self.policy, training=False):
+            explorer = copy.deepcopy(self.explorer())
+        explorer.network.cpu().requires_grad_(False)
+        return explorer
 
     @property
     def collects_tensors(self) -> bool:
@@ -113,8 +121,8 @@ class OffPolicy(OffPolicyModel):
         this call; callbacks' methods `before_train()` and `after_train()` are called around every
         block of updates, and `after_learn()` when the call ends, also by an error; and a
         `collector`, if there is one, plays instead of the model's own environment, whose rows it
-        fills in the replay buffer, and is told the weights before every `train_freq` parallel
-        steps.
+        fills in the replay buffer, and is told the weights before it is asked for `train_freq`
+        parallel steps. It may give more; the updates due follow the transitions.
 
         Raises:
             FloatingPointError: A loss or gradient became NaN or infinite. Noticed when logs are
@@ -131,18 +139,19 @@ class OffPolicy(OffPolicyModel):
         if log_interval is not None:
             self.clock.every_seconds, self.clock.every_updates = None, log_interval
         (after_learn,) = callback_hooks(callback, "after_learn")
-        self._collector = collector
+        session = getattr(collector, "session", None)
         try:
-            callback.on_training_start(locals(), globals())
-            try:
-                with in_mode(self.policy, training=False):
-                    self._run(total_timesteps, callback)
-            finally:
-                self._collector = self._transitions_of_step = None
-            self.dump_logs()
-            callback.on_training_end()
+            with nullcontext(collector) if session is None else session(self) as self._collector:
+                try:
+                    callback.on_training_start(locals(), globals())
+                    with in_mode(self.policy, training=False):
+                        self._run(total_timesteps, callback)
+                    self.dump_logs()
+                    callback.on_training_end()
+                finally:
+                    after_learn()
         finally:
-            after_learn()
+            self._collector = self._transitions_of_step = None
         return self
 
     def _run(self, total_timesteps: int, callback: BaseCallback) -> None:
@@ -174,12 +183,20 @@ class OffPolicy(OffPolicyModel):
         """Gradient steps to make after so many new transitions; carries fractions over."""
         if self.num_timesteps <= self.learning_starts:
             return 0
-        if self.replay_ratio is None:
-            return self.gradient_steps if self.gradient_steps >= 0 else transitions
-        self._updates_owed += self.replay_ratio * transitions / self.batch_size
+        self._updates_owed += self.updates_for(transitions)
         due = int(self._updates_owed)
         self._updates_owed -= due
         return due
+
+    def updates_for(self, transitions: int) -> float:
+        """Gradient steps that so many transitions call for, once learning has begun."""
+        if self.replay_ratio is not None:
+            return self.replay_ratio * transitions / self.batch_size
+        if self.gradient_steps < 0:
+            return transitions
+        assert isinstance(self.train_freq, TrainFreq)
+        in_a_block = self.train_freq.frequency * self.n_envs
+        return self.gradient_steps * transitions / in_a_block
 
     def request_stop(self) -> None:
         """End the running `learn` once the updates for what was collected are made.

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.observations import to_arrays, to_device
@@ -62,8 +62,11 @@ class Explorer(Protocol):
     def load_weights(self, weights: Mapping[str, Tensor]) -> None:
         """Play with these from now on."""
 
+    network: nn.Module
+    """What is asked for action values."""
+
     exploration_rate: float | None
-    """Probability of a random action; None: all are random, and no network is asked."""
+    """Probability of a random action; None: all are random, and the network is not asked."""
 
     def __call__(
         self, observation: Any, legal: Tensor | None, generator: torch.Generator
@@ -72,10 +75,19 @@ class Explorer(Protocol):
 
 
 class Collector(Protocol):
-    """What `learn` can be given instead of its own environment."""
+    """What `learn` can be given instead of its own environment.
+
+    One that has to be started and stopped also has `session(model)`, a context manager around the
+    whole `learn`. It gives the collector to use, or None for the model's own environment. What a
+    run needs to go on with such a collector is its `state_dict()`; a checkpoint keeps it, and
+    `session` finds it as `model.collector_state`. Numbers in `statistics` are logged.
+    """
 
     def collect(self, num_steps: int) -> list[ParallelStep]:
-        """Play so many parallel steps; several writers put in one for each of their row ranges."""
+        """Play so many parallel steps; several writers put in one for each of their row ranges.
+
+        Who collects in larger pieces may give all steps of one.
+        """
 
     def publish(
         self, version: int, weights: Mapping[str, Tensor], exploration_rate: float | None

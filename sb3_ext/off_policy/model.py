@@ -57,6 +57,8 @@ class OffPolicyModel(OffPolicyAlgorithm):
         update_sums: What updates measured since the last log.
         last_legal: Legal actions at the last observation, if the environment was asked for them.
         own_counters: Names of the numbers that a resumed run needs beside those of SB3.
+        collector_state: Where a collector with a memory stood when the last `learn` with it ended,
+            or in the checkpoint that was put back; None if there was none.
     """
 
     mask_source: str
@@ -67,6 +69,9 @@ class OffPolicyModel(OffPolicyAlgorithm):
     last_legal: Tensor | None = None
     own_counters: tuple[str, ...] = ("_finite_until_update", "_logged_updates", "_updates_owed")
 
+    collector_state: dict[str, Any] | None = None
+
+    _collector: Any = None  # a `Collector`, while `learn` has been given one
     _episode_sums: EpisodeSums
     _finite_until_update: int = 0
     _logged_updates: int = 0
@@ -174,6 +179,9 @@ class OffPolicyModel(OffPolicyAlgorithm):
         self.logger.record("rollout/episodes", self._episode_num)
         if self.ep_success_buffer:
             self.logger.record("rollout/success_rate", safe_mean(self.ep_success_buffer))
+        for name, value in getattr(self._collector, "statistics", {}).items():
+            if isinstance(value, (int, float)):
+                self.logger.record(f"collector/{name}", value)
         self.clock.record(self.logger, self.num_timesteps, self.num_updates)
         self.logger.dump(step=self.num_timesteps)
 
@@ -181,6 +189,12 @@ class OffPolicyModel(OffPolicyAlgorithm):
         """The sums for the next log, for a checkpoint."""
         episodes, updates = self._episode_sums.state_dict(), self.update_sums.state_dict()
         return {"episodes": episodes, "updates": updates}
+
+    def current_collector_state(self) -> dict[str, Any] | None:
+        """That of the collector in use, or else `collector_state`, for a checkpoint."""
+        if hasattr(self._collector, "state_dict"):
+            return self._collector.state_dict()  # type: ignore[no-any-return]
+        return self.collector_state
 
     def load_log_state(self, state: Mapping[str, Any]) -> None:
         """Go on where `log_state` was taken."""
@@ -217,7 +231,8 @@ class OffPolicyModel(OffPolicyAlgorithm):
 
     def _excluded_save_params(self) -> list[str]:
         ours = ["clock", "legal_actions", "random_streams", "update_sums"]
-        ours += ["_collector", "_episode_sums", "_transitions_of_step", "last_legal"]
+        ours += ["_collector", "_episode_sums", "_transitions_of_step", "collector_state"]
+        ours.append("last_legal")
         if all(isinstance(value, Tensor) for value in entries_of(self._last_obs).values()):
             ours.append(OBSERVATIONS[0])
         return [*super()._excluded_save_params(), *ours]

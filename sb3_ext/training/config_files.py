@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sb3_ext.checkpoints.format import errors_named
+from sb3_ext.cluster import RayCollector
 from sb3_ext.config.arguments import check_arguments, check_policy
 from sb3_ext.config.checks import (
     LARGEST_COUNT,
@@ -25,12 +26,12 @@ from sb3_ext.networks.extractors import EXTRACTORS
 from sb3_ext.networks.mlp import ACTIVATIONS, expand_net_arch
 
 ZOO_KEYS = (
-    *("callback", "env_kwargs", "env_wrapper", "exploration_rate", "frame_stack", "monitor_kwargs"),
-    *("n_envs", "n_timesteps", "normalize", "policy", "vec_env_wrapper"),
+    *("callback", "collector", "env_kwargs", "env_wrapper", "exploration_rate", "frame_stack"),
+    *("monitor_kwargs", "n_envs", "n_timesteps", "normalize", "policy", "vec_env_wrapper"),
 )
 """Keys that are no argument of the algorithm."""
 
-MAPPINGS = ("env_kwargs", "monitor_kwargs", "policy_kwargs", "replay_buffer_kwargs")
+MAPPINGS = ("collector", "env_kwargs", "monitor_kwargs", "policy_kwargs", "replay_buffer_kwargs")
 COUNTS = {
     "batch_size": (1, 2**20),
     "buffer_size": (1, 2**36),  # more are terabytes
@@ -65,6 +66,8 @@ def check_hyperparameters(values: Mapping[str, Any], algorithm: type, where: str
         for key, value in values.items():
             _check_value(key, value)
         check_policy(algorithm, values["policy"], values.get("policy_kwargs", {}))
+        with errors_named("collector", ConfigError):
+            check_arguments(RayCollector, values.get("collector", {}))
 
 
 def _check_value(key: str, value: Any) -> None:

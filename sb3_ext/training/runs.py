@@ -20,17 +20,19 @@ CHECKPOINT_UPDATES = 1000
 
 @dataclass(frozen=True)
 class RunOptions:
-    """What to do about checkpoints.
+    """What to do about checkpoints, and who collects.
 
     Attributes:
         resume: folder of the run to go on with.
         init_from: folder or checkpoint to take the networks from, instead.
         checkpoint_updates: updates between two checkpoints, 0 for none.
+        actors: how many collect in processes of their own; None: what the file says.
     """
 
     resume: Path | None = None
     init_from: Path | None = None
     checkpoint_updates: int = CHECKPOINT_UPDATES
+    actors: int | None = None
 
     def __post_init__(self) -> None:
         if self.resume is not None and self.init_from is not None:

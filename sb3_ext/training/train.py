@@ -39,6 +39,8 @@ def _add_options(group: Any) -> None:
     add("--init-from", type=Path, metavar="RUN", help=text)
     text = "ddqn: updates between two checkpoints, 0 for none (default 1000, or as before)"
     add("--checkpoint-updates", type=int, metavar="N", help=text)
+    text = "ddqn: collect with so many actors in processes of their own (docs/cluster.md)"
+    add("--actors", type=int, metavar="N", help=text)
     add_trust(group)
 
 
@@ -78,6 +80,6 @@ def main(arguments: Sequence[str]) -> int:
     saved, every = _saved_arguments(mine.resume) if mine.resume else ([], CHECKPOINT_UPDATES)
     if mine.checkpoint_updates is not None:
         every = mine.checkpoint_updates
-    options = RunOptions(mine.resume, mine.init_from, every)
+    options = RunOptions(mine.resume, mine.init_from, every, mine.actors)
     with nullcontext() if mine.resume is None else RunFolder(mine.resume, "resume"):
         return run_zoo("train", [*DEFAULTS, *saved, *rest], options, trust=mine.trust)

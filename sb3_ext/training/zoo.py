@@ -49,8 +49,10 @@ from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.algorithms import ALGORITHMS
 from sb3_ext.callbacks.evaluation import Evaluation
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
+from sb3_ext.cluster import RayCollector
 from sb3_ext.config.arguments import REFUSALS
 from sb3_ext.config.reading import find_config, read_mapping
+from sb3_ext.off_policy.algorithm import OffPolicy
 from sb3_ext.replay.transition_store import reserve_memory
 from sb3_ext.runs.command import command
 from sb3_ext.runs.folder import FolderInUseError, RunFolder
@@ -86,12 +88,14 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         options: what to do about checkpoints.
         held: closed when the command ends.
         folder: of a new run; none else writes to it until the command ends.
+        collector: what collects instead of the model, if the file or the options say so.
     """
 
     options: ClassVar[RunOptions] = RunOptions()
     held: ClassVar[ExitStack]
     default_vec_env_cls: type[VecEnv] | None = TensorVecEnv
     folder: RunFolder | None = None
+    collector: RayCollector | None = None
 
     def __init__(self, args: argparse.Namespace, algo: str, env_id: str, *more: Any, **kwargs: Any):
         if kwargs.get("config") is None:
@@ -117,6 +121,10 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         section = name if name in sections else "default"
         if section not in sections:
             raise ValueError(f"{path}: no section {name!r} and no 'default'")
+        if (actors := self.options.actors) is not None:
+            more = self.custom_hyperparams or {}
+            collector = {**sections[section], **more}.get("collector") or {}
+            self.custom_hyperparams = {**more, "collector": {**collector, "actors": actors}}
         given = {**sections[section], **(self.custom_hyperparams or {})}
         check_hyperparameters(given, rl_zoo3.ALGOS[self.algo], f"{path}, {section}")
         for key in ("device", "seed", "tensorboard_log", "verbose"):
@@ -153,7 +161,13 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
     def _preprocess_hyperparams(self, hyperparams: dict[str, Any]) -> Any:
         if isinstance(network := hyperparams.get("policy_kwargs"), dict):
             hyperparams["policy_kwargs"] = resolve_extractor(network, self.algo)
+        collector = hyperparams.pop("collector", None)
         result = super()._preprocess_hyperparams(hyperparams)
+        if collector is not None:
+            if not issubclass(rl_zoo3.ALGOS[self.algo], OffPolicy):
+                raise ValueError(f"collector: works with ddqn, got {self.algo}")
+            arguments = {"env_kwargs": self.env_kwargs, **collector}
+            self.collector = RayCollector(self.env_name.gym_id, **arguments)
         if self._eval_env_kwargs_args is None:
             # rl_zoo3 leaves the file's env_kwargs out of the evaluation environment.
             self.eval_env_kwargs = self.env_kwargs
@@ -218,12 +232,13 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
 
     def learn(self, model: Any) -> None:
         """Trains; after a resume the part that is left."""
+        more: dict[str, Any] = {} if self.collector is None else {"collector": self.collector}
         if self.options.resume is not None:
             # rl_zoo3 has no way to say that the counters go on.
             self.n_timesteps = max(0, self.n_timesteps - model.num_timesteps)
-            learn = partial(model.learn, reset_num_timesteps=False)
-            model = SimpleNamespace(learn=learn, env=model.env)
-        super().learn(model)
+            more["reset_num_timesteps"] = False
+        as_told: Any = SimpleNamespace(learn=partial(model.learn, **more), env=model.env)
+        super().learn(as_told)
 
     def _save_config(self, saved_hyperparams: dict[str, Any]) -> None:
         """Writes config.yml, args.yml, command.txt and versions.yml as plain data."""

@@ -1,0 +1,107 @@
+"""A Ray cluster to work on: the one that is in use, one at an address, or one of our own."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sb3_ext.config.checks import one_line
+
+CONNECT_SECONDS = 5.0
+"""How long the machine of a cluster may take to answer; Ray itself would try for minutes."""
+
+
+def ray_module() -> Any:
+    """Ray; ValueError if it is not installed."""
+    try:
+        import ray
+    except ImportError:
+        raise ValueError(
+            "actors: need Ray, which is not installed: pip install 'resgym[cluster]'"
+        ) from None
+    return ray
+
+
+@contextmanager
+def connected(address: str | None) -> Iterator[Any]:
+    """Ray, connected to a cluster while the block lasts; what was connected before stays so.
+
+    Args:
+        address: Of a cluster, `host:port` or `"auto"`; None: the one that the environment variable
+            `RAY_ADDRESS` names, else a new one on this machine, which ends with the block.
+
+    Raises:
+        ValueError: Ray is not installed, or there is no cluster at the address.
+    """
+    ray = ray_module()
+    if ray.is_initialized():
+        yield ray
+        return
+    address = address or os.environ.get("RAY_ADDRESS") or "local"
+    _check_reachable(address)
+    in_main_thread = threading.current_thread() is threading.main_thread()
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        try:
+            # A dashboard can be had only of a cluster that we start, and needs more packages.
+            own = {"include_dashboard": False} if address == "local" else {}
+            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anyone
+            ray.init(address, log_to_driver=False, logging_level="ERROR", **own)
+        except (OSError, RuntimeError, ValueError) as error:
+            text = " ".join(str(error).split())
+            raise ValueError(f"address: no Ray cluster at {address!r}: {text}") from error
+        # Ray's own handler ends the program at SIGTERM as Ctrl-C does, so that blocks are left.
+        if in_main_thread and handler not in (signal.SIG_DFL, None):
+            signal.signal(signal.SIGTERM, handler)
+        yield ray
+    finally:
+        ray.shutdown()
+        if in_main_thread:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL if handler is None else handler)
+
+
+def _check_reachable(address: str) -> None:
+    host, colon, port = address.rpartition("://")[2].rpartition(":")
+    if not colon:  # "local" and "auto"
+        return
+    try:
+        socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
+    except (OSError, OverflowError, ValueError) as error:
+        raise ValueError(f"address: no Ray cluster at {address!r}: {error}") from error
+
+
+def check_cpus(ray: Any, actors: int, cpus_each: float) -> None:
+    """Raises ValueError if the cluster has too few processors: Ray would wait for more."""
+    there = ray.cluster_resources().get("CPU", 0.0)
+    if actors * cpus_each > there:
+        raise ValueError(
+            f"actors: {actors} need {actors * cpus_each:g} CPUs, the cluster has {there:g};"
+            " take fewer, or a smaller actor_cpus"
+        )
+
+
+def wait_for_start(ray: Any, started: list[Any], seconds: float) -> None:
+    """Waits for the answers of actors to `start`; ValueError if one has none, or is an error."""
+    _, waiting = ray.wait(started, num_returns=len(started), timeout=seconds)
+    if waiting:
+        raise ValueError(
+            f"actors: {len(waiting)} of {len(started)} had not started after {seconds:g} s;"
+            f" CPUs free: {ray.available_resources().get('CPU', 0):g}"
+        )
+    for number, reference in enumerate(started):
+        try:
+            ray.get(reference)
+        except ray.exceptions.RayError as error:
+            raise ValueError(f"actor {number}: {reason_of(error)}") from error
+
+
+def reason_of(error: Exception) -> str:
+    """What was raised in an actor, or happened to it, in one line."""
+    cause = getattr(error, "cause", None)
+    found = cause if isinstance(cause, BaseException) else error
+    return f"{type(found).__name__}: {one_line(found)}"

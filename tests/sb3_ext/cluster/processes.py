@@ -1,0 +1,77 @@
+"""A small cluster for tests, and who is alive of those that a test started."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+MARK = "RESGYM_TEST_CLUSTER"
+"""Variable of the environment that processes hand down to those that they start."""
+
+
+def marked(mark: str, command: bytes = b"") -> list[int]:
+    """Ids of the living processes with a mark and such a command line, but for this one.
+
+    A child counts as its parent, as a process that writes its title may lose its variables
+    (setproctitle leaves them alone if told by `SPT_NOENV`).
+    """
+    parents: dict[int, int] = {}
+    found: set[int] = set()
+    named: set[int] = set()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            state, parent = (folder / "stat").read_text().rpartition(")")[2].split()[:2]
+            if state == "Z":
+                continue
+            number = int(folder.name)
+            parents[number] = int(parent)
+            if (folder / "cmdline").read_bytes().startswith(command):
+                named.add(number)
+            if f"{MARK}={mark}".encode() in (folder / "environ").read_bytes().split(b"\0"):
+                found.add(number)
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    return sorted((found & named) - {os.getpid()})
+
+
+def actor_processes() -> list[int]:
+    """Ids of the living actors of this program."""
+    return marked(os.environ[MARK], b"ray::Actor")
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 30.0) -> bool:
+    """Whether something became true in time."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        if true():
+            return True
+        time.sleep(0.05)
+    return true()
+
+
+@contextmanager
+def marked_cluster(num_cpus: int) -> Iterator[str]:
+    """A cluster on this machine; its address. Nothing of it is alive afterwards."""
+    ray = pytest.importorskip("ray", reason="needs the extra: pip install 'resgym[cluster]'")
+    mark = os.environ[MARK] = uuid.uuid4().hex
+    os.environ["SPT_NOENV"] = "1"
+    ray.init(
+        address="local",
+        num_cpus=num_cpus,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level="ERROR",
+        object_store_memory=200_000_000,
+    )
+    try:
+        yield ray.get_runtime_context().gcs_address
+    finally:
+        ray.shutdown()
+        del os.environ[MARK]
+    assert wait_until(lambda: not marked(mark)), marked(mark)

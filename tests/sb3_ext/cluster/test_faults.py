@@ -1,0 +1,217 @@
+"""Processes killed, stopped and interrupted at random moments; what takes minutes is marked."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from stable_baselines3.common.callbacks import BaseCallback
+
+from resgym.measure.rho import cross_play
+from sb3_ext.callbacks.rho_evaluation import player_of
+from sb3_ext.cluster import RayCollector
+from sb3_ext.training.quickstart import QUICKSTART_UPDATES, make_model
+from sb3_ext.training.runs import transitions_for
+from sb3_ext.training.train import main as train
+from tests.fakes import ToyVectorEnv
+from tests.sb3_ext.cluster.processes import (
+    MARK,
+    actor_processes,
+    marked,
+    marked_cluster,
+    wait_until,
+)
+from tests.sb3_ext.cluster.runs import CHUNK, GAMES, toy
+
+pytest.importorskip("ray", reason="needs the extra: pip install 'resgym[cluster]'")
+
+RUN = [sys.executable, "-m", "tests.sb3_ext.cluster.runs"]
+
+
+class Watched(RayCollector):
+    """Notes every chunk that comes."""
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        super().__init__(*arguments, **more)
+        self.seen: list[tuple[int, int, int, tuple[int, float, int]]] = []
+
+    def receive(self) -> Any:
+        chunk = super().receive()
+        self.seen.append((chunk.actor, chunk.sequence, chunk.version, chunk.episode_sums()))
+        return chunk
+
+
+class UntilHarmIsDone(BaseCallback):
+    """Kills and stops actors at random moments, and ends training some chunks later."""
+
+    def __init__(self, kills: int, stops: int, seed: int) -> None:
+        super().__init__()
+        self.signals = [signal.SIGKILL] * kills + [signal.SIGSTOP] * stops
+        self.source = random.Random(seed)
+        self.source.shuffle(self.signals)
+        self.ended_at: int | None = None
+        self.thread = threading.Thread(target=self._harm, daemon=True)
+
+    def _harm(self) -> None:
+        for number in self.signals:
+            time.sleep(self.source.uniform(0.0, 1.5))
+            wait_until(lambda: bool(actor_processes()), 300)
+            os.kill(self.source.choice(actor_processes()), number)
+
+    def _on_training_start(self) -> None:
+        self.thread.start()
+
+    def _on_rollout_start(self) -> None:
+        if not self.thread.is_alive() and self.ended_at is None:
+            self.ended_at = self.model.num_timesteps
+
+    def _on_step(self) -> bool:
+        if self.ended_at is not None and self.model.num_timesteps > self.ended_at + 2000:
+            self.model.request_stop()
+        return True
+
+
+@pytest.mark.long
+def test_a_run_survives_all_that_happens_to_its_actors() -> None:
+    with marked_cluster(num_cpus=2):
+        model, harm = toy(), UntilHarmIsDone(kills=50, stops=20, seed=1)
+        watched = Watched(
+            ToyVectorEnv, actors=2, chunk=CHUNK, sync_updates=10, max_staleness=60, timeout_s=3.0
+        )
+        model.learn(10**9, harm, collector=watched)
+        counted = watched.statistics
+    assert not harm.thread.is_alive()
+    # One that was stopped or starts may be killed before it is missed.
+    assert 20 <= counted["restarts"] <= 70
+    kinds = ("accepted", "duplicate", "stale")
+    assert counted["received"] == len(watched.seen) == sum(counted[name] for name in kinds)
+    assert counted["accepted"] * GAMES * CHUNK == model.num_timesteps
+    assert counted["staleness_max"] <= 60
+    for actor in range(2):
+        sequences = [each[1] for each in watched.seen if each[0] == actor]
+        assert sequences == list(range(len(sequences)))  # each once, none left out
+    if not counted["stale"]:
+        for place, name in enumerate(("episodes", "returns", "lengths")):
+            assert counted[name] == sum(each[3][place] for each in watched.seen)
+
+
+def learner(folder: Path, address: str | None, mark: str, transitions: int) -> subprocess.Popen:
+    folder.mkdir(exist_ok=True)
+    environment = {**os.environ, MARK: mark, "SPT_NOENV": "1"}
+    environment.pop("RAY_ADDRESS", None)
+    if address is not None:
+        environment["RAY_ADDRESS"] = address
+    command = [*RUN, str(folder), "2", str(transitions)]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.long
+def test_a_killed_learner_goes_on_bit_for_bit(tmp_path: Path) -> None:
+    """Twenty times in one run."""
+    source, transitions = random.Random(3), 8000
+    with marked_cluster(num_cpus=2) as address:
+        mark = os.environ[MARK]
+        assert learner(tmp_path / "whole", address, mark, transitions).communicate()
+        expected = (tmp_path / "whole" / "digest").read_text()
+        killed = 0
+        for _ in range(20):
+            process = learner(tmp_path / "parts", address, mark, transitions)
+            assert process.stdout is not None
+            for _ in range(source.randint(3, 5)):
+                assert process.stdout.readline()
+            time.sleep(source.uniform(0.0, 0.05))
+            process.kill()
+            process.communicate()
+            killed += process.returncode == -signal.SIGKILL
+            assert wait_until(lambda: not actor_processes())
+        assert killed == 20
+        assert learner(tmp_path / "parts", address, mark, transitions).communicate()
+        assert (tmp_path / "parts" / "digest").read_text() == expected
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGTERM,
+        pytest.param(signal.SIGINT, marks=pytest.mark.long),
+        pytest.param(signal.SIGKILL, marks=pytest.mark.long),
+    ],
+)
+def test_nobody_is_left_after_a_signal(tmp_path: Path, number: int) -> None:
+    """With a cluster of its own, however the learner ends."""
+    mark = uuid.uuid4().hex
+    process = learner(tmp_path / "run", None, mark, 10**9)
+    assert process.stdout is not None
+    assert process.stdout.readline()
+    assert process.stdout.readline()
+    assert len(marked(mark, b"ray::Actor")) == 2
+    process.send_signal(number)
+    process.communicate(timeout=60)
+    assert process.returncode != 0
+    # After SIGKILL Ray's own agents notice by themselves, which takes them a while.
+    assert wait_until(lambda: not marked(mark), 150), marked(mark)
+
+
+SMALL = ("n_envs:16", "learning_starts:100", "batch_size:32", "buffer_size:5000")
+
+
+def arguments(folder: Path, *more: str) -> list[str]:
+    command = ["--algo", "ddqn", "--env", "resgym/HironakaHost-v0", "-f", str(folder), "-n", "640"]
+    command += ["--eval-freq", "-1", "--seed", "0", "--device", "cpu"]
+    command += ["--env-kwargs", "max_num_points:5", "max_value:6"]
+    return [*command, *more, "-params", *SMALL]
+
+
+def test_the_command_line_trains_with_actors(tmp_path: Path, capfd: Any) -> None:
+    chunks = "collector:{chunk: 10, deterministic: true}"
+    assert train([*arguments(tmp_path, "--actors", "1"), chunks]) == 0
+    run = tmp_path / "ddqn" / "resgym-HironakaHost-v0_1"
+    assert "chunks: 4 received, 4 accepted, 0 duplicate, 0 stale" in capfd.readouterr().out
+    assert train(["--resume", str(run), "-n", "960"]) == 0
+    assert "chunks: 6 received, 6 accepted, 0 duplicate, 0 stale" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--actors", "-1"], "actors must be"),
+        (["--actors", "100000"], "actors: 100000 need 100000 CPUs"),
+        (["collector:{chunks: 3}"], "collector: unknown key 'chunks'"),
+        (["collector:{address: '127.0.0.1:9'}"], "address: no Ray cluster at '127.0.0.1:9'"),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_code_2(
+    tmp_path: Path, capfd: Any, more: list[str], message: str
+) -> None:
+    given = arguments(tmp_path)
+    given = [*given, *more] if ":" in more[0] else [*arguments(tmp_path, *more)]
+    assert train(given) == 2
+    said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("train: ")]
+    assert len(said) == 1
+    assert message in said[0]
+
+
+@pytest.mark.long
+@pytest.mark.learning
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_host_learns_with_two_actors(seed: int) -> None:
+    """At the default budget of the quickstart, whose learner it is."""
+    torch.set_num_threads(1)
+    model = make_model(QUICKSTART_UPDATES, seed)
+    env_kwargs = {"opponent": "choose_first", "reward": "step"}
+    source = RayCollector("resgym/HironakaHost-v0", env_kwargs, actors=2, chunk=16)
+    model.learn(transitions_for(model, QUICKSTART_UPDATES), collector=source)
+    host = {"trained": player_of(model)}
+    rho = cross_play(host, ["choose_first"], games=2000, seed=2).results["trained"]["choose_first"]
+    print(f"seed {seed}: rho {rho.rho:.4f}\n{source._ledger.table()}")
+    assert rho.rho >= 0.165

@@ -1,0 +1,252 @@
+"""Training with actors on a small cluster of this machine."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from stable_baselines3.common.callbacks import BaseCallback
+
+from sb3_ext.callbacks.checkpoints import Checkpoints
+from sb3_ext.checkpoints.resume import resume, save_run
+from sb3_ext.ddqn import DDQN
+from sb3_ext.schedules.frequency import Every
+from tests.fakes import ToyVectorEnv
+from tests.sb3_ext.cluster.processes import actor_processes, marked_cluster, wait_until
+from tests.sb3_ext.cluster.runs import CHUNK, GAMES, collector, toy
+from tests.sb3_ext.ddqn.helpers import same, weights
+
+ray = pytest.importorskip("ray", reason="needs the extra: pip install 'resgym[cluster]'")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster() -> Iterator[None]:
+    """Two processors; it is the user's, so that sessions leave it as it is."""
+    with marked_cluster(num_cpus=2):
+        yield
+
+
+class BrokenToy(ToyVectorEnv):
+    """Fails at its first step, or where a file says so once."""
+
+    def __init__(self, num_envs: int, once: str | None = None, **arguments: Any) -> None:
+        super().__init__(num_envs, **arguments)
+        self.once = once
+
+    def step(self, actions: Any) -> Any:
+        if self.once is None or not Path(self.once).exists():
+            if self.once is not None:
+                Path(self.once).touch()
+            raise ZeroDivisionError("the board\nfell off the table")
+        return super().step(actions)
+
+
+def no_environment(num_envs: int) -> Any:
+    raise FileNotFoundError("no board of this size")
+
+
+def check_ledger(statistics: dict[str, Any], model: DDQN) -> None:
+    kinds = ("accepted", "duplicate", "stale")
+    assert statistics["received"] == sum(statistics[name] for name in kinds)
+    assert statistics["accepted"] * GAMES * CHUNK == model.num_timesteps
+    transitions = [each["transitions"] for each in statistics["actors"]]
+    assert sum(transitions) == model.num_timesteps
+
+
+def test_no_actors_are_this_process() -> None:
+    inside, outside = toy(), toy()
+    inside.learn(800)
+    none = collector(actors=0)
+    outside.learn(800, collector=none)
+    assert same(weights(inside), weights(outside))
+    assert none.statistics["received"] == 0
+    assert torch.equal(
+        inside.random_streams.explore.get_state(), outside.random_streams.explore.get_state()
+    )
+
+
+def test_actors_feed_the_learner() -> None:
+    model, two = toy(verbose=0), collector()
+    before = weights(model)
+    model.learn(1600, collector=two)
+    counted = two.statistics
+    check_ledger(counted, model)
+    assert model.num_timesteps == 1600
+    assert model.num_updates == 200
+    assert not same(before, weights(model))
+    assert counted["restarts"] == counted["duplicate"] == 0
+    assert 0 < counted["staleness_mean"] <= counted["staleness_max"] <= 60
+    assert counted["bytes"] > 0
+    assert two.version == model.num_updates  # the last weights went out
+    assert wait_until(lambda: not actor_processes())
+
+
+def deterministic(model: DDQN, steps: int, actors: int, *more: Any) -> dict[str, Any]:
+    cpus = 1.0 if actors < 4 else 0.5
+    source = collector(actors, deterministic=True, epsilons=(0.4, 2.0), actor_cpus=cpus)
+    model.learn(steps, list(more) or None, reset_num_timesteps=False, collector=source)
+    return source.statistics
+
+
+@pytest.mark.parametrize(
+    "actors", [pytest.param(1, marks=pytest.mark.long), 2, pytest.param(4, marks=pytest.mark.long)]
+)
+def test_in_order_a_run_repeats_itself_and_goes_on_from_a_checkpoint(
+    actors: int, tmp_path: Path
+) -> None:
+    whole = toy()
+    counted = deterministic(whole, 1200, actors)
+    assert counted["stale"] == 0
+    first = toy()
+    deterministic(first, 560, actors)
+    save_run(first, tmp_path)
+    second = toy()
+    resume(second, tmp_path)
+    torch.manual_seed(99)
+    after = deterministic(second, 640, actors)
+    assert same(weights(whole), weights(second))
+    for name in ("received", "episodes", "returns", "staleness_max", "staleness_mean"):
+        assert after[name] == counted[name]
+    fields, _ = whole.replay_buffer.state_dict()  # type: ignore[union-attr]
+    again, _ = second.replay_buffer.state_dict()  # type: ignore[union-attr]
+    assert all(torch.equal(fields[name], again[name]) for name in fields)
+
+
+def test_a_run_goes_on_with_as_many_actors(tmp_path: Path) -> None:
+    model = toy()
+    deterministic(model, 160, 1)
+    save_run(model, tmp_path)
+    other = toy()
+    resume(other, tmp_path)
+    with pytest.raises(ValueError, match=r"^actors: the run that goes on has 1, got 2$"):
+        deterministic(other, 160, 2)
+
+
+class Harm(BaseCallback):
+    """Sends signals to actors now and then."""
+
+    def __init__(self, number: int, every: int) -> None:
+        super().__init__()
+        self.number, self.every, self.sent = number, every, 0
+
+    def _on_rollout_end(self) -> None:
+        if self.model.num_timesteps % self.every == 0 and self.sent < 2:
+            os.kill(actor_processes()[0], self.number)
+            self.sent += 1
+
+    def _on_step(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.long)]
+)
+def test_actors_that_die_or_hang_are_replaced(number: int) -> None:
+    """In order, the run is the same as without any harm."""
+    whole, harmed = toy(), toy()
+    deterministic(whole, 1600, 2)
+    harm, source = (
+        Harm(number, 400),
+        collector(deterministic=True, epsilons=(0.4, 2.0), timeout_s=2.0),
+    )
+    harmed.learn(1600, harm, reset_num_timesteps=False, collector=source)
+    assert harm.sent == 2
+    assert 1 <= source.statistics["restarts"] <= 2
+    check_ledger(source.statistics, harmed)
+    assert same(weights(whole), weights(harmed))
+    assert wait_until(lambda: not actor_processes())
+
+
+def test_an_error_in_an_actor_is_tried_again(tmp_path: Path) -> None:
+    model = toy()
+    source = collector(1, env=BrokenToy, env_kwargs={"once": str(tmp_path / "once")})
+    model.learn(400, collector=source)
+    assert source.statistics["restarts"] == 1
+    check_ledger(source.statistics, model)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (
+            {"env": BrokenToy, "actors": 1},
+            ValueError,
+            r"^actor \d: chunk 0 failed 3 times: ZeroDivisionError: the board fell off the table$",
+        ),
+        (
+            {"env": no_environment},
+            ValueError,
+            r"^actor 0: FileNotFoundError: no board of this size$",
+        ),
+        ({"env_kwargs": [{}, {"num_actions": 5}]}, ValueError, r"^actor 1: ValueError: observ"),
+        ({"env_kwargs": {"nonsense": 1}}, ValueError, r"^actor 0: TypeError: .*nonsense"),
+        ({"actors": 3}, ValueError, r"^actors: 3 need 3 CPUs, the cluster has 2; take fewer"),
+        ({"games": 12}, ValueError, r"^games must be a multiple of the model's 8, got 12$"),
+        ({"env": BrokenToy, "max_restarts": 0}, ChildProcessError, r"max_restarts$"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_line(arguments: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message) as caught:
+        toy().learn(400, collector=collector(**arguments))
+    assert "\n" not in str(caught.value)
+    assert wait_until(lambda: not actor_processes())
+    assert ray.is_initialized()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"actors": -1}, "actors must be"),
+        ({"max_staleness": 5}, "max_staleness must be at least sync_updates, 10, got 5"),
+        ({"epsilons": 0.4}, "epsilons must be a pair"),
+        ({"timeout_s": 0}, "timeout_s must lie in"),
+        ({"env": "resgym/NoSuch-v0"}, "env: "),
+    ],
+)
+def test_arguments_are_checked_at_once(arguments: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        collector(**arguments)
+
+
+def test_weights_of_another_network_are_refused() -> None:
+    model = toy()
+    source, wrong = collector(1), dict(model.playing_weights())
+    name = next(key for key, value in wrong.items() if value.shape == (32, 9))
+    wrong[name] = torch.zeros(3, 9)
+    with source.session(model), pytest.raises(ValueError, match=r"^weights: .* need \(32, 9\)$"):
+        source.publish(0, wrong, 0.5)
+
+
+def test_every_actor_has_its_own_arguments() -> None:
+    model = toy()
+    source = collector(2, env_kwargs=[{"horizon": 1}, {"horizon": 8}], games=16, epsilons=(0.4, 7))
+    lengths: dict[int, list[int]] = {0: [], 1: []}
+    with source.session(model):
+        source.publish(0, model.playing_weights(), 0.3)
+        for _ in range(4):
+            chunk = source.receive()
+            assert chunk.actions.shape == (CHUNK, 16)
+            lengths[chunk.actor] += chunk.lengths[chunk.ended].tolist()
+            assert [each.actions.shape for each in chunk.steps(8)] == [(8,)] * 20
+        for number, stream in enumerate(source.state_dict()["crew"]["streams"]):
+            rates = {each["exploration_rate"] for each in stream["requests"]}
+            assert rates <= {(0.4, 0.4**8)[number]}
+    assert set(lengths[0]) == {1}
+    assert np.mean(lengths[1]) > 2
+
+
+def test_checkpoints_are_written_between_chunks(tmp_path: Path) -> None:
+    model = toy()
+    callback = Checkpoints(tmp_path, Every(updates=50))
+    model.learn(1600, callback, collector=collector(2, deterministic=True))
+    other = toy()
+    path = resume(other, tmp_path, Checkpoints(tmp_path, Every(updates=50)))
+    assert path.name.endswith("1600")
+    assert other.collector_state is not None
+    assert other.num_timesteps % (GAMES * CHUNK) == 0

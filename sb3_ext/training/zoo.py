@@ -231,14 +231,19 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         super().create_log_folder()
 
     def learn(self, model: Any) -> None:
-        """Trains; after a resume the part that is left."""
+        """Trains, after a resume the part that is left; a run that never began leaves nothing."""
         more: dict[str, Any] = {} if self.collector is None else {"collector": self.collector}
         if self.options.resume is not None:
             # rl_zoo3 has no way to say that the counters go on.
             self.n_timesteps = max(0, self.n_timesteps - model.num_timesteps)
             more["reset_num_timesteps"] = False
         as_told: Any = SimpleNamespace(learn=partial(model.learn, **more), env=model.env)
-        super().learn(as_told)
+        try:
+            super().learn(as_told)
+        except ValueError:  # a cluster that is not there or too small, before anything was played
+            if self.folder is not None and not model.num_timesteps:
+                self.folder.discard()
+            raise
 
     def _save_config(self, saved_hyperparams: dict[str, Any]) -> None:
         """Writes config.yml, args.yml, command.txt and versions.yml as plain data."""

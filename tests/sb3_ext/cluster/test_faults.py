@@ -199,6 +199,7 @@ def test_what_is_wrong_is_one_line_and_code_2(
     said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("train: ")]
     assert len(said) == 1
     assert message in said[0]
+    assert not list(tmp_path.rglob("*.yml"))
 
 
 @pytest.mark.long

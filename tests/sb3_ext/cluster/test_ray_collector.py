@@ -225,7 +225,9 @@ def test_weights_of_another_network_are_refused() -> None:
 
 def test_every_actor_has_its_own_arguments() -> None:
     model = toy()
-    source = collector(2, env_kwargs=[{"horizon": 1}, {"horizon": 8}], games=16, epsilons=(0.4, 7))
+    kwargs = [{"horizon": 1}, {"horizon": 8}]
+    in_turn = {"games": 16, "deterministic": True}
+    source = collector(2, env_kwargs=kwargs, epsilons=(0.4, 7), **in_turn)
     lengths: dict[int, list[int]] = {0: [], 1: []}
     with source.session(model):
         source.publish(0, model.playing_weights(), 0.3)

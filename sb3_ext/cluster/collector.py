@@ -21,8 +21,14 @@ from sb3_ext.cluster.connection import connected
 from sb3_ext.cluster.crew import Crew
 from sb3_ext.cluster.ledger import Ledger
 from sb3_ext.cluster.published import PublishedWeights
-from sb3_ext.config.checks import check_count, check_number
+from sb3_ext.config.checks import check_count, check_number, shown
 from sb3_ext.off_policy.collector import ParallelStep
+
+LONGEST_WAIT = 86_400.0
+"""Seconds: a day."""
+
+SMALLEST_SHARE = 1e-4
+"""Of a processor, that Ray can reserve."""
 
 
 class RayCollector:
@@ -78,6 +84,8 @@ class RayCollector:
         address: str | None = None,
     ) -> None:
         self.env = vector_env_spec(env) if isinstance(env, str) else env
+        if not isinstance(env, str) and not callable(env):
+            raise TypeError(f"env must be an id or a function, got {shown(env)}")
         self.actors = check_count("actors", actors, low=0)
         self.games = None if games is None else check_count("games", games)
         self.chunk = check_count("chunk", chunk)
@@ -90,17 +98,24 @@ class RayCollector:
             )
         self.epsilons = None if epsilons is None else _checked_epsilons(epsilons)
         self.max_restarts = check_count("max_restarts", max_restarts, low=-1)
-        self.timeout_s = check_number("timeout_s", timeout_s, 0.0, above=True)
-        self.deterministic = bool(deterministic)
-        self.actor_cpus = check_number("actor_cpus", actor_cpus, 0.0, above=True)
+        self.timeout_s = check_number("timeout_s", timeout_s, 0.0, LONGEST_WAIT, above=True)
+        if not isinstance(deterministic, bool):
+            raise TypeError(f"deterministic must be true or false, got {shown(deterministic)}")
+        self.deterministic = deterministic
+        self.actor_cpus = check_number("actor_cpus", actor_cpus, SMALLEST_SHARE)
+        if not isinstance(address, str | None):
+            raise TypeError(f"address must be a text or None, got {shown(address)}")
         self.address = address
-        kwargs = env_kwargs or {}
-        self.env_kwargs = [kwargs] if isinstance(kwargs, Mapping) else list(kwargs)
-        if not self.env_kwargs or not all(isinstance(each, Mapping) for each in self.env_kwargs):
-            raise TypeError(f"env_kwargs must be a mapping or a list of some, got {env_kwargs!r}")
-        if isinstance(opponents, str):
-            raise TypeError(f"opponents must be a list of names, got {opponents!r}")
-        self.opponents = list(opponents)
+        kwargs = {} if env_kwargs is None else env_kwargs
+        kwargs = [kwargs] if isinstance(kwargs, Mapping) else kwargs
+        if not _all_are(kwargs, Mapping) or not all(_all_are([*each], str) for each in kwargs):
+            raise TypeError(
+                f"env_kwargs must be a mapping of names or a list of some, got {shown(env_kwargs)}"
+            )
+        self.env_kwargs = list(kwargs)
+        if opponents and not _all_are(opponents, str):
+            raise TypeError(f"opponents must be a list of names, got {shown(opponents)}")
+        self.opponents = list(opponents or ())
         self._ledger = Ledger(self.actors, self.max_staleness)
         self.version = -1
         self._updates = self._seed = 0
@@ -234,6 +249,13 @@ class RayCollector:
             return self._rate
         epsilon, alpha = self.epsilons
         return float(epsilon ** (1 + alpha * number / max(1, self.actors - 1)))
+
+
+def _all_are(values: Any, kind: type) -> bool:
+    """Whether something is a list with such items; one of names may be empty."""
+    if not isinstance(values, (list, tuple)) or (kind is not str and not values):
+        return False
+    return all(isinstance(each, kind) for each in values)
 
 
 def _checked_epsilons(epsilons: Any) -> tuple[float, float]:

@@ -52,7 +52,7 @@ def connected(address: str | None) -> Iterator[Any]:
             own = {"include_dashboard": False} if address == "local" else {}
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anyone
             ray.init(address, log_to_driver=False, logging_level="ERROR", **own)
-        except (OSError, RuntimeError, ValueError) as error:
+        except Exception as error:  # also one of no kind, for a cluster that did not come up
             text = " ".join(str(error).split())
             raise ValueError(f"address: no Ray cluster at {address!r}: {text}") from error
         # Ray's own handler ends the program at SIGTERM as Ctrl-C does, so that blocks are left.

@@ -206,11 +206,18 @@ def test_what_is_wrong_is_said_in_one_line(arguments: Any, error: Any, message: 
         ({"max_staleness": 5}, "max_staleness must be at least sync_updates, 10, got 5"),
         ({"epsilons": 0.4}, "epsilons must be a pair"),
         ({"timeout_s": 0}, "timeout_s must lie in"),
+        ({"timeout_s": 1e30}, "timeout_s must lie in"),
+        ({"actor_cpus": 1e-9}, "actor_cpus must lie in"),
         ({"env": "resgym/NoSuch-v0"}, "env: "),
+        ({"env": 5}, "env must be an id or a function, got 5"),
+        ({"address": 5}, "address must be a text or None, got 5"),
+        ({"deterministic": "no"}, "deterministic must be true or false, got 'no'"),
+        *(({"env_kwargs": bad}, "env_kwargs must be") for bad in (7, True, "", [], [3], {1: 4})),
+        *(({"opponents": bad}, "opponents must be") for bad in (5, True, "random", [1], {"a": 1})),
     ],
 )
 def test_arguments_are_checked_at_once(arguments: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         collector(**arguments)
 
 

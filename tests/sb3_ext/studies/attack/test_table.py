@@ -11,6 +11,7 @@ import pytest
 
 import sb3_ext.studies.attack.table as module
 from sb3_ext.studies.attack import ConfigError
+from sb3_ext.studies.attack.result import ExactResult
 from sb3_ext.studies.attack.table import Results, fill, markdown
 from tests.sb3_ext.studies.attack.helpers import small
 
@@ -99,7 +100,11 @@ def test_the_page_in_docs_shows_its_results():
 def test_the_page_of_the_robust_host_says_what_the_attack_found():
     page = (DOCS / "robust.md").read_text(encoding="utf-8").split("## Its worst case")[1]
     rows = [row for row in Results(DOCS / "attack.json").rows if row["role"] == "host"]
-    worst = {(row["player"], row["setting"]): f"{row['worst']['rho']:.4f}" for row in rows}
+    proved = {
+        (row["player"], row["setting"]): ExactResult.model_validate(row["exact"]).figures()[0]
+        for row in rows
+        if row["exact"]
+    }
     for player in ("taught", "zeillinger", "spivakovsky", "robust"):
         shown = cells(page, f"`{player}`")[1:3]
-        assert shown == [worst[player, setting] for setting in ("points5", "points20")]
+        assert shown == [proved[player, setting] for setting in ("points5", "points20")]

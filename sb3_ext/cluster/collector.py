@@ -21,6 +21,7 @@ from sb3_ext.cluster.connection import connected
 from sb3_ext.cluster.crew import Crew
 from sb3_ext.cluster.ledger import Ledger
 from sb3_ext.cluster.published import PublishedWeights
+from sb3_ext.config.arguments import check_arguments
 from sb3_ext.config.checks import check_count, check_number, shown
 from sb3_ext.off_policy.collector import ParallelStep
 
@@ -99,12 +100,9 @@ class RayCollector:
         self.epsilons = None if epsilons is None else _checked_epsilons(epsilons)
         self.max_restarts = check_count("max_restarts", max_restarts, low=-1)
         self.timeout_s = check_number("timeout_s", timeout_s, 0.0, LONGEST_WAIT, above=True)
-        if not isinstance(deterministic, bool):
-            raise TypeError(f"deterministic must be true or false, got {shown(deterministic)}")
+        check_arguments(RayCollector, {"deterministic": deterministic, "address": address})
         self.deterministic = deterministic
         self.actor_cpus = check_number("actor_cpus", actor_cpus, SMALLEST_SHARE)
-        if not isinstance(address, str | None):
-            raise TypeError(f"address must be a text or None, got {shown(address)}")
         self.address = address
         kwargs = {} if env_kwargs is None else env_kwargs
         kwargs = [kwargs] if isinstance(kwargs, Mapping) else kwargs

@@ -55,11 +55,11 @@ class Ledger:
         self.chunks["accepted"] += 1
         self.staleness_sum += staleness
         self.staleness_max = max(self.staleness_max, staleness)
-        for name, value in zip(
-            ("episodes", "returns", "lengths"), chunk.episode_sums(), strict=True
-        ):
-            self.sums[name] += value
-        account.episodes += chunk.episode_sums()[0]
+        episodes, returns, lengths = chunk.episode_sums()
+        self.sums["episodes"] += episodes
+        self.sums["returns"] += returns
+        self.sums["lengths"] += lengths
+        account.episodes += episodes
         account.transitions += chunk.actions.size
         return True
 

@@ -77,7 +77,7 @@ def exact_worst_case(
     proved = torch.tensor([each.proved for each in optima])
     most = torch.full_like(length, limit)
     if frozen.role == "host":  # no better host can keep below the lower bound
-        proved |= ~given_up & (length == least)
+        proved |= ~given_up & ~cut & (length == least)
     else:  # no agent holds up the optimal host for longer than that
         most = torch.where(proved, least, most).clamp(max=limit)
         given_up &= length < most

@@ -210,7 +210,7 @@ def test_what_is_wrong_is_said_in_one_line(arguments: Any, error: Any, message: 
         ({"actor_cpus": 1e-9}, "actor_cpus must lie in"),
         ({"env": "resgym/NoSuch-v0"}, "env: "),
         ({"env": 5}, "env must be an id or a function, got 5"),
-        ({"address": 5}, "address must be a text or None, got 5"),
+        ({"address": 5}, "address must be text, got 5"),
         ({"deterministic": "no"}, "deterministic must be true or false, got 'no'"),
         *(({"env_kwargs": bad}, "env_kwargs must be") for bad in (7, True, "", [], [3], {1: 4})),
         *(({"opponents": bad}, "opponents must be") for bad in (5, True, "random", [1], {"a": 1})),

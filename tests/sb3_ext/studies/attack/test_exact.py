@@ -90,6 +90,11 @@ def test_the_optimum_is_a_bound_where_the_solver_was_stopped():
     assert 0 < found.unproved <= sum(not solution.proved for solution in solutions) < 10
     assert f"optimum at least {found.optimum.mean_length:.2f} moves" in str(found)
     assert "at least" not in str(full)
+    # A game that is cut where the bound lies proves nothing.
+    bounds = {int(each.lower_bound) for each in solutions if not each.proved}
+    few = (four[0], "exact.max_positions=60")
+    cut = [exact_worst_case("zeillinger", small(*few, f"game.max_moves={m}")) for m in bounds]
+    assert all(each.cut and each.unproved >= found.unproved for each in cut)
 
 
 def test_no_agent_counts_for_more_than_the_optimum():

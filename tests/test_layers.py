@@ -38,7 +38,7 @@ FLOORS = (
     ("sb3_ext.algorithms", "sb3_ext.cluster"),
     ("sb3_ext.callbacks",),
     ("sb3_ext.two_player",),
-    ("sb3_ext.training", "sb3_ext.testing"),
+    ("sb3_ext.training", "sb3_ext.testing", "sb3_ext.population"),
     ("sb3_ext.studies",),
     (  # the doors: what `python -m` and `import sb3_ext` find
         "sb3_ext",

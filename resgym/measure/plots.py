@@ -72,36 +72,60 @@ def plot_rho_table(table: CrossPlay, path: str | os.PathLike[str] | None = None)
     Raises:
         ValueError: the file cannot be written, see `plot_file`, or matplotlib is not installed.
     """
+    results = [[table.results[host][agent] for agent in table.agents] for host in table.hosts]
+    any_cut = any(result.unfinished for row in results for result in row)
+    return plot_table(
+        [[result.rho for result in row] for row in results],
+        table.hosts,
+        table.agents,
+        path,
+        texts=[[f"{each.rho:.3f}{'*' if each.unfinished else ''}" for each in r] for r in results],
+        xlabel="agent\n* some games were cut" if any_cut else "agent",
+        ylabel="host",
+        title="rho: games finished per move",
+    )
+
+
+def plot_table(
+    values: Sequence[Sequence[float]],
+    rows: Sequence[str],
+    columns: Sequence[str],
+    path: str | os.PathLike[str] | None = None,
+    *,
+    texts: Sequence[Sequence[str]],
+    xlabel: str,
+    ylabel: str,
+    title: str,
+    width: float = 1.1,
+) -> Figure:
+    """Values from 0 upwards as shaded cells of so many inches with texts in them.
+
+    Returns and raises as `plot_rho_table`.
+    """
     target = plot_file(path)
     from matplotlib.figure import Figure
 
-    hosts, agents = table.hosts, table.agents
-    results = [[table.results[host][agent] for agent in agents] for host in hosts]
-    values = [[result.rho for result in row] for row in results]
-    size = (1.6 + 0.09 * max(map(len, hosts)) + 1.1 * len(agents), 1.5 + 0.5 * len(hosts))
+    size = (1.6 + 0.09 * max(map(len, rows)) + width * len(columns), 1.5 + 0.5 * len(rows))
     figure = Figure(figsize=(max(size[0], 4.2), max(size[1], 2.4)), layout="constrained")
     axes = figure.add_subplot()
     top = max(max(row) for row in values) or 1.0
     lines: Any = {"edgecolors": "white", "linewidth": 2}  # between the cells
     image = axes.pcolormesh(values, cmap="Blues", vmin=0.0, vmax=top, **lines)
     axes.invert_yaxis()
-    any_cut = False
-    for row, line in enumerate(results):
-        for column, result in enumerate(line):
-            any_cut |= result.unfinished > 0
-            text = f"{result.rho:.3f}{'*' if result.unfinished else ''}"
-            colour = "white" if result.rho > 0.55 * top else "#1d2733"
-            axes.text(column + 0.5, row + 0.5, text, ha="center", va="center", color=colour)
+    for row, line in enumerate(values):
+        for column, value in enumerate(line):
+            colour = "white" if value > 0.55 * top else "#1d2733"
+            place, text = (column + 0.5, row + 0.5), texts[row][column]
+            axes.text(*place, text, ha="center", va="center", color=colour)
     slanted: Any = {}
-    if max(map(len, agents)) > 13:
+    if max(map(len, columns)) > 13:
         slanted = {"rotation": 30, "ha": "right", "rotation_mode": "anchor"}
-    axes.set_xticks([place + 0.5 for place in range(len(agents))], agents, **slanted)
-    axes.set_yticks([place + 0.5 for place in range(len(hosts))], hosts)
+    axes.set_xticks([place + 0.5 for place in range(len(columns))], columns, **slanted)
+    axes.set_yticks([place + 0.5 for place in range(len(rows))], rows)
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
-    note = "\n* some games were cut" if any_cut else ""
-    axes.set(xlabel=f"agent{note}", ylabel="host")
-    figure.suptitle("rho: games finished per move", fontsize="medium")
+    axes.set(xlabel=xlabel, ylabel=ylabel)
+    figure.suptitle(title, fontsize="medium")
     figure.colorbar(image, ax=axes, shrink=0.9)
     save_figure(figure, target)
     return figure

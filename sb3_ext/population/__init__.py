@@ -1,0 +1,1 @@
+"""Selection over many two-player runs; `docs/population.md` explains it."""

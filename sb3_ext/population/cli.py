@@ -1,0 +1,132 @@
+"""The command line: ``python -m sb3_ext.population --config small --out runs/population``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+import yaml
+
+from resgym.cli import OneLineParser
+from resgym.players.trust import add_trust, trusting
+from sb3_ext.checkpoints.durable_files import write_text_durably
+from sb3_ext.config.checks import check_count
+from sb3_ext.config.sections import ConfigError
+from sb3_ext.population.config import PopulationConfig
+from sb3_ext.population.plots import plot_elo, plot_payoffs
+from sb3_ext.population.run import Population
+from sb3_ext.population.workers import Stopped, workers
+from sb3_ext.runs.command import command
+from sb3_ext.runs.command_line import FAILED, add_options
+from sb3_ext.runs.folder import RunFolder
+from sb3_ext.runs.provenance import provenance
+from sb3_ext.runs.signals import RunSignals
+
+SHIPPED = ", ".join(PopulationConfig.shipped())
+
+
+@command("population", failed=FAILED)
+def main(arguments: Sequence[str]) -> int:
+    """Runs a population as the command line says; returns the exit code.
+
+    0: done, or stopped by SIGINT or SIGTERM. Others as `command` says.
+    """
+    args = _parser().parse_args(arguments)
+    check_count("--actors", args.actors, low=0)
+    if (args.resume is None) == (args.config is None):
+        raise ConfigError(f"give --config, a file or one of {SHIPPED}, or --resume")
+    if args.resume is not None and args.out is not None:
+        raise ConfigError("--out: a resumed run stays in its folder; give only --resume")
+    with trusting(args.trust):
+        config = _config(args)
+        out = args.resume or args.out or Path("runs/population") / config.name
+        option = "--out" if args.resume is None else "--resume"
+        with RunFolder(out, option) as folder:
+            if args.resume is None and (out / "config.yml").exists():
+                raise ConfigError(
+                    f"--out: {out} holds a run already; take another folder, or --resume {out}"
+                )
+            return _run(args, config, folder, ["python", "-m", "sb3_ext.population", *arguments])
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = OneLineParser(
+        prog="python -m sb3_ext.population",
+        description="Trains many hosts and agents, which play each other; the worst copy the best.",
+    )
+    add = parser.add_argument
+    add("--config", help=f"a YAML file, or one of {SHIPPED}")
+    add("--out", type=Path, help="folder of the run (default runs/population/<name>)")
+    add("--resume", type=Path, metavar="DIR", help="go on with the run in this folder")
+    text = "processes of Ray that work at a time (default 0: this process); members take turns"
+    add("--actors", type=int, default=0, help=text)
+    add_options(parser, "--set", "--no-progress")
+    add_trust(parser)
+    return parser
+
+
+def _config(args: argparse.Namespace) -> PopulationConfig:
+    if args.resume is None:
+        return PopulationConfig.read(args.config, args.settings)
+    for setting in args.settings:
+        if not setting.startswith("rounds="):
+            raise ConfigError(f"--set {setting}: a resumed run may change only rounds")
+    if not (args.resume / "config.yml").is_file():
+        raise ConfigError(f"--resume: there is no run in {args.resume}")
+    return PopulationConfig.read(args.resume / "config.yml", args.settings)
+
+
+def _run(
+    args: argparse.Namespace, config: PopulationConfig, folder: RunFolder, given: Sequence[str]
+) -> int:
+    asked: list[object] = []
+
+    def report(line: str) -> None:
+        if not args.no_progress:
+            print(line, file=sys.stderr, flush=True)
+
+    with workers(args.actors, lambda: bool(asked)) as crew:
+        turns = f", who take turns on {args.actors or 1}" if config.members > args.actors else ""
+        report(f"{config.members} members{turns}")
+        population = Population(config, folder, report)
+        origin = provenance(config.seed, given)
+        if args.resume is None:
+            folder.write_json("run.json", origin)
+        else:
+            folder.append("resumed.jsonl", {"step": population.round, **origin})
+        text = yaml.safe_dump(config.resolved(), sort_keys=False)
+        write_text_durably(folder.path / "config.yml", text)
+        try:
+            with RunSignals(asked.append, lambda: None):
+                population.run(crew)
+        except Stopped:
+            print(f"stopped in round {population.round + 1}; --resume {folder.path} goes on")
+            return 0
+    if find_spec("matplotlib") is not None:
+        plot_elo(population.league, folder.path / "elo.png")
+        plot_payoffs(population.league, folder.path / "payoffs.png")
+    print(f"{_table(population)}\n\nresults are in {folder.path}")
+    return 0
+
+
+def _table(population: Population) -> str:
+    """The last version of every member, and the best there is, by role."""
+    league, lines = population.league, []
+    for role in population.roles:
+        latest = league.tags()[role]["latest"]
+        best = league.strongest(league.present(role))
+        lines.append(f"\n{'version':14}  member  round   Elo  fitness  hyperparameters")
+        for name in [*latest, *([best] if best not in latest else [])]:
+            each = league.versions[name]
+            values = ", ".join(
+                f"{key.removeprefix(f'roles.{role}.')} {value:.4g}"
+                for key, value in each.hyperparameters.items()
+            )
+            lines.append(
+                f"{name + '*' * (name == best):14}  {each.member:6}  {each.round:5}  "
+                f"{each.elo:4.0f}  {league.fitness(name):7.4f}  {values}"
+            )
+    return "\n".join([*lines, "* highest Elo, in models/"])

@@ -24,6 +24,7 @@ from sb3_ext.runs.command_line import FAILED, add_options
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.runs.signals import RunSignals
+from sb3_ext.two_player.trainer import HostAgentTrainer
 
 SHIPPED = ", ".join(PopulationConfig.shipped())
 
@@ -42,6 +43,8 @@ def main(arguments: Sequence[str]) -> int:
         raise ConfigError("--out: a resumed run stays in its folder; give only --resume")
     with trusting(args.trust):
         config = _config(args)
+        # What is refused by an algorithm or a device leaves no folder behind.
+        HostAgentTrainer(config.base()).close()
         out = args.resume or args.out or Path("runs/population") / config.name
         option = "--out" if args.resume is None else "--resume"
         with RunFolder(out, option) as folder:

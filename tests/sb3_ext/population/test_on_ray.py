@@ -1,0 +1,140 @@
+"""Populations whose members are trained by other processes, which are killed."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sb3_ext.population import cli
+from tests.sb3_ext.cluster.processes import MARK, marked, marked_cluster, wait_until
+from tests.sb3_ext.population.helpers import plain, written
+from tests.sb3_ext.runs.killed import contents
+
+pytest.importorskip("ray", reason="needs the extra: pip install 'resgym[cluster]'")
+
+COMMAND = [sys.executable, "-m", "sb3_ext.population", "--no-progress"]
+
+
+@pytest.fixture(autouse=True)
+def _no_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli, "find_spec", lambda name: None)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Three members, so that they take turns on two processors."""
+    return written(tmp_path_factory.mktemp("population") / "tiny.yml", plain("members=3"))
+
+
+@pytest.fixture(scope="module")
+def whole(file: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What is in the folder of a run in one process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cli, "find_spec", lambda name: None)
+        out = tmp_path_factory.mktemp("population") / "whole"
+        assert cli.main(["--config", file, "--out", str(out), "--no-progress"]) == 0
+    return found(out)
+
+
+def found(out: Path) -> dict[str, Any]:
+    everything = contents(out)
+    everything.pop("run.json")  # has the command line
+    return everything
+
+
+@pytest.fixture
+def cluster() -> Iterator[str]:
+    with marked_cluster(num_cpus=2) as address:
+        yield address
+
+
+class Harm:
+    """Kills processes that train, at random moments, while the block lasts."""
+
+    def __init__(self, kills: int) -> None:
+        self.left, self.over = kills, False
+        self.thread = threading.Thread(target=self._kill, daemon=True)
+
+    def _kill(self) -> None:
+        draw = random.Random(1)
+        while self.left and not self.over:
+            if there := marked(os.environ[MARK], b"ray::train_member"):
+                time.sleep(draw.uniform(0.0, 0.5))
+                for number in there[:1]:
+                    try:
+                        os.kill(number, signal.SIGKILL)
+                        self.left -= 1
+                    except ProcessLookupError:
+                        pass
+            time.sleep(0.05)
+
+    def __enter__(self) -> Harm:
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.over = True
+        self.thread.join()
+
+
+def test_neither_the_number_of_processes_nor_their_deaths_change_anything(
+    file: str, whole: dict[str, Any], tmp_path: Path, cluster: str, capsys: Any
+) -> None:
+    for actors in (1, 2):
+        out = tmp_path / str(actors)
+        with Harm(kills=3 * (actors == 2)) as harm:
+            assert cli.main(["--config", file, "--out", str(out), "--actors", str(actors)]) == 0
+        assert harm.left == 0
+        assert f"3 members, who take turns on {actors}" in capsys.readouterr().err
+        different = found(out)
+        assert different.keys() == whole.keys()
+        assert [name for name in whole if whole[name] != different[name]] == []
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        signal.SIGTERM,
+        pytest.param(signal.SIGINT, marks=pytest.mark.long),
+        pytest.param(signal.SIGKILL, marks=pytest.mark.long),
+    ],
+)
+def test_nobody_is_left_after_a_signal_and_the_run_goes_on(
+    file: str, whole: dict[str, Any], tmp_path: Path, number: int
+) -> None:
+    """With a cluster of its own; resumed at once, whoever may still be at work."""
+    mark, out = uuid.uuid4().hex, tmp_path / "run"
+    environment = {**os.environ, MARK: mark, "SPT_NOENV": "1"}
+    environment.pop("RAY_ADDRESS", None)
+    command = [*COMMAND, "--config", file, "--out", str(out), "--actors", "2"]
+    process = subprocess.Popen(command, env=environment)
+    assert wait_until(lambda: bool(marked(mark, b"ray::train_member")), 120)
+    process.send_signal(number)
+    process.wait(timeout=60)
+    assert process.returncode == (-number if number == signal.SIGKILL else 0)
+    assert cli.main(["--resume", str(out), "--no-progress"]) == 0
+    again = found(out)
+    assert again.pop("resumed.jsonl", None) is None  # its lines are left aside
+    assert [name for name in whole if whole[name] != again[name]] == []
+    # After SIGKILL Ray's own agents notice by themselves, which takes them a while.
+    assert wait_until(lambda: not marked(mark), 150), marked(mark)
+
+
+def test_more_processes_than_there_are_processors(file: str, tmp_path: Path, capfd: Any) -> None:
+    out = tmp_path / "run"
+    assert cli.main(["--config", file, "--out", str(out), "--actors", "100000"]) == 2
+    said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("population")]
+    assert len(said) == 1
+    assert "actors: 100000 need 100000 CPUs" in said[0]
+    assert not out.exists()

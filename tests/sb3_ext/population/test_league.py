@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ def test_weights_are_probabilities_in_the_order_of_difficulty(
     assert sum(weights) == pytest.approx(1.0)
     ranked = [weight for _, weight in sorted(zip(wins, weights, strict=True))]
     assert all(weight >= 0 for weight in ranked)
-    assert all(a >= b or a == pytest.approx(b) for a, b in zip(ranked, ranked[1:], strict=False))
+    assert all(a >= b or a == pytest.approx(b) for a, b in pairwise(ranked))
 
 
 def test_elo_of_one_pairing() -> None:

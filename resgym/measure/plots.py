@@ -96,9 +96,10 @@ def plot_table(
     xlabel: str,
     ylabel: str,
     title: str,
+    bottom: float = 0.0,
     width: float = 1.1,
 ) -> Figure:
-    """Values from 0 upwards as shaded cells of so many inches with texts in them.
+    """Values as cells with texts in them, shaded from ``bottom`` on, ``width`` inches wide.
 
     Returns and raises as `plot_rho_table`.
     """
@@ -110,11 +111,11 @@ def plot_table(
     axes = figure.add_subplot()
     top = max(max(row) for row in values) or 1.0
     lines: Any = {"edgecolors": "white", "linewidth": 2}  # between the cells
-    image = axes.pcolormesh(values, cmap="Blues", vmin=0.0, vmax=top, **lines)
+    image = axes.pcolormesh(values, cmap="Blues", vmin=bottom, vmax=top, **lines)
     axes.invert_yaxis()
     for row, line in enumerate(values):
         for column, value in enumerate(line):
-            colour = "white" if value > 0.55 * top else "#1d2733"
+            colour = "white" if value - bottom > 0.55 * (top - bottom) else "#1d2733"
             place, text = (column + 0.5, row + 0.5), texts[row][column]
             axes.text(*place, text, ha="center", va="center", color=colour)
     slanted: Any = {}

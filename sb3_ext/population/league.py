@@ -90,17 +90,16 @@ class League:
 
     def rate(self, games: int) -> None:
         """Rates all versions anew from all pay-offs of so many games each."""
-        names = [[n for n, each in self.versions.items() if each.role == r] for r in self.roles]
-        first, second = names
+        first, second = (
+            [name for name, each in self.versions.items() if each.role == role]
+            for role in self.roles
+        )
         table = [[self.payoffs[name].get(other, np.nan) for other in second] for name in first]
-        ratings = elo_ratings(np.array(table), games)
-        began = [
-            rating
-            for rating, name in zip(ratings, first + second, strict=True)
-            if self.versions[name].round == 1
-        ]
-        for rating, name in zip(ratings, first + second, strict=True):
-            self.versions[name].elo = float(rating - np.mean(began))
+        ratings = dict(zip(first + second, elo_ratings(np.array(table), games), strict=True))
+        zero = np.mean([ratings[name] for name in ratings if self.versions[name].round == 1])
+        for name, rating in ratings.items():
+            # Rounded: how many threads the equations are solved with must not show.
+            self.versions[name].elo = round(float(rating - zero), 6)
 
     def tags(self) -> dict[str, dict[str, list[str]]]:
         """For each role the `latest` and the `best` version of every member, by its number.
@@ -169,10 +168,7 @@ def pfsp_weights(wins: Sequence[float], power: float) -> list[float]:
 
 
 def elo_ratings(scores: np.ndarray, games: int) -> np.ndarray:
-    """The ratings that explain scores best: maximum likelihood of Elo's model, by turns.
-
-    The likelihood rises in each step, see Hunter 2004, "MM algorithms for generalized
-    Bradley-Terry models".
+    """The ratings that explain scores best: the maximum of Elo's likelihood, by Newton's method.
 
     Args:
         scores: float [H, A] in 0..1 of the rows against the columns; not a number where a pairing
@@ -183,17 +179,19 @@ def elo_ratings(scores: np.ndarray, games: int) -> np.ndarray:
     Returns:
         float [H + A] with mean 0, the rows first.
     """
-    played = ~np.isnan(scores)
-    edge = 0.5 / games
-    won = np.where(played, np.clip(np.nan_to_num(scores), edge, 1.0 - edge), 0.0)
-    lost = np.where(played, 1.0 - won, 0.0)
-    first, second = np.ones(len(scores)), np.ones(scores.shape[1])
-    for _ in range(100_000):
-        before = np.log(first)
-        first = won.sum(1) / (played / (first[:, None] + second)).sum(1)
-        second = lost.sum(0) / (played / (first[:, None] + second)).sum(0)
-        first, second = first / second[0], second / second[0]
-        if np.abs(np.log(first) - before).max() < 1e-9:
+    played, edge = ~np.isnan(scores), 0.5 / games
+    scores = np.clip(np.nan_to_num(scores), edge, 1.0 - edge)
+    strengths = np.zeros(sum(scores.shape))
+    for _ in range(1000):
+        first, second = np.split(strengths, [len(scores)])
+        expected = 1.0 / (1.0 + np.exp(second - first[:, None]))
+        gap = np.where(played, scores - expected, 0.0)
+        slope = np.where(played, expected * (1.0 - expected), 0.0)
+        curvature = np.block([[np.diag(slope.sum(1)), -slope], [-slope.T, np.diag(slope.sum(0))]])
+        # All may be shifted alike; the 1 added keeps the mean where it is.
+        step = np.linalg.solve(curvature + 1.0, np.concatenate([gap.sum(1), -gap.sum(0)]))
+        longest = np.abs(step).max()
+        strengths += step / max(1.0, longest)  # far from the maximum it would go too far
+        if longest < 1e-10:
             break
-    ratings = SCALE * np.log(np.concatenate([first, second]))
-    return ratings - ratings.mean()
+    return SCALE * strengths

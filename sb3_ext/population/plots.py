@@ -66,9 +66,10 @@ def plot_payoffs(league: League, path: Path | None = None) -> Figure:
         values,
         *named,
         path,
-        texts=[[f"{value:.2f}" for value in row] for row in values],
+        texts=[[f"{value:.3f}" for value in row] for row in values],
         xlabel=second,
         ylabel=first,
         title=f"score of the {league.roles[0]}",
-        width=0.62,
+        bottom=min(map(min, values)),
+        width=0.7,
     )

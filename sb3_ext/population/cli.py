@@ -91,7 +91,11 @@ def _run(
         if not args.no_progress:
             print(line, file=sys.stderr, flush=True)
 
-    with workers(args.actors, lambda: bool(asked)) as crew:
+    # Signals first: one that comes while Ray starts ends the run too.
+    with (
+        RunSignals(asked.append, lambda: None),
+        workers(args.actors, lambda: bool(asked)) as crew,
+    ):
         turns = f", who take turns on {args.actors or 1}" if config.members > args.actors else ""
         report(f"{config.members} members{turns}")
         population = Population(config, folder, report)
@@ -103,8 +107,7 @@ def _run(
         text = yaml.safe_dump(config.resolved(), sort_keys=False)
         write_text_durably(folder.path / "config.yml", text)
         try:
-            with RunSignals(asked.append, lambda: None):
-                population.run(crew)
+            population.run(crew)
         except Stopped:
             print(f"stopped in round {population.round + 1}; --resume {folder.path} goes on")
             return 0

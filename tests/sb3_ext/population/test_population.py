@@ -198,6 +198,17 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         assert (whole / name).read_bytes() == (out / name).read_bytes()
 
 
+def test_a_spoiled_member_ends_the_run_with_a_line(tmp_path: Path, capsys: Any) -> None:
+    settings = ["roles.host.learning_rate=1.0e+30", "roles.host.max_grad_norm=null"]
+    file = written(
+        tmp_path / "tiny.yml", plain("steps_per_round=40", settings=settings, explore={})
+    )
+    assert main(["--config", file, "--out", str(tmp_path / "run"), "--no-progress"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("population: member 0: ")
+    assert "NaN" in line
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

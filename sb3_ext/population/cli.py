@@ -91,11 +91,11 @@ def _run(
         if not args.no_progress:
             print(line, file=sys.stderr, flush=True)
 
-    # Signals first: one that comes while Ray starts ends the run too.
-    with (
-        RunSignals(asked.append, lambda: None),
-        workers(args.actors, lambda: bool(asked)) as crew,
-    ):
+    def signals() -> RunSignals:
+        return RunSignals(asked.append, lambda: None)
+
+    # Also while Ray starts; then it has put a handler of its own in the place of ours.
+    with signals(), workers(args.actors, lambda: bool(asked)) as crew, signals():
         turns = f", who take turns on {args.actors or 1}" if config.members > args.actors else ""
         report(f"{config.members} members{turns}")
         population = Population(config, folder, report)

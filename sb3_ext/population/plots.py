@@ -35,8 +35,8 @@ def plot_elo(league: League, path: Path | None = None) -> Figure:
         for ratings in rounds.values():
             axes.plot(list(ratings), list(ratings.values()), color=colour, alpha=0.35, linewidth=1)
         best = {number: max(each[number] for each in rounds.values()) for number in rounds[0]}
-        label, style = f"best {role}", {"color": colour, "linewidth": 2.2, "markersize": 4.5}
-        axes.plot(list(best), list(best.values()), marker="o", label=label, **style)
+        (line,) = axes.plot(list(best), list(best.values()), label=f"best {role}", color=colour)
+        line.set(marker="o", markersize=4.5, linewidth=2.2)
     axes.set(xlabel="round", ylabel="Elo (mean of round 1: 0)")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.grid(color="#e6eaee", linewidth=0.8)
@@ -57,14 +57,12 @@ def plot_payoffs(league: League, path: Path | None = None) -> Figure:
         for role in league.roles
     )
     values = [[league.payoffs[row][column] for column in columns] for row in rows]
-    named = [
-        [f"{league.versions[name].round}.{league.versions[name].member}" for name in names]
-        for names in (rows, columns)
-    ]
+    named = {name: f"{version.round}.{version.member}" for name, version in league.versions.items()}
     first, second = (f"{role}: round.member, strongest first" for role in league.roles)
     return plot_table(
         values,
-        *named,
+        [named[name] for name in rows],
+        [named[name] for name in columns],
         path,
         texts=[[f"{value:.3f}" for value in row] for row in values],
         xlabel=second,

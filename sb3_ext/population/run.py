@@ -23,6 +23,7 @@ from sb3_ext.checkpoints.checkpoint import (
 )
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.checkpoints.model_state import load_policy_weights
+from sb3_ext.config.sections import errors_of
 from sb3_ext.population.config import PopulationConfig, value_of
 from sb3_ext.population.league import League, Version
 from sb3_ext.population.member import MemberRound, Pairings, play_pairings, train_member
@@ -74,7 +75,8 @@ class Population:
                     self._explore(member, role)
         file = folder.path / STATE
         if file.exists():
-            state = json.loads(file.read_text(encoding="utf-8"))
+            with errors_of(str(file)):
+                state = json.loads(file.read_text(encoding="utf-8"))
             self.round, self.members = state["round"], state["members"]
             self.league = League.from_dict(self.roles, state)
         folder.keep_lines_until(DECISIONS, self.round)

@@ -40,6 +40,10 @@ RULE = {"factors": [2.0], "low": 0.1, "high": 1.0}
         ({"settings": ["roles.host.gama=1"]}, "two_player: unknown key of roles.host 'gama'"),
         ({"two_player": "host_vs_choose_first"}, "roles.agent has to learn, it is choose_first"),
         ({"settings": ["roles.host.opponent=random"]}, "roles.host.opponent must be latest"),
+        (
+            {"explore": {"roles.host.gamma": {**RULE, "lov": 1.0}}},
+            "unknown key of explore.roles.host.gamma 'lov'; did you mean 'low'?",
+        ),
         ({"explore": {"seed": RULE}}, "explore.seed must be roles.<role>.<key>"),
         ({"explore": {"roles.host.net_arch": RULE}}, "explore.roles.host.net_arch must be"),
         ({"explore": {"roles.host.reward": RULE}}, "must be a number in two_player, got 'step'"),

@@ -157,7 +157,7 @@ def _dotted(where: str, path: tuple[int | str, ...]) -> str:
 
 def _section_at(model: type[Section], path: tuple[int | str, ...]) -> type[Section]:
     for name in path:
-        if isinstance(name, str) and name in model.model_fields:  # no place in a list, no key of a mapping
+        if isinstance(name, str) and name in model.model_fields:  # else a key of a mapping
             model = next(_sections_in(model.model_fields[name].annotation))
     return model
 

@@ -87,9 +87,9 @@ def save_checkpoint(
             own.mkdir(exist_ok=True)
             write_files(own, text, tensors)
         with ranks.together():
-            if ranks.size > 1:
-                sync(aside)  # its folders were made by others
             if ranks.rank == 0:
+                if ranks.size > 1:
+                    sync(aside)  # its folders were made by others
                 _publish(aside, path, latest, keep_last)
     except BaseException:
         if ranks.rank == 0:

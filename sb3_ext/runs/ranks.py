@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
 from datetime import timedelta
@@ -141,10 +142,12 @@ class Ranks:
 
     @contextmanager
     def _session(self) -> Iterator[Ranks]:
-        """Nobody but the first rank prints, also no errors before all are `ready`."""
+        """The first rank alone prints and warns; until all are `ready` it tells the errors too."""
         with open(os.devnull, "w") as nowhere, ExitStack() as stack, self._silence:
             if self.rank > 0:
                 stack.enter_context(redirect_stdout(nowhere))
+                stack.enter_context(warnings.catch_warnings())
+                warnings.simplefilter("ignore")
                 self._silence.enter_context(redirect_stderr(nowhere))
             try:
                 yield self

@@ -171,6 +171,7 @@ class OffPolicy(OffPolicyModel):
             with nullcontext(collector) if session is None else session(self) as self._collector:
                 try:
                     callback.on_training_start(locals(), globals())
+                    self.ranks.ready()
                     with in_mode(self.policy, training=False):
                         self._run(total_timesteps, callback)
                     self.dump_logs()

@@ -173,8 +173,8 @@ def ranks_of(model: Any) -> Ranks:
 def torchrun() -> Iterator[Ranks]:
     """The ranks that torchrun has started, connected while the block lasts; without it `ALONE`.
 
-    Put `Ranks.ready` where training begins. Until then an error of one rank is raised in the first
-    one, and the others end with code 2 without a word.
+    Until `Ranks.ready`, which `learn` calls when training starts, an error of one rank is raised in
+    the first one, and the others end with code 2 without a word.
 
     Raises:
         ValueError: The variables of the environment that torchrun sets are incomplete or wrong, or

@@ -202,7 +202,6 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
                     origin = provenance(self.seed, sys.orig_argv)
                     entry = {"step": int(model.num_timesteps), **origin}
                     RunFolder(self.save_path).append("resumed.jsonl", entry)
-                self.options.ranks.ready()
         except BaseException as error:
             if self.folder is not None:
                 self.folder.discard()

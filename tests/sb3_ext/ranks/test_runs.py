@@ -163,6 +163,7 @@ def test_another_number_of_ranks_cannot_go_on(tmp_path: Path) -> None:
         (("--actors", "2"), (), "actors: must be 0 with several ranks, got 2"),
         (("--algo", "ppo"), (), "algo: only ddqn learns on several ranks, got ppo"),
         (("--save-replay-buffer",), (), "save-replay-buffer: works without torchrun"),
+        ((), ("callback:[{sb3_ext.callbacks.StopConditions: {max_updates: 0}}]",), "max_updates"),
         (("--nothing",), (), "unrecognized arguments: --nothing"),
         (("--env", "resgym/Nothing-v0"), (), "not found in gym registry"),
     ],

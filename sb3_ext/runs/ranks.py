@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import socket
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout, suppress
@@ -20,6 +21,9 @@ from torch import Tensor, distributed, nn
 
 TIMEOUT = timedelta(minutes=10)
 """How long a rank waits for the others, of which one may be evaluating or writing."""
+
+CONNECT_SECONDS = 10.0
+"""How long torchrun may take to answer: it is there before its ranks are."""
 
 TOLD = (FloatingPointError, OSError, TypeError, ValueError)
 """Errors that ranks tell each other. Any other ends its rank, which the others notice."""
@@ -191,8 +195,12 @@ def torchrun() -> Iterator[Ranks]:
     launcher = os.getppid() if "TORCHELASTIC_RUN_ID" in os.environ else None
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     try:
+        if os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True":
+            # PyTorch would wait for a torchrun that has died as long as for a rank that is late.
+            place = (os.environ["MASTER_ADDR"], _number("MASTER_PORT", 1, None, 2**16 - 1))
+            socket.create_connection(place, CONNECT_SECONDS).close()
         distributed.init_process_group(backend, timeout=TIMEOUT)
-    except (RuntimeError, ValueError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         raise ValueError(f"rank {rank} of {size}: cannot join the others: {error}") from error
     with Ranks(rank, size, launcher)._session() as ranks:
         yield ranks

@@ -25,7 +25,7 @@ TIMEOUT = timedelta(minutes=10)
 CONNECT_SECONDS = 10.0
 """How long torchrun may take to answer: it is there before its ranks are."""
 
-TOLD = (FloatingPointError, OSError, TypeError, ValueError)
+TOLD = (AssertionError, FloatingPointError, OSError, TypeError, ValueError)
 """Errors that ranks tell each other. Any other ends its rank, which the others notice."""
 
 

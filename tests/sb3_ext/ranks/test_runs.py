@@ -9,8 +9,8 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Sequence
-from contextlib import redirect_stderr, redirect_stdout
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
@@ -102,34 +102,44 @@ def test_killed_ranks_go_on_as_if_nothing_had_happened(tmp_path: Path, kills: An
     assert [name for name in names if found.get(name) != expected.get(name)] == []
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("target", ["launcher", "rank"])
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
-def test_nobody_is_left_after_a_signal(tmp_path: Path, target: str, number: int) -> None:
-    """Of real torchrun, to it or to one of its ranks; the run goes on from its checkpoint."""
+@contextmanager
+def launched(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """Real torchrun with a run that does not end, and the mark of its processes.
+
+    At the end of the block all of them are ending, without help.
+    """
     mark = uuid.uuid4().hex
-    launcher = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
-    launcher += ["--master-port", str(free_port()), "-m", "sb3_ext.train", "-f", str(tmp_path)]
-    with open(tmp_path / "out", "w") as out:
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    command += ["--master-port", str(free_port()), "-m", "sb3_ext.train", "-f", str(folder)]
+    with open(folder / "out", "w") as out:
         process = subprocess.Popen(
-            [*launcher, *RUN, "-n", "100000000", "-params", *NUMBERS],
+            [*command, *RUN, "-n", "100000000", "-params", *NUMBERS],
             env={**os.environ, MARK: mark, "OMP_NUM_THREADS": "1"},
             stdout=out,
             stderr=subprocess.DEVNULL,
         )
         try:
-            assert wait_until(lambda: bool(list_checkpoints(run_in(tmp_path))), 120)
-            time.sleep(1.0)
-            before = list_checkpoints(run_in(tmp_path))[0].name
-            ranks = [each for each in marked(mark) if each != process.pid]
-            assert len(ranks) == 2
-            os.kill(process.pid if target == "launcher" else ranks[1], number)
+            yield process, mark
             process.wait(60)
             assert wait_until(lambda: not marked(mark), 60), marked(mark)
         finally:
             for each in marked(mark):
                 os.kill(each, signal.SIGKILL)
             process.wait()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("target", ["launcher", "rank"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_nobody_is_left_after_a_signal(tmp_path: Path, target: str, number: int) -> None:
+    """To torchrun or to one of its ranks; the run goes on from its checkpoint."""
+    with launched(tmp_path) as (process, mark):
+        assert wait_until(lambda: bool(list_checkpoints(run_in(tmp_path))), 120)
+        time.sleep(1.0)
+        before = list_checkpoints(run_in(tmp_path))[0].name
+        ranks = [each for each in marked(mark) if each != process.pid]
+        assert len(ranks) == 2
+        os.kill(process.pid if target == "launcher" else ranks[1], number)
     ended = "Saving to" in (tmp_path / "out").read_text()  # which comes after the checkpoint
     assert ended == (target == "launcher" or number != signal.SIGKILL)
     newest = list_checkpoints(run_in(tmp_path))[0].name
@@ -138,6 +148,15 @@ def test_nobody_is_left_after_a_signal(tmp_path: Path, target: str, number: int)
     again = started(("--resume", str(run_in(tmp_path)), "-n", until))
     assert [result[0] for result in again] == [0, 0]
     assert int(list_checkpoints(run_in(tmp_path))[0].name.removeprefix("checkpoint-")) == int(until)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_nobody_is_left_while_ranks_start(tmp_path: Path, number: int) -> None:
+    with launched(tmp_path) as (process, mark):
+        assert wait_until(lambda: len(marked(mark)) == 3)
+        time.sleep(1.0)
+        os.kill(process.pid, number)
 
 
 def test_another_number_of_ranks_cannot_go_on(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from tests.sb3_ext.two_player.helpers import (
 NEEDS_RAY = "needs the extra: pip install 'resgym[cluster]'"
 STOCK = ("roles.host.policy=MlpPolicy", "roles.host.algorithm_arguments={}")
 STOCK += ("roles.host.policy_arguments={}",)
+CURRICULUM = "{callback: curriculum, stages: [{max_value: 3}]}"
 LONG = pytest.mark.long
 
 
@@ -173,7 +174,7 @@ def test_callbacks_see_every_step(data: dict[str, Any]) -> None:
         (["collector={actors: 1, piece: 3}"], "unknown key of collector 'piece'"),
         (["--actors", "-1"], "collector.actors must be at least 0, got -1"),
         (
-            ["collector.actors=1", "roles.host.callbacks=[{callback: curriculum}]"],
+            ["collector={actors: 1}", f"roles.host.callbacks=[{CURRICULUM}]"],
             "collector: roles.host has a curriculum",
         ),
     ],
@@ -195,6 +196,6 @@ def test_the_command_line_plays_with_actors(tmp_path: Path, capsys: Any) -> None
     assert main([*again, "--actors", "0"]) == 2
     assert main([*again, "--actors", "3"]) == 2
     said = capsys.readouterr().err.splitlines()
-    assert said[-2] == "two_player: --actors: the run that goes on has 1, got 0"
+    assert said[-2] == "two_player: --actors: the run that goes on has 2, got 0"
     assert said[-1].startswith("two_player: actors: 3 need 3 CPUs, the cluster has 2; take fewer")
     assert wait_until(lambda: not workers())

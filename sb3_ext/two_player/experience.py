@@ -49,9 +49,9 @@ class Given:
     def publish(self, *_: Any) -> None:
         """It has been played already."""
 
-    def collect(self, num_steps: int) -> list[ParallelStep]:
+    def collect(self, num_steps: int) -> Iterator[ParallelStep]:
         """See `Collector`."""
-        return list(self.chunk.steps(self.chunk.actions.shape[1]))
+        return self.chunk.steps(self.chunk.actions.shape[1])
 
 
 class _Recording(VecEnvWrapper):

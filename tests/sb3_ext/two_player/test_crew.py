@@ -124,6 +124,11 @@ def test_killed_actors_and_resumed_learners_change_nothing(tmp_path: Path) -> No
     second = HostAgentTrainer.load(path)
     second.train(3)
     assert difference(whole.state_dict(), second.state_dict()) == []
+    # What the games led to came to the right transitions: those that ended have a point left.
+    batch = whole.roles["host"].model.replay_buffer.sample(256)
+    alive = (batch.next_observations[:, :, 0] >= 0).sum(1)
+    assert torch.equal(alive <= 1, batch.dones[:, 0].bool())
+    assert 0 < batch.dones.sum() < 256
 
 
 @LONG

@@ -12,20 +12,30 @@ from statistics import fmean
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
+import gymnasium
 import rl_zoo3
 import yaml
 from annotated_types import Len
 from filelock import FileLock
-from pydantic import Field
 
 from resgym.measure.rho import rho
-from resgym.players import make_agent, make_host
+from resgym.players import resolve_player
 from sb3_ext.algorithms import ALGORITHMS
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of, seat_of
-from sb3_ext.config.checks import shown
+from sb3_ext.config.arguments import REFUSALS
+from sb3_ext.config.checks import one_line, shown
 from sb3_ext.config.reading import find_config, read_mapping
 from sb3_ext.config.registry import Registry, unknown_word
-from sb3_ext.config.sections import ConfigError, Count, PositiveCount, Section, Size
+from sb3_ext.config.sections import (
+    ConfigError,
+    Count,
+    PositiveCount,
+    Section,
+    Size,
+    checked,
+    errors_of,
+    read_section,
+)
 from sb3_ext.studies.attack.frozen import FrozenPlayer
 from sb3_ext.studies.attack.responder import train_responder
 from sb3_ext.studies.attack.settings import AttackBudget
@@ -98,7 +108,18 @@ class _Rho(_Opponents):
 
 def _check_opponents(names: list[str], seat: str) -> None:
     for name in names:
-        (make_agent if seat == "host" else make_host)(name)
+        with errors_of("target.measure.opponents"):
+            resolve_player(name, "agent" if seat == "host" else "host")
+
+
+def _read_measure(data: Any) -> Any:
+    if data == "accuracy":
+        return data
+    if not isinstance(data, (_Opponents, Mapping)):
+        raise ValueError(
+            f" must be accuracy or a mapping with opponents, games and seed, got {shown(data)}"
+        )
+    return read_section(_Opponents, data, "target.measure")
 
 
 class _Reported(RhoEvaluation):
@@ -132,6 +153,12 @@ class Train(Target):
         if self.algo not in known:
             raise ConfigError(f"target.algo: {unknown_word('algorithm', self.algo, known)}")
         check_hyperparameters(values, known[self.algo], self.env)
+        try:
+            env = gymnasium.make(self.env, **values.get("env_kwargs", {}))
+        except (*REFUSALS, gymnasium.error.Error) as error:
+            raise ConfigError(f"target.env or env_kwargs: {one_line(error)}") from None
+        with closing(env):
+            _check_opponents(self.measure.opponents, seat_of(env)[0])
 
     def train(self, values: Mapping[str, Any], report: Report, seed: int, folder: Path) -> float:  # noqa: D102
         evaluation = _Reported(self.measure, report)
@@ -232,7 +259,7 @@ class Teach(Target):
             are kept back (never the held-out ones), or games as in `_Opponents`.
     """
 
-    measure: Literal["accuracy"] | _Opponents = Field(union_mode="left_to_right")
+    measure: Annotated[Any, checked(_read_measure)]
 
     def read(self) -> dict[str, Any]:  # noqa: D102
         return dict(read_mapping(find_config(self.config)))

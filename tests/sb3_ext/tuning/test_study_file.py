@@ -8,9 +8,9 @@ import optuna
 import pytest
 import yaml
 
-from sb3_ext.config.sections import ConfigError
+from sb3_ext.config.sections import ConfigError, read_section
 from sb3_ext.tuning import cli
-from sb3_ext.tuning.study_file import StudyConfig
+from sb3_ext.tuning.study_file import Choices, Range, StudyConfig
 from tests.sb3_ext.tuning.parabola import study
 
 TWO_PLAYER = {"command": "two_player", "config": "small", "role": "host"}
@@ -77,15 +77,26 @@ def test_there_is_a_study_for_each_command():
             "unknown key 'gama'; did you mean 'gamma'",
         ),
         (
-            {"target": {**TRAIN, "measure": {**TRAIN["measure"], "opponents": ["x"]}}},
-            "'x'",
+            {
+                "target": {**TRAIN, "measure": {**TRAIN["measure"], "opponents": ["zeillinger"]}},
+                "search": GAMMA,
+            },
+            "target.measure.opponents: unknown agent 'zeillinger'",
+        ),
+        (
+            {"target": {**TRAIN, "env": "resgym/No-v0"}, "search": GAMMA},
+            "target.env or env_kwargs: ",
         ),
         ({"target": {**ATTACK, "player": "nobody"}, "search": STEPS}, "nobody"),
         (
             {"target": TEACH, "search": {"train.batch_size": {"low": 1, "high": 2}}},
             "rounds must be null",
         ),
-        ({"target": {**TEACH, "measure": "rho"}}, "target.measure"),
+        ({"target": {**TEACH, "measure": "rho"}}, "target.measure must be accuracy or a mapping"),
+        (
+            {"target": {**TEACH, "measure": {"opponents": ["random"], "game": 3, "seed": 1}}},
+            "unknown key of target.measure 'game'; did you mean 'games'",
+        ),
     ],
 )
 def test_bad_files_are_one_line_that_names_the_field(changes, message, tmp_path, capsys):
@@ -124,17 +135,14 @@ def test_bad_options_are_one_line(more, message, tmp_path, capsys):
 
 def test_ranges_and_choices_give_what_they_say():
     lists = [[1, 2], [3], None, True, "word", 0.5]
-    search: dict[str, Any] = {
-        "whole": {"low": 2, "high": 8, "step": 3},
-        "real": {"low": 0.5, "high": 1, "step": 0.25},
-        "log": {"low": 1.0e-4, "high": 1.0e-2, "log": True},
-        "lists": {"choices": lists},
+    read = {
+        "whole": read_section(Range, {"low": 2, "high": 8, "step": 3}),
+        "real": read_section(Range, {"low": 0.5, "high": 1, "step": 0.25}),
+        "log": read_section(Range, {"low": 1.0e-4, "high": 1.0e-2, "log": True}),
+        "lists": read_section(Choices, {"choices": lists}),
     }
-    config = StudyConfig.model_construct(**study())
-    parameters = StudyConfig.__pydantic_validator__.validate_assignment(config, "search", search)
-    read = (parameters[0] if isinstance(parameters, tuple) else parameters.__dict__)["search"]
     trials = optuna.create_study()
-    found: dict[str, list[Any]] = {name: [] for name in search}
+    found: dict[str, list[Any]] = {name: [] for name in read}
     for _ in range(60):
         trial = trials.ask()
         for name, each in read.items():

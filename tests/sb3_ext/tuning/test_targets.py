@@ -125,18 +125,27 @@ def test_a_command_is_tuned_and_trains_with_the_best(command, steps, tmp_path, c
 
     monkeypatch.chdir(tmp_path)
     out = str(tmp_path / "out")
-    assert {
-        "train": lambda file: train.main(
-            ["--algo", "ddqn", "--env", HOST, "--conf-file", file, "-f", out, "--eval-freq", "-1"]
+    run, arguments = {
+        "train": (
+            train.main,
+            [
+                "--algo",
+                "ddqn",
+                "--env",
+                HOST,
+                "--conf-file",
+                "best.yml",
+                "--eval-freq",
+                "-1",
+                "-f",
+                out,
+            ],
         ),
-        "two_player": lambda file: two_player.main(["--config", file, "--out", out, "--no-progress"]),
-        "attack": lambda file: attack.main(
-            ["run", "zeillinger", "--budget", file, "--out", out, "--no-progress"]
-        ),
-        "teach": lambda file: teach.main(
-            ["run", "--config", file, "--out", out, "--workers", "1", "--no-progress"]
-        ),
-    }[command]("best.yml") == 0, capfd.readouterr().err  # fmt: skip
+        "two_player": (two_player.main, ["--config", "best.yml", "--out", out]),
+        "attack": (attack.main, ["run", "zeillinger", "--budget", "best.yml", "--out", out]),
+        "teach": (teach.main, ["run", "--config", "best.yml", "--out", out, "--workers", "1"]),
+    }[command]
+    assert run(arguments) == 0, capfd.readouterr().err
 
 
 def test_a_taught_player_is_measured_by_games_too(tmp_path):

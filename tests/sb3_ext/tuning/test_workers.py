@@ -1,4 +1,4 @@
-"""Workers of one study: they share trials, none is lost with a process, the same seed is the same."""
+"""Workers of one study: they share its trials, and none is lost with a process."""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
 """What actors cost and bring: `python -m benchmarks.cluster`, with Ray, on a machine at rest.
 
 The learner is that of the quickstart with more games. A chunk's path is serialising it into the
-object store, getting it back and storing its steps in the replay buffer.
+object store, getting it back and storing its steps in the replay buffer. `--simulated 1 8 32`
+measures instead how much of its own limit a learner reaches whose chunks come from so many
+actors that only sleep and send, half as much again as it can take.
 """
 
 from __future__ import annotations
@@ -9,8 +11,9 @@ from __future__ import annotations
 import argparse
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from unittest.mock import patch
 
 import gymnasium
 import numpy as np
@@ -19,10 +22,59 @@ import torch
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.cluster import RayCollector
 from sb3_ext.cluster.actor import Actor, ActorPlan, vector_env_spec
+from sb3_ext.cluster.chunk import Chunk
 from sb3_ext.ddqn import DDQN
+from sb3_ext.off_policy.collector import ParallelStep
 
 ENV_ID = "resgym/HironakaHost-v0"
 ENV_KWARGS = {"opponent": "choose_first", "reward": "step"}
+
+
+def empty_chunk(games: int, steps: int, space: Any, **about: int) -> Chunk:
+    """As large as any other; no episode ends."""
+    each = (steps, games)
+    return Chunk(
+        seconds=0.0,
+        observations=np.zeros((steps + 1, games, *space.shape), np.float32),
+        final_observations=np.zeros((0, *space.shape), np.float32),
+        actions=np.zeros(each, np.int64),
+        rewards=np.zeros(each, np.float32),
+        terminated=np.zeros(each, bool),
+        truncated=np.zeros(each, bool),
+        returns=np.zeros(each, np.float32),
+        lengths=np.zeros(each, np.int64),
+        **about,
+    )
+
+
+class SimulatedActor(Actor):
+    """Sleeps as long as `env_kwargs` say, and sends."""
+
+    def start(self) -> int:
+        return 0
+
+    def collect(
+        self, sequence: int, version: int, weights: Any, rate: Any, games: Any
+    ) -> tuple[Chunk, dict[str, Any]]:
+        time.sleep(self.env_kwargs["seconds"])
+        plan = self.plan
+        about = {"actor": self.number, "generation": self.generation}
+        about |= {"sequence": sequence, "version": version}
+        return empty_chunk(plan.games, plan.chunk, plan.observation_space, **about), {}
+
+
+class AtOnce:
+    """Has the next chunk at once: a learner's own limit."""
+
+    def __init__(self, games: int, steps: int, space: Any) -> None:
+        about = dict.fromkeys(("actor", "generation", "sequence", "version"), 0)
+        self.games, self.chunk = games, empty_chunk(games, steps, space, **about)
+
+    def publish(self, version: int, weights: Mapping[str, Any], rate: float | None) -> None:
+        pass
+
+    def collect(self, num_steps: int) -> Iterator[ParallelStep]:
+        return self.chunk.steps(self.games)
 
 
 def make_model(games: int) -> DDQN:
@@ -39,24 +91,68 @@ def make_model(games: int) -> DDQN:
     )
 
 
-def rate(games: int, chunk: int, steps: int, actors: int) -> tuple[float, dict[str, Any]]:
-    """Transitions a second of `learn`, the start of the actors left out, and the statistics."""
-    model = make_model(games)
-    collector = RayCollector(
-        ENV_ID, ENV_KWARGS, actors=actors, chunk=chunk, max_staleness=1000, deterministic=True
-    )
-    with collector.session(model):  # all is imported and compiled
-        pass
+def learning_rate(model: DDQN, steps: int, collector: Any, skipped: int) -> float:
+    """Transitions a second of `learn`, the first parallel steps left out."""
     began: list[float] = []
 
     def note(*_: Any) -> bool:
         began.append(time.perf_counter())
         return True
 
-    model.learn(games * steps, note, collector=collector)
-    first = chunk if actors else 1
-    played = model.num_timesteps - first * games
-    return played / (time.perf_counter() - began[first - 1]), collector.statistics
+    model.learn(model.n_envs * steps, note, collector=collector)
+    played = model.num_timesteps - skipped * model.n_envs
+    return played / (time.perf_counter() - began[skipped - 1])
+
+
+def rate(games: int, chunk: int, steps: int, actors: int) -> tuple[float, dict[str, Any]]:
+    """Transitions a second without the start of the actors, and the statistics."""
+    model = make_model(games)
+    collector = RayCollector(
+        ENV_ID, ENV_KWARGS, actors=actors, chunk=chunk, max_staleness=1000, deterministic=True
+    )
+    with collector.session(model):  # all is imported and compiled
+        pass
+    return learning_rate(model, steps, collector, chunk if actors else 1), collector.statistics
+
+
+def simulate(games: int, chunk: int, steps: int, actors: int, updates: bool) -> None:
+    """Prints a learner's limit, and its rate with simulated actors."""
+
+    def model() -> DDQN:
+        made = make_model(games)
+        if not updates:
+            made.learning_starts = 10**12
+        made.replay_buffer.allocate()
+        for field in made.replay_buffer._store.fields.values():
+            field.zero_()
+        return made
+
+    learner = model()
+    limit = learning_rate(
+        learner, steps, AtOnce(games, chunk, learner.observation_space), 2 * chunk
+    )
+    seconds = actors * chunk * games / (1.5 * limit)
+    with patch("sb3_ext.cluster.crew.Actor", SimulatedActor):
+        collector = RayCollector(
+            ENV_ID,
+            {"seconds": seconds},
+            actors=actors,
+            chunk=chunk,
+            max_staleness=10**9,
+            actor_cpus=0.01,
+            timeout_s=600.0,
+        )
+        # Those that start later than others begin later.
+        skipped = chunk * 3 * actors
+        reached = learning_rate(model(), steps + skipped, collector, skipped)
+    counted = collector.statistics
+    share = counted["waiting_seconds"] / counted["received"]
+    print(
+        f"{actors:4} actors, {'with' if updates else 'without'} updates: {reached:,.0f}"
+        f" transitions/s, {reached / limit:.2f} of the limit ({limit:,.0f}),"
+        f" {share * 1e3:.1f} ms waiting a chunk",
+        flush=True,
+    )
 
 
 def path_rate(games: int, chunk: int, repeats: int) -> tuple[float, int]:
@@ -97,12 +193,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--chunk", type=int, default=16)
     parser.add_argument("--steps", type=int, default=192)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--simulated", type=int, nargs="+", metavar="ACTORS", default=())
     args = parser.parse_args(arguments)
     torch.set_num_threads(1)
     import ray
 
     ray.init("local", include_dashboard=False, log_to_driver=False, logging_level="ERROR")
     try:
+        for actors in args.simulated:
+            for updates in (True, False):
+                steps = args.steps if updates else 10 * args.steps
+                simulate(args.games, args.chunk, steps, actors, updates)
+        if args.simulated:
+            return
         speed, size = path_rate(args.games, args.chunk, repeats=20)
         print(f"a chunk: {size / 1e6:.1f} MB, its path {speed / 1e9:.2f} GB/s")
         rates: dict[int, list[float]] = {0: [], 1: []}

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -74,33 +75,41 @@ class Chunk:
         return len(returns), float(returns.sum(dtype=np.float64)), int(lengths.sum())
 
     def steps(self, rows: int) -> Iterator[ParallelStep]:
-        """The steps of the first `rows` games, then those of the next ones; `rows` divides N."""
+        """The steps of the first `rows` games, then those of the next ones; `rows` divides N.
+
+        What a step led to may use the memory of that of the step before.
+        """
         values = {field.name: as_tensors(getattr(self, field.name)) for field in fields(self)}
+        observations = values["observations"]
         ended = torch.from_numpy(self.ended)
-        place = (ended.flatten().cumsum(0) - 1).view(ended.shape)
+        places = (ended.flatten().cumsum(0) - 1).view(ended.shape)
         some_ended = ended.any(dim=1).tolist()
+        names = ("actions", "rewards", "terminated", "truncated", "returns", "lengths")
         for first in range(0, self.actions.shape[1], rows):
             part = slice(first, first + rows)
-            for time in range(len(self.actions)):
-                shown = partial(_at, time, part)
-                reached, episode = (
-                    each_entry(partial(_at, time + 1, part), values["observations"]),
-                    None,
-                )
+            shown = each_entry(lambda value, part=part: value[:, part].unbind(), observations)
+            legal = values["next_legal"]
+            legal = None if legal is None else legal[:, part].unbind()
+            reusable = each_entry(lambda value: torch.empty_like(value[0]), shown)
+            parts = (ended, places, *(values[name] for name in names))
+            steps = zip(*(value[:, part].unbind() for value in parts), strict=True)
+            for time, (here, place, actions, rewards, terminated, truncated, *sums) in enumerate(
+                steps
+            ):
+                reached, episode = each_entry(itemgetter(time + 1), shown), None
                 if some_ended[time]:
-                    here = ended[time, part]
-                    final = partial(_with_final, here, place[time, part][here])
-                    reached = each_entry(final, reached, values["final_observations"])
-                    sums = {"r": shown(values["returns"]), "l": shown(values["lengths"])}
-                    episode = {"ended": here, **sums}
+                    row = here.nonzero().squeeze(1)
+                    final = partial(_with_final, row, place[row])
+                    reached = each_entry(final, reusable, reached, values["final_observations"])
+                    episode = {"ended": here, "r": sums[0], "l": sums[1]}
                 yield ParallelStep(
-                    each_entry(shown, values["observations"]),
-                    shown(values["actions"]),
-                    shown(values["rewards"]),
-                    shown(values["terminated"]),
-                    shown(values["truncated"]),
+                    each_entry(itemgetter(time), shown),
+                    actions,
+                    rewards,
+                    terminated,
+                    truncated,
                     reached,
-                    None if self.next_legal is None else shown(values["next_legal"]),
+                    None if legal is None else legal[time],
                     episode,
                 )
 
@@ -158,14 +167,8 @@ def as_tensors(value: Any) -> Any:
         return each_entry(lambda x: torch.from_numpy(x) if isinstance(x, np.ndarray) else x, value)
 
 
-def _at(time: int, rows: slice, value: Tensor) -> Tensor:
-    return value[time, rows]
-
-
-def _with_final(ended: Tensor, places: Tensor, shown: Tensor, final: Tensor) -> Tensor:
-    result = shown.clone()
-    result[ended] = final[places]
-    return result
+def _with_final(rows: Tensor, places: Tensor, result: Tensor, shown: Tensor, final: Tensor) -> Any:
+    return result.copy_(shown).index_copy_(0, rows, final[places])
 
 
 def _put(time: int, array: np.ndarray, value: np.ndarray) -> None:

@@ -218,12 +218,12 @@ class RayCollector:
         self._weights.put(version, weights)
         self.version = version
 
-    def collect(self, num_steps: int) -> list[ParallelStep]:
+    def collect(self, num_steps: int) -> Iterator[ParallelStep]:
         """See `Collector`: the steps of one chunk, whatever `num_steps` is."""
         while True:
             chunk = self.receive()
             if self._ledger.accept(chunk, self._updates):
-                return list(chunk.steps(self._rows))
+                return chunk.steps(self._rows)
 
     def receive(self) -> Chunk:
         """The next chunk, whatever the ledger will say of it."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-import signal
 import socket
-import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any
 
 from sb3_ext.config.checks import one_line
+from sb3_ext.runs.signals import blocks_are_left
 
 CONNECT_SECONDS = 5.0
 """How long the machine of a cluster may take to answer; Ray itself would try for minutes."""
@@ -44,25 +44,23 @@ def connected(address: str | None) -> Iterator[Any]:
         return
     address = address or os.environ.get("RAY_ADDRESS") or "local"
     _check_reachable(address)
-    in_main_thread = threading.current_thread() is threading.main_thread()
-    handler = signal.getsignal(signal.SIGTERM)
-    try:
+    # A dashboard can be had only of a cluster that we start, and needs more packages.
+    own = {"include_dashboard": False} if address == "local" else {}
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anyone
+    arguments = {"log_to_driver": False, "logging_level": "ERROR", **own}
+    # In the main thread Ray would put its own handler in the place of the run's for SIGTERM, and be
+    # left half started by a Ctrl-C. The processes that it starts end with the thread.
+    with blocks_are_left(), ThreadPoolExecutor(1) as thread:
+        started = thread.submit(ray.init, address, **arguments)
         try:
-            # A dashboard can be had only of a cluster that we start, and needs more packages.
-            own = {"include_dashboard": False} if address == "local" else {}
-            os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is reported to anyone
-            ray.init(address, log_to_driver=False, logging_level="ERROR", **own)
-        except Exception as error:  # also one of no kind, for a cluster that did not come up
-            text = " ".join(str(error).split())
-            raise ValueError(f"address: no Ray cluster at {address!r}: {text}") from error
-        # Ray's own handler ends the program at SIGTERM as Ctrl-C does, so that blocks are left.
-        if in_main_thread and handler not in (signal.SIG_DFL, None):
-            signal.signal(signal.SIGTERM, handler)
-        yield ray
-    finally:
-        ray.shutdown()
-        if in_main_thread:
-            signal.signal(signal.SIGTERM, signal.SIG_DFL if handler is None else handler)
+            error = started.exception()
+            if error is not None:  # also one of no kind, for a cluster that did not come up
+                text = " ".join(str(error).split())
+                raise ValueError(f"address: no Ray cluster at {address!r}: {text}") from error
+            yield ray
+        finally:
+            wait([started])
+            ray.shutdown()
 
 
 def _check_reachable(address: str) -> None:

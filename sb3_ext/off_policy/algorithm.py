@@ -141,16 +141,15 @@ class OffPolicy(OffPolicyModel):
         (after_learn,) = callback_hooks(callback, "after_learn")
         session = getattr(collector, "session", None)
         try:
+            # Before the session, which may take its time, so that callbacks hear of signals.
+            callback.on_training_start(locals(), globals())
             with nullcontext(collector) if session is None else session(self) as self._collector:
-                try:
-                    callback.on_training_start(locals(), globals())
-                    with in_mode(self.policy, training=False):
-                        self._run(total_timesteps, callback)
-                    self.dump_logs()
-                    callback.on_training_end()
-                finally:
-                    after_learn()
+                with in_mode(self.policy, training=False):
+                    self._run(total_timesteps, callback)
+                self.dump_logs()
+                callback.on_training_end()
         finally:
+            after_learn()
             self._collector = self._transitions_of_step = None
         return self
 

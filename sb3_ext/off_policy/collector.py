@@ -9,7 +9,7 @@ each of which can run a `TensorCollector`: docs/ddqn.md has an example.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import torch
@@ -83,10 +83,11 @@ class Collector(Protocol):
     `session` finds it as `model.collector_state`. Numbers in `statistics` are logged.
     """
 
-    def collect(self, num_steps: int) -> list[ParallelStep]:
+    def collect(self, num_steps: int) -> Iterable[ParallelStep]:
         """Play so many parallel steps; several writers put in one for each of their row ranges.
 
-        Who collects in larger pieces may give all steps of one.
+        Who collects in larger pieces may give all steps of one. A step is done with when the next
+        one is taken.
         """
 
     def publish(

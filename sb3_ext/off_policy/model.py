@@ -179,7 +179,12 @@ class OffPolicyModel(OffPolicyAlgorithm):
         self.logger.record("rollout/episodes", self._episode_num)
         if self.ep_success_buffer:
             self.logger.record("rollout/success_rate", safe_mean(self.ep_success_buffer))
-        for name, value in getattr(self._collector, "statistics", {}).items():
+        counted = dict(getattr(self._collector, "statistics", {}))
+        for number, actor in enumerate(counted.pop("actors", ())):  # too many for people
+            for name, value in actor.items():
+                hidden = ("stdout", "log", "tensorboard")
+                self.logger.record(f"collector/actor_{number}/{name}", value, exclude=hidden)
+        for name, value in counted.items():
             if isinstance(value, (int, float)):
                 self.logger.record(f"collector/{name}", value)
         self.clock.record(self.logger, self.num_timesteps, self.num_updates)

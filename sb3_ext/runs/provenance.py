@@ -17,7 +17,7 @@ _PACKAGES = (
 )
 
 
-def provenance(seed: int, command: Sequence[str] = ()) -> dict[str, Any]:
+def provenance(seed: int | None, command: Sequence[str] = ()) -> dict[str, Any]:
     """Plain data to be saved beside results; by default with this process's command line."""
     return {
         "command": list(command) or sys.argv,

@@ -59,6 +59,20 @@ def while_importing(message: str) -> Iterator[None]:
 
 
 @contextmanager
+def blocks_are_left() -> Iterator[None]:
+    """A SIGTERM that nobody handles ends the program as an exception, so that blocks are left."""
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    if not _in_main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+    with _handled(signal.SIGTERM, leave):
+        yield
+
+
+@contextmanager
 def _handled(number: int, handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     """A signal has this handler while the block lasts, and then the one of before."""
     before = signal.signal(number, handler)

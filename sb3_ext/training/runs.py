@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
+from stable_baselines3.common.logger import KVWriter
 
 from sb3_ext.callbacks.checkpoints import Checkpoints, Signals
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.checkpoints.resume import init_from, resume
 from sb3_ext.config.checks import check_count
 from sb3_ext.off_policy.algorithm import OffPolicy
+from sb3_ext.runs.folder import RunFolder
+from sb3_ext.runs.provenance import provenance
 from sb3_ext.schedules.frequency import Every
 
 CHECKPOINT_UPDATES = 1000
@@ -58,6 +64,7 @@ class RunOptions:
                 f"resume and init-from work with ddqn, got {type(model).__name__}; "
                 "rl_zoo3's own -i continues others"
             )
+        callbacks.append(RunLines(run_dir, resumed=self.resume is not None))
         if self.checkpoint_updates:
             every = Every(updates=self.checkpoint_updates)
             callbacks += [Signals(verbose=1), Checkpoints(run_dir, every)]
@@ -70,6 +77,49 @@ class RunOptions:
             print(f"{self.resume} has no checkpoint yet: the run begins anew")
         elif self.init_from is not None:
             print(f"networks of {init_from(model, self.init_from)}")
+
+
+class RunLines(BaseCallback):
+    """Keeps what is logged in `metrics.jsonl`, a line each time, and resumes in `resumed.jsonl`.
+
+    Args:
+        run_dir: folder of the run.
+        resumed: whether `learn` goes on with a run. What was logged after its checkpoint is
+            dropped, since it comes again.
+    """
+
+    def __init__(self, run_dir: Path, resumed: bool) -> None:
+        super().__init__()
+        self._folder, self._resumed = RunFolder(run_dir), resumed
+        self._writer = _LineWriter(self._folder)
+
+    def _on_rollout_start(self) -> None:  # a run that is refused never comes to it
+        formats = self.logger.output_formats
+        if self._writer in formats:
+            return
+        self._folder.path.mkdir(parents=True, exist_ok=True)
+        if self._resumed:
+            origin = provenance(self.model.seed, sys.orig_argv)
+            self._folder.append("resumed.jsonl", {"step": self.num_timesteps, **origin})
+            self._folder.keep_lines_until("metrics.jsonl", self.num_timesteps)
+        formats.append(self._writer)
+
+    def _on_step(self) -> bool:
+        return True
+
+
+class _LineWriter(KVWriter):
+    def __init__(self, folder: RunFolder) -> None:
+        self.folder = folder
+
+    def write(
+        self,
+        key_values: dict[str, Any],
+        key_excluded: Mapping[str, tuple[str, ...]],
+        step: int = 0,
+    ) -> None:
+        numbers = {key: float(x) for key, x in key_values.items() if isinstance(x, Real)}
+        self.folder.append("metrics.jsonl", {"step": step, **numbers})
 
 
 def transitions_for(model: Any, updates: int) -> int:

@@ -198,10 +198,6 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
                     bind_schedules(model, total_timesteps=self.n_timesteps, **self._schedules)
                 self.options.attach(model, self.callbacks, Path(self.save_path))
                 reserve_memory(model)
-                if self.options.resume is not None:
-                    origin = provenance(self.seed, sys.orig_argv)
-                    entry = {"step": int(model.num_timesteps), **origin}
-                    RunFolder(self.save_path).append("resumed.jsonl", entry)
         except BaseException as error:
             if self.folder is not None:
                 self.folder.discard()

@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     """Runs the command; see `sb3_ext.studies.teach.cli.main`."""
-    changes = [f"train.{change}" for change in args.settings]
+    changes = list(args.settings)
     if args.positions is not None:
         changes.append(f"data.positions={args.positions}")
     if args.seed is not None:

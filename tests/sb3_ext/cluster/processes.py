@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -61,6 +62,7 @@ def marked_cluster(num_cpus: int) -> Iterator[str]:
     ray = pytest.importorskip("ray", reason="needs the extra: pip install 'resgym[cluster]'")
     mark = os.environ[MARK] = uuid.uuid4().hex
     os.environ["SPT_NOENV"] = "1"
+    handler = signal.getsignal(signal.SIGTERM)  # Ray puts its own in the place of it
     ray.init(
         address="local",
         num_cpus=num_cpus,
@@ -73,5 +75,6 @@ def marked_cluster(num_cpus: int) -> Iterator[str]:
         yield ray.get_runtime_context().gcs_address
     finally:
         ray.shutdown()
+        signal.signal(signal.SIGTERM, handler)
         del os.environ[MARK]
     assert wait_until(lambda: not marked(mark)), marked(mark)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from typing import Any
 
@@ -77,7 +78,7 @@ def test_a_chunk_holds_the_steps_that_a_tensor_collector_plays(kind: str, rows: 
     explorer = model.explorer_elsewhere()
     explorer.exploration_rate = 0.3
     expected = TensorCollector(env, explorer, legal, generator).collect(10)
-    got = list(chunk.steps(rows))
+    got = [copy.deepcopy(step) for step in chunk.steps(rows)]
     assert len(got) == 10 * (8 // rows)
     ended = 0
     for place, step in enumerate(got):

@@ -19,6 +19,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from resgym.measure.rho import cross_play
 from sb3_ext.callbacks.rho_evaluation import player_of
+from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.cluster import RayCollector
 from sb3_ext.training.quickstart import QUICKSTART_UPDATES, make_model
 from sb3_ext.training.runs import transitions_for
@@ -160,6 +161,30 @@ def test_nobody_is_left_after_a_signal(tmp_path: Path, number: int) -> None:
     assert process.returncode != 0
     # After SIGKILL Ray's own agents notice by themselves, which takes them a while.
     assert wait_until(lambda: not marked(mark), 150), marked(mark)
+
+
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)]
+)
+def test_a_signal_while_the_cluster_starts_ends_with_a_checkpoint(
+    tmp_path: Path, number: int
+) -> None:
+    mark = uuid.uuid4().hex
+    environment = {**os.environ, MARK: mark, "SPT_NOENV": "1", "PYTHONUNBUFFERED": "1"}
+    environment.pop("RAY_ADDRESS", None)
+    command = [sys.executable, "-m", "sb3_ext.train", "--actors", "1", "-n", "10000000"]
+    command += [*arguments(tmp_path)[:-3], "collector:{chunk: 10}", *arguments(tmp_path)[-3:]]
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    while not process.stdout.readline().startswith("Log path"):
+        assert process.poll() is None
+    assert wait_until(lambda: len(marked(mark)) > 1)
+    process.send_signal(number)
+    process.communicate(timeout=90)
+    assert process.returncode == 0
+    assert list(tmp_path.rglob("metrics.jsonl"))
+    assert list_checkpoints(tmp_path / "ddqn" / "resgym-HironakaHost-v0_1")
+    assert wait_until(lambda: not marked(mark)), marked(mark)
 
 
 SMALL = ("n_envs:16", "learning_starts:100", "batch_size:32", "buffer_size:5000")

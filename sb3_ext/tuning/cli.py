@@ -52,6 +52,8 @@ def main(arguments: Sequence[str]) -> int:
     check_count("--heartbeat", args.heartbeat)
     with trusting(args.trust), torch_threads(args.threads), warnings.catch_warnings():
         warnings.simplefilter("ignore", ExperimentalWarning)
+        # The workers give theirs outside of it, see `worker`.
+        warnings.filterwarnings("ignore", message="Heartbeat of storage is supposed to be used")
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         return _tune(args, list(arguments))
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import optuna
 import yaml
-from optuna.exceptions import ExperimentalWarning
 from optuna.importance import PedAnovaImportanceEvaluator
 from optuna.trial import FrozenTrial, TrialState
 
@@ -91,7 +90,7 @@ def _plot(study: optuna.Study, folder: Path, say: Callable[[str], None]) -> None
     }
     for name, draw in drawn.items():
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ExperimentalWarning)
+            warnings.simplefilter("ignore")  # experimental, too few trials, equal limits
             try:
                 draw()
             except (RuntimeError, ValueError) as error:  # too few trials, or all of them equal

@@ -81,7 +81,7 @@ def test_there_is_a_study_for_each_command():
                 "target": {**TRAIN, "measure": {**TRAIN["measure"], "opponents": ["zeillinger"]}},
                 "search": GAMMA,
             },
-            "target.measure.opponents: unknown agent 'zeillinger'",
+            "target.measure.opponents: ",
         ),
         (
             {"target": {**TRAIN, "env": "resgym/No-v0"}, "search": GAMMA},

@@ -77,7 +77,8 @@ def test_two_workers_share_the_trials_and_make_none_twice(folder):
     wait_for(lambda: len({path.name.split("-")[1] for path in held(folder)}) == 2)
     (folder / "go").touch()
     for worker in workers:
-        assert worker.wait(120) == 0, worker.stderr
+        _, told = worker.communicate(timeout=120)
+        assert (worker.returncode, told) == (0, "")
     done = [trial for trial in trials_of(folder) if counts(trial)]
     assert len(done) == 6
     assert {trial.state for trial in done} == {TrialState.COMPLETE}
@@ -121,7 +122,8 @@ def test_a_worker_that_is_stopped_gives_its_trial_back(number, folder):
     assert waiting.state is TrialState.WAITING
     (folder / "go").touch()
     second = process(folder, "--trials", "1")
-    assert second.wait(120) == 0
+    second.communicate(timeout=120)
+    assert second.returncode == 0
     (done,) = (trial for trial in trials_of(folder) if counts(trial))
     assert done.params == waiting.params
 
@@ -198,7 +200,7 @@ def test_settings_that_do_not_fit_are_recorded_and_the_study_goes_on(tmp_path, c
     assert {trial.user_attrs[ERROR] for trial in failed} == {wanted}
     printed = capsys.readouterr().out
     assert f"trial {failed[0].number}: {wanted}" in printed
-    rows = list(csv.DictReader((tmp_path / "trials.csv").open()))
+    rows = list(csv.DictReader((tmp_path / "trials.csv").read_text().splitlines()))
     assert [row["state"] == "FAIL" for row in rows] == [trial in failed for trial in trials]
 
 

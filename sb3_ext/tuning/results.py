@@ -62,8 +62,8 @@ def write(
     best, path = study.best_trial, folder / "best.yml"
     values = config.target.file(config.suggest(best))
     heading = (
-        f"# Trial {best.number} of the study {study.study_name}: {best.value:.6g}, of the last of\n"
-        f"# its measurements. {config.target.command_line(path)}\n"
+        f"# Trial {best.number} of the study {study.study_name}, with the value {best.value:.6g}.\n"
+        f"# {config.target.command_line(path)}\n"
     )
     write_text_durably(path, heading + yaml.safe_dump(values, sort_keys=False))
     _plot(study, folder, say)

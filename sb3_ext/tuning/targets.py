@@ -234,15 +234,15 @@ class Attack(Target):
 
     def train(self, values: Mapping[str, Any], report: Report, seed: int, folder: Path) -> float:  # noqa: D102
         budget = AttackBudget.read(values)
-        frozen, found = self._frozen(budget), list[float]()
+        frozen, found, before = self._frozen(budget), list[float](), 0
         for each in budget.responder.seeds:
 
-            def look(entry: dict[str, Any]) -> None:
-                before = len(found) * budget.responder.updates
+            def look(entry: dict[str, Any], before: int = before) -> None:
                 report(before + entry["updates"], fmean([*found, entry["best"]]))
 
             _, training = train_responder(frozen, budget, each, look)
             found.append(training["best"]["rho"])
+            before += training["updates"] + 1
         return fmean(found)
 
     def command_line(self, path: Path) -> str:  # noqa: D102

@@ -14,6 +14,7 @@ from sb3_ext.callbacks.base import PeriodicCallback, stop_training
 from sb3_ext.checkpoints.resume import save_run, walk_callbacks
 from sb3_ext.config.checks import check_count
 from sb3_ext.runs.folder import going_on_without
+from sb3_ext.runs.ranks import ranks_of
 from sb3_ext.runs.signals import RunSignals
 from sb3_ext.schedules.frequency import Every
 
@@ -62,7 +63,7 @@ class Checkpoints(PeriodicCallback):
         self._requested = True
 
     def _on_rollout_start(self) -> None:
-        if self._is_due() or self._requested:
+        if ranks_of(self.model).any(self._is_due() or self._requested):
             self._requested = False
             with going_on_without("checkpoint", self.run_dir):
                 self.save()
@@ -130,7 +131,8 @@ class Signals(BaseCallback):
         return self.received is None or stop_training(self.model)
 
     def _on_training_end(self) -> None:
-        self.after_learn()
+        if not hasattr(self.model, "request_stop"):  # no `after_learn`, when all is written
+            self.after_learn()
 
     def after_learn(self) -> None:
         """Puts the handlers of before back."""

@@ -17,7 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from sb3_ext.checkpoints.durable_files import rename_durably, write_text_durably
+from sb3_ext.checkpoints.durable_files import rename_durably, sync, write_text_durably
 from sb3_ext.checkpoints.format import (
     MANIFEST,
     NAME,
@@ -30,6 +30,7 @@ from sb3_ext.checkpoints.format import (
     split_parts,
     write_files,
 )
+from sb3_ext.runs.ranks import ALONE, Ranks
 
 StrPath = str | os.PathLike[str]
 PartNames = Collection[str] | Callable[[list[str]], Collection[str]]
@@ -43,8 +44,18 @@ def checkpoint_name(number: int) -> str:
     return f"checkpoint-{number:012d}"
 
 
+def shard(path: Path, rank: int) -> Path:
+    """Where one of several ranks keeps its state in a checkpoint; the first one at the top."""
+    return path / f"rank-{rank}" if rank else path
+
+
 def save_checkpoint(
-    path: StrPath, state: Mapping[str, Any], *, latest: bool = True, keep_last: int | None = None
+    path: StrPath,
+    state: Mapping[str, Any],
+    *,
+    latest: bool = True,
+    keep_last: int | None = None,
+    ranks: Ranks = ALONE,
 ) -> Path:
     """Writes a state as the directory ``path``, and returns it once everything is on the disk.
 
@@ -54,35 +65,50 @@ def save_checkpoint(
         state: parts by name (letters, digits, ``_``, ``-`` and ``.``), see the module.
         latest: write the name into ``LATEST`` too; False for a copy that is kept for its quality.
         keep_last: how many numbered checkpoints stay in the run folder; None removes none.
+        ranks: all of them call this, each with its own state; on the disk they become one.
 
     Raises:
-        OSError: it could not be written; earlier checkpoints are as they were.
+        OSError: it could not be written, by any rank; earlier checkpoints are as they were.
         TypeError, ValueError: the state holds something that cannot be stored; nothing is written.
     """
     path = Path(path)
     if path.name.endswith((".old", ".tmp")) or not NAME.fullmatch(path.name):
         raise ValueError(f"path: {path.name!r} cannot be the name of a checkpoint")
-    text, tensors = split_parts(state)
-    path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(path.name + ".tmp")
-    _remove(aside)
-    aside.mkdir()
+    with ranks.together():
+        text, tensors = split_parts(state)
+        if ranks.rank == 0:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _remove(aside)
+            aside.mkdir()
     try:
-        write_files(aside, text, tensors)
-        replaced = path.with_name(path.name + ".old")
-        if path.exists():
-            _remove(replaced)
-            rename_durably(path, replaced)
-        rename_durably(aside, path)
-        _remove(replaced)
+        with ranks.together():
+            own = shard(aside, ranks.rank)
+            own.mkdir(exist_ok=True)
+            write_files(own, text, tensors)
+        with ranks.together():
+            if ranks.rank == 0:
+                if ranks.size > 1:
+                    sync(aside)  # its folders were made by others
+                _publish(aside, path, latest, keep_last)
     except BaseException:
-        _remove(aside)
+        if ranks.rank == 0:
+            _remove(aside)
         raise
+    return path
+
+
+def _publish(aside: Path, path: Path, latest: bool, keep_last: int | None) -> None:
+    replaced = path.with_name(path.name + ".old")
+    if path.exists():
+        _remove(replaced)
+        rename_durably(path, replaced)
+    rename_durably(aside, path)
+    _remove(replaced)
     if latest:
         write_text_durably(path.parent / _LATEST, path.name + "\n")
     if keep_last is not None:
         prune_checkpoints(path.parent, keep_last)
-    return path
 
 
 def _remove(folder: Path) -> None:
@@ -156,18 +182,26 @@ def load_checkpoint(path: StrPath, parts: PartNames | None = None) -> dict[str, 
     return read_checkpoint(path, parts)[1]
 
 
-def read_checkpoint(path: StrPath, parts: PartNames | None = None) -> tuple[Path, dict[str, Any]]:
-    """As `load_checkpoint`; also returns the directory that was read."""
+def read_checkpoint(
+    path: StrPath, parts: PartNames | None = None, ranks: Ranks = ALONE
+) -> tuple[Path, dict[str, Any]]:
+    """As `load_checkpoint`; also returns the directory that was read.
+
+    Of several ranks each reads its own state, of the newest checkpoint that is valid for all.
+    """
     path = Path(path)
-    candidates = list_checkpoints(path)
+    candidates = ranks.exchange(list_checkpoints(path))[0]
     if is_checkpoint(path) or not candidates:
-        return path, _load(path, parts)
-    reasons = []
+        return path, _load(shard(path, ranks.rank), parts)
+    reasons: list[str] = []
     for candidate in candidates:
+        reason, state = None, {}
         try:
-            state = _load(candidate, parts)
+            state = _load(shard(candidate, ranks.rank), parts)
         except CheckpointError as error:
-            reasons.append(str(error))
+            reason = str(error)
+        if found := [each for each in ranks.exchange(reason) if each is not None]:
+            reasons += found
             continue
         for reason in reasons:
             warnings.warn(f"{reason}; going back to {candidate}", CheckpointWarning, stacklevel=2)

@@ -29,6 +29,7 @@ from sb3_ext.checkpoints.training_state import (
 )
 from sb3_ext.checkpoints.vec_env_state import load_vec_env_state, vec_env_state
 from sb3_ext.replay.buffers import TensorReplayBuffer
+from sb3_ext.runs.ranks import ranks_of
 
 
 def model_state(model: BaseAlgorithm, prefix: str = "", *, buffer: bool = True) -> dict[str, Any]:
@@ -51,8 +52,9 @@ def model_state(model: BaseAlgorithm, prefix: str = "", *, buffer: bool = True) 
     check_finite(model)
     ours: Any = model
     tensors, counters = training_state(model)
+    ranks = ranks_of(model)
     parts: dict[str, Any] = {
-        "model": _identity(model),
+        "model": _identity(model) | ({} if ranks.size == 1 else {"ranks": ranks.size}),
         "network": network_description(model.policy),
         "policy": dict(model.policy.state_dict()),
         "optimizer": optimizer_state(model.policy.optimizer),

@@ -21,9 +21,10 @@ from sb3_ext.checkpoints.checkpoint import (
     read_checkpoint,
     save_checkpoint,
 )
-from sb3_ext.checkpoints.format import errors_named
+from sb3_ext.checkpoints.format import CheckpointError, errors_named
 from sb3_ext.checkpoints.model_state import load_policy_weights, model_state, restore_model
 from sb3_ext.checkpoints.training_state import global_random_state, load_global_random_state
+from sb3_ext.runs.ranks import Ranks, ranks_of
 
 
 def save_run(
@@ -44,14 +45,18 @@ def save_run(
         buffer: False leaves out the experience. Going on is then not exact: it is collected anew.
 
     Raises:
-        FloatingPointError: a loss was NaN or infinite; nothing is written.
+        FloatingPointError: a loss was NaN or infinite, or the weights of several ranks are no
+            longer the same; nothing is written.
         OSError: it could not be written; the earlier ones are as they were.
     """
-    state = model_state(model, buffer=buffer)
-    state["callbacks"] = callback_states(callbacks)
-    state["random"] = global_random_state()
+    ranks = ranks_of(model)
+    with ranks.together():
+        state = model_state(model, buffer=buffer)
+        state["callbacks"] = callback_states(callbacks)
+        state["random"] = global_random_state()
+    ranks.check_same(model.policy.parameters())
     path = Path(run_dir) / checkpoint_name(model.num_timesteps)
-    return save_checkpoint(path, state, keep_last=keep_last)
+    return save_checkpoint(path, state, keep_last=keep_last, ranks=ranks)
 
 
 def resume(model: BaseAlgorithm, run_dir: str | os.PathLike[str], callbacks: Any = None) -> Path:
@@ -70,7 +75,11 @@ def resume(model: BaseAlgorithm, run_dir: str | os.PathLike[str], callbacks: Any
     Raises:
         CheckpointError: there is no valid checkpoint, or it belongs to another model.
     """
-    path, state = read_checkpoint(run_dir)
+    ranks = ranks_of(model)
+    if ranks.size > 1:  # by all of them alike, before one misses its part
+        _check_ranks(*read_checkpoint(run_dir, ["model"]), ranks)
+    path, state = read_checkpoint(run_dir, ranks=ranks)
+    _check_ranks(path, state, ranks)
     with errors_named(str(path)):
         restore_model(model, state)
         if callbacks is not None:
@@ -78,6 +87,15 @@ def resume(model: BaseAlgorithm, run_dir: str | os.PathLike[str], callbacks: Any
     if "random" in state:
         load_global_random_state(state["random"])
     return path
+
+
+def _check_ranks(path: Path, state: Mapping[str, Any], ranks: Ranks) -> None:
+    wrote = state.get("model", {}).get("ranks", 1)
+    if wrote != ranks.size:
+        raise CheckpointError(
+            f"{path}: was written by {wrote} ranks, here are {ranks.size}: go on with torchrun"
+            f" --nproc-per-node {wrote}, or take its networks alone with --init-from"
+        )
 
 
 def init_from(model: BaseAlgorithm, path: str | os.PathLike[str], role: str | None = None) -> Path:

@@ -56,6 +56,8 @@ def connected(address: str | None) -> Iterator[Any]:
             error = started.exception()
             if error is not None:  # also one of no kind, for a cluster that did not come up
                 text = " ".join(str(error).split())
+                if address != "local" and os.environ.get("RAY_AUTH_MODE") != "token":
+                    text += "; does it want a token? Then set RAY_AUTH_MODE=token"
                 raise ValueError(f"address: no Ray cluster at {address!r}: {text}") from error
             yield ray
         finally:

@@ -66,6 +66,7 @@ def make_update(model: Any, parameters: list[nn.Parameter], batch: Any) -> Tenso
     for parameter in parameters:
         parameter.grad = None
     terms.loss.backward()
+    model.ranks.average_gradients(parameters)
     norm = clip_gradients(parameters, model.max_grad_norm)
     model.policy.optimizer.step()
     with torch.no_grad():

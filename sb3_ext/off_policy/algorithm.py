@@ -38,6 +38,7 @@ from sb3_ext.off_policy.collector import Collector, Explorer, ParallelStep, Tens
 from sb3_ext.off_policy.log import LoopClock, callback_hooks
 from sb3_ext.off_policy.model import OffPolicyModel
 from sb3_ext.replay.buffers import TensorReplayBuffer
+from sb3_ext.runs.ranks import Ranks
 
 Self = TypeVar("Self", bound="OffPolicy")
 
@@ -89,6 +90,30 @@ class OffPolicy(OffPolicyModel):
             and self.train_freq.unit == TrainFrequencyUnit.STEP
         )
 
+    def join(self, ranks: Ranks) -> None:
+        """Learn together with other ranks; to be called by all of them before the first `learn`.
+
+        The weights become those of the first rank, and the others take seeds of their own.
+
+        Raises:
+            ValueError: The model cannot learn so.
+        """
+        if ranks.size == 1:
+            return
+        with ranks.together():
+            if not self.collects_tensors:
+                raise ValueError(
+                    "ranks: need a TensorVecEnv, a TensorReplayBuffer and a train_freq in steps"
+                )
+            if any(hasattr(module, "running_mean") for module in self.policy.modules()):
+                raise ValueError("ranks: exclude BatchNorm, which is about the batch of one rank")
+            if getattr(self, "cuda_graphs", False):
+                raise ValueError("ranks: cuda_graphs must be False")
+        self.ranks = ranks
+        ranks.copy_from_first(self.policy.state_dict().values())
+        if ranks.rank > 0:
+            self.set_random_seed(ranks.seed(self.seed))
+
     def _setup_learn(self, *args: Any, **kwargs: Any) -> tuple[int, BaseCallback]:
         buffer = self.replay_buffer
         if self.verbose >= 1 and isinstance(buffer, TensorReplayBuffer) and not buffer.is_allocated:
@@ -129,6 +154,8 @@ class OffPolicy(OffPolicyModel):
                 due, at `save` and at the end.
             ValueError: A collector cannot fill this model's replay buffer.
         """
+        if collector is not None and self.ranks.size > 1:
+            raise ValueError("collector: one of several ranks plays its games itself")
         if collector is not None and not self.collects_tensors:
             raise ValueError(
                 "collector: needs a TensorVecEnv, a TensorReplayBuffer and a train_freq in steps"
@@ -143,6 +170,7 @@ class OffPolicy(OffPolicyModel):
         try:
             # Before the session, which may take its time, so that callbacks hear of signals.
             callback.on_training_start(locals(), globals())
+            self.ranks.ready()
             with nullcontext(collector) if session is None else session(self) as self._collector:
                 with in_mode(self.policy, training=False):
                     self._run(total_timesteps, callback)
@@ -159,7 +187,9 @@ class OffPolicy(OffPolicyModel):
         assert self.env is not None
         assert isinstance(self.train_freq, TrainFreq)
         assert self.replay_buffer is not None
-        while self.num_timesteps < total_timesteps and not self.stop_requested:
+        while self.num_timesteps < total_timesteps and not self.ranks.any(
+            self.stop_requested or self.ranks.deserted
+        ):
             rollout = self.collect_rollouts(
                 self.env,
                 callback,
@@ -189,13 +219,13 @@ class OffPolicy(OffPolicyModel):
 
     def updates_for(self, transitions: int) -> float:
         """Gradient steps that so many transitions call for, once learning has begun."""
+        own = transitions // self.ranks.size
         if self.replay_ratio is not None:
-            return self.replay_ratio * transitions / self.batch_size
+            return self.replay_ratio * own / self.batch_size
         if self.gradient_steps < 0:
             return transitions
         assert isinstance(self.train_freq, TrainFreq)
-        in_a_block = self.train_freq.frequency * self.n_envs
-        return self.gradient_steps * transitions / in_a_block
+        return self.gradient_steps * own / (self.train_freq.frequency * self.n_envs)
 
     def request_stop(self) -> None:
         """End the running `learn` once the updates for what was collected are made.
@@ -237,8 +267,8 @@ class OffPolicy(OffPolicyModel):
                 obs, reached, actions, rewards, terminated, truncated, next_legal, first_row=row
             )
             self._episode_sums.add(episode)
-            self.num_timesteps += len(rewards)
-            self._transitions_of_step = len(rewards)
+            self._transitions_of_step = len(rewards) * self.ranks.size
+            self.num_timesteps += self._transitions_of_step
             callback.update_locals(
                 {
                     "actions": actions,
@@ -253,7 +283,9 @@ class OffPolicy(OffPolicyModel):
                 }
             )
             if not callback.on_step():
-                return RolloutReturn(self.num_timesteps - before, 0, continue_training=False)
+                if self.ranks.size == 1:
+                    return RolloutReturn(self.num_timesteps - before, 0, continue_training=False)
+                self.request_stop()  # the other ranks play on, and then wait for this one
             self._update_current_progress_remaining(self.num_timesteps, self._total_timesteps)
             self._on_step()
         callback.on_rollout_end()

@@ -20,6 +20,7 @@ from sb3_ext.adapter.sb3_private import OBSERVATIONS
 from sb3_ext.off_policy.legality import LegalActions
 from sb3_ext.off_policy.log import EpisodeSums, LoopClock, UpdateSums
 from sb3_ext.replay.buffers import TensorReplayBuffer
+from sb3_ext.runs.ranks import ALONE, Ranks
 
 Self = TypeVar("Self", bound="OffPolicyModel")
 
@@ -59,6 +60,8 @@ class OffPolicyModel(OffPolicyAlgorithm):
         own_counters: Names of the numbers that a resumed run needs beside those of SB3.
         collector_state: Where a collector with a memory stood when the last `learn` with it ended,
             or in the checkpoint that was put back; None if there was none.
+        ranks: The processes that learn together. `num_timesteps`, and all that counts in
+            transitions, is the sum over them; `n_envs`, `batch_size` and the buffer are of one.
     """
 
     mask_source: str
@@ -70,6 +73,7 @@ class OffPolicyModel(OffPolicyAlgorithm):
     own_counters: tuple[str, ...] = ("_finite_until_update", "_logged_updates", "_updates_owed")
 
     collector_state: dict[str, Any] | None = None
+    ranks: Ranks = ALONE
 
     _collector: Any = None  # a `Collector`, while `learn` has been given one
     _episode_sums: EpisodeSums
@@ -236,7 +240,7 @@ class OffPolicyModel(OffPolicyAlgorithm):
 
     def _excluded_save_params(self) -> list[str]:
         ours = ["clock", "legal_actions", "random_streams", "update_sums"]
-        ours += ["_collector", "_episode_sums", "_transitions_of_step", "collector_state"]
+        ours += ["_collector", "_episode_sums", "_transitions_of_step", "collector_state", "ranks"]
         ours.append("last_legal")
         if all(isinstance(value, Tensor) for value in entries_of(self._last_obs).values()):
             ours.append(OBSERVATIONS[0])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import functools
 import importlib
+import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -61,16 +62,21 @@ def command(
     return decorate
 
 
-def start(name: str, module: str, function: str = "main") -> int:
+def start(name: str, module: str, function: str = "main", ranks: bool = False) -> int:
     """Imports a module and runs its command, with the arguments of this process.
 
-    Its warnings are one line each, too.
+    Its warnings are one line each, too. Only with `ranks` it may be one of several that torchrun
+    started.
     """
 
     def show(message: Any, *_: Any, **__: Any) -> None:
         print(f"{name}: warning: {one_line(message)}", file=sys.stderr)
 
     def run(given: Sequence[str]) -> int:
+        if not ranks and (number := os.environ.get("WORLD_SIZE") or "1") != "1":
+            if os.environ.get("RANK", "0") != "0":
+                raise SystemExit(2)  # the first one says it
+            raise ValueError(f"WORLD_SIZE: torchrun can start only train, got {number} ranks")
         with while_importing(f"{name}: interrupted"):
             main: Main = getattr(importlib.import_module(module), function)
         return main(given)

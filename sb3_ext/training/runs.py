@@ -19,6 +19,7 @@ from sb3_ext.config.checks import check_count
 from sb3_ext.off_policy.algorithm import OffPolicy
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.provenance import provenance
+from sb3_ext.runs.ranks import ALONE, Ranks
 from sb3_ext.schedules.frequency import Every
 
 CHECKPOINT_UPDATES = 1000
@@ -34,6 +35,7 @@ class RunOptions:
         checkpoint_updates: updates between two checkpoints, 0 for none.
         actors: how many collect in processes of their own; None: what the file says.
         callbacks: more that watch the training.
+        ranks: the processes that learn together.
     """
 
     resume: Path | None = None
@@ -41,6 +43,7 @@ class RunOptions:
     checkpoint_updates: int = CHECKPOINT_UPDATES
     actors: int | None = None
     callbacks: tuple[BaseCallback, ...] = ()
+    ranks: Ranks = ALONE
 
     def __post_init__(self) -> None:
         if self.resume is not None and self.init_from is not None:
@@ -64,14 +67,16 @@ class RunOptions:
                 f"resume and init-from work with ddqn, got {type(model).__name__}; "
                 "rl_zoo3's own -i continues others"
             )
-        callbacks.append(RunLines(run_dir, resumed=self.resume is not None))
+        model.join(self.ranks)
+        if self.ranks.rank == 0:
+            callbacks.append(RunLines(run_dir, resumed=self.resume is not None))
         if self.checkpoint_updates:
             every = Every(updates=self.checkpoint_updates)
             callbacks += [Signals(verbose=1), Checkpoints(run_dir, every)]
         if self.resume is not None and list_checkpoints(self.resume):
             path = resume(model, self.resume, CallbackList(callbacks))
             for each in callbacks:  # SB3's own act at multiples of their calls
-                each.n_calls = model.num_timesteps // model.n_envs
+                each.n_calls = model.num_timesteps // (model.n_envs * model.ranks.size)
             print(f"going on from {path}, {model.num_timesteps} transitions")
         elif self.resume is not None:
             print(f"{self.resume} has no checkpoint yet: the run begins anew")

@@ -15,8 +15,10 @@ from sb3_ext.config.checks import check_count
 from sb3_ext.config.yaml_files import read_yaml
 from sb3_ext.runs.command import command
 from sb3_ext.runs.folder import RunFolder
+from sb3_ext.runs.ranks import Ranks, torchrun
+from sb3_ext.training.on_ranks import RankManager
 from sb3_ext.training.runs import CHECKPOINT_UPDATES, RunOptions
-from sb3_ext.training.zoo import REFUSED, run_zoo
+from sb3_ext.training.zoo import REFUSED, Manager, run_zoo
 from sb3_ext.training.zoo_arguments import own_options
 
 # Before what was given, so that the same option given wins. One thread measures best on small
@@ -75,11 +77,18 @@ def _saved_arguments(run: Path) -> tuple[list[str], int]:
 @command("train", REFUSED)
 def main(arguments: Sequence[str]) -> int:
     """Trains; returns the exit code, see `sb3_ext.runs.command.command`."""
+    with torchrun() as ranks:
+        return _train(arguments, ranks)
+
+
+def _train(arguments: Sequence[str], ranks: Ranks) -> int:
     mine, rest = own_options("train", arguments, _add_options)
     RunOptions(mine.resume, mine.init_from)  # folders that are not there are named first
     saved, every = _saved_arguments(mine.resume) if mine.resume else ([], CHECKPOINT_UPDATES)
     if mine.checkpoint_updates is not None:
         every = mine.checkpoint_updates
-    options = RunOptions(mine.resume, mine.init_from, every, mine.actors)
-    with nullcontext() if mine.resume is None else RunFolder(mine.resume, "resume"):
-        return run_zoo("train", [*DEFAULTS, *saved, *rest], options, trust=mine.trust)
+    options = RunOptions(mine.resume, mine.init_from, every, mine.actors, ranks)
+    manager = Manager if ranks.size == 1 else RankManager
+    alone = mine.resume is not None and ranks.rank == 0
+    with RunFolder(mine.resume, "resume") if alone else nullcontext():
+        return run_zoo("train", [*DEFAULTS, *saved, *rest], options, mine.trust, manager)

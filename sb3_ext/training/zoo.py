@@ -327,7 +327,11 @@ def _register() -> None:
 
 
 def run_zoo(
-    name: str, arguments: Sequence[str], options: RunOptions | None = None, trust: bool = False
+    name: str,
+    arguments: Sequence[str],
+    options: RunOptions | None = None,
+    trust: bool = False,
+    manager: type[Manager] = Manager,
 ) -> int:
     """Runs a command of rl_zoo3 with our algorithms, environments and files.
 
@@ -336,6 +340,7 @@ def run_zoo(
         arguments: its command line; without ``-f`` the folder is ``logs``, where ``train`` writes.
         options: what to do about checkpoints; by default there are some.
         trust: whether files may name and hold code that is run.
+        manager: what sets up the experiment.
 
     Returns:
         The exit code, 0; what is not valid is one of `REFUSED`.
@@ -347,7 +352,7 @@ def run_zoo(
         if found is None or found.origin is None:  # its own folder of runs looks like a package
             raise ValueError("track: needs wandb, which is not installed: pip install wandb")
     with ExitStack() as held:
-        manager = type("Manager", (Manager,), {"options": options or RunOptions(), "held": held})
+        manager = type("Manager", (manager,), {"options": options or RunOptions(), "held": held})
         held.enter_context(_replaced_names(module, trust, ExperimentManager=manager))
         argv = [f"python -m sb3_ext.{name}", "-f", "logs", *arguments]
         held.enter_context(patch.object(sys, "argv", argv))

@@ -52,6 +52,12 @@ class Watched(RayCollector):
         return chunk
 
 
+def memory_in_use() -> int:
+    """Bytes of this process alone; those of the object store are shared."""
+    pages = Path("/proc/self/statm").read_text().split()
+    return (int(pages[1]) - int(pages[2])) * os.sysconf("SC_PAGE_SIZE")
+
+
 class UntilHarmIsDone(BaseCallback):
     """Kills and stops actors at random moments, and ends training some chunks later."""
 
@@ -61,6 +67,7 @@ class UntilHarmIsDone(BaseCallback):
         self.source = random.Random(seed)
         self.source.shuffle(self.signals)
         self.ended_at: int | None = None
+        self.memory: list[int] = []
         self.thread = threading.Thread(target=self._harm, daemon=True)
 
     def _harm(self) -> None:
@@ -73,6 +80,7 @@ class UntilHarmIsDone(BaseCallback):
         self.thread.start()
 
     def _on_rollout_start(self) -> None:
+        self.memory.append(memory_in_use())
         if not self.thread.is_alive() and self.ended_at is None:
             self.ended_at = self.model.num_timesteps
 
@@ -101,6 +109,8 @@ def test_a_run_survives_all_that_happens_to_its_actors() -> None:
     for actor in range(2):
         sequences = [each[1] for each in watched.seen if each[0] == actor]
         assert sequences == list(range(len(sequences)))  # each once, none left out
+    quarter = len(harm.memory) // 4
+    assert max(harm.memory[-quarter:]) < max(harm.memory[quarter : 2 * quarter]) + 20_000_000
     if not counted["stale"]:
         for place, name in enumerate(("episodes", "returns", "lengths")):
             assert counted[name] == sum(each[3][place] for each in watched.seen)

@@ -1,0 +1,82 @@
+"""Ranks that are forked from the process of the tests, with the variables that torchrun sets."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import socket
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any
+
+import torch
+
+from sb3_ext.runs.ranks import Ranks, torchrun
+
+SECONDS = 120
+
+
+def free_port() -> int:
+    with socket.socket() as opened:
+        opened.bind(("127.0.0.1", 0))
+        return int(opened.getsockname()[1])
+
+
+def variables(rank: int, size: int, port: int) -> dict[str, str]:
+    """What torchrun tells a rank."""
+    numbers = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": size, "MASTER_PORT": port}
+    return {"MASTER_ADDR": "127.0.0.1"} | {name: str(value) for name, value in numbers.items()}
+
+
+def forked(work: Callable[[int], Any], size: int = 2) -> list[Any]:
+    """What a function of the rank returns in each process; None where it was killed.
+
+    None of them is alive afterwards.
+    """
+
+    def run(rank: int, answer: Connection) -> None:
+        torch.set_num_threads(1)
+        os.environ.update(variables(rank, size, port))
+        # The pipe's own `send` would share memory, which ends with this process.
+        answer.send_bytes(pickle.dumps(work(rank)))
+
+    port = free_port()
+    context = multiprocessing.get_context("fork")
+    pipes = [context.Pipe(duplex=False) for _ in range(size)]
+    started = [
+        context.Process(target=run, args=(rank, there)) for rank, (_, there) in enumerate(pipes)
+    ]
+    for process, (_, there) in zip(started, pipes, strict=True):
+        process.start()
+        there.close()
+    results: list[Any] = []
+    try:
+        for here, _ in pipes:
+            assert here.poll(SECONDS), f"rank {len(results)} has not answered"
+            try:
+                results.append(pickle.loads(here.recv_bytes()))
+            except EOFError:
+                results.append(None)
+        for process in started:
+            process.join(SECONDS)
+            assert process.exitcode is not None
+    finally:
+        for process in started:
+            process.kill()
+            process.join()
+    return results
+
+
+def on_ranks(work: Callable[[Ranks], Any], size: int = 2) -> list[Any]:
+    """What a function returns in each of several ranks, or the text of the error that it raises."""
+
+    def connected(_: int) -> Any:
+        try:
+            with torchrun() as ranks:
+                ranks.ready()
+                return work(ranks)
+        except Exception as error:
+            return f"{type(error).__name__}: {error}"
+
+    return forked(connected, size)

@@ -1,0 +1,241 @@
+"""``train`` in several ranks: one run, one folder, one that speaks; killed, refused and resumed."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
+from sb3_ext.checkpoints.checkpoint import list_checkpoints, load_checkpoint
+from sb3_ext.runs.command import start
+from sb3_ext.runs.ranks import torchrun
+from sb3_ext.training.train import main as train
+from tests.sb3_ext.cluster.processes import MARK, marked, wait_until
+from tests.sb3_ext.ranks.processes import forked, free_port
+from tests.sb3_ext.runs.killed import contents, die_at
+
+GAME = "resgym/HironakaHost-v0"
+RUN = ("--algo", "ddqn", "--env", GAME, "-n", "640", "--checkpoint-updates", "10", "--seed", "3")
+RUN += ("--eval-freq", "160", "--eval-episodes", "20", "--n-eval-envs", "4", "--log-interval", "7")
+NUMBERS = ("n_envs:8", "learning_starts:64", "batch_size:16", "buffer_size:1000")
+NUMBERS += ("policy_kwargs:{net_arch: [16]}", "learning_rate:0.01")
+
+Result = tuple[int, str, str]
+
+
+def started(arguments: Sequence[str], size: int = 2, kill: Sequence[str] = ()) -> list[Any]:
+    """Code, stdout and stderr of ``train`` in each rank; None where it was killed."""
+
+    def work(rank: int) -> Result:
+        if kill:
+            die_at(kill[rank], TensorVecEnv, "step_tensors")
+        out, err = io.StringIO(), io.StringIO()
+        with redirect_stdout(out), redirect_stderr(err):
+            try:
+                code = train(list(arguments))
+            except SystemExit as end:
+                code = int(str(end.code))
+        return code, out.getvalue(), err.getvalue()
+
+    return forked(work, size) if size > 1 else [work(0)]
+
+
+def run_in(folder: Path) -> Path:
+    return folder / "ddqn" / f"{GAME.replace('/', '-')}_1"
+
+
+def test_ranks_make_one_run(tmp_path: Path) -> None:
+    """The same counters and files as of one process with the same file; one speaks and writes."""
+    arguments = ("-f", str(tmp_path / "two"), *RUN, "-params", *NUMBERS)
+    first, second = started(arguments)
+    assert (first[0], second) == (0, (0, "", ""))
+    assert "Eval num_timesteps=640" in first[1]
+    started(("-f", str(tmp_path / "one"), *RUN, "-params", *NUMBERS), size=1)
+    two, one = run_in(tmp_path / "two"), run_in(tmp_path / "one")
+    assert {path.name for path in two.iterdir()} == {path.name for path in one.iterdir()}
+    config = f"{GAME.replace('/', '-')}/config.yml"
+    assert (two / config).read_text() == (one / config).read_text()
+    newest = list_checkpoints(two)[0]
+    parts = [load_checkpoint(newest), load_checkpoint(newest / "rank-1")]
+    alone = load_checkpoint(list_checkpoints(one)[0])
+    for part in parts:
+        counters = part["training"]["counters"]
+        assert counters == alone["training"]["counters"] | {
+            name: counters[name] for name in ("_episode_num", "exploration_rate")
+        }
+        assert part["model"]["n_envs"] == 4
+    weights = [part["policy"] for part in parts]
+    assert all(torch.equal(value, weights[1][name]) for name, value in weights[0].items())
+
+
+@pytest.mark.parametrize(
+    "kills", [("none", "step:40"), pytest.param(("step:61", "none"), marks=pytest.mark.long)]
+)
+def test_killed_ranks_go_on_as_if_nothing_had_happened(tmp_path: Path, kills: Any) -> None:
+    """One is killed, the other ends in a line; then every file becomes that of a whole run."""
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    started(("-f", str(whole), *RUN, "-params", *NUMBERS))
+    results = started(("-f", str(parts), *RUN, "-params", *NUMBERS), kill=kills)
+    for kill, result in zip(kills, results, strict=True):
+        if kill == "none":
+            assert result[0] == 1
+            assert "another rank has ended" in result[2]
+        else:
+            assert result is None
+    again = started(("--resume", str(run_in(parts))))
+    assert (again[0][0], again[1]) == (0, (0, "", ""))
+    found, expected = contents(run_in(parts)), contents(run_in(whole))
+    assert any(name.endswith("/rank-1") for name in expected)
+    names = found.keys() | expected.keys()
+    assert [name for name in names if found.get(name) != expected.get(name)] == []
+
+
+@contextmanager
+def launched(folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+    """Real torchrun with a run that does not end, and the mark of its processes.
+
+    At the end of the block all of them are ending, without help.
+    """
+    mark = uuid.uuid4().hex
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", "2"]
+    command += ["--master-port", str(free_port()), "-m", "sb3_ext.train", "-f", str(folder)]
+    with open(folder / "out", "w") as out:
+        process = subprocess.Popen(
+            [*command, *RUN, "-n", "100000000", "-params", *NUMBERS],
+            env={**os.environ, MARK: mark, "OMP_NUM_THREADS": "1"},
+            stdout=out,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            yield process, mark
+            process.wait(60)
+            assert wait_until(lambda: not marked(mark), 60), marked(mark)
+        finally:
+            for each in marked(mark):
+                os.kill(each, signal.SIGKILL)
+            process.wait()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("target", ["launcher", "rank"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_nobody_is_left_after_a_signal(tmp_path: Path, target: str, number: int) -> None:
+    """To torchrun or to one of its ranks; the run goes on from its checkpoint."""
+    with launched(tmp_path) as (process, mark):
+        assert wait_until(lambda: bool(list_checkpoints(run_in(tmp_path))), 120)
+        time.sleep(1.0)
+        before = list_checkpoints(run_in(tmp_path))[0].name
+        ranks = [each for each in marked(mark) if each != process.pid]
+        assert len(ranks) == 2
+        os.kill(process.pid if target == "launcher" else ranks[1], number)
+    ended = "Saving to" in (tmp_path / "out").read_text()  # which comes after the checkpoint
+    assert ended == (target == "launcher" or number != signal.SIGKILL)
+    newest = list_checkpoints(run_in(tmp_path))[0].name
+    assert newest >= before
+    until = str(int(newest.removeprefix("checkpoint-")) + 160)
+    again = started(("--resume", str(run_in(tmp_path)), "-n", until))
+    assert [result[0] for result in again] == [0, 0]
+    assert int(list_checkpoints(run_in(tmp_path))[0].name.removeprefix("checkpoint-")) == int(until)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_nobody_is_left_while_ranks_start(tmp_path: Path, number: int) -> None:
+    with launched(tmp_path) as (process, mark):
+        assert wait_until(lambda: len(marked(mark)) == 3)
+        time.sleep(1.0)
+        os.kill(process.pid, number)
+
+
+def test_another_number_of_ranks_cannot_go_on(tmp_path: Path) -> None:
+    started(("-f", str(tmp_path), *RUN, "-params", *NUMBERS))
+    files = contents(run_in(tmp_path))
+    for size in (1, 4):
+        (code, _, err), *others = started(("--resume", str(run_in(tmp_path))), size)
+        assert code == 2
+        assert f"was written by 2 ranks, here are {size}: go on with torchrun" in err
+        assert err.count("\n") == 1
+        assert others == [(2, "", "")] * (size - 1)
+    assert contents(run_in(tmp_path)) == files
+
+
+@pytest.mark.parametrize(
+    ("options", "numbers", "words"),
+    [
+        ((), ("n_envs:7",), "n_envs: must be a multiple of the number of ranks, 2, got 7"),
+        ((), ("batch_size:15",), "batch_size: must be a multiple of the number of ranks, 2"),
+        ((), ("learning_rate:-1",), "learning_rate"),
+        ((), ("policy_kwargs:{net_arch: [16, b]}",), "ranks: exclude BatchNorm"),
+        ((), ("callback:rl_zoo3.callbacks.RawStatisticsCallback",), "callback: several ranks can"),
+        (("--actors", "2"), (), "actors: must be 0 with several ranks, got 2"),
+        (("--algo", "ppo"), (), "algo: only ddqn learns on several ranks, got ppo"),
+        (("--save-replay-buffer",), (), "save-replay-buffer: works without torchrun"),
+        ((), ("callback:[{sb3_ext.callbacks.StopConditions: {max_updates: 0}}]",), "max_updates"),
+        (("--nothing",), (), "unrecognized arguments: --nothing"),
+        (("--env", "resgym/Nothing-v0"), (), "not found in gym registry"),
+    ],
+)
+def test_bad_input_is_one_line_of_one_rank(
+    tmp_path: Path, options: Any, numbers: Any, words: str
+) -> None:
+    arguments = ("-f", str(tmp_path), *RUN, *options, "-params", *NUMBERS, *numbers)
+    (code, _, err), other = started(arguments)
+    assert (code, other) == (2, (2, "", ""))
+    assert words in err
+    assert err.count("\n") == 1
+    assert [path for path in tmp_path.rglob("*") if path.is_file() and path.name != ".lock"] == []
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"WORLD_SIZE": "2"}, "RANK: must be a whole number from 0 to 1, as torchrun sets it"),
+        ({"WORLD_SIZE": "2", "RANK": "2"}, "RANK: must be a whole number from 0 to 1"),
+        ({"WORLD_SIZE": "two"}, "WORLD_SIZE: must be a whole number from 1"),
+        ({"WORLD_SIZE": "2", "RANK": "1"}, "LOCAL_RANK: is not set, but WORLD_SIZE is 2"),
+    ],
+)
+def test_incomplete_variables_are_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], given: Any, words: str
+) -> None:
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    assert train([]) == 2
+    assert capsys.readouterr().err.startswith(f"train: {words}")
+
+
+@pytest.mark.parametrize("given", [{"RANK": "1"}, {"WORLD_SIZE": "1", "RANK": "0"}])
+def test_one_process_is_alone(monkeypatch: pytest.MonkeyPatch, given: dict[str, str]) -> None:
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    with torchrun() as ranks:
+        assert ranks.size == 1
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_other_commands_are_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], rank: int
+) -> None:
+    monkeypatch.setattr("sys.argv", ["two_player", "--config", "small"])
+    monkeypatch.setitem(os.environ, "WORLD_SIZE", "2")
+    monkeypatch.setitem(os.environ, "RANK", str(rank))
+    if rank == 0:
+        assert start("two_player", "sb3_ext.two_player.cli") == 2
+        line = "two_player: WORLD_SIZE: torchrun can start only train, got 2 ranks\n"
+        assert capsys.readouterr().err == line
+    else:
+        with pytest.raises(SystemExit, match="2"):
+            start("two_player", "sb3_ext.two_player.cli")
+        assert capsys.readouterr().err == ""

@@ -1,0 +1,249 @@
+"""What ranks have to agree on: ends, checkpoints, errors, and where to go on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from stable_baselines3.common.callbacks import BaseCallback
+
+from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.callbacks.checkpoints import Checkpoints, Signals
+from sb3_ext.checkpoints import checkpoint
+from sb3_ext.checkpoints.checkpoint import (
+    CheckpointWarning,
+    checkpoint_name,
+    list_checkpoints,
+    load_checkpoint,
+)
+from sb3_ext.checkpoints.resume import resume
+from sb3_ext.ddqn import DDQN
+from sb3_ext.runs.ranks import Ranks
+from sb3_ext.schedules.frequency import Every
+from tests.fakes import ToyVectorEnv
+from tests.sb3_ext.ddqn.helpers import make_model
+from tests.sb3_ext.ranks.processes import on_ranks
+
+ROWS = 4
+
+
+def toy(ranks: Ranks, **arguments: Any) -> DDQN:
+    model = make_model(TensorVecEnv(ToyVectorEnv(ROWS)), **{"train_freq": 2, **arguments})
+    model.join(ranks)
+    return model
+
+
+class AtStep(BaseCallback):
+    """Does something in one rank, in one of its parallel steps; returns what that returns."""
+
+    def __init__(self, rank: int, step: int, act: Any) -> None:
+        super().__init__()
+        self.rank, self.step, self.act = rank, step, act
+
+    def _on_step(self) -> bool:
+        model: Any = self.model
+        if (model.ranks.rank, self.n_calls) == (self.rank, self.step):
+            return self.act(model) is not False
+        return True
+
+
+def stopped(model: Any) -> None:
+    model.request_stop()
+
+
+def refused(model: Any) -> bool:
+    return False
+
+
+def deserted(model: Any) -> None:
+    model.ranks._launcher = 1 if os.getppid() != 1 else 2
+
+
+@pytest.mark.parametrize("act", [stopped, refused, deserted])
+def test_all_stop_where_one_does(act: Any) -> None:
+    """In the middle of a rollout, whose updates all of them make first."""
+
+    def work(ranks: Ranks) -> tuple[int, int]:
+        model = toy(ranks)
+        model.learn(10_000, AtStep(1, 31, act))
+        return model.num_timesteps, model.num_updates
+
+    assert on_ranks(work) == [(32 * ROWS * 2, 32 // 2 - 64 // (2 * ROWS * 2))] * 2
+
+
+def test_numbers_are_those_of_all_ranks() -> None:
+    """As many updates as one process makes with all the rows and all the batch."""
+    whole = {"learning_starts": 100, "target_update_unit": "transitions"}
+    cases: list[dict[str, Any]] = [
+        {"gradient_steps": 3},
+        {"gradient_steps": -1},
+        {"replay_ratio": 5.0},
+    ]
+
+    def work(ranks: Ranks) -> list[tuple[int, ...]]:
+        counted = []
+        for case in cases:
+            model = toy(ranks, batch_size=32 // ranks.size, **whole, **case)
+            model.learn(300)
+            counted.append((model.num_timesteps, model.num_updates, model.num_target_updates))
+        return counted
+
+    def alone(case: dict[str, Any]) -> tuple[int, ...]:
+        env = TensorVecEnv(ToyVectorEnv(2 * ROWS))
+        model = make_model(env, train_freq=2, batch_size=32, **whole, **case)
+        model.learn(300)
+        return model.num_timesteps, model.num_updates, model.num_target_updates
+
+    assert on_ranks(work) == [[alone(case) for case in cases]] * 2
+
+
+def test_ranks_have_the_same_weights_and_other_games() -> None:
+    def work(ranks: Ranks) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
+        model = toy(ranks)
+        model.learn(400)
+        tensors, _ = model.replay_buffer.state_dict()  # type: ignore[union-attr]
+        return dict(model.policy.state_dict()), tensors["observations"]
+
+    (first, games), (second, others) = on_ranks(work)
+    assert all(torch.equal(first[name], second[name]) for name in first)
+    assert games.shape == others.shape
+    assert not torch.equal(games, others)
+
+
+def test_a_signal_to_one_rank_saves_all(tmp_path: Path) -> None:
+    def work(ranks: Ranks) -> int:
+        model = toy(ranks)
+        signalled = AtStep(1, 21, lambda model: os.kill(os.getpid(), signal.SIGUSR1))
+        saving = Checkpoints(tmp_path, Every(updates=10**6), at_end=False)
+        model.learn(400, [Signals(), signalled, saving])
+        return len(list_checkpoints(tmp_path))
+
+    assert on_ranks(work) == [1, 1]
+    (path,) = list_checkpoints(tmp_path)
+    parts = [load_checkpoint(path), load_checkpoint(path / "rank-1")]
+    assert [part["model"]["ranks"] for part in parts] == [2, 2]
+    assert parts[0].keys() == parts[1].keys()
+
+
+def test_a_checkpoint_that_one_rank_cannot_write_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All go on without it; the one before it stays, and at the end it is an error of all."""
+    original = checkpoint.write_files
+
+    def full_disk(folder: Path, *arguments: Any) -> None:
+        if folder.name == "rank-1" and list_checkpoints(tmp_path):
+            raise OSError(28, "No space left on device")
+        original(folder, *arguments)
+
+    def work(ranks: Ranks) -> Any:
+        model = toy(ranks)
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                model.learn(400, [Checkpoints(tmp_path, Every(updates=10))])
+        except OSError as error:
+            return model.num_timesteps, str(error), [str(each.message) for each in caught]
+
+    monkeypatch.setattr(checkpoint, "write_files", full_disk)
+    first, second = on_ranks(work)
+    assert first[0] == second[0] == 400
+    assert "rank 1: [Errno 28] No space left" in first[1]
+    assert second[1] == "[Errno 28] No space left on device"
+    assert any("no checkpoint was written: rank 1" in text for text in first[2])
+    (path,) = list_checkpoints(tmp_path)
+    assert path.name == checkpoint_name(64 + 10 * 2 * 2 * ROWS)
+    assert {each.name for each in tmp_path.iterdir()} == {path.name, "LATEST"}
+
+
+def saved(ranks: Ranks, folder: Path, transitions: int) -> DDQN:
+    model = toy(ranks)
+    callbacks = [Checkpoints(folder, Every(updates=10))]
+    if list_checkpoints(folder):
+        resume(model, folder, callbacks)
+    model.learn(transitions - model.num_timesteps, callbacks, reset_num_timesteps=False)
+    return model
+
+
+def test_a_damaged_part_sends_all_back_to_the_checkpoint_before(tmp_path: Path) -> None:
+    def work(ranks: Ranks) -> Any:
+        saved(ranks, tmp_path, 400)
+        newest, before = list_checkpoints(tmp_path)
+        if ranks.rank == 1:
+            (newest / "rank-1" / "buffer.safetensors").write_bytes(b"damaged")
+        ranks.exchange()
+        model = toy(ranks)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            path = resume(model, tmp_path)
+        kinds = {each.category for each in caught}
+        return path == before, CheckpointWarning in kinds, model.num_timesteps
+
+    first, second = on_ranks(work)
+    assert first == second
+    assert first[:2] == (True, True)
+
+
+def test_another_number_of_ranks_is_refused_in_words(tmp_path: Path) -> None:
+    def resumed(ranks: Ranks) -> str:
+        return str(resume(toy(ranks), tmp_path))
+
+    on_ranks(lambda ranks: saved(ranks, tmp_path, 300).num_timesteps)
+    (path, *_) = list_checkpoints(tmp_path)
+    words = f"{path}: was written by 2 ranks, here are {{}}: go on with torchrun --nproc-per-node 2"
+    assert on_ranks(resumed) == [str(path)] * 2
+    results = on_ranks(resumed, size=3)
+    assert all(result.startswith(f"CheckpointError: {words.format(3)}") for result in results)
+    with pytest.raises(ValueError, match="was written by 2 ranks, here are 1"):
+        resume(make_model(TensorVecEnv(ToyVectorEnv(ROWS))), tmp_path)
+
+
+def test_weights_that_are_no_longer_the_same_are_an_error(tmp_path: Path) -> None:
+    def spoil(model: Any) -> None:
+        with torch.no_grad():
+            next(model.q_net.parameters()).view(-1)[0] += 1e-7
+
+    def work(ranks: Ranks) -> None:
+        toy(ranks).learn(400, [AtStep(1, 21, spoil), Checkpoints(tmp_path, Every(updates=10))])
+
+    results = on_ranks(work)
+    assert all("the weights of rank 1 are no longer those of rank 0" in each for each in results)
+    assert results[0].startswith("FloatingPointError")
+
+
+def test_a_rank_that_ends_ends_the_others() -> None:
+    def work(ranks: Ranks) -> None:
+        toy(ranks).learn(10**6, AtStep(1, 21, lambda model: os._exit(1)))
+
+    first, second = on_ranks(work)
+    assert first.startswith("ConnectionError: rank 0: another rank has ended")
+    assert second is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"policy_kwargs": {"net_arch": [16, "b"]}}, "ranks: exclude BatchNorm"),
+        ({"train_freq": (1, "episode")}, "ranks: need a TensorVecEnv"),
+    ],
+)
+def test_models_that_cannot_are_refused(arguments: dict[str, Any], words: str) -> None:
+    assert all(words in each for each in on_ranks(lambda ranks: toy(ranks, **arguments)))
+
+
+def test_an_error_of_one_rank_is_one_of_all() -> None:
+    def work(ranks: Ranks) -> None:
+        with ranks.together():
+            if ranks.rank == 1:
+                raise ValueError("batch_size: too large here")
+
+    assert on_ranks(work, size=3) == [
+        "ValueError: rank 1: batch_size: too large here",
+        "ValueError: batch_size: too large here",
+        "ValueError: rank 1: batch_size: too large here",
+    ]

@@ -1,0 +1,74 @@
+"""Updates of several ranks against those of one process with the whole batch."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from sb3_ext.ddqn import DDQN
+from sb3_ext.replay.buffers import TensorReplayBufferSamples
+from sb3_ext.runs.ranks import Ranks
+from tests.sb3_ext.ddqn.helpers import FixedBatches, make_model, random_batch, weights
+from tests.sb3_ext.ranks.processes import on_ranks
+
+UPDATES, BATCH = 20, 32
+Weights = dict[str, torch.Tensor]
+
+
+def part_of(batch: TensorReplayBufferSamples, rank: int, size: int) -> TensorReplayBufferSamples:
+    rows = slice(rank * BATCH // size, (rank + 1) * BATCH // size)
+    return TensorReplayBufferSamples(*[None if each is None else each[rows] for each in batch])
+
+
+def learner(optimizer: str, clip: float, seed: int = 0) -> DDQN:
+    return make_model(
+        policy_kwargs={"net_arch": [32, 16], "optimizer_class": optimizer},
+        learning_rate=1e-3 if optimizer == "adam" else 0.1,
+        max_grad_norm=clip,
+        target_update_interval=5,
+        seed=seed,
+    )
+
+
+def trajectory(model: DDQN, rank: int = 0, size: int = 1) -> list[Weights]:
+    """The weights after each update on a part of the same batches."""
+    batches = [part_of(random_batch(n, BATCH, masked=True), rank, size) for n in range(UPDATES)]
+    model.replay_buffer = FixedBatches(batches)  # type: ignore[assignment]
+    result = []
+    for _ in range(UPDATES):
+        model.train(1, BATCH)
+        result.append(weights(model))
+    return result
+
+
+def largest_difference(first: list[Weights], second: list[Weights]) -> float:
+    return max(
+        float((one[name] - other[name]).abs().max())
+        for one, other in zip(first, second, strict=True)
+        for name in one
+    )
+
+
+@pytest.mark.parametrize("clip", [0.05, 1000.0])
+@pytest.mark.parametrize(("optimizer", "size"), [("adam", 2), ("adam", 4), ("sgd", 2)])
+def test_ranks_with_parts_of_a_batch_equal_one_process_with_all_of_it(
+    optimizer: str, size: int, clip: float
+) -> None:
+    """To 1e-6 for every weight after each of 20 updates; and among them to the bit."""
+
+    def work(ranks: Ranks) -> list[Weights]:
+        model = learner(optimizer, clip, seed=ranks.rank)  # other weights in each rank
+        model.join(ranks)
+        return trajectory(model, ranks.rank, size)
+
+    whole = trajectory(learner(optimizer, clip))
+    first, *others = on_ranks(work, size)
+    assert largest_difference(whole, first) <= 1e-6
+    assert all(largest_difference(first, other) == 0.0 for other in others)
+
+
+def test_ranks_that_do_not_average_differ() -> None:
+    """The control: a rank with its half of the batch is far from the whole."""
+    whole = trajectory(learner("adam", 1000.0))
+    half = trajectory(learner("adam", 1000.0), 0, 2)
+    assert largest_difference(whole, half) > 1e-3

@@ -34,16 +34,16 @@ class RunOptions:
         init_from: folder or checkpoint to take the networks from, instead.
         checkpoint_updates: updates between two checkpoints, 0 for none.
         actors: how many collect in processes of their own; None: what the file says.
-        callbacks: more that watch the training.
         ranks: the processes that learn together.
+        callbacks: more that watch the training.
     """
 
     resume: Path | None = None
     init_from: Path | None = None
     checkpoint_updates: int = CHECKPOINT_UPDATES
     actors: int | None = None
-    callbacks: tuple[BaseCallback, ...] = ()
     ranks: Ranks = ALONE
+    callbacks: tuple[BaseCallback, ...] = ()
 
     def __post_init__(self) -> None:
         if self.resume is not None and self.init_from is not None:

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 import optuna
 import sqlalchemy.exc
-from optuna.exceptions import UpdateFinishedTrialError
 from optuna.samplers import BaseSampler
 from optuna.storages import BaseStorage, JournalStorage, RDBStorage
 from optuna.storages._heartbeat import BaseHeartbeat
@@ -59,7 +58,7 @@ class Journal(JournalStorage, BaseHeartbeat):
         self._seen: dict[int, tuple[Any, float]] = {}
 
     def record_heartbeat(self, trial_id: int) -> None:  # noqa: D102
-        with suppress(UpdateFinishedTrialError):  # given up by another worker, wrongly
+        with suppress(RuntimeError):  # wrongly given up by another worker
             self.set_trial_user_attr(trial_id, HEARTBEAT, time.time())
 
     def _get_stale_trial_ids(self, study_id: int) -> list[int]:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 import gymnasium
 import optuna
-from optuna.exceptions import UpdateFinishedTrialError
 from optuna.storages import fail_stale_trials
 from optuna.storages._heartbeat import get_heartbeat_thread
 from optuna.trial import FrozenTrial, TrialState
@@ -144,15 +143,16 @@ def _try(
     except optuna.TrialPruned as pruned:
         tell(TrialState.PRUNED)
         result = str(pruned)
-    except UpdateFinishedTrialError:
-        result = "was silent for too long; another worker tries it again"
     except Stopped:
         put_back()
         result = "stopped; it waits for another worker"
     except _REFUSED as error:
-        result = f"failed: {type(error).__name__}: {one_line(error)}"
-        trial.set_user_attr(ERROR, result.removeprefix("failed: "))
-        tell(TrialState.FAIL)
+        if study.get_trials(deepcopy=False)[trial.number].state.is_finished():
+            result = "was silent for too long; another worker tries it again"
+        else:
+            trial.set_user_attr(ERROR, f"{type(error).__name__}: {one_line(error)}")
+            tell(TrialState.FAIL)
+            result = f"failed: {one_line(error)}"
     except BaseException:
         put_back()
         raise

@@ -98,7 +98,7 @@ def tune(folder: Path, command: str, **changes: Any) -> list[optuna.trial.Frozen
 @pytest.mark.parametrize(
     ("command", "steps"),
     [
-        ("train", [20, 40]),
+        ("train", [*range(20, 161, 20)]),  # (1600 - 320) / 16 blocks of two updates
         ("two_player", [2, 4, 6]),
         ("attack", [0, 2, 4, 5, 7, 9]),
         pytest.param("teach", [2, 4, 6], marks=pytest.mark.long),

@@ -109,6 +109,22 @@ def test_a_trial_whose_worker_is_killed_is_tried_again(where, folder):
     assert lost.params in [trial.params for trial in done]
 
 
+def test_a_worker_that_was_only_silent_drops_its_trial_and_goes_on(folder):
+    first = process(folder, "--trials", "1")
+    wait_for(lambda: held(folder))
+    first.send_signal(signal.SIGSTOP)
+    second = process(folder, "--trials", "1")
+    wait_for(lambda: len(held(folder)) == 2)  # the same x by another process
+    first.send_signal(signal.SIGCONT)
+    (folder / "go").touch()
+    for worker in (first, second):
+        _, told = worker.communicate(timeout=120)
+        assert worker.returncode == 0, told
+        assert ("was silent for too long" in told) == (worker is first)
+    (done,) = (trial for trial in trials_of(folder) if counts(trial))
+    assert done.state is TrialState.COMPLETE
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_worker_that_is_stopped_gives_its_trial_back(number, folder):
     first = process(folder, "--trials", "1")

@@ -87,7 +87,9 @@ def test_two_workers_share_the_trials_and_make_none_twice(folder):
     assert len(set(made)) == 6
 
 
-@pytest.mark.parametrize("where", [None, "sqlite:///{}/study.db"])
+@pytest.mark.parametrize(
+    "where", [None, pytest.param("sqlite:///{}/study.db", marks=pytest.mark.long)]
+)
 def test_a_trial_whose_worker_is_killed_is_tried_again(where, folder):
     storage = where and where.format(folder)
     options = ["--trials", "2", *(["--storage", storage] if storage else [])]
@@ -144,6 +146,7 @@ def test_a_worker_that_is_stopped_gives_its_trial_back(number, folder):
     assert done.params == waiting.params
 
 
+@pytest.mark.long
 def test_the_command_starts_workers_and_says_when_all_have_died(tmp_path):
     """The real command with two processes, since only these know no more than the package."""
     path = tmp_path / "study.yml"

@@ -141,7 +141,7 @@ def test_ranges_and_choices_give_what_they_say():
         "log": read_section(Range, {"low": 1.0e-4, "high": 1.0e-2, "log": True}),
         "lists": read_section(Choices, {"choices": lists}),
     }
-    trials = optuna.create_study()
+    trials = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
     found: dict[str, list[Any]] = {name: [] for name in read}
     for _ in range(60):
         trial = trials.ask()

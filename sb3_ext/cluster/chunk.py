@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from operator import itemgetter
 from typing import Any
@@ -112,6 +112,27 @@ class Chunk:
                     None if legal is None else legal[time],
                     episode,
                 )
+
+
+def side_by_side(chunks: Sequence[Chunk]) -> Chunk:
+    """One chunk with the games of several; what else it says is what the first one does."""
+    ended = [chunk.ended for chunk in chunks]
+    first_rows = np.cumsum([0, *(each.shape[1] for each in ended)])
+    # Where each final observation belongs, by step and then by row.
+    places = [np.nonzero(each) for each in ended]
+    steps = np.concatenate([step for step, _ in places])
+    rows = np.concatenate(
+        [row + first for (_, row), first in zip(places, first_rows, strict=False)]
+    )
+    order = np.lexsort((rows, steps))
+    joined: dict[str, Any] = {}
+    for field in fields(Chunk):
+        values = [getattr(chunk, field.name) for chunk in chunks]
+        if field.name == "final_observations":
+            joined[field.name] = each_entry(lambda *parts: np.concatenate(parts)[order], *values)
+        elif isinstance(values[0], (dict, np.ndarray)):
+            joined[field.name] = each_entry(lambda *parts: np.concatenate(parts, 1), *values)
+    return replace(chunks[0], **joined)
 
 
 class ChunkWriter:

@@ -86,7 +86,10 @@ def check_cpus(ray: Any, actors: int, cpus_each: float) -> None:
 
 
 def wait_for_start(ray: Any, started: list[Any], seconds: float) -> None:
-    """Waits for the answers of actors to `start`; ValueError if one has none, or is an error."""
+    """Waits for the answers of actors to `start`; ValueError if one has none, or is an error.
+
+    One that was lost meanwhile is left to those who ask it for something.
+    """
     _, waiting = ray.wait(started, num_returns=len(started), timeout=seconds)
     if waiting:
         raise ValueError(
@@ -96,8 +99,10 @@ def wait_for_start(ray: Any, started: list[Any], seconds: float) -> None:
     for number, reference in enumerate(started):
         try:
             ray.get(reference)
-        except ray.exceptions.RayError as error:
+        except ray.exceptions.RayTaskError as error:
             raise ValueError(f"actor {number}: {reason_of(error)}") from error
+        except ray.exceptions.RayError:
+            continue
 
 
 def reason_of(error: Exception) -> str:

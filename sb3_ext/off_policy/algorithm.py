@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -261,7 +261,7 @@ class OffPolicy(OffPolicyModel):
     ) -> RolloutReturn:
         callback.on_rollout_start()
         before = self.num_timesteps
-        for number, step in enumerate(self._play(env, steps), 1):
+        for number, step in enumerate(self.play(env, steps), 1):
             obs, actions, rewards, terminated, truncated, reached, next_legal, episode, row = step
             replay_buffer.add_batch(
                 obs, reached, actions, rewards, terminated, truncated, next_legal, first_row=row
@@ -291,7 +291,16 @@ class OffPolicy(OffPolicyModel):
         callback.on_rollout_end()
         return RolloutReturn(self.num_timesteps - before, 0, continue_training=True)
 
-    def _play(self, env: Any, steps: int) -> Iterator[ParallelStep]:
+    @contextmanager
+    def collecting_from(self, collector: Collector) -> Iterator[None]:
+        """`collect_rollouts` takes its steps from a collector while the block lasts."""
+        self._collector = collector
+        try:
+            yield
+        finally:
+            self._collector = None
+
+    def play(self, env: Any, steps: int) -> Iterator[ParallelStep]:
         """Parallel steps in tensors, from the collector that was given or from the environment."""
         if self._collector is not None:
             rate = self.explorer().exploration_rate

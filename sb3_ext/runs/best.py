@@ -30,7 +30,7 @@ def save_player(path: Path, model: Any, evaluation: Any, *, archive: bool = True
 
     Args:
         path: the checkpoint's directory.
-        model: its policy is what plays.
+        model: its policy is what plays; without ``archive`` it may be the policy itself.
         evaluation: why it is kept, as plain data.
         archive: write SB3's file too, as ``<path>_model.zip`` for a path ``best`` and as
             ``<path>.zip`` for others.
@@ -38,9 +38,10 @@ def save_player(path: Path, model: Any, evaluation: Any, *, archive: bool = True
     if archive:  # first, since it refuses a model that a NaN has spoiled
         name = "best_model.zip" if path.name == "best" else f"{path.name}.zip"
         save_model(path.with_name(name), model)
+    policy = getattr(model, "policy", model)
     state = {
         "evaluation": evaluation,
-        "network": network_description(model.policy),
-        "policy": dict(model.policy.state_dict()),
+        "network": network_description(policy),
+        "policy": dict(policy.state_dict()),
     }
     save_checkpoint(path, state, latest=False)

@@ -13,6 +13,11 @@ FAILED = (ArithmeticError, ImportError, OSError, RuntimeError)
 """For exit code 1: results could not be written, a process died or a loss became NaN."""
 
 _OPTIONS: dict[str, dict[str, Any]] = {
+    "--actors": {
+        "type": int,
+        "default": 0,
+        "help": "processes on a Ray cluster that do the work, one thread each (default 0: none)",
+    },
     "--json": {"action": "store_true", "help": "print the result as JSON"},
     "--no-progress": {"action": "store_true", "help": "no progress on stderr"},
     "--set": {

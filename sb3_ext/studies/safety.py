@@ -11,6 +11,7 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,13 @@ import resgym
 from resgym.cli import OneLineParser
 from resgym.files import output_file, write_file
 from resgym.measure.plots import COLOURS, MARKERS, plot_file, save_figure
+from resgym.players import Player
 from resgym.players.trust import add_trust, trusting
+from sb3_ext.cluster.pieces import Spread, spreading
 from sb3_ext.runs.command import command
-from sb3_ext.runs.command_line import FAILED
+from sb3_ext.runs.command_line import FAILED, add_options
 from sb3_ext.studies.attack.exact import exact_worst_case
+from sb3_ext.studies.attack.frozen import FrozenPlayer
 from sb3_ext.studies.attack.result import ends
 from sb3_ext.studies.attack.settings import read_budget
 from sb3_ext.studies.tables import markdown_table
@@ -31,22 +35,31 @@ HOSTS = ("safe", "safe(slack=1)", "safe(slack=2)", "safe(slack=4)", "optimal", "
 HEADINGS = ("host", "worst case, moves", "worst case, rho", *(f"rho, {name}" for name in AGENTS))
 
 
-def measure(host: Any, starts: int, games: int, max_positions: int = 20_000) -> dict[str, Any]:
+def measure(
+    host: Any, starts: int, games: int, max_positions: int = 20_000, spread: Spread = map
+) -> dict[str, Any]:
     """The exact worst case of a host from so many starts of 20 points, and rho over other games.
 
     Returns:
         ``worst_moves`` and ``worst_rho``, each the lowest and the highest that it can be: searches
         of more than ``max_positions`` are given up, games are cut after 200 moves; ``given_up``,
-        their number; and ``rho`` by weak agent.
+        their number; and ``rho`` by weak agent. ``spread`` as in `exact_worst_case`.
     """
     section = f"exact={{starts: {starts}, max_positions: {max_positions}}}"
-    exact = exact_worst_case(host, read_budget("points20", [section]), role="host")
+    budget = read_budget("points20", [section])
+    frozen = FrozenPlayer.of(host, budget.game.spec(), "host")
+    exact = exact_worst_case(frozen, budget, spread=spread)
+    rhos = spread(partial(_rho, frozen.player, games), AGENTS)
     return {
         "worst_moves": [exact.highest.mean_length, exact.lowest.mean_length],
         "worst_rho": [exact.lowest.rho, exact.highest.rho],
         "given_up": exact.given_up,
-        "rho": {agent: resgym.rho(host, agent, games=games).rho for agent in AGENTS},
+        "rho": dict(zip(AGENTS, rhos, strict=True)),
     }
+
+
+def _rho(host: Player, games: int, agent: str) -> float:
+    return resgym.rho(host, agent, games=games).rho
 
 
 def table(found: Mapping[str, Mapping[str, Any]]) -> str:
@@ -69,6 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--games", type=int, default=1000, help="of each rho (default %(default)s)")
     add("--plot", type=Path, metavar="FILE", help="draw it: .png, .svg or .pdf")
     add("--json", type=Path, metavar="FILE", help="hosts in it are not measured again")
+    add_options(parser, "--actors")
     add_trust(parser)
     return parser
 
@@ -110,12 +124,12 @@ def main(arguments: Sequence[str]) -> int:
     found: dict[str, Any] = {}
     if args.json is not None and output_file(args.json, (".json",), "json").exists():
         found = json.loads(args.json.read_text(encoding="utf-8"))
-    for host in [each for each in args.hosts if each not in found]:
-        print(f"measuring {host}", file=sys.stderr)
-        with trusting(args.trust):
-            found[host] = measure(host, args.starts, args.games)
-        if args.json is not None:
-            write_file(args.json, json.dumps(found, indent=1) + "\n")
+    with trusting(args.trust), spreading(args.actors) as spread:
+        for host in [each for each in args.hosts if each not in found]:
+            print(f"measuring {host}", file=sys.stderr)
+            found[host] = measure(host, args.starts, args.games, spread=spread)
+            if args.json is not None:
+                write_file(args.json, json.dumps(found, indent=1) + "\n")
     found = {host: found[host] for host in args.hosts}
     print(table(found))
     if plot is not None:

@@ -61,6 +61,7 @@ def _parser() -> argparse.ArgumentParser:
     begin("--resume", type=Path, metavar="DIR", help=text)
     text = "start from the networks of a run's folder"
     begin("--init-from", type=Path, metavar="DIR", help=text)
+    add("--actors", type=int, metavar="N", help="processes on a Ray cluster that play the rollouts")
     add("--smoke", action="store_true", help="a few steps of everything, in seconds")
     add("--dry-run", action="store_true", help="build everything, train nothing")
     add_options(parser, "--set", "--no-progress")
@@ -116,7 +117,7 @@ def _saved_state(run: Path) -> dict[str, Any] | None:
 
 def _config(args: argparse.Namespace, state: dict[str, Any] | None) -> TrainerConfig:
     if args.resume is None:
-        config = TrainerConfig.read(args.config, args.settings)
+        config = _with_actors(TrainerConfig.read(args.config, args.settings), args.actors)
         return smoke_version(config) if args.smoke else config
     saved = TrainerConfig.read(
         args.resume / "config.yml" if state is None else state["trainer"]["config"]
@@ -133,7 +134,19 @@ def _config(args: argparse.Namespace, state: dict[str, Any] | None) -> TrainerCo
                 f"--set {setting}: a resumed run may change only training.steps, logging, "
                 "checkpoint and compute; use --init-from to start a new run from its networks"
             )
-    return TrainerConfig.read(saved, args.settings)
+    actors = saved.collector.actors if saved.collector else 0
+    if args.actors is not None and bool(args.actors) != bool(actors):
+        raise ConfigError(f"--actors: the run that goes on has {actors}, got {args.actors}")
+    return _with_actors(TrainerConfig.read(saved, args.settings), args.actors)
+
+
+def _with_actors(config: TrainerConfig, actors: int | None) -> TrainerConfig:
+    if actors is None:
+        return config
+    data = config.to_dict()
+    return TrainerConfig.read(
+        {**data, "collector": {**(data["collector"] or {}), "actors": actors}}
+    )
 
 
 def _checkpoints(folder: Path, option: str) -> Path:

@@ -100,6 +100,20 @@ class ComputeSection(Section):
     )
 
 
+class CollectorSection(Section):
+    """Who plays the rollouts."""
+
+    actors: Count = Field(
+        description="processes on a Ray cluster that play, see cluster.md; 0: none, as without the "
+        "section"
+    )
+    pieces: PositiveCount = Field(
+        default=4,
+        description="parts of a role's rows that are played one by one; another number is another "
+        "run, which another number of actors is not (default 4)",
+    )
+
+
 def _read_game(data: Any) -> Any:
     name = data["name"] if isinstance(data, Mapping) and "name" in data else None
     if name is None:
@@ -148,6 +162,9 @@ class TrainerConfig(ConfigFile):
     logging: LoggingSection = Field(description="what is written while training")
     checkpoint: CheckpointSection | None = Field(description="checkpoints, or null for none")
     compute: ComputeSection = Field(description="where the work is done")
+    collector: CollectorSection | None = Field(
+        default=None, description="actors, or null for none; may be left out"
+    )
     roles: Annotated[dict[str, Any], checked(_read_roles)] = Field(
         description="per role how it learns, or who plays it"
     )
@@ -168,7 +185,23 @@ class TrainerConfig(ConfigFile):
         with errors_of(".training.updates", ValueError):
             parse_updates(self.training.updates, names)
         self._self_play_fits()
+        self._collector_fits(trained)
         return self
+
+    def _collector_fits(self, trained: list[str]) -> None:
+        if self.collector is None or not self.collector.actors:
+            return
+        for name in trained:
+            rows, pieces = self.roles[name].rollout.rollout_size, self.collector.pieces
+            if pieces > rows:
+                raise ValueError(
+                    f".collector.pieces must be at most roles.{name}.rollout.rollout_size, {rows}, "
+                    f"got {pieces}"
+                )
+            if any(each["callback"] == "curriculum" for each in self.roles[name].callbacks):
+                raise ValueError(
+                    f".collector: roles.{name} has a curriculum, which knows no games of actors"
+                )
 
     def _self_play_fits(self) -> None:
         trained = [role for role in self.roles.values() if isinstance(role, TrainedRole)]
@@ -213,6 +246,8 @@ def smoke_version(config: TrainerConfig) -> TrainerConfig:
     data["logging"]["every_steps"] = 2
     if data["checkpoint"] is not None:
         data["checkpoint"]["every_steps"] = 2
+    if data["collector"] is not None:
+        data["collector"]["pieces"] = min(data["collector"]["pieces"], 4)
     if data["self_play"] is not None:
         data["self_play"] |= {"save_steps": 1, "swap_steps": 1, "rating_games": 8}
         data["self_play"]["team_change"] = min(data["self_play"]["team_change"], 1)

@@ -50,10 +50,11 @@ from sb3_ext.networks.optimizers import OPTIMIZERS
 from sb3_ext.networks.policy_scores import in_mode
 from sb3_ext.off_policy.log import callback_hooks
 from sb3_ext.schedules.schedules import Schedule, parse_schedule
+from sb3_ext.two_player.experience import Elsewhere
 from sb3_ext.two_player.games import Game
 
-# Transitions that a model is told it will learn for; nothing here depends on the number.
-_NO_END = 2**60
+NO_END = 2**60
+"""Transitions that a model is told it will learn for; nothing here depends on the number."""
 
 
 class OptimizerSection(Section):
@@ -160,6 +161,9 @@ class Learner(ABC):
         model: the model of SB3.
         env: its environment.
         frozen: whether `train` leaves the role out.
+        crew: plays the rollouts in other processes, see `RolloutCrew`; None: this one does.
+        elsewhere: where the games of a crew stand.
+        seated: players in this role's games, and who of them has which row.
         player: plays the model's policy as it is at the moment of the move.
         callback: the callbacks of SB3, see `add_callback`.
 
@@ -170,8 +174,10 @@ class Learner(ABC):
     Section: ClassVar[type[TrainedRole]] = TrainedRole
 
     def __init__(self, role: str, section: Any, game: Game, seed: int, device: str) -> None:
-        self.role, self.section, self.game = role, section, game
+        self.role, self.section, self.game, self.seed = role, section, game, seed
         self.frozen = False
+        self.crew: Any = None
+        self.elsewhere = Elsewhere()
         rows = section.rollout.rollout_size
         self.env = TensorVecEnv(game.make_env(role, rows, section.reward, device))
         self.rate: Schedule = parse_schedule(section.learning_rate, "learning_rate", "updates")
@@ -180,7 +186,7 @@ class Learner(ABC):
         self._log = LastLogged()
         self.model.set_logger(Logger(None, [self._log]))
         self.callback = CallbackList([_callback(data) for data in section.callbacks])
-        begin_learning(self.model, _NO_END, self.callback)
+        begin_learning(self.model, NO_END, self.callback)
         self.policy.set_training_mode(False)
         self.player = game.policy_player(role, self.policy, role)
 
@@ -282,10 +288,10 @@ class Learner(ABC):
         games = rollout.rollout_size if games is None else games
         before = self.transitions
         for _ in range(-(-games // rollout.rollout_size)):
-            if rollout.reset_each_rollout:
+            if rollout.reset_each_rollout and self.crew is None:
                 restart_episodes(self.model)
             with torch.no_grad():
-                if not self._play(steps):
+                if not (self._play(steps) if self.crew is None else self.crew.play(self, steps)):
                     self.model.stop_requested = True
                     break
         return self.transitions - before
@@ -306,6 +312,7 @@ class Learner(ABC):
     def set_opponents(self, players: list[Any], assignment: list[int] | None = None) -> None:
         """Seat players of the other role in this role's games."""
         self.game.set_opponents(self.env.venv, players, assignment)
+        self.seated = (players, assignment)
 
     def set_reward(self, reward: Any) -> None:
         """Play for another reward from now on; what was collected for the old one is dropped."""
@@ -319,6 +326,8 @@ class Learner(ABC):
     def state_dict(self) -> dict[str, Any]:
         """All that training depends on, as parts of a checkpoint; errors as `check_finite`."""
         state = model_state(self.model, f"{self.role}.")
+        if self.elsewhere.played:
+            state[f"{self.role}.elsewhere"] = vars(self.elsewhere)
         if self.callback.callbacks:
             state[f"{self.role}.callbacks"] = callback_states(self.callback)
         return state
@@ -326,12 +335,13 @@ class Learner(ABC):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from what `state_dict` gave; of another configuration it is a CheckpointError."""
         restore_model(self.model, state, f"{self.role}.")
+        self.elsewhere = Elsewhere(**state.get(f"{self.role}.elsewhere", {}))
         load_callback_states(self.callback, state.get(f"{self.role}.callbacks", {}))
         self.policy.set_training_mode(False)
         if not has_observation(self.model):  # the environment's state was not saved
             restart_episodes(self.model)
         # For the counters this is another learn(), as after a resume of a single model.
-        begin_learning(self.model, _NO_END, self.callback, reset_num_timesteps=False)
+        begin_learning(self.model, NO_END, self.callback, reset_num_timesteps=False)
 
     def check_finite(self) -> None:
         """Raise a FloatingPointError if a loss or a weight is NaN or infinite."""

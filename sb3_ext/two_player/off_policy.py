@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Annotated, Any, ClassVar, cast
 
 import torch
@@ -16,7 +17,8 @@ from stable_baselines3.common.utils import get_parameters_by_name, polyak_update
 from torch import Tensor, nn
 
 from sb3_ext.adapter.observations import to_device
-from sb3_ext.adapter.sb3_private import networks_were_replaced
+from sb3_ext.adapter.sb3_private import last_observation, networks_were_replaced
+from sb3_ext.cluster.chunk import ChunkWriter, side_by_side
 from sb3_ext.config.registry import Registry
 from sb3_ext.config.sections import (
     ConfigError,
@@ -31,6 +33,7 @@ from sb3_ext.networks.fields import ExplorationRate, NetArch
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.schedules.binding import bind_schedules, rebind_schedules
 from sb3_ext.schedules.schedules import parse_schedule
+from sb3_ext.two_player.experience import Given, record_steps, replaying
 from sb3_ext.two_player.learner import LEARNERS, Learner, RolloutSection, TrainedRole
 
 # The learner updates the target networks itself; the algorithms' own interval never ends.
@@ -149,11 +152,33 @@ class OffPolicyLearner(Learner):
         return bool((self.updates - 1) % self.section.rollout.every_updates == 0)
 
     def _play(self, steps: int) -> bool:
+        return self._collect(self.env, steps, self.model.replay_buffer)
+
+    def _collect(self, env: Any, steps: int, buffer: Any) -> bool:
         frequency = TrainFreq(steps, TrainFrequencyUnit.STEP)
         rollout = self.model.collect_rollouts(
-            self.env, self.callback, frequency, self.model.replay_buffer, learning_starts=0
+            env, self.callback, frequency, buffer, learning_starts=0
         )
         return bool(rollout.continue_training)
+
+    def record(self, steps: int) -> Any:
+        """A `Chunk` where the model collects tensors, else what `record_steps` gives."""
+        model = self.model
+        if not hasattr(model, "collects_tensors"):
+            nowhere = SimpleNamespace(add=lambda *_: None)
+            return record_steps(model, self.env, lambda env: self._collect(env, steps, nowhere))
+        writer = ChunkWriter(steps)
+        for step in model.play(self.env, steps):
+            writer.add(step)
+        about = {"actor": 0, "generation": 0, "sequence": 0, "version": 0, "seconds": 0.0}
+        return writer.finish(last_observation(model), **about)
+
+    def take(self, parts: list[Any], steps: int) -> bool:  # noqa: D102
+        if not hasattr(self.model, "collects_tensors"):
+            with replaying(self.model, self.env, parts) as env:
+                return self._collect(env, steps, self.model.replay_buffer)
+        with self.model.collecting_from(Given(side_by_side(parts))):
+            return self._play(steps)
 
     def forget_experience(self) -> None:
         """Empty the replay buffer."""

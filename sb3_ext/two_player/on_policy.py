@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar
 
+import numpy as np
 from annotated_types import Ge
 from pydantic import Field
 from sb3_contrib import MaskablePPO
@@ -11,7 +12,10 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.utils import ConstantSchedule
 
+from sb3_ext.adapter.observations import each_entry
+from sb3_ext.adapter.sb3_private import note_step
 from sb3_ext.config.sections import Fraction, Number, PositiveCount, PositiveNumber, Size
+from sb3_ext.two_player.experience import buffer_arrays, joined_steps, record_steps
 from sb3_ext.two_player.learner import LEARNERS, Learner, TrainedRole
 
 Weight = Annotated[float, Number, Ge(0)]
@@ -76,8 +80,36 @@ class OnPolicyLearner(Learner):
         return super().collect(games, max_steps)
 
     def _play(self, steps: int) -> bool:
-        model = self.model
-        return bool(model.collect_rollouts(self.env, self.callback, model.rollout_buffer, steps))
+        return self._collect(self.env, steps)
+
+    def _collect(self, env: Any, steps: int) -> bool:
+        buffer = self.model.rollout_buffer
+        return bool(self.model.collect_rollouts(env, self.callback, buffer, steps))
+
+    def record(self, steps: int) -> Any:
+        """What `record_steps` gives, and the arrays of the rollout buffer."""
+        found = record_steps(self.model, self.env, lambda env: self._collect(env, steps))
+        return {**found, "buffer": buffer_arrays(self.model.rollout_buffer)}
+
+    def take(self, parts: list[Any], steps: int) -> bool:  # noqa: D102
+        model, buffer = self.model, self.model.rollout_buffer
+        buffer.reset()
+        self.callback.on_rollout_start()
+        for actions, new_obs, rewards, dones, infos in joined_steps(parts):
+            model.num_timesteps += len(rewards)
+            shown = {"actions": actions, "new_obs": new_obs, "rewards": rewards}
+            about = {"dones": dones, "infos": infos, "env": self.env, "self": model}
+            self.callback.update_locals({**shown, **about, "rollout_buffer": buffer})
+            if not self.callback.on_step():
+                return False
+            note_step(model, new_obs, dones, infos)
+        for name, first in parts[0]["buffer"].items():
+            others = (part["buffer"][name] for part in parts[1:])
+            joined = each_entry(lambda *arrays: np.concatenate(arrays, 1), first, *others)
+            setattr(buffer, name, joined)
+        buffer.pos, buffer.full = steps, True
+        self.callback.on_rollout_end()
+        return True
 
     def forget_experience(self) -> None:
         """Empty the rollout buffer."""

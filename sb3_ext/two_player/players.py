@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,11 @@ from torch import nn
 from typing_extensions import Self
 
 from resgym.game.devices import resolve_device
+from sb3_ext.cluster.connection import connected
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import errors_of
 from sb3_ext.two_player.config import TrainerConfig
+from sb3_ext.two_player.crew import RolloutCrew
 from sb3_ext.two_player.games import GAMES
 from sb3_ext.two_player.learner import Learner, TrainedRole, learner_of
 from sb3_ext.two_player.pool import OpponentPool
@@ -63,6 +66,7 @@ class TwoPlayers:
         self._nets: dict[str, nn.Module] = {}
         self._opponents: dict[str, Any] = {}
         self._rewards: dict[str, Any] = {}
+        self._crew: RolloutCrew | None = None
         # One seed each for the two roles and the pool, whoever of them is there.
         *seeds, pool_seed = np.random.SeedSequence(self.config.seed).generate_state(3).tolist()
         with errors_of("compute.device"):
@@ -155,6 +159,7 @@ class TwoPlayers:
             except (RuntimeError, TypeError, ValueError) as error:
                 raise type(error)(f"replace_nets: {role}: {error}") from error
             self._nets[role] = network
+            self._renew_crew()
             if self.pool is not None:
                 self.pool.forget(role)
 
@@ -166,12 +171,38 @@ class TwoPlayers:
         """
         self.learner(role).set_reward(reward)
         self._rewards[role] = reward
+        self._renew_crew()
 
     def collect_rollout(
         self, role: str, games: int | None = None, max_steps: int | None = None
     ) -> int:
         """Let a role play and remember, see `Learner.collect`."""
-        return self.learner(role).collect(games, max_steps)
+        with self.collecting():
+            return self.learner(role).collect(games, max_steps)
+
+    @contextmanager
+    def collecting(self) -> Iterator[None]:
+        """Actors play the rollouts while the block lasts, if the configuration has some."""
+        section = self.config.collector
+        if section is None or not section.actors or self._crew is not None:
+            yield
+            return
+        parts = (self.game, self.roles, self.pool, self._nets, self._rewards)
+        with connected(None) as ray:
+            self._crew = RolloutCrew(ray, section.actors, section.pieces, *parts)
+            try:
+                for learner in self.roles.values():
+                    learner.crew = self._crew
+                yield
+            finally:
+                self._crew.stop()
+                self._crew = None
+                for learner in self.roles.values():
+                    learner.crew = None
+
+    def _renew_crew(self) -> None:
+        if self._crew is not None:
+            self._crew.renew()
 
     def evaluate_rho(self, games: int | None = None, seed: int | None = None) -> dict[str, float]:
         """The measure of the two players against each other, and of each against its opponents.

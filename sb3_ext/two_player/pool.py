@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ import numpy as np
 from torch import Tensor
 
 from sb3_ext.two_player.config import TrainerConfig
+from sb3_ext.two_player.experience import bench_of, playing_weights
 from sb3_ext.two_player.games import Game
 from sb3_ext.two_player.learner import Learner
 
@@ -83,8 +83,7 @@ class OpponentPool:
                 continue
             weights = {
                 name: value.detach().clone()
-                for name, value in learner.policy.state_dict().items()
-                if "_target." not in name
+                for name, value in playing_weights(learner.policy).items()
             }
             saved.append(Snapshot(learner.updates, self.ratings[role], weights))
         self._rate()
@@ -114,9 +113,7 @@ class OpponentPool:
     def player_of(self, role: str, snapshot: Snapshot) -> Any:
         """The player of a snapshot; the one before it of the same role changes with it."""
         if role not in self._benches:
-            bench = self._benches[role] = copy.deepcopy(self.learners[role].policy)
-            bench.optimizer = None  # it plays, and never learns
-            bench.requires_grad_(False).set_training_mode(False)
+            self._benches[role] = bench_of(self.learners[role].policy)
         bench = self._benches[role]
         bench.load_state_dict(snapshot.weights, strict=False)
         return self.game.policy_player(role, bench, f"{role}@{snapshot.version}")

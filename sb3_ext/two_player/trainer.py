@@ -92,7 +92,7 @@ class HostAgentTrainer(TwoPlayers):
         self.stopped = False
         learners = [self.roles[name] for name in names]
         bar = tqdm(total=steps, unit="step", dynamic_ncols=True, disable=not progress)
-        with torch_threads(self.config.compute.torch_threads), bar:
+        with torch_threads(self.config.compute.torch_threads), self.collecting(), bar:
             for learner in learners:
                 learner.begin()
             if steps and not any(learner.wants_to_stop for learner in learners):

@@ -10,6 +10,8 @@ from typing import Any
 
 from resgym.cli import OneLineParser
 from resgym.players.trust import add_trust, trusting
+from sb3_ext.cluster.pieces import spreading
+from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.command import command
 from sb3_ext.runs.command_line import FAILED, add_options, torch_threads
 from sb3_ext.studies.attack.exact import exact_worst_case
@@ -35,6 +37,7 @@ examples:
   python -m sb3_ext.attack run zeillinger --set responder.updates=500 --seeds 0
   python -m sb3_ext.attack exact zeillinger                   the truth, by search
   python -m sb3_ext.attack table --model taught=runs/taught   a table of players
+  python -m sb3_ext.attack exact taught --role host --actors 8
 
 A run goes on where it was stopped: seeds that are finished in its folder are not trained again.
 """
@@ -44,6 +47,8 @@ A run goes on where it was stopped: seeds that are finished in its folder are no
 def main(arguments: Sequence[str]) -> int:
     """Attacks as the command line says; returns the exit code, see `command`."""
     args = _parser().parse_args(arguments)
+    if args.actors and args.threads != 1:
+        raise ConfigError(f"--threads: actors have one thread each, got {args.threads}")
     with torch_threads(args.threads), trusting(args.trust):
         args.run(args)
     return 0
@@ -82,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--out", type=Path, default=Path("runs/attack"), help="folder of the attacks")
     for one, function in ((run, _run), (exact, _exact), (table, _table)):
         add_trust(one)
-        add_options(one, "--set", "--json", "--no-progress", "--threads")
+        add_options(one, "--set", "--json", "--no-progress", "--threads", "--actors")
         one.set_defaults(run=function)
     return parser
 
@@ -99,13 +104,18 @@ def _run(args: argparse.Namespace) -> None:
     frozen, budget = _one_player(args)
     out = args.out or Path("runs/attack") / budget.name / f"{frozen.role}-{frozen.name}"
     exact = False if args.no_exact else None
-    result = exploit(frozen, budget, exact=exact, out=out, progress=not args.no_progress)
+    with spreading(args.actors) as spread:
+        result = exploit(
+            frozen, budget, exact=exact, out=out, progress=not args.no_progress, spread=spread
+        )
     print(result.to_json(indent=2) if args.json else result.report())
 
 
 def _exact(args: argparse.Namespace) -> None:
     frozen, budget = _one_player(args)
-    found = exact_worst_case(frozen, budget, progress=reporter(not args.no_progress))
+    with spreading(args.actors) as spread:
+        say = reporter(not args.no_progress)
+        found = exact_worst_case(frozen, budget, progress=say, spread=spread)
     print(json.dumps(found.to_dict(), indent=2) if args.json else f"{frozen.name}: {found}")
 
 
@@ -117,5 +127,6 @@ def _table(args: argparse.Namespace) -> None:
         name, separator, path = text.partition("=")
         players.append((path, None, name) if separator else (text, None, None))
     results = Results(args.results)
-    fill(results, players, budgets, args.out, reporter(not args.no_progress))
+    with spreading(args.actors) as spread:
+        fill(results, players, budgets, args.out, reporter(not args.no_progress), spread)
     print(json.dumps(results.rows, indent=2) if args.json else markdown(results))

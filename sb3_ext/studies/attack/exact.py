@@ -8,15 +8,19 @@ which stands the least depth that the solver proves.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
 import resgym
-from resgym.game.spec import Role
+from resgym.game.spec import GameSpec, Role
+from resgym.game.state import GameState
 from resgym.measure.rho import rho_of_games, rho_starts
 from resgym.measure.worst_case import worst_case_moves
+from resgym.players import Player
+from sb3_ext.cluster.pieces import Spread
 from sb3_ext.config.sections import ConfigError, errors_of
 from sb3_ext.studies.attack.frozen import FrozenPlayer
 from sb3_ext.studies.attack.result import ExactResult
@@ -32,6 +36,7 @@ def exact_worst_case(
     *,
     role: Role | None = None,
     progress: Callable[[str], None] = lambda line: None,
+    spread: Spread = map,
 ) -> ExactResult:
     """The rho of a perfect responder against a fixed player; bounds where searches were given up.
 
@@ -40,6 +45,7 @@ def exact_worst_case(
         budget: as for `exploit`; its ``game``, ``test.seed`` and ``exact`` count.
         role: the player's seat where that is not clear.
         progress: called with a line now and then.
+        spread: searches some starts here and some there, see `spreading`.
 
     Raises:
         ConfigError: the player is not deterministic, the game has other rules than the solver
@@ -59,22 +65,18 @@ def exact_worst_case(
     if frozen.draws_numbers(spec):
         raise ConfigError(f"exact: {frozen.role} must be deterministic, got {frozen.name!r}")
     starts = rho_starts(spec, section.starts, budget.test.seed)
-    parts: list[tuple[Tensor, Tensor]] = []
-    optima: list[resgym.Solution] = []
-    for first in range(0, section.starts, STARTS_TOGETHER):
-        some = starts.select(slice(first, first + STARTS_TOGETHER))
-        with errors_of("exact"):
-            parts.append(worst_case_moves(frozen.player, some, spec, limit, positions))
-            optima += [
-                resgym.solve(points, max_positions=positions) for points in some.point_lists()
-            ]
-        progress(f"{frozen.name}: {len(optima)} of {section.starts} starts searched")
-    length, given_up = map(torch.cat, zip(*parts, strict=True))
+    firsts = range(0, section.starts, STARTS_TOGETHER)
+    pieces = [starts.select(slice(first, first + STARTS_TOGETHER)) for first in firsts]
+    search = partial(_searched, frozen.player, spec, limit, positions)
+    parts: list[tuple[Tensor, ...]] = []
+    for part in spread(search, pieces):
+        parts.append(part)
+        done = sum(len(length) for length, *_ in parts)
+        progress(f"{frozen.name}: {done} of {section.starts} starts searched")
+    length, given_up, least, proved = map(torch.cat, zip(*parts, strict=True))
     # A game longer than the limit is cut there, in every measure.
     cut, length = length > limit, length.clamp(max=limit)
     none = torch.zeros_like(cut)
-    least = torch.tensor([int(each.lower_bound) for each in optima])
-    proved = torch.tensor([each.proved for each in optima])
     most = torch.full_like(length, limit)
     if frozen.role == "host":  # no better host can keep below the lower bound
         proved |= ~given_up & ~cut & (length == least)
@@ -97,3 +99,14 @@ def exact_worst_case(
         optimal=int((apart == 0).sum()),
         largest_gap=max(apart.tolist(), default=0),
     )
+
+
+def _searched(
+    player: Player, spec: GameSpec, limit: int, positions: int, starts: GameState
+) -> tuple[Tensor, ...]:
+    """What `worst_case_moves` gives from some starts, the least depth, and whether it is proved."""
+    with errors_of("exact"):
+        length, given_up = worst_case_moves(player, starts, spec, limit, positions)
+        optima = [resgym.solve(points, max_positions=positions) for points in starts.point_lists()]
+    least = torch.tensor([int(each.lower_bound) for each in optima])
+    return length, given_up, least, torch.tensor([each.proved for each in optima])

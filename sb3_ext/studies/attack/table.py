@@ -10,6 +10,7 @@ from typing import Any
 
 from resgym.game.spec import Role
 from sb3_ext.checkpoints.format import errors_named
+from sb3_ext.cluster.pieces import Spread
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.studies.attack.exploitation import Report, exploit
 from sb3_ext.studies.attack.frozen import FrozenPlayer
@@ -71,11 +72,13 @@ def fill(
     budgets: Sequence[AttackBudget],
     out: Path,
     say: Report = lambda line: None,
+    spread: Spread = map,
 ) -> None:
     """Attacks every player that is not in the results yet, in ``<out>/<budget>/<role>-<player>``.
 
     Opponents are trained only against players whose worst case is not proved.
     Of each of ``players`` the seat is None if it is clear, the name None for the player's own.
+    ``spread`` as in `exploit`.
 
     Raises:
         ConfigError: a player or a folder is not valid; found before any training.
@@ -91,7 +94,8 @@ def fill(
             continue
         say(f"{budget.name}: {frozen.role} {frozen.name}")
         folder = out / budget.name / f"{frozen.role}-{frozen.name}"
-        results.add(exploit(frozen, budget, unless_proved=True, out=folder, progress=say))
+        about: Any = {"unless_proved": True, "out": folder, "progress": say, "spread": spread}
+        results.add(exploit(frozen, budget, **about))
 
 
 def markdown(results: Results) -> str:

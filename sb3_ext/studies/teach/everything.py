@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--config", default="taught/host.yml", metavar="FILE", help=sections)
     add("--positions", type=int, help="instead of data.positions")
     add("--seed", type=int, help="of the data and of the training")
-    add_options(parser, "--set", "--workers", "--threads", "--no-progress")
+    add_options(parser, "--set", "--workers", "--actors", "--threads", "--no-progress")
 
 
 def run(args: argparse.Namespace, command: Sequence[str]) -> int:
@@ -60,7 +60,8 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
             with seconds.timed("generate"):
                 place = args.out / (f"data-{number}" if number else "data")
                 plan_of_set = config.plan(number, out)
-                sets.append(prepared(plan_of_set, place, args.workers, bar, command))
+                how = (args.workers, bar, command, args.actors)
+                sets.append(prepared(plan_of_set, place, *how))
             with seconds.timed("train"):
                 start, out = out, args.out / ("taught" if number == rounds else f"taught-{number}")
                 data, going_on = joined(sets), bool(list_checkpoints(out))

@@ -4,7 +4,8 @@ Every position gets the set of all optimal moves of a seat, and its value. Posit
 only by a shift, a factor or an order of axes and points are one, and stand on one side of the split
 into training and held-out part. A position for which the solver's budget is not enough is left out
 and counted. Finished shards stay when the command is stopped or killed: the same command goes on
-with the rest. The result depends on the options but not on --workers.
+with the rest. The result depends on the options but neither on --workers nor on --actors, which
+take their place.
 
   python -m sb3_ext.teach generate --out runs/teach/small --config small --positions 2000
 """
@@ -32,6 +33,7 @@ from tqdm import tqdm
 from resgym.solver.labels import OUT_OF_BUDGET, SOLVED, TOO_LARGE, Labeller
 from sb3_ext.checkpoints.durable_files import file_digest
 from sb3_ext.checkpoints.format import errors_named
+from sb3_ext.cluster.pieces import Spread, spreading
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.command_line import add_options
 from sb3_ext.runs.folder import LOCK, RunFolder
@@ -70,13 +72,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--held-out", type=float, default=0.05, help=held_out)
     student = "a trained player, which families call student; its mistakes are drawn"
     add("--student", type=Path, metavar="RUN", help=student)
-    add_options(parser, "--workers", "--no-progress")
+    add_options(parser, "--workers", "--actors", "--no-progress")
 
 
 def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     """Runs the command; see `sb3_ext.studies.teach.cli.main`."""
     plan = Plan.read({name: getattr(args, name) for name in Plan.model_fields})
-    manifest = generate(plan, args.out, args.workers, not args.no_progress, command)
+    manifest = generate(plan, args.out, args.workers, not args.no_progress, command, args.actors)
     print(_report(manifest, args.out))
     return 0
 
@@ -87,8 +89,11 @@ def generate(
     workers: int = 1,
     progress: bool = False,
     command: Sequence[str] = (),
+    actors: int = 0,
 ) -> dict[str, Any]:
     """Makes a dataset in the folder ``out``, or what is missing of it; returns the manifest.
+
+    Labels come from ``workers`` processes, or from ``actors`` on a Ray cluster, see `spreading`.
 
     Raises:
         ValueError: an option is out of range, a family yields no position, the folder holds
@@ -100,7 +105,7 @@ def generate(
     if not 1 <= workers <= 256:
         raise ConfigError(f"workers must be in 1..256, got {workers}")
     content, size = plan.content(), drawing.SHARD_ROWS
-    with RunFolder(out) as folder:
+    with RunFolder(out) as folder, spreading(actors) as spread:
         _check_folder(out, content)
         write_json(out / PLAN, content)
         drawn, families = draw_positions(plan)
@@ -115,13 +120,14 @@ def generate(
         open_jobs = [job for job in jobs if notes[job.file].get("job") != job.digest]
         kept = total - sum(len(job.positions["count"]) for job in open_jobs)
         with tqdm(total=total, initial=kept, unit="position", disable=not progress) as bar:
-            for job, found in _labelled(open_jobs, workers):
+            for job, found in _labelled(open_jobs, workers, spread):
                 notes[job.file] = found
                 bar.update(len(job.positions["count"]))
         manifest = _manifest(content, notes, families)
         about = {
             "seconds": round(time.perf_counter() - begin, 2),
             "shards_kept": len(jobs) - len(open_jobs),
+            "actors": actors,
             "workers": workers,
         }
         folder.write_json("provenance.json", {**provenance(plan.seed, command), **about})
@@ -132,7 +138,12 @@ def generate(
 
 
 def prepared(
-    plan: Plan, out: Path, workers: int = 1, progress: bool = False, command: Sequence[str] = ()
+    plan: Plan,
+    out: Path,
+    workers: int = 1,
+    progress: bool = False,
+    command: Sequence[str] = (),
+    actors: int = 0,
 ) -> Dataset:
     """The dataset of a plan: read if it is finished, otherwise generated first.
 
@@ -142,7 +153,7 @@ def prepared(
     if (out / MANIFEST).is_file():
         _check_folder(out, plan.content())
     else:
-        generate(plan, out, workers, progress, command)
+        generate(plan, out, workers, progress, command, actors)
     return load_dataset(out, dimension=plan.config.dimension, seat=plan.seat)
 
 
@@ -164,8 +175,8 @@ def _check_folder(out: Path, content: Mapping[str, Any]) -> None:
         )
 
 
-def _label(job: _Job) -> dict[str, Any]:
-    """Labels one shard and writes it; returns its notes."""
+def _label(job: _Job) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """What a shard holds, and its notes."""
     config, positions = job.plan.config, job.positions
     # A new table for each: what the budget is enough for must not depend on the shards before.
     size, budget = config.max_num_points, config.budget
@@ -191,21 +202,34 @@ def _label(job: _Job) -> dict[str, Any]:
         "rows": int(good.sum()),
         "too_large": left_out(TOO_LARGE),
     }
+    return arrays, notes
+
+
+def _shard(job: _Job) -> dict[str, Any]:
+    """Labels one shard and writes it; returns its notes."""
+    arrays, notes = _label(job)
     dataset.write_shard(job.file, arrays, notes)
     return notes
 
 
-def _labelled(jobs: Sequence[_Job], workers: int) -> Iterator[tuple[_Job, dict[str, Any]]]:
+def _labelled(
+    jobs: Sequence[_Job], workers: int, spread: Spread
+) -> Iterator[tuple[_Job, dict[str, Any]]]:
     """Labels shards; gives their notes."""
+    if spread is not map:  # actors may be where the folder is not
+        for job, (arrays, notes) in zip(jobs, spread(_label, jobs), strict=True):
+            dataset.write_shard(job.file, arrays, notes)
+            yield job, notes
+        return
     if workers == 1 or len(jobs) < 2:
-        yield from ((job, _label(job)) for job in jobs)
+        yield from ((job, _shard(job)) for job in jobs)
         return
     # A fresh interpreter each: a fork of a process with threads of torch can hang.
     pool = ProcessPoolExecutor(
         min(workers, len(jobs)), mp_context=get_context("spawn"), initializer=_start_worker
     )
     try:
-        yield from zip(jobs, pool.map(_label, jobs), strict=True)
+        yield from zip(jobs, pool.map(_shard, jobs), strict=True)
     except BrokenProcessPool:
         raise RuntimeError(
             "a labelling process died (of too little memory?); finished shards are kept, the same "

@@ -13,7 +13,7 @@ import torch
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.observations import each_entry, entries_of, to_arrays
 from sb3_ext.cluster.actor import Actor, ActorPlan
-from sb3_ext.cluster.chunk import Chunk
+from sb3_ext.cluster.chunk import Chunk, side_by_side
 from sb3_ext.cluster.ledger import Ledger
 from sb3_ext.ddqn import DDQN
 from sb3_ext.off_policy.collector import TensorCollector
@@ -181,3 +181,23 @@ def test_the_ledger_takes_each_chunk_once_and_none_too_old() -> None:
     assert other.state_dict()["chunks"] == ledger.state_dict()["chunks"]
     assert other.statistics["actors"][0]["episodes"] == counted["actors"][0]["episodes"]
     assert "6 received, 3 accepted, 2 duplicate, 1 stale" in ledger.table()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_chunks_side_by_side_are_those_of_all_rows(kind: str) -> None:
+    model, env_kwargs = model_of(kind)
+    sizes = (8, 4)
+    chunks = [
+        actor_of(model, env_kwargs, number, games).collect(0, 0, weights_of(model), 0.5, None)[0]
+        for number, games in enumerate(sizes)
+    ]
+    assert all(chunk.ended.any() for chunk in chunks)
+    joined = side_by_side(chunks)
+    each = [chunk.steps(games) for chunk, games in zip(chunks, sizes, strict=True)]
+    for step, parts in zip(joined.steps(12), zip(*each, strict=True), strict=True):
+        for name, value in step._asdict().items():
+            if name not in ("episode", "first_row") and value is not None:
+                others = (getattr(part, name) for part in parts)
+                assert equal(value, each_entry(lambda *rows: torch.cat(rows), *others))
+    assert joined.episode_sums()[0] == sum(chunk.episode_sums()[0] for chunk in chunks)
+    assert joined.num_bytes == sum(chunk.num_bytes for chunk in chunks)

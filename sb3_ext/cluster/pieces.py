@@ -1,0 +1,196 @@
+"""Independent pieces of work, done by processes of a Ray cluster: `map`, elsewhere.
+
+docs/cluster.md says what is promised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, NamedTuple
+
+import torch
+
+from sb3_ext.cluster.connection import check_cpus, connected, reason_of, wait_for_start
+from sb3_ext.cluster.stream import START_SECONDS
+from sb3_ext.config.checks import check_count
+
+Spread = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
+"""Calls a function on pieces of work and gives the results in their order, as `map` does."""
+
+AHEAD = 4
+"""Pieces for each process that may be under way or done before the first of them is taken."""
+
+LOST_IN_A_ROW = 10
+"""So often one piece may lose the process that works on it before the work ends."""
+
+
+@contextmanager
+def spreading(actors: int) -> Iterator[Spread]:
+    """`map` on so many processes while the block lasts; for 0 actors it is `map` itself.
+
+    A piece whose process dies is done again, and one that raises ends the call with its error. So
+    a function whose results depend on the piece alone gives the same ones, however many processes
+    there are. Each has one thread.
+
+    Raises:
+        ValueError, TypeError: `actors` is no number of processes, Ray is not installed, or the
+            cluster is not there or too small.
+    """
+    if not check_count("actors", actors, low=0):
+        yield map
+        return
+    with connected(None) as ray:
+        processes = Processes(ray, actors)
+        try:
+            yield processes.map
+        finally:
+            processes.stop()
+
+
+class PieceActor:
+    """Works on pieces in an actor's process."""
+
+    _number = -1
+    _function: Callable[..., Any]
+
+    def start(self) -> None:
+        """Answers when the process is there."""
+        torch.set_num_threads(1)
+
+    def work(self, number: int, function: bytes, piece: bytes, *shared: Any) -> bytes:
+        """The result of a piece; a function is unpacked once, it is known by its `number`."""
+        from ray import cloudpickle
+
+        if number != self._number:
+            self._function, self._number = cloudpickle.loads(function), number
+        # Packed here, arrays can be written to on the other side, as without Ray.
+        result: bytes = cloudpickle.dumps(self._function(cloudpickle.loads(piece), *shared))
+        return result
+
+
+class _Asked(NamedTuple):
+    """A piece, its number, who works on it, and how many were lost over it before."""
+
+    number: int
+    piece: bytes
+    place: int
+    actor: Any
+    lost: int = 0
+
+
+class Processes:
+    """So many processes on a Ray cluster, from the first moment on.
+
+    Args:
+        ray: The module, connected.
+        actors: How many.
+        cpus: Processors that Ray reserves for each.
+
+    Raises:
+        ValueError: The cluster is too small.
+    """
+
+    def __init__(self, ray: Any, actors: int, cpus: float = 1.0) -> None:
+        check_cpus(ray, actors, cpus)
+        self._ray = ray
+        self._actor_class = ray.remote(PieceActor).options(
+            num_cpus=cpus, max_restarts=0, max_task_retries=0
+        )
+        self._actors: list[Any] = [self._actor_class.remote() for _ in range(actors)]
+        self._starting = [actor.start.remote() for actor in self._actors]
+        self._function: Any = None
+        self._packed: Any = None
+        self._number = 0
+
+    def map(
+        self, function: Callable[..., Any], pieces: Iterable[Any], *shared: Any
+    ) -> Iterator[Any]:
+        """Results in the order of the pieces; few are made before they are taken.
+
+        Function, pieces and results travel by pickle, a function once for several calls in a row.
+        `shared` are further arguments, the same for all pieces; references of Ray stand for what
+        is in its object store.
+
+        Raises:
+            ValueError: The processes did not start.
+            ChildProcessError: A piece lost its process again and again.
+        """
+        if self._starting:
+            wait_for_start(self._ray, self._starting, START_SECONDS)
+            self._starting = []
+        if function is not self._function:
+            packed = self._ray.put(self._ray.cloudpickle.dumps(function))
+            self._function, self._packed, self._number = function, packed, self._number + 1
+        left = enumerate(map(self._ray.cloudpickle.dumps, pieces))
+        idle = list(range(len(self._actors)))
+        under_way: dict[Any, _Asked] = {}
+        done: dict[int, bytes] = {}
+        turn = 0
+        try:
+            while True:
+                while idle and len(done) + len(under_way) < AHEAD * len(self._actors):
+                    if (following := next(left, None)) is None:
+                        break
+                    self._ask(under_way, *following, idle.pop(), 0, shared)
+                if turn in done:
+                    yield self._ray.cloudpickle.loads(done.pop(turn))
+                    turn += 1
+                elif under_way:
+                    (ready, *_), _ = self._ray.wait(list(under_way))
+                    asked = under_way.pop(ready)
+                    result = self._result(ready, asked)
+                    if result is None:
+                        again = (asked.number, asked.piece, asked.place, asked.lost + 1)
+                        self._ask(under_way, *again, shared)
+                    else:
+                        done[asked.number] = result
+                        idle.append(asked.place)
+                else:
+                    return
+        finally:
+            for asked in under_way.values():  # nobody wants what they work on any more
+                self._end(asked.place, asked.actor)
+
+    def _ask(
+        self,
+        under_way: dict[Any, _Asked],
+        number: int,
+        piece: bytes,
+        place: int,
+        lost: int,
+        shared: tuple[Any, ...],
+    ) -> None:
+        actor = self._actors[place] = self._actors[place] or self._actor_class.remote()
+        reference = actor.work.remote(self._number, self._packed, piece, *shared)
+        under_way[reference] = _Asked(number, piece, place, actor, lost)
+
+    def _result(self, ready: Any, asked: _Asked) -> bytes | None:
+        """The packed result; None if the process was lost, and another one has to be asked."""
+        try:
+            return self._ray.get(ready)  # type: ignore[no-any-return]
+        except self._ray.exceptions.RayTaskError as error:
+            cause = getattr(error, "cause", None)
+            if isinstance(cause, Exception):
+                raise cause from error
+            raise RuntimeError(f"piece {asked.number}: {reason_of(error)}") from error
+        except self._ray.exceptions.RayError as error:
+            if asked.lost + 1 >= LOST_IN_A_ROW:
+                raise ChildProcessError(
+                    f"piece {asked.number}: {LOST_IN_A_ROW} times in a row its process was lost"
+                    f" (of too little memory?): {type(error).__name__}"
+                ) from error
+            self._end(asked.place, asked.actor)
+            return None
+
+    def _end(self, place: int, actor: Any) -> None:
+        """End a process, unless there is another one in its place already."""
+        if actor is not None and self._actors[place] is actor:
+            self._actors[place] = None
+            with suppress(Exception):  # the cluster may be gone
+                self._ray.kill(actor)
+
+    def stop(self) -> None:
+        """End all processes; again is harmless."""
+        for place, actor in enumerate(self._actors):
+            self._end(place, actor)

@@ -1,0 +1,209 @@
+"""An ordered map over pieces of work in other processes, and the commands that use it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from sb3_ext.checkpoints.durable_files import file_digest
+from sb3_ext.cluster import pieces
+from sb3_ext.cluster.pieces import AHEAD, spreading
+from sb3_ext.studies.attack import exact_worst_case, exploit
+from sb3_ext.studies.attack.cli import main as attack
+from sb3_ext.studies.teach import drawing
+from sb3_ext.studies.teach.cli import main as teach
+from tests.sb3_ext.cluster.processes import MARK, marked, marked_cluster, wait_until
+from tests.sb3_ext.studies.attack.helpers import small
+
+COMMAND = b"ray::PieceActor"
+NEEDS_RAY = "needs the extra: pip install 'resgym[cluster]'"
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[None]:
+    """Two processors; it is the user's, so that it stays when a block ends."""
+    pytest.importorskip("ray", reason=NEEDS_RAY)
+    with marked_cluster(num_cpus=2):
+        yield
+
+
+def workers() -> list[int]:
+    return marked(os.environ[MARK], COMMAND)
+
+
+def waits_for_the_third(folder: Path, piece: int) -> tuple[int, int, int]:
+    """The first piece ends when the third has been done."""
+    if piece == 2:
+        (folder / "third").touch()
+    assert piece or wait_until((folder / "third").exists)
+    return piece, os.getpid(), torch.get_num_threads()
+
+
+def dies_once(folder: Path, piece: int) -> int:
+    died = folder / "died"
+    if piece == 1 and not died.exists():
+        died.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return 10 * piece
+
+
+def dies(piece: int) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fails(piece: int) -> int:
+    return 6 // (2 - piece)
+
+
+def doubled(array: np.ndarray) -> np.ndarray:
+    array *= 2
+    return array
+
+
+def test_no_actors_are_map() -> None:
+    with spreading(0) as spread:
+        assert spread is map
+
+
+@pytest.mark.usefixtures("cluster")
+def test_results_come_in_the_order_of_the_pieces(tmp_path: Path) -> None:
+    asked: list[int] = []
+
+    def all_pieces() -> Iterator[int]:
+        for piece in range(100):
+            asked.append(piece)
+            yield piece
+
+    with spreading(2) as spread:
+        results: Any = spread(partial(waits_for_the_third, tmp_path), all_pieces())
+        first = [next(results) for _ in range(3)]
+        assert len(asked) <= 2 * AHEAD + 3
+        found = [*first, *results]
+        (array,) = spread(doubled, [np.arange(3)])
+        array += 1
+    assert [piece for piece, _, _ in found] == list(range(100))
+    processes = {process for _, process, _ in found}
+    assert len(processes) == 2
+    assert os.getpid() not in processes
+    assert {threads for *_, threads in found} == {1}
+    assert array.tolist() == [1, 3, 5]
+    assert wait_until(lambda: not workers())
+
+
+@pytest.mark.usefixtures("cluster")
+def test_a_piece_whose_process_dies_is_done_again(tmp_path: Path, monkeypatch: Any) -> None:
+    with spreading(2) as spread:
+        assert list(spread(partial(dies_once, tmp_path), range(4))) == [0, 10, 20, 30]
+        monkeypatch.setattr(pieces, "LOST_IN_A_ROW", 2)
+        with pytest.raises(ChildProcessError, match=r"^piece 0: 2 times in a row") as caught:
+            list(spread(dies, [1]))
+        assert "\n" not in str(caught.value)
+    assert wait_until(lambda: not workers())
+
+
+@pytest.mark.usefixtures("cluster")
+def test_an_error_is_that_of_the_function() -> None:
+    with spreading(1) as spread:
+        with pytest.raises(ZeroDivisionError, match=r"^integer .*division or modulo by zero$"):
+            list(spread(fails, range(4)))
+        assert list(spread(fails, [0, 1])) == [3, 6]
+    with pytest.raises(ValueError, match=r"^actors: 3 need 3 CPUs, the cluster has 2; take fewer"):
+        spreading(3).__enter__()
+
+
+def test_what_is_wrong_is_said_in_one_line(monkeypatch: Any) -> None:
+    with pytest.raises(ValueError, match=r"^actors must be a whole number of at least 0, got -1$"):
+        spreading(-1).__enter__()
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ValueError, match=r"^actors: need Ray, which is not installed: pip"):
+        spreading(1).__enter__()
+
+
+@pytest.mark.usefixtures("cluster")
+def test_labels_are_the_same_with_actors(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(drawing, "SHARD_ROWS", 64)
+    command = ["generate", "--config", "small", "--positions", "300", "--no-progress", "--out"]
+    assert teach([*command, str(tmp_path / "one"), "--workers", "1"]) == 0
+    assert teach([*command, str(tmp_path / "two"), "--actors", "2"]) == 0
+    contents = [
+        {file.name: file_digest(file) for file in (tmp_path / name).glob("[ms]*")}
+        for name in ("one", "two")
+    ]
+    assert len(contents[0]) >= 5
+    assert contents[0] == contents[1]
+
+
+@pytest.mark.usefixtures("cluster")
+def test_attacks_are_the_same_with_actors(tmp_path: Path) -> None:
+    settings = ("exact.starts=50", "responder.seeds=[0, 1]", "responder.lookahead_moves=5")
+    budget = small(*settings)
+    with spreading(2) as spread:
+        for player in ("zeillinger", "taught"):
+            here = exact_worst_case(player, budget, role="host")
+            assert exact_worst_case(player, budget, role="host", spread=spread) == here
+        there = exploit("zeillinger", budget, out=tmp_path / "there", spread=spread)
+        with pytest.raises(ValueError, match=r"^exact: host must be deterministic, got 'random'"):
+            exact_worst_case("random", budget, role="host", spread=spread)
+    here = exploit("zeillinger", budget, out=tmp_path / "here")
+    assert plain(there) == plain(here)
+    for seed in ("seed-0", "seed-1"):
+        saved = [tmp_path / name / seed / "policy.safetensors" for name in ("here", "there")]
+        assert file_digest(saved[0]) == file_digest(saved[1])
+
+
+def plain(result: Any) -> Any:
+    """A result without times."""
+
+    def without(entry: Any) -> Any:
+        if isinstance(entry, dict):
+            return {key: without(each) for key, each in entry.items() if key != "seconds"}
+        return [without(each) for each in entry] if isinstance(entry, list) else entry
+
+    return without(result.to_dict())
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--actors", "-1"], "attack: actors must be a whole number of at least 0, got -1"),
+        (["--actors", "2", "--threads", "2"], "attack: --threads: actors have one thread each"),
+    ],
+)
+def test_the_command_line_refuses_in_one_line(more: list[str], message: str, capsys: Any) -> None:
+    assert attack(["exact", "zeillinger", "--role", "host", *more]) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.count("\n") == 1
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_nobody_is_left_after_a_signal(tmp_path: Path, number: int) -> None:
+    """With a cluster of its own, and every finished shard in its place."""
+    pytest.importorskip("ray", reason=NEEDS_RAY)
+    mark = uuid.uuid4().hex
+    environment = {**os.environ, MARK: mark, "SPT_NOENV": "1"}
+    environment.pop("RAY_ADDRESS", None)
+    command = [sys.executable, "-m", "sb3_ext.teach", "generate", "--actors", "2"]
+    command += ["--positions", "1000000", "--no-progress", "--out", str(tmp_path / "data")]
+    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    assert wait_until(lambda: len(marked(mark, COMMAND)) == 2, 60)
+    time.sleep(1.0)
+    process.send_signal(number)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130 if number == signal.SIGINT else process.returncode != 0
+    if number == signal.SIGINT:
+        assert said == "teach generate: interrupted; the same command goes on from here\n"
+    assert wait_until(lambda: not marked(mark), 60), marked(mark)

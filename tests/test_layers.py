@@ -40,6 +40,7 @@ FLOORS = (
     ("sb3_ext.two_player",),
     ("sb3_ext.training", "sb3_ext.testing", "sb3_ext.population"),
     ("sb3_ext.studies",),
+    ("sb3_ext.tuning",),
     (  # the doors: what `python -m` and `import sb3_ext` find
         "sb3_ext",
         "sb3_ext.attack",
@@ -50,6 +51,7 @@ FLOORS = (
         "sb3_ext.record_video",
         "sb3_ext.teach",
         "sb3_ext.train",
+        "sb3_ext.tune",
     ),
 )
 LEVELS = {name: level for level, names in enumerate(FLOORS) for name in names}

@@ -67,6 +67,7 @@ LESS = {
     "sb3_ext.curves": "",
     "sb3_ext.attack": "--no-exact --seeds 0 --set responder.updates=2 --set test.games=20 "
     "--set validation.games=20 --set exact=null --set responder.lookahead_moves=0",
+    "sb3_ext.tune": "--trials 2 --workers 1 --set n_timesteps=2048",
 }
 # `make train`, which the README runs first.
 QUICKSTART = "python -m sb3_ext.quickstart --no-progress"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -124,18 +124,24 @@ def apply_settings(data: Mapping[str, Any], settings: Sequence[str]) -> dict[str
     Raises:
         ConfigError: a setting is of another form, or names a section that is not there.
     """
+    return with_values(data, (split_setting(setting) for setting in settings))
+
+
+def with_values(
+    data: Mapping[str, Any], values: Iterable[tuple[str, Any]], option: str = "--set"
+) -> dict[str, Any]:
+    """The same for dotted keys and values that were read already; ``option`` names them."""
     changed: dict[str, Any] = _unshared(data)
-    for setting in settings:
-        name, value = split_setting(setting)
+    for name, value in values:
         *parents, last = name.split(".")
         section: Any = changed
         for depth, key in enumerate(parents):
             if key not in section:
                 where = f"key of {'.'.join(parents[:depth])}" if depth else "key"
-                raise ConfigError(f"--set: {unknown_word(where, key, map(str, section))}")
+                raise ConfigError(f"{option}: {unknown_word(where, key, map(str, section))}")
             section = section[key]
             if not isinstance(section, dict):
-                raise ConfigError(f"--set {name}: {'.'.join(parents[: depth + 1])} has no keys")
+                raise ConfigError(f"{option} {name}: {'.'.join(parents[: depth + 1])} has no keys")
         section[last] = value
     return changed
 

@@ -35,6 +35,7 @@ class RunOptions:
         checkpoint_updates: updates between two checkpoints, 0 for none.
         actors: how many collect in processes of their own; None: what the file says.
         ranks: the processes that learn together.
+        callbacks: more that watch the training.
     """
 
     resume: Path | None = None
@@ -42,6 +43,7 @@ class RunOptions:
     checkpoint_updates: int = CHECKPOINT_UPDATES
     actors: int | None = None
     ranks: Ranks = ALONE
+    callbacks: tuple[BaseCallback, ...] = ()
 
     def __post_init__(self) -> None:
         if self.resume is not None and self.init_from is not None:
@@ -57,6 +59,7 @@ class RunOptions:
 
         Then the checkpoint that was asked for is put into both. Only DDQN has checkpoints.
         """
+        callbacks += self.callbacks
         if not isinstance(model, OffPolicy):
             if self.resume is None and self.init_from is None:
                 return

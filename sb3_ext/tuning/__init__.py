@@ -1,0 +1,1 @@
+"""Search of hyperparameters by Optuna, by many workers; see docs/tuning.md."""

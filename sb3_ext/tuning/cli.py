@@ -1,0 +1,140 @@
+"""The command line: ``python -m sb3_ext.tune STUDY``."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import redirect_stdout
+from functools import partial
+from pathlib import Path
+
+import optuna
+import sqlalchemy.exc
+from optuna.exceptions import ExperimentalWarning, OptunaError
+
+from resgym.cli import OneLineParser
+from resgym.players.trust import add_trust, trusting
+from sb3_ext.config.checks import check_count
+from sb3_ext.config.reading import find_config, read_mapping, split_setting
+from sb3_ext.config.sections import ConfigError
+from sb3_ext.runs.command import command
+from sb3_ext.runs.command_line import FAILED, add_options, torch_threads
+from sb3_ext.runs.signals import RunSignals
+from sb3_ext.tuning import results
+from sb3_ext.tuning.storage import open_study
+from sb3_ext.tuning.study_file import StudyConfig
+from sb3_ext.tuning.worker import StopRequest, counts, work
+
+Say = Callable[[str], None]
+
+_MOST_WORKERS = 1024
+_LOOK_SECONDS = 0.2
+
+
+@command(
+    "tune",
+    failed=(*FAILED, OptunaError, sqlalchemy.exc.SQLAlchemyError),
+    interrupted="stopped; the same command goes on from here",
+)
+def main(arguments: Sequence[str]) -> int:
+    """Tunes as the command line says; returns the exit code, see `command`.
+
+    A study that was stopped by SIGINT or SIGTERM shows what it found so far; the code is 0.
+    """
+    args = _parser().parse_args(arguments)
+    if check_count("--workers", args.workers) > _MOST_WORKERS:
+        raise ConfigError(f"--workers must be at most {_MOST_WORKERS}, got {args.workers}")
+    check_count("--heartbeat", args.heartbeat)
+    with trusting(args.trust), torch_threads(args.threads), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ExperimentalWarning)
+        # The workers give theirs outside of it, see `worker`.
+        warnings.filterwarnings("ignore", message="Heartbeat of storage is supposed to be used")
+        optuna.logging.set_verbosity(optuna.logging.ERROR)
+        return _tune(args, list(arguments))
+
+
+def _parser() -> argparse.ArgumentParser:
+    shipped = ", ".join(StudyConfig.shipped())
+    parser = OneLineParser(
+        prog="python -m sb3_ext.tune",
+        description="Searches hyperparameters with Optuna, by one worker or many.",
+        epilog="The same command on another machine, with the same storage, is one more worker.",
+    )
+    add = parser.add_argument
+    add("study", help=f"a YAML file, or one of {shipped}")
+    text = "a journal file, or a URL of Optuna such as sqlite:///study.db (default: in the folder)"
+    add("--storage", help=text)
+    add("--name", help="name of the study in the storage, instead of the file's")
+    add("--trials", type=int, help="trials of all workers together, instead of the file's")
+    add("--workers", type=int, default=1, help="processes on this machine (default 1)")
+    add("--folder", type=Path, help="of the results (default runs/tune/<name>)")
+    text = "seconds between signs of life; who gives none six times is taken for dead (default 10)"
+    add("--heartbeat", type=int, default=10, metavar="SECONDS", help=text)
+    add("--worker-of", type=int, help=argparse.SUPPRESS)
+    add_options(parser, "--set", "--threads", "--no-progress")
+    add_trust(parser)
+    return parser
+
+
+def _tune(args: argparse.Namespace, arguments: list[str]) -> int:
+    config = StudyConfig.read(args.study)
+    if args.settings:
+        data = dict(read_mapping(find_config(args.study, StudyConfig.folder, StudyConfig.field)))
+        given = dict(split_setting(each) for each in args.settings)
+        config = StudyConfig.read({**data, "settings": {**config.settings, **given}})
+    name = args.name or config.name
+    trials = config.trials if args.trials is None else check_count("--trials", args.trials)
+    folder = args.folder or Path("runs/tune") / name
+    if folder.is_file():
+        raise ConfigError(f"--folder: must be a folder, {folder} is a file")
+    study = open_study(config, args.storage or str(folder / "journal.log"), name, args.heartbeat)
+
+    say: Say = partial(print, file=sys.stderr, flush=True)
+    stop = StopRequest(args.worker_of)
+    with RunSignals(stop.ask, lambda: None):
+        if args.workers == 1:
+            tell: Say = (lambda line: None) if args.no_progress else say
+            with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
+                work(study, config, trials, folder, stop, tell)
+        else:
+            _run_workers(args.workers, arguments, stop, say)
+    if args.worker_of is not None:
+        return 0
+    print(results.table(study))
+    path = results.write(study, config, folder, say)
+    done = sum(t.state.is_finished() and counts(t) for t in study.get_trials(deepcopy=False))
+    if stop.asked:
+        print(f"\nstopped after {done} of {trials} trials; the same command goes on from here")
+    elif done < trials:
+        raise RuntimeError(f"all workers ended after {done} of {trials} trials, see above")
+    elif path is None:
+        raise RuntimeError("no trial was finished; the table says why")
+    if path is not None:
+        print(f"\nresults are in {folder}; train with the best of them:")
+        print(config.target.command_line(path))
+    return 0
+
+
+def _run_workers(number: int, arguments: Sequence[str], stop: StopRequest, say: Say) -> None:
+    """Runs this command in so many processes, each with one worker, until all have ended."""
+    one = ["--workers", "1", "--worker-of", str(os.getpid())]
+    line = [sys.executable, "-m", "sb3_ext.tune", *arguments, *one]
+    # Ctrl-C on the terminal reaches this process alone, which hands it on once.
+    workers = [subprocess.Popen(line, start_new_session=True) for _ in range(number)]
+    running, told = dict(enumerate(workers)), False
+    while running:
+        if stop.asked and not told:
+            told = True
+            for worker in running.values():
+                worker.terminate()
+        for index, worker in list(running.items()):
+            if worker.poll() is not None:
+                del running[index]
+                if worker.returncode < 0 and not told:
+                    say(f"worker {index} was ended by signal {-worker.returncode}")
+        time.sleep(_LOOK_SECONDS)

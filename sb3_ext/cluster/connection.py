@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -10,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from sb3_ext.config.checks import one_line
-from sb3_ext.runs.signals import blocks_are_left
+from sb3_ext.runs.signals import blocks_are_left, handle_again
 
 CONNECT_SECONDS = 5.0
 """How long the machine of a cluster may take to answer; Ray itself would try for minutes."""
@@ -59,6 +60,7 @@ def connected(address: str | None) -> Iterator[Any]:
                 if address != "local" and os.environ.get("RAY_AUTH_MODE") != "token":
                     text += "; does it want a token? Then set RAY_AUTH_MODE=token"
                 raise ValueError(f"address: no Ray cluster at {address!r}: {text}") from error
+            handle_again(signal.SIGTERM)  # Ray's core would end the program by it
             yield ray
         finally:
             wait([started])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 import torch
@@ -25,27 +26,49 @@ LOST_IN_A_ROW = 10
 """So often one piece may lose the process that works on it before the work ends."""
 
 
+CHECK_SECONDS = 1.0
+"""So long a signal may have to wait."""
+
+
+def _nothing() -> None:
+    """What is checked where nobody asks for anything."""
+
+
 @contextmanager
-def spreading(actors: int) -> Iterator[Spread]:
-    """`map` on so many processes while the block lasts; for 0 actors it is `map` itself.
+def spreading(actors: int, check: Callable[[], None] = _nothing) -> Iterator[Spread]:
+    """`map` on so many processes while the block lasts; with 0 actors in this one.
 
     A piece whose process dies is done again, and one that raises ends the call with its error. So
     a function whose results depend on the piece alone gives the same ones, however many processes
     there are. Each has one thread.
+
+    Args:
+        actors: How many processes.
+        check: Called about every second, in this process before and after each piece; what it
+            raises ends the call.
 
     Raises:
         ValueError, TypeError: `actors` is no number of processes, Ray is not installed, or the
             cluster is not there or too small.
     """
     if not check_count("actors", actors, low=0):
-        yield map
+        yield partial(_in_turn, check)
         return
     with connected(None) as ray:
-        processes = Processes(ray, actors)
+        processes = Processes(ray, actors, check=check)
         try:
             yield processes.map
         finally:
             processes.stop()
+
+
+def _in_turn(
+    check: Callable[[], None], function: Callable[[Any], Any], pieces: Iterable[Any]
+) -> Iterator[Any]:
+    for piece in pieces:
+        check()
+        yield function(piece)
+    check()
 
 
 class PieceActor:
@@ -54,9 +77,11 @@ class PieceActor:
     _number = -1
     _function: Callable[..., Any]
 
+    def __init__(self) -> None:
+        torch.set_num_threads(1)
+
     def start(self) -> None:
         """Answers when the process is there."""
-        torch.set_num_threads(1)
 
     def work(self, number: int, function: bytes, piece: bytes, *shared: Any) -> bytes:
         """The result of a piece; a function is unpacked once, it is known by its `number`."""
@@ -86,14 +111,17 @@ class Processes:
         ray: The module, connected.
         actors: How many.
         cpus: Processors that Ray reserves for each.
+        check: As in `spreading`.
 
     Raises:
         ValueError: The cluster is too small.
     """
 
-    def __init__(self, ray: Any, actors: int, cpus: float = 1.0) -> None:
+    def __init__(
+        self, ray: Any, actors: int, cpus: float = 1.0, check: Callable[[], None] = _nothing
+    ) -> None:
         check_cpus(ray, actors, cpus)
-        self._ray = ray
+        self._ray, self._check = ray, check
         self._actor_class = ray.remote(PieceActor).options(
             num_cpus=cpus, max_restarts=0, max_task_retries=0
         )
@@ -137,9 +165,12 @@ class Processes:
                     yield self._ray.cloudpickle.loads(done.pop(turn))
                     turn += 1
                 elif under_way:
-                    (ready, *_), _ = self._ray.wait(list(under_way))
-                    asked = under_way.pop(ready)
-                    result = self._result(ready, asked)
+                    found, _ = self._ray.wait(list(under_way), timeout=CHECK_SECONDS)
+                    self._check()
+                    if not found:
+                        continue
+                    asked = under_way.pop(found[0])
+                    result = self._result(found[0], asked)
                     if result is None:
                         again = (asked.number, asked.piece, asked.place, asked.lost + 1)
                         self._ask(under_way, *again, shared)

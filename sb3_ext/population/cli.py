@@ -13,12 +13,12 @@ import yaml
 from resgym.cli import OneLineParser
 from resgym.players.trust import add_trust, trusting
 from sb3_ext.checkpoints.durable_files import write_text_durably
+from sb3_ext.cluster.pieces import spreading
 from sb3_ext.config.checks import check_count
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.population.config import PopulationConfig
 from sb3_ext.population.plots import plot_elo, plot_payoffs
 from sb3_ext.population.run import Population
-from sb3_ext.population.workers import Stopped, workers
 from sb3_ext.runs.command import command
 from sb3_ext.runs.command_line import FAILED, add_options
 from sb3_ext.runs.folder import RunFolder
@@ -82,6 +82,10 @@ def _config(args: argparse.Namespace) -> PopulationConfig:
     return PopulationConfig.read(args.resume / "config.yml", args.settings)
 
 
+class _Stopped(Exception):
+    """The run was asked to end; what is finished is on the disk."""
+
+
 def _run(
     args: argparse.Namespace, config: PopulationConfig, folder: RunFolder, given: Sequence[str]
 ) -> int:
@@ -91,11 +95,11 @@ def _run(
         if not args.no_progress:
             print(line, file=sys.stderr, flush=True)
 
-    def signals() -> RunSignals:
-        return RunSignals(asked.append, lambda: None)
+    def check() -> None:
+        if asked:
+            raise _Stopped
 
-    # Also while Ray starts; then it has put a handler of its own in the place of ours.
-    with signals(), workers(args.actors, lambda: bool(asked)) as crew, signals():
+    with RunSignals(asked.append, lambda: None), spreading(args.actors, check) as spread:
         turns = f", who take turns on {args.actors or 1}" if config.members > args.actors else ""
         report(f"{config.members} members{turns}")
         population = Population(config, folder, report)
@@ -107,8 +111,8 @@ def _run(
         text = yaml.safe_dump(config.resolved(), sort_keys=False)
         write_text_durably(folder.path / "config.yml", text)
         try:
-            population.run(crew)
-        except Stopped:
+            population.run(spread)
+        except _Stopped:
             print(f"stopped in round {population.round + 1}; --resume {folder.path} goes on")
             return 0
     if find_spec("matplotlib") is not None:

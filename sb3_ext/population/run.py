@@ -23,12 +23,12 @@ from sb3_ext.checkpoints.checkpoint import (
 )
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.checkpoints.model_state import load_policy_weights
+from sb3_ext.cluster.pieces import Spread
 from sb3_ext.config.sections import errors_of
 from sb3_ext.population.config import PopulationConfig, value_of
 from sb3_ext.population.league import League, Version
 from sb3_ext.population.member import MemberRound, Pairings, play_pairings, train_member
 from sb3_ext.population.selection import copied_from, explored, random_of
-from sb3_ext.population.workers import Workers
 from sb3_ext.runs.best import save_model
 from sb3_ext.runs.folder import LOCK, RunFolder
 from sb3_ext.two_player.games import GAMES
@@ -82,23 +82,23 @@ class Population:
         folder.keep_lines_until(DECISIONS, self.round)
         self._remove_what_is_gone()
 
-    def run(self, workers: Workers) -> None:
+    def run(self, spread: Spread) -> None:
         """Plays the rounds that are left, then writes the best models."""
         while self.round < self.config.rounds:
-            self.play_round(workers)
+            self.play_round(spread)
         for role in self.roles:
             self._save_best(role)
 
-    def play_round(self, workers: Workers) -> None:
+    def play_round(self, spread: Spread) -> None:
         """All train, then new versions play all others, then the worst copy the best."""
         began, number, log = time.monotonic(), self.round + 1, list[dict[str, Any]]()
         plans = [self._plan(number, member, log) for member in range(self.config.members)]
-        workers.run(train_member, plans)
+        list(spread(train_member, plans))
         for member, plan in enumerate(plans):
             for role, path in plan.snapshots.items():
                 values = self.members[member][role]["hyperparameters"]
                 self.league.add(path.name, Version(role, member, number, dict(values)))
-        self._play(workers)
+        self._play(spread)
         self.league.rate(self.config.league.games)
         for role in self.roles:
             self._select(number, role, log)
@@ -157,7 +157,7 @@ class Population:
             snapshots={r: self.path_of(self._version(r, number, member)) for r in self.roles},
         )
 
-    def _play(self, workers: Workers) -> None:
+    def _play(self, spread: Spread) -> None:
         """All pairings of those present that were not played yet."""
         missing, config = self.league.missing(), self.base.to_dict()
         plans = [
@@ -169,9 +169,8 @@ class Population:
             )
             for name, others in missing.items()
         ]
-        for (name, others), scores in zip(
-            missing.items(), workers.run(play_pairings, plans), strict=True
-        ):
+        played = spread(play_pairings, plans)
+        for (name, others), scores in zip(missing.items(), played, strict=True):
             self.league.payoffs[name] |= dict(zip(others, scores, strict=True))
 
     def _select(self, number: int, role: str, log: list[dict[str, Any]]) -> None:

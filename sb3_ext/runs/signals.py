@@ -72,6 +72,13 @@ def blocks_are_left() -> Iterator[None]:
         yield
 
 
+def handle_again(number: int) -> None:
+    """Gives a signal back to its Python handler, after a library in C has taken it."""
+    handler = signal.getsignal(number)
+    if _in_main_thread() and handler is not None:
+        signal.signal(number, handler)
+
+
 @contextmanager
 def _handled(number: int, handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
     """A signal has this handler while the block lasts, and then the one of before."""

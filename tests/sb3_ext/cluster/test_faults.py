@@ -174,11 +174,16 @@ def test_nobody_is_left_after_a_signal(tmp_path: Path, number: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)]
+    ("number", "playing"),
+    [
+        (signal.SIGTERM, False),
+        pytest.param(signal.SIGTERM, True, marks=pytest.mark.long),
+        pytest.param(signal.SIGINT, False, marks=pytest.mark.long),
+        pytest.param(signal.SIGINT, True, marks=pytest.mark.long),
+    ],
 )
-def test_a_signal_while_the_cluster_starts_ends_with_a_checkpoint(
-    tmp_path: Path, number: int
-) -> None:
+def test_a_signal_ends_a_run_with_a_checkpoint(tmp_path: Path, number: int, playing: bool) -> None:
+    """While the cluster starts, and when games are played."""
     mark = uuid.uuid4().hex
     environment = {**os.environ, MARK: mark, "SPT_NOENV": "1", "PYTHONUNBUFFERED": "1"}
     environment.pop("RAY_ADDRESS", None)
@@ -189,6 +194,9 @@ def test_a_signal_while_the_cluster_starts_ends_with_a_checkpoint(
     while not process.stdout.readline().startswith("Log path"):
         assert process.poll() is None
     assert wait_until(lambda: len(marked(mark)) > 1)
+    if playing:
+        assert wait_until(lambda: bool(marked(mark, b"ray::Actor")), 60)
+        time.sleep(3.0)
     process.send_signal(number)
     process.communicate(timeout=90)
     assert process.returncode == 0

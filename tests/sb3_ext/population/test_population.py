@@ -17,7 +17,6 @@ from sb3_ext.population.cli import main
 from sb3_ext.population.config import PopulationConfig
 from sb3_ext.population.member import seats
 from sb3_ext.population.run import Population
-from sb3_ext.population.workers import Workers
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.training.loading import load_player, load_policy
 from sb3_ext.two_player.trainer import HostAgentTrainer
@@ -25,7 +24,7 @@ from tests.sb3_ext.population.helpers import RATE, plain, written
 from tests.sb3_ext.runs.killed import killed_runs
 from tests.sb3_ext.two_player.helpers import difference
 
-HERE = Workers(None, 1, lambda: False)
+HERE = map
 
 
 def played(path: Path, data: dict[str, Any], rounds: int | None = None) -> Population:

@@ -187,8 +187,8 @@ def test_a_signal_ends_a_run_with_a_checkpoint(tmp_path: Path, number: int, play
     mark = uuid.uuid4().hex
     environment = {**os.environ, MARK: mark, "SPT_NOENV": "1", "PYTHONUNBUFFERED": "1"}
     environment.pop("RAY_ADDRESS", None)
-    command = [sys.executable, "-m", "sb3_ext.train", "--actors", "1", "-n", "10000000"]
-    command += [*arguments(tmp_path)[:-3], "collector:{chunk: 10}", *arguments(tmp_path)[-3:]]
+    given = arguments(tmp_path, "--actors", "1", "-n", "10000000")
+    command = [sys.executable, "-m", "sb3_ext.train", *given, "collector:{chunk: 10}"]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     while not process.stdout.readline().startswith("Log path"):

@@ -120,8 +120,7 @@ def simulate(games: int, chunk: int, steps: int, actors: int, updates: bool) -> 
 
     def model() -> DDQN:
         made = make_model(games)
-        if not updates:
-            made.learning_starts = 10**12
+        made.learning_starts = 0 if updates else 10**12
         made.replay_buffer.allocate()
         for field in made.replay_buffer._store.fields.values():
             field.zero_()
@@ -143,7 +142,7 @@ def simulate(games: int, chunk: int, steps: int, actors: int, updates: bool) -> 
             timeout_s=600.0,
         )
         # Those that start later than others begin later.
-        skipped = chunk * 3 * actors
+        skipped = chunk * (actors + 4)
         reached = learning_rate(model(), steps + skipped, collector, skipped)
     counted = collector.statistics
     share = counted["waiting_seconds"] / counted["received"]

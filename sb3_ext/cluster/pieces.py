@@ -36,7 +36,7 @@ def _nothing() -> None:
 
 @contextmanager
 def spreading(actors: int, check: Callable[[], None] = _nothing) -> Iterator[Spread]:
-    """`map` on so many processes while the block lasts; with 0 actors in this one.
+    """`map` on so many processes while the block lasts; for 0 actors it is `map` itself.
 
     A piece whose process dies is done again, and one that raises ends the call with its error. So
     a function whose results depend on the piece alone gives the same ones, however many processes
@@ -44,15 +44,15 @@ def spreading(actors: int, check: Callable[[], None] = _nothing) -> Iterator[Spr
 
     Args:
         actors: How many processes.
-        check: Called about every second, in this process before and after each piece; what it
-            raises ends the call.
+        check: Called about every second, or without actors before each piece and at the end;
+            what it raises ends the call.
 
     Raises:
         ValueError, TypeError: `actors` is no number of processes, Ray is not installed, or the
             cluster is not there or too small.
     """
     if not check_count("actors", actors, low=0):
-        yield partial(_in_turn, check)
+        yield map if check is _nothing else partial(_in_turn, check)
         return
     with connected(None) as ray:
         processes = Processes(ray, actors, check=check)

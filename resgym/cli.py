@@ -12,7 +12,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, NoReturn
 
-from resgym.players.trust import add_trust, trusting
+from resgym.players.trust import add_import, add_trust, trusting
 
 _FANS = (".jl", ".poly", ".sage")
 
@@ -30,11 +30,12 @@ def one_line(message: object) -> str:
 
 
 class OneLineParser(argparse.ArgumentParser):
-    """As argparse, with errors in one line; a path is never empty."""
+    """As argparse, with errors in one line and ``--import``; a path is never empty."""
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
         self.register("type", Path, _path)
+        add_import(self)
 
     def error(self, message: str) -> NoReturn:
         """Ends the program with code 2."""

@@ -55,7 +55,7 @@ class FusedBackend(Backend):
         becomes of an illegal action, and the autoreset mode. None for a plan whose moves or reward
         no pass knows.
         """
-        if plan.spec.polytope != "dominance" or not isinstance(plan.reward, str):
+        if plan.spec.polytope != "dominance" or plan.reward not in REWARD_NAMES:
             return None
         players: dict[str, tuple[str | None, ...]]
         players = {"host": AGENTS, "agent": cls.hosts, "both": (plan.opponent,)}
@@ -63,7 +63,7 @@ class FusedBackend(Backend):
         return (
             SEATS.index(plan.seat),
             others.index(plan.opponent) if plan.opponent in others else ASKED,
-            REWARD_NAMES.index(plan.reward),
+            REWARD_NAMES.index(str(plan.reward)),
             INVALID_ACTIONS.index(plan.invalid_action),
             AUTORESET_MODES.index(plan.autoreset_mode),
         )

@@ -19,6 +19,7 @@ import torch
 from gymnasium import spaces
 from gymnasium.envs.registration import EnvSpec
 
+from resgym.players.trust import import_modules
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.cluster.chunk import Chunk, ChunkWriter, as_tensors
 from sb3_ext.config.checks import one_line
@@ -48,6 +49,7 @@ class ActorPlan:
         mask_source: As in `LegalActions`.
         observation_space: What the learner's replay buffer stores.
         action_space: Likewise.
+        modules: Imported first, so that what they register has names.
     """
 
     env: EnvSpec | Callable[..., Any]
@@ -58,6 +60,7 @@ class ActorPlan:
     mask_source: str
     observation_space: spaces.Space
     action_space: spaces.Space
+    modules: tuple[str, ...] = ()
 
 
 class Actor:
@@ -85,6 +88,7 @@ class Actor:
         """
         torch.set_num_threads(1)
         plan = self.plan
+        import_modules(plan.modules)
         make = partial(gymnasium.make_vec, plan.env) if isinstance(plan.env, EnvSpec) else plan.env
         env = make(num_envs=plan.games, **self.env_kwargs)
         adapted = TensorVecEnv(env)

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from resgym.players.trust import imported_modules
 from sb3_ext.cluster.actor import ActorPlan, vector_env_spec
 from sb3_ext.cluster.chunk import Chunk
 from sb3_ext.cluster.connection import connected
@@ -155,6 +156,7 @@ class RayCollector:
             mask_source=model.legal_actions.source,
             observation_space=model.observation_space,
             action_space=model.action_space,
+            modules=imported_modules(),
         )
         with connected(self.address) as ray:
             self._weights = PublishedWeights(ray, model.playing_weights())

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from resgym.players.trust import import_modules, imported_modules
 from sb3_ext.cluster.connection import check_cpus, connected, reason_of, wait_for_start
 from sb3_ext.cluster.stream import START_SECONDS
 from sb3_ext.config.checks import check_count
@@ -77,8 +78,9 @@ class PieceActor:
     _number = -1
     _function: Callable[..., Any]
 
-    def __init__(self) -> None:
+    def __init__(self, modules: Iterable[str] = ()) -> None:
         torch.set_num_threads(1)
+        import_modules(modules)
 
     def start(self) -> None:
         """Answers when the process is there."""
@@ -125,11 +127,14 @@ class Processes:
         self._actor_class = ray.remote(PieceActor).options(
             num_cpus=cpus, max_restarts=0, max_task_retries=0
         )
-        self._actors: list[Any] = [self._actor_class.remote() for _ in range(actors)]
+        self._actors: list[Any] = [self._new_actor() for _ in range(actors)]
         self._starting = [actor.start.remote() for actor in self._actors]
         self._function: Any = None
         self._packed: Any = None
         self._number = 0
+
+    def _new_actor(self) -> Any:
+        return self._actor_class.remote(imported_modules())
 
     def map(
         self, function: Callable[..., Any], pieces: Iterable[Any], *shared: Any
@@ -192,7 +197,7 @@ class Processes:
         lost: int,
         shared: tuple[Any, ...],
     ) -> None:
-        actor = self._actors[place] = self._actors[place] or self._actor_class.remote()
+        actor = self._actors[place] = self._actors[place] or self._new_actor()
         reference = actor.work.remote(self._number, self._packed, piece, *shared)
         under_way[reference] = _Asked(number, piece, place, actor, lost)
 

@@ -24,6 +24,7 @@ from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.networks.extractors import EXTRACTORS
 from sb3_ext.networks.mlp import ACTIVATIONS, expand_net_arch
+from sb3_ext.off_policy.algorithm import OffPolicy
 
 ZOO_KEYS = (
     *("callback", "collector", "env_kwargs", "env_wrapper", "exploration_rate", "frame_stack"),
@@ -99,13 +100,13 @@ def _check_value(key: str, value: Any) -> None:
             expand_net_arch(part)
 
 
-def resolve_extractor(policy_kwargs: Mapping[str, Any], algorithm: str) -> dict[str, Any]:
+def resolve_extractor(policy_kwargs: Mapping[str, Any], algorithm: type) -> dict[str, Any]:
     """Policy arguments with classes for the names of extractor and activation_fn, as SB3 has them.
 
-    DDQN's policies read the names themselves.
+    The policies of our algorithms read the names themselves.
     """
     kwargs = dict(policy_kwargs)
-    if algorithm == "ddqn":
+    if issubclass(algorithm, OffPolicy):
         return kwargs
     if "extractor" in kwargs:
         kwargs["features_extractor_class"] = EXTRACTORS.resolve(kwargs.pop("extractor"))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from resgym.cli import OneLineParser
-from resgym.players.trust import add_trust, trusting
+from resgym.players.trust import add_trust, distrusting, trusting
 from sb3_ext.callbacks.action_counts import entropy_of_counts
 from sb3_ext.checkpoints.checkpoint import is_checkpoint, list_checkpoints, load_checkpoint
 from sb3_ext.config.checks import check_count
@@ -119,9 +119,10 @@ def _config(args: argparse.Namespace, state: dict[str, Any] | None) -> TrainerCo
     if args.resume is None:
         config = _with_actors(TrainerConfig.read(args.config, args.settings), args.actors)
         return smoke_version(config) if args.smoke else config
-    saved = TrainerConfig.read(
-        args.resume / "config.yml" if state is None else state["trainer"]["config"]
-    )
+    with distrusting():  # a state names no code to be run
+        saved = TrainerConfig.read(
+            args.resume / "config.yml" if state is None else state["trainer"]["config"]
+        )
     if args.config is not None and TrainerConfig.read(args.config) != saved:
         raise ConfigError(
             f"--config: {args.config} differs from the configuration of the run in {args.resume}; "

@@ -30,6 +30,7 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
+from resgym.players.trust import import_modules, imported_modules
 from resgym.solver.labels import OUT_OF_BUDGET, SOLVED, TOO_LARGE, Labeller
 from sb3_ext.checkpoints.durable_files import file_digest
 from sb3_ext.checkpoints.format import errors_named
@@ -226,7 +227,10 @@ def _labelled(
         return
     # A fresh interpreter each: a fork of a process with threads of torch can hang.
     pool = ProcessPoolExecutor(
-        min(workers, len(jobs)), mp_context=get_context("spawn"), initializer=_start_worker
+        min(workers, len(jobs)),
+        mp_context=get_context("spawn"),
+        initializer=_start_worker,
+        initargs=(imported_modules(),),
     )
     try:
         yield from zip(jobs, pool.map(_shard, jobs), strict=True)
@@ -239,10 +243,11 @@ def _labelled(
         pool.shutdown(cancel_futures=True)
 
 
-def _start_worker() -> None:
+def _start_worker(modules: Sequence[str]) -> None:
     """Leaves interrupts to the main process, and ends with it even if that is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(1)
+    import_modules(modules)
     parent = parent_process()
     assert parent is not None
 

@@ -25,7 +25,8 @@ class Phases(UpdateSchedule):
         max_steps: steps after which a phase ends in any case.
         until: conditions on evaluations, which must all hold to end a phase before (see
             `sb3_ext.callbacks.conditions`). Its values are ``<measure>/<pair>`` and
-            ``<measure>/score``, the score of the role that learns, from this phase alone.
+            ``<measure>/score``, the score of the role that learns, from this phase alone. None:
+            a phase always has all its steps.
         fresh: whether a role begins each of its phases as a new one, with networks, optimiser,
             experience and schedules from the start; else it goes on where its last phase ended.
 
@@ -34,13 +35,14 @@ class Phases(UpdateSchedule):
     """
 
     def __init__(
-        self, first: str, phases: int, max_steps: int, until: Any, fresh: bool = False
+        self, first: str, phases: int, max_steps: int, until: Any = None, fresh: bool = False
     ) -> None:
         self.first, self.fresh = first, fresh
         self.phases = check_count("phases", phases)
         self.max_steps = check_count("max_steps", max_steps)
-        self.number, self._began, self._until = 0, 0, until
-        self._conditions = parse_conditions(copy.deepcopy(until))
+        self.number, self._began = 0, 0
+        self._until = [] if until is None else until
+        self._conditions = parse_conditions(copy.deepcopy(self._until))
 
     @property
     def fields(self) -> set[str]:
@@ -67,7 +69,8 @@ class Phases(UpdateSchedule):
 
     def advance(self, step: int) -> bool:
         """Begins the next phase if one is over after so many steps; says whether it did."""
-        if not (self.runs_out(step) or all(condition.met for condition in self._conditions)):
+        met = self._conditions and all(condition.met for condition in self._conditions)
+        if not (met or self.runs_out(step)):
             return False
         self.number, self._began = self.number + 1, step
         self._conditions = parse_conditions(copy.deepcopy(self._until))

@@ -74,7 +74,7 @@ class HostAgentTrainer(TwoPlayers):
         callback: Callable[[HostAgentTrainer], bool | None] | None = None,
         progress: bool = False,
     ) -> Evaluation | None:
-        """Makes steps, then measures the players.
+        """Makes steps, fewer if the last of its phases is over, then measures the players.
 
         Args:
             steps: number of steps, 0 to finish a run that was killed then; None: `training.steps`.

@@ -45,6 +45,7 @@ def test_all_conditions_have_to_hold():
     high = {"condition": "bound", "field": "rho/a-b", "lower": 0.5}
     flat = {"condition": "converged", "field": "rho/a-b", "window": 2, "tolerance": 0.1}
     assert whose_steps(Phases("a", 2, 9, [high, flat]), [0.1, 0.1, 0.9, 0.9, 0.9]) == [*"aaaab"]
+    assert whose_steps(Phases("a", 2, 2), [0.1, 0.1, 0.1, 0.1, 0.1]) == [*"aabb", ""]
 
 
 @pytest.mark.parametrize(

@@ -151,13 +151,13 @@ def test_actors_that_die_or_hang_are_replaced(number: int) -> None:
     """In order, the run is the same as without any harm."""
     whole, harmed = toy(), toy()
     deterministic(whole, 1600, 2)
-    harm, source = (
-        Harm(number, 400),
-        collector(deterministic=True, epsilons=(0.4, 2.0), timeout_s=2.0),
-    )
+    hangs = number == signal.SIGSTOP  # a slow machine may take others for hanging, too
+    timeout = {"timeout_s": 2.0} if hangs else {}
+    harm, source = Harm(number, 400), collector(deterministic=True, epsilons=(0.4, 2.0), **timeout)
     harmed.learn(1600, harm, reset_num_timesteps=False, collector=source)
     assert harm.sent == 2
-    assert 1 <= source.statistics["restarts"] <= 2
+    assert source.statistics["restarts"] >= 1
+    assert hangs or source.statistics["restarts"] <= 2
     check_ledger(source.statistics, harmed)
     assert same(weights(whole), weights(harmed))
     assert wait_until(lambda: not actor_processes())
@@ -241,8 +241,8 @@ def test_every_actor_has_its_own_arguments() -> None:
         for _ in range(4):
             chunk = source.receive()
             assert chunk.actions.shape == (CHUNK, 16)
-            lengths[chunk.actor] += chunk.lengths[chunk.ended].tolist()
-            assert [each.actions.shape for each in chunk.steps(8)] == [(8,)] * 20
+            lengths[chunk.actor] += chunk.lengths.tolist()
+            assert [each.actions.shape for each in chunk.steps(8)] == [(CHUNK, 8)] * 2
         for number, stream in enumerate(source.state_dict()["crew"]["streams"]):
             rates = {each["exploration_rate"] for each in stream["requests"]}
             assert rates <= {(0.4, 0.4**8)[number]}

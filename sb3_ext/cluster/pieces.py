@@ -119,7 +119,6 @@ class Processes:
     Args:
         ray: The module, connected.
         actors: How many.
-        cpus: Processors that Ray reserves for each.
         check: As in `spreading`.
         timeout: As in `spreading`.
 
@@ -131,14 +130,13 @@ class Processes:
         self,
         ray: Any,
         actors: int,
-        cpus: float = 1.0,
         check: Callable[[], None] = _nothing,
         timeout: float = LONGEST_WAIT,
     ) -> None:
-        check_cpus(ray, actors, cpus)
+        check_cpus(ray, actors)
         self._ray, self._check, self._timeout = ray, check, timeout
         self._actor_class = ray.remote(PieceActor).options(
-            num_cpus=cpus, max_restarts=0, max_task_retries=0
+            num_cpus=1, max_restarts=0, max_task_retries=0
         )
         self._actors: list[Any] = [self._actor_class.remote() for _ in range(actors)]
         self._starting = [actor.start.remote() for actor in self._actors]

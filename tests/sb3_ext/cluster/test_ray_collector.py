@@ -145,19 +145,21 @@ class Harm(BaseCallback):
 
 
 @pytest.mark.parametrize(
-    "number", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.long)]
+    ("number", "timeout_s"),
+    # A busy machine must not look like an actor that hangs.
+    [(signal.SIGKILL, 60.0), pytest.param(signal.SIGSTOP, 2.0, marks=pytest.mark.long)],
 )
-def test_actors_that_die_or_hang_are_replaced(number: int) -> None:
+def test_actors_that_die_or_hang_are_replaced(number: int, timeout_s: float) -> None:
     """In order, the run is the same as without any harm."""
     whole, harmed = toy(), toy()
     deterministic(whole, 1600, 2)
-    hangs = number == signal.SIGSTOP  # a slow machine may take others for hanging, too
-    timeout = {"timeout_s": 2.0} if hangs else {}
-    harm, source = Harm(number, 400), collector(deterministic=True, epsilons=(0.4, 2.0), **timeout)
+    harm, source = (
+        Harm(number, 400),
+        collector(deterministic=True, epsilons=(0.4, 2.0), timeout_s=timeout_s),
+    )
     harmed.learn(1600, harm, reset_num_timesteps=False, collector=source)
     assert harm.sent == 2
-    assert source.statistics["restarts"] >= 1
-    assert hangs or source.statistics["restarts"] <= 2
+    assert 1 <= source.statistics["restarts"] <= 2
     check_ledger(source.statistics, harmed)
     assert same(weights(whole), weights(harmed))
     assert wait_until(lambda: not actor_processes())

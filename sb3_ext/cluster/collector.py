@@ -22,12 +22,10 @@ from sb3_ext.cluster.connection import connected
 from sb3_ext.cluster.crew import Crew
 from sb3_ext.cluster.ledger import Ledger
 from sb3_ext.cluster.published import PublishedWeights
+from sb3_ext.cluster.stream import LONGEST_WAIT
 from sb3_ext.config.arguments import check_arguments
 from sb3_ext.config.checks import check_count, check_number, shown
 from sb3_ext.off_policy.collector import ParallelStep
-
-LONGEST_WAIT = 86_400.0
-"""Seconds: a day."""
 
 SMALLEST_SHARE = 1e-4
 """Of a processor, that Ray can reserve."""

@@ -49,7 +49,7 @@ class Crew:
         max_restarts: int,
         in_order: bool,
     ) -> None:
-        check_cpus(ray, len(env_kwargs), cpus)
+        check_cpus(ray, len(env_kwargs), cpus, ", or a smaller actor_cpus")
         self._ray, self._weights = ray, weights
         self._timeout, self._max_restarts, self._in_order = timeout, max_restarts, in_order
         # Replacing actors here, and not by Ray, keeps it known which process was asked what.

@@ -9,19 +9,22 @@ each of which can run a `TensorCollector`: docs/ddqn.md has an example.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
 from typing import Any, NamedTuple, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.adapter.observations import to_arrays, to_device
+from sb3_ext.adapter.observations import each_entry, to_arrays, to_device
 from sb3_ext.off_policy.legality import LegalActions
 
 
 class ParallelStep(NamedTuple):
-    """One transition of each of M rows; tensors, or NumPy arrays.
+    """One transition of each of M rows, or T of each; tensors, or NumPy arrays.
+
+    With T transitions everything but `first_row` has one axis more in front, of T.
 
     Attributes:
         observations: Acted on, `[M, ...]` or a dictionary of such.
@@ -48,6 +51,16 @@ class ParallelStep(NamedTuple):
     def as_arrays(self) -> ParallelStep:
         """The same in NumPy arrays, to be sent to another process."""
         return self._replace(**{name: to_arrays(value) for name, value in self._asdict().items()})
+
+    def each(self) -> Iterator[ParallelStep]:
+        """One transition of each row after the other."""
+        if self.rewards.ndim == 1:
+            yield self
+            return
+        *values, first_row = self
+        for number in range(len(self.rewards)):
+            cut = (None if x is None else each_entry(itemgetter(number), x) for x in values)
+            yield ParallelStep(*cut, first_row)
 
     def on(self, device: torch.device) -> ParallelStep:
         """The same in tensors on a device; what is there already is not copied."""
@@ -86,8 +99,8 @@ class Collector(Protocol):
     def collect(self, num_steps: int) -> Iterable[ParallelStep]:
         """Play so many parallel steps; several writers put in one for each of their row ranges.
 
-        Who collects in larger pieces may give all steps of one. A step is done with when the next
-        one is taken.
+        Who collects in larger pieces may give all steps of one, also as one `ParallelStep` of all
+        of them, which is stored at once. A step is done with when the next one is taken.
         """
 
     def publish(

@@ -66,7 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--resume", type=Path, metavar="DIR", help="go on with the run in this folder")
     text = "processes of Ray that work at a time (default 0: this process); members take turns"
     add("--actors", type=int, default=0, help=text)
-    add_options(parser, "--set", "--no-progress")
+    add_options(parser, "--timeout-s", "--set", "--no-progress")
     add_trust(parser)
     return parser
 
@@ -100,7 +100,8 @@ def _run(
         if asked:
             raise _Stopped
 
-    with RunSignals(asked.append, lambda: None), spreading(args.actors, check) as spread:
+    spreads = spreading(args.actors, check, args.timeout_s)
+    with RunSignals(asked.append, lambda: None), spreads as spread:
         turns = f", who take turns on {args.actors or 1}" if config.members > args.actors else ""
         report(f"{config.members} members{turns}")
         population = Population(config, folder, report)

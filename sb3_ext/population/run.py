@@ -22,9 +22,11 @@ from sb3_ext.checkpoints.checkpoint import (
     prune_checkpoints,
 )
 from sb3_ext.checkpoints.durable_files import write_text_durably
+from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.checkpoints.model_state import load_policy_weights
 from sb3_ext.cluster.pieces import Spread
-from sb3_ext.config.sections import errors_of
+from sb3_ext.config.checks import check_count
+from sb3_ext.config.sections import ConfigError
 from sb3_ext.population.config import PopulationConfig, value_of
 from sb3_ext.population.league import League, Version
 from sb3_ext.population.member import MemberRound, Pairings, play_pairings, train_member
@@ -75,12 +77,20 @@ class Population:
                     self._explore(member, role)
         file = folder.path / STATE
         if file.exists():
-            with errors_of(str(file)):
+            with errors_named(f"{file}: is damaged, or of another config.yml", ConfigError):
                 state = json.loads(file.read_text(encoding="utf-8"))
-            self.round, self.members = state["round"], state["members"]
-            self.league = League.from_dict(self.roles, state)
+                self._go_on_from(state)
         folder.keep_lines_until(DECISIONS, self.round)
         self._remove_what_is_gone()
+
+    def _go_on_from(self, state: dict[str, Any]) -> None:
+        self.round, self.members = check_count("round", state["round"]), state["members"]
+        self.league = League.from_dict(self.roles, state)
+        if len(self.members) != self.config.members:
+            raise ValueError(f"members: {len(self.members)}, need {self.config.members}")
+        for member in self.members:
+            for role in self.roles:  # whose newest version has played all others
+                self.league.fitness(self.newest(member[role]["source"], role))
 
     def run(self, spread: Spread) -> None:
         """Plays the rounds that are left, then writes the best models."""

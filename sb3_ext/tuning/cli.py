@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import optuna
 import sqlalchemy.exc
@@ -83,16 +84,20 @@ def _parser() -> argparse.ArgumentParser:
 
 def _tune(args: argparse.Namespace, arguments: list[str]) -> int:
     config = StudyConfig.read(args.study)
+    changes: dict[str, Any] = {} if args.name is None else {"name": args.name}
     if args.settings:
-        data = dict(read_mapping(find_config(args.study, StudyConfig.folder, StudyConfig.field)))
         given = dict(split_setting(each) for each in args.settings)
-        config = StudyConfig.read({**data, "settings": {**config.settings, **given}})
-    name = args.name or config.name
+        changes["settings"] = {**config.settings, **given}
+    if changes:
+        data = read_mapping(find_config(args.study, StudyConfig.folder, StudyConfig.field))
+        config = StudyConfig.read({**data, **changes})
+    name = config.name
     trials = config.trials if args.trials is None else check_count("--trials", args.trials)
     folder = args.folder or Path("runs/tune") / name
     if folder.is_file():
         raise ConfigError(f"--folder: must be a folder, {folder} is a file")
-    study = open_study(config, args.storage or str(folder / "journal.log"), name, args.heartbeat)
+    storage = str(folder / "journal.log") if args.storage is None else args.storage
+    study = open_study(config, storage, name, args.heartbeat)
 
     say: Say = partial(print, file=sys.stderr, flush=True)
     stop = StopRequest(args.worker_of)

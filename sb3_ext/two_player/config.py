@@ -113,6 +113,11 @@ class CollectorSection(Section):
         description="parts of a role's rows that are played one by one; another number is another "
         "run, which another number of actors is not (default 4)",
     )
+    timeout_s: Annotated[PositiveNumber, Le(86_400)] = Field(
+        default=600.0,
+        description="seconds after which an actor that has not played its part is replaced "
+        "(default 600)",
+    )
 
 
 def _read_game(data: Any) -> Any:

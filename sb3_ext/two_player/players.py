@@ -215,7 +215,7 @@ class TwoPlayers:
             return
         parts = (self.game, self.roles, self.pool, self._nets, self._rewards)
         with connected(None) as ray:
-            self._crew = RolloutCrew(ray, section.actors, section.pieces, *parts)
+            self._crew = RolloutCrew(ray, section, *parts)
             try:
                 for learner in self.roles.values():
                     learner.crew = self._crew

@@ -87,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--out", type=Path, default=Path("runs/attack"), help="folder of the attacks")
     for one, function in ((run, _run), (exact, _exact), (table, _table)):
         add_trust(one)
-        add_options(one, "--set", "--json", "--no-progress", "--threads", "--actors")
+        add_options(one, "--set", "--json", "--no-progress", "--threads", "--actors", "--timeout-s")
         one.set_defaults(run=function)
     return parser
 
@@ -104,7 +104,7 @@ def _run(args: argparse.Namespace) -> None:
     frozen, budget = _one_player(args)
     out = args.out or Path("runs/attack") / budget.name / f"{frozen.role}-{frozen.name}"
     exact = False if args.no_exact else None
-    with spreading(args.actors) as spread:
+    with spreading(args.actors, timeout_s=args.timeout_s) as spread:
         result = exploit(
             frozen, budget, exact=exact, out=out, progress=not args.no_progress, spread=spread
         )
@@ -113,7 +113,7 @@ def _run(args: argparse.Namespace) -> None:
 
 def _exact(args: argparse.Namespace) -> None:
     frozen, budget = _one_player(args)
-    with spreading(args.actors) as spread:
+    with spreading(args.actors, timeout_s=args.timeout_s) as spread:
         say = reporter(not args.no_progress)
         found = exact_worst_case(frozen, budget, progress=say, spread=spread)
     print(json.dumps(found.to_dict(), indent=2) if args.json else f"{frozen.name}: {found}")
@@ -127,6 +127,6 @@ def _table(args: argparse.Namespace) -> None:
         name, separator, path = text.partition("=")
         players.append((path, None, name) if separator else (text, None, None))
     results = Results(args.results)
-    with spreading(args.actors) as spread:
+    with spreading(args.actors, timeout_s=args.timeout_s) as spread:
         fill(results, players, budgets, args.out, reporter(not args.no_progress), spread)
     print(json.dumps(results.rows, indent=2) if args.json else markdown(results))

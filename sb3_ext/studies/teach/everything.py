@@ -35,7 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--config", default="taught/host.yml", metavar="FILE", help=sections)
     add("--positions", type=int, help="instead of data.positions")
     add("--seed", type=int, help="of the data and of the training")
-    add_options(parser, "--set", "--workers", "--actors", "--threads", "--no-progress")
+    add_options(parser, "--set", "--workers", "--actors", "--timeout-s")
+    add_options(parser, "--threads", "--no-progress")
 
 
 def run(args: argparse.Namespace, command: Sequence[str]) -> int:
@@ -60,7 +61,7 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
             with seconds.timed("generate"):
                 place = args.out / (f"data-{number}" if number else "data")
                 plan_of_set = config.plan(number, out)
-                how = (args.workers, bar, command, args.actors)
+                how = (args.workers, bar, command, args.actors, args.timeout_s)
                 sets.append(prepared(plan_of_set, place, *how))
             with seconds.timed("train"):
                 start, out = out, args.out / ("taught" if number == rounds else f"taught-{number}")

@@ -35,6 +35,7 @@ from resgym.solver.labels import OUT_OF_BUDGET, SOLVED, TOO_LARGE, Labeller
 from sb3_ext.checkpoints.durable_files import file_digest
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.cluster.pieces import Spread, spreading
+from sb3_ext.cluster.stream import LONGEST_WAIT
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.command_line import add_options
 from sb3_ext.runs.folder import LOCK, RunFolder
@@ -73,13 +74,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--held-out", type=float, default=0.05, help=held_out)
     student = "a trained player, which families call student; its mistakes are drawn"
     add("--student", type=Path, metavar="RUN", help=student)
-    add_options(parser, "--workers", "--actors", "--no-progress")
+    add_options(parser, "--workers", "--actors", "--timeout-s", "--no-progress")
 
 
 def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     """Runs the command; see `sb3_ext.studies.teach.cli.main`."""
     plan = Plan.read({name: getattr(args, name) for name in Plan.model_fields})
-    manifest = generate(plan, args.out, args.workers, not args.no_progress, command, args.actors)
+    how = (args.workers, not args.no_progress, command, args.actors, args.timeout_s)
+    manifest = generate(plan, args.out, *how)
     print(_report(manifest, args.out))
     return 0
 
@@ -91,6 +93,7 @@ def generate(
     progress: bool = False,
     command: Sequence[str] = (),
     actors: int = 0,
+    timeout_s: float = LONGEST_WAIT,
 ) -> dict[str, Any]:
     """Makes a dataset in the folder ``out``, or what is missing of it; returns the manifest.
 
@@ -106,7 +109,7 @@ def generate(
     if not 1 <= workers <= 256:
         raise ConfigError(f"workers must be in 1..256, got {workers}")
     content, size = plan.content(), drawing.SHARD_ROWS
-    with RunFolder(out) as folder, spreading(actors) as spread:
+    with RunFolder(out) as folder, spreading(actors, timeout_s=timeout_s) as spread:
         _check_folder(out, content)
         write_json(out / PLAN, content)
         drawn, families = draw_positions(plan)
@@ -145,6 +148,7 @@ def prepared(
     progress: bool = False,
     command: Sequence[str] = (),
     actors: int = 0,
+    timeout_s: float = LONGEST_WAIT,
 ) -> Dataset:
     """The dataset of a plan: read if it is finished, otherwise generated first.
 
@@ -154,7 +158,7 @@ def prepared(
     if (out / MANIFEST).is_file():
         _check_folder(out, plan.content())
     else:
-        generate(plan, out, workers, progress, command, actors)
+        generate(plan, out, workers, progress, command, actors, timeout_s)
     return load_dataset(out, dimension=plan.config.dimension, seat=plan.seat)
 
 

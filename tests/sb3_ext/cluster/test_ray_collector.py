@@ -243,8 +243,8 @@ def test_every_actor_has_its_own_arguments() -> None:
         for _ in range(4):
             chunk = source.receive()
             assert chunk.actions.shape == (CHUNK, 16)
-            lengths[chunk.actor] += chunk.lengths[chunk.ended].tolist()
-            assert [each.actions.shape for each in chunk.steps(8)] == [(8,)] * 20
+            lengths[chunk.actor] += chunk.lengths.tolist()
+            assert [each.actions.shape for each in chunk.steps(8)] == [(CHUNK, 8)] * 2
         for number, stream in enumerate(source.state_dict()["crew"]["streams"]):
             rates = {each["exploration_rate"] for each in stream["requests"]}
             assert rates <= {(0.4, 0.4**8)[number]}

@@ -92,7 +92,7 @@ class TaughtHost(_Shipped):
 
 
 def taught_host(lookahead: bool = False) -> Player:
-    """The host `taught`, if wanted as an `ImprovedHost`: slower, and nearly never far from the best."""
+    """The host `taught`, with ``lookahead`` as an `ImprovedHost`: stronger, and much slower."""
     if not isinstance(lookahead, bool):
         raise TypeError(f"lookahead must be True or False, got {lookahead!r}")
     return ImprovedHost(TaughtHost()) if lookahead else TaughtHost()

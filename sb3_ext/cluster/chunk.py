@@ -39,6 +39,7 @@ class Chunk:
         returns: `[T, N]` float32, meant where an episode ended.
         lengths: `[T, N]` int64, likewise.
         next_legal: `[T, N, A]` bool, if the environment was asked for legal actions.
+        cut_games: Games that reached the greatest length that there is.
     """
 
     actor: int
@@ -55,6 +56,7 @@ class Chunk:
     returns: np.ndarray
     lengths: np.ndarray
     next_legal: np.ndarray | None = None
+    cut_games: int = 0
 
     @property
     def num_bytes(self) -> int:

@@ -16,7 +16,7 @@ from sb3_ext.config.checks import check_count
 from sb3_ext.config.sections import ConfigError, errors_of
 from sb3_ext.replay.transition_store import reserve_memory
 from sb3_ext.runs.command import command
-from sb3_ext.runs.command_line import add_options
+from sb3_ext.runs.command_line import add_options, starts_setting
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.signals import RunSignals
 from sb3_ext.two_player.config import TrainerConfig, smoke_version
@@ -33,6 +33,7 @@ def main(arguments: Sequence[str]) -> int:
     0: done, or stopped by SIGINT or SIGTERM with a checkpoint. Others as `command` says.
     """
     args = _parser().parse_args(arguments)
+    args.settings += starts_setting(args.starts, "game.starts")
     if args.steps is not None:
         check_count("--steps", args.steps)
     if args.resume is not None and args.out is not None:
@@ -64,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--actors", type=int, metavar="N", help="processes on a Ray cluster that play the rollouts")
     add("--smoke", action="store_true", help="a few steps of everything, in seconds")
     add("--dry-run", action="store_true", help="build everything, train nothing")
-    add_options(parser, "--set", "--no-progress")
+    add_options(parser, "--set", "--starts", "--no-progress")
     add_trust(parser)
     return parser
 

@@ -13,7 +13,7 @@ from resgym.players.trust import add_trust, trusting
 from sb3_ext.cluster.pieces import spreading
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.command import command
-from sb3_ext.runs.command_line import FAILED, add_options, torch_threads
+from sb3_ext.runs.command_line import FAILED, add_options, starts_setting, torch_threads
 from sb3_ext.studies.attack.exact import exact_worst_case
 from sb3_ext.studies.attack.exploitation import exploit, reporter
 from sb3_ext.studies.attack.frozen import FrozenPlayer
@@ -66,6 +66,7 @@ def _parser() -> argparse.ArgumentParser:
     exact = commands.add_parser("exact", help="the worst case of one player by search")
     known = f"a YAML file, or one of {', '.join(shipped_budgets())} (default points5)"
     for one in (run, exact):
+        add_options(one, "--starts")
         one.add_argument("player", help="a name, or the path of a saved model")
         one.add_argument("--role", choices=("host", "agent"), help="its seat, if it is not clear")
         one.add_argument("--name", help="for tables")
@@ -93,7 +94,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _one_player(args: argparse.Namespace) -> tuple[FrozenPlayer, AttackBudget]:
-    settings = list(args.settings)
+    settings = [*args.settings, *starts_setting(args.starts, "game.starts")]
     if getattr(args, "seeds", None):
         settings.append(f"responder.seeds={args.seeds}")
     budget = read_budget(args.budget, settings)

@@ -19,7 +19,7 @@ from typing import Any
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.off_policy.log import Stopwatch
-from sb3_ext.runs.command_line import add_options
+from sb3_ext.runs.command_line import add_options, starts_setting
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.studies.teach import measures, train
 from sb3_ext.studies.teach.dataset import Dataset, joined
@@ -35,6 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--config", default="taught/host.yml", metavar="FILE", help=sections)
     add("--positions", type=int, help="instead of data.positions")
     add("--seed", type=int, help="of the data and of the training")
+    text = "draw the starts of the games that measure the player from this file"
+    add("--starts", metavar="FILE", help=text)
     add_options(parser, "--set", "--workers", "--actors", "--threads", "--no-progress")
 
 
@@ -45,6 +47,7 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
         changes.append(f"data.positions={args.positions}")
     if args.seed is not None:
         changes += [f"data.seed={args.seed}", f"train.seed={args.seed}"]
+    changes += starts_setting(args.starts, "measure.starts")
     config = TaughtConfig.read(args.config, changes)
     plan = config.data
     hyperparameters = train.read_hyperparameters(
@@ -77,7 +80,7 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
         results: dict[str, Any] = {"held_out": held_out}
         if plan.seat == "host" and plan.objective == "depth":
             wanted, host = config.measure, player_of(model, "taught")
-            sizes = wanted.model_dump(include={"larger", "games", "max_depth"})
+            sizes = wanted.model_dump(include={"larger", "games", "max_depth", "starts"})
             with seconds.timed("measure"):
                 if plan.config.dimension == 3:
                     singularities = measures.singularity_depths(host, wanted.max_depth)
@@ -92,7 +95,12 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
         elif plan.seat == "agent" and config.measure.games:
             agent, games = player_of(model, "taught"), config.measure.games
             with seconds.timed("measure"):
-                held = measures.measure_agent(agent, games=games, dimension=plan.config.dimension)
+                held = measures.measure_agent(
+                    agent,
+                    games=games,
+                    dimension=plan.config.dimension,
+                    starts=config.measure.starts,
+                )
             results["agent"] = held
             print(measures.agent_summary(held))
         rounded = {part: round(spent, 1) for part, spent in seconds.items()}

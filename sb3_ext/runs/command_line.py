@@ -32,6 +32,14 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "FILE",
         "help": "draw the starts of all games from this file, one position a line",
     },
+    "--stop": {
+        "action": "append",
+        "default": [],
+        "metavar": "RULE=VALUE",
+        "help": "end with what is there once a rule holds: max_seconds, max_updates, ..., or "
+        "until={condition: bound, field: METRIC, lower: 0.2}; may be repeated, see "
+        "docs/configuration.md",
+    },
     "--threads": {
         "type": int,
         "default": 1,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from resgym.players.trust import add_trust
+from sb3_ext.callbacks.stop_conditions import StopBy, read_stop_rules
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.checks import check_count
 from sb3_ext.config.yaml_files import read_yaml
@@ -44,7 +45,7 @@ def _add_options(group: Any) -> None:
     add("--checkpoint-updates", type=int, metavar="N", help=text)
     text = "ddqn: collect with so many actors in processes of their own (docs/cluster.md)"
     add("--actors", type=int, metavar="N", help=text)
-    add_options(group, "--starts")
+    add_options(group, "--starts", "--stop")
     add_trust(group)
 
 
@@ -91,7 +92,11 @@ def _train(arguments: Sequence[str], ranks: Ranks) -> int:
     saved, every = _saved_arguments(mine.resume) if mine.resume else ([], CHECKPOINT_UPDATES)
     if mine.checkpoint_updates is not None:
         every = mine.checkpoint_updates
-    options = RunOptions(mine.resume, mine.init_from, every, mine.actors, ranks, starts=mine.starts)
+    rules = read_stop_rules(mine.stop)
+    callbacks = () if rules is None else (StopBy(rules, verbose=ranks.rank == 0),)
+    options = RunOptions(
+        mine.resume, mine.init_from, every, mine.actors, ranks, callbacks, mine.starts
+    )
     manager = Manager if ranks.size == 1 else RankManager
     alone = mine.resume is not None and ranks.rank == 0
     with RunFolder(mine.resume, "resume") if alone else nullcontext():

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from sb3_ext.callbacks.rho_evaluation import player_of
+from sb3_ext.callbacks.stop_conditions import Ended, StopRules, read_stop_rules
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.off_policy.log import Stopwatch
 from sb3_ext.runs.command_line import add_options, starts_setting
@@ -37,11 +38,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--seed", type=int, help="of the data and of the training")
     text = "draw the starts of the games that measure the player from this file"
     add("--starts", metavar="FILE", help=text)
-    add_options(parser, "--set", "--workers", "--actors", "--threads", "--no-progress")
+    add_options(parser, "--set", "--stop", "--workers", "--actors", "--threads", "--no-progress")
 
 
 def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     """Runs the command; see `sb3_ext.studies.teach.cli.main`."""
+    rules = read_stop_rules(args.stop, ("max_updates", "max_seconds", "until"))
+    try:
+        return _run(args, command, rules)
+    except Ended as ended:
+        print(f"ends before the training: {ended}; the same command goes on from here")
+        return 0
+
+
+def _run(args: argparse.Namespace, command: Sequence[str], rules: StopRules | None) -> int:
     changes = list(args.settings)
     if args.positions is not None:
         changes.append(f"data.positions={args.positions}")
@@ -63,16 +73,23 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
             with seconds.timed("generate"):
                 place = args.out / (f"data-{number}" if number else "data")
                 plan_of_set = config.plan(number, out)
-                how = (args.workers, bar, command, args.actors)
+                check = (lambda: None) if rules is None else rules.check
+                how = (args.workers, bar, command, args.actors, check)
                 sets.append(prepared(plan_of_set, place, *how))
             with seconds.timed("train"):
                 start, out = out, args.out / ("taught" if number == rounds else f"taught-{number}")
                 data, going_on = joined(sets), bool(list_checkpoints(out))
-                taught = train.teach(
-                    data, out, hyperparameters, config.train, going_on, bar, not bar, command, start
-                )
+                how_taught = (config.train, going_on, bar, not bar, command, start, rules)
+                before = number * config.train.updates
+                taught = train.teach(data, out, hyperparameters, *how_taught, before)
             if taught is None:
                 print("stopped; the same command goes on from here", file=sys.stderr)
+                return 0
+            if rules is not None and rules.reason is not None:
+                print(train.accuracy_table(taught[1]))
+                ended = {"ended": rules.reason, "training": out.name}
+                folder.write_json("results.json", {"held_out": taught[1], **ended})
+                print(f"training ends: {rules.reason}; the same command goes on from here")
                 return 0
         assert taught
         model, held_out = taught

@@ -196,8 +196,7 @@ class RayCollector:
                 max_restarts=self.max_restarts,
                 in_order=self.deterministic,
             )
-            a_chunk = math.ceil(model.updates_for(self.chunk * games))
-            self._most = self._most_under_way(a_chunk)
+            self._most = self._most_under_way(model, self.chunk * games)
             try:
                 self._crew.start()
                 if saved is not None:
@@ -222,14 +221,19 @@ class RayCollector:
             kwargs["opponent"] = self.opponents[number % len(self.opponents)]
         return kwargs
 
-    def _most_under_way(self, updates: int) -> int:
-        """Chunks that may be asked for at a time, if each brings so many updates."""
+    def _most_under_way(self, model: Any, transitions: int) -> int:
+        """Chunks of so many transitions that may be asked for at a time."""
         most = self.actors * self.in_flight
+        epoch = 0 if self.sampling is None else self.sampling.num_epoch_samples
+        chunks = max(1, math.ceil(epoch / transitions))
+        updates = math.ceil(model.updates_for(chunks * transitions))
         if updates:
-            most = min(most, 1 + (self.max_staleness - self.sync_updates + 1) // updates)
+            blocks = (self.max_staleness - self.sync_updates + 1) // updates
+            most = min(most, 1 + chunks * blocks)
         if most < self.actors:
             warnings.warn(
-                f"actors: of {self.actors} only {most} can work at a time: a chunk brings"
+                f"actors: of {self.actors} only {most} can work at a time:"
+                f" {'a chunk brings' if chunks == 1 else f'{chunks} chunks bring'}"
                 f" {updates} updates, and max_staleness is {self.max_staleness}",
                 stacklevel=4,
             )

@@ -178,6 +178,8 @@ class SampledCollector:
         shortest = self.sampling.min_trajectory_length
         self._games = WholeGames(shortest) if shortest > 1 else None
         if (saved := model.collector_state) is not None:
+            if "counts" not in saved:
+                raise ValueError("sampling: the run that goes on has actors, and no force_sync")
             self._counts = dict(saved["counts"])
             own.cut_games, own.running = saved["cut_games"], saved["running"]
             if self._games is not None and saved["games"] is not None:

@@ -64,7 +64,7 @@ def read_starts(path: str | Path, spec: GameSpec, device: torch.device | str = "
     path = Path(path)
     lines = parse_lines(path)
     batch = max(1, min(4096, _PAIRS // spec.max_num_points**2))
-    parts = []
+    parts: list[GameState] = []
     while some := list(islice(lines, batch)):
         if len(parts) * batch >= MAX_POSITIONS:
             raise ValueError(f"{path}: must hold at most {MAX_POSITIONS} positions, got more")

@@ -1,4 +1,4 @@
-"""Collecting by the rules of a `SamplingConfig`; docs/ddqn.md says what each of them means here."""
+"""Collecting by the rules of a `SamplingConfig`; docs/sampling.md says what each of them means."""
 
 from __future__ import annotations
 

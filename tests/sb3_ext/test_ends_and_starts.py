@@ -166,7 +166,7 @@ ENDS: list[tuple[str, str, str, Callable[[Command], Any], Any, Any]] = [
         4,
         8,
     ),
-    ("tune", "max_updates=8", "max_updates 8", all_trials, 2, 6),
+    ("tune", "max_updates=9", "max_updates 9", all_trials, 2, 6),
     (
         "tune",
         "until={condition: bound, field: trials, lower: 3}",

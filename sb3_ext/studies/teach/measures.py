@@ -288,8 +288,9 @@ def measure_agent(
     begin = rho_starts(spec, games, starts=starts)
 
     def moves(host: str, agent: Any) -> float:
-        sizes = {"games": games, "dimension": dimension, "max_moves": most}
-        found = resgym.rho(host, agent, starts=starts, **sizes)
+        found = resgym.rho(
+            host, agent, games=games, dimension=dimension, max_moves=most, starts=starts
+        )
         return found.mean_length
 
     results = {}

@@ -273,7 +273,8 @@ RULES = {"num_epoch_samples": 200, "min_trajectory_length": 3, "max_trajectory_l
 
 
 def host() -> DDQN:
-    return make_model(TensorVecEnv(gymnasium.make_vec(HOST, num_envs=8, **SIZES)), "HostPolicy")
+    env = TensorVecEnv(gymnasium.make_vec(HOST, num_envs=8, **SIZES))
+    return make_model(env, "HostPolicy", exploration_rate=0.3)
 
 
 def sampled(**sampling: Any) -> RayCollector:

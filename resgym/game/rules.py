@@ -94,17 +94,33 @@ def random_starts(spec: GameSpec, rng: RowRandom) -> GameState:
     return where_state(state.finished(), fixed_start, state)
 
 
+def start_positions(spec: GameSpec, rng: RowRandom, starts: GameState | None = None) -> GameState:
+    """`random_starts`, or of a set of M ``starts`` one for each row, drawn uniformly."""
+    return random_starts(spec, rng) if starts is None else drawn_from(starts, rng)
+
+
+def drawn_from(starts: GameState, rng: RowRandom) -> GameState:
+    """One of M positions for each row of random numbers, drawn uniformly."""
+    return starts.select(rng.integers(starts.num_games))
+
+
 def given_starts(points: Any, spec: GameSpec, num_games: int, device: torch.device) -> GameState:
     """N positions from what a caller gives: one game for all rows, or N; see `state_from_points`.
 
     Raises:
         ValueError, TypeError: they are no unfinished positions of this game.
     """
-    given = state_from_points(points, spec, device)
+    given = unfinished_positions(points, spec, device)
     if given.num_games not in (1, num_games):
         raise ValueError(
             f"points must hold one game or {num_games} (num_envs), got {given.num_games}"
         )
+    return GameState(given.points.expand(num_games, -1, -1), given.count.expand(num_games))
+
+
+def unfinished_positions(points: Any, spec: GameSpec, device: torch.device | str) -> GameState:
+    """As `state_from_points`; a ValueError if a position is finished."""
+    given = state_from_points(points, spec, device)
     finished = given.finished()
     if bool(finished.any()):
         row = int(finished.nonzero()[0, 0])
@@ -112,7 +128,7 @@ def given_starts(points: Any, spec: GameSpec, num_games: int, device: torch.devi
             f"points must be unfinished positions, but game {row} is down to the one point "
             f"{given.point_lists()[row][0]}"
         )
-    return GameState(given.points.expand(num_games, -1, -1), given.count.expand(num_games))
+    return given
 
 
 def observe_points(state: GameState, scale: bool = True) -> Tensor:

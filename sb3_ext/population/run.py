@@ -92,12 +92,33 @@ class Population:
             for role in self.roles:  # whose newest version has played all others
                 self.league.fitness(self.newest(member[role]["source"], role))
 
-    def run(self, spread: Spread) -> None:
-        """Plays the rounds that are left, then writes the best models."""
+    def run(
+        self, spread: Spread, before_round: Callable[[Population], None] = lambda population: None
+    ) -> None:
+        """Plays the rounds that are left, then writes the best models.
+
+        What ``before_round`` raises ends it.
+        """
         while self.round < self.config.rounds:
+            before_round(self)
             self.play_round(spread)
+        self.save_best()
+
+    def save_best(self) -> None:
+        """Writes the best model of each role; there was a round."""
         for role in self.roles:
             self._save_best(role)
+
+    def counts(self) -> dict[str, float]:
+        """Updates and transitions of all members and roles, as of the last round that is over."""
+        found = {"max_updates": 0.0, "max_timesteps": 0.0}
+        parts = [f"{role}.training" for role in self.roles]
+        for member in range(self.config.members if self.round else 0):
+            path = self.folder.path / "members" / str(member) / checkpoint_name(self.round)
+            for part in load_checkpoint(path, parts).values():
+                found["max_updates"] += part["counters"]["_n_updates"]
+                found["max_timesteps"] += part["counters"]["num_timesteps"]
+        return found
 
     def play_round(self, spread: Spread) -> None:
         """All train, then new versions play all others, then the worst copy the best."""

@@ -54,6 +54,8 @@ from sb3_ext.config.arguments import REFUSALS
 from sb3_ext.config.reading import find_config, read_mapping
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.off_policy.algorithm import OffPolicy
+from sb3_ext.off_policy.collector import Collector
+from sb3_ext.off_policy.sampled import SampledCollector
 from sb3_ext.replay.transition_store import reserve_memory
 from sb3_ext.runs.command import command
 from sb3_ext.runs.folder import FolderInUseError, RunFolder
@@ -96,7 +98,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
     held: ClassVar[ExitStack]
     default_vec_env_cls: type[VecEnv] | None = TensorVecEnv
     folder: RunFolder | None = None
-    collector: RayCollector | None = None
+    collector: Collector | None = None
 
     def __init__(self, args: argparse.Namespace, algo: str, env_id: str, *more: Any, **kwargs: Any):
         if kwargs.get("config") is None:
@@ -127,6 +129,12 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
             more = self.custom_hyperparams or {}
             collector = {**sections[section], **more}.get("collector") or {}
             self.custom_hyperparams = {**more, "collector": {**collector, "actors": actors}}
+        if (starts := self.options.starts) is not None:
+            more = self.custom_hyperparams or {}
+            own = self.env_kwargs or {**sections[section], **more}.get("env_kwargs", {})
+            # As rl_zoo3's own option, which takes the place of the file's key.
+            self.env_kwargs = {**own, "starts": starts}
+            self.custom_hyperparams = {**more, "env_kwargs": self.env_kwargs}
         given = {**sections[section], **(self.custom_hyperparams or {})}
         check_hyperparameters(given, rl_zoo3.ALGOS[self.algo], f"{path}, {section}")
         for key in ("device", "seed", "tensorboard_log", "verbose"):
@@ -163,13 +171,17 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
     def _preprocess_hyperparams(self, hyperparams: dict[str, Any]) -> Any:
         if isinstance(network := hyperparams.get("policy_kwargs"), dict):
             hyperparams["policy_kwargs"] = resolve_extractor(network, rl_zoo3.ALGOS[self.algo])
-        collector = hyperparams.pop("collector", None)
+        given = {
+            key: hyperparams.pop(key) for key in ("collector", "sampling") if key in hyperparams
+        }
         result = super()._preprocess_hyperparams(hyperparams)
-        if collector is not None:
-            if not issubclass(rl_zoo3.ALGOS[self.algo], OffPolicy):
-                raise ValueError(f"collector: works with ddqn, got {self.algo}")
-            arguments = {"env_kwargs": self.env_kwargs, **collector}
-            self.collector = RayCollector(self.env_name.gym_id, **arguments)
+        if given and not issubclass(rl_zoo3.ALGOS[self.algo], OffPolicy):
+            raise ValueError(f"{min(given)}: works with ddqn, got {self.algo}")
+        if (collector := given.get("collector")) is not None:
+            arguments = {"env_kwargs": self.env_kwargs, "sampling": given.get("sampling")}
+            self.collector = RayCollector(self.env_name.gym_id, **{**arguments, **collector})
+        elif "sampling" in given:
+            self.collector = SampledCollector(given["sampling"])
         if self._eval_env_kwargs_args is None:
             # rl_zoo3 leaves the file's env_kwargs out of the evaluation environment.
             self.eval_env_kwargs = self.env_kwargs

@@ -18,7 +18,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context, parent_process
@@ -94,10 +94,12 @@ def generate(
     command: Sequence[str] = (),
     actors: int = 0,
     timeout_s: float = LONGEST_WAIT,
+    check: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
     """Makes a dataset in the folder ``out``, or what is missing of it; returns the manifest.
 
     Labels come from ``workers`` processes, or from ``actors`` on a Ray cluster, see `spreading`.
+    ``check`` is called after each shard; what it raises ends the work, and finished shards stay.
 
     Raises:
         ValueError: an option is out of range, a family yields no position, the folder holds
@@ -127,6 +129,7 @@ def generate(
             for job, found in _labelled(open_jobs, workers, spread):
                 notes[job.file] = found
                 bar.update(len(job.positions["count"]))
+                check()
         manifest = _manifest(content, notes, families)
         about = {
             "seconds": round(time.perf_counter() - begin, 2),
@@ -149,6 +152,7 @@ def prepared(
     command: Sequence[str] = (),
     actors: int = 0,
     timeout_s: float = LONGEST_WAIT,
+    check: Callable[[], None] = lambda: None,
 ) -> Dataset:
     """The dataset of a plan: read if it is finished, otherwise generated first.
 
@@ -158,7 +162,7 @@ def prepared(
     if (out / MANIFEST).is_file():
         _check_folder(out, plan.content())
     else:
-        generate(plan, out, workers, progress, command, actors, timeout_s)
+        generate(plan, out, workers, progress, command, actors, timeout_s, check)
     return load_dataset(out, dimension=plan.config.dimension, seat=plan.seat)
 
 

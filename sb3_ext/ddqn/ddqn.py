@@ -14,24 +14,25 @@ from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv
 from torch import Tensor
-from torch.nn import functional
 from torch.optim import Optimizer
 
 from sb3_ext.adapter.observations import to_arrays
 from sb3_ext.ddqn import targets
 from sb3_ext.ddqn.arguments import check_acceleration, check_arguments, read_schedule
-from sb3_ext.ddqn.exploring import EpsilonGreedy
+from sb3_ext.ddqn.exploring import EXPLORERS, QExplorer
 from sb3_ext.ddqn.policies import AgentPolicy, HostPolicy, MlpPolicy, MultiInputPolicy
 from sb3_ext.ddqn.update import (
     MEASURED,
+    Loss,
     LossTerms,
     UpdateExtension,
     compiled_pair,
     graphed_update,
     make_update,
+    weighted_loss,
 )
 from sb3_ext.networks.optimizers import forget_tiny_moments
-from sb3_ext.networks.policy_scores import in_mode
+from sb3_ext.networks.policy_scores import action_values, in_mode
 from sb3_ext.off_policy.algorithm import OffPolicy
 from sb3_ext.off_policy.graphed import GraphedUpdate
 from sb3_ext.off_policy.log import UpdateSums
@@ -86,11 +87,20 @@ class DDQN(OffPolicy, DQN):
             `"policy"` explores around the untrained network.
         mask_source: Who knows the legal actions: `"observation"` (an entry `action_mask` or
             `coords`), `"environment"` (`action_masks()`), `"none"`, `"auto"`.
-        exploration_rate: A number or a schedule, as for `learning_rate`.
+        exploration_strategy: `"epsilon_greedy"`, or `"boltzmann"`: actions are drawn with
+            probabilities proportional to exp(value / temperature).
+        exploration_rate: A number or a schedule, as for `learning_rate`: the probability of a
+            random action, or the temperature. None: SB3's three arguments above.
+        evaluation_rows: So many of the environment's rows, the last ones, never explore; their
+            episodes are logged by themselves too.
+        loss: Of a value against its target, averaged over the batch: `"huber"`, `"mse"`, `"mae"`,
+            or a function as those of `torch.nn.functional`, with an argument `reduction`.
+        autocast: Updates pass through the networks with bfloat16 numbers; weights, gradients, loss
+            and optimiser are float32.
         rollout_precision: Of the networks while collecting. `"bfloat16"` is faster on processors
             that multiply such matrices, and now and then chooses the other of two actions of nearly
             the same value. `"auto"` is that for plain layers and many rows on a CPU with AMX;
-            otherwise `"float32"`. Updates and `predict` are always float32.
+            otherwise `"float32"`. `predict` is always float32.
         cuda_graphs: Capture the update as a CUDA graph and replay it: equal within rounding,
             started as one piece of work. Needs `device="cuda"`, an optimiser that can be captured
             (Adam, AdamW), and a `_compute_loss` that looks at no value.
@@ -151,7 +161,11 @@ class DDQN(OffPolicy, DQN):
         replay_ratio: float | None = None,
         warmup: str = "uniform_legal",
         mask_source: str = "auto",
+        exploration_strategy: str = "epsilon_greedy",
         exploration_rate: Any = None,
+        evaluation_rows: int = 0,
+        loss: str | Loss = "huber",
+        autocast: bool = False,
         rollout_precision: str = "auto",
         cuda_graphs: bool = False,
         compile_networks: bool = False,
@@ -170,7 +184,12 @@ class DDQN(OffPolicy, DQN):
         self.log_interval_updates = log_interval_updates
         self.num_target_updates = 0
         self.extensions: list[UpdateExtension] = []
-        self.exploration = read_schedule("exploration_rate", exploration_rate, highest=1.0)
+        self.exploration_strategy = exploration_strategy
+        self.evaluation_rows = evaluation_rows
+        self.loss = loss
+        self.autocast = autocast
+        highest = self.highest_exploration_rate
+        self.exploration = read_schedule("exploration_rate", exploration_rate, highest)
         policy_kwargs = dict(policy_kwargs or {})
         if dueling:
             policy_kwargs["dueling"] = True
@@ -224,11 +243,21 @@ class DDQN(OffPolicy, DQN):
         assert isinstance(self.action_space, spaces.Discrete)
         return int(self.action_space.n)
 
-    def explorer(self) -> EpsilonGreedy:
+    @property
+    def highest_exploration_rate(self) -> float:
+        """What `exploration_rate` may be at most: 1 for a probability."""
+        return EXPLORERS.resolve(self.exploration_strategy).highest_rate
+
+    def explorer(self) -> QExplorer:
         """What chooses the actions to collect with now."""
         rate = float(self.exploration_schedule(self._current_progress_remaining))
         self.exploration_rate = rate
-        explorer = EpsilonGreedy(self.q_net, self.num_actions, self.rollout_precision)
+        explorer = EXPLORERS.resolve(self.exploration_strategy)(
+            self.q_net,
+            self.num_actions,
+            self.rollout_precision,
+            (self.evaluation_rows, self.n_envs),
+        )
         at_random = self.num_timesteps < self.learning_starts and self.warmup == "uniform_legal"
         explorer.exploration_rate = None if at_random else rate
         return explorer
@@ -242,14 +271,14 @@ class DDQN(OffPolicy, DQN):
         observation: Any,
         state: tuple[np.ndarray, ...] | None = None,
         episode_start: np.ndarray | None = None,
-        deterministic: bool = False,
+        deterministic: Any = False,
         action_masks: Any = None,
     ) -> tuple[np.ndarray, tuple[np.ndarray, ...] | None]:
         """Actions for arrays or tensors of one row, `[]`, or of N rows, `[N]`, as in SB3.
 
-        Unless `deterministic`, each row explores with probability `exploration_rate`, among legal
-        actions: `action_masks` `[A]` or `[N, A]`, or those that the observation names, if it does.
-        `state` is returned as it is.
+        Rows that are not `deterministic` (a bool, or `[N]` of them) explore as in training, with
+        the rate of now, among legal actions: `action_masks` `[A]` or `[N, A]`, or those that the
+        observation names, if it does. `state` is returned as it is.
         """
         if isinstance(observation, tuple):
             raise ValueError(
@@ -267,12 +296,17 @@ class DDQN(OffPolicy, DQN):
                     f"action_masks: got shape {tuple(legal.shape)}, need {tuple(values.shape)}"
                 )
             legal = legal.reshape(values.shape)
-        if deterministic:
-            actions = targets.legal_argmax(values, legal)
-        else:
-            actions = targets.epsilon_greedy(
-                values, legal, self.exploration_rate, self.random_streams.predict
+        greedy = torch.as_tensor(deterministic, device=self.device).bool()
+        if greedy.shape not in ((), values.shape[:1]):
+            raise ValueError(
+                f"deterministic: got shape {tuple(greedy.shape)}, need {tuple(values.shape[:1])}"
             )
+        actions = targets.legal_argmax(values, legal)
+        if not np.all(deterministic):
+            choose = EXPLORERS.resolve(self.exploration_strategy).choose
+            source = self.random_streams.predict
+            explored = choose(values, legal, self.exploration_rate, source)
+            actions = torch.where(greedy, actions, explored)
         array = actions.cpu().numpy()
         return (array if many else array[0]), state
 
@@ -290,7 +324,10 @@ class DDQN(OffPolicy, DQN):
                 self._update_learning_rate(optimizer)
                 measured = update(batch)
                 self._n_updates += 1
-                self.update_sums.add(measured)
+                self.update_sums.add(measured[: len(MEASURED)])
+                if len(measured) > len(MEASURED):
+                    buffer: Any = self.replay_buffer
+                    buffer.update_priorities(batch.indices, measured[len(MEASURED) :])
                 if self._n_updates % 100 == 0 and self.device.type == "cpu":
                     forget_tiny_moments(optimizer)
                 by_updates = self.target_update_unit == "updates"
@@ -303,8 +340,7 @@ class DDQN(OffPolicy, DQN):
             target = self._compute_target(batch)
         values = self._networks()[0](batch.observations)
         predicted = values.gather(1, batch.actions)[:, 0]
-        loss = functional.smooth_l1_loss(predicted, target)  # Huber's, with threshold 1
-        return LossTerms(loss, predicted, target)
+        return LossTerms(weighted_loss(self.loss, predicted, target, batch), predicted, target)
 
     def _compute_target(self, batch: Any) -> Tensor:
         """Targets `[B]` of a batch."""
@@ -326,10 +362,14 @@ class DDQN(OffPolicy, DQN):
 
     def _networks(self) -> tuple[Callable[[Any], Tensor], Callable[[Any], Tensor]]:
         """The online and the target network as updates call them."""
-        if not self.compile_networks:
-            return self.q_net, self.q_net_target
-        self._compiled = compiled_pair(self, self._compiled)
-        return self._compiled[2], self._compiled[3]
+        online: Any = self.q_net
+        target: Any = self.q_net_target
+        if self.compile_networks:
+            self._compiled = compiled_pair(self, self._compiled)
+            online, target = self._compiled[2:]
+        if self.autocast:
+            return tuple(partial(action_values, each, bfloat16=True) for each in (online, target))  # type: ignore[return-value]
+        return online, target
 
     def _update_learning_rate(self, optimizers: list[Optimizer] | Optimizer) -> None:
         rate = float(self.lr_schedule(self._current_progress_remaining))

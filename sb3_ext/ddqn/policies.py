@@ -11,6 +11,8 @@
                         network, see `sb3_ext.points.mirror`; boxes of points only
     optimizer_class     a name in `sb3_ext.networks.optimizers.OPTIMIZERS`, or a class
     optimizer_kwargs    its arguments without the learning rate
+    learning_rate_factors   {part: factor}: the learning rate of parts of the network, by the
+                        beginnings of their names, such as {features_extractor: 0.1}
 
 The online and the target network are separate in all their parts, extractor included.
 """
@@ -31,9 +33,10 @@ from sb3_ext.checkpoints.policy_description import POLICIES
 from sb3_ext.ddqn.targets import legal_argmax
 from sb3_ext.networks.extractors import EXTRACTORS, FlattenExtractor
 from sb3_ext.networks.mlp import build_mlp
-from sb3_ext.networks.optimizers import OPTIMIZERS
+from sb3_ext.networks.optimizers import OPTIMIZERS, parameter_groups
 from sb3_ext.off_policy.legality import mask_key
 from sb3_ext.points.mirror import Mirror, parse_mirror
+from sb3_ext.schedules.binding import set_learning_rate
 
 
 class DuelingHead(nn.Module):
@@ -128,6 +131,7 @@ class QPolicy(DQNPolicy):
         optimizer_kwargs: dict[str, Any] | None = None,
         dueling: bool = False,
         mirror: Mapping[str, Any] | None = None,
+        learning_rate_factors: Mapping[str, float] | None = None,
         **arguments: Any,
     ) -> None:
         if extractor is not None:
@@ -139,6 +143,7 @@ class QPolicy(DQNPolicy):
             features_extractor_class = EXTRACTORS.resolve(extractor)
         optimizer, of_optimizer = _optimizer(optimizer_class, optimizer_kwargs)
         self.dueling = dueling
+        self.learning_rate_factors = dict(learning_rate_factors or {})
         self.mirror = None if mirror is None else {name: list(mirror[name]) for name in mirror}
         super().__init__(
             observation_space,
@@ -150,6 +155,14 @@ class QPolicy(DQNPolicy):
             **arguments,
         )
 
+    def _build(self, lr_schedule: Any) -> None:
+        super()._build(lr_schedule)
+        if self.learning_rate_factors:
+            groups = parameter_groups(self.q_net, self.learning_rate_factors)
+            rate = lr_schedule(1)
+            self.optimizer = self.optimizer_class(groups, lr=rate, **self.optimizer_kwargs)
+            set_learning_rate(self.optimizer, rate)
+
     def make_q_net(self) -> LegalQNetwork:
         """A new network with its own extractor."""
         arguments = self._update_features_extractor(self.net_args, features_extractor=None)
@@ -159,6 +172,8 @@ class QPolicy(DQNPolicy):
         own: dict[str, Any] = {"dueling": self.dueling}
         if self.mirror is not None:  # descriptions without one are those of before
             own["mirror"] = self.mirror
+        if self.learning_rate_factors:
+            own["learning_rate_factors"] = self.learning_rate_factors
         return {**super()._get_constructor_parameters(), **own}
 
 

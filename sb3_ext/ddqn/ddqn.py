@@ -252,12 +252,9 @@ class DDQN(OffPolicy, DQN):
         """What chooses the actions to collect with now."""
         rate = float(self.exploration_schedule(self._current_progress_remaining))
         self.exploration_rate = rate
-        explorer = EXPLORERS.resolve(self.exploration_strategy)(
-            self.q_net,
-            self.num_actions,
-            self.rollout_precision,
-            (self.evaluation_rows, self.n_envs),
-        )
+        rows = (self.evaluation_rows, self.n_envs)
+        make = EXPLORERS.resolve(self.exploration_strategy)
+        explorer = make(self.q_net, self.num_actions, self.rollout_precision, rows)
         at_random = self.num_timesteps < self.learning_starts and self.warmup == "uniform_legal"
         explorer.exploration_rate = None if at_random else rate
         return explorer
@@ -326,8 +323,8 @@ class DDQN(OffPolicy, DQN):
                 self._n_updates += 1
                 self.update_sums.add(measured[: len(MEASURED)])
                 if len(measured) > len(MEASURED):
-                    buffer: Any = self.replay_buffer
-                    buffer.update_priorities(batch.indices, measured[len(MEASURED) :])
+                    errors = measured[len(MEASURED) :]
+                    self.replay_buffer.update_priorities(batch.indices, errors)  # type: ignore[attr-defined]
                 if self._n_updates % 100 == 0 and self.device.type == "cpu":
                     forget_tiny_moments(optimizer)
                 by_updates = self.target_update_unit == "updates"

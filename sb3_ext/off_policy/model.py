@@ -95,6 +95,9 @@ class OffPolicyModel(OffPolicyAlgorithm):
         if self.replay_buffer_class is None:
             self.replay_buffer_class = TensorReplayBuffer
         self._find_legal_actions()
+        if self.env is not None and self.evaluation_rows > self.n_envs:
+            rows = f"{self.evaluation_rows}, the environment has {self.n_envs} rows"
+            raise ValueError(f"evaluation_rows: got {rows}")
         with warnings.catch_warnings():
             # About the rounding of the interval in transitions, which `_on_step` does not do.
             warnings.filterwarnings("ignore", "The number of environments used is greater")

@@ -16,7 +16,7 @@ from sb3_ext.replay.sum_tree import SumTree
 from sb3_ext.replay.transition_store import check_fields
 from sb3_ext.schedules.binding import parse_within
 
-_LARGEST_ERROR = 1e30  # what is larger, infinite or NaN counts as this: sums have to stay finite
+_LARGEST_ERROR = 1e38  # what is infinite or NaN counts as this: sums have to stay finite
 
 
 class PrioritizedReplayBuffer(TensorReplayBuffer):
@@ -81,9 +81,8 @@ class PrioritizedReplayBuffer(TensorReplayBuffer):
 
     def update_priorities(self, indices: Tensor, errors: Tensor) -> None:
         """Take over the errors `[B]` of a batch, at its `indices`. Never waits for the device."""
-        errors = errors.detach().double().abs()
-        errors = errors.nan_to_num(nan=_LARGEST_ERROR).clamp(max=_LARGEST_ERROR)
-        priorities = (errors + self.priority_eps) ** self.alpha
+        errors = errors.detach().abs().nan_to_num(nan=_LARGEST_ERROR, posinf=_LARGEST_ERROR)
+        priorities = (errors.double() + self.priority_eps) ** self.alpha
         self._sums.put(indices, priorities)
         self._largest = torch.maximum(self._largest, priorities.max())
 

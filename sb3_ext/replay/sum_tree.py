@@ -72,8 +72,9 @@ class SumTree:
             sums = level.view(-1, WIDTH).index_select(0, place).cumsum(dim=1)
             masses = torch.minimum(masses - below, _just_below(sums[:, -1]))
             child = torch.searchsorted(sums, masses[:, None], right=True)
-            below = pad(sums, (1, 0)).gather(1, child)[:, 0]
             place = place * WIDTH + child[:, 0]
+            if level is not self._levels[0]:
+                below = pad(sums, (1, 0)).gather(1, child)[:, 0]
         return place
 
     def move(self, device: torch.device) -> None:

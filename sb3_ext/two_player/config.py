@@ -27,6 +27,7 @@ from sb3_ext.config.sections import (
     errors_of,
     read_section,
 )
+from sb3_ext.runs.numerics import SWITCHES
 from sb3_ext.two_player.games import GAMES
 from sb3_ext.two_player.learner import TrainedRole, learner_of
 from sb3_ext.two_player.update_schedule import AlternatingPeriodic, UpdateSchedule, parse_updates
@@ -97,6 +98,13 @@ class ComputeSection(Section):
     device: str = Field(description="cpu, cuda, cuda:1, ... or auto")
     torch_threads: Annotated[int, Whole, Ge(1), Le(1024)] | None = Field(
         description="threads of a tensor operation while training; null: leave as it is"
+    )
+    deterministic: bool = Field(
+        default=False, description=f"{SWITCHES['deterministic']} (default false)"
+    )
+    tf32: bool = Field(default=False, description=f"{SWITCHES['tf32']} (default false)")
+    detect_anomaly: bool = Field(
+        default=False, description=f"{SWITCHES['detect_anomaly']} (default false)"
     )
 
 

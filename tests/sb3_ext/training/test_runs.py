@@ -27,6 +27,7 @@ from sb3_ext.training.zoo import enjoy
 from sb3_ext.two_player.cli import main as two_player
 from tests.sb3_ext.runs.held import held_by_another
 from tests.sb3_ext.runs.killed import killed_runs
+from tests.sb3_ext.runs.switches import switched_on
 from tests.sb3_ext.training.killed_runs import ARGUMENTS, run_of
 
 LONG = "9" * 5000
@@ -68,6 +69,23 @@ def test_a_run_is_resumed_once_at_a_time(
         "another folder\n"
     )
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
+
+
+def test_switches_last_as_long_as_the_run_and_come_back_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    update = DDQN.train
+    monkeypatch.setattr(
+        DDQN, "train", lambda *a, **k: seen.append(switched_on()) or update(*a, **k)
+    )
+    before, options = switched_on(), ["--deterministic", "--tf32"]
+    assert train(["-f", str(tmp_path), *ARGUMENTS, "-n", "160", *options]) == 0
+    first = len(seen)
+    assert train(["--resume", str(run_of(tmp_path)), "-n", "240", "--detect-anomaly"]) == 0
+    assert set(seen[:first]) == {(True, "high", False)}
+    assert set(seen[first:]) == {(True, "high", True)}
+    assert switched_on() == before
 
 
 def full(*_: Any, **__: Any) -> None:

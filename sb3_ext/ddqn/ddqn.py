@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from sb3_ext.adapter.observations import to_arrays
-from sb3_ext.ddqn import targets
+from sb3_ext.ddqn import quantiles, targets
 from sb3_ext.ddqn.arguments import check_acceleration, check_arguments, read_schedule
 from sb3_ext.ddqn.exploring import EXPLORERS, QExplorer
 from sb3_ext.ddqn.policies import AgentPolicy, HostPolicy, MlpPolicy, MultiInputPolicy
@@ -26,13 +26,13 @@ from sb3_ext.ddqn.update import (
     Loss,
     LossTerms,
     UpdateExtension,
-    compiled_pair,
     graphed_update,
     make_update,
+    update_networks,
     weighted_loss,
 )
 from sb3_ext.networks.optimizers import forget_tiny_moments
-from sb3_ext.networks.policy_scores import action_values, in_mode
+from sb3_ext.networks.policy_scores import in_mode
 from sb3_ext.off_policy.algorithm import OffPolicy
 from sb3_ext.off_policy.graphed import GraphedUpdate
 from sb3_ext.off_policy.log import UpdateSums
@@ -79,6 +79,8 @@ class DDQN(OffPolicy, DQN):
         device: Where networks, buffer and exploration live.
         double_q: False: the target network also chooses the next action (plain DQN).
         dueling: Value and advantage heads (Wang et al. 2016); same as the policy's argument.
+        n_quantiles: More than 1: so many quantiles of the return of each action are learned, not
+            its mean alone (QR-DQN, Dabney et al. 2018); same as the policy's argument.
         target_update_unit: `"updates"` or `"transitions"`. In transitions an interval ends with
             the parallel step that completes it.
         replay_ratio: updates * batch_size / transitions, how often each one is used on average;
@@ -157,6 +159,7 @@ class DDQN(OffPolicy, DQN):
         *,
         double_q: bool = True,
         dueling: bool = False,
+        n_quantiles: int = 1,
         target_update_unit: str = "updates",
         replay_ratio: float | None = None,
         warmup: str = "uniform_legal",
@@ -193,6 +196,8 @@ class DDQN(OffPolicy, DQN):
         policy_kwargs = dict(policy_kwargs or {})
         if dueling:
             policy_kwargs["dueling"] = True
+        if n_quantiles != 1:
+            policy_kwargs["n_quantiles"] = n_quantiles
         super().__init__(
             policy,  # type: ignore[arg-type]
             env,  # type: ignore[arg-type]
@@ -335,38 +340,30 @@ class DDQN(OffPolicy, DQN):
         """The loss on a batch of the replay buffer; replace it to learn something else."""
         with torch.no_grad():
             target = self._compute_target(batch)
-        values = self._networks()[0](batch.observations)
+        if target.dim() == 2:
+            return quantiles.quantile_terms(self, batch, target)
+        values = update_networks(self)[0](batch.observations)
         predicted = values.gather(1, batch.actions)[:, 0]
         return LossTerms(weighted_loss(self.loss, predicted, target, batch), predicted, target)
 
     def _compute_target(self, batch: Any) -> Tensor:
-        """Targets `[B]` of a batch."""
+        """Targets `[B]` of a batch, or `[B, K]` of K quantiles."""
         next_obs = batch.next_observations
         legal = getattr(batch, "next_legal", None)
         if legal is None:
             legal = self.legal_actions.of_observation(next_obs)
-        online_net, target_net = self._networks()
+        online_net, target_net = update_networks(self)
         online = None
         if self.double_q:
             # In evaluation mode: the next observations must not enter BatchNorm's statistics.
             with in_mode(self.policy, training=False):
                 online = online_net(next_obs)
         discounts = self.gamma if batch.discounts is None else batch.discounts[:, 0]
-        rewards, dones = batch.rewards[:, 0], batch.dones[:, 0]
-        return targets.bootstrap_target(
-            rewards, dones, discounts, target_net(next_obs), legal, online
-        )
-
-    def _networks(self) -> tuple[Callable[[Any], Tensor], Callable[[Any], Tensor]]:
-        """The online and the target network as updates call them."""
-        online: Any = self.q_net
-        target: Any = self.q_net_target
-        if self.compile_networks:
-            self._compiled = compiled_pair(self, self._compiled)
-            online, target = self._compiled[2:]
-        if self.autocast:
-            return tuple(partial(action_values, each, bfloat16=True) for each in (online, target))  # type: ignore[return-value]
-        return online, target
+        returns = (batch.rewards[:, 0], batch.dones[:, 0], discounts)
+        if quantiles.num_quantiles(self) > 1:
+            next_quantiles = quantiles.next_quantiles(self, next_obs)
+            return quantiles.quantile_targets(*returns, next_quantiles, legal, online)
+        return targets.bootstrap_target(*returns, target_net(next_obs), legal, online)
 
     def _update_learning_rate(self, optimizers: list[Optimizer] | Optimizer) -> None:
         rate = float(self.lr_schedule(self._current_progress_remaining))

@@ -7,6 +7,7 @@
     features_extractor_class, features_extractor_kwargs   as in SB3, instead of or with `extractor`
     activation_fn       class of the activation
     dueling             value and advantage heads instead of one
+    n_quantiles         quantiles of the return that are learned for each action
     mirror              {axes, actions}: games that are each other's mirror image are one to the
                         network, see `sb3_ext.points.mirror`; boxes of points only
     optimizer_class     a name in `sb3_ext.networks.optimizers.OPTIMIZERS`, or a class
@@ -30,6 +31,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from sb3_ext.checkpoints.policy_description import POLICIES
+from sb3_ext.config.checks import check_count
 from sb3_ext.ddqn.targets import legal_argmax
 from sb3_ext.networks.extractors import EXTRACTORS, FlattenExtractor
 from sb3_ext.networks.mlp import build_mlp
@@ -65,16 +67,20 @@ class LegalQNetwork(QNetwork):
         net_arch: Any,
         dueling: bool = False,
         mirror: Mapping[str, Any] | None = None,
+        n_quantiles: int = 1,
         **arguments: Any,
     ) -> None:
         """`arguments` are the others of SB3's `QNetwork`."""
         super().__init__(net_arch=[], **arguments)
         self.net_arch, self.dueling, self.mirror = net_arch, dueling, mirror
         self.mask_key = mask_key(self.observation_space, self.action_space)
+        self.n_quantiles = check_count("n_quantiles", n_quantiles)
+        if n_quantiles > 1 and (dueling or mirror is not None):
+            raise ValueError("n_quantiles: must be 1 with dueling or mirror")
         num_actions = int(self.action_space.n)
         body = build_mlp(self.features_dim, net_arch, activation=self.activation_fn)
         head = DuelingHead if dueling else nn.Linear
-        self.q_net = nn.Sequential(body, head(body.output_dim, num_actions))
+        self.q_net = nn.Sequential(body, head(body.output_dim, n_quantiles * num_actions))
         self._mirror: Mirror | None = None
         if mirror is not None:
             shape = self.observation_space.shape or ()
@@ -86,18 +92,25 @@ class LegalQNetwork(QNetwork):
 
     def forward(self, obs: Any) -> Tensor:
         """Action values `[B, A]`."""
+        if self.n_quantiles > 1:
+            return self.quantiles(obs).mean(dim=1)
         if self._mirror is None:
             return super().forward(obs)
         obs = obs if obs.is_floating_point() else obs.float()
         turned = self._mirror.turned(obs)
         return self._mirror.values(super().forward(self._mirror.images(obs, turned)), turned)
 
+    def quantiles(self, obs: Any) -> Tensor:
+        """Quantiles of the returns, in ascending order once learned, `[B, n_quantiles, A]`."""
+        return super().forward(obs).unflatten(1, (self.n_quantiles, -1))
+
     def _predict(self, observation: Any, deterministic: bool = True) -> Tensor:
         legal = None if self.mask_key is None else observation[self.mask_key].bool()
         return legal_argmax(self(observation), legal)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        own = {"dueling": self.dueling, "mirror": self.mirror}
+        own: dict[str, Any] = {"dueling": self.dueling, "mirror": self.mirror}
+        own["n_quantiles"] = self.n_quantiles
         return {**super()._get_constructor_parameters(), **own}
 
     def set_training_mode(self, mode: bool) -> None:
@@ -131,6 +144,7 @@ class QPolicy(DQNPolicy):
         optimizer_kwargs: dict[str, Any] | None = None,
         dueling: bool = False,
         mirror: Mapping[str, Any] | None = None,
+        n_quantiles: int = 1,
         learning_rate_factors: Mapping[str, float] | None = None,
         **arguments: Any,
     ) -> None:
@@ -143,6 +157,7 @@ class QPolicy(DQNPolicy):
             features_extractor_class = EXTRACTORS.resolve(extractor)
         optimizer, of_optimizer = _optimizer(optimizer_class, optimizer_kwargs)
         self.dueling = dueling
+        self.n_quantiles = n_quantiles
         self.learning_rate_factors = dict(learning_rate_factors or {})
         self.mirror = None if mirror is None else {name: list(mirror[name]) for name in mirror}
         super().__init__(
@@ -166,12 +181,15 @@ class QPolicy(DQNPolicy):
     def make_q_net(self) -> LegalQNetwork:
         """A new network with its own extractor."""
         arguments = self._update_features_extractor(self.net_args, features_extractor=None)
-        return LegalQNetwork(**arguments, dueling=self.dueling, mirror=self.mirror).to(self.device)
+        own = {"dueling": self.dueling, "mirror": self.mirror, "n_quantiles": self.n_quantiles}
+        return LegalQNetwork(**arguments, **own).to(self.device)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
         own: dict[str, Any] = {"dueling": self.dueling}
         if self.mirror is not None:  # descriptions without one are those of before
             own["mirror"] = self.mirror
+        if self.n_quantiles != 1:
+            own["n_quantiles"] = self.n_quantiles
         if self.learning_rate_factors:
             own["learning_rate_factors"] = self.learning_rate_factors
         return {**super()._get_constructor_parameters(), **own}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import torch
@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from sb3_ext.config.registry import Registry
 from sb3_ext.networks.optimizers import clip_gradients
+from sb3_ext.networks.policy_scores import action_values
 from sb3_ext.off_policy.graphed import (
     CudaGraph,
     GraphedUpdate,
@@ -147,6 +148,17 @@ def compile_fault(device_type: str) -> str | None:
     except Exception as error:
         return f"it needs a C++ compiler, there is none that works ({type(error).__name__})"
     return None
+
+
+def update_networks(model: Any) -> tuple[Callable[[Any], Tensor], Callable[[Any], Tensor]]:
+    """The online and the target network of a DDQN as updates call them."""
+    online, target = model.q_net, model.q_net_target
+    if model.compile_networks:
+        model._compiled = compiled_pair(model, model._compiled)
+        online, target = model._compiled[2:]
+    if model.autocast:
+        online, target = (partial(action_values, each, bfloat16=True) for each in (online, target))
+    return online, target
 
 
 Compiled = tuple[nn.Module, nn.Module, Callable[[Any], Tensor], Callable[[Any], Tensor]]

@@ -173,6 +173,11 @@ class TrainerConfig(ConfigFile):
     collector: CollectorSection | None = Field(
         default=None, description="actors, or null for none; may be left out"
     )
+    shared_encoder: bool = Field(
+        default=False,
+        description="one encoder of positions for both roles: weights of their features extractors "
+        "that have the same name and shape are one (default false: each has its own)",
+    )
     roles: Annotated[dict[str, Any], checked(_read_roles)] = Field(
         description="per role how it learns, or who plays it"
     )
@@ -194,6 +199,9 @@ class TrainerConfig(ConfigFile):
             parse_updates(self.training.updates, names)
         self._self_play_fits()
         self._collector_fits(trained)
+        if self.shared_encoder and (len(trained) < 2 or (self.collector and self.collector.actors)):
+            given = "actors" if len(trained) == 2 else "a scripted role"
+            raise ValueError(f".shared_encoder must be false with {given}")
         return self
 
     def _collector_fits(self, trained: list[str]) -> None:

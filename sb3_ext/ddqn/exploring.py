@@ -74,7 +74,7 @@ class QExplorer(ABC):
     @staticmethod
     @abstractmethod
     def choose(
-        values: Tensor, legal: Tensor | None, rate: float, generator: torch.Generator
+        values: Tensor, legal: Tensor | None, rate: float, generator: torch.Generator, /
     ) -> Tensor:
         """Actions `[M]` int64 for values `[M, A]`; a rate of 0 takes the best ones."""
 

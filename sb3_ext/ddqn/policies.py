@@ -175,14 +175,14 @@ class QPolicy(DQNPolicy):
         if self.learning_rate_factors:
             groups = parameter_groups(self.q_net, self.learning_rate_factors)
             rate = lr_schedule(1)
-            self.optimizer = self.optimizer_class(groups, lr=rate, **self.optimizer_kwargs)
+            self.optimizer = self.optimizer_class(groups, lr=rate, **self.optimizer_kwargs)  # type: ignore[call-arg]
             set_learning_rate(self.optimizer, rate)
 
     def make_q_net(self) -> LegalQNetwork:
         """A new network with its own extractor."""
         arguments = self._update_features_extractor(self.net_args, features_extractor=None)
-        own = {"dueling": self.dueling, "mirror": self.mirror, "n_quantiles": self.n_quantiles}
-        return LegalQNetwork(**arguments, **own).to(self.device)
+        arguments |= {"dueling": self.dueling, "mirror": self.mirror}
+        return LegalQNetwork(**arguments, n_quantiles=self.n_quantiles).to(self.device)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
         own: dict[str, Any] = {"dueling": self.dueling}

@@ -121,9 +121,9 @@ def graphed_update(model: Any, before: GraphedUpdate | None) -> GraphedUpdate | 
         """What a captured update has fixed: numbers, and where its tensors are."""
         networks = (model.q_net, model.q_net_target)
         tensors = [each for network in networks for each in network.state_dict().values()]
-        numbers = (model.gamma, model.max_grad_norm, model.double_q, model.compile_networks)
-        numbers += (model.loss, model.autocast)
-        return (*numbers, *addresses(tensors, model.policy.optimizer))
+        numbers = (model.gamma, model.max_grad_norm, model.double_q, model.loss)
+        kinds = (model.autocast, model.compile_networks)
+        return (*numbers, *kinds, *addresses(tensors, model.policy.optimizer))
 
     return before or GraphedUpdate(
         lambda batch: make_update(model, list(model.q_net.parameters()), batch),

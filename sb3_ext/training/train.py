@@ -88,9 +88,8 @@ def main(arguments: Sequence[str]) -> int:
 def _train(arguments: Sequence[str], ranks: Ranks) -> int:
     mine, rest = own_options("train", arguments, _add_options)
     RunOptions(mine.resume, mine.init_from)  # folders that are not there are named first
-    saved, every, switches = [], CHECKPOINT_UPDATES, []
-    if mine.resume:
-        saved, every, switches = _saved_arguments(mine.resume)
+    fresh: tuple[list[str], int, list[str]] = ([], CHECKPOINT_UPDATES, [])
+    saved, every, switches = _saved_arguments(mine.resume) if mine.resume else fresh
     if mine.checkpoint_updates is not None:
         every = mine.checkpoint_updates
     switched = {name: getattr(mine, name) or name in switches for name in SWITCHES}

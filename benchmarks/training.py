@@ -24,6 +24,7 @@ import resgym  # noqa: F401  registers the environments
 from benchmarks.environment import ENV_ID, backends, largest_eager, sizes, wait_for
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.ddqn import DDQN
+from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 
 BATCH, NET_ARCH, EXPLORATION = 256, [256, 256], 0.1
 MAIN_JOB = {"extractor": "point_set", "net_arch": [256, 128]}  # as in configs/ddqn.yml
@@ -190,6 +191,8 @@ def training_makers(
         for number in threads:
             single = learning(best, number, rollout_precision="float32")
             found.append((f"DDQN {best} float32 rollouts, {number}", single))
+            kind = {"replay_buffer_class": PrioritizedReplayBuffer}
+            found.append((f"DDQN {best} prioritized, {number}", learning(best, number, **kind)))
             sets = learning(best, number, policy_kwargs=MAIN_JOB)
             found.append((f"DDQN {best} point_set, {number}", sets))
         if games <= LARGEST_STOCK:

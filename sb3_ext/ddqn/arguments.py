@@ -8,7 +8,7 @@ from typing import Any
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.ddqn.exploring import ROLLOUT_PRECISIONS
-from sb3_ext.ddqn.update import compile_fault
+from sb3_ext.ddqn.update import LOSSES, compile_fault
 from sb3_ext.off_policy.graphed import graph_fault
 from sb3_ext.schedules.binding import parse_within
 from sb3_ext.schedules.schedules import Schedule
@@ -48,7 +48,18 @@ def check_arguments(model: Any) -> None:
     for name, choices in _WORDS.items():
         if getattr(model, name) not in choices:
             raise ValueError(unknown_word(name, getattr(model, name), choices))
-    for name in ("cuda_graphs", "compile_networks"):
+    if isinstance(model.loss, str):
+        LOSSES.resolve(model.loss)
+    elif not callable(model.loss):
+        raise TypeError(f"loss: got {model.loss!r}, need a function or {', '.join(LOSSES)}")
+    check_count("evaluation_rows", model.evaluation_rows, low=0)
+    quantiles = model.policy_kwargs.get("n_quantiles", 1)
+    if quantiles != 1 and (model.loss != "huber" or model.compile_networks):
+        raise ValueError(
+            f"n_quantiles: got {quantiles}, must be 1 with compile_networks or another loss than"
+            " 'huber'"
+        )
+    for name in ("autocast", "cuda_graphs", "compile_networks"):
         if not isinstance(getattr(model, name), bool):
             raise TypeError(f"{name}: got {getattr(model, name)!r}, need True or False")
     if model.replay_ratio is not None:

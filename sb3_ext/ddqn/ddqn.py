@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar
 
@@ -14,21 +14,22 @@ from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv
 from torch import Tensor
-from torch.nn import functional
 from torch.optim import Optimizer
 
 from sb3_ext.adapter.observations import to_arrays
-from sb3_ext.ddqn import targets
+from sb3_ext.ddqn import quantiles, targets
 from sb3_ext.ddqn.arguments import check_acceleration, check_arguments, read_schedule
-from sb3_ext.ddqn.exploring import EpsilonGreedy
+from sb3_ext.ddqn.exploring import EXPLORERS, QExplorer
 from sb3_ext.ddqn.policies import AgentPolicy, HostPolicy, MlpPolicy, MultiInputPolicy
 from sb3_ext.ddqn.update import (
     MEASURED,
+    Loss,
     LossTerms,
     UpdateExtension,
-    compiled_pair,
     graphed_update,
     make_update,
+    update_networks,
+    weighted_loss,
 )
 from sb3_ext.networks.optimizers import forget_tiny_moments
 from sb3_ext.networks.policy_scores import in_mode
@@ -78,6 +79,8 @@ class DDQN(OffPolicy, DQN):
         device: Where networks, buffer and exploration live.
         double_q: False: the target network also chooses the next action (plain DQN).
         dueling: Value and advantage heads (Wang et al. 2016); same as the policy's argument.
+        n_quantiles: More than 1: so many quantiles of the return of each action are learned, not
+            its mean alone (QR-DQN, Dabney et al. 2018); same as the policy's argument.
         target_update_unit: `"updates"` or `"transitions"`. In transitions an interval ends with
             the parallel step that completes it.
         replay_ratio: updates * batch_size / transitions, how often each one is used on average;
@@ -86,11 +89,20 @@ class DDQN(OffPolicy, DQN):
             `"policy"` explores around the untrained network.
         mask_source: Who knows the legal actions: `"observation"` (an entry `action_mask` or
             `coords`), `"environment"` (`action_masks()`), `"none"`, `"auto"`.
-        exploration_rate: A number or a schedule, as for `learning_rate`.
+        exploration_strategy: `"epsilon_greedy"`, or `"boltzmann"`: actions are drawn with
+            probabilities proportional to exp(value / temperature).
+        exploration_rate: A number or a schedule, as for `learning_rate`: the probability of a
+            random action, or the temperature. None: SB3's three arguments above.
+        evaluation_rows: So many of the environment's rows, the last ones, never explore; their
+            episodes are logged by themselves too.
+        loss: Of a value against its target, averaged over the batch: `"huber"`, `"mse"`, `"mae"`,
+            or a function as those of `torch.nn.functional`, with an argument `reduction`.
+        autocast: Updates pass through the networks with bfloat16 numbers; weights, gradients, loss
+            and optimiser are float32.
         rollout_precision: Of the networks while collecting. `"bfloat16"` is faster on processors
             that multiply such matrices, and now and then chooses the other of two actions of nearly
             the same value. `"auto"` is that for plain layers and many rows on a CPU with AMX;
-            otherwise `"float32"`. Updates and `predict` are always float32.
+            otherwise `"float32"`. `predict` is always float32.
         cuda_graphs: Capture the update as a CUDA graph and replay it: equal within rounding,
             started as one piece of work. Needs `device="cuda"`, an optimiser that can be captured
             (Adam, AdamW), and a `_compute_loss` that looks at no value.
@@ -147,11 +159,16 @@ class DDQN(OffPolicy, DQN):
         *,
         double_q: bool = True,
         dueling: bool = False,
+        n_quantiles: int = 1,
         target_update_unit: str = "updates",
         replay_ratio: float | None = None,
         warmup: str = "uniform_legal",
         mask_source: str = "auto",
+        exploration_strategy: str = "epsilon_greedy",
         exploration_rate: Any = None,
+        evaluation_rows: int = 0,
+        loss: str | Loss = "huber",
+        autocast: bool = False,
         rollout_precision: str = "auto",
         cuda_graphs: bool = False,
         compile_networks: bool = False,
@@ -170,10 +187,17 @@ class DDQN(OffPolicy, DQN):
         self.log_interval_updates = log_interval_updates
         self.num_target_updates = 0
         self.extensions: list[UpdateExtension] = []
-        self.exploration = read_schedule("exploration_rate", exploration_rate, highest=1.0)
+        self.exploration_strategy = exploration_strategy
+        self.evaluation_rows = evaluation_rows
+        self.loss = loss
+        self.autocast = autocast
+        highest = self.highest_exploration_rate
+        self.exploration = read_schedule("exploration_rate", exploration_rate, highest)
         policy_kwargs = dict(policy_kwargs or {})
         if dueling:
             policy_kwargs["dueling"] = True
+        if n_quantiles != 1:
+            policy_kwargs["n_quantiles"] = n_quantiles
         super().__init__(
             policy,  # type: ignore[arg-type]
             env,  # type: ignore[arg-type]
@@ -224,11 +248,18 @@ class DDQN(OffPolicy, DQN):
         assert isinstance(self.action_space, spaces.Discrete)
         return int(self.action_space.n)
 
-    def explorer(self) -> EpsilonGreedy:
+    @property
+    def highest_exploration_rate(self) -> float:
+        """What `exploration_rate` may be at most: 1 for a probability."""
+        return EXPLORERS.resolve(self.exploration_strategy).highest_rate
+
+    def explorer(self) -> QExplorer:
         """What chooses the actions to collect with now."""
         rate = float(self.exploration_schedule(self._current_progress_remaining))
         self.exploration_rate = rate
-        explorer = EpsilonGreedy(self.q_net, self.num_actions, self.rollout_precision)
+        rows = (self.evaluation_rows, self.n_envs)
+        make = EXPLORERS.resolve(self.exploration_strategy)
+        explorer = make(self.q_net, self.num_actions, self.rollout_precision, rows)
         at_random = self.num_timesteps < self.learning_starts and self.warmup == "uniform_legal"
         explorer.exploration_rate = None if at_random else rate
         return explorer
@@ -242,14 +273,14 @@ class DDQN(OffPolicy, DQN):
         observation: Any,
         state: tuple[np.ndarray, ...] | None = None,
         episode_start: np.ndarray | None = None,
-        deterministic: bool = False,
+        deterministic: Any = False,
         action_masks: Any = None,
     ) -> tuple[np.ndarray, tuple[np.ndarray, ...] | None]:
         """Actions for arrays or tensors of one row, `[]`, or of N rows, `[N]`, as in SB3.
 
-        Unless `deterministic`, each row explores with probability `exploration_rate`, among legal
-        actions: `action_masks` `[A]` or `[N, A]`, or those that the observation names, if it does.
-        `state` is returned as it is.
+        Rows that are not `deterministic` (a bool, or `[N]` of them) explore as in training, with
+        the rate of now, among legal actions: `action_masks` `[A]` or `[N, A]`, or those that the
+        observation names, if it does. `state` is returned as it is.
         """
         if isinstance(observation, tuple):
             raise ValueError(
@@ -267,12 +298,17 @@ class DDQN(OffPolicy, DQN):
                     f"action_masks: got shape {tuple(legal.shape)}, need {tuple(values.shape)}"
                 )
             legal = legal.reshape(values.shape)
-        if deterministic:
-            actions = targets.legal_argmax(values, legal)
-        else:
-            actions = targets.epsilon_greedy(
-                values, legal, self.exploration_rate, self.random_streams.predict
+        greedy = torch.as_tensor(deterministic, device=self.device).bool()
+        if greedy.shape not in ((), values.shape[:1]):
+            raise ValueError(
+                f"deterministic: got shape {tuple(greedy.shape)}, need {tuple(values.shape[:1])}"
             )
+        actions = targets.legal_argmax(values, legal)
+        if not np.all(deterministic):
+            choose = EXPLORERS.resolve(self.exploration_strategy).choose
+            source = self.random_streams.predict
+            explored = choose(values, legal, self.exploration_rate, source)
+            actions = torch.where(greedy, actions, explored)
         array = actions.cpu().numpy()
         return (array if many else array[0]), state
 
@@ -290,7 +326,10 @@ class DDQN(OffPolicy, DQN):
                 self._update_learning_rate(optimizer)
                 measured = update(batch)
                 self._n_updates += 1
-                self.update_sums.add(measured)
+                self.update_sums.add(measured[: len(MEASURED)])
+                if len(measured) > len(MEASURED):
+                    errors = measured[len(MEASURED) :]
+                    self.replay_buffer.update_priorities(batch.indices, errors)  # type: ignore[attr-defined]
                 if self._n_updates % 100 == 0 and self.device.type == "cpu":
                     forget_tiny_moments(optimizer)
                 by_updates = self.target_update_unit == "updates"
@@ -301,35 +340,30 @@ class DDQN(OffPolicy, DQN):
         """The loss on a batch of the replay buffer; replace it to learn something else."""
         with torch.no_grad():
             target = self._compute_target(batch)
-        values = self._networks()[0](batch.observations)
+        if target.dim() == 2:
+            return quantiles.quantile_terms(self, batch, target)
+        values = update_networks(self)[0](batch.observations)
         predicted = values.gather(1, batch.actions)[:, 0]
-        loss = functional.smooth_l1_loss(predicted, target)  # Huber's, with threshold 1
-        return LossTerms(loss, predicted, target)
+        return LossTerms(weighted_loss(self.loss, predicted, target, batch), predicted, target)
 
     def _compute_target(self, batch: Any) -> Tensor:
-        """Targets `[B]` of a batch."""
+        """Targets `[B]` of a batch, or `[B, K]` of K quantiles."""
         next_obs = batch.next_observations
         legal = getattr(batch, "next_legal", None)
         if legal is None:
             legal = self.legal_actions.of_observation(next_obs)
-        online_net, target_net = self._networks()
+        online_net, target_net = update_networks(self)
         online = None
         if self.double_q:
             # In evaluation mode: the next observations must not enter BatchNorm's statistics.
             with in_mode(self.policy, training=False):
                 online = online_net(next_obs)
         discounts = self.gamma if batch.discounts is None else batch.discounts[:, 0]
-        rewards, dones = batch.rewards[:, 0], batch.dones[:, 0]
-        return targets.bootstrap_target(
-            rewards, dones, discounts, target_net(next_obs), legal, online
-        )
-
-    def _networks(self) -> tuple[Callable[[Any], Tensor], Callable[[Any], Tensor]]:
-        """The online and the target network as updates call them."""
-        if not self.compile_networks:
-            return self.q_net, self.q_net_target
-        self._compiled = compiled_pair(self, self._compiled)
-        return self._compiled[2], self._compiled[3]
+        returns = (batch.rewards[:, 0], batch.dones[:, 0], discounts)
+        if quantiles.num_quantiles(self) > 1:
+            next_quantiles = quantiles.next_quantiles(self, next_obs)
+            return quantiles.quantile_targets(*returns, next_quantiles, legal, online)
+        return targets.bootstrap_target(*returns, target_net(next_obs), legal, online)
 
     def _update_learning_rate(self, optimizers: list[Optimizer] | Optimizer) -> None:
         rate = float(self.lr_schedule(self._current_progress_remaining))

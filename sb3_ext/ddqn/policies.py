@@ -8,10 +8,13 @@
     activation_fn       class of the activation
     dueling             value and advantage heads instead of one
     legacy_layout       the layout of the first trainer of this game, see `sb3_ext.networks.legacy`
+    n_quantiles         quantiles of the return that are learned for each action
     mirror              {axes, actions}: games that are each other's mirror image are one to the
                         network, see `sb3_ext.points.mirror`; boxes of points only
     optimizer_class     a name in `sb3_ext.networks.optimizers.OPTIMIZERS`, or a class
     optimizer_kwargs    its arguments without the learning rate
+    learning_rate_factors   {part: factor}: the learning rate of parts of the network, by the
+                        beginnings of their names, such as {features_extractor: 0.1}
 
 The online and the target network are separate in all their parts, extractor included.
 """
@@ -29,13 +32,15 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from sb3_ext.checkpoints.policy_description import POLICIES
+from sb3_ext.config.checks import check_count
 from sb3_ext.ddqn.targets import legal_argmax
 from sb3_ext.networks.extractors import EXTRACTORS, FlattenExtractor
 from sb3_ext.networks.legacy import LegacyExtractor, build_legacy_mlp
 from sb3_ext.networks.mlp import build_mlp
-from sb3_ext.networks.optimizers import OPTIMIZERS
+from sb3_ext.networks.optimizers import OPTIMIZERS, parameter_groups
 from sb3_ext.off_policy.legality import mask_key
 from sb3_ext.points.mirror import Mirror, parse_mirror
+from sb3_ext.schedules.binding import set_learning_rate
 
 
 class DuelingHead(nn.Module):
@@ -65,6 +70,7 @@ class LegalQNetwork(QNetwork):
         dueling: bool = False,
         mirror: Mapping[str, Any] | None = None,
         legacy_layout: bool = False,
+        n_quantiles: int = 1,
         **arguments: Any,
     ) -> None:
         """`arguments` are the others of SB3's `QNetwork`."""
@@ -72,11 +78,14 @@ class LegalQNetwork(QNetwork):
         self.net_arch, self.dueling, self.mirror = net_arch, dueling, mirror
         self.legacy_layout = legacy_layout
         self.mask_key = mask_key(self.observation_space, self.action_space)
+        self.n_quantiles = check_count("n_quantiles", n_quantiles)
+        if n_quantiles > 1 and (dueling or mirror is not None):
+            raise ValueError("n_quantiles: must be 1 with dueling or mirror")
         num_actions = int(self.action_space.n)
         build = build_legacy_mlp if legacy_layout else build_mlp
         body = build(self.features_dim, net_arch, activation=self.activation_fn)
         head = DuelingHead if dueling else nn.Linear
-        self.q_net = nn.Sequential(body, head(body.output_dim, num_actions))
+        self.q_net = nn.Sequential(body, head(body.output_dim, n_quantiles * num_actions))
         self._mirror: Mirror | None = None
         if mirror is not None:
             shape = self.observation_space.shape or ()
@@ -88,19 +97,25 @@ class LegalQNetwork(QNetwork):
 
     def forward(self, obs: Any) -> Tensor:
         """Action values `[B, A]`."""
+        if self.n_quantiles > 1:
+            return self.quantiles(obs).mean(dim=1)
         if self._mirror is None:
             return super().forward(obs)
         obs = obs if obs.is_floating_point() else obs.float()
         turned = self._mirror.turned(obs)
         return self._mirror.values(super().forward(self._mirror.images(obs, turned)), turned)
 
+    def quantiles(self, obs: Any) -> Tensor:
+        """Quantiles of the returns, in ascending order once learned, `[B, n_quantiles, A]`."""
+        return super().forward(obs).unflatten(1, (self.n_quantiles, -1))
+
     def _predict(self, observation: Any, deterministic: bool = True) -> Tensor:
         legal = None if self.mask_key is None else observation[self.mask_key].bool()
         return legal_argmax(self(observation), legal)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        names = ("dueling", "legacy_layout", "mirror")
-        own = {name: getattr(self, name) for name in names}
+        own: dict[str, Any] = {"dueling": self.dueling, "mirror": self.mirror}
+        own |= {"legacy_layout": self.legacy_layout, "n_quantiles": self.n_quantiles}
         return {**super()._get_constructor_parameters(), **own}
 
     def set_training_mode(self, mode: bool) -> None:
@@ -135,6 +150,8 @@ class QPolicy(DQNPolicy):
         dueling: bool = False,
         mirror: Mapping[str, Any] | None = None,
         legacy_layout: bool = False,
+        n_quantiles: int = 1,
+        learning_rate_factors: Mapping[str, float] | None = None,
         **arguments: Any,
     ) -> None:
         if dueling and legacy_layout:
@@ -148,6 +165,8 @@ class QPolicy(DQNPolicy):
             features_extractor_class = EXTRACTORS.resolve(extractor)
         optimizer, of_optimizer = _optimizer(optimizer_class, optimizer_kwargs)
         self.dueling, self.legacy_layout = dueling, legacy_layout
+        self.n_quantiles = n_quantiles
+        self.learning_rate_factors = dict(learning_rate_factors or {})
         self.mirror = None if mirror is None else {name: list(mirror[name]) for name in mirror}
         super().__init__(
             observation_space,
@@ -160,11 +179,19 @@ class QPolicy(DQNPolicy):
             **arguments,
         )
 
+    def _build(self, lr_schedule: Any) -> None:
+        super()._build(lr_schedule)
+        if self.learning_rate_factors:
+            groups = parameter_groups(self.q_net, self.learning_rate_factors)
+            rate = lr_schedule(1)
+            self.optimizer = self.optimizer_class(groups, lr=rate, **self.optimizer_kwargs)  # type: ignore[call-arg]
+            set_learning_rate(self.optimizer, rate)
+
     def make_q_net(self) -> LegalQNetwork:
         """A new network with its own extractor."""
         arguments = self._update_features_extractor(self.net_args, features_extractor=None)
         own: dict[str, Any] = {"dueling": self.dueling, "mirror": self.mirror}
-        own["legacy_layout"] = self.legacy_layout
+        own |= {"legacy_layout": self.legacy_layout, "n_quantiles": self.n_quantiles}
         return LegalQNetwork(**arguments, **own).to(self.device)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
@@ -174,6 +201,10 @@ class QPolicy(DQNPolicy):
             own["mirror"] = self.mirror
         if self.legacy_layout:
             own["legacy_layout"] = True
+        if self.n_quantiles != 1:
+            own["n_quantiles"] = self.n_quantiles
+        if self.learning_rate_factors:
+            own["learning_rate_factors"] = self.learning_rate_factors
         return {**super()._get_constructor_parameters(), **own}
 
 

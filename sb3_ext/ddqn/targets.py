@@ -100,6 +100,27 @@ def epsilon_greedy(
     return torch.where(coin < epsilon, choice.max(dim=1).indices, legal_argmax(values, legal))
 
 
+def boltzmann(
+    values: Tensor, legal: Tensor | None, temperature: float, generator: torch.Generator
+) -> Tensor:
+    """A legal action drawn in each row with probability proportional to exp(value / temperature).
+
+    The largest of values plus Gumbel noise times the temperature, so that 0 is the best action.
+
+    Args:
+        values: Action values `[B, A]`.
+        legal: Legal actions `[B, A]` bool, or None.
+        temperature: At least 0, in the unit of the values.
+        generator: Source of B * A exponential numbers, on the device of `values`.
+
+    Returns:
+        Indices `[B]` int64.
+    """
+    noise = torch.empty_like(values).exponential_(generator=generator)
+    smallest = torch.finfo(noise.dtype).tiny
+    return legal_argmax(values - temperature * noise.clamp_(min=smallest).log_(), legal)
+
+
 def bootstrap_value(
     next_values: Tensor, next_legal: Tensor | None = None, next_online: Tensor | None = None
 ) -> Tensor:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
+from sb3_ext.config.registry import Registry
 from sb3_ext.networks.optimizers import clip_gradients
+from sb3_ext.networks.policy_scores import action_values
 from sb3_ext.off_policy.graphed import (
     CudaGraph,
     GraphedUpdate,
@@ -21,6 +24,23 @@ from sb3_ext.off_policy.graphed import (
 
 # What every update measures; the last one is logged as a maximum.
 MEASURED = ("loss", "grad_norm", "q_mean", "target_mean", "td_mean", "td_max")
+
+Loss = Callable[..., Tensor]
+"""As those of `torch.nn.functional`: of values and targets, with an argument `reduction`."""
+
+LOSSES: Registry[Loss] = Registry("loss")
+LOSSES.register("huber", functional.smooth_l1_loss)  # Huber's, with threshold 1
+LOSSES.register("mae", functional.l1_loss)
+LOSSES.register("mse", functional.mse_loss)
+
+
+def weighted_loss(loss: str | Loss, predicted: Tensor, target: Tensor, batch: Any) -> Tensor:
+    """Mean over a batch, each transition with its weight if the batch has weights."""
+    function = LOSSES.resolve(loss) if isinstance(loss, str) else loss
+    weights = getattr(batch, "weights", None)
+    if weights is None:
+        return function(predicted, target)
+    return (weights * function(predicted, target, reduction="none")).mean()
 
 
 class LossTerms(NamedTuple):
@@ -54,7 +74,9 @@ class UpdateExtension:
 
 
 def make_update(model: Any, parameters: list[nn.Parameter], batch: Any) -> Tensor:
-    """Loss, gradient, clip and optimiser step of a DDQN on a batch; returns `MEASURED`.
+    """Loss, gradient, clip and optimiser step of a DDQN on a batch.
+
+    Returns `MEASURED`, and if the batch has `indices` then the error of every transition.
 
     On an accelerator nothing in here looks at a value, so that it can be captured.
     """
@@ -72,7 +94,8 @@ def make_update(model: Any, parameters: list[nn.Parameter], batch: Any) -> Tenso
     with torch.no_grad():
         error = (terms.predicted - terms.target).abs()
         means = (terms.predicted.mean(), terms.target.mean(), error.mean())
-        return torch.stack([terms.loss, norm, *means, error.max()])
+        measured = torch.stack([terms.loss, norm, *means, error.max()])
+        return measured if getattr(batch, "indices", None) is None else torch.cat([measured, error])
 
 
 def graphed_update(model: Any, before: GraphedUpdate | None) -> GraphedUpdate | None:
@@ -98,8 +121,9 @@ def graphed_update(model: Any, before: GraphedUpdate | None) -> GraphedUpdate | 
         """What a captured update has fixed: numbers, and where its tensors are."""
         networks = (model.q_net, model.q_net_target)
         tensors = [each for network in networks for each in network.state_dict().values()]
-        numbers = (model.gamma, model.max_grad_norm, model.double_q, model.compile_networks)
-        return (*numbers, *addresses(tensors, model.policy.optimizer))
+        numbers = (model.gamma, model.max_grad_norm, model.double_q, model.loss)
+        kinds = (model.autocast, model.compile_networks)
+        return (*numbers, *kinds, *addresses(tensors, model.policy.optimizer))
 
     return before or GraphedUpdate(
         lambda batch: make_update(model, list(model.q_net.parameters()), batch),
@@ -124,6 +148,17 @@ def compile_fault(device_type: str) -> str | None:
     except Exception as error:
         return f"it needs a C++ compiler, there is none that works ({type(error).__name__})"
     return None
+
+
+def update_networks(model: Any) -> tuple[Callable[[Any], Tensor], Callable[[Any], Tensor]]:
+    """The online and the target network of a DDQN as updates call them."""
+    online, target = model.q_net, model.q_net_target
+    if model.compile_networks:
+        model._compiled = compiled_pair(model, model._compiled)
+        online, target = model._compiled[2:]
+    if model.autocast:
+        online, target = (partial(action_values, each, bfloat16=True) for each in (online, target))
+    return online, target
 
 
 Compiled = tuple[nn.Module, nn.Module, Callable[[Any], Tensor], Callable[[Any], Tensor]]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
-from torch import optim
+from torch import nn, optim
 
-from sb3_ext.config.registry import Registry
+from sb3_ext.config.checks import check_number
+from sb3_ext.config.registry import Registry, unknown_word
 
 OPTIMIZERS: Registry[type[optim.Optimizer]] = Registry("optimizer", optim.Optimizer)
 OPTIMIZERS.register("adam", optim.Adam)
@@ -39,6 +41,38 @@ def forget_tiny_moments(optimizer: optim.Optimizer) -> None:
                 mean.masked_fill_(mean.abs() < TINY, 0.0)
             if isinstance(square, torch.Tensor) and group.get("eps", 0.0) >= 1e-15:
                 square.masked_fill_(square < TINY_SQUARE, 0.0)
+
+
+def parameter_groups(network: nn.Module, factors: Mapping[str, float]) -> list[dict[str, Any]]:
+    """The parameters of a network in groups for an optimiser, by the parts that they belong to.
+
+    Args:
+        network: the network.
+        factors: by the beginning of parameters' names, up to a dot, what the learning rate is
+            multiplied with, at least 0. The longest beginning counts.
+
+    Returns:
+        The group of those that no name stands for, then one for each name.
+
+    Raises:
+        TypeError, ValueError: a factor is no number of at least 0, or no parameter has the name.
+    """
+    groups: dict[str, dict[str, Any]] = {"": {"params": [], "rate_factor": 1.0}}
+    for name, factor in factors.items():
+        where = f"learning_rate_factors.{name}"
+        groups[name] = {"params": [], "rate_factor": check_number(where, factor, low=0)}
+    found = []
+    for name, parameter in network.named_parameters():
+        parts = name.split(".")
+        beginnings = [".".join(parts[:count]) for count in range(len(parts) + 1)]
+        found += beginnings[1:]
+        group = next(each for each in reversed(beginnings) if each in groups)
+        groups[group]["params"].append(parameter)
+    for name in factors:
+        if name not in found:
+            parts = sorted({each for each in found if each.count(".") < 2})
+            raise ValueError(f"learning_rate_factors: {unknown_word('part', name, parts)}")
+    return list(groups.values())
 
 
 def clip_gradients(parameters: Sequence[torch.Tensor], max_norm: float) -> torch.Tensor:

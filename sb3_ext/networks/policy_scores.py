@@ -23,6 +23,17 @@ def in_mode(policy: Any, training: bool) -> Iterator[None]:
             policy.set_training_mode(before)
 
 
+def action_values(network: Any, observation: Any, bfloat16: bool = False) -> Tensor:
+    """Values of the actions, float32 [N, A]; the network may calculate with bfloat16 numbers.
+
+    Not with a cache of the weights in bfloat16, which a captured update would keep.
+    """
+    first = next(iter(observation.values())) if isinstance(observation, dict) else observation
+    kind = first.device.type
+    with torch.autocast(kind, torch.bfloat16, enabled=bfloat16, cache_enabled=False):
+        return network(observation).float()  # type: ignore[no-any-return]
+
+
 def action_scores(policy: Any, observation: Any) -> Tensor:
     """Scores of the actions of a discrete policy, float [N, A], higher is better.
 

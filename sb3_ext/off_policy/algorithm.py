@@ -36,14 +36,14 @@ from sb3_ext.networks.policy_scores import in_mode
 from sb3_ext.off_policy.callback_locals import LazyArray, LazyInfos
 from sb3_ext.off_policy.collector import Collector, Explorer, ParallelStep, TensorCollector
 from sb3_ext.off_policy.log import LoopClock, callback_hooks
-from sb3_ext.off_policy.model import OffPolicyModel
+from sb3_ext.off_policy.offline import OfflineModel
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.runs.ranks import Ranks
 
 Self = TypeVar("Self", bound="OffPolicy")
 
 
-class OffPolicy(OffPolicyModel):
+class OffPolicy(OfflineModel):
     """An off-policy model and its loop.
 
     A subclass sets the attributes of arguments before it calls the constructor of SB3's algorithm,
@@ -55,11 +55,7 @@ class OffPolicy(OffPolicyModel):
             `gradient_steps` updates after every `train_freq` parallel steps.
     """
 
-    log_interval_seconds: float | None
-    log_interval_updates: int | None
     replay_ratio: float | None
-
-    stop_requested: bool = False
 
     _transitions_of_step: int | None = None  # fewer than `n_envs` from one of several writers
     _updates_owed: float = 0.0
@@ -227,13 +223,6 @@ class OffPolicy(OffPolicyModel):
         assert isinstance(self.train_freq, TrainFreq)
         return self.gradient_steps * own / (self.train_freq.frequency * self.n_envs)
 
-    def request_stop(self) -> None:
-        """End the running `learn` once the updates for what was collected are made.
-
-        A callback that returns False ends it before them, so that a resumed run would differ.
-        """
-        self.stop_requested = True
-
     def collect_rollouts(
         self,
         env: VecEnv,
@@ -273,6 +262,10 @@ class OffPolicy(OffPolicyModel):
             for step in played.each():
                 number += 1
                 self._episode_sums.add(step.episode)
+                if self.evaluation_rows and step.episode is not None:
+                    first = max(self.n_envs - self.evaluation_rows - row, 0)
+                    ended = {key: value[first:] for key, value in step.episode.items()}
+                    self._evaluation_sums.add(ended)
                 self._transitions_of_step = len(step.rewards) * self.ranks.size
                 self.num_timesteps += self._transitions_of_step
                 new_obs = self._last_obs if self._collector is None else step.next_observations

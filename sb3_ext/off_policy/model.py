@@ -60,6 +60,7 @@ class OffPolicyModel(OffPolicyAlgorithm):
         own_counters: Names of the numbers that a resumed run needs beside those of SB3.
         collector_state: Where a collector with a memory stood when the last `learn` with it ended,
             or in the checkpoint that was put back; None if there was none.
+        evaluation_rows: Of the environment's rows so many, the last ones, do not explore.
         ranks: The processes that learn together. `num_timesteps`, and all that counts in
             transitions, is the sum over them; `n_envs`, `batch_size` and the buffer are of one.
     """
@@ -75,9 +76,13 @@ class OffPolicyModel(OffPolicyAlgorithm):
     collector_state: dict[str, Any] | None = None
     ranks: Ranks = ALONE
 
+    evaluation_rows: int = 0
+
     _collector: Any = None  # a `Collector`, while `learn` has been given one
     _episode_sums: EpisodeSums
+    _evaluation_sums: EpisodeSums
     _finite_until_update: int = 0
+    _fitting: bool = False  # to a buffer: no transitions are collected
     _logged_updates: int = 0
     _saved_random_state: dict[str, Any] | None = None
 
@@ -90,13 +95,16 @@ class OffPolicyModel(OffPolicyAlgorithm):
         if self.replay_buffer_class is None:
             self.replay_buffer_class = TensorReplayBuffer
         self._find_legal_actions()
+        if self.env is not None and self.evaluation_rows > self.n_envs:
+            rows = f"{self.evaluation_rows}, the environment has {self.n_envs} rows"
+            raise ValueError(f"evaluation_rows: got {rows}")
         with warnings.catch_warnings():
             # About the rounding of the interval in transitions, which `_on_step` does not do.
             warnings.filterwarnings("ignore", "The number of environments used is greater")
             if isinstance(self.replay_buffer, TensorReplayBuffer):  # it was told
                 warnings.filterwarnings("ignore", "`n_steps=.*` is ignored")
             super()._setup_model()
-        self._episode_sums = EpisodeSums()
+        self._episode_sums, self._evaluation_sums = EpisodeSums(), EpisodeSums()
         if (saved := self._saved_random_state) is not None:
             streams = self.random_streams.state_dict()
             self.random_streams.load_state_dict(
@@ -180,6 +188,10 @@ class OffPolicyModel(OffPolicyAlgorithm):
             for name, key in (("ep_rew_mean", "r"), ("ep_len_mean", "l")):
                 mean = safe_mean([info[key] for info in self.ep_info_buffer])
                 self.logger.record(f"rollout/{name}", mean)
+        count, returns, lengths = self._evaluation_sums.take()
+        if count:
+            self.logger.record("rollout/evaluation_ep_rew_mean", returns / count)
+            self.logger.record("rollout/evaluation_ep_len_mean", lengths / count)
         self.logger.record("rollout/episodes", self._episode_num)
         if self.ep_success_buffer:
             self.logger.record("rollout/success_rate", safe_mean(self.ep_success_buffer))
@@ -192,12 +204,14 @@ class OffPolicyModel(OffPolicyAlgorithm):
             if isinstance(value, (int, float)):
                 self.logger.record(f"collector/{name}", value)
         self.clock.record(self.logger, self.num_timesteps, self.num_updates)
-        self.logger.dump(step=self.num_timesteps)
+        self.logger.dump(step=self.num_updates if self._fitting else self.num_timesteps)
 
     def log_state(self) -> dict[str, Any]:
         """The sums for the next log, for a checkpoint."""
         episodes, updates = self._episode_sums.state_dict(), self.update_sums.state_dict()
-        return {"episodes": episodes, "updates": updates}
+        evaluation = self._evaluation_sums.state_dict()
+        more = {"evaluation": evaluation} if evaluation else {}
+        return {"episodes": episodes, "updates": updates, **more}
 
     def current_collector_state(self) -> dict[str, Any] | None:
         """That of the collector in use, or else `collector_state`, for a checkpoint."""
@@ -208,6 +222,7 @@ class OffPolicyModel(OffPolicyAlgorithm):
     def load_log_state(self, state: Mapping[str, Any]) -> None:
         """Go on where `log_state` was taken."""
         self._episode_sums.load_state_dict(state["episodes"], self.device)
+        self._evaluation_sums.load_state_dict(state.get("evaluation", {}), self.device)
         self.update_sums.load_state_dict(state["updates"])
 
     def save(
@@ -241,7 +256,7 @@ class OffPolicyModel(OffPolicyAlgorithm):
     def _excluded_save_params(self) -> list[str]:
         ours = ["clock", "legal_actions", "random_streams", "update_sums"]
         ours += ["_collector", "_episode_sums", "_transitions_of_step", "collector_state", "ranks"]
-        ours.append("last_legal")
+        ours += ["last_legal", "_evaluation_sums", "_fitting"]
         if all(isinstance(value, Tensor) for value in entries_of(self._last_obs).values()):
             ours.append(OBSERVATIONS[0])
         return [*super()._excluded_save_params(), *ours]

@@ -22,11 +22,11 @@ from sb3_ext.adapter.observations import Observation, to_device
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.replay.samples import (
     TensorReplayBufferSamples,
+    batch_seed,
     check_seed,
     n_step_return,
     normalize_observation,
     normalize_reward,
-    scrambled,
 )
 from sb3_ext.replay.shared_observations import SharedObservationStore
 from sb3_ext.replay.transition_store import TransitionStore, named_entries, transition_layout
@@ -125,7 +125,7 @@ class TensorReplayBuffer(ReplayBuffer):
         self._device = get_device(device)
         self._generator = None
         if hasattr(self, "_store"):
-            self._store.move(self._device)
+            self._move()
 
     @property
     def num_transitions(self) -> int:
@@ -223,7 +223,7 @@ class TensorReplayBuffer(ReplayBuffer):
         if steps is None:
             self._add_one(entries, first_row)
         elif whole and (first_row, *terminated.shape[1:]) == (0, self.n_envs):
-            self._store.put_steps(self.pos, self._store.checked(entries, steps, self.n_envs))
+            self._put_steps(self._store.checked(entries, steps, self.n_envs), steps)
             self._row_ranges.clear()
             self.full = self.full or self.pos + steps >= self.buffer_size
             self.pos = (self.pos + steps) % self.buffer_size
@@ -246,7 +246,7 @@ class TensorReplayBuffer(ReplayBuffer):
             self._store.keep_reached(newest, differs)
             if self.n_steps > 1:
                 self._store.fields["ended"][newest].logical_or_(differs)
-        self._store.put(self.pos, entries)
+        self._put(entries)
         self.pos = (self.pos + 1) % self.buffer_size
         self.full = self.full or self.pos == 0
 
@@ -276,18 +276,20 @@ class TensorReplayBuffer(ReplayBuffer):
     def sample(  # type: ignore[override]
         self, batch_size: int, env: VecNormalize | None = None
     ) -> TensorReplayBufferSamples:
-        """Draw transitions uniformly with replacement, on `device`; `env` normalises them."""
+        """Draw transitions with replacement, on `device`; `env` normalises them."""
         batch_size = check_count("batch_size", batch_size)
         if self.num_transitions == 0:
             raise ValueError("sample: the buffer is empty, add transitions first")
         if self._generator is None:
             self._generator = torch.Generator(device=self._device)
-        self._generator.manual_seed(scrambled(self.seed, self.num_batches_drawn))
+        self._generator.manual_seed(batch_seed(self.seed, self.num_batches_drawn))
         self.num_batches_drawn += 1
-        index = torch.randint(
-            self.num_transitions, (batch_size,), generator=self._generator, device=self._device
-        )
-        return self._get_samples(index, env)
+        return self._get_samples(self._draw(batch_size, self._generator), env)
+
+    def _draw(self, batch_size: int, generator: torch.Generator) -> Tensor:
+        """Flat indices of the transitions of a batch, `[B]` int64 on `device`."""
+        shape = (batch_size,)
+        return torch.randint(self.num_transitions, shape, generator=generator, device=self._device)
 
     def _get_samples(  # type: ignore[override]
         self, batch_inds: Tensor, env: VecNormalize | None = None
@@ -341,7 +343,7 @@ class TensorReplayBuffer(ReplayBuffer):
             `optimize_memory_usage` also `final_observations` `[M, ...]` and `newest_observations`
             `[N, ...]`.
         """
-        return self._store.filled(self.size()), self._counters()
+        return self._filled(), self._counters()
 
     def _counters(self) -> dict[str, int | bool]:
         return {"num_slots": self.buffer_size, **{name: getattr(self, name) for name in _COUNTERS}}
@@ -360,22 +362,19 @@ class TensorReplayBuffer(ReplayBuffer):
             if counters[name] != own[name]:
                 raise ValueError(f"replay buffer {name}: got {counters[name]}, need {own[name]}")
         pos, full = int(counters["pos"]), bool(counters["full"])
-        if not 0 <= pos < self.buffer_size:
-            raise ValueError(
-                f"replay buffer pos: got {pos}, allowed are 0 to {self.buffer_size - 1}"
-            )
+        last = self.buffer_size - 1
+        if not 0 <= pos <= last:
+            raise ValueError(f"replay buffer pos: got {pos}, allowed are 0 to {last}")
         seed = check_seed(int(counters["seed"]))
-        self._store.fill(tensors, self.buffer_size if full else pos, (pos - 1) % self.buffer_size)
+        self._fill(tensors, self.buffer_size if full else pos, (pos - 1) % self.buffer_size)
         self.pos, self.full = pos, full
         self.set_seed(seed)
         self.num_batches_drawn = int(counters["num_batches_drawn"])
 
     def __getstate__(self) -> dict[str, Any]:
         # Only the slots in use, as arrays, so that a machine without this device can load them.
-        left_out = {"_store": None, "_generator": None, "_row_ranges": None}
-        state = self.__dict__ | left_out | {"_device": "cpu"}
-        tensors = self._store.filled(self.size())
-        state["_arrays"] = {name: value.cpu().numpy() for name, value in tensors.items()}
+        state = {name: None if name[0] == "_" else value for name, value in vars(self).items()}
+        state["_arrays"] = {name: value.cpu().numpy() for name, value in self._filled().items()}
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -384,7 +383,24 @@ class TensorReplayBuffer(ReplayBuffer):
         self._device = torch.device("cpu")
         self._make_store()
         tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
-        self._store.fill(tensors, self.size(), (self.pos - 1) % self.buffer_size)
+        self._fill(tensors, self.size(), (self.pos - 1) % self.buffer_size)
+
+    # What a buffer that knows more of its transitions adds to.
+
+    def _move(self) -> None:
+        self._store.move(self._device)
+
+    def _put(self, entries: Mapping[str, Tensor]) -> None:
+        self._store.put(self.pos, entries)
+
+    def _put_steps(self, entries: Mapping[str, Tensor], steps: int) -> None:
+        self._store.put_steps(self.pos, entries)
+
+    def _filled(self) -> dict[str, Tensor]:
+        return self._store.filled(self.size())
+
+    def _fill(self, tensors: Mapping[str, Tensor], num_slots: int, newest: int) -> None:
+        self._store.fill(tensors, num_slots, newest)
 
     def _make_store(self) -> None:
         layout = transition_layout(self.observation_space, self.action_space, self.store_next_legal)

@@ -24,6 +24,8 @@ class TensorReplayBufferSamples(NamedTuple):
         discounts: `[B, 1]` float32, gamma^(transitions in the window), for the bootstrapped value.
             None if the buffer has no gamma; then use the algorithm's own.
         next_legal: `[B, A]` bool, legal actions at `next_observations`; None if not stored.
+        weights: `[B]` float32, of each transition in the loss; None: 1 for all.
+        indices: `[B]` int64, for `update_priorities`; None if the buffer has no priorities.
     """
 
     observations: Observation
@@ -33,6 +35,8 @@ class TensorReplayBufferSamples(NamedTuple):
     rewards: Tensor
     discounts: Tensor | None = None
     next_legal: Tensor | None = None
+    weights: Tensor | None = None
+    indices: Tensor | None = None
 
 
 def n_step_return(
@@ -78,13 +82,13 @@ def normalize_reward(reward: Tensor, env: VecNormalize | None) -> Tensor:
 
 
 def check_seed(seed: int) -> int:
-    """The seed of a sampling sequence; ValueError if it is none."""
+    """The seed of a buffer's sampling; a ValueError if it is out of range."""
     if not 0 <= int(seed) < 2**63:
         raise ValueError(f"seed: got {seed}, allowed are 0 to 2**63 - 1")
     return int(seed)
 
 
-def scrambled(seed: int, batch: int) -> int:
+def batch_seed(seed: int, batch: int) -> int:
     """A 64-bit word from two numbers (finaliser of SplitMix64), so that nearby seeds share none."""
     word = (seed * 0x9E3779B97F4A7C15 + batch) % 2**64
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):

@@ -178,12 +178,16 @@ class BoundSchedule:
 
 
 def set_learning_rate(optimizer: Optimizer, rate: float) -> None:
-    """Give an optimiser a rate; a tensor is filled, since a captured update reads it there."""
+    """Give an optimiser a rate; a tensor is filled, since a captured update reads it there.
+
+    A group with a `rate_factor` gets the rate times that, see `parameter_groups`.
+    """
     for group in optimizer.param_groups:
+        own = rate * group.get("rate_factor", 1.0)
         if isinstance(group["lr"], torch.Tensor):
-            group["lr"].fill_(rate)
+            group["lr"].fill_(own)
         else:
-            group["lr"] = rate
+            group["lr"] = own
 
 
 def bind_schedules(
@@ -232,7 +236,8 @@ def bind_schedules(
         current = model.learning_rate
         given["learning_rate"] = current if callable(current) else Constant(float(current))
     if exploration_rate is not None:
-        given["exploration_rate"] = parse_within("exploration_rate", exploration_rate, 1.0)
+        highest = getattr(model, "highest_exploration_rate", 1.0)
+        given["exploration_rate"] = parse_within("exploration_rate", exploration_rate, highest)
 
     for old in bound.values():
         old.unhook()

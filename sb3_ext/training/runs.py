@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -35,6 +35,7 @@ class RunOptions:
         checkpoint_updates: updates between two checkpoints, 0 for none.
         actors: how many collect in processes of their own; None: what the file says.
         ranks: the processes that learn together.
+        switches: how PyTorch calculates, see `sb3_ext.runs.numerics`, to be kept with the run.
         callbacks: more that watch the training.
         starts: file of positions that games start from; None: what the file says.
     """
@@ -44,6 +45,7 @@ class RunOptions:
     checkpoint_updates: int = CHECKPOINT_UPDATES
     actors: int | None = None
     ranks: Ranks = ALONE
+    switches: Mapping[str, bool] = field(default_factory=dict)
     callbacks: tuple[BaseCallback, ...] = ()
     starts: str | None = None
 

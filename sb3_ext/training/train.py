@@ -17,6 +17,7 @@ from sb3_ext.config.yaml_files import read_yaml
 from sb3_ext.runs.command import command
 from sb3_ext.runs.command_line import add_options
 from sb3_ext.runs.folder import RunFolder
+from sb3_ext.runs.numerics import SWITCHES, numerics
 from sb3_ext.runs.ranks import Ranks, torchrun
 from sb3_ext.training.on_ranks import RankManager
 from sb3_ext.training.runs import CHECKPOINT_UPDATES, RunOptions
@@ -46,6 +47,8 @@ def _add_options(group: Any) -> None:
     text = "ddqn: collect with so many actors in processes of their own (docs/cluster.md)"
     add("--actors", type=int, metavar="N", help=text)
     add_options(group, "--starts", "--stop")
+    for name, text in SWITCHES.items():
+        add(f"--{name.replace('_', '-')}", action="store_true", help=text.replace("%", "%%"))
     add_trust(group)
 
 
@@ -56,8 +59,8 @@ def _word(value: Any) -> str:
     return value
 
 
-def _saved_arguments(run: Path) -> tuple[list[str], int]:
-    """The command line that a run was started with, from its folder; updates per checkpoint."""
+def _saved_arguments(run: Path) -> tuple[list[str], int, list[str]]:
+    """What a run was started with: rl_zoo3's options, updates per checkpoint, switches."""
     found = sorted(run.glob("*/args.yml"))
     if not found:
         raise ValueError(f"resume: must be the folder of a run, but {run} has no */args.yml")
@@ -74,7 +77,8 @@ def _saved_arguments(run: Path) -> tuple[list[str], int]:
             if saved.get(name):
                 arguments.append(f"--{name.replace('_', '-')}")
                 arguments += [f"{_word(k)}:{json.dumps(value)}" for k, value in saved[name].items()]
-    return arguments, check_count("checkpoint_updates", every, low=0)
+        switches = [name for name in SWITCHES if saved.get(name) is True]
+    return arguments, check_count("checkpoint_updates", every, low=0), switches
 
 
 @command("train", REFUSED)
@@ -89,15 +93,19 @@ def _train(arguments: Sequence[str], ranks: Ranks) -> int:
     if mine.starts is not None and mine.resume is not None:
         raise ValueError("starts: a run that goes on keeps its own, leave the option out")
     RunOptions(mine.resume, mine.init_from)  # folders that are not there are named first
-    saved, every = _saved_arguments(mine.resume) if mine.resume else ([], CHECKPOINT_UPDATES)
+    fresh: tuple[list[str], int, list[str]] = ([], CHECKPOINT_UPDATES, [])
+    saved, every, switches = _saved_arguments(mine.resume) if mine.resume else fresh
     if mine.checkpoint_updates is not None:
         every = mine.checkpoint_updates
     rules = read_stop_rules(mine.stop)
     callbacks = () if rules is None else (StopBy(rules, verbose=ranks.rank == 0),)
+    switched = {name: getattr(mine, name) or name in switches for name in SWITCHES}
     options = RunOptions(
-        mine.resume, mine.init_from, every, mine.actors, ranks, callbacks, mine.starts
+        *(mine.resume, mine.init_from, every, mine.actors, ranks, switched),
+        callbacks=callbacks,
+        starts=mine.starts,
     )
     manager = Manager if ranks.size == 1 else RankManager
     alone = mine.resume is not None and ranks.rank == 0
-    with RunFolder(mine.resume, "resume") if alone else nullcontext():
+    with numerics(**switched), RunFolder(mine.resume, "resume") if alone else nullcontext():
         return run_zoo("train", [*DEFAULTS, *saved, *rest], options, mine.trust, manager)

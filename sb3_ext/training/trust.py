@@ -30,6 +30,7 @@ from sb3_ext.config.checks import one_line
 from sb3_ext.networks.extractors import EXTRACTORS
 from sb3_ext.networks.mlp import ACTIVATIONS
 from sb3_ext.replay.buffers import TensorReplayBuffer
+from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from sb3_ext.schedules.binding import BoundSchedule
 from sb3_ext.schedules.schedules import Schedule
 
@@ -49,6 +50,7 @@ KINDS = (
 BUFFERS: Mapping[str, type] = {
     "DictReplayBuffer": buffers.DictReplayBuffer,
     "HerReplayBuffer": HerReplayBuffer,
+    "PrioritizedReplayBuffer": PrioritizedReplayBuffer,
     "ReplayBuffer": buffers.ReplayBuffer,
     "TensorReplayBuffer": TensorReplayBuffer,
 }

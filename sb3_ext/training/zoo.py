@@ -261,6 +261,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
             print(f"Log path: {self.save_path}")
             return
         self.args.checkpoint_updates = self.options.checkpoint_updates
+        vars(self.args).update(self.options.switches)
         super()._save_config(saved_hyperparams)
         origin = provenance(self.seed)
         about = {"commit": origin["commit"], "seed": self.seed, **origin["versions"]}

@@ -27,6 +27,7 @@ from sb3_ext.config.sections import (
     errors_of,
     read_section,
 )
+from sb3_ext.runs.numerics import SWITCHES
 from sb3_ext.two_player.games import GAMES
 from sb3_ext.two_player.learner import TrainedRole, learner_of
 from sb3_ext.two_player.phases import Phases
@@ -98,6 +99,13 @@ class ComputeSection(Section):
     device: str = Field(description="cpu, cuda, cuda:1, ... or auto")
     torch_threads: Annotated[int, Whole, Ge(1), Le(1024)] | None = Field(
         description="threads of a tensor operation while training; null: leave as it is"
+    )
+    deterministic: bool = Field(
+        default=False, description=f"{SWITCHES['deterministic']} (default false)"
+    )
+    tf32: bool = Field(default=False, description=f"{SWITCHES['tf32']} (default false)")
+    detect_anomaly: bool = Field(
+        default=False, description=f"{SWITCHES['detect_anomaly']} (default false)"
     )
 
 
@@ -171,6 +179,11 @@ class TrainerConfig(ConfigFile):
     collector: CollectorSection | None = Field(
         default=None, description="actors, or null for none; may be left out"
     )
+    shared_encoder: bool = Field(
+        default=False,
+        description="one encoder of positions for both roles: weights of their features extractors "
+        "that have the same name and shape are one (default false: each has its own)",
+    )
     roles: Annotated[dict[str, Any], checked(_read_roles)] = Field(
         description="per role how it learns, or who plays it"
     )
@@ -197,6 +210,9 @@ class TrainerConfig(ConfigFile):
             )
         self._self_play_fits()
         self._collector_fits(trained)
+        if self.shared_encoder and (len(trained) < 2 or (self.collector and self.collector.actors)):
+            given = "actors" if len(trained) == 2 else "a scripted role"
+            raise ValueError(f".shared_encoder must be false with {given}")
         return self
 
     def _collector_fits(self, trained: list[str]) -> None:

@@ -31,6 +31,7 @@ from sb3_ext.config.sections import (
 )
 from sb3_ext.networks.fields import ExplorationRate, NetArch
 from sb3_ext.replay.buffers import TensorReplayBuffer
+from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from sb3_ext.schedules.binding import bind_schedules, rebind_schedules
 from sb3_ext.schedules.schedules import parse_schedule
 from sb3_ext.two_player.experience import Given, record_steps, replaying
@@ -45,6 +46,7 @@ _ONLINE = ("q_net", "quantile_net")
 BUFFERS: Registry[type[ReplayBuffer]] = Registry("replay buffer", ReplayBuffer)
 """Replay buffers: constructor arguments as SB3's `ReplayBuffer`."""
 
+BUFFERS.register("prioritized", PrioritizedReplayBuffer)
 BUFFERS.register("tensor", TensorReplayBuffer)
 
 
@@ -52,7 +54,7 @@ class ReplayBufferSection(Section):
     """The replay buffer of a role."""
 
     name: Annotated[str, accepted_by(BUFFERS.resolve)] = Field(
-        description="kind of replay buffer: tensor, or one that was registered"
+        description="kind of replay buffer: tensor, prioritized, or one that was registered"
     )
     size: Transitions = Field(description="capacity in transitions; memory grows as it fills")
     arguments: dict[str, Any] = Field(description="further arguments of the buffer")
@@ -200,6 +202,8 @@ class OffPolicyLearner(Learner):
         model, policy = self.model, self.policy
         if not (hasattr(policy, "q_net") and hasattr(policy, "q_net_target")):
             raise TypeError(f"{type(policy).__name__} has no q_net to replace")
+        if getattr(policy, "n_quantiles", 1) != 1 or getattr(policy, "learning_rate_factors", None):
+            raise TypeError("a network with n_quantiles or learning_rate_factors stays as it is")
         if not list(network.parameters()):
             raise ValueError("a network that learns needs parameters, got one without any")
         online = copy.deepcopy(policy.q_net)

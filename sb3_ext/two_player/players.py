@@ -25,6 +25,7 @@ from sb3_ext.two_player.crew import RolloutCrew
 from sb3_ext.two_player.games import GAMES
 from sb3_ext.two_player.learner import Learner, TrainedRole, learner_of
 from sb3_ext.two_player.pool import OpponentPool
+from sb3_ext.two_player.sharing import share_encoder
 
 
 class TwoPlayers:
@@ -84,6 +85,9 @@ class TwoPlayers:
                     self.players[role] = self.roles[role].player
                 else:
                     self.players[role] = self.game.named_player(role, section.player)
+        if self.config.shared_encoder:
+            with errors_of("shared_encoder"):
+                share_encoder(self.roles)
         self.pool: OpponentPool | None = None
         if self.config.self_play is not None:
             self.pool = OpponentPool(self.config, self.game, self.roles, pool_seed)

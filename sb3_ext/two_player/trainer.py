@@ -21,6 +21,7 @@ from sb3_ext.off_policy.log import Stopwatch
 from sb3_ext.runs.best import save_model
 from sb3_ext.runs.command_line import torch_threads
 from sb3_ext.runs.folder import going_on_without
+from sb3_ext.runs.numerics import SWITCHES, numerics
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.phases import Phases
 from sb3_ext.two_player.players import TwoPlayers
@@ -104,7 +105,9 @@ class HostAgentTrainer(TwoPlayers):
         end = self.total_steps + steps
         shown: Any = {"unit": "step", "dynamic_ncols": True, "disable": not progress}
         bar = tqdm(initial=self.total_steps, total=self._last_step(end), **shown)
-        with torch_threads(self.config.compute.torch_threads), self.collecting(), bar:
+        compute = self.config.compute
+        exactly = numerics(**compute.model_dump(include=set(SWITCHES)))
+        with torch_threads(compute.torch_threads), exactly, self.collecting(), bar:
             for learner in learners:
                 learner.begin()
             if steps and not any(learner.wants_to_stop for learner in learners):

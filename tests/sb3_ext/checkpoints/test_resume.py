@@ -23,6 +23,7 @@ from sb3_ext.checkpoints.model_state import model_state, restore_model
 from sb3_ext.checkpoints.resume import init_from, resume, save_run
 from sb3_ext.checkpoints.training_state import training_state
 from sb3_ext.ddqn import DDQN
+from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from sb3_ext.schedules.schedules import Cosine, Exponential, Linear
 from sb3_ext.training.loading import load_policy
 from tests.fakes import ToyVectorEnv
@@ -61,6 +62,21 @@ MODELS: dict[str, Callable[[], Any]] = {
     "agent": lambda: make_model(game("resgym/HironakaAgent-v0"), policy="AgentPolicy"),
     "observations stored once": lambda: make_model(
         TensorVecEnv(MaskedToy(8)), n_steps=3, optimize_memory_usage=True, buffer_size=200
+    ),
+    "prioritised replay, parts with rates of their own": lambda: make_model(
+        TensorVecEnv(MaskedToy(8)),
+        replay_buffer_class=PrioritizedReplayBuffer,
+        replay_buffer_kwargs={"beta": "lin_0.4_1.0_60"},
+        buffer_size=200,
+        learning_rate=Exponential(1e-2, 1e-4, 0.9),
+        policy_kwargs={"net_arch": [32], "learning_rate_factors": {"q_net.1": 0.1}},
+    ),
+    "drawn by value, some rows not exploring": lambda: make_model(
+        exploration_strategy="boltzmann",
+        exploration_rate=Linear(5.0, 0.05, steps=40),
+        evaluation_rows=3,
+        loss="mse",
+        autocast=True,
     ),
     "stock DQN": lambda: scheduled_stock(DQN),
     "stock QRDQN": lambda: scheduled_stock(QRDQN),

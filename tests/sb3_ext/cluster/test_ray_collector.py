@@ -20,6 +20,7 @@ from sb3_ext.checkpoints.resume import resume, save_run
 from sb3_ext.cluster import RayCollector
 from sb3_ext.ddqn import DDQN
 from sb3_ext.off_policy.sampled import SampledCollector
+from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from sb3_ext.schedules.frequency import Every
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.cluster.processes import actor_processes, marked_cluster, wait_until
@@ -98,19 +99,32 @@ def deterministic(model: DDQN, steps: int, actors: int, *more: Any) -> dict[str,
     return source.statistics
 
 
+PRIORITIES = {
+    "replay_buffer_class": PrioritizedReplayBuffer,
+    "exploration_strategy": "boltzmann",
+    "evaluation_rows": 2,
+}
+
+
 @pytest.mark.parametrize(
-    "actors", [pytest.param(1, marks=pytest.mark.long), 2, pytest.param(4, marks=pytest.mark.long)]
+    ("actors", "arguments"),
+    [
+        pytest.param(1, {}, marks=pytest.mark.long),
+        (2, {}),
+        (2, PRIORITIES),
+        pytest.param(4, {}, marks=pytest.mark.long),
+    ],
 )
 def test_in_order_a_run_repeats_itself_and_goes_on_from_a_checkpoint(
-    actors: int, tmp_path: Path
+    actors: int, arguments: dict[str, Any], tmp_path: Path
 ) -> None:
-    whole = toy()
+    whole = toy(**arguments)
     counted = deterministic(whole, 1200, actors)
     assert counted["stale"] == 0
-    first = toy()
+    first = toy(**arguments)
     deterministic(first, 560, actors)
     save_run(first, tmp_path)
-    second = toy()
+    second = toy(**arguments)
     resume(second, tmp_path)
     torch.manual_seed(99)
     after = deterministic(second, 640, actors)

@@ -11,15 +11,18 @@ import torch
 
 from sb3_ext.ddqn import DDQN, arguments, update
 from sb3_ext.off_policy import graphed
+from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from tests.sb3_ext.ddqn.helpers import Recorder, make_model, same, weights
 
 CUDA = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
 
 
 class SixNumbers(Recorder):
+    more = 0  # errors of single transitions
+
     def __init__(self, device: torch.device) -> None:
         super().__init__()
-        self.result = torch.full((len(update.MEASURED),), torch.nan)
+        self.result = torch.full((len(update.MEASURED) + self.more,), torch.nan)
 
 
 @pytest.fixture
@@ -37,8 +40,17 @@ def trained(updates: int = 40, **options: Any) -> DDQN:
 
 
 @pytest.mark.usefixtures("recorded")
-@pytest.mark.parametrize("options", [{}, {"n_steps": 3}, {"double_q": False}, {"dueling": True}])
-def test_a_captured_run_is_the_eager_run(options: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({}, {"n_steps": 3}, {"double_q": False}, {"dueling": True}, {"n_quantiles": 3}),
+        {"replay_buffer_class": PrioritizedReplayBuffer},
+    ],
+)
+def test_a_captured_run_is_the_eager_run(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SixNumbers, "more", 32 if "replay_buffer_class" in options else 0)
     eager, captured = trained(**options), trained(cuda_graphs=True, **options)
     assert captured._graphed is not None
     assert captured._graphed.num_captures == 1

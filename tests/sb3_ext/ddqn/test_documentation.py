@@ -45,7 +45,7 @@ def test_every_other_default_of_sb3_is_listed() -> None:
 
 
 def test_every_metric_is_listed() -> None:
-    model = make_model()
+    model = make_model(evaluation_rows=2)
     kept = keep_logs(model)
     model.learn(256)
     # The toy does not report successes.

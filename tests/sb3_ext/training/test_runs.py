@@ -27,7 +27,8 @@ from sb3_ext.training.zoo import enjoy
 from sb3_ext.two_player.cli import main as two_player
 from tests.sb3_ext.runs.held import held_by_another
 from tests.sb3_ext.runs.killed import killed_runs
-from tests.sb3_ext.training.killed_runs import ARGUMENTS, run_of
+from tests.sb3_ext.runs.switches import switched_on
+from tests.sb3_ext.training.killed_runs import ARGUMENTS, GAME, run_of
 
 LONG = "9" * 5000
 
@@ -68,6 +69,53 @@ def test_a_run_is_resumed_once_at_a_time(
         "another folder\n"
     )
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
+
+
+def test_switches_last_as_long_as_the_run_and_come_back_with_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen = []
+    update = DDQN.train
+    monkeypatch.setattr(
+        DDQN, "train", lambda *a, **k: seen.append(switched_on()) or update(*a, **k)
+    )
+    before, options = switched_on(), ["--deterministic", "--tf32"]
+    assert train(["-f", str(tmp_path), *ARGUMENTS, "-n", "160", *options]) == 0
+    first = len(seen)
+    assert train(["--resume", str(run_of(tmp_path)), "-n", "240", "--detect-anomaly"]) == 0
+    assert set(seen[:first]) == {(True, "high", False)}
+    assert set(seen[first:]) == {(True, "high", True)}
+    assert switched_on() == before
+
+
+def test_a_file_names_the_buffer_the_loss_and_how_to_explore(tmp_path: Path) -> None:
+    seen: Any = None
+
+    def look(model: Any, *arguments: Any, **more: Any) -> None:
+        nonlocal seen
+        seen = model
+        update(model, *arguments, **more)
+
+    given = [
+        "replay_buffer_class:PrioritizedReplayBuffer",
+        "replay_buffer_kwargs:{alpha: 0.7, beta: lin_0.4_1.0_20}",
+        "exploration_strategy:boltzmann",
+        "loss:mse",
+        "autocast:true",
+        "evaluation_rows:1",
+        "policy_kwargs:{net_arch: [8], learning_rate_factors: {q_net.0: 0.5}}",
+    ]
+    update = DDQN.train
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(DDQN, "train", look)
+        assert train(["-f", str(tmp_path), *ARGUMENTS, *given, "-n", "160"]) == 0
+    assert seen.replay_buffer.beta(20) == 1.0
+    assert (seen.loss, seen.autocast, seen.evaluation_rows) == ("mse", True, 1)
+    rates = [group["lr"] for group in seen.policy.optimizer.param_groups]
+    assert rates[1] == 0.5 * rates[0]
+    assert train(["--resume", str(run_of(tmp_path)), "-n", "240"]) == 0
+    played = ["--algo", "ddqn", "--env", GAME, "-f", str(tmp_path), "--no-render", "-n", "20"]
+    assert enjoy(played) == 0
 
 
 def full(*_: Any, **__: Any) -> None:

@@ -40,7 +40,7 @@ def rows(model, prefix=""):
 
 def test_every_key_is_listed_with_its_meaning():
     listed = [
-        line for line in PAGE.read_text().splitlines() if re.match(r"\| `[a-z_.<>]+` \|", line)
+        line for line in PAGE.read_text().splitlines() if re.match(r"\| `[a-z0-9_.<>]+` \|", line)
     ]
     keys = list(rows(TrainerConfig))
     assert len(keys) > 50

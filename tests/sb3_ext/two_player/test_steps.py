@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from tests.sb3_ext.ddqn.helpers import same, weights
+from tests.sb3_ext.runs.switches import switched_on
 from tests.sb3_ext.two_player.helpers import trainer
 
 OPERATIONS = ("update_target", "gradient_step", "collect")
@@ -281,3 +282,14 @@ def test_threads_are_as_before_after_training():
     players.train(1, callback=lambda each: seen.append(torch.get_num_threads()))
     assert seen == [3]
     assert torch.get_num_threads() == before
+
+
+def test_switches_are_on_while_training():
+    settings = [f"compute.{name}=true" for name in ("deterministic", "tf32", "detect_anomaly")]
+    players = trainer(*settings)
+    before, seen = switched_on(), []
+    players.train(1, callback=lambda each: seen.append(switched_on()))
+    assert seen == [(True, "high", True)]
+    assert switched_on() == before == (False, "highest", False)
+    trainer().train(1, callback=lambda each: seen.append(switched_on()))
+    assert seen[1:] == [before]

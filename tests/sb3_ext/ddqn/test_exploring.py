@@ -1,0 +1,112 @@
+"""Exploration around action values, and rows that do not explore."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from sb3_ext.ddqn import DDQN, targets
+from sb3_ext.schedules.schedules import Linear
+from tests.sb3_ext.callbacks.helpers import keep_logs
+from tests.sb3_ext.ddqn.helpers import make_model
+from tests.sb3_ext.ddqn.test_learning import THRESHOLD, score, trained
+
+
+def generator(seed: int = 0) -> torch.Generator:
+    return torch.Generator().manual_seed(seed)
+
+
+@pytest.mark.parametrize("temperature", [0.5, 2.0])
+def test_actions_are_drawn_by_their_values(temperature: float) -> None:
+    """Shares of 100,000 draws against exp(value / temperature) over the legal actions' sum."""
+    values = torch.tensor([1.0, 0.0, 3.0, 0.5]).repeat(100_000, 1)
+    legal = torch.tensor([True, True, False, True])
+    drawn = targets.boltzmann(values, legal.repeat(100_000, 1), temperature, generator())
+    shares = torch.bincount(drawn, minlength=4) / 100_000
+    expected = torch.exp(values[0] / temperature) * legal
+    torch.testing.assert_close(shares, expected / expected.sum(), atol=0.006, rtol=0)
+    assert shares[2] == 0
+
+
+def test_a_temperature_of_0_takes_the_best_legal_action() -> None:
+    values = torch.randn((500, 6), generator=generator())
+    legal = torch.rand((500, 6), generator=generator(1)) < 0.5
+    drawn = targets.boltzmann(values, legal, 0.0, generator(2))
+    assert torch.equal(drawn, targets.legal_argmax(values, legal))
+    assert not torch.equal(drawn, targets.boltzmann(values, legal, 1.0, generator(2)))
+
+
+def test_the_temperature_follows_its_schedule() -> None:
+    model = make_model(exploration_strategy="boltzmann", exploration_rate=Linear(30.0, 2.0, 40))
+    assert model.exploration_rate == 30.0
+    model.learn(64 + 8 * 20)
+    assert model.exploration_rate == pytest.approx(30.0 - 28.0 * 19 / 40)
+    model.learn(8 * 40, reset_num_timesteps=False)
+    assert model.exploration_rate == 2.0
+
+
+def test_rows_that_do_not_explore_play_as_predict_does() -> None:
+    """The last three of eight, in the warm-up too; their episodes are logged by themselves."""
+    arguments: Any = {"exploration_rate": 1.0, "mask_source": "none", "learning_starts": 400}
+    model = make_model(evaluation_rows=3, **arguments)
+    kept = keep_logs(model)
+
+    def choose(rows: slice) -> float:
+        buffer: Any = model.replay_buffer
+        stored = buffer.state_dict()[0]
+        greedy, _ = model.predict(stored["observations"].flatten(0, 1).numpy(), deterministic=True)
+        same = stored["actions"][:, :, 0].numpy() == greedy.reshape(-1, 8)
+        return float(same[:, rows].mean())
+
+    model.learn(320)  # no update yet: one network played all the time
+    assert choose(slice(5, 8)) == 1.0
+    assert choose(slice(0, 5)) < 0.7
+    logged = kept.dumps[-1]
+    assert logged["rollout/evaluation_ep_len_mean"] > 0
+    both = (logged["rollout/evaluation_ep_rew_mean"], logged["rollout/ep_rew_mean"])
+    assert both[0] != both[1]
+
+
+def test_each_row_of_predict_explores_or_does_not() -> None:
+    model = make_model()
+    model.exploration_rate = 1.0
+    observation = torch.rand(400, 9).numpy()
+    best, _ = model.predict(observation, deterministic=True)
+    rows = np.arange(400) % 2 == 0
+    mixed, _ = model.predict(observation, deterministic=rows)
+    assert (mixed[rows] == best[rows]).all()
+    assert 0.1 < (mixed[~rows] == best[~rows]).mean() < 0.5
+    with pytest.raises(ValueError, match=r"deterministic: got shape \(3,\), need \(400,\)"):
+        model.predict(observation, deterministic=[True, False, True])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"exploration_strategy": "softmax"}, "unknown exploration strategy 'softmax'"),
+        ({"exploration_rate": 2.0}, r"exploration_rate must lie in \[0, 1\]"),
+        ({"evaluation_rows": -1}, "evaluation_rows must be a whole number of at least 0"),
+        ({"evaluation_rows": 9}, "evaluation_rows: got 9, the environment has 8 rows"),
+    ],
+)
+def test_bad_arguments(arguments: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message) as error:
+        make_model(**arguments)
+    assert "\n" not in str(error.value)
+
+
+def test_a_saved_model_goes_on_with_its_strategy(tmp_path: Any) -> None:
+    model = make_model(exploration_strategy="boltzmann", exploration_rate=5.0).learn(96)
+    model.save(tmp_path / "model")
+    loaded = DDQN.load(tmp_path / "model", env=model.env)
+    observation = torch.rand(64, 9).numpy()
+    assert (loaded.predict(observation)[0] == model.predict(observation)[0]).all()
+
+
+@pytest.mark.learning
+def test_learns_the_toy() -> None:
+    arguments: Any = {"exploration_strategy": "boltzmann", "exploration_rate": "lin_1.0_0.05_200"}
+    assert score(trained(**arguments)) > THRESHOLD

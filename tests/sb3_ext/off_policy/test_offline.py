@@ -1,0 +1,111 @@
+"""Fitting a model to a replay buffer, without an environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from stable_baselines3.common.callbacks import BaseCallback
+
+from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.ddqn import DDQN
+from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
+from tests.fakes import ToyVectorEnv
+from tests.sb3_ext.callbacks.helpers import keep_logs
+from tests.sb3_ext.ddqn.helpers import make_model, same, weights
+from tests.sb3_ext.ddqn.test_learning import THRESHOLD, score
+
+
+def collected(folder: Path, transitions: int = 512, horizon: int = 4, **arguments: Any) -> Path:
+    """The file of a buffer that random play has filled, and a model that has seen nothing of it."""
+    env = TensorVecEnv(ToyVectorEnv(32, horizon=horizon))
+    settings: dict[str, Any] = {"learning_rate": 2e-3, "gamma": 0.8, "batch_size": 64}
+    settings |= {"target_update_interval": 50, "buffer_size": 20_000, **arguments}
+    make_model(env, **settings).save(folder / "model.zip")
+    player = make_model(env, **{**settings, "learning_starts": 1 << 40}).learn(transitions)
+    player.save_replay_buffer(folder / "buffer.pkl")
+    return folder / "buffer.pkl"
+
+
+def fresh(folder: Path) -> DDQN:
+    model = DDQN.load(folder / "model.zip")
+    assert model.env is None
+    return model
+
+
+class Steps(BaseCallback):
+    """Counts its calls, and ends at one of them."""
+
+    def __init__(self, most: int = 1 << 40) -> None:
+        super().__init__()
+        self.most, self.hooks = most, []
+
+    def before_train(self) -> None:
+        self.hooks.append("before")
+
+    def after_learn(self) -> None:
+        self.hooks.append("end")
+
+    def _on_step(self) -> bool:
+        return self.n_calls < self.most
+
+
+@pytest.mark.learning
+@pytest.mark.parametrize("kind", [None, PrioritizedReplayBuffer])
+def test_learns_from_a_file_and_not_from_random_rewards(tmp_path: Path, kind: Any) -> None:
+    """A perfect player scores 1; untrained ones 0.45 to 0.64 (`test_learning`)."""
+    file = collected(tmp_path, 16_000, replay_buffer_class=kind)
+    assert score(fresh(tmp_path).fit(file, updates=500)) > THRESHOLD
+    control = fresh(tmp_path)
+    control.load_replay_buffer(file)
+    buffer: Any = control.replay_buffer
+    rewards = buffer.state_dict()[0]["rewards"]
+    order = torch.randperm(rewards.numel(), generator=torch.Generator().manual_seed(0))
+    rewards.copy_(rewards.flatten()[order].view_as(rewards))
+    assert score(control.fit(updates=500)) < 0.75
+
+
+def test_callbacks_see_updates_and_logs_count_them(tmp_path: Path) -> None:
+    file = collected(tmp_path)
+    model, steps = fresh(tmp_path), Steps()
+    kept = keep_logs(model)
+    model.fit(file, updates=30, callback=steps, log_interval=10)
+    assert (steps.n_calls, model.num_updates, model.num_timesteps) == (30, 30, 0)
+    assert steps.hooks == ["before"] * 30 + ["end"]
+    assert len(kept.dumps) >= 3
+    assert kept.dumps[0]["train/n_updates"] == 10
+    assert np.isfinite(kept.dumps[0]["train/loss"])
+    model.fit(updates=30, callback=Steps(most=5))
+    assert model.num_updates == 35
+
+
+def test_fits_are_the_updates_of_learn(tmp_path: Path) -> None:
+    """The same weights as by `train`, and a second fit goes on; schedules advance."""
+    file = collected(tmp_path, learning_rate="lin_1e-2_1e-3_20")
+    once, twice, plain = (fresh(tmp_path) for _ in range(3))
+    once.fit(file, updates=20)
+    twice.fit(file, updates=8).fit(updates=12)
+    assert same(weights(once), weights(twice))
+    assert once.policy.optimizer.param_groups[0]["lr"] == pytest.approx(1e-2 - 9e-3 * 19 / 20)
+    plain.load_replay_buffer(file)
+    plain.train(20, 64)
+    assert same(weights(once), weights(plain))
+    assert not same(weights(once), weights(fresh(tmp_path)))
+
+
+def test_what_cannot_be_fitted_is_told_in_one_line(tmp_path: Path) -> None:
+    file = collected(tmp_path)
+    model = fresh(tmp_path)
+    with pytest.raises(ValueError, match=r"^buffer: is empty$"):
+        model.fit(updates=1)
+    other = make_model(TensorVecEnv(ToyVectorEnv(8, num_actions=5)))
+    with pytest.raises(ValueError, match=r"^buffer: has observation_space .*, the model Box"):
+        other.fit(file, updates=1)
+    with pytest.raises(ValueError, match=r"^updates must be a whole number of at least 1"):
+        model.fit(file, updates=0)
+    unit = make_model(target_update_unit="transitions")
+    with pytest.raises(ValueError, match=r"^target_update_unit: must be 'updates' for fit"):
+        unit.fit(file, updates=1)

@@ -1,0 +1,86 @@
+"""One encoder for both roles."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from sb3_ext.config.sections import ConfigError
+from sb3_ext.two_player import HostAgentTrainer
+from tests.sb3_ext.two_player.helpers import duel, tiny, trainer
+
+SHARED = (
+    "shared_encoder=true",
+    *(f"roles.{role}.policy_arguments={{extractor: point_set}}" for role in ("host", "agent")),
+)
+
+
+def encoders(players):
+    """Copies of the weights of both roles' extractors, by role and name."""
+    return {
+        role: {
+            name: value.detach().clone()
+            for name, value in learner.policy.q_net.features_extractor.named_parameters()
+        }
+        for role, learner in players.roles.items()
+    }
+
+
+def same(first, second):
+    return {name for name in first.keys() & second.keys() if torch.equal(first[name], second[name])}
+
+
+OWN = {"encoder.0.weight", "head.0.weight"}  # what the host's axes enter by
+
+
+def test_both_roles_move_one_encoder_and_their_own_layers():
+    players = trainer(*SHARED)
+    start = encoders(players)
+    names = start["host"].keys()
+    assert same(start["host"], start["agent"]) == names - OWN
+    players.train(1, players=["host"])
+    after_host = encoders(players)
+    moved = names - same(start["agent"], after_host["agent"])
+    assert moved == names - OWN  # the agent sees differently without an update of its own
+    players.train(1, players=["agent"])
+    after_both = encoders(players)
+    assert names - same(after_host["host"], after_both["host"]) == names - OWN
+    assert same(after_both["host"], after_both["agent"]) == names - OWN
+    for learner in players.roles.values():
+        policy = learner.policy
+        assert learner.updates == 1
+        first = policy.q_net.features_extractor.second["around"].weight
+        target = policy.q_net_target.features_extractor.second["around"].weight
+        assert first.data_ptr() != target.data_ptr()
+
+
+def test_apart_they_stay_apart():
+    """The same run without the key: no weight of one role moves with the other."""
+    players = trainer(*SHARED[1:])
+    start = encoders(players)
+    players.train(1, players=["host"])
+    assert same(start["agent"], encoders(players)["agent"]) == start["agent"].keys()
+    assert not same(start["host"], start["agent"]) - {n for n in OWN if n.endswith("bias")}
+
+
+def test_a_ppo_host_without_weights_of_its_own_cannot_share():
+    with pytest.raises(ConfigError, match=r"^shared_encoder: .* have no weights of one shape$"):
+        HostAgentTrainer(duel("shared_encoder=true"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "sections", "message"),
+    [
+        (("shared_encoder=true",), {}, "shared_encoder: the features extractors of the roles have"),
+        (
+            (*SHARED[:2], "training.players=[host]"),
+            {"agent": {"player": "random"}},
+            "shared_encoder must be false with a scripted",
+        ),
+        ((*SHARED, "collector={actors: 2}"), {}, "shared_encoder must be false with actors"),
+    ],
+)
+def test_what_cannot_share_is_told_in_one_line(settings, sections, message):
+    with pytest.raises(ConfigError, match=message) as error:
+        HostAgentTrainer(tiny(*settings, **sections))
+    assert "\n" not in str(error.value)

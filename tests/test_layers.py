@@ -26,7 +26,7 @@ FLOORS = (
     ("resgym.trees",),
     ("resgym.solver",),
     ("resgym.measure",),
-    ("resgym.terminal", "resgym.testing"),
+    ("resgym.terminal", "resgym.testing", "resgym.text"),
     ("resgym",),  # resgym/__init__.py, which gathers the public names
     ("resgym.cli",),
     ("sb3_ext.adapter", "sb3_ext.config"),
@@ -50,6 +50,7 @@ FLOORS = (
         "sb3_ext.quickstart",
         "sb3_ext.record_video",
         "sb3_ext.teach",
+        "sb3_ext.text",
         "sb3_ext.train",
         "sb3_ext.tune",
     ),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 _trusting = False
 
@@ -28,6 +30,26 @@ def trusting(trust: bool = True) -> Iterator[None]:
         yield
     finally:
         _trusting = before
+
+
+def named_object(name: str, field: str) -> Any:
+    """What a text ``module:attribute`` names, imported within `trusting` alone.
+
+    Raises:
+        ValueError: it is not trusted, has another form, or there is no such thing; calls it by
+            ``field``.
+    """
+    module, _, attribute = name.partition(":")
+    if not all(part.isidentifier() for part in (*module.split("."), attribute)):
+        raise ValueError(f"{field} must be written like 'module:name', got {name!r}")
+    if not is_trusting():
+        raise ValueError(f"{field}: {name!r} names code, which only --trust runs")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (AttributeError, ImportError) as error:
+        raise ValueError(
+            f"{field}: {name!r} cannot be imported ({error}); its folder must be in PYTHONPATH"
+        ) from error
 
 
 def add_trust(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:

@@ -44,6 +44,7 @@ FLOORS = (
     (  # the doors: what `python -m` and `import sb3_ext` find
         "sb3_ext",
         "sb3_ext.attack",
+        "sb3_ext.convert",
         "sb3_ext.curves",
         "sb3_ext.enjoy",
         "sb3_ext.plot_train",

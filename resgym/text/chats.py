@@ -152,6 +152,7 @@ def score_decisions(decisions: Sequence[Decision], *, budget: int = 20_000) -> l
     scored = []
     for each, optimal, value, status in zip(decisions, *labels, strict=True):
         found = [axes_of(int(action), role, dimension) for action in np.flatnonzero(optimal)]
-        label = {"optimal": tuple(found), "value": int(value)} if status == SOLVED else {}
-        scored.append(replace(each, **label))
+        if status == SOLVED:
+            each = replace(each, optimal=tuple(found), value=int(value))
+        scored.append(each)
     return scored

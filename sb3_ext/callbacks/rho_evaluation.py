@@ -36,15 +36,14 @@ def player_of(model: Any, name: str = "trained") -> ScoringPlayer:
     if len(getattr(points, "shape", None) or ()) != 2:
         observed = policy.observation_space
         raise ValueError(f"{name}: observes {observed}, not the points [P, D] of a game")
-    recurrent = hasattr(policy, "lstm_actor")
-    return (RecurrentPlayer if recurrent else ScoringPlayer)(
-        role,
-        partial(recurrent_scores if recurrent else action_scores, policy),
-        points.shape,
-        scale_observation=float(points.high.max()) <= 1.0,
-        device=policy.device,
-        name=name,
-    )
+    about: dict[str, Any] = {
+        "scale_observation": float(points.high.max()) <= 1.0,
+        "device": policy.device,
+        "name": name,
+    }
+    if hasattr(policy, "lstm_actor"):
+        return RecurrentPlayer(role, partial(recurrent_scores, policy), points.shape, **about)
+    return ScoringPlayer(role, partial(action_scores, policy), points.shape, **about)
 
 
 class GamesAgainst(PeriodicCallback):

@@ -7,6 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from annotated_types import Ge
 from pydantic import Field, model_validator
 
+from resgym.game.spec import Role
 from resgym.players import resolve_player
 from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.sections import (
@@ -79,7 +80,7 @@ class TextConfig(ConfigFile):
         description="name of the experiment"
     )
     seed: Count = Field(description="fixes the starts and players that draw")
-    role: Literal["host", "agent"] = Field(description="the seat of the player that speaks")
+    role: Role = Field(description="the seat of the player that speaks")
     rounds: PositiveCount = Field(description="times that all stages are gone through")
     model: ModelSection = Field(description="whom the player asks in the first round")
     player: PlayerSection = Field(description="how it asks")
@@ -95,7 +96,7 @@ class TextConfig(ConfigFile):
     @model_validator(mode="after")
     def _parts_fit(self) -> TextConfig:
         spec = self.measures().game.spec()
-        other = "agent" if self.role == "host" else "host"
+        other: Role = "agent" if self.role == "host" else "host"
         with errors_of(".sample.opponent", ValueError):
             resolve_player(self.sample.opponent, other, spec)
         if self.player.on_unreadable not in ("first", "error"):

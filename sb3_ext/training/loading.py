@@ -107,7 +107,6 @@ def _policy_of_checkpoint(path: Path, role: str | None, device: torch.device | s
 
 # What trains and does not play is not read; it may be functions, as in files of older versions.
 _NOT_READ: dict[str, Any] = {
-    "_last_lstm_states": None,
     "buffer_size": 1,  # one transition: none is needed to play
     "clip_range": 0.2,
     "clip_range_vf": None,

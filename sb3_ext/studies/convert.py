@@ -22,7 +22,7 @@ from sb3_ext.population.config import PopulationConfig
 from sb3_ext.runs.command import command
 from sb3_ext.runs.command_line import FAILED
 from sb3_ext.studies.attack.settings import AttackBudget
-from sb3_ext.studies.teach.drawing import Plan
+from sb3_ext.studies.teach.families import TeachConfig
 from sb3_ext.studies.text.config import TextConfig
 from sb3_ext.two_player.config import TrainerConfig
 
@@ -30,7 +30,7 @@ from sb3_ext.two_player.config import TrainerConfig
 _KINDS: Mapping[str, type[ConfigFile]] = {
     "members": PopulationConfig,
     "responder": AttackBudget,
-    "families": Plan,
+    "families": TeachConfig,
     "model": TextConfig,
     "roles": TrainerConfig,
 }
@@ -85,7 +85,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = OneLineParser(
         prog="python -m sb3_ext.convert",
         description="Writes a configuration of an earlier version in today's form: budgets of the "
-        "attack, plans of teach, and those of two_player, population and text. Comments are lost.",
+        "attack, families of teach, and those of two_player, population and text. Comments are lost.",
         epilog="example: python -m sb3_ext.convert old/points5.yml points5.yml",
     )
     parser.add_argument("old", type=Path, metavar="OLD", help="YAML file, which is left as it is")

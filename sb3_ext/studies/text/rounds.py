@@ -7,11 +7,11 @@ is there: a run that was killed goes on with the first file that is missing.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 from pydantic import Field
@@ -163,7 +163,7 @@ class TextRun:
 
     def _wait(self, number: int) -> str:
         file, about = self.place(number) / MODEL, self.config.wait
-        end = time.monotonic() + about.seconds
+        end = monotonic() + about.seconds
         while True:
             try:
                 ask, arguments = self.model(number + 1)
@@ -175,10 +175,10 @@ class TextRun:
                 )
             except ConfigError as error:  # it may be half written
                 problem = error
-            left = end - time.monotonic()
+            left = end - monotonic()
             if left <= 0:
                 raise problem
-            time.sleep(min(about.look_every_seconds, left))
+            sleep(min(about.look_every_seconds, left))
 
     def _evaluate(self, number: int) -> str:
         player, game, test = self.player(number + 1), self.budget.game, self.budget.test

@@ -10,7 +10,7 @@ from sb3_ext.config.reading import read_mapping
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.studies.attack.settings import AttackBudget
 from sb3_ext.studies.convert import main
-from sb3_ext.studies.teach.drawing import Plan
+from sb3_ext.studies.teach.families import TeachConfig
 
 EARLIER = Path(__file__).parent / "earlier"
 
@@ -19,7 +19,7 @@ EARLIER = Path(__file__).parent / "earlier"
     ("name", "kind", "refused", "told"),
     [
         ("attack", AttackBudget, "responder.lookahead_moves is missing", "lookahead_moves: 0"),
-        ("teach", Plan, "'largest'", "largest (8, 8, 12) is gone"),
+        ("teach", TeachConfig, "'largest'", "largest (8, 8, 12) is gone"),
     ],
 )
 def test_what_was_written_earlier_can_be_read(tmp_path, capsys, name, kind, refused, told):
@@ -36,7 +36,7 @@ def test_what_was_written_earlier_can_be_read(tmp_path, capsys, name, kind, refu
     else:
         for family in before["families"]:
             family.pop("largest", None)
-        assert after == Plan.read(before)
+        assert after == TeachConfig.read(before)
     again = tmp_path / "again.yml"
     assert main([str(new), str(again)]) == 0
     assert "nothing had to be changed" in capsys.readouterr().out

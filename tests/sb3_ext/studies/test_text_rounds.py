@@ -142,7 +142,7 @@ def test_waiting_ends_when_the_file_is_whole(tmp_path, monkeypatch):
         looks.append(seconds)
         file.write_text('{"arguments": {"host": "all_coord"}}')
 
-    monkeypatch.setattr(rounds.time, "sleep", later)
+    monkeypatch.setattr(rounds, "sleep", later)
     assert run(tmp_path, "wait.seconds=50", new=False) == 0
     assert looks == [1.0]
 

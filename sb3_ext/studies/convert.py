@@ -85,7 +85,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = OneLineParser(
         prog="python -m sb3_ext.convert",
         description="Writes a configuration of an earlier version in today's form: budgets of the "
-        "attack, families of teach, and those of two_player, population and text. Comments are lost.",
+        "attack, families of teach, and those of two_player, population, text. Comments are lost.",
         epilog="example: python -m sb3_ext.convert old/points5.yml points5.yml",
     )
     parser.add_argument("old", type=Path, metavar="OLD", help="YAML file, which is left as it is")

@@ -115,3 +115,8 @@ def test_alternating_roles_take_turns(fresh: bool, capsys: pytest.CaptureFixture
 def test_symmetric_game_is_solved_by_both_roles() -> None:
     # Untrained networks pick anything; the pick that nobody can exploit is the last one.
     assert load("symmetric_game").main(steps=200) == {"left": [0, 0, 100], "right": [0, 0, 100]}
+
+
+def test_text_player_learns_what_the_solver_says() -> None:
+    before, after, _ = load("text_player").main()
+    assert before < after

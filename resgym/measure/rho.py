@@ -49,6 +49,27 @@ class RhoResult:
     histogram: list[int] = field(repr=False)
     interval: tuple[float, float]
 
+    @property
+    def win_rate(self) -> float:
+        """The part of the games that the host finished."""
+        return 1.0 - self.unfinished / self.games
+
+    @property
+    def shortest(self) -> int:
+        """Moves of the shortest finished game; of the cut ones if none was finished."""
+        lengths = (length for length, number in enumerate(self.histogram) if number)
+        return next(lengths, self._cut_length)
+
+    @property
+    def longest(self) -> int:
+        """Moves of the longest game; those stopped before an overflow count like the cut ones."""
+        return max(len(self.histogram) - 1, self._cut_length)
+
+    @property
+    def _cut_length(self) -> int:
+        finished = sum(length * number for length, number in enumerate(self.histogram))
+        return round((self.moves - finished) / self.unfinished) if self.unfinished else 0
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
         plain = asdict(self)
@@ -58,7 +79,8 @@ class RhoResult:
         low, high = self.interval
         return (
             f"rho {self.rho:.4f} (95 % interval {low:.4f} to {high:.4f}), {self.games} games, "
-            f"{self.moves} moves, mean length {self.mean_length:.2f}, {self.unfinished} unfinished"
+            f"{self.moves} moves, mean length {self.mean_length:.2f}, longest {self.longest}, "
+            f"{self.unfinished} unfinished"
         )
 
 

@@ -17,7 +17,7 @@ from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState
 from resgym.kernels import quickest_backend
-from resgym.players import Player, SpivakovskyHost, ask_player
+from resgym.players import Player, SpivakovskyHost, ask_player, player_name
 from resgym.solver.players import OptimalAgent, OptimalHost
 from resgym.solver.responses import INVARIANT
 
@@ -51,6 +51,8 @@ def worst_case_moves(
         int64 [N]: their moves, ``max_moves`` + 1 for more; bool [N]: the walk was given up, or a
         coordinate would pass 2^59, and they have at least so many.
     """
+    if getattr(player, "remembers", False):
+        raise ValueError(f"player must answer the position alone, {player_name(player)} remembers")
     backend = quickest_backend(starts.device)
     if type(player) in SHIFTED:
         spec = replace(spec, reposition=True)

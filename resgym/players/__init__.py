@@ -4,6 +4,7 @@ from resgym.players.asking import MixedPlayer, ask_player, ask_players, player_n
 from resgym.players.base import CallablePlayer, Player, compiled_name, rows_of
 from resgym.players.checking import check_player
 from resgym.players.mixture import Mixture, make_mixture
+from resgym.players.recurrent import RecurrentPlayer
 from resgym.players.registry import (
     agent_names,
     host_names,
@@ -38,6 +39,7 @@ __all__ = [
     "RandomAgent",
     "RandomHost",
     "RandomPairHost",
+    "RecurrentPlayer",
     "ScoringPlayer",
     "SpivakovskyHost",
     "WeakSpivakovskyHost",

@@ -1,7 +1,7 @@
 """What a player is, and players made from functions.
 
 A player keeps no memory of earlier moves: the answer to a row is the same alone, in any batch and
-after a resume.
+after a resume. A `resgym.players.RecurrentPlayer` has a memory, and says so: ``remembers``.
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 
 from resgym.game.spec import GameSpec, Role
 from resgym.players.base import CallablePlayer, Player, PlayerFunction, check_role
+from resgym.players.trust import named_object
 
 Factory = Callable[..., Player]
 AnyFactory = TypeVar("AnyFactory", bound=Factory)
@@ -95,6 +96,13 @@ def agent_names() -> list[str]:
 
 
 def _factory(role: Role, name: str, field: str) -> Factory:
+    if ":" in name:
+        found = named_object(name, field)
+        if isinstance(found, Player) and not isinstance(found, type):
+            return lambda: found
+        if not callable(found):
+            raise TypeError(f"{field}: {name!r} must be a Player or build one, got {found!r}")
+        return found  # type: ignore[no-any-return]
     if name in _FACTORIES[role]:
         return _FACTORIES[role][name]
     if name in LAZY[role]:
@@ -209,7 +217,8 @@ def resolve_player(
     """The player that a caller means.
 
     Args:
-        opponent: a registered name, perhaps with arguments (see `make_host`), a `Player`, a
+        opponent: a registered name, perhaps with arguments (see `make_host`), or ``module:name``
+            of a player or of what builds one, within `trusting` alone; a `Player`, a
             function ``(state, coords, rng) -> int64 [N]``, or the path of a saved model, which an
             installed loader reads (group `LOADER_GROUP`). A string is a path if it has a separator
             (``./best``, ``runs/host``) or ends in ``.zip``; any other is a name, whatever files

@@ -51,11 +51,15 @@ class ScoringPlayer:
         points = self._fit(observe(state, self._scale)).to(self._device)
         with torch.no_grad():
             if self.role == "host":
-                return self._score(points).argmax(1).to(state.device)
+                return self.scores(points).argmax(1).to(state.device)
             assert coords is not None
-            scores = self._score({"coords": coords.to(self._device, torch.int8), "points": points})
+            scores = self.scores({"coords": coords.to(self._device, torch.int8), "points": points})
         scores = scores.to(state.device)
         return torch.where(coords, scores, -torch.inf).argmax(1)
+
+    def scores(self, observation: Any) -> Tensor:
+        """What the function makes of an observation, [N, A]."""
+        return self._score(observation)
 
     def _fit(self, points: Tensor) -> Tensor:
         rows, dimension = points.shape[1:]

@@ -45,6 +45,26 @@ def _with_trust(trust: bool) -> Iterator[None]:
         _trusting = before
 
 
+def named_object(name: str, field: str) -> Any:
+    """What a text ``module:attribute`` names, imported within `trusting` alone.
+
+    Raises:
+        ValueError: it is not trusted, has another form, or there is no such thing; calls it by
+            ``field``.
+    """
+    module, _, attribute = name.partition(":")
+    if not all(part.isidentifier() for part in (*module.split("."), attribute)):
+        raise ValueError(f"{field} must be written like 'module:name', got {name!r}")
+    if not is_trusting():
+        raise ValueError(f"{field}: {name!r} names code, which only --trust runs")
+    try:
+        return getattr(importlib.import_module(module), attribute)
+    except (AttributeError, ImportError) as error:
+        raise ValueError(
+            f"{field}: {name!r} cannot be imported ({error}); its folder must be in PYTHONPATH"
+        ) from error
+
+
 def add_trust(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """Adds ``--trust`` to a command line."""
     parser.add_argument(

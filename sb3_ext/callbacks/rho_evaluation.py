@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from resgym.measure.rho import rho
-from resgym.players import ScoringPlayer, player_name, resolve_player
+from resgym.players import RecurrentPlayer, ScoringPlayer, player_name, resolve_player
 from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.callbacks.base import PeriodicCallback
 from sb3_ext.config.checks import check_count
-from sb3_ext.networks.policy_scores import action_scores
+from sb3_ext.networks.policy_scores import action_scores, recurrent_scores
 from sb3_ext.runs.best import save_player
 from sb3_ext.runs.folder import RunFolder, going_on_without
 from sb3_ext.schedules.frequency import Every
@@ -35,14 +36,14 @@ def player_of(model: Any, name: str = "trained") -> ScoringPlayer:
     if len(getattr(points, "shape", None) or ()) != 2:
         observed = policy.observation_space
         raise ValueError(f"{name}: observes {observed}, not the points [P, D] of a game")
-    return ScoringPlayer(
-        role,
-        lambda observation: action_scores(policy, observation),
-        points.shape,
-        scale_observation=float(points.high.max()) <= 1.0,
-        device=policy.device,
-        name=name,
-    )
+    about: dict[str, Any] = {
+        "scale_observation": float(points.high.max()) <= 1.0,
+        "device": policy.device,
+        "name": name,
+    }
+    if hasattr(policy, "lstm_actor"):
+        return RecurrentPlayer(role, partial(recurrent_scores, policy), points.shape, **about)
+    return ScoringPlayer(role, partial(action_scores, policy), points.shape, **about)
 
 
 class GamesAgainst(PeriodicCallback):
@@ -91,9 +92,13 @@ class GamesAgainst(PeriodicCallback):
 class RhoEvaluation(GamesAgainst):
     """Scores one frozen version of the model on the same starts every time, at the end too.
 
-    Logs ``rho/<opponent>`` and ``rho/best``. The best model is the one whose score is highest for a
-    host and lowest for an agent, where the score is the worst rho over the opponents
-    (``best="worst"``), their mean, or the rho against the one that is named.
+    Logs ``rho/<opponent>`` and ``rho/best``; ``win_rate/<opponent>``, the part of the games that
+    the host finished; and ``worst_length/<opponent>``, the moves of the game that was worst for
+    the model, a host's longest or an agent's shortest.
+
+    The best model is the one whose score is highest for a host and lowest for an agent, where the
+    score is the worst rho over the opponents (``best="worst"``), their mean, or the rho against the
+    one that is named.
 
     The starts are drawn from a seed of their own, and neither the games nor the players use a
     generator that training uses: a run with evaluations learns the same as one without.
@@ -154,10 +159,11 @@ class RhoEvaluation(GamesAgainst):
     def evaluate(self) -> dict[str, float]:
         """Evaluates now; returns rho by opponent."""
         begin = time.monotonic()
-        results = {
-            name: rho(*pair, games=self.games, seed=self.seed, **self._game).rho
+        measured = {
+            name: rho(*pair, games=self.games, seed=self.seed, **self._game)
             for name, pair in self._pairs()
         }
+        results = {name: each.rho for name, each in measured.items()}
         score = self._score(results)
         entry = {
             "updates": num_updates(self.model),
@@ -176,8 +182,11 @@ class RhoEvaluation(GamesAgainst):
             if self.save_path is not None:
                 with going_on_without("best model", self.save_path):
                     save_player(self.save_path / "best", self.model, entry)
-        for name, value in results.items():
-            self.logger.record(f"rho/{name}", value)
+        for name, each in measured.items():
+            worst = each.longest if self._role == "host" else each.shortest
+            self.logger.record(f"rho/{name}", each.rho)
+            self.logger.record(f"win_rate/{name}", each.win_rate)
+            self.logger.record(f"worst_length/{name}", worst)
         self.logger.record("rho/best", self.best_score)
         if self.save_path is not None:
             with going_on_without("history", self.save_path):

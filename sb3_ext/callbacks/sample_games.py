@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from resgym.measure.games import sample_games
 from sb3_ext.adapter.sb3_private import num_updates
@@ -14,6 +14,19 @@ from sb3_ext.callbacks.rho_evaluation import GamesAgainst
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.config.checks import check_count
 from sb3_ext.schedules.frequency import Every
+
+if TYPE_CHECKING:
+    from resgym.measure.games import GameRecord
+
+
+def write_games(folder: Path, name: str, title: str, records: Sequence[GameRecord]) -> None:
+    """Writes games into a folder, made if needed: ``<name>.txt`` to read and ``<name>.json``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = [f"game {number}\n\n{record}" for number, record in enumerate(records, 1)]
+    data = json.dumps([record.to_dict() for record in records])
+    stem = "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
+    write_text_durably(folder / f"{stem}.txt", "\n\n\n".join([title, *texts]) + "\n")
+    write_text_durably(folder / f"{stem}.json", f"{data}\n")
 
 
 class SampleGames(GamesAgainst):
@@ -62,18 +75,12 @@ class SampleGames(GamesAgainst):
 
     def write(self) -> Path:
         """Plays and writes now; returns the folder."""
-        target = self._target()
-        target.mkdir(parents=True, exist_ok=True)
+        target, updates = self._target(), num_updates(self.model)
         for name, pair in self._pairs():
             records = sample_games(
                 *pair, games=self.games, seed=self.seed, max_moves=self.max_moves, **self._game
             )
-            updates = num_updates(self.model)
             title = f"trained {self._role} against {name}, after {updates} updates"
-            texts = [f"game {number}\n\n{record}" for number, record in enumerate(records, 1)]
-            data = json.dumps([record.to_dict() for record in records])
-            stem = "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
-            write_text_durably(target / f"{stem}.txt", "\n\n\n".join([title, *texts]) + "\n")
-            write_text_durably(target / f"{stem}.json", f"{data}\n")
+            write_games(target, name, title, records)
         self.written.append(target)
         return target

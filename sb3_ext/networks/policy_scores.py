@@ -53,3 +53,27 @@ def action_scores(policy: Any, observation: Any) -> Tensor:
         if hasattr(policy, "get_distribution") and not hasattr(policy, "lstm_actor"):
             return policy.get_distribution(observation).distribution.logits
     raise TypeError(f"policy must choose among discrete actions, got {type(policy).__name__}")
+
+
+def recurrent_scores(
+    policy: Any, observation: Any, memory: Tensor | None, begins: Tensor
+) -> tuple[Tensor, Tensor]:
+    """As `action_scores`, of a recurrent policy, with its memory after this observation.
+
+    Args:
+        policy: a policy of RecurrentPPO.
+        observation: as for `action_scores`.
+        memory: float [N, 2 L H], hidden and cell states of L layers of width H; None: none yet.
+        begins: bool [N]: rows whose memory is forgotten first.
+
+    Returns:
+        Logits [N, A], and the new memory.
+    """
+    layers, _, width = policy.lstm_hidden_state_shape
+    rows = len(begins)
+    if memory is None:
+        memory = torch.zeros(rows, 2 * layers * width, device=begins.device)
+    hidden, cell = memory.reshape(rows, 2, layers, width).permute(1, 2, 0, 3).contiguous()
+    with in_mode(policy, training=False), torch.no_grad():
+        found, states = policy.get_distribution(observation, (hidden, cell), begins.float())
+    return found.distribution.logits, torch.stack(states).permute(2, 0, 1, 3).reshape(rows, -1)

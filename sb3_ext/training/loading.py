@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from sb3_contrib import QRDQN, MaskablePPO
+from sb3_contrib import QRDQN, MaskablePPO, RecurrentPPO
 from stable_baselines3 import A2C, DQN, PPO
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.policies import BasePolicy
@@ -42,8 +42,8 @@ def load_player(path: Path, role: str) -> ScoringPlayer:
     """The greedy player of a saved model; the entry point of the group ``resgym.player_loaders``.
 
     Args:
-        path: a checkpoint, the folder of a run, or a ``.zip`` of DDQN, DQN, QRDQN, PPO, A2C or
-            MaskablePPO.
+        path: a checkpoint, the folder of a run, or a ``.zip`` of DDQN, DQN, QRDQN, PPO, A2C,
+            MaskablePPO or RecurrentPPO.
         role: the seat that it has to play, ``host`` or ``agent``.
 
     Returns:
@@ -128,8 +128,8 @@ def _policy_of_zip(path: Path, device: torch.device | str) -> BasePolicy:
     algorithm = _algorithm_of(fields, policy_module)
     if algorithm is None:
         raise ValueError(
-            f"{path}: its policy is of {policy_module}; DDQN, DQN, QRDQN, PPO, A2C and MaskablePPO"
-            " can be loaded"
+            f"{path}: its policy is of {policy_module}; DDQN, DQN, QRDQN, PPO, A2C, MaskablePPO"
+            " and RecurrentPPO can be loaded"
         )
     try:
         custom = _NOT_READ if is_trusting() else read_zip_data(data, _NOT_READ)
@@ -142,6 +142,7 @@ def _policy_of_zip(path: Path, device: torch.device | str) -> BasePolicy:
 
 _ALGORITHMS: Mapping[str, type[BaseAlgorithm]] = {
     "sb3_contrib.common.maskable": MaskablePPO,
+    "sb3_contrib.common.recurrent": RecurrentPPO,
     "sb3_contrib.qrdqn": QRDQN,
     "stable_baselines3.dqn": DQN,
 }

@@ -11,17 +11,22 @@ from stable_baselines3.common.callbacks import ProgressBarCallback
 
 from sb3_ext.callbacks import (
     ActionCounts,
+    Heartbeat,
     LayerStatistics,
     RhoEvaluation,
     SampleGames,
     StopConditions,
+    SystemStatistics,
     Timers,
 )
 from sb3_ext.off_policy.algorithm import OffPolicy
 from sb3_ext.runs.ranks import local_device
 from sb3_ext.training.zoo import Manager
 
-WATCHING = (ActionCounts, LayerStatistics, RhoEvaluation, SampleGames, StopConditions, Timers)
+WATCHING = (
+    *(ActionCounts, Heartbeat, LayerStatistics, RhoEvaluation, SampleGames, StopConditions),
+    *(SystemStatistics, Timers),
+)
 """Callbacks of a file that the first rank alone can have: they change nothing that is learnt."""
 
 ALONE_ONLY = (

@@ -75,6 +75,15 @@ _MADE: Mapping[str, Collection[str]] = {
     "torch._utils": ("_rebuild_parameter", "_rebuild_tensor_v2"),
 }
 """What may be called to rebuild data, by module."""
+MOVED: Mapping[str, str] = {
+    "sb3_ext.common.buffers": "sb3_ext.replay.buffers",
+    "sb3_ext.common.extractors": "sb3_ext.networks.extractors",
+    "sb3_ext.common.point_set": "sb3_ext.points.extractors",
+    "sb3_ext.common.schedule_binding": "sb3_ext.schedules.binding",
+    "sb3_ext.common.schedules": "sb3_ext.schedules.schedules",
+}
+"""Modules as files of earlier versions name them, and where their classes are today."""
+
 _MADE_KINDS = (BoundSchedule, Schedule, buffers.BaseBuffer, gymnasium.Space)
 _NAMED_KINDS = (*KINDS, torch.nn.Module, torch.optim.Optimizer)
 _NAMED_PACKAGES = (*PACKAGES, "gymnasium.spaces", "torch.nn.modules", "torch.optim")
@@ -171,6 +180,7 @@ class _KnownUnpickler(_Unpickler):  # type: ignore[misc]
         )
 
     def find_class(self, module: str, name: str) -> Any:
+        module = MOVED.get(module, module)
         if (module, name) == ("torch.storage", "_load_from_bytes"):
             return self._may_be_called(_tensors)
         if name in _MADE.get(module, ()):

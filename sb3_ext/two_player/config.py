@@ -84,6 +84,11 @@ class LoggingSection(Section):
     every_steps: PositiveCount = Field(description="steps between two lines of metrics")
     layers: bool = Field(description="mean and deviation of every layer's weights and gradients")
     tensorboard: bool = Field(description="write TensorBoard files into the run's folder too")
+    sample_games: Count = Field(
+        default=0,
+        description="games of the players against each other that are written down at every "
+        "evaluation, from the same starts each time (default 0)",
+    )
 
 
 class CheckpointSection(Section):

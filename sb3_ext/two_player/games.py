@@ -113,6 +113,15 @@ class Game(ABC):
         returns, _ = self._play(players, self.roles[0], games, seed, max_moves)
         return float(returns.mean())
 
+    def sample_games(
+        self, players: Mapping[str, Any], games: int, seed: int, max_moves: int
+    ) -> list[Any]:
+        """Some games move by move, which are text and have ``to_dict()``; none if not overridden.
+
+        The arguments are those of `evaluate`.
+        """
+        return []
+
     def match(self, players: Mapping[str, Any], games: int, seed: int, max_moves: int) -> float:
         """Score of the first role in 0..1, as a rating needs it: won 1, drawn 1/2, lost 0."""
         returns, _ = self._play(players, self.roles[0], games, seed, max_moves)

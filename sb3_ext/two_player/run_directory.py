@@ -13,6 +13,7 @@ import yaml
 from stable_baselines3.common.logger import KVWriter, TensorBoardOutputFormat
 
 from sb3_ext.callbacks.action_counts import entropy_of_counts
+from sb3_ext.callbacks.sample_games import write_games
 from sb3_ext.checkpoints.checkpoint import checkpoint_name, prune_checkpoints, save_checkpoint
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.checkpoints.format import errors_named
@@ -115,6 +116,12 @@ class RunDirectory(RunFolder):
         for role, counts in evaluation.actions.items():
             shown[f"{role}/action_entropy"] = entropy_of_counts(counts)
         self._show(evaluation.step, shown)
+
+    def add_games(self, step: int, records: Sequence[Any]) -> None:
+        """Write down games of the players against each other as ``games/<step>``."""
+        name = f"{step:09d}"
+        with going_on_without("games", self.path / "games"):
+            write_games(self.path / "games", name, f"after {step} steps", records)
 
     def save_best(self, role: str, model: Any, evaluation: Evaluation) -> None:
         """Write the best version of a role as a checkpoint that needs no pickle, and for SB3."""

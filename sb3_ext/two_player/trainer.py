@@ -242,6 +242,10 @@ class HostAgentTrainer(TwoPlayers):
         self.history.append(evaluation)
         if self.output is not None:
             self.output.add_evaluation(evaluation, self.game.measure)
+            if games := self.config.logging.sample_games:
+                about = self.config.evaluation
+                records = self.game.sample_games(self.players, games, about.seed, about.max_moves)
+                self.output.add_games(self.total_steps, records)
             if self.config.evaluation.keep_best:
                 for role in evaluation.improved:
                     self.output.save_best(role, self.roles[role].model, evaluation)

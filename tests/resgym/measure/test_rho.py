@@ -12,7 +12,7 @@ import resgym.measure.rho as rho_module
 from resgym.envs import HironakaVectorEnv
 from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec
-from resgym.measure.rho import cross_play, rho
+from resgym.measure.rho import cross_play, rho, rho_starts
 from resgym.players import MixedPlayer, make_agent, make_host, player_name
 from tests.reference import players, rule
 from tests.resgym.backends import every_backend, get
@@ -294,3 +294,18 @@ def test_bad_arguments(arguments, kind, message):
 def test_bad_tables(hosts, agents, kind, message):
     with pytest.raises(kind, match=message):
         cross_play(hosts, agents, games=5)
+
+
+def test_games_won_and_the_shortest_and_the_longest():
+    """Of all games together as of each alone; some of them are cut."""
+    pair = ("zeillinger", "choose_last")
+    games = {"dimension": 3, "max_num_points": 6, "max_value": 9, "max_moves": 9}
+    starts = rho_starts(GameSpec(3, 6, 9), 40, seed=4).point_lists()
+    alone = [rho(*pair, games=1, points=[start], **games) for start in starts]
+    together = rho(*pair, games=40, points=starts, **games)
+    assert 0 < together.unfinished < 40
+    lengths = [each.moves for each in alone]
+    assert (together.shortest, together.longest) == (min(lengths), max(lengths)) != (9, 9)
+    assert together.win_rate == sum(each.unfinished == 0 for each in alone) / 40
+    cut = rho(*pair, games=40, points=starts, **{**games, "max_moves": 1})
+    assert cut.longest == 1

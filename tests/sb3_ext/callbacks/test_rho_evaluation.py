@@ -105,7 +105,8 @@ def test_b20_networks_are_left_in_the_mode_they_were_in() -> None:
 
 def give_rho(monkeypatch: pytest.MonkeyPatch, scores: list[float]) -> None:
     """Makes the next measurements have these results."""
-    results = iter(SimpleNamespace(rho=score) for score in scores)
+    about = {"win_rate": 1.0, "shortest": 1, "longest": 9}
+    results = iter(SimpleNamespace(rho=score, **about) for score in scores)
     monkeypatch.setattr("sb3_ext.callbacks.rho_evaluation.rho", lambda *pair, **game: next(results))
 
 
@@ -213,3 +214,17 @@ def test_models_of_other_environments_have_no_player() -> None:
 def test_bad_arguments(arguments: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         RhoEvaluation(**{"every": Every(updates=1), **arguments})
+
+
+@pytest.mark.parametrize("seat", ["host", "agent"])
+def test_games_won_and_the_worst_length_are_logged(seat: str) -> None:
+    other = "choose_last" if seat == "host" else "zeillinger"
+    model, callback = game_model(seat), RhoEvaluation([other], Every(updates=5), games=40, seed=3)
+    model.learn(80, callback)
+    callback.evaluate()
+    logged, mine = model.logger.name_to_value, player_of(model)
+    pair = (mine, other) if seat == "host" else (other, mine)
+    last = rho(*pair, games=40, seed=3, **{**SIZES, "max_value": 20})
+    assert logged[f"win_rate/{other}"] == last.win_rate
+    worst = last.longest if seat == "host" else last.shortest
+    assert logged[f"worst_length/{other}"] == worst > 0

@@ -78,3 +78,23 @@ def test_stock_algorithms_and_a_real_clock() -> None:
     total = sum(seconds for seconds, _ in timers.totals.values())
     assert 0 < total <= time.perf_counter() - began
     assert timers.totals["rollout"][1] == 5
+
+
+def test_slow_sections_are_counted_and_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    model = make_model(log_interval_updates=1, learning_starts=0)
+    logs, timers = keep_logs(model), Timers(Every(transitions=40), slow_seconds=2.0)
+
+    def work(callback: BaseCallback) -> None:
+        for name, seconds in (("thinking", 3.0), ("writing", 0.5)):
+            with timers.section(name):
+                clock.move(seconds if callback.num_timesteps > 40 else 0.1)
+
+    with pytest.warns(UserWarning, match="timers: .* took .* s, slow_seconds is 2") as told:
+        model.learn(96, [timers, StepHook(work)])
+    assert timers.slow["thinking"] == 7
+    assert "writing" not in timers.slow
+    assert sum("thinking" in str(each.message) for each in told) == 1
+    assert logs.values("time/thinking_slow")[0] > 0
+    with pytest.raises(ValueError, match="slow_seconds must lie in"):
+        Timers(Every(updates=1), slow_seconds=0.0)

@@ -2,30 +2,42 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import pickle
 import subprocess
 import sys
 import textwrap
+import types
 import zipfile
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import pytest
 import torch
 from sb3_contrib import QRDQN, MaskablePPO, RecurrentPPO
 from stable_baselines3 import A2C, DQN, PPO
 
-from resgym.measure.rho import rho
+from resgym.game.rng import RowRandom
+from resgym.game.rules import observe_points
+from resgym.game.spec import GameSpec
+from resgym.measure.games import play_lengths
+from resgym.measure.rho import rho, rho_starts
+from resgym.measure.worst_case import worst_case_moves
 from resgym.players import resolve_player
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of
 from sb3_ext.checkpoints.checkpoint import CheckpointError, save_checkpoint
 from sb3_ext.checkpoints.model_state import model_state
 from sb3_ext.checkpoints.resume import save_run
 from sb3_ext.ddqn import DDQN, HostPolicy
+from sb3_ext.networks.extractors import FlattenExtractor
+from sb3_ext.points.extractors import PointSetExtractor
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.schedules.frequency import Every
+from sb3_ext.schedules.schedules import Linear
 from sb3_ext.training.loading import load_player, load_policy
+from sb3_ext.training.trust import MOVED
 from tests.sb3_ext.checkpoints.helpers import equal, rewrite_manifest
 from tests.sb3_ext.training.helpers import SIZES, make_env, make_model
 
@@ -202,11 +214,112 @@ def test_networks_without_numbers(value: float, tmp_path: Path) -> None:
         load_player(tmp_path / "model.zip", "host")
 
 
-def test_algorithms_without_a_player(tmp_path: Path) -> None:
-    model = RecurrentPPO("MlpLstmPolicy", make_env("host"), n_steps=8, device="cpu")
+def recurrent_model(seat: str) -> RecurrentPPO:
+    """A network whose answers depend on the moves before, if untrained."""
+    policy = "MlpLstmPolicy" if seat == "host" else "MultiInputLstmPolicy"
+    arguments = {"lstm_hidden_size": 8, "net_arch": [8], "enable_critic_lstm": True}
+    model = RecurrentPPO(
+        policy, make_env(seat), n_steps=8, seed=3, device="cpu", policy_kwargs=arguments
+    )
+    with torch.no_grad():
+        for name, values in model.policy.named_parameters():
+            if "lstm_actor" in name or "action_net" in name:
+                values.mul_(8.0 if "lstm" in name else 100.0)
+    return model
+
+
+class Alone:
+    """One game of a recurrent model, played by SB3's own `predict`."""
+
+    def __init__(self, model: RecurrentPPO, seat: Any, remembers: bool = True) -> None:
+        self.model, self.role, self.remembers, self.memory = model, seat, remembers, None
+
+    def act(self, state: Any, coords: Any, rng: Any) -> torch.Tensor:
+        points = observe_points(state)
+        observation = points if coords is None else {"points": points, "coords": coords}
+        policy = self.model.policy
+        if self.memory is None or not self.remembers:
+            zeros = torch.zeros(policy.lstm_hidden_state_shape)
+            self.memory = (zeros, zeros)
+        found, self.memory = policy.get_distribution(observation, self.memory, torch.zeros(1))
+        logits = found.distribution.logits
+        return (logits if coords is None else torch.where(coords, logits, -torch.inf)).argmax(1)
+
+
+@pytest.mark.parametrize("seat", ["host", "agent"])
+def test_a_recurrent_player_remembers_its_own_game(seat: str, tmp_path: Path) -> None:
+    """Sixty games side by side, of which ever fewer are left, and each of them alone."""
+    model = recurrent_model(seat)
     model.save(tmp_path / "model.zip")
-    with pytest.raises(ValueError, match=r"its policy is of sb3_contrib\.common\.recurrent"):
-        load_player(tmp_path / "model.zip", "host")
+    spec = GameSpec(3, 5, 6)
+    starts, others = rho_starts(spec, 60), {"host": "random", "agent": "choose_last"}
+    rng = RowRandom.for_episode(torch.arange(60), torch.zeros(60, dtype=torch.int64))
+
+    def lengths(player: Any, rows: Any = slice(None)) -> list[int]:
+        players = {role: resolve_player(name, role, spec) for role, name in others.items()}
+        players[seat] = player
+        index = torch.arange(60)[rows]
+        games = play_lengths(*players.values(), starts.select(index), spec, rng.select(index), 30)
+        return games.moves.tolist()
+
+    player = load_player(tmp_path / "model.zip", seat)
+    together = lengths(player)
+    assert together == [lengths(Alone(model, seat), slice(row, row + 1))[0] for row in range(60)]
+    assert together == lengths(player)  # nothing of the first games is left in the second
+    assert together != [
+        lengths(Alone(model, seat, remembers=False), slice(row, row + 1))[0] for row in range(60)
+    ]
+    with pytest.raises(ValueError, match=r"must answer the position alone, .* remembers"):
+        worst_case_moves(player, starts, spec, 5, 100)
+
+
+@pytest.mark.parametrize("seat", ["host", "agent"])
+def test_a_recurrent_opponent_forgets_when_a_game_ends(seat: str) -> None:
+    """A row of an environment plays the same among others, through all restarts."""
+    model, learner = recurrent_model(seat), "agent" if seat == "host" else "host"
+
+    def seen(num_envs: int) -> list[Any]:
+        opponent, env_id = player_of(model), f"resgym/Hironaka{learner.capitalize()}-v0"
+        settings = {"opponent": opponent, "max_episode_steps": 9, **SIZES}
+        env = gymnasium.make_vec(env_id, num_envs=num_envs, **settings)
+        (shown, _), found, ended = env.reset(seed=1), [], 0
+        for step in range(80):
+            chosen = torch.full((num_envs,), step % 4)
+            if learner == "agent":
+                chosen = shown["coords"].to(torch.uint8).argmax(1)
+            shown, _, terminated, truncated, _ = env.step(chosen)
+            found.append((shown if learner == "host" else shown["coords"])[0].tolist())
+            ended += int(terminated[0] | truncated[0])
+        assert ended > 2
+        return found
+
+    assert seen(6) == seen(1)
+
+
+@pytest.mark.parametrize("extractor", [FlattenExtractor, PointSetExtractor])
+def test_files_name_modules_that_have_moved_since(
+    extractor: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the first version wrote them, whose rooms were all in ``sb3_ext.common``."""
+    arguments = {"features_extractor_class": extractor, "net_arch": [8]}
+    schedule = Linear(0.5, 0.1, steps=50)
+    model = make_model("host", policy_kwargs=arguments, exploration_rate=schedule)
+    expected = scores("host", player_of(model))
+    for name in ("sb3_ext.common", *MOVED):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    for earlier, today in MOVED.items():
+        for name, kind in vars(sys.modules[today]).items():
+            if isinstance(kind, type) and kind.__module__ == today:
+                monkeypatch.setattr(kind, "__module__", earlier)
+                setattr(sys.modules[earlier], name, kind)
+    model.save(tmp_path / "model.zip")
+    monkeypatch.undo()
+    with zipfile.ZipFile(tmp_path / "model.zip") as archive:
+        fields = json.loads(archive.read("data"))
+    held = base64.b64decode(fields["bound_schedules"][":serialized:"])
+    assert b"sb3_ext.common.schedules" in held
+    assert b"sb3_ext.schedules.schedules" not in held
+    assert scores("host", load_player(tmp_path / "model.zip", "host")) == expected
 
 
 def test_loading_a_checkpoint_unpickles_nothing(tmp_path: Path) -> None:

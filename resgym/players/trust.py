@@ -18,6 +18,7 @@ from typing import Any
 
 _trusting = False
 _modules: list[str] = []
+_named: set[str] = set()  # of these, whom a command line named
 
 
 def is_trusting() -> bool:
@@ -43,26 +44,6 @@ def _with_trust(trust: bool) -> Iterator[None]:
         yield
     finally:
         _trusting = before
-
-
-def named_object(name: str, field: str) -> Any:
-    """What a text ``module:attribute`` names, imported within `trusting` alone.
-
-    Raises:
-        ValueError: it is not trusted, has another form, or there is no such thing; calls it by
-            ``field``.
-    """
-    module, _, attribute = name.partition(":")
-    if not all(part.isidentifier() for part in (*module.split("."), attribute)):
-        raise ValueError(f"{field} must be written like 'module:name', got {name!r}")
-    if not is_trusting():
-        raise ValueError(f"{field}: {name!r} names code, which only --trust runs")
-    try:
-        return getattr(importlib.import_module(module), attribute)
-    except (AttributeError, ImportError) as error:
-        raise ValueError(
-            f"{field}: {name!r} cannot be imported ({error}); its folder must be in PYTHONPATH"
-        ) from error
 
 
 def add_trust(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
@@ -101,8 +82,10 @@ def imported_modules() -> tuple[str, ...]:
     return tuple(_modules)
 
 
-def import_modules(names: Iterable[str]) -> None:
+def import_modules(names: Iterable[str], named: bool = True) -> None:
     """Imports modules by their dotted names, also those in the working folder, as ``python -m``.
+
+    Files that are not trusted may then name what is in them, unless ``named`` is false.
 
     Raises:
         ValueError: one is no dotted name, or its import fails.
@@ -120,24 +103,39 @@ def import_modules(names: Iterable[str]) -> None:
             ) from error
         if name not in _modules:
             _modules.append(name)
+        if named:
+            _named.add(name)
 
 
-def named_class(path: str, base: type) -> Any:
-    """The class at ``module:Class``, derived from ``base``.
+def named_object(path: str, field: str = "") -> Any:
+    """What ``module:name`` names; ``field`` is where it stands, for messages.
 
     Raises:
-        ValueError: the module was not named by ``--import`` and no file is trusted now, it cannot
-            be imported, or it has no such class.
+        ValueError: it has another form, the module was not named by ``--import`` and no file is
+            trusted now, it cannot be imported, or there is no such thing in it.
     """
+    place = f"{field}: " if field else ""
     module, _, name = path.partition(":")
-    if module not in _modules:
+    if not all(part.isidentifier() for part in (*module.split("."), name)):
+        raise ValueError(f"{field or 'name'} must be written like 'module:name', got {path!r}")
+    if module not in _named:
         if not _trusting:
             raise ValueError(
-                f"{path!r} names code: give --import {module}, or --trust to let a configuration "
-                "import it (a saved state never may)"
+                f"{place}{path!r} names code: give --import {module}, or --trust to let a "
+                "configuration import it (a saved state never may)"
             )
-        import_modules([module])
-    found = getattr(sys.modules[module], name, None)
+        try:
+            import_modules([module], named=False)
+        except ValueError as error:
+            raise ValueError(f"{place}{path!r} cannot be imported: {error}") from error
+    if not hasattr(sys.modules[module], name):
+        raise ValueError(f"{place}{path!r} cannot be imported: {module} has no {name}")
+    return getattr(sys.modules[module], name)
+
+
+def named_class(path: str, base: type) -> type:
+    """The class at ``module:Class``, derived from ``base``; ValueError as of `named_object`."""
+    found = named_object(path)
     if not (isinstance(found, type) and issubclass(found, base)):
         raise ValueError(f"{path!r} must be a class derived from {base.__name__}, got {found!r}")
     return found

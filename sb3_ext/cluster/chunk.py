@@ -90,9 +90,8 @@ class Chunk:
         whole = (shown, *(values[name] for name in names), reached, values["next_legal"], episode)
         for first in range(0, self.actions.shape[1], rows):
             part = partial(_rows, slice(first, first + rows))
-            yield ParallelStep(
-                *(None if each is None else each_entry(part, each) for each in whole)
-            )
+            cut = [None if each is None else each_entry(part, each) for each in whole]
+            yield ParallelStep._make([*cut, 0])
 
 
 def side_by_side(chunks: Sequence[Chunk]) -> Chunk:

@@ -64,7 +64,7 @@ class Registry(dict[str, T]):
             raise TypeError(f"{self.kind} must be one of the names {choices}, got {shown(name)}")
         if name not in self:
             if self.base is not None and ":" in name:
-                return named_class(name, self.base)  # type: ignore[no-any-return]
+                return named_class(name, self.base)  # type: ignore[return-value]
             raise ValueError(unknown_word(self.kind, name, self))
         return self[name]
 

@@ -61,7 +61,7 @@ class ParallelStep(NamedTuple):
         *values, first_row = self
         for number in range(len(self.rewards)):
             cut = (None if x is None else each_entry(itemgetter(number), x) for x in values)
-            yield ParallelStep(*cut, first_row)
+            yield ParallelStep._make([*cut, first_row])
 
     def on(self, device: torch.device) -> ParallelStep:
         """The same in tensors on a device; what is there already is not copied."""

@@ -106,7 +106,8 @@ class HironakaGame(Game):
         self, players: Mapping[str, Any], games: int, seed: int, max_moves: int
     ) -> list[GameRecord]:
         seats = players["host"], players["agent"]
-        return sample_games(*seats, games=games, seed=seed, max_moves=max_moves, **self.sizes)
+        sizes: Any = {"starts": self.starts, **self.sizes}
+        return sample_games(*seats, games=games, seed=seed, max_moves=max_moves, **sizes)
 
     def match(self, players: Mapping[str, Any], games: int, seed: int, max_moves: int) -> float:
         """The host's score: the mean of E / (E + L) over the games.

@@ -174,7 +174,7 @@ def test_a_player_by_its_dotted_name(tmp_path, monkeypatch, capsys):
     assert main(["rho", "zeillinger", "speaking:agent", *size, "--trust"]) == 0
     assert json.loads(capsys.readouterr().out)["moves"] == spoken
     for name, trust, words in (
-        ("speaking:host", [], "names code, which only --trust runs"),
+        ("speaking:host", [], "names code: give --import"),
         ("speaking:number", ["--trust"], "must be a Player or build one, got 3"),
         ("speaking:none", ["--trust"], "cannot be imported"),
         ("speaking:agent", ["--trust"], "must build a host"),

@@ -185,7 +185,7 @@ def test_what_a_configuration_may_not_say(tmp_path, capsys, settings, words):
 
 def test_code_is_named_only_with_trust(tmp_path, capsys):
     assert run(tmp_path / "run", trust=False) == 2
-    assert "names code, which only --trust runs" in capsys.readouterr().err
+    assert "names code: give --import" in capsys.readouterr().err
 
 
 def test_a_run_keeps_its_configuration(whole, capsys):

@@ -126,7 +126,7 @@ def refusal(plan: StepPlan, games: EpisodeState, values: Tensor, actions: Any) -
             return ValueError("the episode has ended: call reset()")
         rows = _shortened(games.ended.nonzero()[:, 0].tolist())
         return ValueError(f"rows {rows} have ended: reset them with options={{'reset_mask': ...}}")
-    legal = legal_actions(plan, games.coords)
+    legal = legal_actions(plan, games)
     known = values.clamp(0, plan.num_actions - 1)
     good = (known == values) & legal.gather(1, known[:, None])[:, 0]
     row = int((~good & ~games.ended).nonzero()[0, 0])

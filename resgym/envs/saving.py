@@ -65,7 +65,8 @@ def load_state(
         if name not in table:
             raise ValueError(f"{name} is missing in the state of the games")
     for name, own in asdict(plan.spec).items():
-        given = table["game"].get(name)
+        # States of before there were rules name none.
+        given = table["game"].get(name, {"rule": "basic", "unit": 1}.get(name))
         if given != own:
             raise ValueError(
                 f"{name}: the saved games have {given!r}, this environment has {own!r}"
@@ -79,6 +80,7 @@ def load_state(
     key = RowRandom.for_episode(fields["seed"], fields["episode"]).key
     games = EpisodeState(
         key=key,
+        rule=like.rule,
         **{own: fields[name] for name, own in _OF_GAMES.items()},
         **{own: episodes[name] for name, own in _OF_EPISODES.items()},
     )
@@ -105,7 +107,8 @@ def _check_values(plan: StepPlan, games: EpisodeState) -> None:
     canonical = canonical_state(columns, count, spec)
     same = (canonical.points == points).flatten(1).all(1) & (canonical.count == count)
     _check_rows("points", same | waiting, "a position that a move leaves, and -1 in absent rows")
-    _check_rows("coords", games.coords.sum(1) != 1, "no axis, or two and more")
+    if spec.least_axes > 1:
+        _check_rows("coords", games.coords.sum(1) != 1, "no axis, or two and more")
 
 
 def _check_started(plan: StepPlan, games: EpisodeState) -> None:
@@ -116,7 +119,7 @@ def _check_started(plan: StepPlan, games: EpisodeState) -> None:
     _check_rows("coords", fits, "a set if, and only if, an answer is awaited here")
     if plan.autoreset_mode == "SAME_STEP":
         _check_rows("ended", ~games.ended, "False in SAME_STEP mode")
-    _check_rows("ended", games.ended | ~finished, "True where one point is left")
+    _check_rows("ended", games.ended | ~finished, "True where the game is over")
 
 
 def _check_rows(name: str, good: Tensor, allowed: str) -> None:

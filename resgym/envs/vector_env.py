@@ -119,7 +119,7 @@ class TensorVectorEnv(VectorEnv):
             ValueError: before the first reset, or after close.
         """
         self._require_started("action_masks")
-        return self._out(legal_actions(self.plan, self.games.coords).clone())
+        return self._out(legal_actions(self.plan, self.games).clone())
 
     def render(self) -> tuple[Any, ...] | None:
         """One frame per row in ``render_mode``, or None without one.

@@ -17,12 +17,19 @@ from resgym.game.dominance import used_rows
 from resgym.game.rng import RowRandom
 from resgym.game.spec import MAX_COORDINATE, GameSpec
 from resgym.game.state import GameState, canonical_state, state_from_points, where_state
+from resgym.game.variants import BASIC
 
 
-def is_legal(coords: Tensor, axis: Tensor) -> Tensor:
-    """Bool [N]: a host's set, bool [N, D], has two axes or more and the agent's axis, int64 [N]."""
-    chosen = coords.gather(1, axis[:, None])[:, 0]
-    return chosen & (coords.sum(1) >= 2)
+def is_legal(coords: Tensor, axis: Tensor, state: GameState | None = None) -> Tensor:
+    """Bool [N]: the host may name the set, bool [N, D], and the agent choose the axis, int64 [N].
+
+    With the default rule the set has two axes or more, the axis among them, in every position;
+    other rules look at it.
+    """
+    if state is None:
+        return coords.gather(1, axis[:, None])[:, 0] & (coords.sum(1) >= BASIC.least_axes)
+    chosen = state.answers(coords).gather(1, axis[:, None])[:, 0]
+    return chosen & state.rule.permits(state.points, state.count, coords)
 
 
 def move(
@@ -40,8 +47,10 @@ def move(
     width = used_rows(state.count, state.points.shape[1])
     columns = state.points[:, :width].permute(2, 1, 0).contiguous()
     total = (columns * coords.t()[:, None]).sum(0)
+    if state.rule.unit:
+        total = total - state.rule.unit
     alive = torch.arange(width, device=axis.device)[:, None] < state.count
-    playable = is_legal(coords, axis) & ~state.finished()
+    playable = is_legal(coords, axis, state) & ~state.finished()
     overflow = playable & ((total > MAX_COORDINATE) & alive).any(0)
     moved = playable & ~overflow
     axes = torch.arange(spec.dimension, device=axis.device)
@@ -53,7 +62,7 @@ def move(
 
 def check_startable(spec: GameSpec) -> None:
     """Raises ValueError if every start of a game would be finished."""
-    if spec.max_num_points < 2:
+    if spec.max_num_points < 2 and spec.rule != "polyhedra":
         raise ValueError("max_num_points must be at least 2 for random starts, got 1")
 
 
@@ -68,7 +77,8 @@ def random_starts(spec: GameSpec, rng: RowRandom) -> GameState:
     """Positions drawn uniformly on 0..max_value inclusive, finished ones drawn again.
 
     After ``spec.start_attempts`` draws (met only in tiny games, where almost every start is
-    finished) a row gets {(1, 0, ..), (0, 1, ..)}. The numbers are those of `Stream.START`.
+    finished) a row gets {(1, 0, ..), (0, 1, ..)}, in units. The numbers are those of
+    `Stream.START`.
 
     Raises:
         ValueError: ``max_num_points`` is 1.
@@ -89,8 +99,10 @@ def random_starts(spec: GameSpec, rng: RowRandom) -> GameState:
             # No look at the data on an accelerator: every row is drawn, the pending ones are taken.
             state = where_state(pending, _draw(spec, rng.split(attempt)), state)
     fixed = torch.full_like(state.points, -1)
-    fixed[:, :2] = torch.eye(2, spec.dimension, dtype=torch.int64, device=state.device)
-    fixed_start = GameState(fixed, torch.full_like(state.count, 2))
+    corners = torch.eye(2, spec.dimension, dtype=torch.int64, device=state.device) * spec.unit
+    number = min(2, spec.max_num_points)
+    fixed[:, :number] = corners[:number]
+    fixed_start = GameState(fixed, torch.full_like(state.count, number), state.rule)
     return where_state(state.finished(), fixed_start, state)
 
 
@@ -108,11 +120,13 @@ def given_starts(points: Any, spec: GameSpec, num_games: int, device: torch.devi
     finished = given.finished()
     if bool(finished.any()):
         row = int(finished.nonzero()[0, 0])
-        raise ValueError(
-            f"points must be unfinished positions, but game {row} is down to the one point "
-            f"{given.point_lists()[row][0]}"
-        )
-    return GameState(given.points.expand(num_games, -1, -1), given.count.expand(num_games))
+        points = given.point_lists()[row]
+        over = f"is over at {points}"
+        if len(points) == 1 and spec.rule != "polyhedra":
+            over = f"is down to the one point {points[0]}"
+        raise ValueError(f"points must be unfinished positions, but game {row} {over}")
+    points, count = given.points.expand(num_games, -1, -1), given.count.expand(num_games)
+    return GameState(points, count, given.rule)
 
 
 def observe_points(state: GameState, scale: bool = True) -> Tensor:

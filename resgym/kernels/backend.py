@@ -55,7 +55,8 @@ class FusedBackend(Backend):
         becomes of an illegal action, and the autoreset mode. None for a plan whose moves or reward
         no pass knows.
         """
-        if plan.spec.polytope != "dominance" or not isinstance(plan.reward, str):
+        spec = plan.spec
+        if spec.rule != "basic" or spec.polytope != "dominance" or not isinstance(plan.reward, str):
             return None
         players: dict[str, tuple[str | None, ...]]
         players = {"host": AGENTS, "agent": cls.hosts, "both": (plan.opponent,)}

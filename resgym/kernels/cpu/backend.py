@@ -56,7 +56,7 @@ class HostGames(NamedTuple):
 
     def tensors(self) -> EpisodeState:
         """The state as tensors, to which nobody writes from now on."""
-        return EpisodeState._make(map(torch.from_numpy, self.fields))
+        return EpisodeState(*map(torch.from_numpy, self.fields))
 
 
 def _memory(games: Games) -> tuple[Fields, Fields, Fields | None]:
@@ -66,7 +66,7 @@ def _memory(games: Games) -> tuple[Fields, Fields, Fields | None]:
         if games.spare is not None:
             return old, games.spare, spare
     else:
-        old, spare = tuple(map(array_of, games.tensors())), None
+        old, spare = tuple(map(array_of, games.tensors()[:-1])), None  # all but the rule
     points, count, coords, half_moves, seed, *rest = old
     if spare is None:
         # An array of a tensor keeps that tensor, which may be of an array: a chain without end.

@@ -12,9 +12,11 @@ from torch import Tensor
 from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState
+from resgym.game.variants import rule_of
 from resgym.kernels.backend import FusedBackend, set_numbers
 from resgym.kernels.cpu.compilation import compiled
 from resgym.kernels.cpu.players import HOSTS, name_set
+from resgym.kernels.cpu.polyhedra import draw_polyhedra, move_polyhedra
 from resgym.kernels.cpu.rules import draw_start, observe_position, play_move, set_of_row
 
 
@@ -96,21 +98,28 @@ class NumbaOperations(FusedBackend):
         after = GameState(
             state.points.clone(memory_format=torch.contiguous_format),
             state.count.clone(memory_format=torch.contiguous_format),
+            state.rule,
         )
         moved, overflow = torch.empty(2, state.num_games, dtype=torch.bool).unbind()
         arrays = map(array_of, (after.points, after.count, coords, axis))
-        bad = _move_rows(*arrays, spec.reposition, array_of(overflow), array_of(moved))
+        # The rule's own number comes where a kernel takes an option.
+        play, option = _move_rows, spec.reposition
+        if spec.rule == "polyhedra":
+            play, option = move_polyhedra, spec.unit
+        bad = play(*arrays, option, array_of(overflow), array_of(moved))
         if bad >= 0:
             raise IndexError(f"axis must be in 0..{spec.dimension - 1}, got {int(axis[bad])}")
         return after, moved, overflow
 
     def _drawn(self, spec: GameSpec, rng: RowRandom) -> GameState:
         shape = (*rng.key.shape, spec.max_num_points, spec.dimension)
-        state = GameState(
-            torch.empty(shape, dtype=torch.int64), torch.empty(rng.key.shape, dtype=torch.int64)
-        )
-        arrays = map(array_of, (state.points, state.count, rng.key))
-        _draw_rows(*arrays, spec.max_value + 1, spec.start_attempts, spec.reposition)
+        points, count = torch.empty(shape, dtype=torch.int64), torch.empty_like(rng.key)
+        state = GameState(points, count, rule_of(spec))
+        arrays = map(array_of, (points, count, rng.key))
+        draw, option = _draw_rows, spec.reposition
+        if spec.rule == "polyhedra":
+            draw, option = draw_polyhedra, spec.unit
+        draw(*arrays, spec.max_value + 1, spec.start_attempts, option)
         return state
 
     def observe_points(self, state: GameState, scale: bool = True) -> Tensor:

@@ -254,7 +254,7 @@ def play_move(dims, points, count, axis_mask, axis, reposition, scratch, numbers
 
 
 @inlined
-def _draw_position(dims, points, key, values, scratch, numbers):
+def draw_position(dims, points, key, values, scratch, numbers):
     """Draws as many points as ``numbers`` has place for; keeps the minimal ones, in order."""
     dimension = len(dims)
     num_points = numbers.shape[0] // dimension
@@ -289,7 +289,7 @@ def draw_start(dims, points, key, values, attempts, reposition, scratch, numbers
     ``numbers`` int64 [M D] are overwritten; M is how many points are drawn, 2 to P.
     """
     for attempt in range(attempts):
-        count = _draw_position(dims, points, absorb(key, attempt), values, scratch, numbers)
+        count = draw_position(dims, points, absorb(key, attempt), values, scratch, numbers)
         if count > 1:
             if reposition:
                 _reposition(dims, points, count)

@@ -36,9 +36,9 @@ def parse_options(options: Any) -> dict[str, Any]:
         return {}
     if not isinstance(options, Mapping):
         raise TypeError(f"options must be a dict, got {options!r}")
-    unknown = [key for key in options if key not in ("points", "reset_mask")]
+    unknown = [key for key in options if key not in ("points", "weights", "reset_mask")]
     if unknown:
-        raise ValueError(f"options must be 'points' or 'reset_mask', got {unknown}")
+        raise ValueError(f"options must be 'points', 'weights' or 'reset_mask', got {unknown}")
     return dict(options)
 
 

@@ -6,6 +6,8 @@ is asked through a function `Ask`; a backend that knows a scripted player may pl
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
@@ -151,14 +153,19 @@ class Backend:
     def _start_positions(self, plan: StepPlan, rng: RowRandom) -> GameState:
         fresh = self.random_starts(plan.start_spec, rng)
         missing = plan.spec.max_num_points - plan.start_spec.max_num_points
-        points = pad(fresh.points, (0, 0, 0, missing), value=-1) if missing else fresh.points
-        return GameState(points, fresh.count, fresh.rule)
+        if not missing:
+            return fresh
+        shown = plan.start_spec.max_num_points
+        points = pad(fresh.points[:, :shown], (0, 0, 0, missing), value=-1)
+        # Behind the points comes what the rule remembers.
+        return replace(fresh, points=torch.cat([points, fresh.points[:, shown:]], 1))
 
     def _observed(
         self, plan: StepPlan, state: EpisodeState, rows: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """New tensors: what is seen of all rows, or of those of an index int64 [M]."""
-        position, coords = state.position, state.coords
+        position = state.position
+        coords = position.answers(state.coords)
         if rows is not None:
             position, coords = position.select(rows), coords[rows]
         return self.observe_points(position, plan.scale_observation), coords.to(torch.int8)

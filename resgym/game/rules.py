@@ -7,6 +7,7 @@ plain-integer statement of the same rule is ``tests/reference/rule.py``.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -15,9 +16,18 @@ from torch import Tensor
 from resgym.game import devices
 from resgym.game.dominance import used_rows
 from resgym.game.rng import RowRandom
-from resgym.game.spec import MAX_COORDINATE, GameSpec
-from resgym.game.state import GameState, canonical_state, state_from_points, where_state
+from resgym.game.spec import MAX_COORDINATE, MAX_START_ATTEMPTS, GameSpec
+from resgym.game.state import (
+    GameState,
+    canonical_state,
+    state_from_points,
+    where_state,
+    with_weights,
+)
 from resgym.game.variants import BASIC
+
+# What the weights and the distinguished points of starts are drawn from, behind all attempts.
+WEIGHTS_SPLIT, MARKED_SPLIT = MAX_START_ATTEMPTS, MAX_START_ATTEMPTS + 1
 
 
 def is_legal(coords: Tensor, axis: Tensor, state: GameState | None = None) -> Tensor:
@@ -57,7 +67,31 @@ def move(
     target = (axes[:, None] == axis) & moved
     columns = torch.where(target[:, None], total, columns)
     # Positions that did not move are canonical already and come out as they are.
-    return canonical_state(columns, state.count, spec), overflow
+    after = canonical_state(columns, state.count, spec)
+    if state.rule.extra_rows:
+        lowest = torch.where(alive, columns, MAX_COORDINATE).amin(1).t() * spec.reposition
+        after = _weighted(state, coords, axis, moved, lowest, after)
+    return after, overflow
+
+
+def _weighted(
+    state: GameState, coords: Tensor, axis: Tensor, moved: Tensor, lowest: Tensor, after: GameState
+) -> GameState:
+    """Positions of rule ``thom`` after a move: their weights and distinguished points too.
+
+    The new points stand in ``after``; where ``moved``, bool [N], ``lowest``, int64 [N, D], was
+    taken off them.
+    """
+    weights, marked = state.points[:, -2], state.points[:, -1]
+    place = axis[:, None]
+    least = weights.gather(1, place)
+    fallen = torch.where(coords, weights - least, weights).scatter(1, place, least)
+    shifted = marked.scatter(1, place, (marked * coords).sum(1, keepdim=True)) - lowest
+    return with_weights(
+        after,
+        torch.where(moved[:, None], fallen, weights),
+        torch.where(moved[:, None], shifted, marked),
+    )
 
 
 def check_startable(spec: GameSpec) -> None:
@@ -84,6 +118,8 @@ def random_starts(spec: GameSpec, rng: RowRandom) -> GameState:
         ValueError: ``max_num_points`` is 1.
     """
     check_startable(spec)
+    if spec.rule == "thom":
+        return draw_weights(random_starts(replace(spec, rule="basic"), rng), rng)
     state = _draw(spec, rng.split(0))
     looking = devices.is_host_memory(state.device)
     for attempt in range(1, spec.start_attempts):
@@ -106,13 +142,24 @@ def random_starts(spec: GameSpec, rng: RowRandom) -> GameState:
     return where_state(state.finished(), fixed_start, state)
 
 
-def given_starts(points: Any, spec: GameSpec, num_games: int, device: torch.device) -> GameState:
+def draw_weights(state: GameState, rng: RowRandom) -> GameState:
+    """Starts of rule ``thom`` from their points: weights of 1..D, and any point distinguished."""
+    dimension = state.points.shape[2]
+    weights = rng.split(WEIGHTS_SPLIT).integers(dimension, n=dimension) + 1
+    index = rng.split(MARKED_SPLIT).integers(state.count)
+    marked = state.points.gather(1, index[:, None, None].expand(-1, 1, dimension))[:, 0]
+    return with_weights(state, weights, marked)
+
+
+def given_starts(
+    points: Any, spec: GameSpec, num_games: int, device: torch.device, weights: Any = None
+) -> GameState:
     """N positions from what a caller gives: one game for all rows, or N; see `state_from_points`.
 
     Raises:
         ValueError, TypeError: they are no unfinished positions of this game.
     """
-    given = state_from_points(points, spec, device)
+    given = state_from_points(points, spec, device, weights)
     if given.num_games not in (1, num_games):
         raise ValueError(
             f"points must hold one game or {num_games} (num_envs), got {given.num_games}"
@@ -136,6 +183,8 @@ def observe_points(state: GameState, scale: bool = True) -> Tensor:
     the largest coordinate of the position (1 if that is 0), or 0..2^59 unscaled; absent rows are
     -1. The state itself stays exact; only this copy is rounded.
     """
+    if state.rule.extra_rows:
+        return _observe_weighted(state, scale)
     if not scale:
         return state.points.to(torch.float32)
     observed = torch.full(state.points.shape, -1.0, device=state.device)
@@ -145,3 +194,18 @@ def observe_points(state: GameState, scale: bool = True) -> Tensor:
     largest = points.amax((1, 2), keepdim=True).clamp(min=1).to(torch.float64)
     observed[:, :width] = torch.where(points < 0, -1.0, points.to(torch.float64) / largest)
     return observed
+
+
+def _observe_weighted(state: GameState, scale: bool) -> Tensor:
+    """As `observe_points` for rule ``thom``: P + 2 rows.
+
+    Weights come divided by the largest one, the distinguished point by the largest coordinate.
+    """
+    points, extra = state.points[:, :-2], state.points[:, -2:]
+    seen = observe_points(GameState(points, state.count), scale)
+    if not scale:
+        return torch.cat([seen, extra.to(torch.float32)], 1)
+    coordinates = torch.where(state.alive()[:, :-2, None], points, 0).amax((1, 2))
+    largest = torch.stack([extra[:, 0].amax(1), coordinates], 1).clamp(min=1).to(torch.float64)
+    shown = torch.where(extra < 0, -1.0, extra.to(torch.float64) / largest[:, :, None])
+    return torch.cat([seen, shown.to(torch.float32)], 1)

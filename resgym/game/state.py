@@ -22,7 +22,7 @@ from torch import Tensor
 from resgym.game.dominance import prune_dominated
 from resgym.game.newton.vertices import newton_vertices
 from resgym.game.spec import MAX_COORDINATE, GameSpec
-from resgym.game.variants import BASIC, Rule, rule_of
+from resgym.game.variants import BASIC, Rule, Thom, rule_of
 
 _INTEGERS = {torch.int8, torch.int16, torch.int32, torch.int64}
 _INTEGERS |= {torch.uint8, torch.uint16, torch.uint32, torch.uint64}
@@ -129,6 +129,16 @@ def canonical_state(columns: Tensor, count: Tensor, spec: GameSpec) -> GameState
     return GameState(points, count, rule_of(spec))
 
 
+def with_weights(state: GameState, weights: Tensor, marked: Tensor) -> GameState:
+    """A state of rule ``thom``: its points with weights and a distinguished point behind them.
+
+    Both are int64 [N, D]; the point becomes -1 where it is none of the alive ones.
+    """
+    found = (state.points == marked[:, None]).all(2).any(1, keepdim=True)
+    extra = torch.stack([weights, torch.where(found, marked, -1)], 1)
+    return GameState(torch.cat([state.points, extra], 1), state.count, Thom())
+
+
 def _is_scalar(value: Any) -> bool:
     """Whether a value has no entries, without np.ndim, which raises for ragged lists."""
     return (
@@ -175,7 +185,10 @@ def _rows_of_game(game: Any, name: str, spec: GameSpec) -> np.ndarray:
 
 
 def state_from_points(
-    points: Tensor | np.ndarray | Sequence[Any], spec: GameSpec, device: torch.device | str = "cpu"
+    points: Tensor | np.ndarray | Sequence[Any],
+    spec: GameSpec,
+    device: torch.device | str = "cpu",
+    weights: Any = None,
 ) -> GameState:
     """A canonical state from given points.
 
@@ -185,6 +198,8 @@ def state_from_points(
             throughout are absent. P' is at most ``spec.max_num_points``.
         spec: the game.
         device: where the state shall live.
+        weights: with rule ``thom``, the weights of the axes, D integers of at least 0 or D for each
+            game; 1 by default. The last point of each game is the distinguished one.
 
     Raises:
         TypeError: a coordinate is no integer.
@@ -224,6 +239,29 @@ def state_from_points(
         rows = _rows_of_game(game, name, spec)
         columns[:, : len(rows), index] = rows.T
         count[index] = len(rows)
-    return canonical_state(
+    state = canonical_state(
         torch.from_numpy(columns).to(device), torch.from_numpy(count).to(device), spec
     )
+    if spec.rule != "thom":
+        if weights is not None:
+            raise ValueError(f"weights are for rule 'thom', got rule {spec.rule!r}")
+        return state
+    marked = columns[:, count - 1, np.arange(len(games))]
+    if spec.reposition:
+        absent = np.arange(columns.shape[1])[:, None] >= count
+        marked = marked - np.where(absent, MAX_COORDINATE, columns).min(1)
+    given = _weights([1] * spec.dimension if weights is None else weights, len(games), spec)
+    return with_weights(state, given.to(device), torch.from_numpy(marked.T.copy()).to(device))
+
+
+def _weights(weights: Any, num_games: int, spec: GameSpec) -> Tensor:
+    """int64 [N, D] of weights for all games or for each."""
+    rows = weights.tolist() if isinstance(weights, (Tensor, np.ndarray)) else list(weights)
+    if all(map(_is_scalar, rows)):
+        rows = [rows] * num_games
+    if len(rows) != num_games or any(len(row) != spec.dimension for row in rows):
+        raise ValueError(
+            f"weights must be {spec.dimension} integers (dimension), or these for each of "
+            f"{num_games} games, got {brief(weights)}"
+        )
+    return torch.tensor([check_coordinates(row, "weights") for row in rows])

@@ -59,7 +59,7 @@ def integer(key, high):
 
 
 @inlined
-def _integers(key, high, out):
+def integers(key, high, out):
     """``RowRandom.integers(high, n)`` into int64 [n]."""
     for index in range(out.shape[0]):
         out[index] = _integer(_mix(key + np.uint64(index + 1) * _GAMMA), high)
@@ -258,7 +258,7 @@ def draw_position(dims, points, key, values, scratch, numbers):
     """Draws as many points as ``numbers`` has place for; keeps the minimal ones, in order."""
     dimension = len(dims)
     num_points = numbers.shape[0] // dimension
-    _integers(key, values, numbers)
+    integers(key, values, numbers)
     bits = 1
     while values > (1 << bits):
         bits += 1

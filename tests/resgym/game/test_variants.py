@@ -45,10 +45,10 @@ def state_of(spec: GameSpec, positions: Sequence[Any]) -> GameState:
     """The positions as the package has them."""
     if spec.rule == "polyhedra":
         return state_from_points([list(each) for each in positions], spec)
-    games = [[*(p for p in each.points if p != each.distinguished)] for each in positions]
+    games = [[p for p in each.points if p != each.distinguished] for each in positions]
     for game, each in zip(games, positions, strict=True):
         # A point above all others stands for a distinguished one that was lost.
-        highest = tuple(max(column) for column in zip(*each.points, strict=True))
+        highest = tuple(min(max(column) + 1, 2**59) for column in zip(*each.points, strict=True))
         game.append(each.distinguished or highest)
     return state_from_points(games, spec, weights=[each.weights for each in positions])
 
@@ -142,7 +142,7 @@ def play_all(rule: str, names: Sequence[str], moves: int, seed: int) -> Counter:
     return tally
 
 
-RULES = ["polyhedra"]
+RULES = ["polyhedra", "thom"]
 
 
 @pytest.mark.parametrize("rule", RULES)

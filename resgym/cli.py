@@ -60,8 +60,11 @@ def _add_out(parser: argparse.ArgumentParser) -> None:
     text = "write the tree to this file: .svg, .html, .dot, .json or .txt; or its cones as text for"
     text += " SageMath (.sage), OSCAR (.jl) or polymake (.poly)"
     _add_file(parser, "--out", sorted((".dot", ".html", ".json", ".svg", ".txt", *_FANS)), text)
-    text = "of .svg: from left to right, or a line a chart for deep trees (default tree)"
-    parser.add_argument("--layout", choices=("tree", "outline"), default="tree", help=text)
+    text = (
+        "of .svg: from left to right, a line a chart for deep trees, or move by move beside a game"
+    )
+    layouts = ("tree", "outline", "growing")
+    parser.add_argument("--layout", choices=layouts, default="tree", help=f"{text} (default tree)")
 
 
 def _options(args: argparse.Namespace, function: Callable[..., Any]) -> dict[str, Any]:
@@ -162,6 +165,7 @@ def _written(args: argparse.Namespace, content: str) -> None:
 def _show(args: argparse.Namespace, result: Any, tree: Any, heading: str) -> None:
     """Writes a tree to a file if one is named, then prints a result and the tree's outline."""
     if args.out is not None and tree is not None:
+        growing = args.layout == "growing"
         forms = {
             ".dot": tree.to_dot,
             ".html": tree.to_html,
@@ -169,7 +173,7 @@ def _show(args: argparse.Namespace, result: Any, tree: Any, heading: str) -> Non
             ".json": lambda: tree.to_json(indent=2),
             ".poly": lambda: tree.fan().to_polymake(),
             ".sage": lambda: tree.fan().to_sage(),
-            ".svg": lambda: tree.to_svg(layout=args.layout),
+            ".svg": tree.to_growing_svg if growing else partial(tree.to_svg, layout=args.layout),
             ".txt": tree.to_text,
         }
         _written(args, forms[args.out.suffix.lower()]())

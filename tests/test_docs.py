@@ -20,6 +20,7 @@ from sb3_ext.training.quickstart import make_model
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
 PAGE = (DOCS / "resolution.md").read_text(encoding="utf-8")
+README = (DOCS.parent / "README.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"^```(sh|python)\n(.*?)^```(?:\n\n```text\n(.*?)^```)?", re.M | re.S)
 BLOCKS = BLOCK.findall(PAGE)
 START = "x^2+y^3+z^5"
@@ -151,6 +152,11 @@ def test_pictures_are_those_of_the_commands():
     picture = re.compile(r"\]\(images/(\w+)\.svg\)")
     names = picture.findall(PAGE)
     shown = {each for page in DOCS.glob("*.md") for each in picture.findall(page.read_text())}
+    first_screen = re.findall(r"\]\(docs/images/(\w+)\.svg\)", README)
+    shown.update(first_screen)
+    for name in first_screen:
+        grown = resgym.resolution_tree("E6", host="taught").to_growing_svg()
+        assert (DOCS / "images" / f"{name}.svg").read_text(encoding="utf-8") == grown
     assert sorted(shown) == sorted(path.stem for path in (DOCS / "images").glob("*.svg"))
     trees = {
         "fewest_nodes": resgym.solve(START, "nodes").tree,

@@ -24,6 +24,8 @@ HEADER = 52
 TITLE_SIZE = 14
 MIN_WIDTH = 420
 FONT = "'DejaVu Sans Mono', Menlo, Consolas, 'Liberation Mono', monospace"
+FONT_SIZE = 12
+FONT_ATTRIBUTES = f'font-family="{escape(FONT)}" font-size="{FONT_SIZE}"'
 INK = "#1c2733"
 MOVE = "#33518a"
 
@@ -38,7 +40,6 @@ _COLOURS = {
     "folded": ("#eef0f3", "#5b6b7b"),
 }
 
-FONT_SIZE = 12
 SCRIPT_SIZE = 9
 ADVANCE = 0.61
 """Width of a character of a monospace font, relative to its size."""
@@ -83,17 +84,21 @@ def tree_to_svg(
         _text(totals, MARGIN, 42, "#44505c"),
         f'<g transform="translate(0 {HEADER - 6})">',
     ]
-    for box in boxes:
-        if box.edge:
-            line = 'fill="none" stroke="#9aa7b3" stroke-width="1.2"'
-            parts += [f'<path d="{box.edge}" {line}/>', _text(box.move, *box.move_at, MOVE)]
-    parts += [_box(tree, box) for box in boxes]
-    font = f'font-family="{escape(FONT)}" font-size="{FONT_SIZE}"'
+    parts += [drawn for box in boxes if (drawn := draw_edge(box))]
+    parts += [draw_box(tree, box) for box in boxes]
     parts.append("</g>")
-    return svg_page(width, height + HEADER, f"{tree.title}: {totals}", parts, font)
+    return svg_page(width, height + HEADER, f"{tree.title}: {totals}", parts, FONT_ATTRIBUTES)
 
 
-def _box(tree: ChartTree, box: Box) -> str:
+def draw_edge(box: Box) -> str:
+    """The edge that leads to a box and its move; nothing at the root."""
+    if not box.edge:
+        return ""
+    line = 'fill="none" stroke="#9aa7b3" stroke-width="1.2"'
+    return f'<path d="{box.edge}" {line}/>\n{_text(box.move, *box.move_at, MOVE)}'
+
+
+def draw_box(tree: ChartTree, box: Box) -> str:
     """A chart in a frame of its state's colour; all monomials show when the mouse rests on it."""
     state = "cut" if box.chart.is_cut else box.chart.ending or "open"
     fill, line = _COLOURS["folded" if box.hidden else state]

@@ -43,6 +43,8 @@ def test_layouts_of_pictures(capsys, tmp_path, command):
     for layout in ("tree", "outline"):
         assert run(capsys, command, "D4", "--out", str(path), "--layout", layout)[0] == 0
         assert path.read_text() == tree.to_svg(layout=layout)
+    assert run(capsys, command, "D4", "--out", str(path), "--layout", "growing")[0] == 0
+    assert path.read_text() == tree.to_growing_svg()
 
 
 def test_cut_branches_are_counted(capsys):

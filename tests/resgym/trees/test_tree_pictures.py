@@ -230,3 +230,29 @@ def test_the_page_of_a_large_tree_stays_usable():
 def test_bad_limits(form):
     with pytest.raises(ValueError, match="max_charts must be at least 1, got 0"):
         getattr(resolution_tree("A1"), form)(max_charts=0)
+
+
+def test_a_growing_tree_shows_each_chart_once_and_each_position_of_the_longest_branch():
+    tree = resolution_tree("x^2+y^3+z^4", host="spivakovsky")
+    root = ElementTree.fromstring(tree.to_growing_svg())
+    svg = "{http://www.w3.org/2000/svg}"
+    groups = [group.get("class", "") for group in root.iter(f"{svg}g")]
+    for depth in range(tree.depth + 1):
+        charts = sum(chart.depth == depth for chart in tree)
+        assert groups.count(f"from{depth}") == 2 * charts  # the boxes and the edges to them
+        assert groups.count(f"at{depth}") == 1
+    style = root.find(f"{svg}style").text
+    # What is there from a depth on is hidden before it, what is there at it also afterwards.
+    frames = re.findall(r"@keyframes (from|at)(\d+)\{([^@]*?)\}(?=@|\.)", style)
+    assert len(frames) == 2 * (tree.depth + 1)
+    for kind, depth, frame in frames:
+        assert frame.startswith("0%,") == (int(depth) > 0)
+        ends_hidden = frame.endswith("100%{opacity:0}")
+        assert ends_hidden == (kind == "at" and int(depth) < tree.depth)
+
+
+def test_a_tree_grows_in_the_plane_and_in_space_only():
+    with pytest.raises(ValueError, match="2 or 3 axes"):
+        resolution_tree([(1, 2, 3, 4), (4, 3, 2, 1)]).to_growing_svg()
+    with pytest.raises(ValueError, match="max_charts"):
+        resolution_tree("A2").to_growing_svg(max_charts=0)

@@ -25,11 +25,14 @@ HANDLED = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
 
 @pytest.fixture(autouse=True)
 def _handlers_are_put_back() -> Any:
+    # A shell that starts the tests in the background has Ctrl-C ignored.
+    started_with = signal.signal(signal.SIGINT, signal.default_int_handler)
     before = {number: signal.getsignal(number) for number in HANDLED}
     yield
     after = {number: signal.getsignal(number) for number in HANDLED}
     for number, handler in before.items():
         signal.signal(number, handler)
+    signal.signal(signal.SIGINT, started_with)
     assert after == before
 
 

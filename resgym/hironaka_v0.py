@@ -1,0 +1,170 @@
+"""The game with both seats as a PettingZoo environment (extra ``pettingzoo``).
+
+``hironaka_v0.env(render_mode=...)`` is the game in turns, ``raw_env`` the same without PettingZoo's
+wrappers, ``parallel_env`` the game in which both choose at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from resgym.envs.registration import DEFAULT_MAX_EPISODE_STEPS
+from resgym.envs.single import HironakaEnv, LegalDiscrete
+from resgym.game.spec import check_integer
+
+try:
+    from pettingzoo import AECEnv
+    from pettingzoo.utils import wrappers
+    from pettingzoo.utils.conversions import aec_to_parallel
+except ImportError as error:
+    raise ImportError(
+        "resgym.hironaka_v0 needs PettingZoo: pip install 'resgym[pettingzoo]'"
+    ) from error
+
+HOST, AGENT = "host_0", "agent_0"
+
+
+class raw_env(AECEnv, gymnasium.utils.EzPickle):
+    """Hironaka's game in turns: ``host_0`` names a set of axes, ``agent_0`` one axis of it.
+
+    Observation of both seats: ``observation`` float32 [P + 1, D], the points as in
+    ``resgym/Hironaka-v0`` and in the last row the set that awaits an answer (1 for its axes, zeros
+    on the host's turn); ``action_mask`` int8 [A], zeros for the seat that is not to move.
+    Actions: ``Discrete(2^D - D - 1)`` for the host (`resgym.game.action_axes`), ``Discrete(D)`` for
+    the agent, whose space samples legal axes also without a mask. The rewards of a move are given
+    on the agent's half of it.
+    """
+
+    def __init__(
+        self,
+        max_cycles: int | None = DEFAULT_MAX_EPISODE_STEPS,
+        simultaneous: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        """Makes the environment.
+
+        Args:
+            max_cycles: moves after which a game is truncated; None for no limit.
+            simultaneous: the agent does not see the host's set before it answers, and an axis that
+                is not in the set stands for the next one that is (the first follows on the last).
+            kwargs: as `resgym.HironakaVectorEnv`, without those of vector environments.
+
+        Raises:
+            ValueError, TypeError: an argument is out of range; the message names it.
+        """
+        gymnasium.utils.EzPickle.__init__(self, max_cycles, simultaneous, **kwargs)
+        super().__init__()
+        half_moves = None if max_cycles is None else 2 * check_integer("max_cycles", max_cycles, 1)
+        self._game = HironakaEnv(max_episode_steps=half_moves, **kwargs)
+        self._simultaneous = simultaneous
+        plan = self._game.vector_env.plan
+        spec = plan.spec
+        self._num_actions = {HOST: spec.num_host_actions, AGENT: spec.dimension}
+        self.possible_agents = [HOST, AGENT]
+        self.agents: list[str] = []
+        self.render_mode = self._game.render_mode
+        self.metadata = {
+            **self._game.metadata,
+            "name": "hironaka_v0",
+            "is_parallelizable": simultaneous,
+        }
+        high = 1.0 if plan.scale_observation else np.inf
+        points = spaces.Box(-1.0, high, (spec.max_num_points + 1, spec.dimension), np.float32)
+        self.observation_spaces = {
+            seat: spaces.Dict(observation=points, action_mask=spaces.Box(0, 1, (number,), np.int8))
+            for seat, number in self._num_actions.items()
+        }
+        self.action_spaces = {
+            HOST: spaces.Discrete(self._num_actions[HOST]),
+            AGENT: LegalDiscrete(self._num_actions[AGENT], self._legal_axes),
+        }
+
+    def observation_space(self, agent: str) -> spaces.Space[Any]:
+        """What a seat sees."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> spaces.Space[Any]:
+        """What a seat may name."""
+        return self.action_spaces[agent]
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """Starts a game; ``options={"points": ...}`` from a given one; other keys are unread."""
+        points = {key: value for key, value in (options or {}).items() if key == "points"}
+        self._seen, _ = self._game.reset(seed=seed, options=points or None)
+        self.agents = self.possible_agents[:]
+        self.agent_selection = HOST
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
+        self.terminations = dict.fromkeys(self.agents, False)
+        self.truncations = dict.fromkeys(self.agents, False)
+        self.infos: dict[str, dict[str, Any]] = {seat: {} for seat in self.agents}
+
+    def observe(self, agent: str) -> dict[str, np.ndarray]:
+        """What ``agent`` sees now."""
+        hidden = self._simultaneous and agent == AGENT
+        named = np.zeros_like(self._seen["coords"]) if hidden else self._seen["coords"]
+        mask = np.zeros(self._num_actions[agent], np.int8)
+        if agent in self.agents and not (self.terminations[agent] or self.truncations[agent]):
+            if self._simultaneous:
+                mask[:] = 1
+            elif agent == self.agent_selection:
+                mask[:] = self._game.action_masks()[: len(mask)]
+        rows = [self._seen["points"], named[None].astype(np.float32)]
+        return {"observation": np.concatenate(rows), "action_mask": mask}
+
+    def step(self, action: Any) -> None:
+        """Plays the action of the seat whose turn it is; None for a seat whose game is over.
+
+        Raises:
+            ValueError: the action is illegal; nothing has changed then.
+        """
+        seat = self.agent_selection
+        if self.terminations[seat] or self.truncations[seat]:
+            self._was_dead_step(action)
+            return
+        if self._simultaneous and seat == AGENT:
+            action = self._next_axis(action)
+        self._seen, _, terminated, truncated, info = self._game.step(action)
+        self._cumulative_rewards[seat] = 0.0
+        self._clear_rewards()
+        if "rewards" in info:
+            self.rewards = dict(zip(self.agents, map(float, info["rewards"]), strict=True))
+        self.terminations = dict.fromkeys(self.agents, terminated)
+        self.truncations = dict.fromkeys(self.agents, truncated)
+        self.infos = {agent: {"overflow": info["overflow"]} for agent in self.agents}
+        self.agent_selection = AGENT if seat == HOST else HOST
+        self._accumulate_rewards()
+
+    def _legal_axes(self) -> np.ndarray | None:
+        if self._simultaneous or not self.agents or self.agent_selection != AGENT:
+            return None
+        return self._game.action_masks()[: self._num_actions[AGENT]]
+
+    def _next_axis(self, action: Any) -> int:
+        dimension = self._num_actions[AGENT]
+        axis = check_integer("action", action, 0, dimension - 1)
+        named = self._seen["coords"]
+        return next(k % dimension for k in range(axis, axis + dimension) if named[k % dimension])
+
+    def render(self) -> Any:
+        """The frame of the game in ``render_mode``; see `resgym.HironakaVectorEnv.render`."""
+        return self._game.render()
+
+    def close(self) -> None:
+        """Closes the environment; it cannot be reset again."""
+        self._game.close()
+
+
+def env(**kwargs: Any) -> AECEnv:
+    """`raw_env` in PettingZoo's wrappers: an illegal action loses the game (reward -1)."""
+    wrapped = wrappers.TerminateIllegalWrapper(raw_env(**kwargs), illegal_reward=-1)
+    return wrappers.OrderEnforcingWrapper(wrappers.AssertOutOfBoundsWrapper(wrapped))
+
+
+def parallel_env(**kwargs: Any) -> Any:
+    """The game in which both choose at once (``simultaneous``), one move a step."""
+    return aec_to_parallel(raw_env(simultaneous=True, **kwargs))

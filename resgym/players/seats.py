@@ -97,7 +97,8 @@ class Seat:
         return answers
 
     def _state(self, positions: Sequence[Position]) -> GameState:
-        games, weights = [list(position) for position in positions], []
+        games = [list(position) for position in positions]
+        weights: list[tuple[int, ...]] = []
         for game, position in zip(games, positions, strict=True):
             if isinstance(position, WeightedPosition):
                 assert position.marked is not None

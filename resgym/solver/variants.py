@@ -95,7 +95,9 @@ def solve_variant(
     rule = ordered_rule(spec, weights)
     start = rule.start(position)
     search = _Search(rule, objective, limits)
-    limit, value, stopped = search.goal.finished, None, None
+    limit = search.goal.finished
+    value: int | None = None
+    stopped: str | None = None
     try:
         while (value := search.within(start, limit)) is None:
             limit += 1

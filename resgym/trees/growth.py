@@ -147,11 +147,9 @@ def grow_tree(
         number: int, parent: int | None, axis: int | None, depth: int, position: Position
     ) -> Chart:
         ending = cast("Ending | None", rule.ending(position))
-        if ending is not None:
-            pass
-        elif smooth_stop and any(sum(point) == 1 for point in position):
+        if ending is None and smooth_stop and any(sum(point) == 1 for point in position):
             ending = "smooth"
-        elif max_depth is not None and depth >= max_depth:
+        elif ending is None and max_depth is not None and depth >= max_depth:
             ending = "depth"
         return Chart(number, parent, axis, depth, position, ending=ending)
 

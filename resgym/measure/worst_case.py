@@ -51,6 +51,8 @@ def worst_case_moves(
         int64 [N]: their moves, ``max_moves`` + 1 for more; bool [N]: the walk was given up, or a
         coordinate would pass 2^59, and they have at least so many.
     """
+    if spec.rule != "basic":
+        raise ValueError(f"spec must have rule 'basic', got {spec.rule!r}")
     backend = quickest_backend(starts.device)
     if type(player) in SHIFTED:
         spec = replace(spec, reposition=True)

@@ -7,6 +7,7 @@ import random
 import pytest
 
 import resgym
+from resgym.cli import main
 from resgym.polynomials.thom import thom_points
 from tests.reference.variants import Polyhedra, Thom
 
@@ -116,6 +117,15 @@ def test_the_known_tree_of_a_thom_polynomial(reposition):
     assert tree.to_dict()["charts"][0]["weights"] == WEIGHTS
     assert "no contribution" in tree.to_text()
     assert tree.to_svg().startswith("<svg")
+
+
+def test_rules_on_the_command_line(capsys):
+    for command in (["solve"], ["tree", "--host", "all_coord", "--max-depth", "1"]):
+        main([*command, "[[5, 2]]", "--rule", "polyhedra", "--unit", "2"])
+    assert "depth 3 (proved" in (said := capsys.readouterr().out)
+    assert "depth 1, 3 nodes" in said
+    assert main(["tree", "[[5, 2]]", "--rule", "polyhedra"]) == 2
+    assert "'zeillinger' plays rules ['basic', 'thom']" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

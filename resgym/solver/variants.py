@@ -30,7 +30,9 @@ class _Search:
     """
 
     def __init__(self, rule: OrderedRule, objective: Objective, limits: Limits) -> None:
-        self.rule, self.goal, self._limits = rule, GOALS[objective], limits
+        self.rule, self.goal = rule, GOALS[objective]
+        # None once there is nothing to prove: a tree of what was proved may be grown much later.
+        self.limits: Limits | None = limits
         # Of a position its least possible value, and the value itself once it is known.
         self._table: dict[Any, tuple[int, int | None]] = {}
         self.expanded = 0
@@ -44,7 +46,7 @@ class _Search:
         if value is not None or limit < lower:
             return value if value is not None and value <= limit else None
         self.expanded += 1
-        stopped = self._limits.reached(len(self._table))
+        stopped = None if self.limits is None else self.limits.reached(len(self._table))
         if stopped is not None:
             raise _Stopped(stopped)
         room = limit
@@ -106,6 +108,8 @@ def solve_variant(
                 raise _Stopped("max_depth")
     except _Stopped as reason:
         stopped = str(reason)
+
+    search.limits = None
 
     def choose(charts: Sequence[Chart]) -> list[Axes]:
         return [best(chart.points) for chart in charts]

@@ -61,7 +61,7 @@ def positions(rule, number, seed):
             options["weights"] = [draw.randint(1, 3) for _ in range(dimension)]
             reference = Thom()
             position = reference.start(points, tuple(options["weights"]), points[-1])
-        if not reference.is_finished(position) and within(reference, position, 4):
+        if not reference.is_finished(position) and within(reference, position, 3):
             found.append((points, options, reference, position))
     return found
 
@@ -78,9 +78,9 @@ def test_values_against_trying_everything(rule):
         assert solution.tree.depth == depth
         depths.add(depth)
         assert resgym.solve(points, max_depth=depth - 1, **options).stopped_by == "max_depth"
-        nodes = resgym.solve(points, "nodes", **options)
-        assert nodes.value == nodes.tree.num_nodes
-        if nodes.value <= 6:
+        if depth <= 2:
+            nodes = resgym.solve(points, "nodes", **options)
+            assert nodes.value == nodes.tree.num_nodes
             assert least_nodes(reference, position, nodes.value) == nodes.value
     assert len(depths) >= 3
 

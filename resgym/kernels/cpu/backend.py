@@ -136,9 +136,11 @@ class NumbaBackend(NumbaOperations):
             games = games.tensors()
         memory = _memory(games)
         old = memory[0]
+        points, count, coords, *_, ended = old
         if numbers.may_refuse and any_refused(
-            numbers.dims, numbers.sets, numbers.rules, *numbers.variant, chosen, old
-        ):
+            numbers.dims, numbers.sets, numbers.rules, *numbers.variant, chosen,
+            points, count, coords, ended,
+        ):  # fmt: skip
             raise RefusedStep
         if not numbers.asked:
             return _step_pass(numbers, memory, chosen, chosen)

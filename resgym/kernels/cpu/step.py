@@ -51,13 +51,12 @@ def _is_legal(dims, action, seat, axis_mask, sets, points, count, unit, weighted
 
 
 @compiled
-def any_refused(dims, sets, rules, unit, weighted, actions, old):
+def any_refused(dims, sets, rules, unit, weighted, actions, points, count, coords, ended):
     """Whether the step is refused: for an illegal action or an ended row.
 
-    The arguments are those of `step_rows`.
+    The arguments are those of `step_rows`, the last four of them fields of the old state.
     """
     seat, on_illegal, mode = rules[0], rules[3], rules[4]
-    points, count, coords, ended = old[0], old[1], old[2], old[9]
     for row in range(actions.shape[0]):
         if ended[row]:
             if mode == _DISABLED:

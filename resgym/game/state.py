@@ -69,7 +69,7 @@ class GameState:
     def num_host_actions(self) -> int:
         """Number of host actions A."""
         dimension = self.points.shape[2]
-        return 2**dimension - 1 - (dimension if self.rule.least_axes == 2 else 0)
+        return (1 << dimension) - 1 - (dimension if self.rule.least_axes == 2 else 0)
 
     def alive(self) -> Tensor:
         """Bool [N, P]: which rows hold a point."""

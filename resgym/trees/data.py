@@ -114,7 +114,7 @@ class ChartTree:
         }
 
     def _chart_dict(self, chart: Chart) -> dict[str, Any]:
-        weighted = {}
+        weighted: dict[str, Any] = {}
         if isinstance(chart.points, WeightedPosition):
             marked = chart.points.marked
             weighted["weights"] = list(chart.points.weights)

@@ -58,7 +58,7 @@ class HostGames(NamedTuple):
 
     def tensors(self) -> EpisodeState:
         """The state as tensors, to which nobody writes from now on."""
-        return EpisodeState(*map(torch.from_numpy, self.fields), self.rule)
+        return EpisodeState._make((*map(torch.from_numpy, self.fields), self.rule))
 
 
 def _memory(games: Games) -> tuple[Fields, Fields, Fields | None]:

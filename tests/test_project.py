@@ -1,0 +1,79 @@
+"""CONTRIBUTING.md shows code that runs and files that exist; versions and issue forms agree."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+import resgym
+import sb3_ext
+from resgym.players import registry
+from sb3_ext.callbacks import CALLBACKS
+from tests.sb3_ext.callbacks.helpers import game_model, keep_logs
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+HOST, CALLBACK = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
+
+
+def test_the_host_keeps_the_contract(monkeypatch, capsys):
+    copies = {role: dict(known) for role, known in registry._FACTORIES.items()}
+    monkeypatch.setattr(registry, "_FACTORIES", copies)
+    exec(compile(HOST, "CONTRIBUTING.md", "exec"), {"__name__": "page"})
+    assert capsys.readouterr().out.startswith("rho ")
+
+
+def test_the_callback_logs():
+    try:
+        exec(compile(CALLBACK, "CONTRIBUTING.md", "exec"), {"__name__": "page"})
+        callback = CALLBACKS.resolve("buffer_size")({"updates": 5})
+    finally:
+        CALLBACKS.pop("buffer_size", None)
+    model = game_model(log_interval_updates=5)
+    logs = keep_logs(model)
+    model.learn(240, callback)
+    values = logs.values("buffer/transitions")
+    assert values == sorted(values)
+    assert 0 < values[0] < values[-1] <= 240
+
+
+def test_named_files_and_make_targets_exist():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"`make ([a-z-]+)`", PAGE))
+    assert {"check", "test", "test-long", "test-lowest"} <= targets
+    for target in targets:
+        assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
+    paths = re.findall(r"`((?:resgym|sb3_ext|tests|docs|examples)/[\w./]*)`", PAGE)
+    paths += re.findall(r"\]\(([\w./]+)\)", PAGE)
+    assert len(paths) > 15
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+
+
+def test_one_version_everywhere():
+    version = resgym.__version__
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    newest = re.search(r"^## ([\d.]+)", changes, flags=re.MULTILINE)
+    assert re.search(r'^version = "(.+)"$', project, flags=re.MULTILINE)[1] == version
+    assert sb3_ext.__version__ == cited["version"] == newest[1] == version
+    assert {"cff-version", "message", "title", "authors"} <= set(cited)
+
+
+@pytest.mark.parametrize(
+    "form", sorted((ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")), ids=lambda form: form.stem
+)
+def test_issue_forms_are_complete(form):
+    """What GitHub asks of a form: name, description, and fields of known kinds with labels."""
+    data = yaml.safe_load(form.read_text(encoding="utf-8"))
+    assert data["name"]
+    assert data["description"]
+    names = [field["id"] for field in data["body"]]
+    assert len(names) == len(set(names)) > 0
+    for field in data["body"]:
+        assert field["type"] in {"checkboxes", "dropdown", "input", "textarea"}
+        assert field["attributes"]["label"]
+        assert field["type"] != "dropdown" or len(field["attributes"]["options"]) > 1

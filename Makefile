@@ -16,7 +16,7 @@ LOWEST := .venv-lowest
 TEST_ENV := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help install train test test-long test-lowest check format bench clean
+.PHONY: help install train test test-long test-lowest check format bench docs notebooks dist-test clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -60,6 +60,26 @@ format: $(STAMP) ## rewrite the files in the project's format
 
 bench: $(STAMP) ## moves per second beside those of peers (BENCH_ARGS=--quick for a first look)
 	$(BIN)/python -m benchmarks.run $(BENCH_ARGS)
+
+docs: $(VENV)/.docs ## the documentation as a site, strictly: build/site
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+
+notebooks: $(VENV)/.docs ## two tutorials as notebooks, run: build/notebooks
+	@mkdir -p build/notebooks
+	for name in train_attack_inspect resolve_e8; do \
+		$(BIN)/jupytext --quiet --to ipynb --execute docs/tutorials/$$name.md \
+			--output build/notebooks/$$name.ipynb || exit 1; done
+
+$(VENV)/.docs: $(STAMP)
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[all,docs]'
+	@touch $@
+
+dist-test: $(STAMP) ## build the wheel, install it into an empty environment and use it there
+	rm -rf build/dist && $(BIN)/python -m pip wheel --quiet --no-deps -w build/dist .
+	$(PYTHON) -m venv --clear build/dist/venv
+	build/dist/venv/bin/python -m pip install --quiet -c constraints.txt "$$(ls $(CURDIR)/build/dist/*.whl)[fast]"
+	cd build/dist && venv/bin/resgym solve 'x^2+y^3+z^5' && venv/bin/resgym rho taught random --games 100 && \
+		venv/bin/python -c "import gymnasium, resgym; gymnasium.make_vec('resgym/HironakaHost-v0', num_envs=2)"
 
 clean: ## remove the environments and everything that can be made again, except runs/
 	rm -rf $(VENV) $(LOWEST) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -41,8 +41,8 @@ def empty_chunk(games: int, steps: int, space: Any, **about: int) -> Chunk:
         rewards=np.zeros(each, np.float32),
         terminated=np.zeros(each, bool),
         truncated=np.zeros(each, bool),
-        returns=np.zeros(each, np.float32),
-        lengths=np.zeros(each, np.int64),
+        returns=np.zeros(0, np.float32),
+        lengths=np.zeros(0, np.int64),
         **about,
     )
 
@@ -154,8 +154,8 @@ def simulate(games: int, chunk: int, steps: int, actors: int, updates: bool) -> 
     )
 
 
-def path_rate(games: int, chunk: int, repeats: int) -> tuple[float, int]:
-    """Bytes a second of a chunk's path, and bytes of the chunk."""
+def time_path(games: int, chunk: int, repeats: int) -> None:
+    """Prints what a chunk's path takes."""
     import ray
 
     model = make_model(games)
@@ -175,15 +175,26 @@ def path_rate(games: int, chunk: int, repeats: int) -> tuple[float, int]:
     buffer.allocate()
     for field in buffer._store.fields.values():  # pages that were never written cost more
         field.zero_()
-    seconds = []
+    put, rest = [], []
     for _ in range(repeats):
         began = time.perf_counter()
-        got = ray.get(ray.put(sent))
-        for step in got.steps(games):
-            o, a, r, terminated, truncated, reached, legal, _, row = step
-            buffer.add_batch(o, reached, a, r, terminated, truncated, legal, first_row=row)
-        seconds.append(time.perf_counter() - began)
-    return sent.num_bytes / statistics.median(seconds), sent.num_bytes
+        reference = ray.put(sent)
+        put.append(time.perf_counter() - began)
+        for step in ray.get(reference).steps(games):
+            o, a, r, terminated, truncated, reached, legal, _, row = step.on(buffer.device)
+            buffer.add_batch(
+                *(o, reached, a, r, terminated, truncated, legal), first_row=row, steps=chunk
+            )
+        rest.append(time.perf_counter() - began - put[-1])
+    seconds = statistics.median(a + b for a, b in zip(put, rest, strict=True))
+    stored = chunk * games * buffer.bytes_per_transition
+    print(
+        f"a chunk: {sent.num_bytes / 1e6:.2f} MB sent, {stored / 1e6:.2f} MB stored;"
+        f" put {statistics.median(put) * 1e3:.1f} ms, get and store"
+        f" {statistics.median(rest) * 1e3:.1f} ms; {sent.num_bytes / seconds / 1e9:.2f} GB/s sent,"
+        f" {stored / seconds / 1e9:.2f} GB/s stored",
+        flush=True,
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -205,8 +216,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 simulate(args.games, args.chunk, steps, actors, updates)
         if args.simulated:
             return
-        speed, size = path_rate(args.games, args.chunk, repeats=20)
-        print(f"a chunk: {size / 1e6:.1f} MB, its path {speed / 1e9:.2f} GB/s")
+        for _ in range(args.rounds):
+            time_path(args.games, args.chunk, repeats=40)
         rates: dict[int, list[float]] = {0: [], 1: []}
         for _ in range(args.rounds):
             for actors, found in rates.items():

@@ -5,7 +5,15 @@ Importing the package registers ``resgym/Hironaka-v0``, ``resgym/HironakaHost-v0
 """
 
 from resgym.envs import AlternatingPlayers, HironakaVectorEnv, register_envs
-from resgym.game import GameSpec, GameState, RowRandom, Stream, Transition, state_from_points
+from resgym.game import (
+    GameSpec,
+    GameState,
+    RowRandom,
+    Stream,
+    Transition,
+    register_reward,
+    state_from_points,
+)
 from resgym.measure.rho import CrossPlay, RhoResult, cross_play, rho
 from resgym.players import Player, make_agent, make_host, register_agent, register_host
 from resgym.polynomials.monomials import Exponents
@@ -40,6 +48,7 @@ __all__ = [
     "register_agent",
     "register_envs",
     "register_host",
+    "register_reward",
     "resolution_tree",
     "rho",
     "singularity",

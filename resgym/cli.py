@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from resgym.game.spec import RULES
-from resgym.players.trust import add_trust, trusting
+from resgym.players.trust import add_import, add_trust, trusting
 
 _FANS = (".jl", ".poly", ".sage")
 
@@ -31,11 +31,12 @@ def one_line(message: object) -> str:
 
 
 class OneLineParser(argparse.ArgumentParser):
-    """As argparse, with errors in one line; a path is never empty."""
+    """As argparse, with errors in one line and ``--import``; a path is never empty."""
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:
         super().__init__(*arguments, **keywords)
         self.register("type", Path, _path)
+        add_import(self)
 
     def error(self, message: str) -> NoReturn:
         """Ends the program with code 2."""
@@ -48,6 +49,12 @@ def _add_game(parser: argparse.ArgumentParser) -> None:
     add("--max-num-points", type=int, default=20, help="points of a random start (default 20)")
     add("--max-value", type=int, default=20, help="starts are uniform on 0..this (default 20)")
     add("--max-moves", type=int, default=200, help="games are cut after so many (default 200)")
+    _add_starts(parser)
+
+
+def _add_starts(parser: argparse.ArgumentParser) -> None:
+    text = "draw the starts from this file, one position a line, as in docs/game.md"
+    parser.add_argument("--starts", metavar="FILE", help=text)
 
 
 def _add_play(parser: argparse.ArgumentParser) -> None:
@@ -115,7 +122,8 @@ def _check(args: argparse.Namespace) -> None:
     modes = ("SAME_STEP", "NEXT_STEP", "DISABLED")
     try:
         for mode in modes:
-            make = partial(gymnasium.make_vec, args.id, autoreset_mode=mode)
+            given = {} if args.starts is None else {"starts": args.starts}
+            make = partial(gymnasium.make_vec, args.id, autoreset_mode=mode, **given)
             try:
                 check_vector_env(make, steps=args.steps, seed=args.seed)
             except ContractError as error:
@@ -301,6 +309,7 @@ def _parser() -> argparse.ArgumentParser:
     add("id", help="a Gymnasium id, for example resgym/HironakaHost-v0")
     add("--steps", type=int, default=200, help="steps to play (default 200)")
     add("--seed", type=int, default=0)
+    _add_starts(command)
 
     start = "E8, a polynomial like x^2+y^3+z^5, exponent lists or a file"
     command = commands.add_parser("tree", help="the resolution tree of a host")
@@ -350,6 +359,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--backend", default="auto")
     add("--repeats", type=int, default=5, help="the median is printed (default 5)")
     add("--seconds", type=float, default=1.0, help="a repeat (default 1)")
+    _add_starts(command)
 
     runs = (_rho, _cross_play, _check, _tree, _solve, _play, _bench)
     for command, run in zip(commands.choices.values(), runs, strict=True):

@@ -1,4 +1,9 @@
-"""Algorithms by name: `--algo` of the command lines, `algorithm` of a two-player configuration."""
+"""The one table of algorithms: `--algo` of `train`, `algorithm` of `two_player` and `tune`.
+
+An entry is all that another one needs: what it shares with an algorithm here (the shipped file of
+hyperparameters, the search space, how `two_player` drives it) follows from the class that it
+derives from.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +18,7 @@ from sb3_ext.config.registry import Registry
 from sb3_ext.ddqn import DDQN
 from sb3_ext.off_policy.legality import mask_key
 
-ALGORITHMS: Registry[type[BaseAlgorithm]] = Registry("algorithm")
+ALGORITHMS: Registry[type[BaseAlgorithm]] = Registry("algorithm", BaseAlgorithm)
 """Algorithms of stable-baselines3's form."""
 
 
@@ -46,3 +51,11 @@ ALGORITHMS.register("a2c", A2C)
 ALGORITHMS.register("dqn", DQN)
 ALGORITHMS.register("ppo", PPO)
 ALGORITHMS.register("qrdqn", QRDQN)
+
+_OWN = {name: ALGORITHMS[name] for name in ALGORITHMS}
+
+
+def family(algorithm: type[BaseAlgorithm]) -> str | None:
+    """The name of the algorithm here that one is, or derives from; None for others of rl_zoo3."""
+    known = {kind: name for name, kind in _OWN.items()}
+    return next((known[base] for base in algorithm.__mro__ if base in known), None)

@@ -66,6 +66,9 @@ FORBIDDEN = {"resgym": ("rl_zoo3", "sb3_contrib", "sb3_ext", "stable_baselines3"
     )
 }
 EXCEPT = {
+    # What code is let in; nothing of the game.
+    "sb3_ext.cluster": ("resgym.players.trust",),
+    "sb3_ext.config": ("resgym.players.trust",),
     "sb3_ext.callbacks": ("resgym.measure", "resgym.players"),
     "sb3_ext.ddqn": ("resgym.kernels.cpu.compilation",),  # how to compile; nothing of the game
     "sb3_ext.replay": ("resgym.game.devices",),  # how much memory there is; nothing of the game

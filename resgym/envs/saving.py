@@ -6,6 +6,7 @@ the environment.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any
@@ -16,7 +17,7 @@ from torch import Tensor
 from resgym.envs.arguments import start_sizes
 from resgym.game.rng import RowRandom
 from resgym.game.spec import MAX_COORDINATE
-from resgym.game.state import canonical_state
+from resgym.game.state import GameState, canonical_state
 from resgym.game.stepping import EpisodeState, StepPlan
 
 # The names in a saved state, and those of `EpisodeState`.
@@ -37,7 +38,11 @@ def save_state(plan: StepPlan, games: EpisodeState, started: bool) -> dict[str, 
     return {
         "table": {
             "game": asdict(plan.spec),
-            "starts": {"num_points": starts.max_num_points, "max_value": starts.max_value},
+            "starts": {
+                "num_points": starts.max_num_points,
+                "max_value": starts.max_value,
+                **({} if plan.starts is None else {"given": _digest(plan.starts)}),
+            },
             "fields": {name: getattr(games, own).clone() for name, own in _OF_GAMES.items()},
         },
         "episodes": {name: getattr(games, own).clone() for name, own in _OF_EPISODES.items()},
@@ -74,8 +79,11 @@ def load_state(
     own_state = save_state(plan, like, started)
     episodes = _checked_fields(state["episodes"], own_state["episodes"])
     fields = _checked_fields(table["fields"], own_state["table"]["fields"])
-    starts = table["starts"]
-    if set(starts) != {"num_points", "max_value"}:
+    starts = dict(table["starts"])
+    own_starts = own_state["table"]["starts"]
+    if starts.pop("given", None) != own_starts.pop("given", None):
+        raise ValueError("starts: the saved games start from others than this environment's")
+    if starts.keys() != own_starts.keys():
         raise ValueError(f"starts must have num_points and max_value, got {sorted(starts)}")
     key = RowRandom.for_episode(fields["seed"], fields["episode"]).key
     games = EpisodeState(
@@ -88,6 +96,11 @@ def load_state(
     if started:
         _check_started(plan, games)
     return replace(plan, start_spec=start_sizes(plan.spec, **starts)), games, started
+
+
+def _digest(starts: GameState) -> str:
+    """Equal for equal positions in the same order."""
+    return hashlib.sha256(starts.points.cpu().numpy().tobytes()).hexdigest()
 
 
 def _check_values(plan: StepPlan, games: EpisodeState) -> None:

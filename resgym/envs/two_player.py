@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from gymnasium.vector import AutoresetMode
 
@@ -13,6 +15,7 @@ from resgym.game.rules import check_startable
 from resgym.game.spec import GameSpec, Polytope, RuleName, check_choice, check_integer
 from resgym.game.stepping import INVALID_ACTIONS, StepPlan
 from resgym.kernels import resolve_backend
+from resgym.polynomials.starts import resolve_starts
 
 
 class HironakaVectorEnv(TensorVectorEnv):
@@ -53,6 +56,7 @@ class HironakaVectorEnv(TensorVectorEnv):
         output: str = "torch",
         backend: str = "auto",
         render_mode: str | None = None,
+        starts: Any = None,
     ) -> None:
         """Makes the environment; nothing is drawn before `reset`.
 
@@ -76,6 +80,8 @@ class HironakaVectorEnv(TensorVectorEnv):
             backend: ``auto`` or the name of an implementation of the move.
             render_mode: ``ansi``, ``human``, and with 2 or 3 axes ``rgb_array`` (needs matplotlib)
                 or ``svg``; see `render`. None for no frames.
+            starts: positions that episodes start from, drawn uniformly: a file, see
+                `resgym.polynomials.starts.read_starts`, or lists of points. None: random ones.
 
         Raises:
             ValueError, TypeError: an argument is out of range; the message names it.
@@ -101,6 +107,7 @@ class HironakaVectorEnv(TensorVectorEnv):
             autoreset_mode=parse_autoreset_mode(autoreset_mode).name,
             max_episode_steps=max_episode_steps,
             scale_observation=scale_observation,
+            starts=resolve_starts(starts, spec, resolved),
         )
         super().__init__(
             num_envs,

@@ -252,8 +252,10 @@ class TensorVectorEnv(VectorEnv):
         """Makes random starts smaller, for a curriculum; each row's next episode is the first.
 
         Points drawn are 2 to ``max_num_points``, the largest coordinate is 1 to ``max_value``; None
-        is the environment's own.
+        is the environment's own. A ValueError where starts are given.
         """
+        if self.plan.starts is not None:
+            raise ValueError("starts: are given, so there are no random ones to make smaller")
         starts = start_sizes(self.plan.spec, num_points, max_value)
         self.plan = replace(self.plan, start_spec=starts)
 

@@ -11,6 +11,7 @@ Every named reward is a game of opposed interests: the agent gets the negative o
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -54,21 +55,41 @@ REWARDS: dict[str, RewardFunction] = {
 """Host's reward by name; the agent's is the negative."""
 
 
+def register_reward(name: str) -> Callable[[RewardFunction], RewardFunction]:
+    """Decorator: makes a function known under a name that is not taken.
+
+    It gives the host's reward float32 [N] of a transition, whoever asks; the agent's is the
+    negative.
+    """
+    if not isinstance(name, str) or not name or name in REWARDS:
+        raise ValueError(f"name must be a new one, not of {sorted(REWARDS)}, got {name!r}")
+
+    def decorator(function: RewardFunction) -> RewardFunction:
+        if not callable(function):
+            raise TypeError(f"reward {name!r} must be a function, got {function!r}")
+        REWARDS[name] = function
+        return function
+
+    return decorator
+
+
 def check_reward(reward: str | RewardFunction) -> None:
     """Raises ValueError or TypeError if a reward is neither a name of `REWARDS` nor a callable."""
     if isinstance(reward, str) and reward not in REWARDS:
-        raise ValueError(f"reward must be one of {sorted(REWARDS)} or a callable, got {reward!r}")
+        near = difflib.get_close_matches(reward, REWARDS, n=1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        names = sorted(REWARDS)
+        raise ValueError(f"reward must be one of {names} or a callable, got {reward!r}{hint}")
     if not isinstance(reward, str) and not callable(reward):
         raise TypeError(f"reward must be a name or a callable, got {reward!r}")
 
 
 def role_reward(reward: str | RewardFunction, transition: Transition) -> Tensor:
     """float32 [N]: the reward of ``transition.role``, which a callable returns itself."""
-    if isinstance(reward, str):
-        value = REWARDS[reward](transition)
-        return value if transition.role == "host" else -value
-    value = reward(transition)
+    function = REWARDS[reward] if isinstance(reward, str) else reward
+    value = function(transition)
     if not isinstance(value, Tensor) or value.shape != transition.axis.shape:
         got = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
         raise ValueError(f"reward must return a tensor [{len(transition.axis)}], got {got}")
-    return value.to(torch.float32)
+    value = value.to(torch.float32)
+    return -value if isinstance(reward, str) and transition.role == "agent" else value

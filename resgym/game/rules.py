@@ -151,6 +151,16 @@ def draw_weights(state: GameState, rng: RowRandom) -> GameState:
     return with_weights(state, weights, marked)
 
 
+def start_positions(spec: GameSpec, rng: RowRandom, starts: GameState | None = None) -> GameState:
+    """`random_starts`, or of a set of M ``starts`` one for each row, drawn uniformly."""
+    return random_starts(spec, rng) if starts is None else drawn_from(starts, rng)
+
+
+def drawn_from(starts: GameState, rng: RowRandom) -> GameState:
+    """One of M positions for each row of random numbers, drawn uniformly."""
+    return starts.select(rng.integers(starts.num_games))
+
+
 def given_starts(
     points: Any, spec: GameSpec, num_games: int, device: torch.device, weights: Any = None
 ) -> GameState:
@@ -159,11 +169,20 @@ def given_starts(
     Raises:
         ValueError, TypeError: they are no unfinished positions of this game.
     """
-    given = state_from_points(points, spec, device, weights)
+    given = unfinished_positions(points, spec, device, weights)
     if given.num_games not in (1, num_games):
         raise ValueError(
             f"points must hold one game or {num_games} (num_envs), got {given.num_games}"
         )
+    points, count = given.points.expand(num_games, -1, -1), given.count.expand(num_games)
+    return GameState(points, count, given.rule)
+
+
+def unfinished_positions(
+    points: Any, spec: GameSpec, device: torch.device | str, weights: Any = None
+) -> GameState:
+    """As `state_from_points`; a ValueError if a position is finished."""
+    given = state_from_points(points, spec, device, weights)
     finished = given.finished()
     if bool(finished.any()):
         row = int(finished.nonzero()[0, 0])
@@ -172,8 +191,7 @@ def given_starts(
         if len(points) == 1 and spec.rule != "polyhedra":
             over = f"is down to the one point {points[0]}"
         raise ValueError(f"points must be unfinished positions, but game {row} {over}")
-    points, count = given.points.expand(num_games, -1, -1), given.count.expand(num_games)
-    return GameState(points, count, given.rule)
+    return given
 
 
 def observe_points(state: GameState, scale: bool = True) -> Tensor:

@@ -48,6 +48,7 @@ class StepPlan:
         scale_observation: divide observed points by the largest coordinate.
         opponent: name of the scripted player in the other seat, whom a backend may play itself;
             None: the opponents have to be asked.
+        starts: positions that episodes start from, drawn uniformly; None: random ones.
     """
 
     spec: GameSpec
@@ -59,6 +60,7 @@ class StepPlan:
     max_episode_steps: int | None = None
     scale_observation: bool = True
     opponent: str | None = None
+    starts: GameState | None = None
 
     @property
     def num_actions(self) -> int:

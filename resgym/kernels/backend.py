@@ -44,7 +44,7 @@ class FusedBackend(Backend):
     """Base of backends that play a step in one pass; the rest is left to the reference.
 
     The reference plays with their own single operations: Newton polytopes, rewards that are
-    functions, and the opponents that a backend neither knows nor asks.
+    functions, sets of starts, and the opponents that a backend neither knows nor asks.
     """
 
     hosts: tuple[str, ...]
@@ -58,11 +58,13 @@ class FusedBackend(Backend):
         """The numbers that kernels take for a plan's words: indices, or `ASKED`.
 
         They are those of the seat, the opponent (0 where both seats are played), the reward, what
-        becomes of an illegal action, and the autoreset mode. None for a plan whose moves or reward
-        no pass knows.
+        becomes of an illegal action, and the autoreset mode. None for a plan whose moves, reward
+        or starts no pass knows.
         """
         rule, polytope = plan.spec.rule, plan.spec.polytope
-        if rule not in cls.rules or polytope != "dominance" or not isinstance(plan.reward, str):
+        if rule not in cls.rules or polytope != "dominance" or plan.reward not in REWARD_NAMES:
+            return None
+        if plan.starts is not None:
             return None
         players: dict[str, tuple[str | None, ...]]
         players = {"host": AGENTS, "agent": cls.hosts, "both": (plan.opponent,)}
@@ -73,7 +75,7 @@ class FusedBackend(Backend):
         return (
             SEATS.index(plan.seat),
             others.index(plan.opponent) if plays else ASKED,
-            REWARD_NAMES.index(plan.reward),
+            REWARD_NAMES.index(str(plan.reward)),
             INVALID_ACTIONS.index(plan.invalid_action),
             AUTORESET_MODES.index(plan.autoreset_mode),
         )

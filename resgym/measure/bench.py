@@ -86,8 +86,12 @@ def bench(
     backend: str = "auto",
     repeats: int = 5,
     seconds: float = 1.0,
+    starts: str | None = None,
 ) -> BenchResult:
-    """Measures random play of both players for several numbers of parallel games."""
+    """Measures random play of both players for several numbers of parallel games.
+
+    ``starts`` is a file of positions that the games start from, instead of random ones.
+    """
     check_integer("repeats", repeats, 1)
     if not seconds > 0:
         raise ValueError(f"seconds must be above 0, got {seconds}")
@@ -99,6 +103,8 @@ def bench(
         "device": device,
         "backend": backend,
     }
+    if starts is not None:
+        settings["starts"] = starts
     name = backend
     for size in batch_sizes:
         number = check_integer("batch_sizes", size, 1)

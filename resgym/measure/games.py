@@ -10,11 +10,12 @@ from torch import Tensor
 from resgym.game import devices
 from resgym.game.actions import action_axes, host_action_table
 from resgym.game.rng import RowRandom, Stream, derive_seed
-from resgym.game.rules import random_starts
+from resgym.game.rules import start_positions
 from resgym.game.spec import GameSpec, check_integer
 from resgym.game.state import GameState, where_state
 from resgym.kernels import Backend, resolve_backend
 from resgym.players import Player, ask_player, resolve_player, rows_of
+from resgym.polynomials.starts import resolve_starts
 from resgym.render.games import GameRecord
 
 _SEED_WORD = 0x67616D65  # keeps the starts of samples apart from those of other uses of the seed
@@ -124,22 +125,31 @@ def record_game(
 
 
 def sample_games(
-    host: Any, agent: Any, *, games: int = 3, seed: int = 0, max_moves: int = 200, **game: Any
+    host: Any,
+    agent: Any,
+    *,
+    games: int = 3,
+    seed: int = 0,
+    max_moves: int = 200,
+    starts: Any = None,
+    **game: Any,
 ) -> list[GameRecord]:
     """Records so many games from random starts, which the seed fixes too; see `record_game`.
 
+    ``starts`` is the set that these are drawn from, see `resgym.polynomials.starts.resolve_starts`;
     ``game`` is sizes and options of a `GameSpec`: dimension, max_num_points, max_value, ...
     """
     games = check_integer("games", games, 1)
     spec = GameSpec(**game)
     row = torch.arange(games, dtype=torch.int64)
     seeds = torch.tensor([derive_seed(seed, _SEED_WORD)]).expand(games) + row
-    starts = random_starts(spec, RowRandom.for_episode(seeds, row * 0).at(0, Stream.START))
+    rng = RowRandom.for_episode(seeds, row * 0).at(0, Stream.START)
+    begin = start_positions(spec, rng, resolve_starts(starts, spec))
     return [
         record_game(
             host,
             agent,
-            starts.select(row[number : number + 1]),
+            begin.select(row[number : number + 1]),
             spec,
             seed=derive_seed(seed, _SEED_WORD, number),
             max_moves=max_moves,

@@ -11,11 +11,12 @@ import torch
 
 from resgym.game.devices import resolve_device
 from resgym.game.rng import RowRandom, Stream, derive_seed
-from resgym.game.rules import random_starts
+from resgym.game.rules import start_positions
 from resgym.game.spec import GameSpec, Polytope, RuleName, check_integer
 from resgym.game.state import GameState, state_from_points
 from resgym.measure.games import play_lengths
 from resgym.players import player_name, resolve_player, rows_of
+from resgym.polynomials.starts import resolve_starts
 
 _BATCH = 8192
 _MAX_GAMES = 10**9
@@ -78,6 +79,7 @@ def rho(
     seed: int = 0,
     device: torch.device | str = "cpu",
     backend: str = "auto",
+    starts: Any = None,
 ) -> RhoResult:
     """Measures a host against an agent.
 
@@ -98,6 +100,8 @@ def rho(
         seed: fixes starts and players; game i is the same for any number of games.
         device: where to play.
         backend: implementation of the move.
+        starts: the set that random starts are drawn from, a file or lists of points; see
+            `resgym.polynomials.starts.resolve_starts`.
 
     Returns:
         The result; rho is 0 if no move was played (all given starts were finished).
@@ -112,18 +116,21 @@ def rho(
     resolved = resolve_device(device)
     host_player = resolve_player(host, "host", spec)
     agent_player = resolve_player(agent, "agent", spec)
+    if points is not None and starts is not None:
+        raise ValueError("starts: give a set to draw from, or points to take in turn, not both")
     given = None if points is None else state_from_points(points, spec, resolved)
+    drawn = resolve_starts(starts, spec, resolved)
     played = []
     batch = max(1, min(_BATCH, _BATCH_PAIRS // spec.max_num_points**2))
     for first in range(0, games, batch):
         row = torch.arange(first, min(first + batch, games), device=resolved)
         rng = _random_of_games(row, seed)
         if given is None:
-            starts = random_starts(spec, rng.at(0, Stream.START))
+            begin = start_positions(spec, rng.at(0, Stream.START), drawn)
         else:
-            starts = given.select(row % given.num_games)
+            begin = given.select(row % given.num_games)
         hosts, agents = rows_of(host_player, row), rows_of(agent_player, row)
-        played.append(play_lengths(hosts, agents, starts, spec, rng, max_moves, backend))
+        played.append(play_lengths(hosts, agents, begin, spec, rng, max_moves, backend))
     return rho_of_games(*map(torch.cat, zip(*played, strict=True)))
 
 
@@ -132,12 +139,12 @@ def _random_of_games(row: torch.Tensor, seed: int) -> RowRandom:
     return RowRandom.for_episode(row + base, torch.zeros_like(row))
 
 
-def rho_starts(spec: GameSpec, games: int, seed: int = 0) -> GameState:
-    """The random starts of `rho` with the same game and seed, game by game."""
+def rho_starts(spec: GameSpec, games: int, seed: int = 0, starts: Any = None) -> GameState:
+    """The random starts of `rho` with the same game, seed and set of starts, game by game."""
     check_integer("games", games, 1, _MAX_GAMES)
     check_integer("seed", seed, 0)
     rng = _random_of_games(torch.arange(games), seed)
-    return random_starts(spec, rng.at(0, Stream.START))
+    return start_positions(spec, rng.at(0, Stream.START), resolve_starts(starts, spec))
 
 
 def rho_of_games(moves: torch.Tensor, finished: torch.Tensor, overflow: torch.Tensor) -> RhoResult:
@@ -222,6 +229,7 @@ def cross_play(
     named_hosts, named_agents = _named(hosts, "hosts"), _named(agents, "agents")
     sizes = {field.name for field in fields(GameSpec)} & kwargs.keys()
     spec = GameSpec(**{name: kwargs[name] for name in sizes})
+    kwargs["starts"] = resolve_starts(kwargs.get("starts"), spec)
     host_players = {name: resolve_player(one, "host", spec) for name, one in named_hosts.items()}
     agent_players = {name: resolve_player(one, "agent", spec) for name, one in named_agents.items()}
     results = {

@@ -29,7 +29,7 @@ LAZY: Mapping[Role, Mapping[str, str]] = {
         "optimal": "resgym.solver.players:OptimalHost",
         "robust": "sb3_ext.studies.teach.shipped:RobustHost",
         "safe": "resgym.solver.players:SafeHost",
-        "taught": "sb3_ext.studies.teach.shipped:TaughtHost",
+        "taught": "sb3_ext.studies.teach.shipped:taught_host",
     },
     "agent": {
         "optimal": "resgym.solver.players:OptimalAgent",

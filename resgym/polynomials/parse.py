@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,14 @@ from resgym.polynomials.monomials import Exponents, check_points
 from resgym.polynomials.reader import Monomial, ParseError, read_monomials
 from resgym.polynomials.singularities import is_singularity_name, random_family, singularity
 
-__all__ = ["CoefficientWarning", "ConstantWarning", "ParseError", "as_position", "parse"]
+__all__ = [
+    "CoefficientWarning",
+    "ConstantWarning",
+    "ParseError",
+    "as_position",
+    "parse",
+    "parse_lines",
+]
 
 _FILE_SUFFIXES = (".txt", ".json", ".poly", ".sing", ".m2")
 MAX_LENGTH = 50_000
@@ -94,6 +102,31 @@ def _variable_names(variables: str | Sequence[str] | None) -> tuple[str, ...] | 
     if len(set(names)) != len(names):
         raise ValueError(f"variables must differ, got {', '.join(names)}")
     return names
+
+
+def parse_lines(path: Path) -> Iterator[tuple[int, Exponents]]:
+    """The positions of a file with one a line, each with the number of its line, from 1.
+
+    A line is a text as for `parse`, but never the name of a file; what follows ``#`` or ``//`` is a
+    comment, and blank lines are left out.
+
+    Raises:
+        ValueError: the file cannot be read, or a line is no position; one line that names both.
+    """
+    number = 0
+    try:
+        with path.open(encoding="utf-8") as file:
+            # A line that is too long comes in parts, of which the first is refused.
+            for number, line in enumerate(iter(partial(file.readline, MAX_LENGTH + 2), ""), 1):
+                text = _COMMENT.sub("", line).strip()
+                if text:
+                    yield number, _parse_text(text, None)
+    except (ParseError, TypeError, ValueError, OSError) as error:
+        if isinstance(error, (OSError, UnicodeDecodeError)):
+            reason = getattr(error, "strerror", None) or "no UTF-8 text"
+            raise ValueError(f"file {str(path)!r} cannot be read: {reason}") from None
+        what = str(error).partition("\n")[0]
+        raise ValueError(f"{path}, line {number}: {what}") from None
 
 
 def _parse_file(path: Path, names: tuple[str, ...] | None) -> Exponents:

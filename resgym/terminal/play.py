@@ -12,7 +12,7 @@ import torch
 from resgym.game.actions import action_axes
 from resgym.game.plain import moved
 from resgym.game.rng import RowRandom, Stream
-from resgym.game.rules import random_starts
+from resgym.game.rules import start_positions
 from resgym.game.spec import GameSpec, Role, check_integer
 from resgym.game.state import GameState, state_from_points
 from resgym.kernels import resolve_backend
@@ -21,6 +21,7 @@ from resgym.players import make_host, resolve_player
 from resgym.players.base import check_role
 from resgym.polynomials.monomials import Exponents, monomial_text
 from resgym.polynomials.parse import as_position
+from resgym.polynomials.starts import resolve_starts
 from resgym.render.games import GameRecord
 from resgym.render.positions import counted, format_axes, format_move, format_position
 from resgym.solver.solve import solve
@@ -36,11 +37,16 @@ COMMANDS = {"u": "undo", "h": "hint", "q": "quit", "?": "help"}
 
 
 def random_position(
-    dimension: int = 3, max_num_points: int = 20, max_value: int = 20, seed: int = 0
+    dimension: int = 3,
+    max_num_points: int = 20,
+    max_value: int = 20,
+    seed: int = 0,
+    starts: Any = None,
 ) -> Exponents:
-    """The start that an environment of these sizes draws when it is reset with this seed."""
+    """The start that an environment of these arguments draws when it is reset with this seed."""
     spec = GameSpec(dimension, max_num_points, max_value)
-    return Exponents(random_starts(spec, _random(seed).at(0, Stream.START)).point_lists()[0])
+    rng = _random(seed).at(0, Stream.START)
+    return Exponents(start_positions(spec, rng, resolve_starts(starts, spec)).point_lists()[0])
 
 
 def _random(seed: int) -> RowRandom:

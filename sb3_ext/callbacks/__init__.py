@@ -35,7 +35,7 @@ __all__ = [
     "Timers",
 ]
 
-CALLBACKS: Registry[type[BaseCallback]] = Registry("callback")
+CALLBACKS: Registry[type[BaseCallback]] = Registry("callback", BaseCallback)
 """Callbacks whose arguments are plain data; your own by ``CALLBACKS.register("mine", Mine)``."""
 
 CALLBACKS.register("action_counts", ActionCounts)

@@ -22,8 +22,6 @@ from sb3_ext.config.arguments import from_data
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.config.registry import Registry
 
-CONDITIONS: Registry[type[Condition]] = Registry("condition")
-
 
 class Condition(ABC):
     """Something about the values that one metric takes one after the other.
@@ -59,6 +57,9 @@ class Condition(ABC):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Puts back what `state_dict` gave."""
         self._noted = {name: copy.deepcopy(state[name]) for name in self._noted}
+
+
+CONDITIONS: Registry[type[Condition]] = Registry("condition", Condition)
 
 
 @CONDITIONS.register("bound")

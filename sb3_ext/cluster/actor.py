@@ -19,11 +19,13 @@ import torch
 from gymnasium import spaces
 from gymnasium.envs.registration import EnvSpec
 
+from resgym.players.trust import import_modules
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.cluster.chunk import Chunk, ChunkWriter, as_tensors
 from sb3_ext.config.checks import one_line
 from sb3_ext.off_policy.collector import Explorer, TensorCollector
 from sb3_ext.off_policy.legality import LegalActions
+from sb3_ext.off_policy.sampling import SamplingConfig
 
 
 def vector_env_spec(env_id: str) -> EnvSpec:
@@ -48,6 +50,8 @@ class ActorPlan:
         mask_source: As in `LegalActions`.
         observation_space: What the learner's replay buffer stores.
         action_space: Likewise.
+        modules: Imported first, so that what they register has names.
+        sampling: As in `TensorCollector`.
     """
 
     env: EnvSpec | Callable[..., Any]
@@ -58,6 +62,8 @@ class ActorPlan:
     mask_source: str
     observation_space: spaces.Space
     action_space: spaces.Space
+    modules: tuple[str, ...] = ()
+    sampling: SamplingConfig | None = None
 
 
 class Actor:
@@ -85,6 +91,7 @@ class Actor:
         """
         torch.set_num_threads(1)
         plan = self.plan
+        import_modules(plan.modules)
         make = partial(gymnasium.make_vec, plan.env) if isinstance(plan.env, EnvSpec) else plan.env
         env = make(num_envs=plan.games, **self.env_kwargs)
         adapted = TensorVecEnv(env)
@@ -95,7 +102,9 @@ class Actor:
         if not adapted.has_attr("load_state_dict"):
             raise ValueError("the environment has no state_dict and load_state_dict")
         legal = LegalActions(plan.observation_space, plan.action_space, adapted, plan.mask_source)
-        self._collector = TensorCollector(adapted, plan.explorer, legal, torch.Generator())
+        self._collector = TensorCollector(
+            adapted, plan.explorer, legal, torch.Generator(), sampling=plan.sampling
+        )
         self._collector.version = -1
         return os.getpid()
 
@@ -130,10 +139,12 @@ class Actor:
         collector.generator = torch.Generator().manual_seed(int(words[0] >> np.uint64(1)))
         if games is None:
             collector.env.seed(plan.seed + self.number * plan.games)
-            collector.observation = collector.legal = None
+            collector.observation = collector.legal = collector.running = None
         else:
             collector.env.load_state_dict(games["environment"])
             collector.observation, collector.legal = games["observation"], games["legal"]
+            collector.running = games.get("running")
+        collector.cut_games = 0
         writer = ChunkWriter(plan.chunk)
         for _ in range(plan.chunk):
             writer.add(collector.step())
@@ -142,6 +153,7 @@ class Actor:
             "environment": environment,
             "observation": collector.observation,
             "legal": collector.legal,
+            "running": collector.running,
         }
         chunk = writer.finish(
             collector.observation,
@@ -150,5 +162,6 @@ class Actor:
             sequence=sequence,
             version=version,
             seconds=time.perf_counter() - began,
+            cut_games=collector.cut_games,
         )
         return chunk, after

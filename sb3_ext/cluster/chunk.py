@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -36,9 +35,10 @@ class Chunk:
         rewards: `[T, N]` float32.
         terminated: `[T, N]` bool.
         truncated: `[T, N]` bool.
-        returns: `[T, N]` float32, meant where an episode ended.
-        lengths: `[T, N]` int64, likewise.
+        returns: `[M]` float32 of these episodes.
+        lengths: `[M]` int64, likewise.
         next_legal: `[T, N, A]` bool, if the environment was asked for legal actions.
+        cut_games: Games that reached the greatest length that there is.
     """
 
     actor: int
@@ -55,6 +55,7 @@ class Chunk:
     returns: np.ndarray
     lengths: np.ndarray
     next_legal: np.ndarray | None = None
+    cut_games: int = 0
 
     @property
     def num_bytes(self) -> int:
@@ -70,48 +71,28 @@ class Chunk:
 
     def episode_sums(self) -> tuple[int, float, int]:
         """Number of episodes that ended, sum of their returns and of their lengths."""
-        ended = self.ended
-        returns, lengths = self.returns[ended], self.lengths[ended]
-        return len(returns), float(returns.sum(dtype=np.float64)), int(lengths.sum())
+        total = float(self.returns.sum(dtype=np.float64))
+        return len(self.returns), total, int(self.lengths.sum())
 
     def steps(self, rows: int) -> Iterator[ParallelStep]:
-        """The steps of the first `rows` games, then those of the next ones; `rows` divides N.
-
-        What a step led to may use the memory of that of the step before.
-        """
+        """All T steps of the first `rows` games, then those of the next ones; `rows` divides N."""
         values = {field.name: as_tensors(getattr(self, field.name)) for field in fields(self)}
-        observations = values["observations"]
         ended = torch.from_numpy(self.ended)
-        places = (ended.flatten().cumsum(0) - 1).view(ended.shape)
-        some_ended = ended.any(dim=1).tolist()
-        names = ("actions", "rewards", "terminated", "truncated", "returns", "lengths")
+        places = ended.flatten().nonzero().squeeze(1)
+        episode = {"ended": ended}
+        for name, key in (("returns", "r"), ("lengths", "l")):
+            sums = values[name].new_zeros(ended.numel()).index_copy_(0, places, values[name])
+            episode[key] = sums.view_as(ended)
+        shown = values["observations"]
+        reached = each_entry(partial(_with_final, places), shown, values["final_observations"])
+        shown = each_entry(lambda value: value[:-1], shown)
+        names = ("actions", "rewards", "terminated", "truncated")
+        whole = (shown, *(values[name] for name in names), reached, values["next_legal"], episode)
         for first in range(0, self.actions.shape[1], rows):
-            part = slice(first, first + rows)
-            shown = each_entry(lambda value, part=part: value[:, part].unbind(), observations)
-            legal = values["next_legal"]
-            legal = None if legal is None else legal[:, part].unbind()
-            reusable = each_entry(lambda value: torch.empty_like(value[0]), shown)
-            parts = (ended, places, *(values[name] for name in names))
-            steps = zip(*(value[:, part].unbind() for value in parts), strict=True)
-            for time, (here, place, actions, rewards, terminated, truncated, *sums) in enumerate(
-                steps
-            ):
-                reached, episode = each_entry(itemgetter(time + 1), shown), None
-                if some_ended[time]:
-                    row = here.nonzero().squeeze(1)
-                    final = partial(_with_final, row, place[row])
-                    reached = each_entry(final, reusable, reached, values["final_observations"])
-                    episode = {"ended": here, "r": sums[0], "l": sums[1]}
-                yield ParallelStep(
-                    each_entry(itemgetter(time), shown),
-                    actions,
-                    rewards,
-                    terminated,
-                    truncated,
-                    reached,
-                    None if legal is None else legal[time],
-                    episode,
-                )
+            part = partial(_rows, slice(first, first + rows))
+            yield ParallelStep(
+                *(None if each is None else each_entry(part, each) for each in whole)
+            )
 
 
 def side_by_side(chunks: Sequence[Chunk]) -> Chunk:
@@ -128,7 +109,7 @@ def side_by_side(chunks: Sequence[Chunk]) -> Chunk:
     joined: dict[str, Any] = {}
     for field in fields(Chunk):
         values = [getattr(chunk, field.name) for chunk in chunks]
-        if field.name == "final_observations":
+        if field.name in ("final_observations", "returns", "lengths"):
             joined[field.name] = each_entry(lambda *parts: np.concatenate(parts)[order], *values)
         elif isinstance(values[0], (dict, np.ndarray)):
             joined[field.name] = each_entry(lambda *parts: np.concatenate(parts, 1), *values)
@@ -144,7 +125,9 @@ class ChunkWriter:
     def __init__(self, num_steps: int) -> None:
         self.num_steps = num_steps
         self._arrays: dict[str, Any] = {}
-        self._final: list[Any] = []
+        self._ended: dict[str, list[Any]] = {
+            name: [] for name in ("final_observations", "returns", "lengths")
+        }
         self._time = 0
 
     def add(self, step: ParallelStep) -> None:
@@ -152,23 +135,27 @@ class ChunkWriter:
         ended = step.terminated | step.truncated
         nothing = torch.zeros(len(ended))
         sums = step.episode or {"r": nothing, "l": nothing}
+        self._ended["returns"].append(sums["r"][ended].float())
+        self._ended["lengths"].append(sums["l"][ended].long())
         self._write("observations", step.observations, self.num_steps + 1)
         self._write("actions", step.actions.long())
         self._write("rewards", step.rewards.float())
         self._write("terminated", step.terminated)
         self._write("truncated", step.truncated)
-        self._write("returns", sums["r"].float())
-        self._write("lengths", sums["l"].long())
         if step.next_legal is not None:
             self._write("next_legal", step.next_legal)
-        self._final.append(each_entry(lambda value: value[ended], step.next_observations))
+        final = each_entry(lambda value: value[ended], step.next_observations)
+        self._ended["final_observations"].append(final)
         self._time += 1
 
     def finish(self, last: Any, **about: Any) -> Chunk:
         """The chunk; `last` is what the environment shows now."""
         self._write("observations", last, self.num_steps + 1)
-        final = each_entry(lambda *parts: torch.cat(parts), self._final[0], *self._final[1:])
-        return Chunk(**about, **self._arrays, final_observations=to_arrays(final))
+        ended = {
+            name: to_arrays(each_entry(lambda *parts: torch.cat(parts), *values))
+            for name, values in self._ended.items()
+        }
+        return Chunk(**about, **self._arrays, **ended)
 
     def _write(self, name: str, value: Any, length: int | None = None) -> None:
         value = to_arrays(value)
@@ -188,8 +175,15 @@ def as_tensors(value: Any) -> Any:
         return each_entry(lambda x: torch.from_numpy(x) if isinstance(x, np.ndarray) else x, value)
 
 
-def _with_final(rows: Tensor, places: Tensor, result: Tensor, shown: Tensor, final: Tensor) -> Any:
-    return result.copy_(shown).index_copy_(0, rows, final[places])
+def _with_final(places: Tensor, shown: Tensor, final: Tensor) -> Tensor:
+    """What all steps led to: what is shown next, or what an episode ended with."""
+    reached = shown[1:].clone()
+    reached.flatten(0, 1).index_copy_(0, places, final)
+    return reached
+
+
+def _rows(part: slice, value: Tensor) -> Tensor:
+    return value[:, part]
 
 
 def _put(time: int, array: np.ndarray, value: np.ndarray) -> None:

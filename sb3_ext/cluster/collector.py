@@ -9,24 +9,26 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from resgym.players.trust import imported_modules
+from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.cluster.actor import ActorPlan, vector_env_spec
 from sb3_ext.cluster.chunk import Chunk
 from sb3_ext.cluster.connection import connected
 from sb3_ext.cluster.crew import Crew
 from sb3_ext.cluster.ledger import Ledger
 from sb3_ext.cluster.published import PublishedWeights
+from sb3_ext.cluster.stream import LONGEST_WAIT
 from sb3_ext.config.arguments import check_arguments
 from sb3_ext.config.checks import check_count, check_number, shown
-from sb3_ext.off_policy.collector import ParallelStep
-
-LONGEST_WAIT = 86_400.0
-"""Seconds: a day."""
+from sb3_ext.off_policy.collector import Collector, ParallelStep
+from sb3_ext.off_policy.sampled import SampledCollector, WholeGames
+from sb3_ext.off_policy.sampling import SamplingConfig
 
 SMALLEST_SHARE = 1e-4
 """Of a processor, that Ray can reserve."""
@@ -58,6 +60,8 @@ class RayCollector:
             bit for bit each time, also after a resume.
         actor_cpus: Processors that Ray reserves for each actor; a part of one is allowed.
         address: Of a cluster; None: the one in use, that of `RAY_ADDRESS`, or a new one.
+        sampling: A `SamplingConfig` or a mapping of its names; None: all that is played, a chunk
+            at a time.
 
     Attributes:
         version: Updates that made the weights published last.
@@ -83,6 +87,7 @@ class RayCollector:
         deterministic: bool = False,
         actor_cpus: float = 1.0,
         address: str | None = None,
+        sampling: SamplingConfig | Mapping[str, Any] | None = None,
     ) -> None:
         self.env = vector_env_spec(env) if isinstance(env, str) else env
         if not isinstance(env, str) and not callable(env):
@@ -104,6 +109,12 @@ class RayCollector:
         self.deterministic = deterministic
         self.actor_cpus = check_number("actor_cpus", actor_cpus, SMALLEST_SHARE)
         self.address = address
+        self.sampling: SamplingConfig | None = None
+        if sampling is not None:
+            with errors_named("sampling", ValueError):
+                self.sampling = SamplingConfig.read(sampling)
+            if deterministic and self.sampling.max_wait_time is not None:
+                raise ValueError("deterministic must be false with sampling.max_wait_time")
         kwargs = {} if env_kwargs is None else env_kwargs
         kwargs = [kwargs] if isinstance(kwargs, Mapping) else kwargs
         if not _all_are(kwargs, Mapping) or not all(_all_are([*each], str) for each in kwargs):
@@ -121,28 +132,43 @@ class RayCollector:
         self._rows = self._most = 1
         self._weights: Any = None
         self._crew: Any = None
+        self._games: dict[str, WholeGames] = {}
+        self._sampled = {"epochs": 0, "samples": 0, "late_epochs": 0, "cut_games": 0}
 
     @property
     def statistics(self) -> dict[str, Any]:
-        """What was counted so far, see `Ledger.statistics`."""
-        return self._ledger.statistics
+        """What was counted so far, see `Ledger.statistics` and `SampledCollector`."""
+        counted = self._ledger.statistics
+        if self.sampling is not None:
+            counted |= self._sampled
+            for each in self._games.values():
+                for name, count in each.counts.items():
+                    counted[name] = counted.get(name, 0) + count
+        return counted
 
     @contextmanager
-    def session(self, model: Any) -> Iterator[RayCollector | None]:
+    def session(self, model: Any) -> Iterator[Collector | None]:
         """The actors live while the block lasts; see `Collector`.
 
         Raises:
             ValueError: The cluster is not there or too small, an actor cannot make its environment,
                 or the model does not fit.
         """
-        if self.actors == 0:
-            yield None
+        if self.actors == 0 or (self.sampling is not None and self.sampling.force_sync):
+            own = None if self.sampling is None else SampledCollector(self.sampling)
+            with nullcontext() if own is None else own.session(model) as collector:
+                yield collector
             return
         self._ledger = Ledger(self.actors, self.max_staleness)
         self._rows = model.n_envs
         games = self.games or self._rows
         if games % self._rows:
             raise ValueError(f"games must be a multiple of the model's {self._rows}, got {games}")
+        if self.sampling is not None:
+            with errors_named("sampling", ValueError):
+                self.sampling.parts(games)
+        self._games.clear()
+        self._sampled = dict.fromkeys(self._sampled, 0)
         saved = model.collector_state
         fresh = int(torch.randint(2**31, ())) if model.seed is None else model.seed
         self._seed = fresh if saved is None else saved["seed"]
@@ -155,6 +181,8 @@ class RayCollector:
             mask_source=model.legal_actions.source,
             observation_space=model.observation_space,
             action_space=model.action_space,
+            modules=imported_modules(),
+            sampling=self.sampling,
         )
         with connected(self.address) as ray:
             self._weights = PublishedWeights(ray, model.playing_weights())
@@ -168,14 +196,14 @@ class RayCollector:
                 max_restarts=self.max_restarts,
                 in_order=self.deterministic,
             )
-            a_chunk = math.ceil(model.updates_for(self.chunk * games))
-            self._most = self._most_under_way(a_chunk)
+            self._most = self._most_under_way(model, self.chunk * games)
             try:
                 self._crew.start()
                 if saved is not None:
                     self._weights.load_state_dict(saved["weights"])
                     self._crew.load_state_dict(saved["crew"])
                     self._ledger.load_state_dict(saved["ledger"])
+                    self._load_games(saved)
                 self.version = self._weights.newest
                 self._ledger.begin()
                 yield self
@@ -193,14 +221,19 @@ class RayCollector:
             kwargs["opponent"] = self.opponents[number % len(self.opponents)]
         return kwargs
 
-    def _most_under_way(self, updates: int) -> int:
-        """Chunks that may be asked for at a time, if each brings so many updates."""
+    def _most_under_way(self, model: Any, transitions: int) -> int:
+        """Chunks of so many transitions that may be asked for at a time."""
         most = self.actors * self.in_flight
+        epoch = 0 if self.sampling is None else self.sampling.num_epoch_samples
+        chunks = max(1, math.ceil(epoch / transitions))
+        updates = math.ceil(model.updates_for(chunks * transitions))
         if updates:
-            most = min(most, 1 + (self.max_staleness - self.sync_updates + 1) // updates)
+            blocks = (self.max_staleness - self.sync_updates + 1) // updates
+            most = min(most, 1 + chunks * blocks)
         if most < self.actors:
             warnings.warn(
-                f"actors: of {self.actors} only {most} can work at a time: a chunk brings"
+                f"actors: of {self.actors} only {most} can work at a time:"
+                f" {'a chunk brings' if chunks == 1 else f'{chunks} chunks bring'}"
                 f" {updates} updates, and max_staleness is {self.max_staleness}",
                 stacklevel=4,
             )
@@ -219,28 +252,78 @@ class RayCollector:
         self.version = version
 
     def collect(self, num_steps: int) -> Iterator[ParallelStep]:
-        """See `Collector`: the steps of one chunk, whatever `num_steps` is."""
+        """See `Collector`: the steps of one chunk, or of an epoch, whatever `num_steps` is."""
+        if self.sampling is not None:
+            return self._epoch(self.sampling)
         while True:
             chunk = self.receive()
+            assert chunk
             if self._ledger.accept(chunk, self._updates):
                 return chunk.steps(self._rows)
 
-    def receive(self) -> Chunk:
-        """The next chunk, whatever the ledger will say of it."""
+    def receive(self, seconds: float | None = None) -> Chunk | None:
+        """The next chunk, whatever the ledger will say of it; None if it took too long."""
         self._crew.ask(self._most, self._epsilon)
         began = time.perf_counter()
-        chunk = self._crew.receive(self._ledger.actors)
+        chunk = self._crew.receive(self._ledger.actors, seconds)
         self._ledger.waiting_seconds += time.perf_counter() - began
         return chunk  # type: ignore[no-any-return]
 
+    def _epoch(self, sampling: SamplingConfig) -> Iterator[ParallelStep]:
+        """The steps of so many chunks as an epoch takes."""
+        given, began, most = 0, time.perf_counter(), sampling.max_wait_time
+        while given < sampling.num_epoch_samples:
+            left = None if most is None or not given else began + most - time.perf_counter()
+            chunk = self.receive(left and max(0.0, left))
+            if chunk is None:
+                self._sampled["late_epochs"] += 1
+                break
+            accepted = self._ledger.accept(chunk, self._updates)
+            if accepted:
+                self._sampled["cut_games"] += chunk.cut_games
+            for step in self._kept(chunk, sampling, accepted):
+                given += len(step.rewards)
+                self._sampled["samples"] += len(step.rewards)
+                yield step
+        self._sampled["epochs"] += 1
+
+    def _kept(
+        self, chunk: Chunk, sampling: SamplingConfig, accepted: bool
+    ) -> Iterator[ParallelStep]:
+        """The steps of a chunk that become experience, or those of before that do now."""
+        if sampling.min_trajectory_length == 1:
+            yield from chunk.steps(self._rows) if accepted else ()
+            return
+        length, games = chunk.actions.shape
+        for block in range(games // self._rows):
+            key = f"{chunk.actor}.{block}"
+            if key not in self._games:
+                self._games[key] = WholeGames(sampling.min_trajectory_length)
+            if not accepted and self._ledger.was_stale:
+                self._games[key].break_off()
+        if accepted:
+            for number, step in enumerate(chunk.steps(self._rows)):
+                yield from self._games[f"{chunk.actor}.{number // length}"].add(step)
+
+    def _load_games(self, saved: Mapping[str, Any]) -> None:
+        if self.sampling is not None and "sampled" in saved:
+            self._sampled = dict(saved["sampled"])
+            for key, state in saved["games"].items():
+                self._games[key] = WholeGames(self.sampling.min_trajectory_length)
+                self._games[key].load_state_dict(state)
+
     def state_dict(self) -> dict[str, Any]:
         """What a run needs to go on: where the games stand, and what was asked for."""
-        return {
+        state = {
             "crew": self._crew.state_dict(),
             "ledger": self._ledger.state_dict(),
             "seed": self._seed,
             "weights": self._weights.state_dict(),
         }
+        if self.sampling is not None:
+            state["games"] = {key: each.state_dict() for key, each in self._games.items()}
+            state["sampled"] = dict(self._sampled)
+        return state
 
     def _epsilon(self, number: int) -> float | None:
         if self._rate is None or self.epsilons is None:

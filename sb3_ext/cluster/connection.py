@@ -19,6 +19,8 @@ CONNECT_SECONDS = 5.0
 
 def ray_module() -> Any:
     """Ray; ValueError if it is not installed."""
+    # Its lines about lost processes would go to stdout, into results; who asked tells of them.
+    os.environ.setdefault("RAY_DEDUP_LOGS_SKIP_REGEX", ".")
     try:
         import ray
     except ImportError:
@@ -77,13 +79,16 @@ def _check_reachable(address: str) -> None:
         raise ValueError(f"address: no Ray cluster at {address!r}: {error}") from error
 
 
-def check_cpus(ray: Any, actors: int, cpus_each: float) -> None:
-    """Raises ValueError if the cluster has too few processors: Ray would wait for more."""
+def check_cpus(ray: Any, actors: int, cpus_each: float = 1.0, remedy: str = "") -> None:
+    """Raises ValueError if the cluster has too few processors: Ray would wait for more.
+
+    `remedy` is what else can be done than to take fewer actors.
+    """
     there = ray.cluster_resources().get("CPU", 0.0)
     if actors * cpus_each > there:
         raise ValueError(
             f"actors: {actors} need {actors * cpus_each:g} CPUs, the cluster has {there:g};"
-            " take fewer, or a smaller actor_cpus"
+            f" take fewer{remedy}"
         )
 
 

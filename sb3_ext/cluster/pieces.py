@@ -5,6 +5,7 @@ docs/cluster.md says what is promised.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
@@ -12,9 +13,10 @@ from typing import Any, NamedTuple
 
 import torch
 
+from resgym.players.trust import import_modules, imported_modules
 from sb3_ext.cluster.connection import check_cpus, connected, reason_of, wait_for_start
-from sb3_ext.cluster.stream import START_SECONDS
-from sb3_ext.config.checks import check_count
+from sb3_ext.cluster.stream import LONGEST_WAIT, START_SECONDS
+from sb3_ext.config.checks import check_count, check_number
 
 Spread = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 """Calls a function on pieces of work and gives the results in their order, as `map` does."""
@@ -25,6 +27,8 @@ AHEAD = 4
 LOST_IN_A_ROW = 10
 """So often one piece may lose the process that works on it before the work ends."""
 
+LATE_IN_A_ROW = 3
+"""Likewise if it was lost because it did not answer in time, or the time before."""
 
 CHECK_SECONDS = 1.0
 """So long a signal may have to wait."""
@@ -35,7 +39,9 @@ def _nothing() -> None:
 
 
 @contextmanager
-def spreading(actors: int, check: Callable[[], None] = _nothing) -> Iterator[Spread]:
+def spreading(
+    actors: int, check: Callable[[], None] = _nothing, timeout_s: float = LONGEST_WAIT
+) -> Iterator[Spread]:
     """`map` on so many processes while the block lasts; for 0 actors it is `map` itself.
 
     A piece whose process dies is done again, and one that raises ends the call with its error. So
@@ -46,16 +52,19 @@ def spreading(actors: int, check: Callable[[], None] = _nothing) -> Iterator[Spr
         actors: How many processes.
         check: Called about every second, or without actors before each piece and at the end;
             what it raises ends the call.
+        timeout_s: Seconds after which a process that has not done its piece counts as hanging; the
+            piece is done again by a new one.
 
     Raises:
-        ValueError, TypeError: `actors` is no number of processes, Ray is not installed, or the
-            cluster is not there or too small.
+        ValueError, TypeError: `actors` is no number of processes, `timeout_s` is out of its range,
+            Ray is not installed, or the cluster is not there or too small.
     """
+    timeout_s = check_number("timeout_s", timeout_s, 0.0, LONGEST_WAIT, above=True)
     if not check_count("actors", actors, low=0):
         yield map if check is _nothing else partial(_in_turn, check)
         return
     with connected(None) as ray:
-        processes = Processes(ray, actors, check=check)
+        processes = Processes(ray, actors, check=check, timeout=timeout_s)
         try:
             yield processes.map
         finally:
@@ -77,8 +86,9 @@ class PieceActor:
     _number = -1
     _function: Callable[..., Any]
 
-    def __init__(self) -> None:
+    def __init__(self, modules: Iterable[str] = ()) -> None:
         torch.set_num_threads(1)
+        import_modules(modules)
 
     def start(self) -> None:
         """Answers when the process is there."""
@@ -95,12 +105,13 @@ class PieceActor:
 
 
 class _Asked(NamedTuple):
-    """A piece, its number, who works on it, and how many were lost over it before."""
+    """A piece, its number, who works on it until when, and how many were lost over it before."""
 
     number: int
     piece: bytes
     place: int
     actor: Any
+    until: float
     lost: int = 0
 
 
@@ -110,26 +121,33 @@ class Processes:
     Args:
         ray: The module, connected.
         actors: How many.
-        cpus: Processors that Ray reserves for each.
         check: As in `spreading`.
+        timeout: As in `spreading`.
 
     Raises:
         ValueError: The cluster is too small.
     """
 
     def __init__(
-        self, ray: Any, actors: int, cpus: float = 1.0, check: Callable[[], None] = _nothing
+        self,
+        ray: Any,
+        actors: int,
+        check: Callable[[], None] = _nothing,
+        timeout: float = LONGEST_WAIT,
     ) -> None:
-        check_cpus(ray, actors, cpus)
-        self._ray, self._check = ray, check
+        check_cpus(ray, actors)
+        self._ray, self._check, self._timeout = ray, check, timeout
         self._actor_class = ray.remote(PieceActor).options(
-            num_cpus=cpus, max_restarts=0, max_task_retries=0
+            num_cpus=1, max_restarts=0, max_task_retries=0
         )
-        self._actors: list[Any] = [self._actor_class.remote() for _ in range(actors)]
+        self._actors: list[Any] = [self._new_actor() for _ in range(actors)]
         self._starting = [actor.start.remote() for actor in self._actors]
         self._function: Any = None
         self._packed: Any = None
         self._number = 0
+
+    def _new_actor(self) -> Any:
+        return self._actor_class.remote(imported_modules())
 
     def map(
         self, function: Callable[..., Any], pieces: Iterable[Any], *shared: Any
@@ -168,6 +186,9 @@ class Processes:
                     found, _ = self._ray.wait(list(under_way), timeout=CHECK_SECONDS)
                     self._check()
                     if not found:
+                        now = time.monotonic()
+                        found = [each for each, asked in under_way.items() if now > asked.until]
+                    if not found:
                         continue
                     asked = under_way.pop(found[0])
                     result = self._result(found[0], asked)
@@ -192,24 +213,32 @@ class Processes:
         lost: int,
         shared: tuple[Any, ...],
     ) -> None:
-        actor = self._actors[place] = self._actors[place] or self._actor_class.remote()
+        until = time.monotonic() + self._timeout
+        if self._actors[place] is None:
+            self._actors[place] = self._new_actor()
+            until += START_SECONDS
+        actor = self._actors[place]
         reference = actor.work.remote(self._number, self._packed, piece, *shared)
-        under_way[reference] = _Asked(number, piece, place, actor, lost)
+        under_way[reference] = _Asked(number, piece, place, actor, until, lost)
 
-    def _result(self, ready: Any, asked: _Asked) -> bytes | None:
+    def _result(self, reference: Any, asked: _Asked) -> bytes | None:
         """The packed result; None if the process was lost, and another one has to be asked."""
         try:
-            return self._ray.get(ready)  # type: ignore[no-any-return]
+            return self._ray.get(reference, timeout=0)  # type: ignore[no-any-return]
         except self._ray.exceptions.RayTaskError as error:
             cause = getattr(error, "cause", None)
             if isinstance(cause, Exception):
                 raise cause from error
             raise RuntimeError(f"piece {asked.number}: {reason_of(error)}") from error
         except self._ray.exceptions.RayError as error:
-            if asked.lost + 1 >= LOST_IN_A_ROW:
+            lost = asked.lost + 1
+            why = f"was lost (of too little memory?): {type(error).__name__}"
+            late = isinstance(error, self._ray.exceptions.GetTimeoutError)
+            if late:
+                why = f"had not done it after {self._timeout:g} s, which is timeout_s"
+            if lost >= (LATE_IN_A_ROW if late else LOST_IN_A_ROW):
                 raise ChildProcessError(
-                    f"piece {asked.number}: {LOST_IN_A_ROW} times in a row its process was lost"
-                    f" (of too little memory?): {type(error).__name__}"
+                    f"piece {asked.number}: {lost} times in a row its process {why}"
                 ) from error
             self._end(asked.place, asked.actor)
             return None

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+LONGEST_WAIT = 86_400.0
+"""Seconds: a day."""
+
 START_SECONDS = 120.0
 """How long an actor may take to start, where `timeout_s` is less: it imports everything."""
 

@@ -75,7 +75,8 @@ class ConfigFile(Section):
         if isinstance(source, cls):
             return cls.read(source.to_dict(), settings) if settings else source
         if isinstance(source, Mapping):
-            return read_section(cls, apply_settings(source, settings))
+            left_out = {k: None for k, each in cls.model_fields.items() if each.default is None}
+            return read_section(cls, apply_settings({**left_out, **source}, settings))
         if not isinstance(source, (str, Path)):
             raise ConfigError(
                 f"{cls.field} must be a path, a name, a dictionary or of {cls.__name__}, "
@@ -119,7 +120,7 @@ def apply_settings(data: Mapping[str, Any], settings: Sequence[str]) -> dict[str
     Args:
         data: the configuration as plain data.
         settings: ``dotted.key=value`` each, the value in YAML; all but the last key have to be
-            there already.
+            there already, if only as null.
 
     Raises:
         ConfigError: a setting is of another form, or names a section that is not there.
@@ -139,6 +140,8 @@ def with_values(
             if key not in section:
                 where = f"key of {'.'.join(parents[:depth])}" if depth else "key"
                 raise ConfigError(f"{option}: {unknown_word(where, key, map(str, section))}")
+            if section[key] is None:
+                section[key] = {}
             section = section[key]
             if not isinstance(section, dict):
                 raise ConfigError(f"{option} {name}: {'.'.join(parents[: depth + 1])} has no keys")

@@ -6,6 +6,7 @@ import difflib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar, overload
 
+from resgym.players.trust import named_class
 from sb3_ext.config.checks import shown
 
 T = TypeVar("T")
@@ -31,10 +32,16 @@ class Registry(dict[str, T]):
     ValueError: unknown shape 'squere'; did you mean 'square'? choices: square
     """
 
-    def __init__(self, kind: str) -> None:
-        """``kind`` is what the entries are, in the singular; it appears in every error."""
+    def __init__(self, kind: str, base: type | None = None) -> None:
+        """An empty table.
+
+        Args:
+            kind: what the entries are, in the singular; it appears in every error.
+            base: what classes must derive from that are given as ``module:Class`` instead of a name
+                (see `resgym.players.trust`); None: there are names only.
+        """
         super().__init__()
-        self.kind = kind
+        self.kind, self.base = kind, base
 
     @overload
     def register(self, name: str) -> Callable[[T], T]: ...
@@ -51,11 +58,13 @@ class Registry(dict[str, T]):
         return entry
 
     def resolve(self, name: str) -> T:
-        """The entry of a name; a TypeError or ValueError lists the choices."""
+        """The entry of a name, or the class of a path; a TypeError or ValueError lists choices."""
         if not isinstance(name, str):
             choices = ", ".join(self)
             raise TypeError(f"{self.kind} must be one of the names {choices}, got {shown(name)}")
         if name not in self:
+            if self.base is not None and ":" in name:
+                return named_class(name, self.base)  # type: ignore[no-any-return]
             raise ValueError(unknown_word(self.kind, name, self))
         return self[name]
 

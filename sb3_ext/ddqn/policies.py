@@ -7,6 +7,7 @@
     features_extractor_class, features_extractor_kwargs   as in SB3, instead of or with `extractor`
     activation_fn       class of the activation
     dueling             value and advantage heads instead of one
+    legacy_layout       the layout of the first trainer of this game, see `sb3_ext.networks.legacy`
     mirror              {axes, actions}: games that are each other's mirror image are one to the
                         network, see `sb3_ext.points.mirror`; boxes of points only
     optimizer_class     a name in `sb3_ext.networks.optimizers.OPTIMIZERS`, or a class
@@ -30,6 +31,7 @@ from torch.optim import Optimizer
 from sb3_ext.checkpoints.policy_description import POLICIES
 from sb3_ext.ddqn.targets import legal_argmax
 from sb3_ext.networks.extractors import EXTRACTORS, FlattenExtractor
+from sb3_ext.networks.legacy import LegacyExtractor, build_legacy_mlp
 from sb3_ext.networks.mlp import build_mlp
 from sb3_ext.networks.optimizers import OPTIMIZERS
 from sb3_ext.off_policy.legality import mask_key
@@ -62,14 +64,17 @@ class LegalQNetwork(QNetwork):
         net_arch: Any,
         dueling: bool = False,
         mirror: Mapping[str, Any] | None = None,
+        legacy_layout: bool = False,
         **arguments: Any,
     ) -> None:
         """`arguments` are the others of SB3's `QNetwork`."""
         super().__init__(net_arch=[], **arguments)
         self.net_arch, self.dueling, self.mirror = net_arch, dueling, mirror
+        self.legacy_layout = legacy_layout
         self.mask_key = mask_key(self.observation_space, self.action_space)
         num_actions = int(self.action_space.n)
-        body = build_mlp(self.features_dim, net_arch, activation=self.activation_fn)
+        build = build_legacy_mlp if legacy_layout else build_mlp
+        body = build(self.features_dim, net_arch, activation=self.activation_fn)
         head = DuelingHead if dueling else nn.Linear
         self.q_net = nn.Sequential(body, head(body.output_dim, num_actions))
         self._mirror: Mirror | None = None
@@ -94,7 +99,8 @@ class LegalQNetwork(QNetwork):
         return legal_argmax(self(observation), legal)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        own = {"dueling": self.dueling, "mirror": self.mirror}
+        names = ("dueling", "legacy_layout", "mirror")
+        own = {name: getattr(self, name) for name in names}
         return {**super()._get_constructor_parameters(), **own}
 
     def set_training_mode(self, mode: bool) -> None:
@@ -128,8 +134,11 @@ class QPolicy(DQNPolicy):
         optimizer_kwargs: dict[str, Any] | None = None,
         dueling: bool = False,
         mirror: Mapping[str, Any] | None = None,
+        legacy_layout: bool = False,
         **arguments: Any,
     ) -> None:
+        if dueling and legacy_layout:
+            raise ValueError("dueling: must be false with legacy_layout, which has one head")
         if extractor is not None:
             if features_extractor_class is not None:
                 raise ValueError(
@@ -138,13 +147,14 @@ class QPolicy(DQNPolicy):
                 )
             features_extractor_class = EXTRACTORS.resolve(extractor)
         optimizer, of_optimizer = _optimizer(optimizer_class, optimizer_kwargs)
-        self.dueling = dueling
+        self.dueling, self.legacy_layout = dueling, legacy_layout
         self.mirror = None if mirror is None else {name: list(mirror[name]) for name in mirror}
         super().__init__(
             observation_space,
             action_space,
             lr_schedule,
-            features_extractor_class=features_extractor_class or self.default_extractor,
+            features_extractor_class=features_extractor_class
+            or (LegacyExtractor if legacy_layout else self.default_extractor),
             optimizer_class=optimizer,
             optimizer_kwargs=of_optimizer,
             **arguments,
@@ -153,12 +163,17 @@ class QPolicy(DQNPolicy):
     def make_q_net(self) -> LegalQNetwork:
         """A new network with its own extractor."""
         arguments = self._update_features_extractor(self.net_args, features_extractor=None)
-        return LegalQNetwork(**arguments, dueling=self.dueling, mirror=self.mirror).to(self.device)
+        own: dict[str, Any] = {"dueling": self.dueling, "mirror": self.mirror}
+        own["legacy_layout"] = self.legacy_layout
+        return LegalQNetwork(**arguments, **own).to(self.device)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
         own: dict[str, Any] = {"dueling": self.dueling}
-        if self.mirror is not None:  # descriptions without one are those of before
+        # Descriptions without these are those of before.
+        if self.mirror is not None:
             own["mirror"] = self.mirror
+        if self.legacy_layout:
+            own["legacy_layout"] = True
         return {**super()._get_constructor_parameters(), **own}
 
 

@@ -9,7 +9,7 @@ from torch import optim
 
 from sb3_ext.config.registry import Registry
 
-OPTIMIZERS: Registry[type[optim.Optimizer]] = Registry("optimizer")
+OPTIMIZERS: Registry[type[optim.Optimizer]] = Registry("optimizer", optim.Optimizer)
 OPTIMIZERS.register("adam", optim.Adam)
 OPTIMIZERS.register("adamw", optim.AdamW)
 OPTIMIZERS.register("rmsprop", optim.RMSprop)

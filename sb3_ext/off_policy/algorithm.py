@@ -261,33 +261,41 @@ class OffPolicy(OffPolicyModel):
     ) -> RolloutReturn:
         callback.on_rollout_start()
         before = self.num_timesteps
-        for number, step in enumerate(self.play(env, steps), 1):
-            obs, actions, rewards, terminated, truncated, reached, next_legal, episode, row = step
+        number = 0
+        for played in self.play(env, steps):
+            obs, actions, rewards, terminated, truncated, reached, legal, _, row = played
             replay_buffer.add_batch(
-                obs, reached, actions, rewards, terminated, truncated, next_legal, first_row=row
+                *(obs, reached, actions, rewards, terminated, truncated, legal),
+                first_row=row,
+                steps=None if rewards.dim() == 1 else len(rewards),
             )
-            self._episode_sums.add(episode)
-            self._transitions_of_step = len(rewards) * self.ranks.size
-            self.num_timesteps += self._transitions_of_step
-            callback.update_locals(
-                {
-                    "actions": actions,
-                    "dones": LazyArray(terminated | truncated),
-                    "env": env,
-                    "infos": LazyInfos(step),
-                    "new_obs": reached if self._collector is not None else self._last_obs,
-                    "num_collected_steps": number,
-                    "replay_buffer": replay_buffer,
-                    "rewards": LazyArray(rewards),
-                    "self": self,
-                }
-            )
-            if not callback.on_step():
-                if self.ranks.size == 1:
-                    return RolloutReturn(self.num_timesteps - before, 0, continue_training=False)
-                self.request_stop()  # the other ranks play on, and then wait for this one
-            self._update_current_progress_remaining(self.num_timesteps, self._total_timesteps)
-            self._on_step()
+            stored = self.num_timesteps + rewards.numel() * self.ranks.size
+            for step in played.each():
+                number += 1
+                self._episode_sums.add(step.episode)
+                self._transitions_of_step = len(step.rewards) * self.ranks.size
+                self.num_timesteps += self._transitions_of_step
+                new_obs = self._last_obs if self._collector is None else step.next_observations
+                callback.update_locals(
+                    {
+                        "actions": step.actions,
+                        "dones": LazyArray(step.terminated | step.truncated),
+                        "env": env,
+                        "infos": LazyInfos(step),
+                        "new_obs": new_obs,
+                        "num_collected_steps": number,
+                        "replay_buffer": replay_buffer,
+                        "rewards": LazyArray(step.rewards),
+                        "self": self,
+                    }
+                )
+                if not callback.on_step():
+                    if self.ranks.size == 1:
+                        self.num_timesteps = stored
+                        return RolloutReturn(stored - before, 0, continue_training=False)
+                    self.request_stop()  # the other ranks play on, and then wait for this one
+                self._update_current_progress_remaining(self.num_timesteps, self._total_timesteps)
+                self._on_step()
         callback.on_rollout_end()
         return RolloutReturn(self.num_timesteps - before, 0, continue_training=True)
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
 import yaml
 
 from resgym.cli import OneLineParser
-from resgym.players.trust import add_trust, trusting
+from resgym.players.trust import add_trust, distrusting, trusting
+from sb3_ext.callbacks.stop_conditions import Ended, StopRules, read_stop_rules
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.cluster.pieces import spreading
 from sb3_ext.config.checks import check_count
@@ -37,6 +39,7 @@ def main(arguments: Sequence[str]) -> int:
     """
     args = _parser().parse_args(arguments)
     check_count("--actors", args.actors, low=0)
+    rules = read_stop_rules(args.stop, ("max_updates", "max_timesteps", "max_seconds", "until"))
     if (args.resume is None) == (args.config is None):
         raise ConfigError(f"give --config, a file or one of {SHIPPED}, or --resume")
     if args.resume is not None and args.out is not None:
@@ -52,7 +55,8 @@ def main(arguments: Sequence[str]) -> int:
                 raise ConfigError(
                     f"--out: {out} holds a run already; take another folder, or --resume {out}"
                 )
-            return _run(args, config, folder, ["python", "-m", "sb3_ext.population", *arguments])
+            given = ["python", "-m", "sb3_ext.population", *arguments]
+            return _run(args, config, folder, given, rules)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -66,7 +70,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--resume", type=Path, metavar="DIR", help="go on with the run in this folder")
     text = "processes of Ray that work at a time (default 0: this process); members take turns"
     add("--actors", type=int, default=0, help=text)
-    add_options(parser, "--set", "--no-progress")
+    add_options(parser, "--timeout-s", "--set", "--stop", "--no-progress")
     add_trust(parser)
     return parser
 
@@ -79,7 +83,8 @@ def _config(args: argparse.Namespace) -> PopulationConfig:
             raise ConfigError(f"--set {setting}: a resumed run may change only rounds")
     if not (args.resume / "config.yml").is_file():
         raise ConfigError(f"--resume: there is no run in {args.resume}")
-    return PopulationConfig.read(args.resume / "config.yml", args.settings)
+    with distrusting():  # what a run saved names no code to be run
+        return PopulationConfig.read(args.resume / "config.yml", args.settings)
 
 
 class _Stopped(Exception):
@@ -87,7 +92,11 @@ class _Stopped(Exception):
 
 
 def _run(
-    args: argparse.Namespace, config: PopulationConfig, folder: RunFolder, given: Sequence[str]
+    args: argparse.Namespace,
+    config: PopulationConfig,
+    folder: RunFolder,
+    given: Sequence[str],
+    rules: StopRules | None,
 ) -> int:
     asked: list[object] = []
 
@@ -98,8 +107,11 @@ def _run(
     def check() -> None:
         if asked:
             raise _Stopped
+        if rules is not None:
+            rules.check()
 
-    with RunSignals(asked.append, lambda: None), spreading(args.actors, check) as spread:
+    spreads = spreading(args.actors, check, args.timeout_s)
+    with RunSignals(asked.append, lambda: None), spreads as spread:
         turns = f", who take turns on {args.actors or 1}" if config.members > args.actors else ""
         report(f"{config.members} members{turns}")
         population = Population(config, folder, report)
@@ -111,15 +123,39 @@ def _run(
         text = yaml.safe_dump(config.resolved(), sort_keys=False)
         write_text_durably(folder.path / "config.yml", text)
         try:
-            population.run(spread)
+            population.run(spread, partial(_look, rules))
         except _Stopped:
             print(f"stopped in round {population.round + 1}; --resume {folder.path} goes on")
             return 0
+        except Ended as ended:
+            print(f"ends in round {population.round + 1}: {ended}; --resume {folder.path} goes on")
+            if not population.round:
+                return 0
+            population.save_best()
     if find_spec("matplotlib") is not None:
         plot_elo(population.league, folder.path / "elo.png")
         plot_payoffs(population.league, folder.path / "payoffs.png")
     print(f"{_table(population)}\n\nresults are in {folder.path}")
     return 0
+
+
+def _look(rules: StopRules | None, population: Population) -> None:
+    """Shows the rules a population between two rounds.
+
+    Updates and transitions are sums over members and roles, as their checkpoints have them;
+    metrics are ``rounds``, and of the best version of a role ``<role>/elo``, ``<role>/fitness``.
+    """
+    if rules is None:
+        return
+    league = population.league
+    values = {"rounds": float(population.round)}
+    for role in population.roles if population.round else ():
+        best = league.strongest(league.present(role))
+        values[f"{role}/elo"] = league.versions[best].elo
+        values[f"{role}/fitness"] = league.fitness(best)
+    rules.observe(values)
+    counted = {"max_updates", "max_timesteps"} & rules.budgets.keys()
+    rules.check(**(population.counts() if counted else {}))
 
 
 def _table(population: Population) -> str:

@@ -94,6 +94,11 @@ class PopulationConfig(ConfigFile):
     def _parts_fit(self) -> PopulationConfig:
         base = self.base()
         plain = base.to_dict()
+        if base.collector is not None and base.collector.actors:
+            raise ConfigError(
+                "two_player: collector.actors must be 0, members take turns on those of --actors; "
+                f"got {base.collector.actors}"
+            )
         for role, section in base.roles.items():
             if not isinstance(section, TrainedRole):
                 raise ConfigError(f"two_player: roles.{role} has to learn, it is {section.player}")

@@ -22,9 +22,11 @@ from sb3_ext.checkpoints.checkpoint import (
     prune_checkpoints,
 )
 from sb3_ext.checkpoints.durable_files import write_text_durably
+from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.checkpoints.model_state import load_policy_weights
 from sb3_ext.cluster.pieces import Spread
-from sb3_ext.config.sections import errors_of
+from sb3_ext.config.checks import check_count
+from sb3_ext.config.sections import ConfigError
 from sb3_ext.population.config import PopulationConfig, value_of
 from sb3_ext.population.league import League, Version
 from sb3_ext.population.member import MemberRound, Pairings, play_pairings, train_member
@@ -75,19 +77,48 @@ class Population:
                     self._explore(member, role)
         file = folder.path / STATE
         if file.exists():
-            with errors_of(str(file)):
+            with errors_named(f"{file}: is damaged, or of another config.yml", ConfigError):
                 state = json.loads(file.read_text(encoding="utf-8"))
-            self.round, self.members = state["round"], state["members"]
-            self.league = League.from_dict(self.roles, state)
+                self._go_on_from(state)
         folder.keep_lines_until(DECISIONS, self.round)
         self._remove_what_is_gone()
 
-    def run(self, spread: Spread) -> None:
-        """Plays the rounds that are left, then writes the best models."""
+    def _go_on_from(self, state: dict[str, Any]) -> None:
+        self.round, self.members = check_count("round", state["round"]), state["members"]
+        self.league = League.from_dict(self.roles, state)
+        if len(self.members) != self.config.members:
+            raise ValueError(f"members: {len(self.members)}, need {self.config.members}")
+        for member in self.members:
+            for role in self.roles:  # whose newest version has played all others
+                self.league.fitness(self.newest(member[role]["source"], role))
+
+    def run(
+        self, spread: Spread, before_round: Callable[[Population], None] = lambda population: None
+    ) -> None:
+        """Plays the rounds that are left, then writes the best models.
+
+        What ``before_round`` raises ends it.
+        """
         while self.round < self.config.rounds:
+            before_round(self)
             self.play_round(spread)
+        self.save_best()
+
+    def save_best(self) -> None:
+        """Writes the best model of each role; there was a round."""
         for role in self.roles:
             self._save_best(role)
+
+    def counts(self) -> dict[str, float]:
+        """Updates and transitions of all members and roles, as of the last round that is over."""
+        found = {"max_updates": 0.0, "max_timesteps": 0.0}
+        parts = [f"{role}.training" for role in self.roles]
+        for member in range(self.config.members if self.round else 0):
+            path = self.folder.path / "members" / str(member) / checkpoint_name(self.round)
+            for part in load_checkpoint(path, parts).values():
+                found["max_updates"] += part["counters"]["_n_updates"]
+                found["max_timesteps"] += part["counters"]["num_timesteps"]
+        return found
 
     def play_round(self, spread: Spread) -> None:
         """All train, then new versions play all others, then the worst copy the best."""

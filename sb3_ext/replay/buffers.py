@@ -22,9 +22,11 @@ from sb3_ext.adapter.observations import Observation, to_device
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.replay.samples import (
     TensorReplayBufferSamples,
+    check_seed,
     n_step_return,
     normalize_observation,
     normalize_reward,
+    scrambled,
 )
 from sb3_ext.replay.shared_observations import SharedObservationStore
 from sb3_ext.replay.transition_store import TransitionStore, named_entries, transition_layout
@@ -174,6 +176,7 @@ class TensorReplayBuffer(ReplayBuffer):
         next_legal: Tensor | None = None,
         *,
         first_row: int = 0,
+        steps: int | None = None,
     ) -> None:
         """Store one transition of every row. Copies its arguments; never waits for the device.
 
@@ -191,6 +194,8 @@ class TensorReplayBuffer(ReplayBuffer):
             truncated: `[N]` bool.
             next_legal: `[N, A]` bool, actions legal at `next_obs`; exactly with `store_next_legal`.
             first_row: Number of the writer's first row.
+            steps: T, if all arguments have one axis more in front, of T transitions of every row,
+                stored as by T calls; by one copy a field without n-step returns or sharing.
 
         Raises:
             ValueError: A shape does not fit the spaces, `next_legal` is missing or not expected,
@@ -214,7 +219,20 @@ class TensorReplayBuffer(ReplayBuffer):
         }
         if next_legal is not None:
             entries["next_legal"] = next_legal
-        rows = min(len(terminated), self.n_envs)
+        whole = self.n_steps == 1 and not self.optimize_memory_usage
+        if steps is None:
+            self._add_one(entries, first_row)
+        elif whole and (first_row, *terminated.shape[1:]) == (0, self.n_envs):
+            self._store.put_steps(self.pos, self._store.checked(entries, steps, self.n_envs))
+            self._row_ranges.clear()
+            self.full = self.full or self.pos + steps >= self.buffer_size
+            self.pos = (self.pos + steps) % self.buffer_size
+        else:
+            for step in range(steps):
+                self._add_one({name: value[step] for name, value in entries.items()}, first_row)
+
+    def _add_one(self, entries: dict[str, Tensor], first_row: int) -> None:
+        rows = min(len(entries["ended"]), self.n_envs)
         entries = self._store.checked(entries, rows)
         if rows == self.n_envs and first_row == 0:
             self._row_ranges.clear()
@@ -252,7 +270,7 @@ class TensorReplayBuffer(ReplayBuffer):
 
     def set_seed(self, seed: int) -> None:
         """Start the sampling sequence of a seed, 0 <= seed < 2**63, at its first batch."""
-        self.seed = _check_seed(seed)
+        self.seed = check_seed(seed)
         self.num_batches_drawn = 0
 
     def sample(  # type: ignore[override]
@@ -264,7 +282,7 @@ class TensorReplayBuffer(ReplayBuffer):
             raise ValueError("sample: the buffer is empty, add transitions first")
         if self._generator is None:
             self._generator = torch.Generator(device=self._device)
-        self._generator.manual_seed(_scramble(self.seed, self.num_batches_drawn))
+        self._generator.manual_seed(scrambled(self.seed, self.num_batches_drawn))
         self.num_batches_drawn += 1
         index = torch.randint(
             self.num_transitions, (batch_size,), generator=self._generator, device=self._device
@@ -342,10 +360,11 @@ class TensorReplayBuffer(ReplayBuffer):
             if counters[name] != own[name]:
                 raise ValueError(f"replay buffer {name}: got {counters[name]}, need {own[name]}")
         pos, full = int(counters["pos"]), bool(counters["full"])
-        last = self.buffer_size - 1
-        if not 0 <= pos <= last:
-            raise ValueError(f"replay buffer pos: got {pos}, allowed are 0 to {last}")
-        seed = _check_seed(int(counters["seed"]))
+        if not 0 <= pos < self.buffer_size:
+            raise ValueError(
+                f"replay buffer pos: got {pos}, allowed are 0 to {self.buffer_size - 1}"
+            )
+        seed = check_seed(int(counters["seed"]))
         self._store.fill(tensors, self.buffer_size if full else pos, (pos - 1) % self.buffer_size)
         self.pos, self.full = pos, full
         self.set_seed(seed)
@@ -381,17 +400,3 @@ class TensorReplayBuffer(ReplayBuffer):
         if isinstance(space, spaces.Dict):
             return normalize_observation({k: take(f"{name}.{k}", index) for k in space}, env)
         return normalize_observation(take(name, index), env)
-
-
-def _check_seed(seed: int) -> int:
-    if not 0 <= int(seed) < 2**63:
-        raise ValueError(f"seed: got {seed}, allowed are 0 to 2**63 - 1")
-    return int(seed)
-
-
-def _scramble(seed: int, batch: int) -> int:
-    """A 64-bit word from two numbers (finaliser of SplitMix64), so that nearby seeds share none."""
-    word = (seed * 0x9E3779B97F4A7C15 + batch) % 2**64
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        word = (word ^ (word >> shift)) * factor % 2**64
-    return word ^ (word >> 31)

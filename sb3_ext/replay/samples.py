@@ -75,3 +75,18 @@ def normalize_reward(reward: Tensor, env: VecNormalize | None) -> Tensor:
     if env is None:
         return reward
     return torch.from_numpy(env.normalize_reward(reward.cpu().numpy())).to(reward.device)
+
+
+def check_seed(seed: int) -> int:
+    """The seed of a sampling sequence; ValueError if it is none."""
+    if not 0 <= int(seed) < 2**63:
+        raise ValueError(f"seed: got {seed}, allowed are 0 to 2**63 - 1")
+    return int(seed)
+
+
+def scrambled(seed: int, batch: int) -> int:
+    """A 64-bit word from two numbers (finaliser of SplitMix64), so that nearby seeds share none."""
+    word = (seed * 0x9E3779B97F4A7C15 + batch) % 2**64
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        word = (word ^ (word >> shift)) * factor % 2**64
+    return word ^ (word >> 31)

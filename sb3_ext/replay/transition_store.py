@@ -77,11 +77,11 @@ class TransitionStore:
         self.device = device
         self.fields = {name: value.to(device) for name, value in self.fields.items()}
 
-    def checked(self, entries: Mapping[str, Tensor], rows: int) -> dict[str, Tensor]:
-        """One transition of so many rows with the shapes of the layout, else a ValueError."""
+    def checked(self, entries: Mapping[str, Tensor], *lead: int) -> dict[str, Tensor]:
+        """Transitions `[*lead, ...]` with the shapes of the layout, else a ValueError."""
         if entries.keys() != self.layout.keys():
             raise ValueError(f"transition: got {sorted(entries)}, need {sorted(self.layout)}")
-        return {name: self._shaped(name, value, rows) for name, value in entries.items()}
+        return {name: self._shaped(name, value, lead) for name, value in entries.items()}
 
     def place(self, name: str, slot: int) -> Tensor:
         """Where a field of the transitions of a slot is kept, `[N, *shape]`."""
@@ -105,6 +105,16 @@ class TransitionStore:
         self.allocate()
         for name, value in checked.items():
             self.place(name, slot).copy_(value, non_blocking=True)
+
+    def put_steps(self, slot: int, checked: Mapping[str, Tensor]) -> None:
+        """Copy transitions `[T, N, ...]` into the slots from this one on, around the ring."""
+        self.allocate()
+        for name, value in checked.items():
+            first = slot
+            ends = tuple(range(self.num_slots - slot, len(value), self.num_slots))
+            for part in value.tensor_split(ends):
+                self.fields[name][first : first + len(part)].copy_(part, non_blocking=True)
+                first = 0
 
     def take(self, name: str, index: Tensor) -> Tensor:
         """Read a field by flat index slot * N + row: `[B]` int64 gives `[B, *shape]`."""
@@ -140,13 +150,14 @@ class TransitionStore:
         whole = (num_slots, self.num_rows)
         return {name: ((*whole, *shape), dtype) for name, (shape, dtype) in self.stored.items()}
 
-    def _shaped(self, name: str, value: Tensor, rows: int) -> Tensor:
-        need = (rows, *self.layout[name][0])
+    def _shaped(self, name: str, value: Tensor, lead: tuple[int, ...]) -> Tensor:
+        need = (*lead, *self.layout[name][0])
         if value.shape == need:
             return value
         given = tuple(value.shape)
         # SB3 passes [N] where a space has the shape [N, 1], and the other way round.
-        if given[:1] == need[:1] and _without_ones(given) == _without_ones(need):
+        axes = len(lead)
+        if given[:axes] == lead and _without_ones(given[axes:]) == _without_ones(need[axes:]):
             return value.reshape(need)
         raise ValueError(f"{name}: got shape {given}, need {need}")
 
@@ -227,7 +238,7 @@ def _action_dtype(space: spaces.Space) -> torch.dtype:
 
 
 def _without_ones(shape: tuple[int, ...]) -> list[int]:
-    return [size for size in shape[1:] if size != 1]
+    return [size for size in shape if size != 1]
 
 
 def reserve_memory(model: Any) -> None:

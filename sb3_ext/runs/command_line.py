@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -27,10 +28,28 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "KEY=VALUE",
         "help": "another value for a setting, such as a.b=1; may be repeated",
     },
+    "--starts": {
+        "metavar": "FILE",
+        "help": "draw the starts of all games from this file, one position a line",
+    },
+    "--stop": {
+        "action": "append",
+        "default": [],
+        "metavar": "RULE=VALUE",
+        "help": "end with what is there once a rule holds: max_seconds, max_updates, ..., or "
+        "until={condition: bound, field: METRIC, lower: 0.2}; may be repeated, see "
+        "docs/configuration.md",
+    },
     "--threads": {
         "type": int,
         "default": 1,
         "help": "threads of torch (default 1: small networks are slower with more)",
+    },
+    "--timeout-s": {
+        "type": float,
+        "default": 86_400.0,
+        "metavar": "SECONDS",
+        "help": "after which an actor that has not done its piece is replaced (default: a day)",
     },
     "--workers": {"type": int, "default": 2, "help": "processes that label (default 2)"},
 }
@@ -40,6 +59,11 @@ def add_options(parser: argparse.ArgumentParser, *names: str) -> None:
     """Adds options that several commands have, by their names, such as ``--threads``."""
     for name in names:
         parser.add_argument(name, **_OPTIONS[name])
+
+
+def starts_setting(starts: str | None, key: str) -> list[str]:
+    """The option ``--starts``, if it was given, as a change of a configuration's key."""
+    return [] if starts is None else [f"{key}={json.dumps(starts)}"]
 
 
 @contextmanager

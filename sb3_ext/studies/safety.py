@@ -82,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--games", type=int, default=1000, help="of each rho (default %(default)s)")
     add("--plot", type=Path, metavar="FILE", help="draw it: .png, .svg or .pdf")
     add("--json", type=Path, metavar="FILE", help="hosts in it are not measured again")
-    add_options(parser, "--actors")
+    add_options(parser, "--actors", "--timeout-s")
     add_trust(parser)
     return parser
 
@@ -124,7 +124,7 @@ def main(arguments: Sequence[str]) -> int:
     found: dict[str, Any] = {}
     if args.json is not None and output_file(args.json, (".json",), "json").exists():
         found = json.loads(args.json.read_text(encoding="utf-8"))
-    with trusting(args.trust), spreading(args.actors) as spread:
+    with trusting(args.trust), spreading(args.actors, timeout_s=args.timeout_s) as spread:
         for host in [each for each in args.hosts if each not in found]:
             print(f"measuring {host}", file=sys.stderr)
             found[host] = measure(host, args.starts, args.games, spread=spread)

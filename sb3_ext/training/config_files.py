@@ -24,14 +24,20 @@ from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.networks.extractors import EXTRACTORS
 from sb3_ext.networks.mlp import ACTIVATIONS, expand_net_arch
+from sb3_ext.off_policy.algorithm import OffPolicy
+from sb3_ext.off_policy.sampling import SamplingConfig
 
 ZOO_KEYS = (
     *("callback", "collector", "env_kwargs", "env_wrapper", "exploration_rate", "frame_stack"),
-    *("monitor_kwargs", "n_envs", "n_timesteps", "normalize", "policy", "vec_env_wrapper"),
+    *("monitor_kwargs", "n_envs", "n_timesteps", "normalize", "policy", "sampling"),
+    "vec_env_wrapper",
 )
 """Keys that are no argument of the algorithm."""
 
-MAPPINGS = ("collector", "env_kwargs", "monitor_kwargs", "policy_kwargs", "replay_buffer_kwargs")
+MAPPINGS = (
+    *("collector", "env_kwargs", "monitor_kwargs", "policy_kwargs", "replay_buffer_kwargs"),
+    "sampling",
+)
 COUNTS = {
     "batch_size": (1, 2**20),
     "buffer_size": (1, 2**36),  # more are terabytes
@@ -68,6 +74,9 @@ def check_hyperparameters(values: Mapping[str, Any], algorithm: type, where: str
         check_policy(algorithm, values["policy"], values.get("policy_kwargs", {}))
         with errors_named("collector", ConfigError):
             check_arguments(RayCollector, values.get("collector", {}))
+        if "sampling" in values:
+            with errors_named("sampling", ConfigError):
+                SamplingConfig.read(values["sampling"])
 
 
 def _check_value(key: str, value: Any) -> None:
@@ -99,13 +108,13 @@ def _check_value(key: str, value: Any) -> None:
             expand_net_arch(part)
 
 
-def resolve_extractor(policy_kwargs: Mapping[str, Any], algorithm: str) -> dict[str, Any]:
+def resolve_extractor(policy_kwargs: Mapping[str, Any], algorithm: type) -> dict[str, Any]:
     """Policy arguments with classes for the names of extractor and activation_fn, as SB3 has them.
 
-    DDQN's policies read the names themselves.
+    The policies of our algorithms read the names themselves.
     """
     kwargs = dict(policy_kwargs)
-    if algorithm == "ddqn":
+    if issubclass(algorithm, OffPolicy):
         return kwargs
     if "extractor" in kwargs:
         kwargs["features_extractor_class"] = EXTRACTORS.resolve(kwargs.pop("extractor"))

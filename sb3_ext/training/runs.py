@@ -36,6 +36,7 @@ class RunOptions:
         actors: how many collect in processes of their own; None: what the file says.
         ranks: the processes that learn together.
         callbacks: more that watch the training.
+        starts: file of positions that games start from; None: what the file says.
     """
 
     resume: Path | None = None
@@ -44,6 +45,7 @@ class RunOptions:
     actors: int | None = None
     ranks: Ranks = ALONE
     callbacks: tuple[BaseCallback, ...] = ()
+    starts: str | None = None
 
     def __post_init__(self) -> None:
         if self.resume is not None and self.init_from is not None:

@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from resgym.players.trust import add_trust
+from sb3_ext.callbacks.stop_conditions import StopBy, read_stop_rules
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.checks import check_count
 from sb3_ext.config.yaml_files import read_yaml
 from sb3_ext.runs.command import command
+from sb3_ext.runs.command_line import add_options
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.ranks import Ranks, torchrun
 from sb3_ext.training.on_ranks import RankManager
@@ -43,6 +45,7 @@ def _add_options(group: Any) -> None:
     add("--checkpoint-updates", type=int, metavar="N", help=text)
     text = "ddqn: collect with so many actors in processes of their own (docs/cluster.md)"
     add("--actors", type=int, metavar="N", help=text)
+    add_options(group, "--starts", "--stop")
     add_trust(group)
 
 
@@ -83,11 +86,17 @@ def main(arguments: Sequence[str]) -> int:
 
 def _train(arguments: Sequence[str], ranks: Ranks) -> int:
     mine, rest = own_options("train", arguments, _add_options)
+    if mine.starts is not None and mine.resume is not None:
+        raise ValueError("starts: a run that goes on keeps its own, leave the option out")
     RunOptions(mine.resume, mine.init_from)  # folders that are not there are named first
     saved, every = _saved_arguments(mine.resume) if mine.resume else ([], CHECKPOINT_UPDATES)
     if mine.checkpoint_updates is not None:
         every = mine.checkpoint_updates
-    options = RunOptions(mine.resume, mine.init_from, every, mine.actors, ranks)
+    rules = read_stop_rules(mine.stop)
+    callbacks = () if rules is None else (StopBy(rules, verbose=ranks.rank == 0),)
+    options = RunOptions(
+        mine.resume, mine.init_from, every, mine.actors, ranks, callbacks, mine.starts
+    )
     manager = Manager if ranks.size == 1 else RankManager
     alone = mine.resume is not None and ranks.rank == 0
     with RunFolder(mine.resume, "resume") if alone else nullcontext():

@@ -46,13 +46,16 @@ import resgym  # noqa: F401  registers the environments
 from resgym.cli import OneLineParser
 from resgym.players.trust import trusting
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
-from sb3_ext.algorithms import ALGORITHMS
+from sb3_ext.algorithms import ALGORITHMS, family
 from sb3_ext.callbacks.evaluation import Evaluation
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.cluster import RayCollector
 from sb3_ext.config.arguments import REFUSALS
 from sb3_ext.config.reading import find_config, read_mapping
+from sb3_ext.config.registry import unknown_word
 from sb3_ext.off_policy.algorithm import OffPolicy
+from sb3_ext.off_policy.collector import Collector
+from sb3_ext.off_policy.sampled import SampledCollector
 from sb3_ext.replay.transition_store import reserve_memory
 from sb3_ext.runs.command import command
 from sb3_ext.runs.folder import FolderInUseError, RunFolder
@@ -95,11 +98,12 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
     held: ClassVar[ExitStack]
     default_vec_env_cls: type[VecEnv] | None = TensorVecEnv
     folder: RunFolder | None = None
-    collector: RayCollector | None = None
+    collector: Collector | None = None
 
     def __init__(self, args: argparse.Namespace, algo: str, env_id: str, *more: Any, **kwargs: Any):
         if kwargs.get("config") is None:
-            kwargs["config"] = str(find_config(f"{algo}.yml", shipped=True))
+            name = family(rl_zoo3.ALGOS[algo]) or algo
+            kwargs["config"] = str(find_config(f"{name}.yml", shipped=True))
         if not _has_tensor_env(env_id):
             self.default_vec_env_cls = None
         super().__init__(args, algo, env_id, *more, **kwargs)
@@ -125,6 +129,12 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
             more = self.custom_hyperparams or {}
             collector = {**sections[section], **more}.get("collector") or {}
             self.custom_hyperparams = {**more, "collector": {**collector, "actors": actors}}
+        if (starts := self.options.starts) is not None:
+            more = self.custom_hyperparams or {}
+            own = self.env_kwargs or {**sections[section], **more}.get("env_kwargs", {})
+            # As rl_zoo3's own option, which takes the place of the file's key.
+            self.env_kwargs = {**own, "starts": starts}
+            self.custom_hyperparams = {**more, "env_kwargs": self.env_kwargs}
         given = {**sections[section], **(self.custom_hyperparams or {})}
         check_hyperparameters(given, rl_zoo3.ALGOS[self.algo], f"{path}, {section}")
         for key in ("device", "seed", "tensorboard_log", "verbose"):
@@ -134,7 +144,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         return (dict(given), dict(given)) if resumed else super().read_hyperparameters()
 
     def _preprocess_schedules(self, hyperparams: dict[str, Any]) -> dict[str, Any]:  # type: ignore[override]
-        if self.algo == "ddqn":  # reads every form of a schedule itself
+        if issubclass(rl_zoo3.ALGOS[self.algo], OffPolicy):  # reads every form of a schedule itself
             return hyperparams
         off_policy = issubclass(rl_zoo3.ALGOS[self.algo], OffPolicyAlgorithm)
         for key in (*SCHEDULED, "exploration_rate"):
@@ -160,14 +170,18 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
 
     def _preprocess_hyperparams(self, hyperparams: dict[str, Any]) -> Any:
         if isinstance(network := hyperparams.get("policy_kwargs"), dict):
-            hyperparams["policy_kwargs"] = resolve_extractor(network, self.algo)
-        collector = hyperparams.pop("collector", None)
+            hyperparams["policy_kwargs"] = resolve_extractor(network, rl_zoo3.ALGOS[self.algo])
+        given = {
+            key: hyperparams.pop(key) for key in ("collector", "sampling") if key in hyperparams
+        }
         result = super()._preprocess_hyperparams(hyperparams)
-        if collector is not None:
-            if not issubclass(rl_zoo3.ALGOS[self.algo], OffPolicy):
-                raise ValueError(f"collector: works with ddqn, got {self.algo}")
-            arguments = {"env_kwargs": self.env_kwargs, **collector}
-            self.collector = RayCollector(self.env_name.gym_id, **arguments)
+        if given and not issubclass(rl_zoo3.ALGOS[self.algo], OffPolicy):
+            raise ValueError(f"{min(given)}: works with ddqn, got {self.algo}")
+        if (collector := given.get("collector")) is not None:
+            arguments = {"env_kwargs": self.env_kwargs, "sampling": given.get("sampling")}
+            self.collector = RayCollector(self.env_name.gym_id, **{**arguments, **collector})
+        elif "sampling" in given:
+            self.collector = SampledCollector(given["sampling"])
         if self._eval_env_kwargs_args is None:
             # rl_zoo3 leaves the file's env_kwargs out of the evaluation environment.
             self.eval_env_kwargs = self.env_kwargs
@@ -317,13 +331,27 @@ def _replaced_names(module: Any, trust: bool, **names: Any) -> Iterator[None]:
         yield
 
 
-def _register() -> None:
-    """Our algorithms under their names, as rl_zoo3's documentation tells plugins to do."""
+def known_algorithms() -> dict[str, Any]:
+    """rl_zoo3's table with ours in it, as its documentation tells plugins to do."""
     samplers: Any = rl_zoo3.hyperparams_opt.HYPERPARAMS_SAMPLER
     converters: Any = rl_zoo3.hyperparams_opt.HYPERPARAMS_CONVERTER
-    rl_zoo3.ALGOS.update(ALGORITHMS)
     samplers.update(ddqn=_sample_ddqn, ppo_mask=samplers["ppo"])
     converters.update(ddqn=_convert_ddqn, ppo_mask=converters["ppo"])
+    rl_zoo3.ALGOS.update(ALGORITHMS)
+    for name in ALGORITHMS:  # those of others are searched as what they derive from
+        for table in (samplers, converters):
+            if (near := family(ALGORITHMS[name])) in table:
+                table.setdefault(name, table[near])
+    return rl_zoo3.ALGOS
+
+
+def _check_algorithm(arguments: Sequence[str]) -> None:
+    """Names the nearest one for an ``--algo`` that is not known."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--algo")
+    given, known = parser.parse_known_args(arguments)[0].algo, known_algorithms()
+    if given is not None and given not in known:
+        raise ValueError(f"algo: {unknown_word('algorithm', given, known)}")
 
 
 def run_zoo(
@@ -345,7 +373,7 @@ def run_zoo(
     Returns:
         The exit code, 0; what is not valid is one of `REFUSED`.
     """
-    _register()
+    _check_algorithm(arguments)
     module = importlib.import_module(f"rl_zoo3.{name}")
     if "--track" in arguments:  # rl_zoo3 tracks runs with it; it is not among our requirements
         found = importlib.util.find_spec("wandb")

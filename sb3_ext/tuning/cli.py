@@ -12,13 +12,16 @@ from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import optuna
 import sqlalchemy.exc
 from optuna.exceptions import ExperimentalWarning, OptunaError
+from optuna.trial import TrialState
 
 from resgym.cli import OneLineParser
 from resgym.players.trust import add_trust, trusting
+from sb3_ext.callbacks.stop_conditions import StopRules, read_stop_rules
 from sb3_ext.config.checks import check_count
 from sb3_ext.config.reading import find_config, read_mapping, split_setting
 from sb3_ext.config.sections import ConfigError
@@ -50,12 +53,13 @@ def main(arguments: Sequence[str]) -> int:
     if check_count("--workers", args.workers) > _MOST_WORKERS:
         raise ConfigError(f"--workers must be at most {_MOST_WORKERS}, got {args.workers}")
     check_count("--heartbeat", args.heartbeat)
+    rules = read_stop_rules(args.stop, ("max_updates", "max_seconds", "until"))
     with trusting(args.trust), torch_threads(args.threads), warnings.catch_warnings():
         warnings.simplefilter("ignore", ExperimentalWarning)
         # The workers give theirs outside of it, see `worker`.
         warnings.filterwarnings("ignore", message="Heartbeat of storage is supposed to be used")
         optuna.logging.set_verbosity(optuna.logging.ERROR)
-        return _tune(args, list(arguments))
+        return _tune(args, list(arguments), rules)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -76,26 +80,32 @@ def _parser() -> argparse.ArgumentParser:
     text = "seconds between signs of life; who gives none six times is taken for dead (default 10)"
     add("--heartbeat", type=int, default=10, metavar="SECONDS", help=text)
     add("--worker-of", type=int, help=argparse.SUPPRESS)
-    add_options(parser, "--set", "--threads", "--no-progress")
+    add_options(parser, "--set", "--stop", "--threads", "--no-progress")
     add_trust(parser)
     return parser
 
 
-def _tune(args: argparse.Namespace, arguments: list[str]) -> int:
+def _tune(args: argparse.Namespace, arguments: list[str], rules: StopRules | None) -> int:
     config = StudyConfig.read(args.study)
+    changes: dict[str, Any] = {} if args.name is None else {"name": args.name}
     if args.settings:
-        data = dict(read_mapping(find_config(args.study, StudyConfig.folder, StudyConfig.field)))
         given = dict(split_setting(each) for each in args.settings)
-        config = StudyConfig.read({**data, "settings": {**config.settings, **given}})
-    name = args.name or config.name
+        changes["settings"] = {**config.settings, **given}
+    if changes:
+        data = read_mapping(find_config(args.study, StudyConfig.folder, StudyConfig.field))
+        config = StudyConfig.read({**data, **changes})
+    name = config.name
     trials = config.trials if args.trials is None else check_count("--trials", args.trials)
     folder = args.folder or Path("runs/tune") / name
     if folder.is_file():
         raise ConfigError(f"--folder: must be a folder, {folder} is a file")
-    study = open_study(config, args.storage or str(folder / "journal.log"), name, args.heartbeat)
+    storage = str(folder / "journal.log") if args.storage is None else args.storage
+    study = open_study(config, storage, name, args.heartbeat)
 
     say: Say = partial(print, file=sys.stderr, flush=True)
-    stop = StopRequest(args.worker_of)
+    # The first process alone looks, and ends its workers.
+    look = _Look(rules, study) if rules is not None and args.worker_of is None else lambda: False
+    stop = StopRequest(args.worker_of, look)
     with RunSignals(stop.ask, lambda: None):
         if args.workers == 1:
             tell: Say = (lambda line: None) if args.no_progress else say
@@ -108,7 +118,9 @@ def _tune(args: argparse.Namespace, arguments: list[str]) -> int:
     print(results.table(study))
     path = results.write(study, config, folder, say)
     done = sum(t.state.is_finished() and counts(t) for t in study.get_trials(deepcopy=False))
-    if stop.asked:
+    if rules is not None and rules.reason is not None:
+        print(f"\nends after {done} of {trials} trials: {rules.reason}; the same command goes on")
+    elif stop.asked:
         print(f"\nstopped after {done} of {trials} trials; the same command goes on from here")
     elif done < trials:
         raise RuntimeError(f"all workers ended after {done} of {trials} trials, see above")
@@ -118,6 +130,29 @@ def _tune(args: argparse.Namespace, arguments: list[str]) -> int:
         print(f"\nresults are in {folder}; train with the best of them:")
         print(config.target.command_line(path))
     return 0
+
+
+class _Look:
+    """Shows a study to rules; what it gives is whether they end it.
+
+    Updates are the sum over the last reports of all trials, which count steps where a target does;
+    metrics are ``value``, of each finished trial, ``best``, the best so far, and ``trials``.
+    """
+
+    def __init__(self, rules: StopRules, study: optuna.Study) -> None:
+        self.rules, self.study, self._seen = rules, study, set[int]()
+
+    def __call__(self) -> bool:
+        updates = 0
+        if self.rules.conditions or "max_updates" in self.rules.budgets:
+            trials = self.study.get_trials(deepcopy=False)
+            updates = sum(max(trial.intermediate_values, default=0) for trial in trials)
+            for trial in trials:
+                if trial.number not in self._seen and trial.state is TrialState.COMPLETE:
+                    self._seen.add(trial.number)
+                    best = {"best": self.study.best_value, "trials": len(self._seen)}
+                    self.rules.observe({"value": float(trial.value or 0.0), **best})
+        return self.rules.ended(max_updates=updates)
 
 
 def _run_workers(number: int, arguments: Sequence[str], stop: StopRequest, say: Say) -> None:

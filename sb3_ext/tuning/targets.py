@@ -13,14 +13,12 @@ from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Literal
 
 import gymnasium
-import rl_zoo3
 import yaml
 from annotated_types import Len
 from filelock import FileLock
 
 from resgym.measure.rho import rho
 from resgym.players import resolve_player
-from sb3_ext.algorithms import ALGORITHMS
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of, seat_of
 from sb3_ext.config.arguments import REFUSALS
 from sb3_ext.config.checks import one_line, shown
@@ -45,7 +43,7 @@ from sb3_ext.studies.teach.settings import TaughtConfig
 from sb3_ext.studies.teach.train import ENVIRONMENTS, build_model, read_hyperparameters
 from sb3_ext.training.config_files import check_hyperparameters, read_sections
 from sb3_ext.training.runs import RunOptions
-from sb3_ext.training.zoo import run_zoo
+from sb3_ext.training.zoo import known_algorithms, run_zoo
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.trainer import HostAgentTrainer
 
@@ -149,7 +147,7 @@ class Train(Target):
         raise ConfigError(f"target.env: {self.config} has no section {self.env!r} and no 'default'")
 
     def check(self, values: Mapping[str, Any]) -> None:  # noqa: D102
-        known = {**rl_zoo3.ALGOS, **ALGORITHMS}
+        known = known_algorithms()
         if self.algo not in known:
             raise ConfigError(f"target.algo: {unknown_word('algorithm', self.algo, known)}")
         check_hyperparameters(values, known[self.algo], self.env)

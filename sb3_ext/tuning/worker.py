@@ -34,10 +34,11 @@ class StopRequest:
 
     Args:
         parent: the process that this one must not outlive; None: there is none.
+        over: called now and then; True has the same effect.
     """
 
-    def __init__(self, parent: int | None = None) -> None:
-        self.parent, self._asked, self._training = parent, False, False
+    def __init__(self, parent: int | None = None, over: Callable[[], bool] = lambda: False) -> None:
+        self.parent, self._over, self._asked, self._training = parent, over, False, False
 
     def ask(self, *_: object) -> None:
         """May be called from a signal handler."""
@@ -48,6 +49,7 @@ class StopRequest:
     @property
     def asked(self) -> bool:
         """Whether to stop."""
+        self._asked = self._asked or self._over()
         return self._asked or self.parent not in (None, os.getppid())
 
     @contextmanager

@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from resgym.cli import OneLineParser
-from resgym.players.trust import add_trust, trusting
+from resgym.players.trust import add_trust, distrusting, trusting
 from sb3_ext.callbacks.action_counts import entropy_of_counts
+from sb3_ext.callbacks.stop_conditions import StopRules, read_stop_rules
 from sb3_ext.checkpoints.checkpoint import is_checkpoint, list_checkpoints, load_checkpoint
 from sb3_ext.config.checks import check_count
 from sb3_ext.config.sections import ConfigError, errors_of
 from sb3_ext.replay.transition_store import reserve_memory
 from sb3_ext.runs.command import command
-from sb3_ext.runs.command_line import add_options
+from sb3_ext.runs.command_line import add_options, starts_setting
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.signals import RunSignals
 from sb3_ext.two_player.config import TrainerConfig, smoke_version
@@ -33,6 +34,7 @@ def main(arguments: Sequence[str]) -> int:
     0: done, or stopped by SIGINT or SIGTERM with a checkpoint. Others as `command` says.
     """
     args = _parser().parse_args(arguments)
+    args.settings = [*args.settings, *starts_setting(args.starts, "game.starts")]
     if args.steps is not None:
         check_count("--steps", args.steps)
     if args.resume is not None and args.out is not None:
@@ -64,12 +66,13 @@ def _parser() -> argparse.ArgumentParser:
     add("--actors", type=int, metavar="N", help="processes on a Ray cluster that play the rollouts")
     add("--smoke", action="store_true", help="a few steps of everything, in seconds")
     add("--dry-run", action="store_true", help="build everything, train nothing")
-    add_options(parser, "--set", "--no-progress")
+    add_options(parser, "--set", "--starts", "--stop", "--no-progress")
     add_trust(parser)
     return parser
 
 
 def _train(args: argparse.Namespace, given: Sequence[str]) -> int:
+    rules = read_stop_rules(args.stop, ("max_updates", "max_timesteps", "max_seconds", "until"))
     state = None if args.resume is None else _saved_state(args.resume)
     config = _config(args, state)
     # First the trainer: what is refused by an algorithm or does not fit leaves no folder behind.
@@ -89,9 +92,12 @@ def _train(args: argparse.Namespace, given: Sequence[str]) -> int:
     resumed_at = None if args.resume is None else trainer.total_steps
     output = trainer.output = RunDirectory(out, config, given, resumed_at=resumed_at)
     steps = args.steps or max(config.training.steps - trainer.total_steps, 0)
+    look = None if rules is None else _Look(rules)
+    if look is not None and not look(trainer):
+        steps = 0
     try:
         with RunSignals(lambda _: trainer.request_stop(), trainer.request_checkpoint):
-            trainer.train(steps, progress=not args.no_progress)
+            trainer.train(steps, callback=look, progress=not args.no_progress)
     except FloatingPointError as error:
         raise FloatingPointError(f"{error}; the last good checkpoint is in {out}") from None
     finally:
@@ -101,8 +107,32 @@ def _train(args: argparse.Namespace, given: Sequence[str]) -> int:
         print(_report(trainer, trainer.history[-1]))
     if steps and trainer.stopped:
         print(f"\nstopped after step {trainer.total_steps}; --resume {out} goes on from there")
+    elif rules is not None and rules.reason is not None:
+        print(f"\ntraining ends: {rules.reason}; --resume {out} goes on from there")
     print(f"\nresults are in {out}")
     return 0
+
+
+class _Look:
+    """Shows a trainer to rules after every step; what it gives is whether to go on.
+
+    Updates and transitions are those of both roles together; metrics are the pairs of evaluations,
+    such as ``rho/host-random``, and ``steps``.
+    """
+
+    def __init__(self, rules: StopRules) -> None:
+        self.rules, self._seen = rules, 0
+
+    def __call__(self, trainer: HostAgentTrainer) -> bool:
+        for each in trainer.history[self._seen :]:
+            self.rules.observe({f"{trainer.game.measure}/{k}": v for k, v in each.values.items()})
+        self._seen = len(trainer.history)
+        self.rules.observe({"steps": trainer.total_steps})
+        learners = trainer.roles.values()
+        return not self.rules.ended(
+            max_updates=sum(learner.updates for learner in learners),
+            max_timesteps=sum(learner.transitions for learner in learners),
+        )
 
 
 def _saved_state(run: Path) -> dict[str, Any] | None:
@@ -119,9 +149,10 @@ def _config(args: argparse.Namespace, state: dict[str, Any] | None) -> TrainerCo
     if args.resume is None:
         config = _with_actors(TrainerConfig.read(args.config, args.settings), args.actors)
         return smoke_version(config) if args.smoke else config
-    saved = TrainerConfig.read(
-        args.resume / "config.yml" if state is None else state["trainer"]["config"]
-    )
+    with distrusting():  # a state names no code to be run
+        saved = TrainerConfig.read(
+            args.resume / "config.yml" if state is None else state["trainer"]["config"]
+        )
     if args.config is not None and TrainerConfig.read(args.config) != saved:
         raise ConfigError(
             f"--config: {args.config} differs from the configuration of the run in {args.resume}; "

@@ -29,6 +29,7 @@ from sb3_ext.config.sections import (
 )
 from sb3_ext.two_player.games import GAMES
 from sb3_ext.two_player.learner import TrainedRole, learner_of
+from sb3_ext.two_player.phases import Phases
 from sb3_ext.two_player.update_schedule import AlternatingPeriodic, UpdateSchedule, parse_updates
 
 
@@ -112,6 +113,11 @@ class CollectorSection(Section):
         description="parts of a role's rows that are played one by one; another number is another "
         "run, which another number of actors is not (default 4)",
     )
+    timeout_s: Annotated[PositiveNumber, Le(86_400)] = Field(
+        default=600.0,
+        description="seconds after which an actor that has not played its part is replaced "
+        "(default 600)",
+    )
 
 
 def _read_game(data: Any) -> Any:
@@ -183,7 +189,12 @@ class TrainerConfig(ConfigFile):
         if not players or len(set(players)) < len(players):
             raise ValueError(f".training.players must name each role once, got {players}")
         with errors_of(".training.updates", ValueError):
-            parse_updates(self.training.updates, names)
+            schedules = parse_updates(self.training.updates, names)
+        if len(players) < 2 and any(isinstance(each, Phases) for each in schedules.values()):
+            raise ValueError(
+                f".training.updates: mode alternating needs both roles in training.players, got "
+                f"{players}"
+            )
         self._self_play_fits()
         self._collector_fits(trained)
         return self
@@ -244,6 +255,8 @@ def smoke_version(config: TrainerConfig) -> TrainerConfig:
     data["training"]["steps"] = 4
     data["evaluation"] |= {"every_steps": 2, "games": 16, "max_moves": 20, "action_games": 8}
     data["logging"]["every_steps"] = 2
+    if data["training"]["updates"].get("mode") == "alternating":
+        data["training"]["updates"] |= {"phases": 2, "max_steps": 2}
     if data["checkpoint"] is not None:
         data["checkpoint"]["every_steps"] = 2
     if data["collector"] is not None:

@@ -19,6 +19,7 @@ from sb3_ext.checkpoints.training_state import load_training_state, training_sta
 from sb3_ext.cluster.chunk import as_tensors
 from sb3_ext.cluster.pieces import Processes
 from sb3_ext.cluster.published import PublishedWeights
+from sb3_ext.two_player.config import CollectorSection
 from sb3_ext.two_player.experience import Elsewhere, bench_of, playing_weights
 from sb3_ext.two_player.games import Game
 from sb3_ext.two_player.learner import NO_END, Learner, learner_of
@@ -136,8 +137,7 @@ class RolloutCrew:
 
     Args:
         ray: The module, connected.
-        actors: How many processes.
-        pieces: Parts of a role's rows.
+        section: How many processes, parts of a role's rows, and how long one may take.
         game: The game.
         learners: Roles that learn, by name.
         pool: The opponent pool, or None.
@@ -151,15 +151,14 @@ class RolloutCrew:
     def __init__(
         self,
         ray: Any,
-        actors: int,
-        pieces: int,
+        section: CollectorSection,
         game: Game,
         learners: Mapping[str, Learner],
         pool: Any,
         nets: Mapping[str, Any],
         rewards: Mapping[str, Any],
     ) -> None:
-        self._ray, self._pieces, self._game, self._pool = ray, pieces, game, pool
+        self._ray, self._pieces, self._game, self._pool = ray, section.pieces, game, pool
         self._learners, self._nets, self._rewards = learners, nets, rewards
         for role, learner in learners.items():
             what = f"collector: roles.{role}: the learner of {learner.section.algorithm}"
@@ -168,7 +167,7 @@ class RolloutCrew:
             if not learner.env.has_attr("load_state_dict"):
                 raise ValueError(f"{what} has games without state_dict and load_state_dict")
         self.renew()
-        self._processes = Processes(ray, actors)
+        self._processes = Processes(ray, section.actors, timeout=section.timeout_s)
 
     def renew(self) -> None:
         """The networks or rewards are others than before."""

@@ -147,4 +147,4 @@ class Game(ABC):
         return returns, counts
 
 
-GAMES: Registry[type[Game]] = Registry("game")
+GAMES: Registry[type[Game]] = Registry("game", Game)

@@ -12,13 +12,15 @@ from pydantic import Field
 from torch import Tensor
 
 from resgym.envs import AlternatingPlayers
-from resgym.game import GameSpec, random_starts
+from resgym.game import GameSpec
 from resgym.game.rng import RowRandom, Stream, derive_seed
+from resgym.game.rules import start_positions
 from resgym.game.spec import Role
 from resgym.game.state import GameState
 from resgym.measure.games import Lengths, play_lengths
 from resgym.measure.rho import rho
 from resgym.players import CallablePlayer, Player, ask_player, resolve_player
+from resgym.polynomials.starts import resolve_starts
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.config.sections import PositiveCount
 from sb3_ext.two_player.games import GAMES, Game, GameSettings
@@ -43,6 +45,11 @@ class HironakaSettings(GameSettings):
     invalid_action: Literal["error", "noop", "penalty", "terminate"] = Field(
         description="what an illegal action does; only algorithms without masks choose one"
     )
+    starts: str | None = Field(
+        default=None,
+        description="file with a position a line that games start from, in training and in every "
+        "measure, or null for random ones; may be left out",
+    )
 
 
 @GAMES.register("hironaka")
@@ -58,6 +65,7 @@ class HironakaGame(Game):
         names = {"dimension", "max_num_points", "max_value", "polytope", "reposition"}
         self.sizes: dict[str, Any] = settings.model_dump(include=names)
         self.spec = GameSpec(**self.sizes)
+        self.starts = resolve_starts(settings.starts, self.spec)
         self._even_lengths: dict[tuple[int, int, int], Tensor] = {}
 
     def make_env(  # noqa: D102
@@ -90,6 +98,7 @@ class HironakaGame(Game):
             seed=seed,
             max_moves=max_moves,
             backend=self.settings.backend,
+            starts=self.starts,
             **self.sizes,
         ).rho
 
@@ -129,6 +138,6 @@ class HironakaGame(Game):
     ) -> Lengths:
         row = torch.arange(games) + (derive_seed(seed, _SEED_WORD) >> 1)
         rng = RowRandom.for_episode(row, torch.zeros_like(row))
-        starts = random_starts(self.spec, rng.at(0, Stream.START))
+        starts = start_positions(self.spec, rng.at(0, Stream.START), self.starts)
         host, agent = players["host"], players["agent"]
         return play_lengths(host, agent, starts, self.spec, rng, max_moves, self.settings.backend)

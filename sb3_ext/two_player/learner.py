@@ -102,7 +102,7 @@ class TrainedRole(Section):
         description="trained, the name of a scripted player, or the path of a saved model"
     )
     algorithm: Annotated[str, accepted_by(ALGORITHMS.resolve)] = Field(
-        description="ddqn, dqn, qrdqn, ppo, ppo_mask, a2c, or one that was registered"
+        description="ddqn, dqn, qrdqn, ppo, ppo_mask, a2c, one that was registered, or module:Class"
     )
     algorithm_arguments: dict[str, Any] = Field(
         description="arguments of the algorithm that have no key here, such as double_q"

@@ -16,6 +16,7 @@ from sb3_ext.two_player.learner import Learner as Learner
 from sb3_ext.two_player.off_policy import BUFFERS as BUFFERS
 from sb3_ext.two_player.off_policy import OffPolicyLearner as OffPolicyLearner
 from sb3_ext.two_player.on_policy import OnPolicyLearner as OnPolicyLearner
+from sb3_ext.two_player.phases import Phases as Phases
 from sb3_ext.two_player.pool import OpponentPool as OpponentPool
 from sb3_ext.two_player.run_directory import Evaluation as Evaluation
 from sb3_ext.two_player.run_directory import RunDirectory as RunDirectory

@@ -42,7 +42,7 @@ _NEVER = 2**62
 # Names of online networks that have a copy `<name>_target`: DQN and DDQN, QRDQN.
 _ONLINE = ("q_net", "quantile_net")
 
-BUFFERS: Registry[type[ReplayBuffer]] = Registry("replay buffer")
+BUFFERS: Registry[type[ReplayBuffer]] = Registry("replay buffer", ReplayBuffer)
 """Replay buffers: constructor arguments as SB3's `ReplayBuffer`."""
 
 BUFFERS.register("tensor", TensorReplayBuffer)

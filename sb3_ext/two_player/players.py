@@ -15,6 +15,8 @@ from torch import nn
 from typing_extensions import Self
 
 from resgym.game.devices import resolve_device
+from sb3_ext.adapter.sb3_private import restart_episodes
+from sb3_ext.checkpoints.resume import callback_states
 from sb3_ext.cluster.connection import connected
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import errors_of
@@ -163,6 +165,30 @@ class TwoPlayers:
             if self.pool is not None:
                 self.pool.forget(role)
 
+    def begin_anew(self, role: str, seed: int) -> None:
+        """Makes a role as one that was given this seed and has learnt nothing; the pool forgets it.
+
+        Networks, optimiser, experience and counters begin anew; opponents, reward and callbacks
+        stay.
+
+        Raises:
+            ValueError: no such role learns, or its network is one that `replace_nets` gave it.
+        """
+        learner = self.learner(role)
+        if role in self._nets:
+            raise ValueError(f"begin_anew: {role} has a network that was put in, with its weights")
+        section = learner.section.model_copy(update={"callbacks": []})
+        other = type(learner)(role, section, self.game, seed, str(learner.model.device))
+        state = other.state_dict()
+        state[f"{role}.elsewhere"] = {"played": learner.elsewhere.played}
+        state[f"{role}.callbacks"] = callback_states(learner.callback)
+        learner.load_state_dict(state)
+        other.env.close()
+        restart_episodes(learner.model)
+        self._renew_crew()
+        if self.pool is not None:
+            self.pool.forget(role)
+
     def replace_reward(self, role: str, reward: Any) -> None:
         """Lets a role play for another reward; its experience, made for the old one, is dropped.
 
@@ -189,7 +215,7 @@ class TwoPlayers:
             return
         parts = (self.game, self.roles, self.pool, self._nets, self._rewards)
         with connected(None) as ray:
-            self._crew = RolloutCrew(ray, section.actors, section.pieces, *parts)
+            self._crew = RolloutCrew(ray, section, *parts)
             try:
                 for learner in self.roles.values():
                     learner.crew = self._crew

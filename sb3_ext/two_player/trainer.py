@@ -7,17 +7,22 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from tqdm import tqdm
 
+from resgym.players.trust import distrusting
 from sb3_ext.checkpoints.checkpoint import load_checkpoint, save_checkpoint
 from sb3_ext.checkpoints.resume import init_from
 from sb3_ext.checkpoints.training_state import global_random_state, load_global_random_state
 from sb3_ext.config.checks import check_count
+from sb3_ext.config.registry import unknown_word
+from sb3_ext.config.sections import ConfigError
 from sb3_ext.off_policy.log import Stopwatch
 from sb3_ext.runs.best import save_model
 from sb3_ext.runs.command_line import torch_threads
 from sb3_ext.runs.folder import going_on_without
 from sb3_ext.two_player.config import TrainerConfig
+from sb3_ext.two_player.phases import Phases
 from sb3_ext.two_player.players import TwoPlayers
 from sb3_ext.two_player.run_directory import Evaluation, RunDirectory
 
@@ -36,6 +41,7 @@ class HostAgentTrainer(TwoPlayers):
         stopped: whether the last `train` was asked to stop.
         total_steps: steps made, over all calls of `train` and resumes.
         update_schedules: which role is updated in which step.
+        phases: the schedule of both roles that follows the evaluations, or None.
     """
 
     def __init__(
@@ -50,6 +56,10 @@ class HostAgentTrainer(TwoPlayers):
         self.history: list[Evaluation] = []
         self.total_steps = 0
         self.update_schedules = self.config.update_schedules()
+        schedules = self.update_schedules.values()
+        self.phases = next((each for each in schedules if isinstance(each, Phases)), None)
+        if self.phases is not None:
+            self._check_fields(self.phases)
         self.seconds = Stopwatch(evaluation=0.0, rollout=0.0, update=0.0)
         self.stopped = False
         self._checkpoint_requested = False
@@ -64,7 +74,7 @@ class HostAgentTrainer(TwoPlayers):
         callback: Callable[[HostAgentTrainer], bool | None] | None = None,
         progress: bool = False,
     ) -> Evaluation | None:
-        """Makes steps, then measures the players.
+        """Makes steps, fewer if the last of its phases is over, then measures the players.
 
         Args:
             steps: number of steps, 0 to finish a run that was killed then; None: `training.steps`.
@@ -91,21 +101,27 @@ class HostAgentTrainer(TwoPlayers):
         names = self._players_to_train(players)
         self.stopped = False
         learners = [self.roles[name] for name in names]
-        bar = tqdm(total=steps, unit="step", dynamic_ncols=True, disable=not progress)
+        end = self.total_steps + steps
+        shown: Any = {"unit": "step", "dynamic_ncols": True, "disable": not progress}
+        bar = tqdm(initial=self.total_steps, total=self._last_step(end), **shown)
         with torch_threads(self.config.compute.torch_threads), self.collecting(), bar:
             for learner in learners:
                 learner.begin()
             if steps and not any(learner.wants_to_stop for learner in learners):
-                self.collect_initial_rollouts(names)
-            for _ in range(steps):
+                self.collect_initial_rollouts(self._in_turn(names))
+            while self.total_steps < self._last_step(end):
                 if any(learner.wants_to_stop for learner in learners):
                     break
                 self.step(names)
                 if self.total_steps % self.config.logging.every_steps == 0:
                     self.log_metrics()
-                if self.total_steps % interval == 0:
-                    pair, value = next(iter(self.evaluate().values.items()))
+                if self.total_steps % interval == 0 or self._phase_runs_out():
+                    evaluation = self.evaluate()
+                    pair, value = next(iter(evaluation.values.items()))
                     bar.set_postfix({pair: f"{value:.4f}"})
+                    self._observe(evaluation)
+                self._next_phase(names)
+                bar.total = self._last_step(end)
                 bar.update()
                 wants_more = callback is None or callback(self) is not False
                 self._checkpoint_if_due()
@@ -140,6 +156,47 @@ class HostAgentTrainer(TwoPlayers):
                     with self.seconds.timed("rollout"):
                         learner.collect()
         self.total_steps += 1
+
+    def _check_fields(self, phases: Phases) -> None:
+        """Raises a ConfigError for a condition on what no evaluation measures."""
+        measured = self._measured_against.items()
+        pairs = {self.game.pair_name(role, name) for role, names in measured for name in names}
+        known = {"-".join(self.game.roles), "score", *pairs}
+        for field in phases.fields - {f"{self.game.measure}/{name}" for name in known}:
+            names = [f"{self.game.measure}/{name}" for name in known]
+            raise ConfigError(f"training.updates.until: {unknown_word('field', field, names)}")
+
+    def _last_step(self, end: int) -> int:
+        """Steps in all when training ends, at most `end`."""
+        if self.phases is None:
+            return end
+        return min(end, self.total_steps + self.phases.steps_left(self.total_steps))
+
+    def _phase_runs_out(self) -> bool:
+        return self.phases is not None and self.phases.runs_out(self.total_steps)
+
+    def _in_turn(self, players: Sequence[str]) -> list[str]:
+        """Those of the roles whose phase it is; without phases all."""
+        if self.phases is None:
+            return list(players)
+        return [name for name in players if self.phases.is_due(name, self.total_steps)]
+
+    def _observe(self, evaluation: Evaluation) -> None:
+        if self.phases is not None:
+            role = next(r for r in self.game.roles if self.phases.is_due(r, evaluation.step - 1))
+            score = {"score": evaluation.scores[role]} if role in evaluation.scores else {}
+            values = {**evaluation.values, **score}
+            self.phases.observe({f"{self.game.measure}/{k}": v for k, v in values.items()})
+
+    def _next_phase(self, players: Sequence[str]) -> None:
+        """Ends a phase that is over, and lets the other role begin."""
+        if self.phases is None or not self.phases.advance(self.total_steps):
+            return
+        names, number = self._in_turn(players), self.phases.number
+        for name in names if self.phases.fresh and number > 1 else []:
+            words = (self.config.seed, self.game.roles.index(name), number)
+            self.begin_anew(name, int(np.random.SeedSequence(words).generate_state(1)[0]))
+        self.collect_initial_rollouts(names)
 
     def request_stop(self) -> None:
         """Let `train` end after the step in progress; may be called from a signal handler.
@@ -217,6 +274,8 @@ class HostAgentTrainer(TwoPlayers):
         for name, learner in self.roles.items():
             found = learner.metrics(self.config.logging.layers)
             metrics |= {f"{name}/{key}": value for key, value in found.items()}
+        if self.phases is not None:
+            metrics["phase"] = self.phases.number
         metrics |= {f"time/{work}_seconds": spent for work, spent in self.seconds.items()}
         if self.pool is not None:
             metrics |= {f"elo/{name}": rating for name, rating in self.pool.ratings.items()}
@@ -273,6 +332,8 @@ class HostAgentTrainer(TwoPlayers):
                 "total_steps": self.total_steps,
             },
         }
+        if self.phases is not None:
+            state["trainer"]["phases"] = self.phases.state_dict()
         for learner in self.roles.values():
             state |= learner.state_dict()
         if self.pool is not None:
@@ -287,6 +348,8 @@ class HostAgentTrainer(TwoPlayers):
             learner.frozen = role in trainer["frozen"]
         if self.pool is not None:
             self.pool.load_state_dict(state["pool"])
+        if self.phases is not None:
+            self.phases.load_state_dict(trainer["phases"])
         self.history = [Evaluation(**entry) for entry in trainer["history"]]
         self.best_scores = dict(trainer["best_scores"])
         self.total_steps = self._checkpoint_step = int(trainer["total_steps"])
@@ -310,7 +373,9 @@ class HostAgentTrainer(TwoPlayers):
             CheckpointError: there is no valid checkpoint, or it does not fit.
         """
         state = load_checkpoint(path)
-        trainer = cls(state["trainer"]["config"], **arguments)
+        with distrusting():  # a state names no code to be run
+            config = TrainerConfig.read(state["trainer"]["config"])
+        trainer = cls(config, **arguments)
         trainer.load_state_dict(state)
         return trainer
 

@@ -1,7 +1,7 @@
 """Which role is updated in which step of the trainer; `docs/two_player.md` shows the YAML forms.
 
-A schedule is a function of the trainer's total step counter, so phases go on where they were after
-a resume and across calls of `train`.
+A schedule here is a function of the trainer's total step counter, so phases go on where they were
+after a resume and across calls of `train`. `phases.py` has one that follows the evaluations.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from sb3_ext.config.sections import errors_of
 UPDATE_SCHEDULES: Registry[type[UpdateSchedule]] = Registry("update schedule")
 
 
-@dataclass(frozen=True)
 class UpdateSchedule(ABC):
     """Says for one role in which steps it is updated."""
 
@@ -96,10 +95,12 @@ def _custom(**given: Any) -> dict[str, UpdateSchedule]:
     return schedules
 
 
-_MODES: Registry[Any] = Registry("mode")
-_MODES.register("custom", _custom)
-_MODES.register("interleaved", Constant)
-_MODES.register("phases", AlternatingPeriodic)
+UPDATE_MODES: Registry[Any] = Registry("mode")
+"""Forms of `training.updates`: a schedule for both roles, or a function that gives one for each."""
+
+UPDATE_MODES.register("custom", _custom)
+UPDATE_MODES.register("interleaved", Constant)
+UPDATE_MODES.register("phases", AlternatingPeriodic)
 
 
 def parse_updates(data: Mapping[str, Any], roles: Sequence[str]) -> dict[str, UpdateSchedule]:
@@ -108,7 +109,7 @@ def parse_updates(data: Mapping[str, Any], roles: Sequence[str]) -> dict[str, Up
     Raises:
         ValueError, TypeError: a key is missing or unknown, or a value is out of range.
     """
-    found = from_data(_MODES, "mode", data)
+    found = from_data(UPDATE_MODES, "mode", data)
     schedules = found if isinstance(found, dict) else dict.fromkeys(roles, found)
     named = [*schedules, *(s.first for s in schedules.values() if hasattr(s, "first"))]
     for role in named:

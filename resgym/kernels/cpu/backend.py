@@ -94,7 +94,7 @@ class _Numbers(NamedTuple):
 
 @lru_cache(maxsize=256)
 def _numbers(plan: StepPlan) -> _Numbers | None:
-    """The plan as numbers; None if passes do not know its moves or its reward."""
+    """The plan as numbers; None if passes do not know its moves, its reward or its starts."""
     indices = NumbaBackend.indices(plan)
     if indices is None:
         return None

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from resgym.cli import OneLineParser
 from resgym.players.trust import add_trust, trusting
+from sb3_ext.callbacks.stop_conditions import Ended, read_stop_rules
 from sb3_ext.cluster.pieces import spreading
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.command import command
-from sb3_ext.runs.command_line import FAILED, add_options, torch_threads
+from sb3_ext.runs.command_line import FAILED, add_options, starts_setting, torch_threads
 from sb3_ext.studies.attack.exact import exact_worst_case
 from sb3_ext.studies.attack.exploitation import exploit, reporter
 from sb3_ext.studies.attack.frozen import FrozenPlayer
@@ -66,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     exact = commands.add_parser("exact", help="the worst case of one player by search")
     known = f"a YAML file, or one of {', '.join(shipped_budgets())} (default points5)"
     for one in (run, exact):
+        add_options(one, "--starts")
         one.add_argument("player", help="a name, or the path of a saved model")
         one.add_argument("--role", choices=("host", "agent"), help="its seat, if it is not clear")
         one.add_argument("--name", help="for tables")
@@ -73,6 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--seeds", type=int, nargs="+", help="instead of those of the budget")
     folder = "folder (default runs/attack/<budget>/<role>-<player>)"
     run.add_argument("--out", type=Path, help=folder)
+    add_options(run, "--stop")
     run.add_argument("--no-exact", action="store_true", help="no search for the truth")
     table = commands.add_parser("table", help="attack many players and compare them")
     add = table.add_argument
@@ -87,13 +91,13 @@ def _parser() -> argparse.ArgumentParser:
     add("--out", type=Path, default=Path("runs/attack"), help="folder of the attacks")
     for one, function in ((run, _run), (exact, _exact), (table, _table)):
         add_trust(one)
-        add_options(one, "--set", "--json", "--no-progress", "--threads", "--actors")
+        add_options(one, "--set", "--json", "--no-progress", "--threads", "--actors", "--timeout-s")
         one.set_defaults(run=function)
     return parser
 
 
 def _one_player(args: argparse.Namespace) -> tuple[FrozenPlayer, AttackBudget]:
-    settings = list(args.settings)
+    settings = [*args.settings, *starts_setting(args.starts, "game.starts")]
     if getattr(args, "seeds", None):
         settings.append(f"responder.seeds={args.seeds}")
     budget = read_budget(args.budget, settings)
@@ -101,19 +105,34 @@ def _one_player(args: argparse.Namespace) -> tuple[FrozenPlayer, AttackBudget]:
 
 
 def _run(args: argparse.Namespace) -> None:
+    rules = read_stop_rules(args.stop, ("max_updates", "max_timesteps", "max_seconds", "until"))
     frozen, budget = _one_player(args)
     out = args.out or Path("runs/attack") / budget.name / f"{frozen.role}-{frozen.name}"
     exact = False if args.no_exact else None
-    with spreading(args.actors) as spread:
-        result = exploit(
-            frozen, budget, exact=exact, out=out, progress=not args.no_progress, spread=spread
-        )
-    print(result.to_json(indent=2) if args.json else result.report())
+    # Without actors a rule is looked at by the training itself.
+    check = {"check": rules.check} if rules is not None and args.actors else {}
+    try:
+        with spreading(args.actors, timeout_s=args.timeout_s, **check) as spread:
+            result = exploit(
+                frozen,
+                budget,
+                exact=exact,
+                out=out,
+                progress=not args.no_progress,
+                spread=spread,
+                rules=rules,
+            )
+        print(result.to_json(indent=2) if args.json else result.report())
+    except Ended:  # before there was anything to report
+        pass
+    if rules is not None and rules.reason is not None:
+        line = f"attack ends: {rules.reason}; the same command goes on from what is in {out}"
+        print(line, file=sys.stderr if args.json else sys.stdout)
 
 
 def _exact(args: argparse.Namespace) -> None:
     frozen, budget = _one_player(args)
-    with spreading(args.actors) as spread:
+    with spreading(args.actors, timeout_s=args.timeout_s) as spread:
         say = reporter(not args.no_progress)
         found = exact_worst_case(frozen, budget, progress=say, spread=spread)
     print(json.dumps(found.to_dict(), indent=2) if args.json else f"{frozen.name}: {found}")
@@ -127,6 +146,6 @@ def _table(args: argparse.Namespace) -> None:
         name, separator, path = text.partition("=")
         players.append((path, None, name) if separator else (text, None, None))
     results = Results(args.results)
-    with spreading(args.actors) as spread:
+    with spreading(args.actors, timeout_s=args.timeout_s) as spread:
         fill(results, players, budgets, args.out, reporter(not args.no_progress), spread)
     print(json.dumps(results.rows, indent=2) if args.json else markdown(results))

@@ -64,7 +64,7 @@ def exact_worst_case(
     frozen = FrozenPlayer.of(player, spec, role)
     if frozen.draws_numbers(spec):
         raise ConfigError(f"exact: {frozen.role} must be deterministic, got {frozen.name!r}")
-    starts = rho_starts(spec, section.starts, budget.test.seed)
+    starts = rho_starts(spec, section.starts, budget.test.seed, game.starts)
     firsts = range(0, section.starts, STARTS_TOGETHER)
     pieces = [starts.select(slice(first, first + STARTS_TOGETHER)) for first in firsts]
     search = partial(_searched, frozen.player, spec, limit, positions)

@@ -6,15 +6,17 @@ has a default, so a file shows all of it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, ClassVar, Literal
 
 import torch
 from annotated_types import Ge, Len
-from pydantic import Field, model_validator
+from pydantic import Field, model_serializer, model_validator
 
 from resgym.game.devices import check_memory
 from resgym.game.spec import GameSpec
 from resgym.players import make_agent, make_host
+from resgym.polynomials.starts import resolve_starts
 from sb3_ext.config.checks import shown
 from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.sections import (
@@ -49,18 +51,27 @@ class GameSection(Section):
     max_moves: PositiveCount = Field(
         description="games are cut after so many moves, in training and in every measure"
     )
+    starts: str | None = Field(
+        default=None,
+        description="file with a position a line that starts are drawn from; may be left out",
+    )
 
     @model_validator(mode="after")
     def _is_a_game(self) -> GameSection:
         try:
-            self.spec()
+            resolve_starts(self.starts, self.spec())
         except (TypeError, ValueError) as error:
             raise ValueError(f".{error}") from None
         return self
 
     def spec(self) -> GameSpec:
         """The game as `resgym` knows it."""
-        return GameSpec(**self.model_dump(exclude={"max_moves"}))
+        return GameSpec(**self.model_dump(exclude={"max_moves", "starts"}))
+
+    @model_serializer(mode="wrap")
+    def _named(self, plain: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
+        """Without a file as before there were any, so that earlier folders have the same budget."""
+        return {name: value for name, value in plain(self).items() if value is not None}
 
 
 class ResponderSection(Section):

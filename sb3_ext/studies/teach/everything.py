@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from sb3_ext.callbacks.rho_evaluation import player_of
+from sb3_ext.callbacks.stop_conditions import Ended, StopRules, read_stop_rules
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.off_policy.log import Stopwatch
-from sb3_ext.runs.command_line import add_options
+from sb3_ext.runs.command_line import add_options, starts_setting
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.studies.teach import measures, train
 from sb3_ext.studies.teach.dataset import Dataset, joined
@@ -35,16 +36,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--config", default="taught/host.yml", metavar="FILE", help=sections)
     add("--positions", type=int, help="instead of data.positions")
     add("--seed", type=int, help="of the data and of the training")
-    add_options(parser, "--set", "--workers", "--actors", "--threads", "--no-progress")
+    text = "draw the starts of the games that measure the player from this file"
+    add("--starts", metavar="FILE", help=text)
+    add_options(parser, "--set", "--stop", "--workers", "--actors", "--timeout-s")
+    add_options(parser, "--threads", "--no-progress")
 
 
 def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     """Runs the command; see `sb3_ext.studies.teach.cli.main`."""
+    rules = read_stop_rules(args.stop, ("max_updates", "max_seconds", "until"))
+    try:
+        return _run(args, command, rules)
+    except Ended as ended:
+        print(f"ends before the training: {ended}; the same command goes on from here")
+        return 0
+
+
+def _run(args: argparse.Namespace, command: Sequence[str], rules: StopRules | None) -> int:
     changes = list(args.settings)
     if args.positions is not None:
         changes.append(f"data.positions={args.positions}")
     if args.seed is not None:
         changes += [f"data.seed={args.seed}", f"train.seed={args.seed}"]
+    changes += starts_setting(args.starts, "measure.starts")
     config = TaughtConfig.read(args.config, changes)
     plan = config.data
     hyperparameters = train.read_hyperparameters(
@@ -60,16 +74,23 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
             with seconds.timed("generate"):
                 place = args.out / (f"data-{number}" if number else "data")
                 plan_of_set = config.plan(number, out)
-                how = (args.workers, bar, command, args.actors)
+                check = (lambda: None) if rules is None else rules.check
+                how = (args.workers, bar, command, args.actors, args.timeout_s, check)
                 sets.append(prepared(plan_of_set, place, *how))
             with seconds.timed("train"):
                 start, out = out, args.out / ("taught" if number == rounds else f"taught-{number}")
                 data, going_on = joined(sets), bool(list_checkpoints(out))
-                taught = train.teach(
-                    data, out, hyperparameters, config.train, going_on, bar, not bar, command, start
-                )
+                how_taught = (config.train, going_on, bar, not bar, command, start, rules)
+                before = number * config.train.updates
+                taught = train.teach(data, out, hyperparameters, *how_taught, before)
             if taught is None:
                 print("stopped; the same command goes on from here", file=sys.stderr)
+                return 0
+            if rules is not None and rules.reason is not None:
+                print(train.accuracy_table(taught[1]))
+                ended = {"ended": rules.reason, "training": out.name}
+                folder.write_json("results.json", {"held_out": taught[1], **ended})
+                print(f"training ends: {rules.reason}; the same command goes on from here")
                 return 0
         assert taught
         model, held_out = taught
@@ -77,7 +98,7 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
         results: dict[str, Any] = {"held_out": held_out}
         if plan.seat == "host" and plan.objective == "depth":
             wanted, host = config.measure, player_of(model, "taught")
-            sizes = wanted.model_dump(include={"larger", "games", "max_depth"})
+            sizes = wanted.model_dump(include={"larger", "games", "max_depth", "starts"})
             with seconds.timed("measure"):
                 if plan.config.dimension == 3:
                     singularities = measures.singularity_depths(host, wanted.max_depth)
@@ -92,7 +113,12 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
         elif plan.seat == "agent" and config.measure.games:
             agent, games = player_of(model, "taught"), config.measure.games
             with seconds.timed("measure"):
-                held = measures.measure_agent(agent, games=games, dimension=plan.config.dimension)
+                held = measures.measure_agent(
+                    agent,
+                    games=games,
+                    dimension=plan.config.dimension,
+                    starts=config.measure.starts,
+                )
             results["agent"] = held
             print(measures.agent_summary(held))
         rounded = {part: round(spent, 1) for part, spent in seconds.items()}

@@ -18,7 +18,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context, parent_process
@@ -30,10 +30,12 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
+from resgym.players.trust import import_modules, imported_modules
 from resgym.solver.labels import OUT_OF_BUDGET, SOLVED, TOO_LARGE, Labeller
 from sb3_ext.checkpoints.durable_files import file_digest
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.cluster.pieces import Spread, spreading
+from sb3_ext.cluster.stream import LONGEST_WAIT
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.command_line import add_options
 from sb3_ext.runs.folder import LOCK, RunFolder
@@ -72,13 +74,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--held-out", type=float, default=0.05, help=held_out)
     student = "a trained player, which families call student; its mistakes are drawn"
     add("--student", type=Path, metavar="RUN", help=student)
-    add_options(parser, "--workers", "--actors", "--no-progress")
+    add_options(parser, "--workers", "--actors", "--timeout-s", "--no-progress")
 
 
 def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     """Runs the command; see `sb3_ext.studies.teach.cli.main`."""
     plan = Plan.read({name: getattr(args, name) for name in Plan.model_fields})
-    manifest = generate(plan, args.out, args.workers, not args.no_progress, command, args.actors)
+    how = (args.workers, not args.no_progress, command, args.actors, args.timeout_s)
+    manifest = generate(plan, args.out, *how)
     print(_report(manifest, args.out))
     return 0
 
@@ -90,10 +93,13 @@ def generate(
     progress: bool = False,
     command: Sequence[str] = (),
     actors: int = 0,
+    timeout_s: float = LONGEST_WAIT,
+    check: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
     """Makes a dataset in the folder ``out``, or what is missing of it; returns the manifest.
 
     Labels come from ``workers`` processes, or from ``actors`` on a Ray cluster, see `spreading`.
+    ``check`` is called after each shard; what it raises ends the work, and finished shards stay.
 
     Raises:
         ValueError: an option is out of range, a family yields no position, the folder holds
@@ -105,7 +111,7 @@ def generate(
     if not 1 <= workers <= 256:
         raise ConfigError(f"workers must be in 1..256, got {workers}")
     content, size = plan.content(), drawing.SHARD_ROWS
-    with RunFolder(out) as folder, spreading(actors) as spread:
+    with RunFolder(out) as folder, spreading(actors, timeout_s=timeout_s) as spread:
         _check_folder(out, content)
         write_json(out / PLAN, content)
         drawn, families = draw_positions(plan)
@@ -123,6 +129,7 @@ def generate(
             for job, found in _labelled(open_jobs, workers, spread):
                 notes[job.file] = found
                 bar.update(len(job.positions["count"]))
+                check()
         manifest = _manifest(content, notes, families)
         about = {
             "seconds": round(time.perf_counter() - begin, 2),
@@ -144,6 +151,8 @@ def prepared(
     progress: bool = False,
     command: Sequence[str] = (),
     actors: int = 0,
+    timeout_s: float = LONGEST_WAIT,
+    check: Callable[[], None] = lambda: None,
 ) -> Dataset:
     """The dataset of a plan: read if it is finished, otherwise generated first.
 
@@ -153,7 +162,7 @@ def prepared(
     if (out / MANIFEST).is_file():
         _check_folder(out, plan.content())
     else:
-        generate(plan, out, workers, progress, command, actors)
+        generate(plan, out, workers, progress, command, actors, timeout_s, check)
     return load_dataset(out, dimension=plan.config.dimension, seat=plan.seat)
 
 
@@ -226,7 +235,10 @@ def _labelled(
         return
     # A fresh interpreter each: a fork of a process with threads of torch can hang.
     pool = ProcessPoolExecutor(
-        min(workers, len(jobs)), mp_context=get_context("spawn"), initializer=_start_worker
+        min(workers, len(jobs)),
+        mp_context=get_context("spawn"),
+        initializer=_start_worker,
+        initargs=(imported_modules(),),
     )
     try:
         yield from zip(jobs, pool.map(_shard, jobs), strict=True)
@@ -239,10 +251,11 @@ def _labelled(
         pool.shutdown(cancel_futures=True)
 
 
-def _start_worker() -> None:
+def _start_worker(modules: Sequence[str]) -> None:
     """Leaves interrupts to the main process, and ends with it even if that is killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(1)
+    import_modules(modules)
     parent = parent_process()
     assert parent is not None
 

@@ -197,7 +197,7 @@ def host_test(held_out: Examples, plan: Plan, brieskorn_pham: int, label_budget:
 
 
 def measure_host(
-    host: Player, test: HostTest, *, larger: int, games: int, max_depth: int
+    host: Player, test: HostTest, *, larger: int, games: int, max_depth: int, starts: Any = None
 ) -> dict[str, Any]:
     """Everything that is measured of a host beside its trees.
 
@@ -207,6 +207,7 @@ def measure_host(
         larger: how many held-out positions of 6 to 8 points to grow trees from.
         games: games of each rho, from 20 points; 0 leaves them out.
         max_depth: trees with a longer branch are given up.
+        starts: the set that the starts of the games are drawn from, see `resgym.rho`.
 
     Returns:
         ``points_6_to_8``, ``brieskorn_pham`` and ``rho`` are missing without anything to measure.
@@ -228,14 +229,14 @@ def measure_host(
     large = ((examples.count >= 6) & (examples.count <= 8)).nonzero()[:larger, 0]
     if len(large):
         chosen = examples.select(large)
-        starts = GameState(chosen.points, chosen.count).point_lists()
-        results["points_6_to_8"] = _compared_depths(host, starts, chosen.value.tolist(), max_depth)
+        trees = GameState(chosen.points, chosen.count).point_lists()
+        results["points_6_to_8"] = _compared_depths(host, trees, chosen.value.tolist(), max_depth)
     if test.powers:
         results["brieskorn_pham"] = _compared_depths(host, test.powers, test.least, max_depth)
     if games:
         axes = examples.points.shape[2]
         results["rho"] = {
-            agent: resgym.rho(host, agent, games=games, seed=0, dimension=axes).rho
+            agent: resgym.rho(host, agent, games=games, seed=0, dimension=axes, starts=starts).rho
             for agent in AGENTS
         }
     return results
@@ -268,23 +269,28 @@ def host_summary(results: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def measure_agent(agent: Player, *, games: int, dimension: int) -> dict[str, Any]:
+def measure_agent(
+    agent: Player, *, games: int, dimension: int, starts: Any = None
+) -> dict[str, Any]:
     """For how many moves an agent holds up hosts, beside other agents and the longest games.
 
     Args:
         agent: one in so many axes.
         games: games with each host, all from the same random starts of 20 points.
         dimension: number of axes.
+        starts: the set that starts are drawn from instead of random ones, see `resgym.rho`.
 
     Returns:
         By host: ``moves``, the mean number of moves by agent, and ``longest``, that of the longest
         games that any agent reaches; None where that is not known. Games are cut after 200 moves.
     """
     spec, most = GameSpec(dimension), 200
-    starts = rho_starts(spec, games)
+    begin = rho_starts(spec, games, starts=starts)
 
     def moves(host: str, agent: Any) -> float:
-        found = resgym.rho(host, agent, games=games, dimension=dimension, max_moves=most)
+        found = resgym.rho(
+            host, agent, games=games, dimension=dimension, max_moves=most, starts=starts
+        )
         return found.mean_length
 
     results = {}
@@ -293,7 +299,7 @@ def measure_agent(agent: Player, *, games: int, dimension: int) -> dict[str, Any
         if host == "optimal":
             longest = moves(host, "optimal")
         elif host != "random":
-            length, given_up = worst_case_moves(make_host(host), starts, spec, most, 20_000)
+            length, given_up = worst_case_moves(make_host(host), begin, spec, most, 20_000)
             if not given_up.any():
                 longest = float(length.clamp(max=most).double().mean())
         held = {"trained": moves(host, agent), **{name: moves(host, name) for name in COMPARED}}

@@ -219,9 +219,14 @@ class Pretraining:
         if folder is not None:
             self.save(folder)
         if self.finished:
-            self.policy.q_net.load_state_dict(self.policy.q_net_target.state_dict())
-            self.policy.set_training_mode(False)
+            self.take_best()
         return self.finished
+
+    def take_best(self) -> None:
+        """The networks become those of the best measurement, if there was one."""
+        if self.best is not None:
+            self.policy.q_net.load_state_dict(self.policy.q_net_target.state_dict())
+        self.policy.set_training_mode(False)
 
     def _one_update(self) -> None:
         settings, policy = self.settings, self.policy

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 from annotated_types import Ge, Gt, Le, Len
 from pydantic import BeforeValidator, model_validator
 
+from resgym.game.spec import GameSpec
+from resgym.polynomials.starts import resolve_starts
 from sb3_ext.config.checks import check_number
 from sb3_ext.config.reading import ConfigFile, apply_settings, find_config, read_mapping
 from sb3_ext.config.sections import (
@@ -21,6 +23,7 @@ from sb3_ext.config.sections import (
     Section,
     Size,
     Whole,
+    errors_of,
     read_section,
 )
 from sb3_ext.networks.fields import schedule_field
@@ -94,6 +97,7 @@ class _Measure(Section):
     label_budget: PositiveCount = 300_000
     games: Annotated[Count, Le(2**20)] = 4000
     max_depth: PositiveCount = 40
+    starts: str | None = None
 
 
 class _Rounds(Section):
@@ -112,7 +116,7 @@ class TaughtConfig(ConfigFile):
     """A file of the command run.
 
     ``algorithm.file`` is in rl_zoo3's form; for the keys of ``measure`` see `host_test`,
-    `measure_host` and, of which ``games`` alone is for agents, `measure_agent`.
+    `measure_host` and, of which ``games`` and ``starts`` are for agents too, `measure_agent`.
     """
 
     algorithm: _Algorithm
@@ -123,6 +127,9 @@ class TaughtConfig(ConfigFile):
 
     @model_validator(mode="after")
     def _rounds_fit(self) -> TaughtConfig:
+        if self.measure.games:
+            with errors_of(".measure.starts", ValueError):
+                resolve_starts(self.measure.starts, GameSpec(self.data.config.dimension))
         if self.rounds is None:
             return self
         given, wanted = self.rounds.config.dimension, self.data.config.dimension

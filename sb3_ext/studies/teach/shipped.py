@@ -27,6 +27,7 @@ from sb3_ext.checkpoints.model_state import load_policy_weights
 from sb3_ext.checkpoints.policy_description import build_policy
 from sb3_ext.ddqn import policies  # noqa: F401  makes the policies known by name
 from sb3_ext.networks.policy_scores import action_scores
+from sb3_ext.studies.teach.improved import ImprovedHost
 
 SHIPPED = {
     3: Path(__file__).with_name("taught_host.safetensors"),
@@ -88,6 +89,13 @@ class TaughtHost(_Shipped):
     """
 
     role, files, fallback = "host", SHIPPED, ZeillingerHost
+
+
+def taught_host(lookahead: bool = False) -> Player:
+    """The host `taught`, with ``lookahead`` as an `ImprovedHost`: stronger, and much slower."""
+    if not isinstance(lookahead, bool):
+        raise TypeError(f"lookahead must be True or False, got {lookahead!r}")
+    return ImprovedHost(TaughtHost()) if lookahead else TaughtHost()
 
 
 class TaughtAgent(_Shipped):

@@ -23,6 +23,7 @@ from tqdm import tqdm
 import resgym  # noqa: F401  registers the environments
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks.rho_evaluation import player_of
+from sb3_ext.callbacks.stop_conditions import StopRules
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.checkpoints.format import errors_named
@@ -96,12 +97,15 @@ def teach(
     report: bool,
     command: Sequence[str],
     start: Path | None = None,
+    rules: StopRules | None = None,
+    updates_before: int = 0,
 ) -> tuple[DDQN, dict[str, Any]] | None:
     """Teaches a new model, writes everything into the folder ``out``, and measures it.
 
     With ``resume`` it goes on from the folder's newest checkpoint; otherwise there must be none.
     ``progress`` shows a bar, ``report`` prints every measurement; ``start`` is a run whose networks
-    a new model begins with.
+    a new model begins with. ``rules`` end it with the best version so far; ``updates_before`` are
+    those of earlier trainings, and metrics the measurements: ``teach/accuracy``, ``teach/loss``.
 
     Returns:
         The model and the result of `held_out_accuracy`; None if it was stopped by a signal.
@@ -128,8 +132,19 @@ def teach(
         signals = RunSignals(lambda _: pretraining.request_stop(), pretraining.request_checkpoint)
         with tqdm(total=left, unit="step", disable=not progress) as bar, signals:
 
+            def end_by_rule() -> None:
+                if rules and rules.ended(max_updates=updates_before + pretraining.update):
+                    pretraining.request_stop()
+
+            def tick() -> None:
+                bar.update()
+                end_by_rule()
+
             def measured(entry: dict[str, Any]) -> None:
                 bar.set_postfix({"accuracy": entry["accuracy"]})
+                if rules:
+                    rules.observe({f"teach/{name}": value for name, value in entry.items()})
+                end_by_rule()
                 if report:
                     text = (
                         "update {update}: loss {loss:.4f}, accuracy {accuracy:.4f}, {seconds:.0f} s"
@@ -137,11 +152,13 @@ def teach(
                     print(text.format(**entry), file=sys.stderr, flush=True)
 
             try:
-                finished = pretraining.run(out, report=measured, tick=bar.update)
+                finished = pretraining.run(out, report=measured, tick=tick)
             except FloatingPointError as error:
                 raise RuntimeError(f"{error}; the last checkpoint is in {out}") from error
         if not finished:
-            return None
+            if rules is None or rules.reason is None:
+                return None
+            pretraining.take_best()
         save_model(out / "model.zip", model)
         result = held_out_accuracy(player_of(model), checked(data.split("held_out")))
         result |= {"seconds": round(pretraining.seconds, 1), "updates": pretraining.update}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gymnasium
 import pytest
 import torch
 
-from resgym.game.rewards import REWARDS, Transition, check_reward, role_reward
+import resgym  # noqa: F401  registers the environments
+from resgym.game.rewards import REWARDS, Transition, check_reward, register_reward, role_reward
 from resgym.game.rules import move
 from resgym.game.spec import GameSpec
 from resgym.game.state import state_from_points
+from tests.resgym.backends import every_backend
 
 SPEC = GameSpec(2, 4)
 
@@ -73,3 +76,35 @@ def test_bad_rewards():
         role_reward(lambda move: move.axis[:, None], transition("host"))
     with pytest.raises(ValueError, match=r"^reward must return a tensor \[3\], got float$"):
         role_reward(lambda move: 1.0, transition("host"))
+
+
+@every_backend
+@pytest.mark.parametrize("seat", ["Host", "Agent"])
+def test_a_registered_reward_is_the_hosts_and_the_agent_gets_the_negative(
+    backend, seat, monkeypatch
+):
+    monkeypatch.setitem(REWARDS, "twice", REWARDS["points"])  # taken back after the test
+    del REWARDS["twice"]
+
+    @register_reward("twice")
+    def twice(move: Transition) -> torch.Tensor:
+        return 2 * (move.before.count - move.after.count)
+
+    paid = []
+    for reward in ("points", "twice"):
+        arguments = {"num_envs": 16, "reward": reward, "backend": backend}
+        games = gymnasium.make_vec(f"resgym/Hironaka{seat}-v0", **arguments)
+        shown, _ = games.reset(seed=3)
+        axis = 0 if seat == "Host" else shown["coords"].float().argmax(1)
+        paid.append(games.step(torch.zeros(16, dtype=torch.int64) + axis)[1])
+    assert torch.equal(paid[1], 2 * paid[0])
+    assert bool((paid[0] > 0).any() if seat == "Host" else (paid[0] < 0).any())
+
+
+def test_a_name_is_registered_once():
+    with pytest.raises(ValueError, match="name must be a new one"):
+        register_reward("terminal")
+    with pytest.raises(TypeError, match="must be a function"):
+        register_reward("never_there")(3)
+    with pytest.raises(ValueError, match="did you mean 'terminal'"):
+        check_reward("termnal")

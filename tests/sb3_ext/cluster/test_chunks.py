@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 from typing import Any
 
@@ -78,7 +77,7 @@ def test_a_chunk_holds_the_steps_that_a_tensor_collector_plays(kind: str, rows: 
     explorer = model.explorer_elsewhere()
     explorer.exploration_rate = 0.3
     expected = TensorCollector(env, explorer, legal, generator).collect(10)
-    got = [copy.deepcopy(step) for step in chunk.steps(rows)]
+    got = [step for block in chunk.steps(rows) for step in block.each()]
     assert len(got) == 10 * (8 // rows)
     ended = 0
     for place, step in enumerate(got):
@@ -92,12 +91,12 @@ def test_a_chunk_holds_the_steps_that_a_tensor_collector_plays(kind: str, rows: 
         assert (step.next_legal is None) == (whole.next_legal is None)
         if step.next_legal is not None:
             assert equal(step.next_legal, whole.next_legal[part])
-        if step.episode is not None:
-            here = whole.episode["ended"][part]
-            assert equal(step.episode["ended"], here)
-            for name in ("r", "l"):
-                assert equal(step.episode[name][here], whole.episode[name][part][here])
-            ended += int(here.sum())
+        here = (whole.terminated | whole.truncated)[part]
+        assert equal(step.episode["ended"], here)
+        for name in ("r", "l"):
+            given = torch.zeros(8) if whole.episode is None else whole.episode[name]
+            assert torch.equal(step.episode[name], torch.where(here, given[part], 0))
+        ended += int(here.sum())
     sums = chunk.episode_sums()
     assert sums[0] == ended > 5
     whole_sums = [step.episode for step in expected if step.episode is not None]
@@ -174,7 +173,7 @@ def test_the_ledger_takes_each_chunk_once_and_none_too_old() -> None:
     assert counted["staleness_max"] == 10
     assert counted["staleness_mean"] == pytest.approx(13 / 3)
     assert counted["episodes"] == sum(int(each.ended.sum()) for each in accepted)
-    assert counted["returns"] == sum(float(each.returns[each.ended].sum()) for each in accepted)
+    assert counted["returns"] == sum(float(each.returns.sum()) for each in accepted)
     assert [each["transitions"] for each in counted["actors"]] == [160, 80]
     other = Ledger(2, max_staleness=10)
     other.load_state_dict(ledger.state_dict())
@@ -194,10 +193,10 @@ def test_chunks_side_by_side_are_those_of_all_rows(kind: str) -> None:
     assert all(chunk.ended.any() for chunk in chunks)
     joined = side_by_side(chunks)
     each = [chunk.steps(games) for chunk, games in zip(chunks, sizes, strict=True)]
-    for step, parts in zip(joined.steps(12), zip(*each, strict=True), strict=True):
-        for name, value in step._asdict().items():
-            if name not in ("episode", "first_row") and value is not None:
+    for block, parts in zip(joined.steps(12), zip(*each, strict=True), strict=True):
+        for name, value in block._asdict().items():
+            if name != "first_row" and value is not None:
                 others = (getattr(part, name) for part in parts)
-                assert equal(value, each_entry(lambda *rows: torch.cat(rows), *others))
+                assert equal(value, each_entry(lambda *rows: torch.cat(rows, 1), *others))
     assert joined.episode_sums()[0] == sum(chunk.episode_sums()[0] for chunk in chunks)
     assert joined.num_bytes == sum(chunk.num_bytes for chunk in chunks)

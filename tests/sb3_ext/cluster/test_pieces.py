@@ -63,6 +63,18 @@ def dies(piece: int) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def hangs_once(folder: Path, piece: int) -> int:
+    hung = folder / "hung"
+    if piece == 1 and not hung.exists():
+        hung.touch()
+        os.kill(os.getpid(), signal.SIGSTOP)
+    return 10 * piece
+
+
+def hangs(piece: int) -> None:
+    time.sleep(3600.0)
+
+
 def fails(piece: int) -> int:
     return 6 // (2 - piece)
 
@@ -114,6 +126,40 @@ def test_a_piece_whose_process_dies_is_done_again(tmp_path: Path, monkeypatch: A
 
 
 @pytest.mark.usefixtures("cluster")
+def test_a_piece_whose_process_hangs_is_done_again(tmp_path: Path, monkeypatch: Any) -> None:
+    with spreading(2, timeout_s=4.0) as spread:
+        assert list(spread(partial(hangs_once, tmp_path), range(4))) == [0, 10, 20, 30]
+    monkeypatch.setattr(pieces, "START_SECONDS", 20.0)
+    monkeypatch.setattr(pieces, "LATE_IN_A_ROW", 1)
+    with spreading(1, timeout_s=1.5) as spread:
+        message = r"^piece 0: 1 times in a row its process had not done it after 1.5 s, which is"
+        with pytest.raises(ChildProcessError, match=message):
+            list(spread(hangs, [1]))
+    assert wait_until(lambda: not workers())
+
+
+def test_lost_processes_leave_stdout_alone(tmp_path: Path) -> None:
+    """Ray would write of them where a command prints its results."""
+    pytest.importorskip("ray", reason=NEEDS_RAY)
+    program = """
+import sys, time
+from functools import partial
+from pathlib import Path
+from sb3_ext.cluster.pieces import spreading
+from tests.sb3_ext.cluster.test_pieces import dies_once
+if __name__ == "__main__":
+    with spreading(1) as spread:
+        print(list(spread(partial(dies_once, Path(sys.argv[1])), range(3))))
+        time.sleep(3.0)
+"""
+    environment = {key: value for key, value in os.environ.items() if key != "RAY_ADDRESS"}
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    said = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert (said.returncode, said.stdout) == (0, "[0, 10, 20]\n"), said.stderr
+    assert (tmp_path / "died").exists()
+
+
+@pytest.mark.usefixtures("cluster")
 def test_an_error_is_that_of_the_function() -> None:
     with spreading(1) as spread:
         with pytest.raises(ZeroDivisionError, match=r"^integer .*division or modulo by zero$"):
@@ -126,6 +172,8 @@ def test_an_error_is_that_of_the_function() -> None:
 def test_what_is_wrong_is_said_in_one_line(monkeypatch: Any) -> None:
     with pytest.raises(ValueError, match=r"^actors must be a whole number of at least 0, got -1$"):
         spreading(-1).__enter__()
+    with pytest.raises(ValueError, match=r"^timeout_s must lie in \(0, 86400\], got 0$"):
+        spreading(2, timeout_s=0).__enter__()
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ValueError, match=r"^actors: need Ray, which is not installed: pip"):
         spreading(1).__enter__()

@@ -49,6 +49,62 @@ def test_collecting_outside_is_collecting_inside(dict_obs: bool) -> None:
     assert collector.version == outside.num_updates - 1  # of the weights that played last
 
 
+class Blocks:
+    """Gives the steps of a collector as one, of all of them."""
+
+    def __init__(self, collector: TensorCollector) -> None:
+        self.collector, self.publish = collector, collector.publish
+
+    def collect(self, num_steps: int) -> list[ParallelStep]:
+        steps = self.collector.collect(num_steps)
+        nothing = torch.zeros(len(steps[0].rewards))
+        for place, step in enumerate(steps):
+            if step.episode is None:
+                episode = {"ended": nothing.bool(), "r": nothing, "l": nothing.int()}
+                steps[place] = step._replace(episode=episode)
+        values = []
+        for parts in zip(*(step[:-1] for step in steps), strict=True):
+            if isinstance(parts[0], dict):
+                names = parts[0]
+                values.append({name: torch.stack([part[name] for part in parts]) for name in names})
+            else:
+                values.append(None if parts[0] is None else torch.stack(parts))
+        return [ParallelStep(*values)]
+
+
+class Seen(BaseCallback):
+    """What the steps say; stops after so many of them."""
+
+    def __init__(self, stop_after: int) -> None:
+        super().__init__()
+        self.stop_after, self.steps = stop_after, list[Any]()
+
+    def _on_step(self) -> bool:
+        shown = [np.asarray(self.locals[name]).tolist() for name in ("actions", "rewards", "dones")]
+        episodes = [info.get("episode") for info in self.locals["infos"]]
+        self.steps.append((self.num_timesteps, *shown, episodes))
+        return len(self.steps) < self.stop_after
+
+
+@pytest.mark.parametrize("optimize", [False, True])
+def test_many_steps_in_one_are_stored_at_once_and_seen_one_by_one(optimize: bool) -> None:
+    options = {"train_freq": 10, "optimize_memory_usage": optimize}
+    one_by_one, at_once = (make_model(TensorVecEnv(ToyVectorEnv(8)), **options) for _ in "ab")
+    seen = {one_by_one: Seen(10**9), at_once: Seen(95)}
+    for model, callback in seen.items():
+        env = TensorVecEnv(ToyVectorEnv(8))
+        env.seed(model.seed)
+        collector: Any = collector_of(model, env, model.random_streams.explore)
+        collector = Blocks(collector) if model is at_once else collector
+        model.learn(800, callback, collector=collector)
+    assert seen[at_once].steps == seen[one_by_one].steps[:95]
+    # Ended in the middle of a block, it counts what is stored of it.
+    assert at_once.num_timesteps == one_by_one.num_timesteps == 800
+    fields, others = (each.replay_buffer.state_dict()[0] for each in seen)  # type: ignore[union-attr]
+    assert all(torch.equal(value, others[name]) for name, value in fields.items())
+    assert at_once.num_updates == one_by_one.num_updates - 1  # none for the last block
+
+
 class Both:
     """Two collectors, each with its own environment and rows; steps travel as arrays."""
 

@@ -39,6 +39,7 @@ RULE = {"factors": [2.0], "low": 0.1, "high": 1.0}
         ({"two_player": "smal"}, "two_player: config: there is no file 'smal'"),
         ({"settings": ["roles.host.gama=1"]}, "two_player: unknown key of roles.host 'gama'"),
         ({"two_player": "host_vs_choose_first"}, "roles.agent has to learn, it is choose_first"),
+        ({"settings": ["collector.actors=2"]}, "collector.actors must be 0, members take turns"),
         ({"settings": ["roles.host.opponent=random"]}, "roles.host.opponent must be latest"),
         (
             {"explore": {"roles.host.gamma": {**RULE, "lov": 1.0}}},

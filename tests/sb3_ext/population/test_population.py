@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+import yaml
 
 from sb3_ext.checkpoints.checkpoint import checkpoint_name, load_checkpoint
 from sb3_ext.population import run as run_module
@@ -237,3 +238,47 @@ def test_what_is_wrong_is_one_line_and_code_2(
     assert line.startswith("population: ")
     assert message in line
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda state: {},
+        lambda state: [],
+        lambda state: {**state, "round": "x"},
+        lambda state: {**state, "round": 2},
+        lambda state: {**state, "members": state["members"][:1]},
+        lambda state: {**state, "versions": {}},
+        lambda state: {**state, "payoffs": {}},
+        lambda state: {**state, "versions": {name: {} for name in state["versions"]}},
+    ],
+)
+def test_a_damaged_league_is_one_line(damage: Any, tmp_path: Path, capsys: Any) -> None:
+    run = tmp_path / "run"
+    run.mkdir()
+    version = {"hyperparameters": {}, "elo": 0.0, "present": True, "round": 1}
+    names = {role: [f"{role}-{member:06d}" for member in range(2)] for role in ("host", "agent")}
+    state = {
+        "round": 1,
+        "members": [
+            {role: {"source": member, "hyperparameters": {}} for role in names}
+            for member in range(2)
+        ],
+        "versions": {
+            name: {**version, "role": role, "member": member}
+            for role, each in names.items()
+            for member, name in enumerate(each)
+        },
+        "payoffs": {host: dict.fromkeys(names["agent"], 0.5) for host in names["host"]},
+    }
+    (run / "config.yml").write_text(yaml.safe_dump(PopulationConfig.read(plain()).resolved()))
+    (run / "league").mkdir()
+    with RunFolder(run) as folder:
+        file = run / "league/league.json"
+        file.write_text(json.dumps(state))
+        assert Population(PopulationConfig.read(plain()), folder).round == 1
+        file.write_text(json.dumps(damage(state)))
+    assert main(["--resume", str(run), "--no-progress"]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"population: {file}: is damaged, or of another config.yml: ")
+    assert said.count("\n") == 1

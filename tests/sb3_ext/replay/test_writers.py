@@ -68,6 +68,43 @@ def test_writers_in_any_order_fill_what_one_would(data: st.DataObject) -> None:
         assert one is other is None or torch.equal(one, other)
 
 
+@given(st.data())
+@settings(deadline=None, max_examples=40)
+def test_many_steps_at_once_are_as_many_calls(data: st.DataObject) -> None:
+    """Around the ring, also more than once; with all rows, and by two writers."""
+    options = {
+        "n_steps": data.draw(st.sampled_from([1, 1, 3])),
+        "optimize_memory_usage": data.draw(st.sampled_from([False, False, True])),
+        "handle_timeout_termination": data.draw(st.booleans()),
+    }
+    writers, sizes = data.draw(st.integers(1, 2)), data.draw(st.lists(st.integers(1, 15)))
+    batches = transitions(4, sum(sizes), data.draw(st.integers(0, 99)))
+    by_call, at_once = make(4, **options), make(4, **options)
+    for batch in batches:
+        by_call.add_batch(*batch)
+    for size in sizes:
+        block = [torch.stack(values) for values in zip(*batches[:size], strict=True)]
+        del batches[:size]
+        for rows in torch.arange(4).chunk(writers):
+            part = [value[:, rows] for value in block]
+            at_once.add_batch(*part, first_row=int(rows[0]), steps=size)
+            for value in part:
+                value.zero_()
+    fields, counters = by_call.state_dict()
+    others, other_counters = at_once.state_dict()
+    assert counters == other_counters
+    for name, value in fields.items():
+        assert torch.equal(value, others[name]), name
+
+
+def test_a_block_of_another_shape_is_refused_and_nothing_is_stored() -> None:
+    buffer = make(4)
+    block = [torch.stack(values) for values in zip(*transitions(4, 3, seed=0), strict=True)]
+    with pytest.raises(ValueError, match=r"^rewards: got shape \(3, 2\), need \(3, 4\)$"):
+        buffer.add_batch(*block[:3], block[3][:, :2], *block[4:], steps=3)
+    assert buffer.num_transitions == 0
+
+
 def test_rows_belong_to_one_writer() -> None:
     buffer = make(6)
     (batch,) = transitions(6, 1, seed=0)

@@ -121,6 +121,9 @@ def test_bad_files_are_one_line_that_names_the_field(changes, message, tmp_path,
         (["--storage", "nonsense://x"], "storage: must be a journal file or a URL"),
         (["--storage", "sqlite:////no/such/folder/study.db"], "storage: must be a journal file"),
         (["--storage", "/dev/null/journal"], "storage: must be a journal file"),
+        (["--storage", ""], "storage: must be a journal file"),
+        (["--name", ""], "name must"),
+        (["--name", "../up"], "name must"),
     ],
 )
 def test_bad_options_are_one_line(more, message, tmp_path, capsys):

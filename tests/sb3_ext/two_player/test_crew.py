@@ -175,6 +175,9 @@ def test_callbacks_see_every_step(data: dict[str, Any]) -> None:
     ("settings", "message"),
     [
         (["collector={actors: -1}"], "collector.actors must be at least 0, got -1"),
+        (["collector.actors=1", "collector.pieces=50"], "collector.pieces must be at most"),
+        (["collector.pieces=3"], "collector.actors is missing: processes on a Ray cluster"),
+        (["collector={actors: 1, timeout_s: 0}"], "collector.timeout_s must be above 0, got 0"),
         (["collector={actors: 1, pieces: 50}"], "collector.pieces must be at most"),
         (["collector={actors: 1, piece: 3}"], "unknown key of collector 'piece'"),
         (["--actors", "-1"], "collector.actors must be at least 0, got -1"),

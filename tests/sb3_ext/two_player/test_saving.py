@@ -40,6 +40,17 @@ VARIANTS = {
     "phases": lambda: tiny(
         *SCHEDULED, "training.updates={mode: phases, period: 6, first_rounds: 4, first: agent}"
     ),
+    "alternating": lambda: tiny(
+        *SCHEDULED[:-1],
+        "evaluation.every_steps=1",
+        "training.updates={mode: alternating, first: agent, phases: 9, max_steps: 99, until:"
+        " {condition: converged, field: rho/score, window: 4, tolerance: 9}}",
+    ),
+    "alternating, each anew": lambda: tiny(
+        *SCHEDULED,
+        "training.updates={mode: alternating, first: agent, phases: 6, max_steps: 2, fresh: true,"
+        " until: {condition: bound, field: rho/host-agent, lower: 9}}",
+    ),
     "one role": lambda: tiny(
         *SCHEDULED[:1], *SCHEDULED[2:], "training.players=[host]", agent={"player": "random"}
     ),

@@ -62,7 +62,10 @@ def test_forms_of_the_configuration(data, host, agent):
         ),
         ({"mode": "custom", "host": {"schedule": "constant"}}, "agent is missing"),
         ({"mode": "interleaved", "schedule": "constant"}, "unknown key 'schedule'"),
-        ({"mode": "turns"}, "unknown mode 'turns'; choices: custom, interleaved, phases"),
+        (
+            {"mode": "turns"},
+            "unknown mode 'turns'; choices: alternating, custom, interleaved, phases",
+        ),
         (
             {"mode": "custom", "host": 1, "agent": 1},
             "host: must be a mapping with the key schedule",

@@ -1,0 +1,91 @@
+"""Sets of positions that games start from: files with one a line, or lists of points."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from resgym.game.rules import unfinished_positions
+from resgym.game.spec import GameSpec
+from resgym.game.state import GameState
+from resgym.polynomials.monomials import Exponents
+from resgym.polynomials.parse import parse_lines
+
+MAX_POSITIONS = 1_000_000
+"""Of a file."""
+
+_PAIRS = 2**24  # of points that are compared at once
+
+
+def resolve_starts(
+    starts: Any, spec: GameSpec, device: torch.device | str = "cpu"
+) -> GameState | None:
+    """The positions M of what a caller gives as ``starts``; None for None.
+
+    Args:
+        starts: the path of a file, see `read_starts`; lists of points, as for `state_from_points`;
+            or what this function gave.
+        spec: the game.
+        device: where the positions shall live.
+
+    Raises:
+        ValueError, TypeError: they are no unfinished positions of this game.
+    """
+    if starts is None:
+        return None
+    if isinstance(starts, (str, Path)):
+        return read_starts(starts, spec, device)
+    if isinstance(starts, GameState):
+        return GameState(starts.points.to(device), starts.count.to(device))
+    try:
+        return unfinished_positions(starts, spec, device)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"starts: {error}") from None
+
+
+def read_starts(path: str | Path, spec: GameSpec, device: torch.device | str = "cpu") -> GameState:
+    """The positions of a file, in its order.
+
+    Args:
+        path: one position a line, in the forms that `resgym.parse` knows, with comments after ``#``
+            and ``//``; the same one may come several times.
+        spec: the game.
+        device: where the positions shall live.
+
+    Raises:
+        ValueError: the file cannot be read or holds none, or a line is no position, or one of
+            another number of axes, with too many points or finished already; one line that names
+            the file and the line.
+    """
+    path = Path(path)
+    lines = parse_lines(path)
+    batch = max(1, min(4096, _PAIRS // spec.max_num_points**2))
+    parts: list[GameState] = []
+    while some := list(islice(lines, batch)):
+        if len(parts) * batch >= MAX_POSITIONS:
+            raise ValueError(f"{path}: must hold at most {MAX_POSITIONS} positions, got more")
+        parts.append(_positions(path, some, spec))
+    if not parts:
+        raise ValueError(f"{path}: must hold a position, one a line, got none")
+    points = torch.cat([part.points for part in parts]).to(device)
+    return GameState(points, torch.cat([part.count for part in parts]).to(device))
+
+
+def _positions(path: Path, lines: list[tuple[int, Exponents]], spec: GameSpec) -> GameState:
+    try:
+        return unfinished_positions([points for _, points in lines], spec, "cpu")
+    except (TypeError, ValueError):
+        raise ValueError(next(_faults(path, lines, spec))) from None
+
+
+def _faults(path: Path, lines: list[tuple[int, Exponents]], spec: GameSpec) -> Iterator[str]:
+    """What is wrong with each line that is no position to start from."""
+    for number, points in lines:
+        try:
+            unfinished_positions([points], spec, "cpu")
+        except (TypeError, ValueError) as error:
+            yield f"{path}, line {number}: {error}"

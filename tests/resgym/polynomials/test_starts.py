@@ -1,0 +1,176 @@
+"""Sets of starts: the files that hold them, and the draws from them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import partial
+
+import gymnasium
+import pytest
+import torch
+
+import resgym
+from resgym.game.rng import RowRandom, Stream
+from resgym.game.spec import GameSpec
+from resgym.measure.games import sample_games
+from resgym.measure.rho import rho_starts
+from resgym.polynomials.starts import read_starts, resolve_starts
+from resgym.terminal.play import random_position
+from resgym.testing import check_vector_env
+from tests.reference import rule
+from tests.resgym.backends import every_backend
+from tests.resgym.commands import run
+
+HOST = "resgym/HironakaHost-v0"
+
+TEXT = """\
+# positions, one a line
+E8
+[[2, 0, 0], [0, 3, 0], [0, 0, 5], [9, 9, 9]]   // the last point does not matter
+
+x^2*z + y^3
+x2+y3+z5
+"""
+CUSP = [(2, 0, 0), (0, 3, 0), (0, 0, 5)]
+POSITIONS = [CUSP, CUSP, [(2, 0, 1), (0, 3, 0)], CUSP]
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(text: str = TEXT) -> str:
+        path = tmp_path / "starts.txt"
+        path.write_text(text, encoding="utf-8")
+        return str(path)
+
+    return write
+
+
+def test_a_file_holds_a_position_a_line(file):
+    starts = read_starts(file(), GameSpec())
+    found = [sorted(points) for points in starts.point_lists()]
+    # The third line has two variables that it names x and y; the game has three.
+    assert found == [sorted(points) for points in POSITIONS]
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", r"must hold a position, one a line, got none"),
+        ("# nothing\n\n", r"must hold a position, one a line, got none"),
+        ("E8\nx^2+y^3\n", r"line 2: points\[0\] must have 3 coordinates \(dimension\), got 2"),
+        ("\nE8\nx^2+\n", r"line 3: the polynomial ends too early"),
+        ("[[1, 2, 3]]\n", r"line 1: points must be unfinished positions"),
+        ("E8\nE8\n[[1, 1, 1], [2, 2, 1]]", r"line 3: points must be unfinished positions"),
+        (f"E8\n{[[i, 9 - i, 0] for i in range(7)]}", r"line 2: points has 7 points, max_num_poi"),
+        (
+            f"E8\n[[{2**60}, 0, 0], [0, 1, 0]]",
+            r"line 2: points\[0\] must hold integers in 0\.\.2\^59",
+        ),
+        ("E8\nother.txt\n", r"line 2: "),
+        ("x" * 50_001, r"line 1: points must be a text of at most 50000 characters"),
+    ],
+)
+def test_what_is_wrong_names_file_and_line(file, text, fault):
+    path = file(text)
+    with pytest.raises(ValueError, match=rf"^{re.escape(path)}(:|,) {fault}[^\n]*$"):
+        read_starts(path, GameSpec(max_num_points=6))
+
+
+def test_a_file_that_is_not_there_is_one_line(tmp_path):
+    with pytest.raises(ValueError, match=r"cannot be read: No such file"):
+        gymnasium.make_vec(HOST, starts=str(tmp_path / "none.txt"))
+
+
+@every_backend
+@pytest.mark.parametrize("mode", ["SAME_STEP", "NEXT_STEP", "DISABLED"])
+def test_every_episode_starts_from_the_set(backend, mode):
+    """As the counter-based numbers of its row and episode say, on every backend."""
+    starts = [[(1, 0), (0, 1)], [(3, 0), (1, 1), (0, 2)], [(5, 0), (0, 4)]]
+    env = gymnasium.make_vec(
+        HOST, num_envs=16, dimension=2, max_num_points=4, backend=backend, autoreset_mode=mode,
+        starts=starts, opponent="random", max_episode_steps=3,
+    )  # fmt: skip
+    env.reset(seed=7)
+    state = env.unwrapped.games
+
+    def expected(row: int, episode: int) -> list[tuple[int, ...]]:
+        rng = RowRandom.for_episode(torch.tensor([7 + row]), torch.tensor([episode]))
+        return starts[int(rng.at(0, Stream.START).integers(3))]
+
+    seen = Counter()
+    for _ in range(30):
+        games = env.unwrapped.games
+        for row in ((games.half_moves == 0) & ~games.ended).nonzero()[:, 0].tolist():
+            episode = int(games.episode[row])
+            found = games.position.point_lists()[row]
+            assert found == rule.canonical(expected(row, episode))
+            seen[len(found), max(map(max, found))] += 1
+        env.step(torch.zeros(16, dtype=torch.int64))
+        ended = env.unwrapped.games.ended
+        if mode == "DISABLED" and bool(ended.any()):
+            env.reset(options={"reset_mask": ended})
+    assert len(seen) == 3
+    assert min(seen.values()) > 5
+    assert state.half_moves.sum() == 0
+
+
+def test_measures_draw_what_they_say(file):
+    """rho, its starts, recorded games and a game to play, all from the set and by the seed."""
+    path, spec = file(), GameSpec()
+    starts = rho_starts(spec, 500, 3, path)
+    assert {frozenset(p) for p in starts.point_lists()} == {frozenset(p) for p in POSITIONS}
+    again = resgym.rho("zeillinger", "random", games=500, seed=3, starts=path)
+    given = resgym.rho("zeillinger", "random", games=500, seed=3, points=starts.points)
+    assert again == given
+    both = resgym.cross_play(["zeillinger"], ["random"], games=500, seed=3, starts=path)
+    assert both.results["zeillinger"]["random"] == given
+    games = sample_games("random", "random", games=20, starts=path)
+    assert {frozenset(game.positions[0]) for game in games} <= {frozenset(p) for p in POSITIONS}
+    env = gymnasium.make_vec(HOST, starts=path)
+    for seed in range(5):
+        env.reset(seed=seed)
+        assert env.unwrapped.games.point_lists()[0] == random_position(seed=seed, starts=path)
+
+
+def test_the_environment_keeps_the_contract(file):
+    check_vector_env(partial(gymnasium.make_vec, HOST, starts=file()), steps=50)
+
+
+def test_games_go_on_only_with_the_same_starts(file):
+    def make(text: str):
+        return gymnasium.make_vec(HOST, num_envs=4, starts=file(text)).unwrapped
+
+    env = make("E8\nE7\n")
+    env.reset(seed=0)
+    state = env.state_dict()
+    make("E8\nE7\n").load_state_dict(state)
+    with pytest.raises(ValueError, match="starts: the saved games start from others"):
+        make("E8\nE6\n").load_state_dict(state)
+    plain = gymnasium.make_vec(HOST, num_envs=4).unwrapped
+    with pytest.raises(ValueError, match="starts: the saved games start from others"):
+        plain.load_state_dict(state)
+    with pytest.raises(ValueError, match="starts: are given"):
+        env.set_stage(num_points=5)
+
+
+def test_what_is_given_as_a_list_is_checked():
+    with pytest.raises(ValueError, match=r"starts: points\[1\]\[0\] must have 3 coordinates"):
+        resolve_starts([[(1, 0, 0), (0, 1, 0)], [(1, 0), (0, 1)]], GameSpec())
+    with pytest.raises(ValueError, match="starts: give a set to draw from, or points"):
+        resgym.rho("random", "random", points=CUSP, starts=[CUSP])
+
+
+def test_the_command_line_takes_a_file(file, capsys):
+    path = file()
+    arguments = ("rho", "zeillinger", "random", "--games", "50", "--json", "--starts")
+    code, out, _ = run(capsys, *arguments, path)
+    assert (code, '"games": 50' in out) == (0, True)
+    assert run(capsys, "check", HOST, "--steps", "20", "--starts", path)[0] == 0
+    tiny = ("--batch-sizes", "4", "--repeats", "1", "--seconds", "0.01")
+    code, out, _ = run(capsys, "bench", *tiny, "--starts", path)
+    assert (code, path in out) == (0, True)
+    code, _, err = run(capsys, "play", "E8", "--starts", path)
+    assert (code, "starts is for random starts" in err) == (2, True)
+    code, _, err = run(capsys, *arguments, file("E8\nA1+\n"))
+    assert (code, ", line 2: " in err, err.count("\n")) == (2, True, 1)

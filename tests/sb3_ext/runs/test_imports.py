@@ -1,0 +1,232 @@
+"""Code of one's own: a module that a command line names, a class that a trusted file names.
+
+Nothing that was saved while training may name code, whatever is trusted.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import rl_zoo3.hyperparams_opt
+import yaml
+
+from resgym.game import REWARDS
+from resgym.players.trust import import_modules, imported_modules, trusting
+from sb3_ext.algorithms import ALGORITHMS, family
+from sb3_ext.checkpoints.checkpoint import load_checkpoint, save_checkpoint
+from sb3_ext.training.loading import load_player
+from sb3_ext.training.train import main as train_main
+from sb3_ext.training.zoo import known_algorithms
+from sb3_ext.two_player import HostAgentTrainer, read_config
+from sb3_ext.two_player.cli import main
+from tests.sb3_ext.two_player.helpers import tiny
+
+TEXT = """
+from pathlib import Path
+
+import torch
+
+import resgym
+from sb3_ext.algorithms import ALGORITHMS
+from sb3_ext.ddqn import DDQN
+
+Path(__file__).with_suffix(".imported").touch()
+
+
+@resgym.register_reward("{name}_half")
+def half(move):
+    return 0.5 * move.finished.float()
+
+
+@ALGORITHMS.register("{name}")
+class Mine(DDQN):
+    pass
+
+
+class NoAlgorithm:
+    pass
+"""
+PLAYER = """
+import torch
+
+import resgym
+
+
+@resgym.register_agent("{name}_first")
+class First:
+    role = "agent"
+
+    def act(self, state, coords, rng):
+        return coords.int().argmax(1)
+"""
+
+
+@pytest.fixture
+def name(request, tmp_path, monkeypatch) -> Iterator[str]:
+    """The name of a module that nobody has imported, in the working folder."""
+    found = f"own_{abs(hash(request.node.name))}"
+    (tmp_path / f"{found}.py").write_text(TEXT.format(name=found))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    yield found
+    for table, key in ((ALGORITHMS, found), (REWARDS, f"{found}_half"), (sys.modules, found)):
+        table.pop(key, None)
+
+
+def was_imported(name: str) -> bool:
+    return Path(f"{name}.imported").exists()
+
+
+def two_player(*arguments: object) -> int:
+    return main([*map(str, arguments), "--no-progress"])
+
+
+@pytest.fixture
+def config(tmp_path):
+    def write(*settings: str) -> Path:
+        path = tmp_path / "own.yml"
+        path.write_text(yaml.safe_dump(tiny(*settings), sort_keys=False))
+        return path
+
+    return write
+
+
+def refused(capsys, *arguments: object) -> str:
+    """The one line on stderr of a command that is refused."""
+    capsys.readouterr()
+    assert two_player(*arguments) == 2
+    text = capsys.readouterr().err
+    assert text.count("\n") == 1
+    return text
+
+
+def test_resgym_knows_the_players_of_a_module(tmp_path):
+    (tmp_path / "own_players.py").write_text(PLAYER.format(name="own"))
+    program = "import sys; sys.path.pop(0); from resgym.cli import main; main()"  # as `resgym`
+    line = [sys.executable, "-c", program]
+    arguments = ["rho", "random", "own_first", "--games", "40", "--import", "own_players"]
+    known = subprocess.run([*line, *arguments], cwd=tmp_path, capture_output=True, text=True)
+    same = [*arguments[:2], "choose_first", *arguments[3:5]]
+    expected = subprocess.run([*line, *same], cwd=tmp_path, capture_output=True, text=True)
+    assert known.stderr == ""
+    assert known.stdout.startswith("rho")
+    assert known.stdout.split(",")[0] == expected.stdout.split(",")[0]
+
+
+@pytest.mark.parametrize(
+    ("module", "expected"),
+    [
+        ("no_such_module", "no_such_module cannot be imported: ModuleNotFoundError"),
+        ("a/b", "must be a module such as mypackage.myplayers, got 'a/b'"),
+    ],
+)
+def test_a_module_that_is_none_is_told_in_one_line(module, expected, capsys):
+    with pytest.raises(SystemExit) as ended:
+        two_player("--config", "small", "--import", module)
+    assert ended.value.code == 2
+    told = capsys.readouterr().err
+    assert "argument --import: " in told
+    assert expected in told
+    assert told.count("\n") == 1
+
+
+def test_names_of_a_module_train_and_go_on(name, config, tmp_path, capsys):
+    own = config(f"roles.host.algorithm={name}", f"roles.host.reward={name}_half")
+    assert f"unknown algorithm '{name}'" in refused(capsys, "--config", own)
+    out = tmp_path / "run"
+    assert two_player("--config", own, "--import", name, "--out", out) == 0
+    trainer = HostAgentTrainer.load(out / "checkpoints")
+    assert type(trainer.roles["host"].model).__name__ == "Mine"
+    rewards = trainer.roles["host"].model.replay_buffer.sample(256).rewards
+    assert set(rewards.flatten().tolist()) == {0.0, 0.5}
+
+
+@pytest.mark.parametrize("trust", [["--trust"], ["--import"]])
+def test_a_path_of_a_class_needs_trust(name, config, tmp_path, capsys, trust):
+    own = config(f"roles.host.algorithm={name}:Mine")
+    text = refused(capsys, "--config", own)
+    assert f"roles.host.algorithm: '{name}:Mine' names code: give --import {name}" in text
+    assert not was_imported(name)
+    trust = trust if trust == ["--trust"] else [*trust, name]
+    assert two_player("--config", own, *trust, "--out", tmp_path / "run", "--steps", 1) == 0
+    assert was_imported(name)
+    assert name in imported_modules()
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [("Mine.x", "must be a class"), ("NoAlgorithm", "derived from BaseAlgorithm")],
+)
+def test_another_thing_than_a_class_of_the_kind_is_refused(name, place, expected, config, capsys):
+    own = config(f"roles.host.algorithm={name}:{place}")
+    assert expected in refused(capsys, "--config", own, "--trust")
+
+
+SAVED = {
+    "algorithm": lambda role, path: role.update(algorithm=path),
+    "callback": lambda role, path: role.update(callbacks=[{"callback": path}]),
+    "optimizer": lambda role, path: role["optimizer"].update(name=path),
+    "buffer": lambda role, path: role["replay_buffer"].update(name=path),
+}
+
+
+@pytest.mark.parametrize("field", SAVED)
+def test_a_checkpoint_imports_nothing_whatever_is_trusted(name, field, tmp_path, config, capsys):
+    out = tmp_path / "run"
+    assert two_player("--config", config(), "--out", out, "--steps", 1) == 0
+    state = load_checkpoint(out / "checkpoints")
+    SAVED[field](state["trainer"]["config"]["roles"]["host"], f"{name}:Mine")
+    save_checkpoint(out / "checkpoints" / "checkpoint-000000000002", state)
+    with trusting(), pytest.raises(ValueError, match="a saved state never may"):
+        HostAgentTrainer.load(out / "checkpoints")
+    assert "a saved state never may" in refused(capsys, "--resume", out, "--trust")
+    assert not was_imported(name)
+
+
+def test_the_policy_of_a_checkpoint_imports_nothing_either(name, tmp_path):
+    trainer = HostAgentTrainer(tiny())
+    state = trainer.state_dict()
+    state["host.network"]["policy"]["class"] = f"{name}:Mine"
+    state["agent.network"]["policy"]["arguments"]["features_extractor_class"] = f"{name}:Mine"
+    save_checkpoint(tmp_path / "saved", state)
+    for role in ("host", "agent"):
+        with trusting(), pytest.raises(ValueError, match=r"unknown (policy|features extractor)"):
+            load_player(tmp_path / "saved", role)
+    assert not was_imported(name)
+
+
+def test_one_entry_is_an_algorithm_of_train_too(name, tmp_path, capsys):
+    arguments = ["--env", "resgym/HironakaHost-v0", "-n", "64", "--eval-freq", "-1", "--verbose"]
+    arguments += ["0", "-f", str(tmp_path / "logs"), "--hyperparams", "n_envs:8", "batch_size:16"]
+    arguments += ["learning_starts:32", "buffer_size:200"]
+    assert train_main(["--algo", "ddqm", *arguments]) == 2
+    assert "algo: unknown algorithm 'ddqm'; did you mean 'ddqn'?" in capsys.readouterr().err
+    # Its hyperparameters are those of what it derives from.
+    assert train_main(["--algo", name, "--import", name, *arguments]) == 0
+    assert list((tmp_path / "logs" / name).glob("*/*.zip"))
+    known_algorithms()
+    samplers = rl_zoo3.hyperparams_opt.HYPERPARAMS_SAMPLER
+    assert samplers[name] is samplers["ddqn"]
+    rl_zoo3.ALGOS.pop(name)
+
+
+def test_the_family_of_an_algorithm():
+    assert {name: family(ALGORITHMS[name]) for name in ("ddqn", "ppo", "qrdqn", "ppo_mask")} == {
+        name: name for name in ("ddqn", "ppo", "qrdqn", "ppo_mask")
+    }
+    assert family(rl_zoo3.ALGOS["sac"]) is None
+
+
+def test_actors_import_what_the_command_line_named(name):
+    pytest.importorskip("ray", reason="needs the extra: pip install 'resgym[cluster]'")
+    import_modules([name])
+    settings = (f"roles.host.algorithm={name}:Mine", f"roles.host.reward={name}_half")
+    data = tiny(*settings, "training.steps=3") | {"collector": {"actors": 1, "pieces": 2}}
+    trainer = HostAgentTrainer(read_config(data))
+    trainer.train()
+    rewards = trainer.roles["host"].model.replay_buffer.sample(256).rewards
+    assert set(rewards.flatten().tolist()) == {0.0, 0.5}

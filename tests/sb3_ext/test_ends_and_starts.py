@@ -1,0 +1,312 @@
+"""The options that commands share: rules that end them, and files that games start from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import pytest
+import yaml
+from optuna.trial import TrialState
+
+import resgym
+from sb3_ext.callbacks.stop_conditions import Ended, StopRules, read_stop_rules
+from sb3_ext.checkpoints.checkpoint import list_checkpoints
+from sb3_ext.config.sections import ConfigError
+from sb3_ext.population.cli import main as population
+from sb3_ext.studies.attack.cli import main as attack
+from sb3_ext.studies.teach.cli import main as teach
+from sb3_ext.training.train import main as train
+from sb3_ext.two_player.cli import main as two_player
+from sb3_ext.two_player.trainer import HostAgentTrainer
+from tests.sb3_ext.population.helpers import plain
+from tests.sb3_ext.studies.attack.helpers import SMALL
+from tests.sb3_ext.studies.teach.labelled import QUICK
+from tests.sb3_ext.tuning.test_workers import trials_of, tune
+from tests.sb3_ext.two_player.helpers import tiny
+
+HOST = "resgym/HironakaHost-v0"
+SHARED = {
+    "data": {"config": "small", "positions": 300, "held_out": 0.2},
+    "algorithm": {"file": "taught/ddqn.yml"},
+    "train": {**QUICK, "updates": 8, "evaluation_updates": 2},
+    "measure": {"brieskorn_pham": 2, "label_budget": 1000, "games": 20, "max_depth": 4},
+}
+AT_ONCE = "max_seconds=1.0e-9"
+
+
+def written(path: Path, data: Any) -> str:
+    path.write_text(yaml.safe_dump(data, sort_keys=False), encoding="utf-8")
+    return str(path)
+
+
+class Command:
+    """A command with a small run in a folder, and the same again that goes on."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        self.name, self.folder, self.out = name, folder, folder / "run"
+
+    def __call__(self, *more: str, goes_on: bool = False) -> int:
+        return getattr(self, self.name)(more, goes_on)
+
+    def train(self, more: tuple[str, ...], goes_on: bool) -> int:
+        if goes_on:
+            return train(["--resume", str(self.run), *more])
+        given = ["--algo", "ddqn", "--env", HOST, "-n", "320", "-f", str(self.folder), *more]
+        few = ["--seed", "1", "--eval-freq", "80", "--eval-episodes", "1", "--n-eval-envs", "1"]
+        arguments = ["n_envs:8", "learning_starts:64", "batch_size:16", "buffer_size:1000"]
+        return train([*given, *few, "-params", *arguments, "policy_kwargs:{net_arch: [16]}"])
+
+    @property
+    def run(self) -> Path:
+        return self.folder / "ddqn" / "resgym-HironakaHost-v0_1"
+
+    def two_player(self, more: tuple[str, ...], goes_on: bool) -> int:
+        begin = ["--resume", str(self.out)]
+        if not goes_on:
+            file = written(self.folder / "tiny.yml", tiny("evaluation.every_steps=1"))
+            begin = ["--config", file, "--out", str(self.out)]
+        return two_player([*begin, *more, "--no-progress"])
+
+    def population(self, more: tuple[str, ...], goes_on: bool) -> int:
+        begin = ["--resume", str(self.out)]
+        if not goes_on:
+            file = written(self.folder / "tiny.yml", plain("members=1", exploit={"share": 0.0}))
+            begin = ["--config", file, "--out", str(self.out)]
+        return population([*begin, *more, "--no-progress"])
+
+    def attack(self, more: tuple[str, ...], goes_on: bool) -> int:
+        less = [part for each in (*SMALL, "exact=null") for part in ("--set", each)]
+        given = ["--out", str(self.out), "--no-progress", "--seeds", "0", "1"]
+        return attack(["run", "zeillinger", *less, *given, *more])
+
+    def teach(self, more: tuple[str, ...], goes_on: bool) -> int:
+        file = written(self.folder / "teach.yml", SHARED)
+        given = ["--out", str(self.out), "--config", file, "--workers", "1", "--no-progress"]
+        return teach(["run", *given, *more])
+
+    def tune(self, more: tuple[str, ...], goes_on: bool) -> int:
+        return tune(self.out, *more)
+
+
+def all_trials(command: Command) -> int:
+    return sum(trial.state is TrialState.COMPLETE for trial in trials_of(command.out))
+
+
+def rounds(command: Command) -> int:
+    return int(json.loads((command.out / "league" / "league.json").read_text())["round"])
+
+
+def results(command: Command) -> Any:
+    return json.loads((command.out / "results.json").read_text())
+
+
+def seeds(command: Command) -> int:
+    return len(json.loads((command.out / "result.json").read_text())["trained"])
+
+
+def transitions(command: Command) -> int:
+    return max(int(path.name.split("-")[1]) for path in list_checkpoints(command.run))
+
+
+def steps(command: Command) -> int:
+    return int(json.loads((command.out / "summary.json").read_text())["last"]["step"])
+
+
+ENDS: list[tuple[str, str, str, Callable[[Command], Any], Any, Any]] = [
+    ("train", "max_timesteps=100", "max_timesteps 100", transitions, 104, 320),
+    ("train", "max_updates=3", "max_updates 3", transitions, 80, 320),
+    ("train", AT_ONCE, "max_seconds 1e-09", transitions, 0, 320),
+    (
+        "train",
+        "until={condition: bound, field: updates, lower: 5}",
+        "goal reached: updates",
+        transitions,
+        96,
+        320,
+    ),
+    ("two_player", "max_updates=4", "max_updates 4", steps, 2, 6),
+    ("two_player", AT_ONCE, "max_seconds", steps, 0, 6),
+    (
+        "two_player",
+        "until={condition: bound, field: rho/host-random, lower: 0, times: 3}",
+        "goal reached: rho/host-random",
+        steps,
+        3,
+        6,
+    ),
+    ("population", "max_updates=2", "max_updates 2", rounds, 1, 2),
+    (
+        "population",
+        "until={condition: bound, field: rounds, lower: 1}",
+        "goal reached: rounds",
+        rounds,
+        1,
+        2,
+    ),
+    ("attack", "max_updates=3", "max_updates 3", seeds, 0, 2),
+    ("attack", "max_updates=6", "max_updates 6", seeds, 1, 2),
+    (
+        "attack",
+        "until={condition: bound, field: rho/score, lower: 0}",
+        "goal reached: rho/score",
+        seeds,
+        1,
+        2,
+    ),
+    ("teach", "max_updates=3", "max_updates 3", lambda c: results(c)["held_out"]["updates"], 3, 8),
+    (
+        "teach",
+        "until={condition: bound, field: teach/accuracy, lower: 0, times: 2}",
+        "goal reached: teach/accuracy",
+        lambda c: results(c)["held_out"]["updates"],
+        4,
+        8,
+    ),
+    ("tune", "max_updates=9", "max_updates 9", all_trials, 2, 6),
+    (
+        "tune",
+        "until={condition: bound, field: trials, lower: 3}",
+        "goal reached: trials",
+        all_trials,
+        3,
+        6,
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "rule", "said", "made", "then", "at_the_end"), ENDS)
+def test_a_rule_ends_a_command_and_it_goes_on(
+    name: str,
+    rule: str,
+    said: str,
+    made: Callable[[Command], Any],
+    then: Any,
+    at_the_end: Any,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command = Command(name, tmp_path)
+    assert command("--stop", rule) == 0
+    assert said in capsys.readouterr().out
+    assert made(command) == then
+    assert command(goes_on=True) == 0
+    assert said not in capsys.readouterr().out
+    assert made(command) == at_the_end
+
+
+@pytest.mark.parametrize("name", ["population", "teach", "tune"])
+def test_a_time_that_is_over_at_once_leaves_a_run_that_goes_on(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = Command(name, tmp_path)
+    if name == "tune":  # a study without a trial has no result to show
+        assert command("--stop", "max_updates=1") == 0
+    else:
+        assert command("--stop", AT_ONCE) == 0
+        assert "max_seconds 1e-09 reached" in capsys.readouterr().out
+    assert command(goes_on=True) == 0
+
+
+@pytest.mark.parametrize("name", ["train", "two_player", "population", "attack", "teach", "tune"])
+@pytest.mark.parametrize(
+    ("rule", "fault"),
+    [
+        ("max_second=3", "unknown rule 'max_second'"),
+        ("max_seconds=0", "max_seconds must lie in (0, inf), got 0"),
+        ("max_seconds", "--stop must have the form"),
+        ("until=3", "until: must be a mapping with the key condition"),
+    ],
+)
+def test_what_is_no_rule_is_one_line(
+    name: str, rule: str, fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert Command(name, tmp_path)("--stop", rule) == 2
+    error = capsys.readouterr().err
+    assert error.startswith(name)
+    assert "--stop" in error
+    assert fault in error
+    assert error.count("\n") == 1
+
+
+def test_rules_of_a_command() -> None:
+    assert read_stop_rules([]) is None
+    bound = "until={condition: bound, field: a, lower: 1}"
+    rules = read_stop_rules([bound, bound.replace("a,", "b,"), "max_updates=9"])
+    assert rules is not None
+    assert not rules.ended(max_updates=8)
+    rules.observe({"a": 2.0})
+    assert not rules.ended()
+    rules.observe({"b": 1.0})
+    with pytest.raises(Ended, match="goal reached: a, b"):
+        rules.check()
+    with pytest.raises(ConfigError, match="--stop: max_updates is given twice"):
+        read_stop_rules(["max_updates=9", "max_updates=8"])
+    with pytest.raises(ConfigError, match="--stop: unknown rule 'max_episodes'"):
+        read_stop_rules(["max_episodes=9"], ("max_updates", "max_seconds"))
+    half = StopRules(max_updates=10, max_timesteps=100)
+    assert half.remaining(max_updates=5, max_timesteps=20) == 0.5
+
+
+STARTS = [[(1, 0, 0), (0, 1, 0)], [(3, 0, 0), (0, 3, 0)]]
+
+
+def file_of_starts(folder: Path) -> str:
+    path = folder / "starts.txt"
+    path.write_text("".join(f"{points}\n" for points in STARTS))
+    return str(path)
+
+
+def starts_of(env: Any) -> list[Any]:
+    env.reset(seed=0)
+    return [sorted(points) for points in env.unwrapped.games.point_lists()]
+
+
+@pytest.mark.parametrize("name", ["train", "two_player"])
+def test_games_of_a_run_start_from_a_file(name: str, tmp_path: Path, capsys: Any) -> None:
+    command, path = Command(name, tmp_path), file_of_starts(tmp_path)
+    assert command("--starts", path) == 0
+    if name == "train":
+        saved = yaml.safe_load((command.run / "resgym-HironakaHost-v0/config.yml").read_text())
+        assert saved["env_kwargs"]["opponent"] == "choose_first"  # what the file says, too
+        env = gymnasium.make_vec(HOST, num_envs=16, **saved["env_kwargs"])
+        assert train(["--resume", str(command.run), "--starts", path]) == 2
+        assert "starts: a run that goes on keeps its own" in capsys.readouterr().err
+    else:
+        trainer = HostAgentTrainer(command.out / "config.yml")
+        env = trainer.game.make_env("agent", 16)
+        pairs = json.loads((command.out / "summary.json").read_text())["last"]["values"]
+        sizes = {"max_num_points": 5, "max_value": 5, "max_moves": 20}
+        models = {role: str(command.out / "models" / f"{role}.zip") for role in trainer.roles}
+        found = resgym.rho(*models.values(), games=20, seed=1, starts=path, **sizes)
+        assert found.rho == pairs["host-agent"]
+    shown = starts_of(env)
+    assert [points for points in STARTS if sorted(points) not in shown] == []
+    assert len({str(points) for points in shown}) == len(STARTS)
+    bad = tmp_path / "bad.txt"
+    bad.write_text("E8\nx^2+y^3\n")
+    (tmp_path / "other").mkdir()
+    assert Command(name, tmp_path / "other")("--starts", str(bad)) == 2
+    error = capsys.readouterr().err
+    assert f"{bad}, line 2: points[0] must have 3 coordinates (dimension), got 2" in error
+
+
+def test_what_is_measured_starts_from_a_file(tmp_path: Path, capsys: Any) -> None:
+    command, path = Command("attack", tmp_path), file_of_starts(tmp_path)
+    assert command("--starts", path, "--set", "responder.updates=0") == 0
+    result = json.loads((command.out / "result.json").read_text())
+    sizes = {"max_num_points": 3, "max_value": 6, "max_moves": 40}
+    seed = result["budget"]["test"]["seed"]
+    found = resgym.rho("zeillinger", "choose_first", games=100, seed=seed, starts=path, **sizes)
+    assert result["scripted"]["choose_first"]["rho"] == found.rho
+    assert command("--set", "responder.updates=0") == 2
+    assert "has another budget" in capsys.readouterr().err
+    taught = Command("teach", tmp_path)
+    taught.out = tmp_path / "taught"
+    assert taught("--starts", path) == 0
+    player = str(taught.out / "taught")
+    for agent, rho in results(taught)["host"]["rho"].items():
+        assert rho == resgym.rho(player, agent, games=20, seed=0, starts=path).rho

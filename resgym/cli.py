@@ -12,6 +12,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, NoReturn
 
+from resgym.game.spec import RULES
 from resgym.players.trust import add_import, add_trust, trusting
 
 _FANS = (".jl", ".poly", ".sage")
@@ -72,6 +73,13 @@ def _add_out(parser: argparse.ArgumentParser) -> None:
     )
     layouts = ("tree", "outline", "growing")
     parser.add_argument("--layout", choices=layouts, default="tree", help=f"{text} (default tree)")
+
+
+def _add_rule(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--rule", choices=RULES, default="basic", help="which rule is played (default basic)")
+    add("--unit", type=int, default=1, help="of rule polyhedra: exponents are multiples of 1/this")
+    add("--weights", type=int, nargs="+", metavar="W", help="of rule thom: weights of the axes")
 
 
 def _options(args: argparse.Namespace, function: Callable[..., Any]) -> dict[str, Any]:
@@ -313,6 +321,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--smooth-stop", action="store_true", help="end also at a monomial of degree one")
     add("--reposition", action="store_true", help="follow the strict transform (see the docs)")
     add("--seed", type=int, default=0, help="for hosts that draw (default 0)")
+    _add_rule(command)
     _add_out(command)
 
     command = commands.add_parser("solve", help="the optimal value of a position, with proof")
@@ -324,6 +333,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--time-limit", type=float, metavar="SECONDS", help="stop after these")
     add("--agent", help="the shortest game against this agent instead")
     add("--host", help="the longest game that this host can be forced to instead")
+    _add_rule(command)
     _add_out(command)
 
     command = commands.add_parser("play", help="play a game in the terminal")

@@ -15,6 +15,7 @@ from gymnasium import spaces
 from resgym.envs.registration import DEFAULT_MAX_EPISODE_STEPS
 from resgym.envs.single import HironakaEnv, LegalDiscrete
 from resgym.game.spec import check_integer
+from resgym.game.variants import rule_of
 
 try:
     from pettingzoo import AECEnv
@@ -63,6 +64,8 @@ class raw_env(AECEnv, gymnasium.utils.EzPickle):
         self._simultaneous = simultaneous
         plan = self._game.vector_env.plan
         spec = plan.spec
+        if simultaneous and spec.rule == "polyhedra":
+            raise ValueError("simultaneous must be False with rule 'polyhedra', got True")
         self._num_actions = {HOST: spec.num_host_actions, AGENT: spec.dimension}
         self.possible_agents = [HOST, AGENT]
         self.agents: list[str] = []
@@ -73,7 +76,8 @@ class raw_env(AECEnv, gymnasium.utils.EzPickle):
             "is_parallelizable": simultaneous,
         }
         high = 1.0 if plan.scale_observation else np.inf
-        points = spaces.Box(-1.0, high, (spec.max_num_points + 1, spec.dimension), np.float32)
+        rows = spec.max_num_points + rule_of(spec).extra_rows + 1
+        points = spaces.Box(-1.0, high, (rows, spec.dimension), np.float32)
         self.observation_spaces = {
             seat: spaces.Dict(observation=points, action_mask=spaces.Box(0, 1, (number,), np.int8))
             for seat, number in self._num_actions.items()
@@ -92,9 +96,13 @@ class raw_env(AECEnv, gymnasium.utils.EzPickle):
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Starts a game; ``options={"points": ...}`` from a given one; other keys are unread."""
-        points = {key: value for key, value in (options or {}).items() if key == "points"}
-        self._seen, _ = self._game.reset(seed=seed, options=points or None)
+        """Starts a game; ``options={"points": ...}`` from a given one; other keys are unread.
+
+        With rule ``thom`` there may be ``weights`` too.
+        """
+        known = ("points", "weights")
+        given = {key: value for key, value in (options or {}).items() if key in known}
+        self._seen, _ = self._game.reset(seed=seed, options=given or None)
         self.agents = self.possible_agents[:]
         self.agent_selection = HOST
         self.rewards = dict.fromkeys(self.agents, 0.0)

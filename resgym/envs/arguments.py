@@ -36,9 +36,9 @@ def parse_options(options: Any) -> dict[str, Any]:
         return {}
     if not isinstance(options, Mapping):
         raise TypeError(f"options must be a dict, got {options!r}")
-    unknown = [key for key in options if key not in ("points", "reset_mask")]
+    unknown = [key for key in options if key not in ("points", "weights", "reset_mask")]
     if unknown:
-        raise ValueError(f"options must be 'points' or 'reset_mask', got {unknown}")
+        raise ValueError(f"options must be 'points', 'weights' or 'reset_mask', got {unknown}")
     return dict(options)
 
 
@@ -126,7 +126,7 @@ def refusal(plan: StepPlan, games: EpisodeState, values: Tensor, actions: Any) -
             return ValueError("the episode has ended: call reset()")
         rows = _shortened(games.ended.nonzero()[:, 0].tolist())
         return ValueError(f"rows {rows} have ended: reset them with options={{'reset_mask': ...}}")
-    legal = legal_actions(plan, games.coords)
+    legal = legal_actions(plan, games)
     known = values.clamp(0, plan.num_actions - 1)
     good = (known == values) & legal.gather(1, known[:, None])[:, 0]
     row = int((~good & ~games.ended).nonzero()[0, 0])

@@ -71,7 +71,7 @@ class AlternatingPlayers(TensorVectorEnv):
         self.env = env
         self.seat: Role = seat
         self.opponent_role: Role = "agent" if seat == "host" else "host"
-        self.all_actions_legal = seat == "host"
+        self.all_actions_legal = seat == "host" and plan.spec.rule != "polyhedra"
         self.set_opponent("random" if opponent is None else opponent)
 
     def set_opponent(self, opponent: Any, assignment: Any = None) -> None:

@@ -70,7 +70,8 @@ def load_state(
         if name not in table:
             raise ValueError(f"{name} is missing in the state of the games")
     for name, own in asdict(plan.spec).items():
-        given = table["game"].get(name)
+        # States of before there were rules name none.
+        given = table["game"].get(name, {"rule": "basic", "unit": 1}.get(name))
         if given != own:
             raise ValueError(
                 f"{name}: the saved games have {given!r}, this environment has {own!r}"
@@ -87,6 +88,7 @@ def load_state(
     key = RowRandom.for_episode(fields["seed"], fields["episode"]).key
     games = EpisodeState(
         key=key,
+        rule=like.rule,
         **{own: fields[name] for name, own in _OF_GAMES.items()},
         **{own: episodes[name] for name, own in _OF_EPISODES.items()},
     )
@@ -103,13 +105,13 @@ def _digest(starts: GameState) -> str:
 
 def _check_values(plan: StepPlan, games: EpisodeState) -> None:
     """Raises ValueError if fields of the right form hold what no game can: kernels trust them."""
-    spec, count, points = plan.spec, games.counts, games.points
+    spec, count, points = plan.spec, games.counts, games.points[:, : plan.spec.max_num_points]
     _check_rows("length", games.lengths >= 0, "at least 0")
     _check_rows("count", (count >= 1) & (count <= spec.max_num_points), f"1..{spec.max_num_points}")
     _check_rows("half_moves", games.half_moves >= 0, "at least 0")
     _check_rows("seed", games.seed >= 0, "at least 0")
     _check_rows("episode", games.episode >= -1, "at least -1")
-    alive = games.position.alive()[:, :, None]
+    alive = games.position.alive()[:, : points.shape[1], None]
     # Rows in which no episode was started have no points yet.
     waiting = (games.episode == -1) & (points == -1).flatten(1).all(1) & (count == 1)
     inside = ~alive | ((points >= 0) & (points <= MAX_COORDINATE))
@@ -118,7 +120,12 @@ def _check_values(plan: StepPlan, games: EpisodeState) -> None:
     canonical = canonical_state(columns, count, spec)
     same = (canonical.points == points).flatten(1).all(1) & (canonical.count == count)
     _check_rows("points", same | waiting, "a position that a move leaves, and -1 in absent rows")
-    _check_rows("coords", games.coords.sum(1) != 1, "no axis, or two and more")
+    if spec.rule == "thom":
+        weights, marked = games.points[:, -2], games.points[:, -1:]
+        known = (marked == -1).all(2)[:, 0] | (points == marked).all(2).any(1)
+        _check_rows("points", (weights >= 0).all(1) & known | waiting, "weights and a vertex last")
+    if spec.least_axes > 1:
+        _check_rows("coords", games.coords.sum(1) != 1, "no axis, or two and more")
 
 
 def _check_started(plan: StepPlan, games: EpisodeState) -> None:
@@ -129,7 +136,7 @@ def _check_started(plan: StepPlan, games: EpisodeState) -> None:
     _check_rows("coords", fits, "a set if, and only if, an answer is awaited here")
     if plan.autoreset_mode == "SAME_STEP":
         _check_rows("ended", ~games.ended, "False in SAME_STEP mode")
-    _check_rows("ended", games.ended | ~finished, "True where one point is left")
+    _check_rows("ended", games.ended | ~finished, "True where the game is over")
 
 
 def _check_rows(name: str, good: Tensor, allowed: str) -> None:

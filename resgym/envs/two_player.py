@@ -12,7 +12,7 @@ from resgym.envs.vector_env import TensorVectorEnv
 from resgym.game import devices
 from resgym.game.rewards import RewardFunction, check_reward
 from resgym.game.rules import check_startable
-from resgym.game.spec import GameSpec, Polytope, check_choice, check_integer
+from resgym.game.spec import GameSpec, Polytope, RuleName, check_choice, check_integer
 from resgym.game.stepping import INVALID_ACTIONS, StepPlan
 from resgym.kernels import resolve_backend
 from resgym.polynomials.starts import resolve_starts
@@ -45,6 +45,8 @@ class HironakaVectorEnv(TensorVectorEnv):
         max_value: int = 20,
         polytope: Polytope = "dominance",
         reposition: bool = False,
+        rule: RuleName = "basic",
+        unit: int = 1,
         scale_observation: bool = True,
         reward: str | RewardFunction = "terminal",
         max_episode_steps: int | None = 200,
@@ -65,6 +67,8 @@ class HironakaVectorEnv(TensorVectorEnv):
             max_value: random starts are uniform on 0..max_value inclusive.
             polytope: which points a move keeps, ``dominance`` or ``newton``.
             reposition: subtract the per-axis minimum after every move.
+            rule: ``basic``, ``polyhedra`` or ``thom``; see docs/game.md.
+            unit: with ``polyhedra``, coordinates are multiples of 1/unit.
             scale_observation: divide the observed points by the position's largest coordinate.
             reward: ``terminal``, ``step``, ``survival``, ``points`` or a callable that gets a
                 `resgym.game.Transition` and returns float32 [N].
@@ -83,7 +87,7 @@ class HironakaVectorEnv(TensorVectorEnv):
             ValueError, TypeError: an argument is out of range; the message names it.
         """
         num_envs = check_integer("num_envs", num_envs, 1, 2**62)
-        spec = GameSpec(dimension, max_num_points, max_value, polytope, reposition)
+        spec = GameSpec(dimension, max_num_points, max_value, polytope, reposition, rule, unit)
         check_startable(spec)
         if not isinstance(scale_observation, bool):
             raise TypeError(f"scale_observation must be True or False, got {scale_observation!r}")

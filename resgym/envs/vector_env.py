@@ -31,6 +31,7 @@ from resgym.game.rng import RowRandom
 from resgym.game.rules import given_starts
 from resgym.game.spec import check_choice
 from resgym.game.stepping import Array, EpisodeState, Games, RefusedStep, StepPlan
+from resgym.game.variants import rule_of
 from resgym.kernels import Backend
 from resgym.render.positions import RENDER_MODES, check_render_mode, render_game, render_modes
 
@@ -119,7 +120,7 @@ class TensorVectorEnv(VectorEnv):
             ValueError: before the first reset, or after close.
         """
         self._require_started("action_masks")
-        return self._out(legal_actions(self.plan, self.games.coords).clone())
+        return self._out(legal_actions(self.plan, self.games).clone())
 
     def render(self) -> tuple[Any, ...] | None:
         """One frame per row in ``render_mode``, or None without one.
@@ -155,8 +156,9 @@ class TensorVectorEnv(VectorEnv):
         Args:
             seed: s seeds row i with s + i; a list gives one seed per row. Rows with None go on with
                 their own random numbers (the first time, with fresh entropy).
-            options: ``points`` (one game or N of them) to start from; ``reset_mask`` (bool [N],
-                torch or numpy) to restart some rows only. Not modified.
+            options: ``points`` (one game or N of them) to start from, with rule ``thom`` perhaps
+                with ``weights``, see `resgym.state_from_points`; ``reset_mask`` (bool [N], torch or
+                numpy) to restart some rows only. Not modified.
 
         Raises:
             ValueError, TypeError: an option is unknown or does not fit; nothing has changed then.
@@ -168,8 +170,12 @@ class TensorVectorEnv(VectorEnv):
         )
         seeds = parse_seeds(seed, self.num_envs, fresh=not self._started)
         points, given = options.get("points"), None
+        weights = options.get("weights")
         if points is not None:
-            given = given_starts(points, self.plan.spec, self.num_envs, self.device)
+            spec = self.plan.spec
+            given = given_starts(points, spec, self.num_envs, self.device, weights)
+        elif weights is not None:
+            raise ValueError("options: weights need points")
         games = self._reseeded(seeds, mask)
         result = self.backend.start(self.plan, games, mask, self._ask, given)
         self._games, self._started = result.games, True
@@ -301,7 +307,8 @@ class TensorVectorEnv(VectorEnv):
 def _observation_space(plan: StepPlan) -> spaces.Space[Any]:
     spec = plan.spec
     high = 1.0 if plan.scale_observation else np.inf
-    points = spaces.Box(-1.0, high, (spec.max_num_points, spec.dimension), np.float32)
+    rows = spec.max_num_points + rule_of(spec).extra_rows
+    points = spaces.Box(-1.0, high, (rows, spec.dimension), np.float32)
     if plan.seat == "host":
         return points
     coords = spaces.MultiBinary(spec.dimension)

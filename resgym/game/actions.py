@@ -1,7 +1,8 @@
 """The host's action numbers and their axis sets.
 
 Action k is the k-th of the numbers 1..2^D-1 that are no power of two, and bit j of that number is
-axis j: for D = 3 the actions 0, 1, 2, 3 are the sets {0,1}, {0,2}, {1,2}, {0,1,2}.
+axis j: for D = 3 the actions 0, 1, 2, 3 are the sets {0,1}, {0,2}, {1,2}, {0,1,2}. With sets of one
+axis too (``least`` 1, as of `GameSpec.least_axes`) it is simply the number k + 1.
 """
 
 from __future__ import annotations
@@ -13,19 +14,19 @@ from torch import Tensor
 
 
 @cache
-def action_axes(dimension: int) -> tuple[tuple[int, ...], ...]:
+def action_axes(dimension: int, least: int = 2) -> tuple[tuple[int, ...], ...]:
     """The axis set of every host action, as sorted tuples."""
     return tuple(
         tuple(axis for axis in range(dimension) if number >> axis & 1)
         for number in range(1, 2**dimension)
-        if number & (number - 1)
+        if number.bit_count() >= least
     )
 
 
 @cache
-def host_action_table(dimension: int, device: torch.device | str = "cpu") -> Tensor:
+def host_action_table(dimension: int, device: torch.device | str = "cpu", least: int = 2) -> Tensor:
     """Bool [A, D]: row k marks the axes of host action k. Shared and cached: do not write to it."""
-    rows = [[axis in axes for axis in range(dimension)] for axes in action_axes(dimension)]
+    rows = [[axis in axes for axis in range(dimension)] for axes in action_axes(dimension, least)]
     return torch.tensor(rows, device=device)
 
 

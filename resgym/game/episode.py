@@ -6,6 +6,8 @@ is asked through a function `Ask`; a backend that knows a scripted player may pl
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
@@ -29,13 +31,17 @@ from resgym.game.stepping import (
 )
 
 
-def legal_actions(plan: StepPlan, coords: Tensor) -> Tensor:
-    """Bool [N, A]: the legal actions, given the sets bool [N, D] that await an answer."""
+def legal_actions(plan: StepPlan, state: EpisodeState) -> Tensor:
+    """Bool [N, A]: the legal actions."""
+    coords = state.coords
     action = torch.arange(plan.num_actions, device=coords.device)
     host_legal = (action < plan.spec.num_host_actions).expand(len(coords), -1)
+    sets = None if plan.seat == "agent" else state.position.legal_sets()
+    if sets is not None:
+        host_legal = pad(sets, (0, plan.num_actions - plan.spec.num_host_actions))
     if plan.seat == "host":
         return host_legal
-    agent_legal = pad(coords, (0, plan.num_actions - plan.spec.dimension))
+    agent_legal = pad(state.position.answers(coords), (0, plan.num_actions - plan.spec.dimension))
     if plan.seat == "agent":
         return agent_legal
     return torch.where(coords.any(1, keepdim=True), agent_legal, host_legal)
@@ -51,6 +57,7 @@ def answers_of_agents(
     """
     sets = _sets(plan, state)
     coords = torch.where(mask[:, None], sets[actions], sets[:1])
+    coords = state.position.answers(coords)
     rng = RowRandom(state.key).at(state.half_moves + mask, Stream.AGENT)
     return ask(state, coords, rng, None)
 
@@ -72,7 +79,8 @@ def name_sets(plan: StepPlan, state: EpisodeState, mask: Tensor, ask: Ask) -> Ep
 
 
 def _sets(plan: StepPlan, state: EpisodeState) -> Tensor:
-    return host_action_table(plan.spec.dimension, state.coords.device)
+    spec = plan.spec
+    return host_action_table(spec.dimension, state.coords.device, spec.least_axes)
 
 
 class Backend:
@@ -126,6 +134,7 @@ class Backend:
             position = GameState(
                 position.points.index_copy(0, rows, fresh.points),
                 position.count.index_copy(0, rows, fresh.count),
+                position.rule,
             )
         state = state._replace(
             points=position.points,
@@ -146,14 +155,19 @@ class Backend:
             return drawn_from(plan.starts, rng)
         fresh = self.random_starts(plan.start_spec, rng)
         missing = plan.spec.max_num_points - plan.start_spec.max_num_points
-        points = pad(fresh.points, (0, 0, 0, missing), value=-1) if missing else fresh.points
-        return GameState(points, fresh.count)
+        if not missing:
+            return fresh
+        shown = plan.start_spec.max_num_points
+        points = pad(fresh.points[:, :shown], (0, 0, 0, missing), value=-1)
+        # Behind the points comes what the rule remembers.
+        return replace(fresh, points=torch.cat([points, fresh.points[:, shown:]], 1))
 
     def _observed(
         self, plan: StepPlan, state: EpisodeState, rows: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """New tensors: what is seen of all rows, or of those of an index int64 [M]."""
-        position, coords = state.position, state.coords
+        position = state.position
+        coords = position.answers(state.coords)
         if rows is not None:
             position, coords = position.select(rows), coords[rows]
         return self.observe_points(position, plan.scale_observation), coords.to(torch.int8)
@@ -178,8 +192,8 @@ class Backend:
         active = ~state.ended
         known = actions.clamp(0, plan.num_actions - 1)
         legal = known == actions
-        if plan.seat != "host":
-            legal = legal & legal_actions(plan, state.coords).gather(1, known[:, None])[:, 0]
+        if plan.seat != "host" or plan.spec.rule == "polyhedra":
+            legal = legal & legal_actions(plan, state).gather(1, known[:, None])[:, 0]
         if plan.may_refuse:
             refused = active & ~legal & (plan.invalid_action == "error")
             if plan.autoreset_mode == "DISABLED":

@@ -9,7 +9,9 @@ from typing import Literal, get_args
 
 Role = Literal["host", "agent"]
 Polytope = Literal["dominance", "newton"]
+RuleName = Literal["basic", "polyhedra", "thom"]
 
+RULES: tuple[str, ...] = get_args(RuleName)
 MAX_DIMENSION = 10
 MAX_COORDINATE = 2**59
 """Largest coordinate of a state. A sum of ``MAX_DIMENSION`` such values still fits in int64, so a
@@ -20,6 +22,7 @@ MAX_NUM_POINTS = 1024
 
 MAX_START_VALUE = 2**31 - 2
 MAX_START_ATTEMPTS = 256
+MAX_UNIT = 2**31 - 2
 
 
 def check_integer(name: str, value: object, low: int, high: int | None = None) -> int:
@@ -57,6 +60,9 @@ class GameSpec:
             superset of the vertices with the same ends); ``newton`` keeps exactly the vertices of
             conv(S) + R^d_{>=0}.
         reposition: subtract the per-axis minimum after every move (changes no outcome).
+        rule: ``basic``, or one of the rules of `resgym.game.variants`: ``polyhedra``, ``thom``.
+        unit: with ``polyhedra`` the common denominator of the coordinates, which are counted in
+            multiples of 1/unit; 1 with the other rules, which know no unit.
     """
 
     dimension: int = 3
@@ -64,22 +70,35 @@ class GameSpec:
     max_value: int = 20
     polytope: Polytope = "dominance"
     reposition: bool = False
+    rule: RuleName = "basic"
+    unit: int = 1
 
     def __post_init__(self) -> None:
         for name, low, high in (
             ("dimension", 2, MAX_DIMENSION),
             ("max_num_points", 1, MAX_NUM_POINTS),
             ("max_value", 1, MAX_START_VALUE),
+            ("unit", 1, MAX_UNIT),
         ):
             object.__setattr__(self, name, check_integer(name, getattr(self, name), low, high))
         check_choice("polytope", self.polytope, get_args(Polytope))
         if not isinstance(self.reposition, bool):
             raise TypeError(f"reposition must be True or False, got {self.reposition!r}")
+        check_choice("rule", self.rule, RULES)
+        if self.rule != "polyhedra" and self.unit != 1:
+            raise ValueError(f"unit must be 1 with rule {self.rule!r}, got {self.unit}")
+        if self.rule == "polyhedra" and self.reposition:
+            raise ValueError("reposition must be False with rule 'polyhedra', got True")
 
     @property
     def num_host_actions(self) -> int:
-        """Number of axis sets with at least two axes, 2^D - D - 1."""
-        return (1 << self.dimension) - self.dimension - 1
+        """Number of axis sets of at least `least_axes`: 2^D - D - 1, or 2^D - 1 of one axis too."""
+        return (1 << self.dimension) - 1 - (self.dimension if self.least_axes == 2 else 0)
+
+    @property
+    def least_axes(self) -> int:
+        """How few axes a host's set may have: 2, with ``polyhedra`` 1."""
+        return 1 if self.rule == "polyhedra" else 2
 
     @property
     def start_attempts(self) -> int:
@@ -89,6 +108,9 @@ class GameSpec:
         at most q = P * (sum over v of (1/V) * ((V - v)/V)^(P-1))^D with V = max_value + 1. The
         count is the least k with q^k < 1e-12 (so for the default sizes the fixed start is never
         met), capped because tiny games can be finished almost always.
+
+        With ``polyhedra`` a start is finished when the sum of a point is below the unit u, with
+        probability at most P * C(u - 1 + D, D) / V^D.
         """
         values = self.max_value + 1
         others = self.max_num_points - 1
@@ -100,6 +122,9 @@ class GameSpec:
                 sum(((values - v) / values) ** others for v in range(values)) / values
             )
         bound = self.max_num_points * axis_probability**self.dimension
+        if self.rule == "polyhedra":
+            below = math.comb(self.unit - 1 + self.dimension, self.dimension)
+            bound = self.max_num_points * below / values**self.dimension
         if bound >= 0.9:
             return MAX_START_ATTEMPTS
         return min(MAX_START_ATTEMPTS, max(1, math.ceil(math.log(1e-12) / math.log(bound))))

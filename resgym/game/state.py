@@ -11,7 +11,7 @@ Legend of letters, used on every tensor of the project:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from reprlib import repr as brief
 from typing import Any
 
@@ -22,6 +22,7 @@ from torch import Tensor
 from resgym.game.dominance import prune_dominated
 from resgym.game.newton.vertices import newton_vertices
 from resgym.game.spec import MAX_COORDINATE, GameSpec
+from resgym.game.variants import BASIC, Rule, Thom, rule_of
 
 _INTEGERS = {torch.int8, torch.int16, torch.int32, torch.int64}
 _INTEGERS |= {torch.uint8, torch.uint16, torch.uint32, torch.uint64}
@@ -47,10 +48,12 @@ class GameState:
         points: int64 [N, P, D], 0..MAX_COORDINATE; alive rows first, in descending lexicographic
             order; absent rows are -1.
         count: int64 [N], number of alive rows, at least 1.
+        rule: what is played; it says what is legal and when a game is over.
     """
 
     points: Tensor
     count: Tensor
+    rule: Rule = BASIC
 
     @property
     def num_games(self) -> int:
@@ -62,22 +65,36 @@ class GameState:
         """Where the tensors live."""
         return self.points.device
 
+    @property
+    def num_host_actions(self) -> int:
+        """Number of host actions A."""
+        dimension = self.points.shape[2]
+        return (1 << dimension) - 1 - (dimension if self.rule.least_axes == 2 else 0)
+
     def alive(self) -> Tensor:
         """Bool [N, P]: which rows hold a point."""
         row = torch.arange(self.points.shape[1], device=self.points.device)
         return row < self.count[:, None]
 
     def finished(self) -> Tensor:
-        """Bool [N]: one point is left."""
-        return self.count <= 1
+        """Bool [N]: the game is over; with the default rule, one point is left."""
+        return self.rule.finished(self.points, self.count)
+
+    def legal_sets(self) -> Tensor | None:
+        """Bool [N, A], the host's legal actions; None if all are legal in every position."""
+        return self.rule.legal_sets(self.points, self.count)
+
+    def answers(self, coords: Tensor) -> Tensor:
+        """Bool [N, D]: the axes of the sets bool [N, D] that agents may choose."""
+        return self.rule.answers(self.points, coords)
 
     def select(self, index: Tensor | slice) -> GameState:
         """The games of ``index`` (int64 or bool [N]) as copies, or those of a slice as views."""
-        return GameState(self.points[index], self.count[index])
+        return replace(self, points=self.points[index], count=self.count[index])
 
     def to(self, device: torch.device | str) -> GameState:
         """The same games on another device."""
-        return GameState(self.points.to(device), self.count.to(device))
+        return replace(self, points=self.points.to(device), count=self.count.to(device))
 
     def point_lists(self) -> list[list[tuple[int, ...]]]:
         """The alive points of every game as plain integers."""
@@ -93,6 +110,7 @@ def where_state(condition: Tensor, yes: GameState, no: GameState) -> GameState:
     return GameState(
         torch.where(condition[:, None, None], yes.points, no.points),
         torch.where(condition, yes.count, no.count),
+        yes.rule,
     )
 
 
@@ -108,7 +126,17 @@ def canonical_state(columns: Tensor, count: Tensor, spec: GameSpec) -> GameState
         alive = (torch.arange(points.shape[1], device=points.device) < count[:, None])[..., None]
         lowest = torch.where(alive, points, MAX_COORDINATE).amin(1, keepdim=True)
         points = torch.where(alive, points - lowest, points)
-    return GameState(points, count)
+    return GameState(points, count, rule_of(spec))
+
+
+def with_weights(state: GameState, weights: Tensor, marked: Tensor) -> GameState:
+    """A state of rule ``thom``: its points with weights and a distinguished point behind them.
+
+    Both are int64 [N, D]; the point becomes -1 where it is none of the alive ones.
+    """
+    found = (state.points == marked[:, None]).all(2).any(1, keepdim=True)
+    extra = torch.stack([weights, torch.where(found, marked, -1)], 1)
+    return GameState(torch.cat([state.points, extra], 1), state.count, Thom())
 
 
 def _is_scalar(value: Any) -> bool:
@@ -157,7 +185,10 @@ def _rows_of_game(game: Any, name: str, spec: GameSpec) -> np.ndarray:
 
 
 def state_from_points(
-    points: Tensor | np.ndarray | Sequence[Any], spec: GameSpec, device: torch.device | str = "cpu"
+    points: Tensor | np.ndarray | Sequence[Any],
+    spec: GameSpec,
+    device: torch.device | str = "cpu",
+    weights: Any = None,
 ) -> GameState:
     """A canonical state from given points.
 
@@ -167,6 +198,8 @@ def state_from_points(
             throughout are absent. P' is at most ``spec.max_num_points``.
         spec: the game.
         device: where the state shall live.
+        weights: with rule ``thom``, the weights of the axes, D integers of at least 0 or D for each
+            game; 1 by default. The last point of each game is the distinguished one.
 
     Raises:
         TypeError: a coordinate is no integer.
@@ -206,6 +239,29 @@ def state_from_points(
         rows = _rows_of_game(game, name, spec)
         columns[:, : len(rows), index] = rows.T
         count[index] = len(rows)
-    return canonical_state(
+    state = canonical_state(
         torch.from_numpy(columns).to(device), torch.from_numpy(count).to(device), spec
     )
+    if spec.rule != "thom":
+        if weights is not None:
+            raise ValueError(f"weights are for rule 'thom', got rule {spec.rule!r}")
+        return state
+    marked = columns[:, count - 1, np.arange(len(games))]
+    if spec.reposition:
+        absent = np.arange(columns.shape[1])[:, None] >= count
+        marked = marked - np.where(absent, MAX_COORDINATE, columns).min(1)
+    given = _weights([1] * spec.dimension if weights is None else weights, len(games), spec)
+    return with_weights(state, given.to(device), torch.from_numpy(marked.T.copy()).to(device))
+
+
+def _weights(weights: Any, num_games: int, spec: GameSpec) -> Tensor:
+    """int64 [N, D] of weights for all games or for each."""
+    rows = weights.tolist() if isinstance(weights, (Tensor, np.ndarray)) else list(weights)
+    if all(map(_is_scalar, rows)):
+        rows = [rows] * num_games
+    if len(rows) != num_games or any(len(row) != spec.dimension for row in rows):
+        raise ValueError(
+            f"weights must be {spec.dimension} integers (dimension), or these for each of "
+            f"{num_games} games, got {brief(weights)}"
+        )
+    return torch.tensor([check_coordinates(row, "weights") for row in rows])

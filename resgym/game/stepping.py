@@ -14,6 +14,7 @@ from resgym.game.rewards import REWARDS, RewardFunction
 from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState
+from resgym.game.variants import BASIC, Rule, rule_of
 
 Seat = Literal["host", "agent", "both"]
 
@@ -100,6 +101,7 @@ class EpisodeState(NamedTuple):
         returns: float32 [N], sum of the episode's rewards.
         lengths: int64 [N], steps of the episode.
         ended: bool [N], the episode has ended and was not restarted.
+        rule: what is played; kernels know the default rule alone.
     """
 
     points: Tensor
@@ -112,11 +114,13 @@ class EpisodeState(NamedTuple):
     returns: Tensor
     lengths: Tensor
     ended: Tensor
+    rule: Rule = BASIC
 
     @classmethod
     def empty(cls, num_games: int, spec: GameSpec, device: torch.device) -> EpisodeState:
         """N rows before their first episode."""
-        shape = (num_games, spec.max_num_points, spec.dimension)
+        rule = rule_of(spec)
+        shape = (num_games, spec.max_num_points + rule.extra_rows, spec.dimension)
         zeros = torch.zeros(num_games, dtype=torch.int64, device=device)
         return cls(
             points=torch.full(shape, -1, dtype=torch.int64, device=device),
@@ -129,6 +133,7 @@ class EpisodeState(NamedTuple):
             returns=torch.zeros(num_games, device=device),
             lengths=zeros,
             ended=torch.zeros(num_games, dtype=torch.bool, device=device),
+            rule=rule,
         )
 
     def tensors(self) -> EpisodeState:
@@ -138,7 +143,7 @@ class EpisodeState(NamedTuple):
     @property
     def position(self) -> GameState:
         """The positions."""
-        return GameState(self.points, self.counts)
+        return GameState(self.points, self.counts, self.rule)
 
     def point_lists(self) -> list[list[tuple[int, ...]]]:
         """The alive points of every game as plain integers."""

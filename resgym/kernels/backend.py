@@ -13,27 +13,30 @@ from torch import Tensor
 from resgym.game.actions import action_axes
 from resgym.game.episode import Backend
 from resgym.game.rng import RowRandom
-from resgym.game.rules import check_startable
-from resgym.game.spec import GameSpec
-from resgym.game.state import GameState, canonical_state, where_state
+from resgym.game.rules import check_startable, draw_weights
+from resgym.game.spec import MAX_COORDINATE, GameSpec
+from resgym.game.state import GameState, canonical_state, where_state, with_weights
 from resgym.game.stepping import AUTORESET_MODES, INVALID_ACTIONS, REWARD_NAMES, SEATS, StepPlan
 
 ASKED = -1
 """Number of an opponent who does not play inside a pass."""
+
+LAWFUL_HOSTS = ("random", "all_coord")
+"""Hosts that name permissible sets only, in rule ``polyhedra``."""
 
 AGENTS = ("random", "choose_first", "choose_last")
 """Agents that play inside a pass; kernels take the index."""
 
 
 @cache
-def set_numbers(dimension: int, host: str | None) -> np.ndarray:
+def set_numbers(dimension: int, host: str | None, least: int = 2) -> np.ndarray:
     """The sets int64 [A] that a host draws from, bit j for axis j: those of all actions, ascending.
 
-    ``random_pair`` draws from the pairs (0, 1), (0, 2), ..., (1, 2), ... instead. The array is
-    shared and cached: do not write to it.
+    ``random_pair`` draws from the pairs (0, 1), (0, 2), ..., (1, 2), ... instead; ``least`` is as
+    of `GameSpec.least_axes`. The array is shared and cached: do not write to it.
     """
     pairs = combinations(range(dimension), 2)
-    chosen = pairs if host == "random_pair" else action_axes(dimension)
+    chosen = pairs if host == "random_pair" else action_axes(dimension, least)
     return np.array([sum(1 << axis for axis in axes) for axes in chosen], dtype=np.int64)
 
 
@@ -47,6 +50,9 @@ class FusedBackend(Backend):
     hosts: tuple[str, ...]
     """Hosts that play inside a pass, as `AGENTS`."""
 
+    rules: tuple[str, ...] = ("basic",)
+    """Rules that passes know; the others are left to the reference too."""
+
     @classmethod
     def indices(cls, plan: StepPlan) -> tuple[int, int, int, int, int] | None:
         """The numbers that kernels take for a plan's words: indices, or `ASKED`.
@@ -55,16 +61,20 @@ class FusedBackend(Backend):
         becomes of an illegal action, and the autoreset mode. None for a plan whose moves, reward
         or starts no pass knows.
         """
-        if plan.spec.polytope != "dominance" or plan.reward not in REWARD_NAMES:
+        rule, polytope = plan.spec.rule, plan.spec.polytope
+        if rule not in cls.rules or polytope != "dominance" or plan.reward not in REWARD_NAMES:
             return None
         if plan.starts is not None:
             return None
         players: dict[str, tuple[str | None, ...]]
         players = {"host": AGENTS, "agent": cls.hosts, "both": (plan.opponent,)}
         others = players[plan.seat]
+        plays = plan.opponent in others
+        if plan.seat == "agent" and rule == "polyhedra":
+            plays = plan.opponent in LAWFUL_HOSTS
         return (
             SEATS.index(plan.seat),
-            others.index(plan.opponent) if plan.opponent in others else ASKED,
+            others.index(plan.opponent) if plays else ASKED,
             REWARD_NAMES.index(str(plan.reward)),
             INVALID_ACTIONS.index(plan.invalid_action),
             AUTORESET_MODES.index(plan.autoreset_mode),
@@ -94,6 +104,8 @@ class FusedBackend(Backend):
     def random_starts(self, spec: GameSpec, rng: RowRandom) -> GameState:
         """As `resgym.game.rules.random_starts`."""
         check_startable(spec)
+        if spec.rule == "thom":
+            return draw_weights(self.random_starts(replace(spec, rule="basic"), rng), rng)
         state = self._drawn(_plain(spec), rng)
         # A position of several minimal points has several vertices: no start is finished after all.
         return _vertices(state, spec) if spec.polytope == "newton" else state
@@ -108,4 +120,11 @@ def _plain(spec: GameSpec) -> GameSpec:
 
 def _vertices(state: GameState, spec: GameSpec) -> GameState:
     """The vertices among minimal points, by the reference."""
-    return canonical_state(state.points.permute(2, 1, 0).contiguous(), state.count, spec)
+    after = canonical_state(state.points.permute(2, 1, 0).contiguous(), state.count, spec)
+    if not state.rule.extra_rows:
+        return after
+    weights, marked = state.points[:, -2], state.points[:, -1]
+    if spec.reposition:
+        alive = state.alive()[:, :, None]
+        marked = marked - torch.where(alive, state.points, MAX_COORDINATE).amin(1)
+    return with_weights(after, weights, marked)

@@ -105,6 +105,8 @@ def _problem(name: str, device: torch.device, spec: GameSpec) -> str | None:
 
     if device.type != "cuda" and not (device.type == "cpu" and INTERPRETED):
         return f"runs on cuda, got device {str(device)!r}"
+    if spec.rule != "basic":
+        return f"plays rule 'basic', got {spec.rule!r}"
     if spec.max_num_points > MAX_NUM_POINTS:
         return f"plays max_num_points up to {MAX_NUM_POINTS}, got {spec.max_num_points}"
     fault = _triton_fault(device)

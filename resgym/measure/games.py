@@ -51,8 +51,8 @@ def play_move(
         bool [N]: a coordinate would have passed 2^59, the position is as before.
     """
     action = ask_player(host, state, None, rng.at(2 * played, Stream.HOST))
-    coords = host_action_table(spec.dimension, state.device)[action]
-    axis = ask_player(agent, state, coords, rng.at(2 * played + 1, Stream.AGENT))
+    coords = host_action_table(spec.dimension, state.device, spec.least_axes)[action]
+    axis = ask_player(agent, state, state.answers(coords), rng.at(2 * played + 1, Stream.AGENT))
     return action, axis, *kernels.move(state, coords, axis, spec)
 
 
@@ -119,7 +119,8 @@ def record_game(
         action, axis, state, overflow = play_move(hosts, agents, state, spec, rng, played, kernels)
         if bool(overflow):
             break
-        record = record.after(action_axes(spec.dimension)[int(action)], int(axis), state)
+        sets = action_axes(spec.dimension, spec.least_axes)
+        record = record.after(sets[int(action)], int(axis), state)
     return record
 
 

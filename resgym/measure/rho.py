@@ -12,7 +12,7 @@ import torch
 from resgym.game.devices import resolve_device
 from resgym.game.rng import RowRandom, Stream, derive_seed
 from resgym.game.rules import start_positions
-from resgym.game.spec import GameSpec, Polytope, check_integer
+from resgym.game.spec import GameSpec, Polytope, RuleName, check_integer
 from resgym.game.state import GameState, state_from_points
 from resgym.measure.games import play_lengths
 from resgym.players import player_name, resolve_player, rows_of
@@ -94,6 +94,8 @@ def rho(
     max_value: int = 20,
     polytope: Polytope = "dominance",
     reposition: bool = False,
+    rule: RuleName = "basic",
+    unit: int = 1,
     max_moves: int = 200,
     points: Any = None,
     seed: int = 0,
@@ -113,6 +115,8 @@ def rho(
         max_value: starts are uniform on 0..max_value inclusive; finished ones are drawn again.
         polytope: which points a move keeps.
         reposition: subtract the per-axis minimum after every move.
+        rule: which rule is played, as in `GameSpec`.
+        unit: with ``polyhedra``, coordinates are multiples of 1/unit.
         max_moves: games are cut after so many moves.
         points: given starts instead of random ones, repeated in turn up to ``games``.
         seed: fixes starts and players; game i is the same for any number of games.
@@ -130,7 +134,7 @@ def rho(
     games = check_integer("games", games, 1, _MAX_GAMES)
     max_moves = check_integer("max_moves", max_moves, 1)
     seed = check_integer("seed", seed, 0)
-    spec = GameSpec(dimension, max_num_points, max_value, polytope, reposition)
+    spec = GameSpec(dimension, max_num_points, max_value, polytope, reposition, rule, unit)
     resolved = resolve_device(device)
     host_player = resolve_player(host, "host", spec)
     agent_player = resolve_player(agent, "agent", spec)

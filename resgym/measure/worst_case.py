@@ -53,6 +53,8 @@ def worst_case_moves(
     """
     if getattr(player, "remembers", False):
         raise ValueError(f"player must answer the position alone, {player_name(player)} remembers")
+    if spec.rule != "basic":
+        raise ValueError(f"spec must have rule 'basic', got {spec.rule!r}")
     backend = quickest_backend(starts.device)
     if type(player) in SHIFTED:
         spec = replace(spec, reposition=True)

@@ -56,7 +56,8 @@ def ask_player(
         check_answer(answer, state, coords, who, rows)
         return answer.to(torch.int64)
     answer = answer.to(torch.int64)
-    lowest = 0 if coords is None else coords.to(torch.uint8).argmax(1)
+    permitted = state.legal_sets() if coords is None else coords
+    lowest = 0 if permitted is None else permitted.to(torch.uint8).argmax(1)
     return torch.where(_legal(answer, state, coords), answer, lowest)
 
 
@@ -76,7 +77,12 @@ def _legal(answer: Tensor, state: GameState, coords: Tensor | None) -> Tensor:
     """Bool [N]: which of the answers int64 [N] are legal."""
     dimension = state.points.shape[2]
     if coords is None:
-        return (answer >= 0) & (answer < 2**dimension - dimension - 1)
+        number = state.num_host_actions
+        known = (answer >= 0) & (answer < number)
+        sets = state.legal_sets()
+        if sets is None:
+            return known
+        return known & sets.gather(1, answer.clamp(0, number - 1)[:, None])[:, 0]
     axis = answer.clamp(0, dimension - 1)
     return coords.gather(1, axis[:, None])[:, 0] & (axis == answer)
 
@@ -93,10 +99,10 @@ def check_answer(
         return
     place = int((~legal).nonzero()[0])
     row = place if rows is None else int(rows[place])
-    dimension = state.points.shape[2]
-    allowed: Any = f"0..{2**dimension - dimension - 2}"
-    if coords is not None:
-        allowed = coords[place].nonzero()[:, 0].tolist()
+    allowed: Any = f"0..{state.num_host_actions - 1}"
+    permitted = state.legal_sets() if coords is None else coords
+    if permitted is not None:
+        allowed = permitted[place].nonzero()[:, 0].tolist()
     given = int(answer.cpu().numpy()[place])  # torch refuses to read large unsigned numbers
     raise ValueError(f"{who} answered {given} in row {row}, allowed are {allowed}")
 

@@ -20,7 +20,11 @@ PlayerFunction = Callable[[GameState, "Tensor | None", RowRandom], Tensor]
 
 @runtime_checkable
 class Player(Protocol):
-    """Plays one seat of N games."""
+    """Plays one seat of N games.
+
+    A class that is registered under a name says in an attribute ``rules``, names as of `GameSpec`,
+    which rules it plays; without one that is ``basic`` alone.
+    """
 
     @property
     def role(self) -> Role:
@@ -32,13 +36,15 @@ class Player(Protocol):
 
         Args:
             state: positions of N games.
-            coords: bool [N, D], the hosts' sets, for an agent; None for a host.
+            coords: bool [N, D], the hosts' sets, for an agent; None for a host. With rule ``thom``,
+                the axes of the sets that may be chosen.
             rng: the rows' random numbers. Drawing advances nothing, so a player that needs several
                 independent numbers takes them from ``rng.split``.
 
         Returns:
-            int64 [N] on the device of the state: action numbers 0..A-1 of a host, axes of an agent
-            with ``coords[n, axis[n]]`` True. Finished games get any legal answer.
+            int64 [N] on the device of the state: action numbers 0..A-1 of a host, among those of
+            ``state.legal_sets()`` if that is not None; axes of an agent with ``coords[n, axis[n]]``
+            True. Finished games get any legal answer.
         """
         ...
 

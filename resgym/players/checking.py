@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -14,6 +15,7 @@ from resgym.game.spec import GameSpec, check_integer
 from resgym.game.state import GameState
 from resgym.players.asking import check_answer, check_form
 from resgym.players.base import Player, check_role, rows_of
+from resgym.players.scripted import uniform
 
 _MOVES = 12
 _OTHER, _OWN, _AXES = 0, 1, 2
@@ -48,22 +50,27 @@ def check_player(
 
     key = torch.arange(num_games, dtype=torch.int64) + derive_seed(seed) // 2
     rng = RowRandom(key.to(device))
-    table = host_action_table(spec.dimension, device)
+    table = host_action_table(spec.dimension, device, spec.least_axes)
     state = random_starts(spec, rng.split(_OTHER))
     for step in range(_MOVES):
         now = rng.split(1 + step)
-        drawn = table[now.split(_OTHER).integers(len(table))]
-        coords = drawn if role == "agent" else None
+        legal = state.legal_sets()
+        every = torch.ones(num_games, len(table), dtype=torch.bool, device=device)
+        drawn = table[uniform(every if legal is None else legal, now.split(_OTHER))]
+        coords = state.answers(drawn) if role == "agent" else None
         answer = _Question(player, state, coords, now.split(_OWN)).check(f"move {step}")
         sets = table[answer] if role == "host" else drawn
         chance = now.split(_AXES).uniform(spec.dimension)
-        axis = answer if role == "agent" else torch.where(sets, chance, -1.0).argmax(1)
+        chance = torch.where(state.answers(sets), chance, -1.0)
+        axis = answer if role == "agent" else chance.argmax(1)
         state, _ = move(state, sets, axis, spec)
-        # The first game is finished after one move, so that every player meets finished games.
+        # The first game is at its end after one move, in the origin, so that every player meets
+        # finished games.
         first = torch.arange(num_games, device=device) == 0
         points = state.points.clone()
         points[:, 1:] = torch.where(first[:, None, None], -1, points[:, 1:])
-        state = GameState(points, torch.where(first, 1, state.count))
+        points[:, :1] = torch.where(first[:, None, None], 0, points[:, :1])
+        state = replace(state, points=points, count=torch.where(first, 1, state.count))
 
 
 def _role_of(player: Any) -> str:

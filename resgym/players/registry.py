@@ -159,6 +159,9 @@ def _make(
     player = factory(**arguments)
     if not isinstance(player, Player) or player.role != role:
         raise TypeError(f"the factory of {role} {name!r} must build a {role}, got {player!r}")
+    rules = getattr(player, "rules", ("basic",))
+    if spec is not None and spec.rule not in rules:
+        raise ValueError(f"{field}: {name!r} plays rules {list(rules)}, the game has {spec.rule!r}")
     return player
 
 

@@ -51,7 +51,8 @@ class ScoringPlayer:
         points = self._fit(observe(state, self._scale)).to(self._device)
         with torch.no_grad():
             if self.role == "host":
-                return self.scores(points).argmax(1).to(state.device)
+                scores, legal = self.scores(points).to(state.device), state.legal_sets()
+                return (scores if legal is None else scores.where(legal, -torch.inf)).argmax(1)
             assert coords is not None
             scores = self.scores({"coords": coords.to(self._device, torch.int8), "points": points})
         scores = scores.to(state.device)

@@ -12,10 +12,17 @@ from torch import Tensor
 from resgym.game.actions import pair_to_action
 from resgym.game.rng import RowRandom
 from resgym.game.rules import move
-from resgym.game.spec import GameSpec, Role
+from resgym.game.spec import RULES, GameSpec, Role
 from resgym.game.state import GameState
 from resgym.players.base import given_sets
 from resgym.players.registry import register_agent, register_host
+
+
+def uniform(legal: Tensor, rng: RowRandom) -> Tensor:
+    """int64 [N]: one of the entries of bool [N, A] that are True, each as likely as the others."""
+    rank = legal.cumsum(1)
+    drawn = rng.integers(rank[:, -1].clamp(min=1)) + 1
+    return ((rank == drawn[:, None]) & legal).to(torch.uint8).argmax(1)
 
 
 @register_agent("random")
@@ -24,14 +31,12 @@ class RandomAgent:
     """Any axis of the host's set, uniformly."""
 
     role: ClassVar[Role] = "agent"
+    rules: ClassVar[tuple[str, ...]] = RULES
     compiled: ClassVar[str] = "random"
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
-        coords = given_sets(coords)
-        rank = coords.cumsum(1)
-        drawn = rng.integers(rank[:, -1].clamp(min=1)) + 1
-        return ((rank == drawn[:, None]) & coords).to(torch.uint8).argmax(1)
+        return uniform(given_sets(coords), rng)
 
 
 @register_agent("choose_first")
@@ -40,6 +45,7 @@ class ChooseFirstAgent:
     """The lowest axis of the host's set."""
 
     role: ClassVar[Role] = "agent"
+    rules: ClassVar[tuple[str, ...]] = RULES
     compiled: ClassVar[str] = "choose_first"
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
@@ -53,6 +59,7 @@ class ChooseLastAgent:
     """The highest axis of the host's set."""
 
     role: ClassVar[Role] = "agent"
+    rules: ClassVar[tuple[str, ...]] = RULES
     compiled: ClassVar[str] = "choose_last"
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
@@ -74,6 +81,7 @@ class GreedyPointsAgent:
 
     spec: GameSpec | None = None
     role: ClassVar[Role] = "agent"
+    rules: ClassVar[tuple[str, ...]] = ("basic", "polyhedra")
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
@@ -96,15 +104,16 @@ def _pair_actions(dimension: int, device: torch.device) -> Tensor:
 @register_host("random")
 @dataclass(frozen=True)
 class RandomHost:
-    """Any axis set, uniformly over all 2^D - D - 1."""
+    """Any axis set, uniformly over all that are legal: with the default rule 2^D - D - 1."""
 
     role: ClassVar[Role] = "host"
+    rules: ClassVar[tuple[str, ...]] = RULES
     compiled: ClassVar[str] = "random"
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
-        dimension = state.points.shape[2]
-        return rng.integers(2**dimension - dimension - 1)
+        legal = state.legal_sets()
+        return rng.integers(state.num_host_actions) if legal is None else uniform(legal, rng)
 
 
 @register_host("random_pair")
@@ -113,6 +122,7 @@ class RandomPairHost:
     """Two axes, uniformly over all pairs."""
 
     role: ClassVar[Role] = "host"
+    rules: ClassVar[tuple[str, ...]] = ("basic", "thom")
     compiled: ClassVar[str] = "random_pair"
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
@@ -127,10 +137,10 @@ class AllCoordHost:
     """All axes (the blow-up of a point); action 0 in finished games."""
 
     role: ClassVar[Role] = "host"
+    rules: ClassVar[tuple[str, ...]] = RULES
     compiled: ClassVar[str] = "all_coord"
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
-        dimension = state.points.shape[2]
-        every = torch.full_like(state.count, 2**dimension - dimension - 2)
+        every = torch.full_like(state.count, state.num_host_actions - 1)
         return every.masked_fill(state.finished(), 0)

@@ -1,68 +1,37 @@
-"""Plays the game on lists of points: moves that keep the order of the points, and seated players.
+"""Players who are asked about lists of points.
 
-Positions here are tuples of points in the order in which they were typed. Pruning keeps that order,
-so a chart reads like the polynomial it comes from, and Zeillinger's host, who takes the first of
-several equally good pairs of points, is asked about the list itself. All other players get the
-sorted state of the environments.
+Positions here are those of `resgym.players.ordered`, in the order in which they were typed.
+Zeillinger's host, who takes the first of several equally good pairs of points, is asked about the
+list itself. All other players get the sorted state of the environments.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from resgym.game.actions import action_axes, host_action_table
-from resgym.game.plain import Position, prune
+from resgym.game.plain import Position
 from resgym.game.rng import RowRandom
-from resgym.game.spec import MAX_COORDINATE, GameSpec, Polytope, Role
+from resgym.game.spec import GameSpec, Role
 from resgym.game.state import GameState, state_from_points
 from resgym.players import Player, ZeillingerHost, ask_player, player_name, resolve_player
+from resgym.players.ordered import WeightedPosition
 from resgym.polynomials.monomials import Exponents
 
 _DEFAULT_ROWS = 20
 
 
-class OrderedRule:
-    """The rule of a `GameSpec` on ordered lists of points, with Python integers."""
-
-    def __init__(
-        self, dimension: int, polytope: Polytope = "dominance", reposition: bool = False
-    ) -> None:
-        self.spec = GameSpec(dimension, 2, polytope=polytope, reposition=reposition)
-
-    def start(self, points: Iterable[tuple[int, ...]]) -> Position:
-        """The points of a start that matter."""
-        given = dict.fromkeys(points)
-        least = set(prune(given))
-        kept = [point for point in given if point in least]
-        if self.spec.polytope == "newton" and len(kept) > 2:
-            spec = GameSpec(self.spec.dimension, len(kept), polytope="newton")
-            vertices = set(state_from_points([kept], spec).point_lists()[0])
-            kept = [point for point in kept if point in vertices]
-        if self.spec.reposition:
-            lowest = tuple(map(min, zip(*kept, strict=True)))
-            kept = [tuple(a - b for a, b in zip(point, lowest, strict=True)) for point in kept]
-        return tuple(kept)
-
-    def after(self, points: Position, axes: tuple[int, ...], axis: int) -> Position | None:
-        """The position after a move; None if a coordinate would pass 2^59."""
-        totals = [sum(point[k] for k in axes) for point in points]
-        if max(totals) > MAX_COORDINATE:
-            return None
-        return self.start(
-            (*point[:axis], total, *point[axis + 1 :])
-            for point, total in zip(points, totals, strict=True)
-        )
-
-
 class Seat:
     """A player, of what `resolve_player` takes, asked about lists of points.
 
-    The start gives the number of axes and the least number of rows. A state has ``max_num_points``
-    rows; by default the player's own, or those of its ``spec``, or 20.
+    The start gives the number of axes and the least number of rows, ``game`` the rule and how
+    points are pruned. A state has ``max_num_points`` rows; by default the player's own, or those of
+    its ``spec``, or 20.
     """
 
     def __init__(
@@ -71,29 +40,32 @@ class Seat:
         role: Role,
         position: Exponents,
         *,
-        polytope: Polytope = "dominance",
+        game: GameSpec | None = None,
         max_num_points: int | None = None,
     ) -> None:
-        dimension = position.dimension
         rows = max(_DEFAULT_ROWS, len(position))
-        self.player: Player = resolve_player(
-            player, role, GameSpec(dimension, rows, polytope=polytope)
-        )
+        game = GameSpec() if game is None else game
+        # To subtract what is least changes no answer.
+        game = replace(game, dimension=position.dimension, max_num_points=rows, reposition=False)
+        self.player: Player = resolve_player(player, role, game)
         if max_num_points is None:
             own = getattr(self.player, "max_num_points", None)
             own = own or getattr(getattr(self.player, "spec", None), "max_num_points", None)
             max_num_points = max(own or _DEFAULT_ROWS, len(position))
         # Positions arrive pruned; pruning them again by dominance changes nothing.
-        self.spec = GameSpec(dimension, max_num_points)
+        self.spec = replace(game, max_num_points=max_num_points, polytope="dominance")
         self.reads_order = type(self.player) is ZeillingerHost
         self.name = player if isinstance(player, str) else player_name(self.player)
-        self._numbers = {axes: action for action, axes in enumerate(action_axes(dimension))}
+        self._numbers = {axes: action for action, axes in enumerate(self._sets())}
+
+    def _sets(self) -> tuple[tuple[int, ...], ...]:
+        return action_axes(self.spec.dimension, self.spec.least_axes)
 
     def host_sets(
         self, positions: Sequence[Position], rng: RowRandom | None = None
     ) -> list[tuple[int, ...]]:
         """The host's set in every position."""
-        sets = action_axes(self.spec.dimension)
+        sets = self._sets()
         return [sets[action] for action in self._answers(positions, None, rng)]
 
     def agent_axes(
@@ -104,7 +76,8 @@ class Seat:
     ) -> list[int]:
         """The agent's axis for a position and a host's set each."""
         actions = torch.tensor([self._numbers[axes] for axes in sets])
-        return self._answers(positions, host_action_table(self.spec.dimension)[actions], rng)
+        table = host_action_table(self.spec.dimension, least=self.spec.least_axes)
+        return self._answers(positions, table[actions], rng)
 
     def _answers(
         self, positions: Sequence[Position], coords: Tensor | None, rng: RowRandom | None
@@ -117,7 +90,19 @@ class Seat:
             rows = [[*position, *[absent] * (width - len(position))] for position in positions]
             state = GameState(torch.tensor(rows), torch.tensor(sizes))
         else:
-            state = state_from_points([list(position) for position in positions], self.spec)
+            state = self._state(positions)
+            coords = None if coords is None else state.answers(coords)
         rng = RowRandom(torch.zeros_like(state.count)) if rng is None else rng
         answers: list[int] = ask_player(self.player, state, coords, rng).tolist()
         return answers
+
+    def _state(self, positions: Sequence[Position]) -> GameState:
+        games = [list(position) for position in positions]
+        weights: list[tuple[int, ...]] = []
+        for game, position in zip(games, positions, strict=True):
+            if isinstance(position, WeightedPosition):
+                assert position.marked is not None
+                game.remove(position.marked)
+                game.append(position.marked)
+                weights.append(position.weights)
+        return state_from_points(games, self.spec, weights=weights or None)

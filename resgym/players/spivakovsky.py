@@ -36,6 +36,7 @@ class WeakSpivakovskyHost:
     """
 
     role: ClassVar[Role] = "host"
+    rules: ClassVar[tuple[str, ...]] = ("basic", "thom")
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""
@@ -79,6 +80,7 @@ class SpivakovskyHost:
     """
 
     role: ClassVar[Role] = "host"
+    rules: ClassVar[tuple[str, ...]] = ("basic", "thom")
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""

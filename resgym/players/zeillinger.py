@@ -28,6 +28,7 @@ class _Zeillinger(ABC):
     """What both tie rules share."""
 
     role: ClassVar[Role] = "host"
+    rules: ClassVar[tuple[str, ...]] = ("basic", "thom")
 
     def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
         """See `Player.act`."""

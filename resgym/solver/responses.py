@@ -17,8 +17,9 @@ from typing import Any
 from resgym import players
 from resgym.game.actions import action_axes
 from resgym.game.plain import Position, reduced
-from resgym.game.spec import Role
-from resgym.players.seats import OrderedRule, Seat
+from resgym.game.spec import GameSpec, Role
+from resgym.players.ordered import OrderedRule
+from resgym.players.seats import Seat
 from resgym.polynomials.monomials import Exponents
 from resgym.solver.bounds import GOALS, Goal, Objective
 from resgym.solver.solution import TREE_LIMIT, Limits, Progress, Solution, grown_tree
@@ -57,7 +58,7 @@ class _Fixed:
         if isinstance(self.seat.player, RANDOM):
             raise ValueError(f"{role} must be deterministic, got {self.seat.name!r}")
         self.invariant = type(self.seat.player) in INVARIANT
-        self.rule = OrderedRule(position.dimension)
+        self.rule = OrderedRule(GameSpec(position.dimension))
         self.start = self.key(self.rule.start(position))
 
     def key(self, points: Position) -> Position:

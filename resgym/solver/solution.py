@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, get_args
 
-from resgym.players.seats import OrderedRule
+from resgym.game.spec import GameSpec
+from resgym.players.ordered import OrderedRule
 from resgym.polynomials.monomials import Exponents
 from resgym.solver.bounds import Objective
 from resgym.trees.growth import Choose, ResolutionTree, Respond, grow_tree
@@ -28,9 +29,10 @@ def grown_tree(
     title: str,
     max_nodes: int = TREE_LIMIT,
     respond: Respond | None = None,
+    rule: OrderedRule | None = None,
 ) -> ResolutionTree | None:
-    """The tree of a host, see `grow_tree`, unless it is too large."""
-    rule = OrderedRule(position.dimension)
+    """The tree of a host, see `grow_tree`, unless it is too large; the default rule if None."""
+    rule = OrderedRule(GameSpec(position.dimension)) if rule is None else rule
     tree = grow_tree(position, choose, rule, max_nodes=max_nodes, respond=respond, title=title)
     return tree if tree.complete else None
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from resgym.game.plain import prune
-from resgym.game.spec import check_integer
+from resgym.game.spec import GameSpec, RuleName, check_integer
 from resgym.players.seats import Seat
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
@@ -25,6 +25,7 @@ from resgym.solver.solution import (
     grown_tree,
     progress_report,
 )
+from resgym.solver.variants import solve_variant
 from resgym.trees.data import Chart
 
 FALLBACK_NODES = 2000
@@ -41,6 +42,9 @@ def solve(
     agent: Any = None,
     host: Any = None,
     max_positions: int = 2_000_000,
+    rule: RuleName = "basic",
+    unit: int = 1,
+    weights: Sequence[int] | None = None,
 ) -> Solution:
     """The optimal value of a position, with proof.
 
@@ -64,6 +68,11 @@ def solve(
         agent: a name, a `Player`, a function or a saved model.
         host: the same for the other seat.
         max_positions: largest table, about 400 bytes an entry in three axes.
+        rule: which rule is played; see docs/game.md. Rules other than ``basic`` are solved for
+            ``depth`` and ``nodes``, by trying everything: small positions only.
+        unit: with ``polyhedra``, exponents are multiples of 1/unit.
+        weights: with ``thom``, those of the axes; 1 by default. The last point is the distinguished
+            one.
 
     Returns:
         A `Solution`; when stopped, with what has been proved so far.
@@ -83,6 +92,13 @@ def solve(
     if agent is not None and host is not None:
         raise ValueError("agent and host must not both be given: nothing is left to optimise")
     limits = Limits(time_limit, max_positions, progress_report(progress))
+    spec = GameSpec(position.dimension, rule=rule, unit=unit)
+    if rule != "basic":
+        if agent is not None or host is not None:
+            raise ValueError(f"agent and host are for rule 'basic', got rule {rule!r}")
+        return solve_variant(position, spec, weights, objective, max_depth, limits)
+    if weights is not None:
+        raise ValueError("weights are for rule 'thom', got rule 'basic'")
     if agent is not None:
         return shortest_game(position, agent, objective, max_depth, limits)
     if host is not None:

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from resgym.players.ordered import WeightedPosition
 from resgym.polynomials.monomials import monomial_text
 
-Ending = Literal["resolved", "smooth", "depth", "size", "overflow"]
-"""Why a branch ends: one monomial is left; a monomial of degree one with ``smooth_stop``; cut by
-``max_depth``; cut by ``max_nodes``; a coordinate would pass 2^59."""
+Ending = Literal["resolved", "below_one", "no_contribution", "smooth", "depth", "size", "overflow"]
+"""Why a branch ends: one monomial is left; with rule ``polyhedra``, the exponents of one add up to
+less than 1; with rule ``thom``, the distinguished one is no vertex; a monomial of degree one with
+``smooth_stop``; cut by ``max_depth``; cut by ``max_nodes``; a coordinate would pass 2^59."""
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,11 @@ class ChartTree:
         }
 
     def _chart_dict(self, chart: Chart) -> dict[str, Any]:
+        weighted: dict[str, Any] = {}
+        if isinstance(chart.points, WeightedPosition):
+            marked = chart.points.marked
+            weighted["weights"] = list(chart.points.weights)
+            weighted["distinguished"] = None if marked is None else list(marked)
         return {
             "chart": chart.number,
             "parent": chart.parent,
@@ -122,6 +129,7 @@ class ChartTree:
             "axes": None if chart.axes is None else list(chart.axes),
             "children": list(chart.children),
             "ending": chart.ending,
+            **weighted,
         }
 
     def to_json(self, indent: int | None = None) -> str:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import torch
 
 from resgym.game.plain import Position
 from resgym.game.rng import RowRandom, Stream
-from resgym.game.spec import Polytope, check_integer
-from resgym.players.seats import OrderedRule, Seat
+from resgym.game.spec import GameSpec, Polytope, RuleName, check_integer
+from resgym.players.ordered import OrderedRule, ordered_rule
+from resgym.players.seats import Seat
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
 from resgym.trees.data import Chart, ChartTree, Ending
@@ -57,6 +58,9 @@ def resolution_tree(
     agent: Any = None,
     max_num_points: int | None = None,
     seed: int = 0,
+    rule: RuleName = "basic",
+    unit: int = 1,
+    weights: Sequence[int] | None = None,
 ) -> ResolutionTree:
     """The tree of all answers of the agent to a host, from one position.
 
@@ -74,6 +78,10 @@ def resolution_tree(
         max_num_points: rows of the state that the players are handed, for models trained with a
             fixed number; see `Seat`.
         seed: random numbers of players that draw.
+        rule: which rule is played; see docs/game.md. With ``thom`` the last point is the
+            distinguished one, and only axes that the agent may choose lead to charts.
+        unit: with ``polyhedra``, exponents are multiples of 1/unit.
+        weights: with ``thom``, those of the axes; 1 by default.
 
     Raises:
         ValueError, TypeError: an argument is out of range or of a wrong type.
@@ -82,11 +90,14 @@ def resolution_tree(
     check_integer("max_depth", max_depth, 0)
     check_integer("max_nodes", max_nodes, 1)
     check_integer("seed", seed, 0, 2**62)
-    seat = Seat(host, "host", position, polytope=polytope, max_num_points=max_num_points)
+    spec = GameSpec(
+        position.dimension, polytope=polytope, reposition=reposition, rule=rule, unit=unit
+    )
+    seat = Seat(host, "host", position, game=spec, max_num_points=max_num_points)
     respond: Respond | None = None
     title = f"host {seat.name}"
     if agent is not None:
-        other = Seat(agent, "agent", position, polytope=polytope, max_num_points=max_num_points)
+        other = Seat(agent, "agent", position, game=spec, max_num_points=max_num_points)
         title += f", agent {other.name}"
 
         def respond(charts: Sequence[Chart], sets: Sequence[tuple[int, ...]]) -> list[int]:
@@ -100,7 +111,7 @@ def resolution_tree(
     return grow_tree(
         position,
         choose,
-        OrderedRule(position.dimension, polytope, reposition),
+        ordered_rule(spec, weights),
         max_depth=max_depth,
         max_nodes=max_nodes,
         smooth_stop=smooth_stop,
@@ -135,12 +146,10 @@ def grow_tree(
     def chart_of(
         number: int, parent: int | None, axis: int | None, depth: int, position: Position
     ) -> Chart:
-        ending: Ending | None = None
-        if len(position) == 1:
-            ending = "resolved"
-        elif smooth_stop and any(sum(point) == 1 for point in position):
+        ending = cast("Ending | None", rule.ending(position))
+        if ending is None and smooth_stop and any(sum(point) == 1 for point in position):
             ending = "smooth"
-        elif max_depth is not None and depth >= max_depth:
+        elif ending is None and max_depth is not None and depth >= max_depth:
             ending = "depth"
         return Chart(number, parent, axis, depth, position, ending=ending)
 
@@ -161,7 +170,8 @@ def grow_tree(
                 if len(charts) >= max_nodes:
                     charts[number - 1] = replace(chart, ending="size")
                     continue
-                for child, axis in enumerate(followed, len(charts) + 1):
+                answers = rule.answers(chart.points, tuple(followed))
+                for child, axis in enumerate(answers, len(charts) + 1):
                     position = rule.after(chart.points, chosen, axis)
                     if position is None:
                         # Where one answer cannot be played exactly all are cut.

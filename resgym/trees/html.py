@@ -32,7 +32,8 @@ th { font-weight: 600; }
 .outline summary { cursor: pointer; }
 .outline .end { padding-left: 1.6rem; }
 .move { color: #33518a; } .number, .below { color: #66737f; }
-.resolved { background: #e3f3e6; } .smooth { background: #ddf1f5; } .cut { background: #fbe5e1; }
+.resolved, .below_one { background: #e3f3e6; }
+.smooth { background: #ddf1f5; } .cut { background: #fbe5e1; }
 sup, sub { font-size: 0.72em; line-height: 0; }
 button { font: inherit; margin-right: 0.5rem; }
 """

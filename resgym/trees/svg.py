@@ -33,6 +33,8 @@ MOVE = "#33518a"
 _COLOURS = {
     "open": ("#ffffff", "#5b6b7b"),
     "resolved": ("#e3f3e6", "#2e7d4f"),
+    "below_one": ("#e3f3e6", "#2e7d4f"),
+    "no_contribution": ("#eef0f3", "#5b6b7b"),
     "smooth": ("#ddf1f5", "#1f7a8c"),
     "cut": ("#fbe5e1", "#b3402e"),
     "folded": ("#eef0f3", "#5b6b7b"),

@@ -60,6 +60,8 @@ def ending_text(chart: Chart) -> str:
         "size": "cut: size limit",
         "overflow": "cut: exponents too large",
         "smooth": "smooth",
+        "below_one": "below 1",
+        "no_contribution": "no contribution",
     }.get(chart.ending or "", "")
 
 

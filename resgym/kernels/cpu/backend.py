@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from resgym.game.episode import answers_of_agents, name_sets
+from resgym.game.spec import RULES
 from resgym.game.state import GameState
 from resgym.game.stepping import (
     Ask,
@@ -23,8 +24,9 @@ from resgym.game.stepping import (
     StepPlan,
     StepResult,
 )
+from resgym.game.variants import Rule, rule_of
 from resgym.kernels.backend import ASKED, set_numbers
-from resgym.kernels.cpu.operations import NumbaOperations, array_of
+from resgym.kernels.cpu.operations import NumbaOperations, array_of, rule_numbers
 from resgym.kernels.cpu.step import any_refused, start_rows, step_rows
 from resgym.kernels.cpu.threads import share_rows
 
@@ -35,8 +37,6 @@ _UNROLLED = (3,)
 
 Fields = tuple[np.ndarray, ...]
 """The fields of `EpisodeState`, in their order."""
-
-_COORDS, _ENDED = map(EpisodeState._fields.index, ("coords", "ended"))
 
 
 class HostGames(NamedTuple):
@@ -49,14 +49,16 @@ class HostGames(NamedTuple):
         fields: the state.
         spare: memory to write the next state to, but for the seeds: that of the state before, if
             nobody has seen it either.
+        rule: what is played.
     """
 
     fields: Fields
     spare: Fields | None
+    rule: Rule
 
     def tensors(self) -> EpisodeState:
         """The state as tensors, to which nobody writes from now on."""
-        return EpisodeState._make(map(torch.from_numpy, self.fields))
+        return EpisodeState._make((*map(torch.from_numpy, self.fields), self.rule))
 
 
 def _memory(games: Games) -> tuple[Fields, Fields, Fields | None]:
@@ -66,7 +68,7 @@ def _memory(games: Games) -> tuple[Fields, Fields, Fields | None]:
         if games.spare is not None:
             return old, games.spare, spare
     else:
-        old, spare = tuple(map(array_of, games.tensors())), None
+        old, spare = tuple(map(array_of, games.tensors()[:-1])), None  # all but the rule
     points, count, coords, half_moves, seed, *rest = old
     if spare is None:
         # An array of a tensor keeps that tensor, which may be of an array: a chain without end.
@@ -78,6 +80,8 @@ def _memory(games: Games) -> tuple[Fields, Fields, Fields | None]:
 class _Numbers(NamedTuple):
     """What a plan comes to: the arguments of `step_rows` that are the same in every step."""
 
+    rule: Rule
+    variant: tuple[int | None, bool | None]
     dims: Any
     sets: np.ndarray
     rules: tuple[int, ...]
@@ -102,8 +106,12 @@ def _numbers(plan: StepPlan) -> _Numbers | None:
     drawn = (starts.max_num_points, starts.max_value + 1, starts.start_attempts, spec.reposition)
     unrolled = spec.dimension in _UNROLLED
     return _Numbers(
+        rule=rule_of(spec),
+        variant=rule_numbers(spec),
         dims=(0,) * spec.dimension if unrolled else np.zeros(spec.dimension, int),
-        sets=set_numbers(spec.dimension, plan.opponent if plan.seat == "agent" else None),
+        sets=set_numbers(
+            spec.dimension, plan.opponent if plan.seat == "agent" else None, spec.least_axes
+        ),
         rules=tuple(map(int, rules)),
         starts=tuple(map(int, drawn)),
         shows_final=restarts and mode == "SAME_STEP",
@@ -116,6 +124,8 @@ def _numbers(plan: StepPlan) -> _Numbers | None:
 class NumbaBackend(NumbaOperations):
     """Compiled passes over all rows, around the answers of opponents that have to be asked."""
 
+    rules = RULES
+
     def step(self, plan: StepPlan, games: Games, actions: Tensor, ask: Ask) -> StepResult:
         """See `resgym.game.episode.Backend.step`."""
         numbers = _numbers(plan)
@@ -126,9 +136,11 @@ class NumbaBackend(NumbaOperations):
             games = games.tensors()
         memory = _memory(games)
         old = memory[0]
+        points, count, coords, *_, ended = old
         if numbers.may_refuse and any_refused(
-            numbers.dims, chosen, old[_COORDS], old[_ENDED], numbers.rules, len(numbers.sets)
-        ):
+            numbers.dims, numbers.sets, numbers.rules, *numbers.variant, chosen,
+            points, count, coords, ended,
+        ):  # fmt: skip
             raise RefusedStep
         if not numbers.asked:
             return _step_pass(numbers, memory, chosen, chosen)
@@ -152,7 +164,12 @@ class NumbaBackend(NumbaOperations):
         if not numbers.asked or plan.seat == "host":
             return result
         state = name_sets(plan, result.games.tensors(), mask, ask)
-        return ResetResult(state, result.points, state.coords.to(torch.int8))
+        return ResetResult(state, result.points, _shown(state))
+
+
+def _shown(state: EpisodeState) -> Tensor:
+    """int8 [N, D]: the sets as agents see them."""
+    return state.position.answers(state.coords).to(torch.int8)
 
 
 def _step_pass(
@@ -174,7 +191,7 @@ def _step_pass(
     lengths = np.empty(num_games, _INTEGER)
     num_ended = share_rows(
         step_rows, num_games, dimension, numbers.dims, numbers.sets, numbers.rules, numbers.starts,
-        actions, answers, old, new,
+        *numbers.variant, actions, answers, old, new,
         (
             seen, seen_coords, reward, rewards, terminated, truncated, overflow, ended, final,
             final_coords, returns, lengths,
@@ -182,7 +199,7 @@ def _step_pass(
     )  # fmt: skip
     any_final = num_ended > 0 and numbers.shows_final
     return StepResult(
-        games=HostGames(new, spare),
+        games=HostGames(new, spare, numbers.rule),
         points=seen,
         coords=seen_coords,
         reward=reward,
@@ -204,9 +221,9 @@ def _start_pass(numbers: _Numbers, games: Games, mask: Tensor) -> ResetResult:
     seen, seen_coords = np.empty(shape, _FLOAT), np.empty((num_games, dimension), _BYTE)
     share_rows(
         start_rows, num_games, dimension, numbers.dims, numbers.sets, numbers.rules, numbers.starts,
-        array_of(mask), old, new, seen, seen_coords,
+        *numbers.variant, array_of(mask), old, new, seen, seen_coords,
     )  # fmt: skip
-    return ResetResult(HostGames(new, spare), seen, seen_coords)
+    return ResetResult(HostGames(new, spare, numbers.rule), seen, seen_coords)
 
 
 def _ask_hosts(
@@ -219,13 +236,13 @@ def _ask_hosts(
     """
     state = result.games.tensors()
     over = torch.from_numpy(result.terminated)
-    restart, last = None, state.coords
+    restart, last = None, _shown(state)
     if plan.autoreset_mode == "SAME_STEP" and result.ended is not None:
         restart = torch.from_numpy(result.ended)
         # The last observation of a game that was cut shows the set that would be played.
         cut = torch.from_numpy(result.truncated)
         state = name_sets(plan, state, cut & ~state.coords.any(1), ask)
-        last = state.coords
+        last = _shown(state)
     elif plan.autoreset_mode == "NEXT_STEP" and bool(waiting.any()):
         restart = waiting
     points = result.points
@@ -233,8 +250,8 @@ def _ask_hosts(
         started = _start_pass(numbers, state, restart)
         state, points, over = started.games.tensors(), started.points, over & ~restart
     state = name_sets(plan, state, ~(state.coords.any(1) | over), ask)
-    shown = state.coords.to(torch.int8)
+    shown = _shown(state)
     if restart is not None and plan.autoreset_mode == "SAME_STEP":
-        final = torch.where(restart[:, None], last, state.coords).to(torch.int8)
+        final = torch.where(restart[:, None], last, shown)
         result = result._replace(final_points=result.points, final_coords=final)
     return result._replace(games=state, points=points, coords=shown)

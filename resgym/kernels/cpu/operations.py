@@ -10,12 +10,15 @@ import torch
 from torch import Tensor
 
 from resgym.game.rng import RowRandom
+from resgym.game.rules import observe_points
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState
+from resgym.game.variants import rule_of
 from resgym.kernels.backend import FusedBackend, set_numbers
 from resgym.kernels.cpu.compilation import compiled
 from resgym.kernels.cpu.players import HOSTS, name_set
-from resgym.kernels.cpu.rules import draw_start, observe_position, play_move, set_of_row
+from resgym.kernels.cpu.rules import observe_position, play_move, set_of_row
+from resgym.kernels.cpu.variants import draw_games, move_games
 
 
 def array_of(tensor: Tensor) -> np.ndarray:
@@ -54,21 +57,6 @@ def _move_rows(points, count, coords, axis, reposition, overflow, moved):
 
 
 @compiled
-def _draw_rows(points, count, keys, values, attempts, reposition):
-    num_games, num_points, dimension = points.shape
-    scratch = np.empty(2 * num_points, np.int64)
-    numbers = np.empty(num_points * dimension, np.int64)
-    dims = np.empty(dimension, np.int64)
-    for game in range(num_games):
-        key = np.uint64(keys[game])
-        drawn = draw_start(dims, points[game], key, values, attempts, reposition, scratch, numbers)
-        count[game] = drawn
-        for row in range(drawn, num_points):
-            for axis in range(dimension):
-                points[game, row, axis] = -1
-
-
-@compiled
 def _observe_rows(points, count, scale, seen):
     dims = np.empty(points.shape[2], np.int64)
     for game in range(points.shape[0]):
@@ -81,6 +69,12 @@ def _choose_rows(host, points, count, drawn, sets, keys, actions):
     for game in range(count.shape[0]):
         axis_mask = name_set(dims, host, points[game], count[game], drawn, np.uint64(keys[game]))
         actions[game] = np.searchsorted(sets, axis_mask)
+
+
+def rule_numbers(spec: GameSpec) -> tuple[int | None, bool | None]:
+    """What kernels take for a rule; see `resgym.kernels.cpu.variants`."""
+    unit = spec.unit if spec.rule == "polyhedra" else None
+    return unit, True if spec.rule == "thom" else None
 
 
 class NumbaOperations(FusedBackend):
@@ -96,25 +90,32 @@ class NumbaOperations(FusedBackend):
         after = GameState(
             state.points.clone(memory_format=torch.contiguous_format),
             state.count.clone(memory_format=torch.contiguous_format),
+            state.rule,
         )
         moved, overflow = torch.empty(2, state.num_games, dtype=torch.bool).unbind()
         arrays = map(array_of, (after.points, after.count, coords, axis))
-        bad = _move_rows(*arrays, spec.reposition, array_of(overflow), array_of(moved))
+        options = (spec.reposition, array_of(overflow), array_of(moved))
+        if spec.rule == "basic":
+            bad = _move_rows(*arrays, *options)
+        else:
+            bad = move_games(*arrays, *options, *rule_numbers(spec))
         if bad >= 0:
             raise IndexError(f"axis must be in 0..{spec.dimension - 1}, got {int(axis[bad])}")
         return after, moved, overflow
 
     def _drawn(self, spec: GameSpec, rng: RowRandom) -> GameState:
         shape = (*rng.key.shape, spec.max_num_points, spec.dimension)
-        state = GameState(
-            torch.empty(shape, dtype=torch.int64), torch.empty(rng.key.shape, dtype=torch.int64)
-        )
-        arrays = map(array_of, (state.points, state.count, rng.key))
-        _draw_rows(*arrays, spec.max_value + 1, spec.start_attempts, spec.reposition)
+        points, count = torch.empty(shape, dtype=torch.int64), torch.empty_like(rng.key)
+        state = GameState(points, count, rule_of(spec))
+        arrays = map(array_of, (points, count, rng.key))
+        sizes = (spec.max_value + 1, spec.start_attempts, spec.reposition)
+        draw_games(*arrays, *sizes, rule_numbers(spec)[0])
         return state
 
     def observe_points(self, state: GameState, scale: bool = True) -> Tensor:
         """See `resgym.game.rules.observe_points`."""
+        if state.rule.extra_rows:
+            return observe_points(state, scale)
         seen = torch.full(state.points.shape, -1.0)
         points, count = array_of(state.points), array_of(state.count)
         _observe_rows(points, count, bool(scale), array_of(seen))

@@ -59,7 +59,7 @@ def integer(key, high):
 
 
 @inlined
-def _integers(key, high, out):
+def integers(key, high, out):
     """``RowRandom.integers(high, n)`` into int64 [n]."""
     for index in range(out.shape[0]):
         out[index] = _integer(_mix(key + np.uint64(index + 1) * _GAMMA), high)
@@ -254,11 +254,11 @@ def play_move(dims, points, count, axis_mask, axis, reposition, scratch, numbers
 
 
 @inlined
-def _draw_position(dims, points, key, values, scratch, numbers):
+def draw_position(dims, points, key, values, scratch, numbers):
     """Draws as many points as ``numbers`` has place for; keeps the minimal ones, in order."""
     dimension = len(dims)
     num_points = numbers.shape[0] // dimension
-    _integers(key, values, numbers)
+    integers(key, values, numbers)
     bits = 1
     while values > (1 << bits):
         bits += 1
@@ -289,7 +289,7 @@ def draw_start(dims, points, key, values, attempts, reposition, scratch, numbers
     ``numbers`` int64 [M D] are overwritten; M is how many points are drawn, 2 to P.
     """
     for attempt in range(attempts):
-        count = _draw_position(dims, points, absorb(key, attempt), values, scratch, numbers)
+        count = draw_position(dims, points, absorb(key, attempt), values, scratch, numbers)
         if count > 1:
             if reposition:
                 _reposition(dims, points, count)

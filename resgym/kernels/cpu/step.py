@@ -16,14 +16,18 @@ from resgym.game.stepping import (
 )
 from resgym.kernels.backend import ASKED
 from resgym.kernels.cpu.compilation import compiled, inlined
-from resgym.kernels.cpu.players import answer_set, name_set
-from resgym.kernels.cpu.rules import (
-    absorb,
-    draw_start,
-    episode_key,
-    observe_position,
-    play_move,
-    set_of_row,
+from resgym.kernels.cpu.players import answer_set
+from resgym.kernels.cpu.rules import absorb, episode_key, set_of_row
+from resgym.kernels.cpu.variants import (
+    answers,
+    choose_set,
+    copy_extra,
+    draw,
+    draw_extra,
+    is_over,
+    may_name,
+    observe,
+    play,
 )
 
 _HOST_SEAT, _AGENT_SEAT, _BOTH_SEATS = map(SEATS.index, ("host", "agent", "both"))
@@ -36,15 +40,22 @@ _BLOCK = 256  # rows whose results stay in a core's cache
 
 
 @inlined
-def _is_legal(action, seat, axis_mask, num_sets, dimension):
+def _is_legal(dims, action, seat, axis_mask, sets, points, count, unit, weighted):
     if seat == _HOST_SEAT or (seat == _BOTH_SEATS and axis_mask == 0):
-        return 0 <= action < num_sets
-    return 0 <= action < dimension and (axis_mask >> action) & 1 == 1
+        if not 0 <= action < sets.shape[0]:
+            return False
+        return may_name(dims, points, count, sets[action], unit)
+    if not 0 <= action < len(dims):
+        return False
+    return (answers(dims, points, axis_mask, weighted) >> action) & 1 == 1
 
 
 @compiled
-def any_refused(dims, actions, coords, ended, rules, num_sets):
-    """Whether the step is refused: for an illegal action or an ended row."""
+def any_refused(dims, sets, rules, unit, weighted, actions, points, count, coords, ended):
+    """Whether the step is refused: for an illegal action or an ended row.
+
+    The arguments are those of `step_rows`, the last four of them fields of the old state.
+    """
     seat, on_illegal, mode = rules[0], rules[3], rules[4]
     for row in range(actions.shape[0]):
         if ended[row]:
@@ -52,7 +63,9 @@ def any_refused(dims, actions, coords, ended, rules, num_sets):
                 return True
         elif on_illegal == _ERROR:
             axis_mask = set_of_row(dims, coords[row])
-            if not _is_legal(actions[row], seat, axis_mask, num_sets, len(dims)):
+            if not _is_legal(
+                dims, actions[row], seat, axis_mask, sets, points[row], count[row], unit, weighted
+            ):
                 return True
     return False
 
@@ -69,11 +82,12 @@ def _host_reward(kind, finished, before, after):
 
 
 @inlined
-def _write_set(dims, axis_mask, coords, seen_coords):
-    """Writes a set as flags, once as bool [D] and once as int8 [D]."""
+def _write_set(dims, axis_mask, points, coords, seen_coords, weighted):
+    """Writes a set as flags bool [D], and what an agent sees of it as int8 [D]."""
+    shown = answers(dims, points, axis_mask, weighted)
     for axis in range(len(dims)):
         coords[axis] = (axis_mask >> axis) & 1 == 1
-        seen_coords[axis] = (axis_mask >> axis) & 1
+        seen_coords[axis] = (shown >> axis) & 1
 
 
 @inlined
@@ -94,7 +108,7 @@ def _copy(source, target, begin, end):
 
 @inlined
 def _start_row(
-    dims, row, sets, rules, starts, scratch, numbers, old, new, seen, seen_coords
+    dims, row, sets, rules, starts, unit, weighted, scratch, numbers, old, new, seen, seen_coords
 ):  # fmt: skip
     """Starts an episode in a row: overwrites its state and what is seen of it."""
     seat, opponent, scale = rules[0], rules[1], rules[7]
@@ -103,17 +117,18 @@ def _start_row(
     position, episode = points[row], old[5][row] + 1
     key = episode_key(old[4][row], episode)
     draws = absorb(absorb(key, 0), _START)
-    num_points = draw_start(dims, position, draws, values, attempts, reposition, scratch, numbers)
+    num_points = draw(dims, position, draws, values, attempts, reposition, scratch, numbers, unit)
     axis_mask = 0
     if seat == _AGENT_SEAT and opponent != ASKED:
-        draws = absorb(absorb(key, 0), _HOST)
-        axis_mask = name_set(dims, opponent, position, num_points, sets, draws)
+        chances = absorb(absorb(key, 0), _HOST)
+        axis_mask = choose_set(dims, opponent, position, num_points, sets, chances, unit)
     for p in range(num_points, position.shape[0]):
         for axis in range(len(dims)):
             position[p, axis] = -1
             seen[row, p, axis] = np.float32(-1.0)
-    observe_position(dims, position, num_points, scale, seen[row])
-    _write_set(dims, axis_mask, coords[row], seen_coords[row])
+    draw_extra(dims, position, num_points, draws, numbers, weighted)
+    observe(dims, position, num_points, scale, seen[row], weighted)
+    _write_set(dims, axis_mask, position, coords[row], seen_coords[row], weighted)
     count[row] = num_points
     half_moves[row] = np.int64(axis_mask != 0)
     episodes[row] = episode
@@ -123,7 +138,9 @@ def _start_row(
 
 
 @compiled
-def step_rows(begin, end, dims, sets, rules, starts, actions, answers, old, new, results):
+def step_rows(
+    begin, end, dims, sets, rules, starts, unit, weighted, actions, answered, old, new, results
+):  # fmt: skip
     """Plays the rows begin..end-1; returns how many of them ended.
 
     Reads the old state and writes every entry of the new one, but for the seeds, and of the
@@ -135,7 +152,8 @@ def step_rows(begin, end, dims, sets, rules, starts, actions, answers, old, new,
         rules: indices of seat, opponent (or `ASKED`), reward, what becomes of an illegal action,
             and autoreset mode; whether rows restart here; limit of steps; scaling of what is seen.
         starts: points drawn, number of values, attempts, whether to reposition.
-        answers: int64 [N], what agents who were asked choose. Hosts who are asked name their sets
+        unit, weighted: see `resgym.kernels.cpu.variants`.
+        answered: int64 [N], what agents who were asked choose. Hosts who are asked name their sets
             afterwards.
         old, new: the fields of `EpisodeState`.
         results: seen, seen coords, reward, rewards of both, terminated, truncated, overflow, ended,
@@ -169,13 +187,16 @@ def step_rows(begin, end, dims, sets, rules, starts, actions, answers, old, new,
             for p in range(before):
                 for axis in range(dimension):
                     position[p, axis] = old_points[row, p, axis]
+            copy_extra(dims, old_points[row], position, weighted)
             count = before
             axis_mask = set_of_row(dims, old_coords[row])
             half_moves = old_half_moves[row]
             key = np.uint64(old_key[row])
             active = not old_ended[row]
             action = actions[row]
-            legal = active and _is_legal(action, seat, axis_mask, sets.shape[0], dimension)
+            legal = active and _is_legal(
+                dims, action, seat, axis_mask, sets, position, before, unit, weighted
+            )
 
             # The move, or the half-move.
             host_reward = reward = np.float32(0.0)
@@ -187,30 +208,32 @@ def step_rows(begin, end, dims, sets, rules, starts, actions, answers, old, new,
                 if not moved:
                     axis_mask = sets[action]
                     if seat == _HOST_SEAT and opponent == ASKED:
-                        axis = answers[row]
+                        axis = answered[row]
                     elif seat == _HOST_SEAT:
                         draws = absorb(absorb(key, half_moves), _AGENT)
-                        axis = answer_set(opponent, axis_mask, dimension, draws)
+                        choice = answers(dims, position, axis_mask, weighted)
+                        axis = answer_set(opponent, choice, dimension, draws)
                     if seat == _HOST_SEAT:
                         half_moves += 1
                         moved = True
             if moved:
-                if before > 1:
-                    count = play_move(
-                        dims, position, before, axis_mask, axis, reposition, scratch, numbers
-                    )
+                if not is_over(dims, position, before, unit, weighted):
+                    count = play(
+                        dims, position, before, axis_mask, axis, reposition, scratch, numbers,
+                        unit, weighted,
+                    )  # fmt: skip
                     if count < 0:
                         count, overflow = before, True
                     for p in range(count, before):
                         for j in range(dimension):
                             position[p, j] = -1
                 axis_mask = 0
-                finished = count <= 1
+                finished = is_over(dims, position, count, unit, weighted)
                 host_reward = _host_reward(reward_kind, finished, before, count)
                 reward = host_reward if seat == _HOST_SEAT else -host_reward
                 if seat == _AGENT_SEAT and not finished and opponent != ASKED:
                     draws = absorb(absorb(key, half_moves), _HOST)
-                    axis_mask = name_set(dims, opponent, position, count, sets, draws)
+                    axis_mask = choose_set(dims, opponent, position, count, sets, draws, unit)
                     half_moves += 1
             if seat == _BOTH_SEATS:
                 both_rewards[row, 0] = host_reward
@@ -234,8 +257,8 @@ def step_rows(begin, end, dims, sets, rules, starts, actions, answers, old, new,
             final_lengths[row] = new_lengths[row] = length
 
             # What is kept, and what is seen.
-            observe_position(dims, position, count, scale, seen[row])
-            _write_set(dims, axis_mask, new_coords[row], seen_coords[row])
+            observe(dims, position, count, scale, seen[row], weighted)
+            _write_set(dims, axis_mask, position, new_coords[row], seen_coords[row], weighted)
             new_count[row] = count
             new_half_moves[row] = half_moves
             new_episode[row] = old_episode[row]
@@ -252,13 +275,16 @@ def step_rows(begin, end, dims, sets, rules, starts, actions, answers, old, new,
         for row in range(first, last):
             if ended[row] if mode == _SAME_STEP else old_ended[row]:
                 _start_row(
-                    dims, row, sets, rules, starts, scratch, numbers, old, new, seen, seen_coords
-                )
+                    dims, row, sets, rules, starts, unit, weighted, scratch, numbers, old, new,
+                    seen, seen_coords,
+                )  # fmt: skip
     return num_ended
 
 
 @compiled
-def start_rows(begin, end, dims, sets, rules, starts, mask, old, new, seen, seen_coords):
+def start_rows(
+    begin, end, dims, sets, rules, starts, unit, weighted, mask, old, new, seen, seen_coords
+):  # fmt: skip
     """Starts episodes in the rows of begin..end-1 that ``mask`` marks, and observes all; returns 0.
 
     Reads the old state and writes every entry of the new one, but for the seeds, and of what is
@@ -277,11 +303,14 @@ def start_rows(begin, end, dims, sets, rules, starts, mask, old, new, seen, seen
         new_ended[row] = was_ended[row] and not mask[row]
         if mask[row]:
             _start_row(
-                dims, row, sets, rules, starts, scratch, numbers, old, new, seen, seen_coords
-            )
+                dims, row, sets, rules, starts, unit, weighted, scratch, numbers, old, new, seen,
+                seen_coords,
+            )  # fmt: skip
             continue
-        observe_position(dims, new_points[row], count[row], rules[7], seen[row])
-        _write_set(dims, set_of_row(dims, coords[row]), new_coords[row], seen_coords[row])
+        position = new_points[row]
+        observe(dims, position, count[row], rules[7], seen[row], weighted)
+        axis_mask = set_of_row(dims, coords[row])
+        _write_set(dims, axis_mask, position, new_coords[row], seen_coords[row], weighted)
         new_count[row] = count[row]
         new_half_moves[row] = half_moves[row]
         new_episode[row] = episode[row]

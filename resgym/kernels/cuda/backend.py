@@ -96,7 +96,8 @@ def _launched(
     if shows_final:
         final, final_coords = torch.empty_like(seen), torch.empty_like(seen_coords)
     table = _sets(dimension, plan.opponent, device)
-    old = [flags_of(field) if field.dtype == torch.bool else field.contiguous() for field in state]
+    fields = state[:-1]  # all but the rule
+    old = [flags_of(each) if each.dtype == torch.bool else each.contiguous() for each in fields]
     launch(
         step_games, num_games, plan.spec, device, given, table, *old, points, flags_of(coords),
         integers, floats, flags_of(flags), rewards, seen, seen_coords, final, final_coords,

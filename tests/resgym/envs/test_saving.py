@@ -128,7 +128,7 @@ IMPOSSIBLE = {
     "a set of one axis": (IDS[2], _with("coords", 1, [0, 1, 0]), "coords: row 1 .* two and more"),
     "a set before the host has named it": (IDS[0], _with("coords", 1, [0, 1, 1]), "coords: row 1"),
     "no set to answer": (IDS[1], _with("coords", 3, [0, 0, 0]), "coords: row 3 .* only if, an"),
-    "a game that is over": (IDS[0], ONE_POINT, "ended: row 3 .* True where one point is left"),
+    "a game that is over": (IDS[0], ONE_POINT, "ended: row 3 .* True where the game is over"),
     "an end that restarts at once": (IDS[0], _with("ended", 0, True), "ended: row 0 .* SAME_STEP"),
     "negative length": (IDS[0], _with("length", 0, -1), "length: row 0 .* at least 0"),
     "negative half-moves": (IDS[0], _with("half_moves", 0, -1), "half_moves: row 0 .* at least 0"),

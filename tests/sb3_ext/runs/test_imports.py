@@ -159,7 +159,7 @@ def test_a_path_of_a_class_needs_trust(name, config, tmp_path, capsys, trust):
 
 @pytest.mark.parametrize(
     ("place", "expected"),
-    [("Mine.x", "must be a class"), ("NoAlgorithm", "derived from BaseAlgorithm")],
+    [("Mine.x", "must be written like"), ("NoAlgorithm", "derived from BaseAlgorithm")],
 )
 def test_another_thing_than_a_class_of_the_kind_is_refused(name, place, expected, config, capsys):
     own = config(f"roles.host.algorithm={name}:{place}")

@@ -1,0 +1,130 @@
+"""What sets the rules apart: which sets and answers are legal, how a game ends, what a move keeps.
+
+A `GameState` carries its rule. Rows behind the P rows of points hold what a rule remembers beside
+them; nothing that reads alive points meets these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from resgym.game.dominance import used_rows
+from resgym.game.spec import GameSpec
+
+_ABSENT = 2**61  # with ten coordinates on top it still fits in int64
+
+
+@dataclass(frozen=True)
+class Rule:
+    """The default rule, and what every rule answers.
+
+    Positions come as points int64 [N, P, D] and their numbers, int64 [N]; sets are bool [N, D].
+
+    Attributes:
+        least_axes: how few axes a host's set may have.
+        extra_rows: rows behind those of the points.
+        unit: what is taken off the coordinate that a move changes.
+    """
+
+    least_axes: ClassVar[int] = 2
+    extra_rows: ClassVar[int] = 0
+    unit: int = 0
+
+    def finished(self, points: Tensor, count: Tensor) -> Tensor:
+        """Bool [N]: the game is over."""
+        return count <= 1
+
+    def permits(self, points: Tensor, count: Tensor, coords: Tensor) -> Tensor:
+        """Bool [N]: the host may name this set."""
+        return coords.sum(1) >= self.least_axes
+
+    def legal_sets(self, points: Tensor, count: Tensor) -> Tensor | None:
+        """Bool [N, A]: the actions that a host may take; all in a game that is over.
+
+        None if all are legal in every position.
+        """
+        return None
+
+    def answers(self, points: Tensor, coords: Tensor) -> Tensor:
+        """Bool [N, D]: the axes of a set that the agent may choose."""
+        return coords
+
+
+@dataclass(frozen=True)
+class Polyhedra(Rule):
+    """Hironaka's polyhedra game; coordinates are multiples of 1/unit.
+
+    A set is permissible if in every point the sum over it is at least one unit, and the game is
+    over once the sum of all coordinates of a point is less: then no set is.
+    """
+
+    least_axes: ClassVar[int] = 1
+
+    def finished(self, points: Tensor, count: Tensor) -> Tensor:
+        """See `Rule`."""
+        return (_alive(points, count) & (points.sum(2) < self.unit)).any(1)
+
+    def permits(self, points: Tensor, count: Tensor, coords: Tensor) -> Tensor:
+        """See `Rule`."""
+        enough = (points * coords[:, None]).sum(2) >= self.unit
+        return (enough | ~_alive(points, count)).all(1)
+
+    def legal_sets(self, points: Tensor, count: Tensor) -> Tensor:
+        """See `Rule`."""
+        num_games, _, dimension = points.shape
+        points = points[:, : used_rows(count, points.shape[1])]
+        columns = points.permute(2, 1, 0).contiguous()
+        alive = _alive(points, count).t()
+        total = torch.where(alive, 0, _ABSENT)
+        legal = torch.empty(2**dimension - 1, num_games, dtype=torch.bool, device=points.device)
+        number = 0
+        # Gray's order: each set is the one before with one axis more or less.
+        for step in range(1, 2**dimension):
+            axis = (step & -step).bit_length() - 1
+            number ^= 1 << axis
+            change = columns[axis] if number >> axis & 1 else -columns[axis]
+            total = total + change
+            # Bytes are reduced many times faster than integers or booleans.
+            legal[number - 1] = (total >= self.unit).view(torch.uint8).amin(0).view(torch.bool)
+        # Where the set of all axes is not permissible, no set is.
+        return (legal | ~legal[-1]).t()
+
+
+@dataclass(frozen=True)
+class Thom(Rule):
+    """The game on Thom polynomials: axes have weights, and one point is distinguished.
+
+    Behind the points come a row of weights, 0 or more, and the distinguished point, -1 throughout
+    once it is no vertex any more. The agent takes an axis of least weight in the set, and the
+    weights of the others fall by it. The game is over when one point is left or the distinguished
+    one is lost.
+    """
+
+    extra_rows: ClassVar[int] = 2
+
+    def finished(self, points: Tensor, count: Tensor) -> Tensor:
+        """See `Rule`."""
+        return (count <= 1) | (points[:, -1, 0] < 0)
+
+    def answers(self, points: Tensor, coords: Tensor) -> Tensor:
+        """See `Rule`."""
+        weights = torch.where(coords, points[:, -2], _ABSENT)
+        return coords & (weights == weights.amin(1, keepdim=True))
+
+
+BASIC = Rule()
+
+
+def rule_of(spec: GameSpec) -> Rule:
+    """The rule of a game."""
+    if spec.rule == "polyhedra":
+        return Polyhedra(spec.unit)
+    return Thom() if spec.rule == "thom" else BASIC
+
+
+def _alive(points: Tensor, count: Tensor) -> Tensor:
+    return torch.arange(points.shape[1], device=points.device) < count[:, None]

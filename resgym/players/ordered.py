@@ -1,0 +1,176 @@
+"""The rules on lists of points with Python integers: moves that keep the order of the points.
+
+Positions are tuples of points in the order in which they were typed, so a chart reads like the
+polynomial it comes from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from resgym.game.actions import action_axes
+from resgym.game.plain import Position, prune
+from resgym.game.spec import MAX_COORDINATE, GameSpec
+from resgym.game.state import check_coordinates, state_from_points
+
+Axes = tuple[int, ...]
+
+
+class OrderedRule:
+    """The rule of a `GameSpec`; this is the default one."""
+
+    def __init__(self, spec: GameSpec) -> None:
+        self.spec = spec
+
+    def start(self, points: Iterable[tuple[int, ...]]) -> Position:
+        """The points of a start that matter."""
+        kept = self._kept(points)
+        return self._moved_by(kept, self._lowest(kept))
+
+    def after(self, points: Position, axes: Axes, axis: int) -> Position | None:
+        """The position after a move; None if a coordinate would pass 2^59."""
+        following = self._following(points, axes, axis)
+        return None if following is None else self.start(following)
+
+    def ending(self, points: Position) -> str | None:
+        """How the game is over in a position, or None; see `resgym.trees.data.Ending`."""
+        return "resolved" if len(points) == 1 else None
+
+    def sets(self, points: Position) -> Iterator[Axes]:
+        """The sets that the host may name, smaller ones first."""
+        yield from sorted(action_axes(self.spec.dimension, self.spec.least_axes), key=len)
+
+    def answers(self, points: Position, axes: Axes) -> Axes:
+        """The axes of a set that the agent may choose."""
+        return axes
+
+    def key(self, points: Position) -> Any:
+        """One form for positions that have the same value."""
+        return tuple(sorted(points))
+
+    def _following(self, points: Position, axes: Axes, axis: int) -> list[tuple[int, ...]] | None:
+        taken = self.spec.unit if self.spec.rule == "polyhedra" else 0
+        totals = [sum(point[k] for k in axes) - taken for point in points]
+        if max(totals) > MAX_COORDINATE:
+            return None
+        return [
+            (*point[:axis], total, *point[axis + 1 :])
+            for point, total in zip(points, totals, strict=True)
+        ]
+
+    def _kept(self, points: Iterable[tuple[int, ...]]) -> list[tuple[int, ...]]:
+        given = dict.fromkeys(points)
+        least = set(prune(given))
+        kept = [point for point in given if point in least]
+        if self.spec.polytope == "newton" and len(kept) > 2:
+            spec = GameSpec(self.spec.dimension, len(kept), polytope="newton")
+            vertices = set(state_from_points([kept], spec).point_lists()[0])
+            kept = [point for point in kept if point in vertices]
+        return kept
+
+    def _lowest(self, points: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+        if not self.spec.reposition:
+            return (0,) * self.spec.dimension
+        return tuple(map(min, zip(*points, strict=True)))
+
+    def _moved_by(
+        self, points: Iterable[tuple[int, ...]], lowest: tuple[int, ...]
+    ) -> tuple[tuple[int, ...], ...]:
+        if not any(lowest):
+            return tuple(points)
+        return tuple(tuple(a - b for a, b in zip(each, lowest, strict=True)) for each in points)
+
+
+class OrderedPolyhedra(OrderedRule):
+    """Rule ``polyhedra``; see `resgym.game.variants.Polyhedra`."""
+
+    def ending(self, points: Position) -> str | None:
+        """See `OrderedRule`."""
+        return "below_one" if min(map(sum, points)) < self.spec.unit else None
+
+    def sets(self, points: Position) -> Iterator[Axes]:
+        """See `OrderedRule`."""
+        for axes in super().sets(points):
+            if all(sum([point[k] for k in axes]) >= self.spec.unit for point in points):
+                yield axes
+
+    def key(self, points: Position) -> Any:
+        """See `OrderedRule`; the order of the axes does not matter either."""
+        return tuple(sorted(zip(*sorted(zip(*points, strict=True)), strict=True)))
+
+
+class WeightedPosition(tuple[tuple[int, ...], ...]):
+    """The points of rule ``thom``, with the weights and the distinguished point, None once lost."""
+
+    weights: tuple[int, ...]
+    marked: tuple[int, ...] | None
+
+
+class OrderedThom(OrderedRule):
+    """Rule ``thom``; see `resgym.game.variants.Thom`.
+
+    The last point of a start is the distinguished one.
+    """
+
+    def __init__(self, spec: GameSpec, weights: Iterable[int] | None = None) -> None:
+        super().__init__(spec)
+        given = [1] * spec.dimension if weights is None else list(weights)
+        self.weights = check_coordinates(given, "weights")
+        if len(given) != spec.dimension:
+            raise ValueError(
+                f"weights must be {spec.dimension} integers (dimension), got {len(given)}"
+            )
+
+    def start(self, points: Iterable[tuple[int, ...]]) -> WeightedPosition:
+        """See `OrderedRule`."""
+        points = list(points)
+        return self._weighted(points, self.weights, points[-1])
+
+    def after(self, points: Position, axes: Axes, axis: int) -> WeightedPosition | None:
+        """See `OrderedRule`."""
+        assert isinstance(points, WeightedPosition)
+        assert points.marked is not None
+        following = self._following(points, axes, axis)
+        if following is None:
+            return None
+        weights = tuple(
+            weight - points.weights[axis] if k in axes and k != axis else weight
+            for k, weight in enumerate(points.weights)
+        )
+        return self._weighted(following, weights, following[points.index(points.marked)])
+
+    def ending(self, points: Position) -> str | None:
+        """See `OrderedRule`."""
+        assert isinstance(points, WeightedPosition)
+        return "no_contribution" if points.marked is None else super().ending(points)
+
+    def answers(self, points: Position, axes: Axes) -> Axes:
+        """See `OrderedRule`."""
+        assert isinstance(points, WeightedPosition)
+        least = min(points.weights[k] for k in axes)
+        return tuple(k for k in axes if points.weights[k] == least)
+
+    def key(self, points: Position) -> Any:
+        """See `OrderedRule`."""
+        assert isinstance(points, WeightedPosition)
+        return super().key(points), points.weights, points.marked
+
+    def _weighted(
+        self, points: list[tuple[int, ...]], weights: tuple[int, ...], marked: tuple[int, ...]
+    ) -> WeightedPosition:
+        kept = self._kept(points)
+        lowest = self._lowest(kept)
+        position = WeightedPosition(self._moved_by(kept, lowest))
+        position.weights = weights
+        position.marked = self._moved_by([marked], lowest)[0] if marked in kept else None
+        return position
+
+
+def ordered_rule(spec: GameSpec, weights: Iterable[int] | None = None) -> OrderedRule:
+    """The rule of a game; ``weights``, 1 by default, are for rule ``thom``."""
+    if spec.rule == "thom":
+        return OrderedThom(spec, weights)
+    if weights is not None:
+        raise ValueError(f"weights are for rule 'thom', got rule {spec.rule!r}")
+    return OrderedPolyhedra(spec) if spec.rule == "polyhedra" else OrderedRule(spec)

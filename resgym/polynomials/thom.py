@@ -1,0 +1,81 @@
+"""Positions from Thom polynomials: exponents of an ideal of minors.
+
+G. Bérczi, A. Szenes, "Thom polynomials of Morin singularities", and the game on them played in
+https://github.com/honglu2875/hironaka. Jets of order k give vectors v_1, ..., v_k in k variables,
+v_1 = t e_1 and v_r = b_2r e_2 + ... + b_rr e_r. The ideal is made of k x k minors, with columns of
+two kinds: coordinates of the vectors, and coefficients of the quadratic forms q_r, where q_r is the
+sum of v_a v_b over all a + b = r.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations, combinations_with_replacement
+
+from resgym.game.spec import check_integer
+
+_MOST = 6
+
+Polynomial = Counter[tuple[int, ...]]
+"""Coefficients by exponents; a coefficient may be 0."""
+
+
+def thom_points(order: int) -> list[tuple[int, ...]]:
+    """Exponents of all monomials of the generators for jets of an order, 2 to 6.
+
+    They are in descending lexicographic order, of 1 + k (k - 1) / 2 variables for order k: t, and
+    b_ij row by row. The last one is the distinguished point of rule ``thom``; games have at most
+    ten axes, which orders up to 4 stay within.
+    """
+    order = check_integer("order", order, 2, _MOST)
+    pairs = [(0, 0), *((i, j) for i in range(1, order) for j in range(i, order))]
+    variables = {pair: place for place, pair in enumerate(pairs)}
+
+    def entry(row: int, axis: int) -> Polynomial:
+        place = variables.get((axis, row))
+        if place is None:
+            return Counter()
+        return Counter({tuple(int(k == place) for k in range(len(pairs))): 1})
+
+    vectors = [[entry(row, axis) for axis in range(order)] for row in range(order)]
+
+    def form(row: int, i: int, j: int) -> Polynomial:
+        """The coefficient of e_i e_j in the quadratic form of a row."""
+        total: Polynomial = Counter()
+        for a in range(row):
+            _add_product(total, vectors[a][i], vectors[row - 1 - a][j])
+            if i != j:
+                _add_product(total, vectors[a][j], vectors[row - 1 - a][i])
+        return total
+
+    linear = [[vectors[row][axis] for row in range(order)] for axis in range(order)]
+    quadratic = [
+        [form(row, i, j) for row in range(order)]
+        for i, j in combinations_with_replacement(range(order), 2)
+        if i + j < order - 1
+    ]
+    found: set[tuple[int, ...]] = set()
+    for size in range(2, order + 1):
+        for some in combinations(linear, size):
+            for others in combinations(quadratic, order - size):
+                minor = _determinant([*some, *others])
+                found.update(point for point, coefficient in minor.items() if coefficient)
+    return sorted(found, reverse=True)
+
+
+def _add_product(total: Polynomial, one: Polynomial, other: Polynomial, sign: int = 1) -> None:
+    for left, first in one.items():
+        for right, second in other.items():
+            total[tuple(map(sum, zip(left, right, strict=True)))] += sign * first * second
+
+
+def _determinant(rows: list[list[Polynomial]]) -> Polynomial:
+    """By the first row, as long as there is one."""
+    if len(rows) == 1:
+        return rows[0][0]
+    total: Polynomial = Counter()
+    for place, entry in enumerate(rows[0]):
+        if entry:
+            rest = [row[:place] + row[place + 1 :] for row in rows[1:]]
+            _add_product(total, entry, _determinant(rest), -1 if place % 2 else 1)
+    return total

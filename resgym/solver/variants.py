@@ -1,0 +1,128 @@
+"""Values of the other rules: every set is tried, up to a limit that rises until one is enough.
+
+The bounds of `resgym.solver.bounds` hold for the default rule alone, and positions that differ by a
+shift have different values here, so that only small positions are solved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from resgym.game.plain import Position
+from resgym.game.spec import GameSpec
+from resgym.players.ordered import Axes, OrderedRule, ordered_rule
+from resgym.polynomials.monomials import Exponents
+from resgym.solver.bounds import GOALS, Objective
+from resgym.solver.solution import Limits, Progress, Solution, grown_tree
+from resgym.trees.data import Chart
+
+
+class _Stopped(Exception):
+    """The search has reached a limit, whose name it carries."""
+
+
+class _Search:
+    """Values of positions, as far as they are known.
+
+    A position that is over has the value of `Goal.finished`.
+    """
+
+    def __init__(self, rule: OrderedRule, objective: Objective, limits: Limits) -> None:
+        self.rule, self.goal = rule, GOALS[objective]
+        # None once there is nothing to prove: a tree of what was proved may be grown much later.
+        self.limits: Limits | None = limits
+        # Of a position its least possible value, and the value itself once it is known.
+        self._table: dict[Any, tuple[int, int | None]] = {}
+        self.expanded = 0
+
+    def within(self, points: Position, limit: int) -> int | None:
+        """The value of a position, or None if it is more than a limit."""
+        if self.rule.ending(points) is not None:
+            return self.goal.finished if self.goal.finished <= limit else None
+        key = self.rule.key(points)
+        lower, value = self._table.get(key, (self.goal.move + self.goal.finished, None))
+        if value is not None or limit < lower:
+            return value if value is not None and value <= limit else None
+        self.expanded += 1
+        stopped = None if self.limits is None else self.limits.reached(len(self._table))
+        if stopped is not None:
+            raise _Stopped(stopped)
+        room = limit
+        for axes in self.rule.sets(points):
+            cost = self.cost(points, axes, room)
+            if cost is not None:
+                value, room = cost, cost - 1
+            if room < lower:
+                break
+        self._table[key] = (limit + 1 if value is None else value), value
+        return value
+
+    def cost(self, points: Position, axes: Axes, limit: int) -> int | None:
+        """The value after a set, the move counted, or None if it is more than a limit."""
+        following = [self.rule.after(points, axes, k) for k in self.rule.answers(points, axes)]
+        total = 0
+        # Whatever comes after costs at least what a finished position does.
+        later = self.goal.finished * (len(following) - 1) if self.goal.by_sum else 0
+        for each in following:
+            if each is None:
+                raise _Stopped("overflow")
+            spent = self.goal.move + later + (total if self.goal.by_sum else 0)
+            value = self.within(each, limit - spent)
+            if value is None:
+                return None
+            total = total + value if self.goal.by_sum else max(total, value)
+            later -= self.goal.finished if later else 0
+        return self.goal.move + total
+
+
+def solve_variant(
+    position: Exponents,
+    spec: GameSpec,
+    weights: Sequence[int] | None,
+    objective: Objective,
+    max_depth: int | None,
+    limits: Limits,
+) -> Solution:
+    """As `resgym.solve`, for the depth or the nodes of a rule that is not the default one.
+
+    Raises:
+        ValueError: leaves, or a ``max_depth`` for the nodes.
+    """
+    if objective == "leaves":
+        raise ValueError(f"objective must be 'depth' or 'nodes' with rule {spec.rule!r}")
+    if objective == "nodes" and max_depth is not None:
+        raise ValueError(f"max_depth is for objective 'depth' with rule {spec.rule!r}")
+    rule = ordered_rule(spec, weights)
+    start = rule.start(position)
+    search = _Search(rule, objective, limits)
+    limit = search.goal.finished
+    value: int | None = None
+    stopped: str | None = None
+    try:
+        while (value := search.within(start, limit)) is None:
+            limit += 1
+            limits.progress(Progress(limit, search.expanded, limits.seconds))
+            if max_depth is not None and limit > max_depth:
+                raise _Stopped("max_depth")
+    except _Stopped as reason:
+        stopped = str(reason)
+
+    search.limits = None
+
+    def choose(charts: Sequence[Chart]) -> list[Axes]:
+        return [best(chart.points) for chart in charts]
+
+    def best(points: Position) -> Axes:
+        room = limit
+        while (least := search.within(points, room)) is None:
+            room += 1
+        return next(a for a in rule.sets(points) if search.cost(points, a, least) is not None)
+
+    title = f"optimal tree of rule {spec.rule}, {objective}: {position.pretty()}"
+    grow = partial(grown_tree, position, choose, title, rule=rule) if stopped is None else None
+    return Solution(
+        value, limit, value, value is not None, objective, limits.seconds, search.expanded,
+        stopped, grow,
+    )  # fmt: skip

@@ -1,0 +1,126 @@
+"""The other rules in plain Python integers: this page is their specification.
+
+A reference has positions of its own kind. Slow and obvious on purpose, and independent of the
+package.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import NamedTuple
+
+from tests.reference import rule
+from tests.reference.rule import MAX_COORDINATE, Axes, Point
+
+
+def subsets(dimension: int, least: int) -> list[Axes]:
+    """The sets of axes by the number whose bit j is axis j."""
+    sizes = range(least, dimension + 1)
+    sets = [axes for size in sizes for axes in combinations(range(dimension), size)]
+    return sorted(sets, key=lambda axes: sum(2**axis for axis in axes))
+
+
+class Polyhedra:
+    """Hironaka's polyhedra game, with coordinates in multiples of 1/unit.
+
+    The host names a permissible set: one over which the coordinates of every point add up to 1 or
+    more. The agent chooses an axis of it, where every point gets this sum less 1. The host has won
+    when the coordinates of some point add up to less than 1.
+    """
+
+    name = "polyhedra"
+
+    def __init__(self, unit: int, polytope: str = "dominance") -> None:
+        self.unit, self.polytope = unit, polytope
+
+    def start(self, points: list[Point]) -> tuple[Point, ...]:
+        return tuple(rule.canonical(points, self.polytope))
+
+    def rows(self, position: tuple[Point, ...]) -> list[Point]:
+        return [*position]
+
+    def is_finished(self, position: tuple[Point, ...]) -> bool:
+        return any(sum(point) < self.unit for point in position)
+
+    def sets(self, position: tuple[Point, ...]) -> list[Axes]:
+        return [
+            axes
+            for axes in subsets(len(position[0]), 1)
+            if all(sum(point[k] for k in axes) >= self.unit for point in position)
+        ]
+
+    def answers(self, position: tuple[Point, ...], axes: Axes) -> Axes:
+        return axes
+
+    def moved(self, position: tuple[Point, ...], axes: Axes, axis: int) -> tuple[Point, ...]:
+        points = []
+        for point in position:
+            coordinates = list(point)
+            coordinates[axis] = sum(point[k] for k in axes) - self.unit
+            points.append(tuple(coordinates))
+        return self.start(points)
+
+
+class Weighted(NamedTuple):
+    """Points, the weights of the axes, and the distinguished point while it is a vertex."""
+
+    points: tuple[Point, ...]
+    weights: tuple[int, ...]
+    distinguished: Point | None
+
+
+class Thom:
+    """The game on Thom polynomials.
+
+    Points move as in the default rule. The agent has to take an axis of least weight in the set,
+    and that weight is taken off the others of the set. Where the distinguished point is no vertex
+    any more the position makes no contribution, and the game is over.
+    """
+
+    name = "thom"
+
+    def __init__(self, polytope: str = "dominance", reposition: bool = False) -> None:
+        self.options = polytope, reposition
+
+    def start(self, points: list[Point], weights: tuple[int, ...], marked: Point) -> Weighted:
+        lowest = [min(column) for column in zip(*points, strict=True)]
+        if self.options[1]:
+            marked = tuple(x - low for x, low in zip(marked, lowest, strict=True))
+        kept = tuple(rule.canonical(points, *self.options))
+        return Weighted(kept, weights, marked if marked in kept else None)
+
+    def rows(self, position: Weighted) -> list[Point]:
+        return [*position.points]
+
+    def is_finished(self, position: Weighted) -> bool:
+        return len(position.points) == 1 or position.distinguished is None
+
+    def sets(self, position: Weighted) -> list[Axes]:
+        return [] if self.is_finished(position) else subsets(len(position.weights), 2)
+
+    def answers(self, position: Weighted, axes: Axes) -> Axes:
+        least = min(position.weights[k] for k in axes)
+        return tuple(k for k in axes if position.weights[k] == least)
+
+    def moved(self, position: Weighted, axes: Axes, axis: int) -> Weighted:
+        marked = position.distinguished
+        assert marked is not None
+        weights = list(position.weights)
+        for other in axes:
+            if other != axis:
+                weights[other] -= position.weights[axis]
+        return self.start(
+            rule.shifted([*position.points], axes, axis),
+            tuple(weights),
+            rule.shifted([marked], axes, axis)[0],
+        )
+
+
+def overflows(reference: Polyhedra | Thom, position: object, axes: Axes, axis: int) -> bool:
+    """Whether a legal move would pass the bound."""
+    taken = reference.unit if isinstance(reference, Polyhedra) else 0
+    return any(sum(p[k] for k in axes) - taken > MAX_COORDINATE for p in reference.rows(position))
+
+
+def is_legal(reference: Polyhedra | Thom, position: object, axes: Axes, axis: int) -> bool:
+    return axes in reference.sets(position) and axis in reference.answers(position, axes)

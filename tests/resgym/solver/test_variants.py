@@ -1,0 +1,144 @@
+"""Values and trees of the other rules, against trying everything on the plain references."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+import resgym
+from resgym.cli import main
+from resgym.polynomials.thom import thom_points
+from tests.reference.variants import Polyhedra, Thom
+
+WEIGHTS = [1, 1, 2, 3, 2, 3, 3]
+
+
+def within(reference, position, moves):
+    """Whether some host ends the game within so many moves, whatever the agent does."""
+    if reference.is_finished(position):
+        return True
+    return moves > 0 and any(
+        all(
+            within(reference, reference.moved(position, axes, axis), moves - 1)
+            for axis in reference.answers(position, axes)
+        )
+        for axes in reference.sets(position)
+    )
+
+
+def least_nodes(reference, position, most):
+    """The fewest nodes of a tree, or None if that is more than a number."""
+    if reference.is_finished(position):
+        return 1 if most >= 1 else None
+    best = None
+    if most < 2:
+        return None
+    for axes in reference.sets(position):
+        nodes = 1
+        for axis in reference.answers(position, axes):
+            below = least_nodes(reference, reference.moved(position, axes, axis), most - nodes)
+            if below is None:
+                break
+            nodes += below
+        else:
+            best, most = nodes, nodes - 1
+    return best
+
+
+def positions(rule, number, seed):
+    """Small unfinished positions with what `solve` takes for them."""
+    draw, found = random.Random(seed), []
+    while len(found) < number:
+        dimension = draw.choice((2, 2, 3))
+        points = [tuple(draw.randint(0, 3) for _ in range(dimension)) for _ in range(3)]
+        options = {"rule": rule}
+        if rule == "polyhedra":
+            options["unit"] = draw.choice((1, 2, 3))
+            reference = Polyhedra(options["unit"])
+            position = reference.start(points)
+        else:
+            options["weights"] = [draw.randint(1, 3) for _ in range(dimension)]
+            reference = Thom()
+            position = reference.start(points, tuple(options["weights"]), points[-1])
+        if not reference.is_finished(position) and within(reference, position, 3):
+            found.append((points, options, reference, position))
+    return found
+
+
+@pytest.mark.parametrize("rule", ["polyhedra", "thom"])
+def test_values_against_trying_everything(rule):
+    depths = set()
+    for points, options, reference, position in positions(rule, 30, 1):
+        solution = resgym.solve(points, **options)
+        depth = solution.value
+        assert within(reference, position, depth)
+        assert not within(reference, position, depth - 1)
+        assert solution.proved
+        assert solution.tree.depth == depth
+        depths.add(depth)
+        assert resgym.solve(points, max_depth=depth - 1, **options).stopped_by == "max_depth"
+        if depth <= 2:
+            nodes = resgym.solve(points, "nodes", **options)
+            assert nodes.value == nodes.tree.num_nodes
+            assert least_nodes(reference, position, nodes.value) == nodes.value
+    assert len(depths) >= 3
+
+
+def test_a_point_in_the_polyhedra_game_goes_down_by_units():
+    """(5/2, 1): two moves on the first axis, one on the second, whoever the agent is."""
+    solution = resgym.solve([(5, 2)], rule="polyhedra", unit=2)
+    assert solution.value == 3
+    endings = [chart.ending for chart in solution.tree]
+    assert endings == [None, None, None, "below_one"]
+    with pytest.raises(ValueError, match="resolved in every chart"):
+        solution.tree.log_canonical_threshold()
+
+
+def test_points_of_thom_polynomials():
+    assert thom_points(2) == [(1, 1)]
+    assert thom_points(3) == [(3, 0, 1, 0), (3, 0, 0, 1), (2, 2, 0, 0), (1, 1, 0, 1)]
+    four = thom_points(4)
+    assert len(four) == 19
+    assert four[0] == (4, 1, 0, 1, 0, 0, 0)
+    assert four[12] == (2, 4, 0, 0, 0, 0, 0)
+    assert four[-1] == (1, 1, 0, 0, 1, 0, 1)
+
+
+@pytest.mark.parametrize("reposition", [False, True])
+def test_the_known_tree_of_a_thom_polynomial(reposition):
+    """37 nodes, as in the program that the rule comes from."""
+    points = [(t + sum(others) - 4, *others) for t, *others in thom_points(4)]
+    tree = resgym.resolution_tree(
+        points, "weak_spivakovsky", rule="thom", weights=WEIGHTS, reposition=reposition
+    )
+    assert tree.num_nodes == 37
+    assert {chart.ending for chart in tree} == {None, "resolved", "no_contribution"}
+    assert tree.to_dict()["charts"][0]["weights"] == WEIGHTS
+    assert "no contribution" in tree.to_text()
+    assert tree.to_svg().startswith("<svg")
+
+
+def test_rules_on_the_command_line(capsys):
+    for command in (["solve"], ["tree", "--host", "all_coord", "--max-depth", "1"]):
+        main([*command, "[[5, 2]]", "--rule", "polyhedra", "--unit", "2"])
+    assert "depth 3 (proved" in (said := capsys.readouterr().out)
+    assert "depth 1, 3 nodes" in said
+    assert main(["tree", "[[5, 2]]", "--rule", "polyhedra"]) == 2
+    assert "'zeillinger' plays rules ['basic', 'thom']" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"rule": "polyhedra", "host": "all_coord"}, "agent and host are for rule 'basic', got"),
+        ({"rule": "thom", "objective": "leaves"}, "objective must be 'depth' or 'nodes' with rule"),
+        ({"weights": [1, 1]}, "weights are for rule 'thom', got rule 'basic'"),
+        ({"rule": "polyhedra", "weights": [1, 1]}, "weights are for rule 'thom', got rule 'poly"),
+        ({"rule": "thom", "weights": [1]}, r"weights must be 2 integers \(dimension\), got 1"),
+        ({"rule": "polyhedra", "objective": "nodes", "max_depth": 3}, "max_depth is for objective"),
+    ],
+)
+def test_what_is_not_solved_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        resgym.solve([(3, 1), (0, 2)], **options)

@@ -282,8 +282,8 @@ class RayCollector:
             if accepted:
                 self._sampled["cut_games"] += chunk.cut_games
             for step in self._kept(chunk, sampling, accepted):
-                given += len(step.rewards)
-                self._sampled["samples"] += len(step.rewards)
+                given += step.rewards.numel()
+                self._sampled["samples"] += step.rewards.numel()
                 yield step
         self._sampled["epochs"] += 1
 
@@ -294,16 +294,15 @@ class RayCollector:
         if sampling.min_trajectory_length == 1:
             yield from chunk.steps(self._rows) if accepted else ()
             return
-        length, games = chunk.actions.shape
-        for block in range(games // self._rows):
-            key = f"{chunk.actor}.{block}"
+        for number, block in enumerate(chunk.steps(self._rows)):
+            key = f"{chunk.actor}.{number}"
             if key not in self._games:
                 self._games[key] = WholeGames(sampling.min_trajectory_length)
-            if not accepted and self._ledger.was_stale:
+            if accepted:
+                for step in block.each():
+                    yield from self._games[key].add(step)
+            elif self._ledger.was_stale:
                 self._games[key].break_off()
-        if accepted:
-            for number, step in enumerate(chunk.steps(self._rows)):
-                yield from self._games[f"{chunk.actor}.{number // length}"].add(step)
 
     def _load_games(self, saved: Mapping[str, Any]) -> None:
         if self.sampling is not None and "sampled" in saved:

@@ -19,6 +19,7 @@ from sb3_ext.ddqn.exploring import EpsilonGreedy
 from sb3_ext.off_policy.collector import ParallelStep, TensorCollector
 from sb3_ext.off_policy.legality import LegalActions
 from tests.fakes import ToyVectorEnv
+from tests.sb3_ext.callbacks.helpers import keep_logs
 from tests.sb3_ext.ddqn.helpers import make_model, same, weights
 
 
@@ -88,8 +89,9 @@ class Seen(BaseCallback):
 
 @pytest.mark.parametrize("optimize", [False, True])
 def test_many_steps_in_one_are_stored_at_once_and_seen_one_by_one(optimize: bool) -> None:
-    options = {"train_freq": 10, "optimize_memory_usage": optimize}
+    options = {"train_freq": 10, "optimize_memory_usage": optimize, "evaluation_rows": 3}
     one_by_one, at_once = (make_model(TensorVecEnv(ToyVectorEnv(8)), **options) for _ in "ab")
+    logs = {each: keep_logs(each) for each in (one_by_one, at_once)}
     seen = {one_by_one: Seen(10**9), at_once: Seen(95)}
     for model, callback in seen.items():
         env = TensorVecEnv(ToyVectorEnv(8))
@@ -103,6 +105,10 @@ def test_many_steps_in_one_are_stored_at_once_and_seen_one_by_one(optimize: bool
     fields, others = (each.replay_buffer.state_dict()[0] for each in seen)  # type: ignore[union-attr]
     assert all(torch.equal(value, others[name]) for name, value in fields.items())
     assert at_once.num_updates == one_by_one.num_updates - 1  # none for the last block
+    for model, callback in seen.items():
+        ended = [each for *_, episodes in callback.steps for each in episodes[5:] if each]
+        mean = np.mean([each["r"] for each in ended])
+        assert logs[model].dumps[-1]["rollout/evaluation_ep_rew_mean"] == pytest.approx(mean)
 
 
 class Both:

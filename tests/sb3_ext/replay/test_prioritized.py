@@ -148,6 +148,47 @@ def test_rows_of_several_writers_count_when_their_slot_is_whole() -> None:
     assert float(buffer.priorities[1:].max()) == float(largest)
 
 
+@pytest.mark.parametrize("before", [0, 3, 8])
+@pytest.mark.parametrize("steps", [1, 2, 5, 6, 12])
+def test_many_steps_at_once_are_so_many_single_ones(
+    before: int, steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a ring of five slots: up to its end, around it, and several times around."""
+    monkeypatch.setattr(sum_tree, "WIDTH", 2)
+    monkeypatch.setattr(sum_tree, "TOP", 3)
+    arguments: Any = {"device": "cpu", "n_envs": 3, "store_next_legal": True}
+    buffers = [PrioritizedReplayBuffer(15, PAIR, spaces.Discrete(5), **arguments) for _ in "ab"]
+    rng = np.random.default_rng(steps)
+    if before:
+        add_steps(tuple(buffers), before, rng, ends=0.3)
+    for buffer in buffers:
+        if before:
+            buffer.update_priorities(torch.arange(9), torch.arange(1.0, 10.0))
+    singles: list[Any] = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(buffers[0], "add_batch", lambda *values: singles.append(values))
+        add_steps((buffers[0],), steps, rng, ends=0.3)
+    for values in singles:
+        buffers[0].add_batch(*values)
+    block = [
+        {key: torch.stack([each[key] for each in column]) for key in column[0]}
+        if isinstance(column[0], dict)
+        else torch.stack(column)
+        for column in zip(*singles, strict=True)
+    ]
+    buffers[1].add_batch(*block, steps=steps)  # type: ignore[arg-type]
+    assert buffers[0].num_transitions == buffers[1].num_transitions
+    assert torch.equal(buffers[0].priorities, buffers[1].priorities)
+    largest = 9.0**0.6 if before else 1.0
+    newest = [(before + step) % 5 for step in range(steps)]
+    assert buffers[1].priorities[newest].numpy() == pytest.approx(largest)
+    for _ in range(3):
+        drawn = buffers[0].sample(16)
+        assert_same(drawn, buffers[1].sample(16))
+        for buffer in buffers:
+            buffer.update_priorities(drawn.indices, drawn.rewards[:, 0])
+
+
 @pytest.mark.parametrize("shared", [False, True])
 def test_transitions_are_those_of_the_uniform_buffer(shared: bool) -> None:
     """n-step returns, ends and masks: the same numbers at the same indices."""

@@ -166,7 +166,7 @@ class RayCollector:
             raise ValueError(f"games must be a multiple of the model's {self._rows}, got {games}")
         if self.sampling is not None:
             with errors_named("sampling", ValueError):
-                self.sampling.parts(games)
+                self.sampling.check(games, model.evaluation_rows)
         self._games.clear()
         self._sampled = dict.fromkeys(self._sampled, 0)
         saved = model.collector_state

@@ -172,6 +172,7 @@ class SampledCollector:
         source = model.random_streams.explore
         arguments = (model.env, model.explorer(), model.legal_actions, source)
         with errors_named("sampling", ValueError):
+            self.sampling.check(model.n_envs, model.evaluation_rows)
             own = TensorCollector(*arguments, sampling=self.sampling)
         own.observation, own.legal = model._last_obs, model.last_legal
         self._model, self._own = model, own

@@ -94,3 +94,16 @@ class SamplingConfig:
                 f" give, got {self.min_batch_size}"
             )
         return parts
+
+    def check(self, rows: int, evaluation_rows: int) -> None:
+        """Raises ValueError if so many rows cannot be parted, or the last ones kept apart."""
+        if self.parts(rows) > 1 and evaluation_rows:
+            raise ValueError(
+                f"max_batch_size must be at least the {rows} rows with evaluation_rows,"
+                f" got {self.max_batch_size}"
+            )
+        if self.min_trajectory_length > 1 and evaluation_rows:
+            raise ValueError(
+                "min_trajectory_length must be 1 with evaluation_rows, as games change their rows,"
+                f" got {self.min_trajectory_length}"
+            )

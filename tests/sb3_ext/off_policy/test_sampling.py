@@ -242,6 +242,14 @@ def test_long_games_are_cut_and_the_others_go_on() -> None:
     assert collector.statistics["cut_games"] == cut > 20
 
 
+@pytest.mark.parametrize("rule", [{"max_batch_size": 3}, {"min_trajectory_length": 2}])
+def test_rows_that_do_not_explore_have_to_keep_their_places(rule: dict[str, int]) -> None:
+    collector = SampledCollector({"num_epoch_samples": 16, **rule})
+    with pytest.raises(ValueError, match=f"^sampling: {next(iter(rule))} must be .*evaluation_ro"):
+        written(evaluation_rows=1).learn(40, collector=collector)
+    written(evaluation_rows=1).learn(40, collector=SampledCollector({"num_epoch_samples": 16}))
+
+
 def test_an_environment_that_starts_all_rows_cannot_be_cut() -> None:
     model = written()
     model.get_env().venv.knows_masks = False

@@ -287,22 +287,24 @@ class RayCollector:
                 yield step
         self._sampled["epochs"] += 1
 
-    def _kept(
-        self, chunk: Chunk, sampling: SamplingConfig, accepted: bool
-    ) -> Iterator[ParallelStep]:
-        """The steps of a chunk that become experience, or those of before that do now."""
+    def _kept(self, chunk: Chunk, sampling: SamplingConfig, accepted: bool) -> list[ParallelStep]:
+        """The steps of a chunk that become experience, or those of before that do now.
+
+        All of a chunk is taken first, as a callback may end the run at any of its steps.
+        """
         if sampling.min_trajectory_length == 1:
-            yield from chunk.steps(self._rows) if accepted else ()
-            return
+            return list(chunk.steps(self._rows)) if accepted else []
+        kept = []
         for number, block in enumerate(chunk.steps(self._rows)):
             key = f"{chunk.actor}.{number}"
             if key not in self._games:
                 self._games[key] = WholeGames(sampling.min_trajectory_length)
             if accepted:
                 for step in block.each():
-                    yield from self._games[key].add(step)
+                    kept += self._games[key].add(step)
             elif self._ledger.was_stale:
                 self._games[key].break_off()
+        return kept
 
     def _load_games(self, saved: Mapping[str, Any]) -> None:
         if self.sampling is not None and "sampled" in saved:

@@ -62,7 +62,7 @@ bench: $(STAMP) ## moves per second beside those of peers (BENCH_ARGS=--quick fo
 	$(BIN)/python -m benchmarks.run $(BENCH_ARGS)
 
 docs: $(VENV)/.docs ## the documentation as a site, strictly: build/site
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 notebooks: $(VENV)/.docs ## two tutorials as notebooks, run: build/notebooks
 	@mkdir -p build/notebooks

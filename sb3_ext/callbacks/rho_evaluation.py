@@ -103,8 +103,9 @@ class RhoEvaluation(GamesAgainst):
     The starts are drawn from a seed of their own, and neither the games nor the players use a
     generator that training uses: a run with evaluations learns the same as one without.
 
+    Arguments that are not told here are those of `GamesAgainst`.
+
     Args:
-        opponents, every, games, seed, verbose, game: see `GamesAgainst`.
         best: ``worst``, ``mean`` or the name of an opponent.
         save_path: folder for ``rho.json`` and the best model, as ``best`` (a checkpoint of its
             policy, to play with) and as SB3's ``best_model.zip``; None keeps nothing.

@@ -36,9 +36,10 @@ class SampleGames(GamesAgainst):
     of games with positions, the host's sets and the agent's axes. The starts are the same each
     time, so that versions of the learner can be compared.
 
+    Arguments that are not told here are those of `GamesAgainst`.
+
     Args:
         run_dir: the folder of the run.
-        opponents, every, games, seed, game: see `GamesAgainst`.
         max_moves: a game is cut after so many moves.
 
     Attributes:

@@ -220,9 +220,10 @@ class StopBy(BaseCallback):
 class StopConditions(StopBy):
     """As `StopBy`, with rules of its own that count from the beginning of the run.
 
+    They are those of `StopRules`; seconds are those of training, whatever was resumed in between.
+
     Args:
         verbose: 1 prints the reason.
-        **rules: of `StopRules`; seconds are those of training, whatever was resumed in between.
     """
 
     def __init__(

@@ -108,7 +108,8 @@ class DDQN(OffPolicy, DQN):
             (Adam, AdamW), and a `_compute_loss` that looks at no value.
         compile_networks: Let `torch.compile` translate the networks that updates use, which
             takes a minute at the first update. Needs a C++ compiler on a CPU, Triton on CUDA.
-        log_interval_seconds, log_interval_updates: Log when so many have passed, unless None.
+        log_interval_seconds: Log when so many have passed, unless None.
+        log_interval_updates: Likewise.
 
     Attributes:
         num_target_updates: Target updates so far.

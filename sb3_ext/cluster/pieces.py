@@ -88,16 +88,18 @@ class PieceActor:
 
     def __init__(self, modules: Iterable[str] = ()) -> None:
         torch.set_num_threads(1)
-        import_modules(modules)
+        self._modules = tuple(modules)
 
     def start(self) -> None:
-        """Answers when the process is there."""
+        """Answers when the process is there; an error of an import here is one of the piece."""
+        import_modules(self._modules)
 
     def work(self, number: int, function: bytes, piece: bytes, *shared: Any) -> bytes:
         """The result of a piece; a function is unpacked once, it is known by its `number`."""
         from ray import cloudpickle
 
         if number != self._number:
+            self.start()
             self._function, self._number = cloudpickle.loads(function), number
         # Packed here, arrays can be written to on the other side, as without Ray.
         result: bytes = cloudpickle.dumps(self._function(cloudpickle.loads(piece), *shared))

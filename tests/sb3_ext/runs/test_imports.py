@@ -72,6 +72,8 @@ def name(request, tmp_path, monkeypatch) -> Iterator[str]:
     (tmp_path / f"{found}.py").write_text(TEXT.format(name=found))
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
+    # Actors import all that was, and what a test leaves behind is nowhere any more.
+    monkeypatch.setattr("resgym.players.trust._modules", [])
     yield found
     for table, key in ((ALGORITHMS, found), (REWARDS, f"{found}_half"), (sys.modules, found)):
         table.pop(key, None)

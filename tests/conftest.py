@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from hypothesis import settings
+
+from resgym.players import trust
 
 # Each worker has a core of its own; more threads would only wait for each other.
 torch.set_num_threads(1)
@@ -11,3 +14,10 @@ torch.set_num_threads(1)
 # No deadline: the time of an example depends on what else the machine does.
 settings.register_profile("resgym", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("resgym")
+
+
+@pytest.fixture(autouse=True)
+def _modules_of_one_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A test's modules are gone with its folder; actors of other tests must not look for them."""
+    monkeypatch.setattr(trust, "_modules", [])
+    monkeypatch.setattr(trust, "_named", set())

@@ -16,10 +16,13 @@ from torch import Tensor
 
 from sb3_ext.adapter.observations import entries_of, to_arrays, to_device
 
+UPDATES = "_n_updates"
+"""The counter of gradient updates."""
+
 COUNTERS = (
     "_current_progress_remaining",
     "_episode_num",
-    "_n_updates",
+    UPDATES,
     "exploration_rate",
     "num_timesteps",
 )
@@ -33,7 +36,7 @@ OBSERVATIONS = ("_last_obs", "_last_original_obs")  # the second one below a Vec
 
 def num_updates(model: Any) -> int:
     """Gradient updates made so far; 0 before the first."""
-    return int(getattr(model, "_n_updates", 0))
+    return int(getattr(model, UPDATES, 0))
 
 
 def progress_remaining(model: Any) -> float:
@@ -76,6 +79,11 @@ def has_observation(model: Any) -> bool:
 def last_observation(model: Any) -> Any:
     """What the environment showed last."""
     return model._last_obs
+
+
+def set_last_observation(model: Any, observation: Any) -> None:
+    """Takes over what the environment shows now."""
+    model._last_obs = observation
 
 
 def last_observations(model: Any) -> dict[str, Tensor]:

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from sb3_ext.adapter.observations import each_entry
+from sb3_ext.adapter.sb3_private import last_observation, set_last_observation
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.off_policy.collector import ParallelStep, TensorCollector
 from sb3_ext.off_policy.sampling import SamplingConfig
@@ -174,7 +175,7 @@ class SampledCollector:
         with errors_named("sampling", ValueError):
             self.sampling.check(model.n_envs, model.evaluation_rows)
             own = TensorCollector(*arguments, sampling=self.sampling)
-        own.observation, own.legal = model._last_obs, model.last_legal
+        own.observation, own.legal = last_observation(model), model.last_legal
         self._model, self._own = model, own
         shortest = self.sampling.min_trajectory_length
         self._games = WholeGames(shortest) if shortest > 1 else None
@@ -207,7 +208,8 @@ class SampledCollector:
             before = own.seconds
             step = own.step()
             model.clock.seconds["environment"] += own.seconds - before
-            model._last_obs, model.last_legal = own.observation, own.legal
+            set_last_observation(model, own.observation)
+            model.last_legal = own.legal
             for each in [step] if self._games is None else self._games.add(step):
                 given += len(each.rewards)
                 self._counts["samples"] += len(each.rewards)

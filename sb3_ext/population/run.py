@@ -15,6 +15,7 @@ from typing import Any
 
 from filelock import FileLock
 
+from sb3_ext.adapter.sb3_private import UPDATES
 from sb3_ext.checkpoints.checkpoint import (
     checkpoint_name,
     list_checkpoints,
@@ -116,7 +117,7 @@ class Population:
         for member in range(self.config.members if self.round else 0):
             path = self.folder.path / "members" / str(member) / checkpoint_name(self.round)
             for part in load_checkpoint(path, parts).values():
-                found["max_updates"] += part["counters"]["_n_updates"]
+                found["max_updates"] += part["counters"][UPDATES]
                 found["max_timesteps"] += part["counters"]["num_timesteps"]
         return found
 

@@ -37,10 +37,12 @@ def test_what_is_seen_now_and_then_is_that_of_the_reference_and_stays(env_id: st
             for env in (fast, slow):
                 env.reset()
         if random.random() < 0.2:
-            for name, found, value in zip(slow.games._fields, fast.games, slow.games, strict=True):
+            *tensors, rule = slow.games
+            assert fast.games.rule is rule
+            for name, found, value in zip(slow.games._fields, fast.games, tensors, strict=False):
                 assert torch.equal(found, value), f"step {step}: {name}"
                 assert found.dtype == value.dtype
-            kept += [(value, value.clone()) for value in fast.games]
+            kept += [(value, value.clone()) for value in fast.games[:-1]]
     assert len(kept) > 200
     assert all(torch.equal(value, before) for value, before in kept)
 

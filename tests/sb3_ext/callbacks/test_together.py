@@ -15,11 +15,13 @@ from sb3_ext.callbacks import (
     Bound,
     Checkpoints,
     Curriculum,
+    Heartbeat,
     LayerStatistics,
     RhoEvaluation,
     SampleGames,
     Signals,
     StopConditions,
+    SystemStatistics,
     Timers,
 )
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
@@ -40,6 +42,8 @@ def everything(run_dir: Path, keep_last: int = 2) -> list[Any]:
         LayerStatistics(Every(updates=5)),
         SampleGames(run_dir, ["random"], Every(updates=20), games=1),
         Timers(Every(updates=5)),
+        SystemStatistics(Every(updates=5)),
+        Heartbeat(run_dir / "heartbeat.json", Every(updates=5)),
         StopConditions(max_updates=10**6, max_episodes=10**6, until=Bound("rho/random", lower=9)),
         Signals(),
         Checkpoints(run_dir, Every(transitions=64), keep_last=keep_last),

@@ -65,10 +65,7 @@ docs: $(VENV)/.docs ## the documentation as a site, strictly: build/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build
 
 notebooks: $(VENV)/.docs ## two tutorials as notebooks, run: build/notebooks
-	@mkdir -p build/notebooks
-	for name in train_attack_inspect resolve_e8; do \
-		$(BIN)/jupytext --quiet --to ipynb --execute docs/tutorials/$$name.md \
-			--output build/notebooks/$$name.ipynb || exit 1; done
+	$(BIN)/python examples/notebooks.py
 
 $(VENV)/.docs: $(STAMP)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[all,docs]'
@@ -78,7 +75,7 @@ dist-test: $(STAMP) ## build the wheel, install it into an empty environment and
 	rm -rf build/dist && $(BIN)/python -m pip wheel --quiet --no-deps -w build/dist .
 	$(PYTHON) -m venv --clear build/dist/venv
 	build/dist/venv/bin/python -m pip install --quiet -c constraints.txt "$$(ls $(CURDIR)/build/dist/*.whl)[fast]"
-	cd build/dist && venv/bin/resgym solve 'x^2+y^3+z^5' && venv/bin/resgym rho taught random --games 100 && \
+	cd build/dist && venv/bin/resgym solve 'x^2+y^3+z^5' && venv/bin/resgym rho zeillinger random --games 100 && \
 		venv/bin/python -c "import gymnasium, resgym; gymnasium.make_vec('resgym/HironakaHost-v0', num_envs=2)"
 
 clean: ## remove the environments and everything that can be made again, except runs/

@@ -120,3 +120,14 @@ def test_symmetric_game_is_solved_by_both_roles() -> None:
 def test_text_player_learns_what_the_solver_says() -> None:
     before, after, _ = load("text_player").main()
     assert before < after
+
+
+@pytest.mark.long
+def test_notebooks_run(tmp_path: Path) -> None:
+    jupytext = pytest.importorskip("jupytext", reason="needs the extra docs")
+    load("notebooks").main(str(tmp_path))
+    words = {"train_attack_inspect": "zeillinger", "resolve_e8": "proved"}
+    assert {path.stem for path in tmp_path.iterdir()} == set(words)
+    for name, word in words.items():
+        cells = jupytext.read(tmp_path / f"{name}.ipynb").cells
+        assert word in str([cell.outputs for cell in cells if cell.cell_type == "code"])

@@ -92,18 +92,26 @@ def ordered(names: Iterable[str]) -> list[str]:
     )
 
 
+def titled(
+    title: str, head: Sequence[str], rows: Sequence[Sequence[str]], words: Sequence[str] = ()
+) -> list[str]:
+    """A table under its title, nothing without rows; the columns `words` are no numbers."""
+    if not rows:
+        return []
+    rule = "".join("---|" if name in words else "---:|" for name in head)
+    lines = ["| " + " | ".join(row) + " |" for row in (head, *rows)]
+    return [f"### {title}", "", lines[0], f"|{rule}", *lines[1:], ""]
+
+
 def table(content: dict[str, Any], rate: str) -> list[str]:
     """One table: a row a size, a column a subject."""
     best = best_threads(case for case in content["cases"] if case["rate"] == rate)
-    if not best:
-        return []
     columns = ordered(key[-1] for key in best)
     sizes = sorted({key[1:4] for key in best}, key=lambda size: (size[0], size[1], size[2]))
     base = BASE[rate]
     ratio = base in columns and len(columns) > 1
     head = ["d", "P", "games", *columns, *([f"best / {base}"] if ratio else [])]
-    lines = [f"### {TITLES[rate]}", "", "| " + " | ".join(head) + " |"]
-    lines.append("|" + "---:|" * len(head))
+    rows = []
     for size in sizes:
         found = {name: best.get((rate, *size, name)) for name in columns}
         row = [str(size[0]), str(size[1]), f"{size[2]:,}", *(cell(found[name]) for name in columns)]
@@ -111,14 +119,14 @@ def table(content: dict[str, Any], rate: str) -> list[str]:
             most = max(case["median"] for case in found.values() if case)
             compared = found[base]
             row.append(f"{most / compared['median']:.1f}" if compared else "")
-        lines.append("| " + " | ".join(row) + " |")
-    return [*lines, ""]
+        rows.append(row)
+    return titled(TITLES[rate], head, rows)
 
 
 def three_rates(content: dict[str, Any]) -> list[str]:
     """The three rates side by side, where all were measured."""
     best = best_threads(content["cases"])
-    lines = []
+    rows = []
     for key in sorted({key[1:4] for key in best}):
         rates = {}
         for rate in TITLES:
@@ -136,38 +144,23 @@ def three_rates(content: dict[str, Any]) -> list[str]:
         row += [short(rates[rate][0]["median"]) for rate in TITLES]
         trained, stock = rates["training"]
         row.append(f"{trained['median'] / stock['median']:.1f}" if stock else "")
-        lines.append("| " + " | ".join(row) + " |")
-    if not lines:
-        return []
+        rows.append(row)
     head = ["d", "P", "games", *TITLES.values(), "training / SB3's DQN"]
-    return [
-        "### Three rates",
-        "",
-        "| " + " | ".join(head) + " |",
-        "|" + "---:|" * len(head),
-        *lines,
-        "",
-    ]
+    return titled("Three rates", head, rows)
 
 
 def collection_table(content: dict[str, Any]) -> list[str]:
     """What training spends on neither the environment nor updates."""
     rows = [
-        f"| {case['dimension']} | {case['points']} | {case['games']:,} | {label(case)} "
-        f"| {case['threads']} | {100 * case['collection_share']:.1f} % |"
+        [
+            *(str(case["dimension"]), str(case["points"]), f"{case['games']:,}", label(case)),
+            *(str(case["threads"]), f"{100 * case['collection_share']:.1f} %"),
+        ]
         for case in content["cases"]
         if "collection_share" in case
     ]
-    if not rows:
-        return []
-    return [
-        "### Collection: part of the training loop that is neither the environment nor updates",
-        "",
-        "| d | P | games | subject | threads | share |",
-        "|---:|---:|---:|---|---:|---:|",
-        *rows,
-        "",
-    ]
+    title = "Collection: part of the training loop that is neither the environment nor updates"
+    return titled(title, ["d", "P", "games", "subject", "threads", "share"], rows, ["subject"])
 
 
 def thread_table(content: dict[str, Any]) -> list[str]:
@@ -187,19 +180,14 @@ def thread_table(content: dict[str, Any]) -> list[str]:
             if numbers[0] in found and more in found:
                 gain = found[more]["median"] / found[numbers[0]]["median"]
                 gains.setdefault((key[0], key[4], more), []).append(gain)
-    lines = [
-        "### Threads",
-        "",
-        f"| rate | subject | threads | times the rate of {numbers[0]}: least | median | most |",
-        "|---|---|---:|---:|---:|---:|",
-    ]
+    least = f"times the rate of {numbers[0]}: least"
+    lines = []
     for (rate, name, more), values in gains.items():
         values.sort()
-        middle = values[len(values) // 2]
-        lines.append(
-            f"| {rate} | {name} | {more} | {values[0]:.2f} | {middle:.2f} | {values[-1]:.2f} |"
-        )
-    return [*lines, ""]
+        shown = (values[0], values[len(values) // 2], values[-1])
+        lines.append([rate, name, str(more), *(f"{value:.2f}" for value in shown)])
+    head = ["rate", "subject", "threads", least, "median", "most"]
+    return titled("Threads", head, lines, head[:2])
 
 
 def about(content: dict[str, Any]) -> list[str]:

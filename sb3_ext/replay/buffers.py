@@ -24,6 +24,7 @@ from sb3_ext.replay.samples import (
     TensorReplayBufferSamples,
     batch_seed,
     check_seed,
+    checked_counters,
     n_step_return,
     normalize_observation,
     normalize_reward,
@@ -327,13 +328,7 @@ class TensorReplayBuffer(ReplayBuffer):
         Args:
             fields: ``rewards``, ``observations`` and so on; by default all that hold numbers.
         """
-        for name, value in self._store.filled(self.size()).items():
-            wanted = not fields or name.split(".")[0] in fields
-            if wanted and value.is_floating_point() and not bool(value.isfinite().all()):
-                raise FloatingPointError(
-                    f"{name}: the environment gave NaN or an infinite number, which is now in the "
-                    "replay buffer; mend the environment and go back to the last checkpoint"
-                )
+        self._store.check_finite(self.size(), fields)
 
     def state_dict(self) -> tuple[dict[str, Tensor], dict[str, int | bool]]:
         """The stored transitions and the counters, random state included.
@@ -352,24 +347,11 @@ class TensorReplayBuffer(ReplayBuffer):
         self, tensors: Mapping[str, Tensor], counters: Mapping[str, int | bool]
     ) -> None:
         """Continue from `state_dict()`; ValueError, and unchanged, if a size or dtype differs."""
-        own = self._counters()
-        # Earlier checkpoints do not say how observations are stored: both of them.
-        counters = {"optimize_memory_usage": False, **counters}
-        missing = own.keys() - counters.keys()
-        if missing:
-            raise ValueError(f"replay buffer counters: {sorted(missing)} missing")
-        for name in ("num_slots", "n_envs", "optimize_memory_usage"):
-            if counters[name] != own[name]:
-                raise ValueError(f"replay buffer {name}: got {counters[name]}, need {own[name]}")
-        pos, full = int(counters["pos"]), bool(counters["full"])
-        last = self.buffer_size - 1
-        if not 0 <= pos <= last:
-            raise ValueError(f"replay buffer pos: got {pos}, allowed are 0 to {last}")
-        seed = check_seed(int(counters["seed"]))
+        pos, full, seed, drawn = checked_counters(counters, self._counters())
         self._fill(tensors, self.buffer_size if full else pos, (pos - 1) % self.buffer_size)
         self.pos, self.full = pos, full
         self.set_seed(seed)
-        self.num_batches_drawn = int(counters["num_batches_drawn"])
+        self.num_batches_drawn = drawn
 
     def __getstate__(self) -> dict[str, Any]:
         # Only the slots in use, as arrays, so that a machine without this device can load them.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import torch
@@ -86,6 +87,25 @@ def check_seed(seed: int) -> int:
     if not 0 <= int(seed) < 2**63:
         raise ValueError(f"seed: got {seed}, allowed are 0 to 2**63 - 1")
     return int(seed)
+
+
+def checked_counters(
+    counters: Mapping[str, int | bool], own: Mapping[str, int | bool]
+) -> tuple[int, bool, int, int]:
+    """Position, whether it is full, seed and batches drawn of a saved buffer that is like `own`."""
+    # Earlier checkpoints do not say how observations are stored: both of them.
+    counters = {"optimize_memory_usage": False, **counters}
+    missing = own.keys() - counters.keys()
+    if missing:
+        raise ValueError(f"replay buffer counters: {sorted(missing)} missing")
+    for name in ("num_slots", "n_envs", "optimize_memory_usage"):
+        if counters[name] != own[name]:
+            raise ValueError(f"replay buffer {name}: got {counters[name]}, need {own[name]}")
+    pos, last = int(counters["pos"]), own["num_slots"] - 1
+    if not 0 <= pos <= last:
+        raise ValueError(f"replay buffer pos: got {pos}, allowed are 0 to {last}")
+    seed = check_seed(int(counters["seed"]))
+    return pos, bool(counters["full"]), seed, int(counters["num_batches_drawn"])
 
 
 def batch_seed(seed: int, batch: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -123,6 +123,16 @@ class TransitionStore:
     def filled(self, num_slots: int) -> dict[str, Tensor]:
         """Views of the first slots of every field; empty before `allocate`."""
         return {name: value[:num_slots] for name, value in self.fields.items()}
+
+    def check_finite(self, num_slots: int, fields: Collection[str]) -> None:
+        """FloatingPointError if a field, of those named or of all, is not finite. Waits."""
+        for name, value in self.filled(num_slots).items():
+            wanted = not fields or name.split(".")[0] in fields
+            if wanted and value.is_floating_point() and not bool(value.isfinite().all()):
+                raise FloatingPointError(
+                    f"{name}: the environment gave NaN or an infinite number, which is now in the "
+                    "replay buffer; mend the environment and go back to the last checkpoint"
+                )
 
     def fill(self, fields: Mapping[str, Tensor], num_slots: int, newest: int) -> None:
         """Copy fields as `filled` gave them into the first slots; `newest` was put last.

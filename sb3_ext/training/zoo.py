@@ -17,7 +17,6 @@ environment instead of many single ones.
 from __future__ import annotations
 
 import argparse
-import importlib
 import importlib.util
 import itertools
 import os
@@ -289,12 +288,11 @@ def _sample_ddqn(trial: Any, *_: Any) -> dict[str, Any]:
 
 def _convert_ddqn(sampled: dict[str, Any]) -> dict[str, Any]:
     """Arguments of DDQN from what `_sample_ddqn` suggested."""
-    values = dict(sampled)
+    values = {**sampled, "exploration_rate": None}
     width = 2 ** values.pop("net_width_pow")
     values["batch_size"] = 2 ** values.pop("batch_size_pow")
     values["gamma"] = 1.0 - values.pop("one_minus_gamma")
     values["policy_kwargs"] = {"extractor": "point_set", "net_arch": [width, width]}
-    values["exploration_rate"] = None
     return values
 
 

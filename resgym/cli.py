@@ -1,4 +1,4 @@
-"""The command line ``resgym``: rho, cross-play, tree, solve, play, check and bench."""
+"""The command line ``resgym``: its commands, and those of other installed packages."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ import os
 import sys
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
+from importlib.metadata import entry_points
 from inspect import signature
 from pathlib import Path
 from typing import Any, NoReturn
 
 from resgym.game.spec import RULES
 from resgym.players.trust import add_import, add_trust, trusting
+from resgym.scoreboard import add_scoreboard
+
+COMMAND_GROUP = "resgym.commands"
+"""Entry-point group of further commands: functions of the arguments that give the exit code."""
 
 _FANS = (".jl", ".poly", ".sage")
 
@@ -114,28 +119,14 @@ def _cross_play(args: argparse.Namespace) -> None:
 
 
 def _check(args: argparse.Namespace) -> None:
-    import gymnasium
+    from resgym.testing import check_modes
 
-    from resgym.testing import ContractError, check_vector_env
-
-    failures = {}
-    modes = ("SAME_STEP", "NEXT_STEP", "DISABLED")
-    try:
-        for mode in modes:
-            given = {} if args.starts is None else {"starts": args.starts}
-            make = partial(gymnasium.make_vec, args.id, autoreset_mode=mode, **given)
-            try:
-                check_vector_env(make, steps=args.steps, seed=args.seed)
-            except ContractError as error:
-                failures[mode] = str(error)
-    except (gymnasium.error.Error, ImportError, TypeError) as error:
-        raise ValueError(
-            f"id must be a registered environment with an autoreset_mode, got {args.id!r}: {error}"
-        ) from error
+    found = check_modes(**_options(args, check_modes))
+    failures = {mode: failure for mode, failure in found.items() if failure}
     if args.json:
         print(json.dumps({"id": args.id, "ok": not failures, "failures": failures}, indent=2))
     else:
-        for mode in modes:
+        for mode in found:
             print(f"{args.id} {mode}: {failures.get(mode, 'ok')}")
     if failures:
         raise SystemExit(1)
@@ -367,6 +358,9 @@ def _parser() -> argparse.ArgumentParser:
         if run not in (_check, _bench):
             add_trust(command)
         command.set_defaults(run=run)
+    add_scoreboard(commands)
+    for entry in entry_points(group=COMMAND_GROUP):
+        commands.add_parser(entry.name, help=f"see resgym {entry.name} --help", add_help=False)
     return parser
 
 
@@ -375,7 +369,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     import resgym  # noqa: F401  registers the environments
     from resgym.polynomials.parse import ParseError
 
-    args = _parser().parse_args(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    for entry in entry_points(group=COMMAND_GROUP):
+        if given[:1] == [entry.name]:
+            return int(entry.load()(given[1:]))
+    args = _parser().parse_args(given)
     try:
         with trusting(getattr(args, "trust", False)):
             args.run(args)

@@ -18,6 +18,7 @@ from resgym.game.spec import Role
 from resgym.measure.plots import PLOT_ENDINGS, Curve, plot_curves, plot_file
 from resgym.measure.rho import rho
 from resgym.players.trust import add_trust, trusting
+from resgym.tables import text_table
 from sb3_ext.checkpoints.checkpoint import is_checkpoint, list_checkpoints
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.command import command
@@ -25,7 +26,6 @@ from sb3_ext.runs.command_line import FAILED, add_options
 from sb3_ext.studies.attack.exact import exact_worst_case
 from sb3_ext.studies.attack.settings import AttackBudget, read_budget, shipped_budgets
 from sb3_ext.studies.json_files import write_json
-from sb3_ext.studies.tables import text_table
 from sb3_ext.training.loading import load_player
 
 _EXAMPLES = """\

@@ -73,9 +73,7 @@ def _add_out(parser: argparse.ArgumentParser) -> None:
     text = "write the tree to this file: .svg, .html, .dot, .json or .txt; or its cones as text for"
     text += " SageMath (.sage), OSCAR (.jl) or polymake (.poly)"
     _add_file(parser, "--out", sorted((".dot", ".html", ".json", ".svg", ".txt", *_FANS)), text)
-    text = (
-        "of .svg: from left to right, a line a chart for deep trees, or move by move beside a game"
-    )
+    text = "of .svg: left to right, a line a chart for deep trees, or move by move beside a game"
     layouts = ("tree", "outline", "growing")
     parser.add_argument("--layout", choices=layouts, default="tree", help=f"{text} (default tree)")
 
@@ -372,7 +370,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     for entry in entry_points(group=COMMAND_GROUP):
         if given[:1] == [entry.name]:
-            return int(entry.load()(given[1:]))
+            try:
+                return int(entry.load()(given[1:]))
+            except ImportError as error:  # it needs an extra that is not installed
+                print(f"resgym {entry.name}: {one_line(error)}", file=sys.stderr)
+                return 2
     args = _parser().parse_args(given)
     try:
         with trusting(getattr(args, "trust", False)):

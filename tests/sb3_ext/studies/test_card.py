@@ -153,3 +153,10 @@ def test_resgym_finds_the_commands_of_installed_packages(saved, tmp_path, monkey
     with pytest.raises(SystemExit):
         cli.main(["--help"])
     assert "see resgym card --help" in capsys.readouterr().out
+
+    def not_installed():
+        raise ImportError("No module named 'safetensors'")
+
+    entry.load = not_installed
+    assert cli.main(["card", "x", "--out", "y"]) == 2
+    assert capsys.readouterr().err == "resgym card: No module named 'safetensors'\n"

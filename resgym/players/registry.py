@@ -158,7 +158,9 @@ def _make(
             raise TypeError(f"{role} {name!r} takes no argument {key!r}, allowed are {allowed}")
     player = factory(**arguments)
     if not isinstance(player, Player) or player.role != role:
-        raise TypeError(f"the factory of {role} {name!r} must build a {role}, got {player!r}")
+        raise TypeError(
+            f"the factory of {role} {name!r} must build a Player of this seat, got {player!r}"
+        )
     rules = getattr(player, "rules", ("basic",))
     if spec is not None and spec.rule not in rules:
         raise ValueError(f"{field}: {name!r} plays rules {list(rules)}, the game has {spec.rule!r}")

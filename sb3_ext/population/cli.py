@@ -46,8 +46,12 @@ def main(arguments: Sequence[str]) -> int:
         raise ConfigError("--out: a resumed run stays in its folder; give only --resume")
     with trusting(args.trust):
         config = _config(args)
+        base = config.base()
+        if rules is not None:
+            figures = [f"{role}/{name}" for role in base.roles for name in ("elo", "fitness")]
+            rules.check_fields(["rounds", *figures])
         # What is refused by an algorithm or a device leaves no folder behind.
-        HostAgentTrainer(config.base()).close()
+        HostAgentTrainer(base).close()
         out = args.resume or args.out or Path("runs/population") / config.name
         option = "--out" if args.resume is None else "--resume"
         with RunFolder(out, option) as folder:

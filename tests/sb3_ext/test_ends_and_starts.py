@@ -233,6 +233,18 @@ def test_what_is_no_rule_is_one_line(
     assert error.count("\n") == 1
 
 
+@pytest.mark.parametrize("name", ["two_player", "population", "attack", "teach", "tune"])
+def test_a_metric_that_a_command_does_not_have_is_one_line(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = Command(name, tmp_path)
+    assert command("--stop", "until={condition: bound, field: rho/nobody, lower: 1}") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert ": --stop: until: unknown field 'rho/nobody'" in line
+    if name != "tune":  # its study file lies there
+        assert not command.out.exists()
+
+
 def test_rules_of_a_command() -> None:
     assert read_stop_rules([]) is None
     bound = "until={condition: bound, field: a, lower: 1}"

@@ -158,9 +158,8 @@ def _make(
             raise TypeError(f"{role} {name!r} takes no argument {key!r}, allowed are {allowed}")
     player = factory(**arguments)
     if not isinstance(player, Player) or player.role != role:
-        raise TypeError(
-            f"the factory of {role} {name!r} must build a Player of this seat, got {player!r}"
-        )
+        wanted = "an agent" if role == "agent" else "a host"
+        raise TypeError(f"the factory of {role} {name!r} must build {wanted}, got {player!r}")
     _check_rule(spec, getattr(player, "rules", ("basic",)), f"{field}: {name!r}")
     return player
 

@@ -20,7 +20,7 @@ from sb3_ext.algorithms import ALGORITHMS, family
 from sb3_ext.checkpoints.checkpoint import load_checkpoint, save_checkpoint
 from sb3_ext.training.loading import load_player
 from sb3_ext.training.train import main as train_main
-from sb3_ext.training.zoo import known_algorithms
+from sb3_ext.training.zoo_search import known_algorithms
 from sb3_ext.two_player import HostAgentTrainer, read_config
 from sb3_ext.two_player.cli import main
 from tests.sb3_ext.two_player.helpers import tiny

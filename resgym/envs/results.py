@@ -59,21 +59,12 @@ class ResultForm:
         assert isinstance(flat, spaces.Box)
         return spaces.Box(flat.low.astype(np.float32), flat.high.astype(np.float32))
 
-    def observation_of(self, seat: Seat, points: Any, coords: Any) -> Any:
-        """What the seat sees, of what is given out: float32 [N, P, D] and int8 [N, D]."""
-        if self.observation == "flat":
-            return _flat(seat, points, coords)
-        if seat == "host":
-            return points
-        if seat == "agent":
-            return {"coords": coords, "points": points}
-        named = coords.any(1)  # 1 where a set awaits the agent's answer
-        to_play = named.long() if isinstance(named, Tensor) else named.astype(np.int64)
-        return {"coords": coords, "points": points, "to_play": to_play}
 
+def flat_observation(seat: Seat, points: Any, coords: Any) -> Any:
+    """float32 [N, F] of points float32 [N, P, D] and sets int8 [N, D].
 
-def _flat(seat: Seat, points: Any, coords: Any) -> Any:
-    """float32 [N, F]; a set comes before the points, whose turn it is (one of two) behind them."""
+    The set comes before the points; behind them, for both seats, whose turn it is (one of two).
+    """
     points = points.reshape(len(points), -1)
     if seat == "host":
         return points

@@ -24,7 +24,7 @@ from resgym.envs.arguments import (
     refusal,
     start_sizes,
 )
-from resgym.envs.results import LegalMultiDiscrete, ResultForm
+from resgym.envs.results import LegalMultiDiscrete, ResultForm, flat_observation
 from resgym.envs.saving import load_state, save_state
 from resgym.game.episode import legal_actions
 from resgym.game.rewards import RewardFunction, check_reward
@@ -308,7 +308,17 @@ class TensorVectorEnv(VectorEnv):
         return info
 
     def _observation(self, points: Any, coords: Any) -> Any:
-        return self.form.observation_of(self.plan.seat, points, coords)
+        """What the seat sees, of what is given out: float32 [N, P, D] and int8 [N, D]."""
+        seat = self.plan.seat
+        if self.form.observation == "flat":
+            return flat_observation(seat, points, coords)
+        if seat == "host":
+            return points
+        if seat == "agent":
+            return {"coords": coords, "points": points}
+        named = coords.any(1)  # 1 where a set awaits the agent's answer
+        to_play = named.long() if isinstance(named, Tensor) else named.astype(np.int64)
+        return {"coords": coords, "points": points, "to_play": to_play}
 
     def _out(self, value: Array | None) -> Any:
         if value is None:

@@ -12,6 +12,7 @@ import pytest
 import torch
 from gymnasium import spaces
 from gymnasium.wrappers import vector
+from stable_baselines3.common.buffers import ReplayBuffer
 
 from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, MODES, SHORT, array, leaves, make_vec
 
@@ -259,6 +260,9 @@ def test_programs_that_take_an_id_alone(env_id, prefix):
         torch.nn.Linear(8, int(envs.single_action_space.n)),
     )
     observations = torch.zeros((60, 4, *space.shape))
+    buffer = ReplayBuffer(
+        *(400, space, envs.single_action_space, "cpu", 4), handle_timeout_termination=False
+    )
     shown, _ = envs.reset(seed=1)
     generator, episodes = np.random.default_rng(0), 0
     for step in range(60):
@@ -267,12 +271,16 @@ def test_programs_that_take_an_id_alone(env_id, prefix):
             actions = generator.integers(0, envs.single_action_space.n, 4)
         else:
             actions = network(observations[step]).argmax(1).numpy()
+        before = shown
         shown, rewards, terminated, truncated, infos = envs.step(actions)
+        buffer.add(before, shown, actions, rewards, terminated, [{}] * 4)
         assert torch.as_tensor(rewards).view(-1).shape == (4,)
         episodes += int(np.logical_or(terminated, truncated).sum())
         if "episode" in infos:
             assert infos["episode"]["l"].max() > 0
     assert episodes > 3
+    values = network(buffer.sample(32).observations).gather(1, buffer.sample(32).actions)
+    values.mean().backward()
     envs.close()
 
 

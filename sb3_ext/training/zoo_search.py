@@ -10,6 +10,7 @@ import rl_zoo3.hyperparams_opt
 from sb3_ext.algorithms import ALGORITHMS, family
 
 _SAMPLE_PPO = rl_zoo3.hyperparams_opt.sample_ppo_params
+MANY_GAMES = 16
 POWERS = {"batch_size_pow": (7, 11), "n_steps_pow": (3, 7)}
 """Sizes 2^k for PPO with many games at once; rl_zoo3's are for one, and take hours with 128."""
 
@@ -28,8 +29,9 @@ class _ManyGames:
         return self._trial.suggest_int(name, low, high, **more)  # type: ignore[no-any-return]
 
 
-def _sample_ppo(trial: Any, *arguments: Any) -> dict[str, Any]:
-    return _SAMPLE_PPO(_ManyGames(trial), *arguments)  # type: ignore[arg-type]
+def _sample_ppo(trial: Any, n_actions: int, n_envs: int, more: Any) -> dict[str, Any]:
+    suited = _ManyGames(trial) if n_envs >= MANY_GAMES else trial
+    return _SAMPLE_PPO(suited, n_actions, n_envs, more)
 
 
 def _sample_ddqn(trial: Any, *_: Any) -> dict[str, Any]:
@@ -62,7 +64,8 @@ def known_algorithms() -> dict[str, Any]:
     """rl_zoo3's table with ours in it, as its documentation tells plugins to do."""
     samplers: Any = rl_zoo3.hyperparams_opt.HYPERPARAMS_SAMPLER
     converters: Any = rl_zoo3.hyperparams_opt.HYPERPARAMS_CONVERTER
-    samplers.update(ddqn=_sample_ddqn, ppo=_sample_ppo, ppo_mask=_sample_ppo)
+    samplers.update(ddqn=_sample_ddqn)
+    samplers.update(dict.fromkeys(("ppo", "ppo_lstm", "ppo_mask"), _sample_ppo))
     converters.update(ddqn=_convert_ddqn, ppo_mask=converters["ppo"])
     rl_zoo3.ALGOS.update(ALGORITHMS)
     for name in ALGORITHMS:  # those of others are searched as what they derive from

@@ -94,7 +94,7 @@ def test_an_evaluation_has_the_training_s_reward_and_opponent(tmp_path: Path) ->
     assert second["ep_lengths"].max() > 1  # told otherwise: nothing of the training's
 
 
-def test_sizes_that_are_searched_for_ppo_suit_many_games(monkeypatch) -> None:
+def test_sizes_that_are_searched_for_ppo_suit_many_games() -> None:
     class Trial:
         def __init__(self) -> None:
             self.params: dict[str, int] = {}
@@ -112,9 +112,11 @@ def test_sizes_that_are_searched_for_ppo_suit_many_games(monkeypatch) -> None:
         def set_user_attr(self, *_: object) -> None: ...
 
     known_algorithms()
-    for algorithm in ("ppo", "ppo_mask"):
+    for algorithm in ("ppo", "ppo_lstm", "ppo_mask"):
+        sample = rl_zoo3.hyperparams_opt.HYPERPARAMS_SAMPLER[algorithm]
+        assert sample(Trial(), 4, 1, {})["n_steps"] == 2**12  # rl_zoo3's own
         trial = Trial()
-        values = rl_zoo3.hyperparams_opt.HYPERPARAMS_SAMPLER[algorithm](trial, 4, 128, {})
+        values = sample(trial, 4, 128, {})
         assert values["n_steps"] * 128 <= 2**14
         assert values["n_steps"] == 2 ** trial.params["n_steps_pow"]
         assert values["batch_size"] == 2 ** trial.params["batch_size_pow"]
@@ -133,7 +135,7 @@ def test_an_algorithm_without_a_file_is_told_which_have_one(tmp_path: Path, caps
     assert not list(tmp_path.iterdir())
 
 
-def make_model(tmp_path: Path, **arguments: object) -> DDQN:
+def make_model(tmp_path: Path) -> DDQN:
     env = TensorVecEnv(gymnasium.make_vec(HOST, num_envs=4))
     return DDQN(
         "HostPolicy", env, learning_starts=8, buffer_size=100, tensorboard_log=str(tmp_path)

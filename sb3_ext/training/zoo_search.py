@@ -30,7 +30,7 @@ class _ManyGames:
 
 
 def _sample_ppo(trial: Any, n_actions: int, n_envs: int, more: Any) -> dict[str, Any]:
-    suited = _ManyGames(trial) if n_envs >= MANY_GAMES else trial
+    suited: Any = _ManyGames(trial) if n_envs >= MANY_GAMES else trial
     return _SAMPLE_PPO(suited, n_actions, n_envs, more)
 
 

@@ -50,7 +50,7 @@ from sb3_ext.callbacks.evaluation import Evaluation
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.cluster import RayCollector
 from sb3_ext.config.arguments import REFUSALS
-from sb3_ext.config.reading import find_config, read_mapping
+from sb3_ext.config.reading import find_config, read_mapping, shipped_configs
 from sb3_ext.off_policy.algorithm import OffPolicy
 from sb3_ext.off_policy.collector import Collector
 from sb3_ext.off_policy.sampled import SampledCollector
@@ -102,6 +102,12 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
     def __init__(self, args: argparse.Namespace, algo: str, env_id: str, *more: Any, **kwargs: Any):
         if kwargs.get("config") is None:
             name = family(rl_zoo3.ALGOS[algo]) or algo
+            shipped = [each for each in shipped_configs() if "/" not in each]
+            if name not in shipped:
+                raise ValueError(
+                    f"algo: must be one that has hyperparameters here, {', '.join(shipped)}, "
+                    f"or come with a file of them (-conf FILE), got {algo}"
+                )
             kwargs["config"] = str(find_config(f"{name}.yml", shipped=True))
         if not _has_tensor_env(env_id):
             self.default_vec_env_cls = None

@@ -14,6 +14,31 @@ from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.registry import unknown_word
 
 
+_SAMPLE_PPO = rl_zoo3.hyperparams_opt.sample_ppo_params
+MANY_GAMES = 16
+POWERS = {"batch_size_pow": (7, 11), "n_steps_pow": (3, 7)}
+"""Sizes 2^k for PPO with many games at once; rl_zoo3's are for one, and take hours with 128."""
+
+
+class _ManyGames:
+    """A trial of Optuna's that suggests sizes of `POWERS`."""
+
+    def __init__(self, trial: Any) -> None:
+        self._trial = trial
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._trial, name)
+
+    def suggest_int(self, name: str, low: int, high: int, **more: Any) -> int:
+        low, high = POWERS.get(name, (low, high))
+        return self._trial.suggest_int(name, low, high, **more)  # type: ignore[no-any-return]
+
+
+def _sample_ppo(trial: Any, n_actions: int, n_envs: int, more: Any) -> dict[str, Any]:
+    suited: Any = _ManyGames(trial) if n_envs >= MANY_GAMES else trial
+    return _SAMPLE_PPO(suited, n_actions, n_envs, more)
+
+
 def _sample_ddqn(trial: Any, *_: Any) -> dict[str, Any]:
     """Arguments of DDQN from its search space, in which sizes are powers of two."""
     sampled = {
@@ -45,7 +70,8 @@ def known_algorithms(*classes: str) -> dict[str, Any]:
     ours = {**ALGORITHMS, **{path: ALGORITHMS.resolve(path) for path in classes}}
     samplers: Any = rl_zoo3.hyperparams_opt.HYPERPARAMS_SAMPLER
     converters: Any = rl_zoo3.hyperparams_opt.HYPERPARAMS_CONVERTER
-    samplers.update(ddqn=_sample_ddqn, ppo_mask=samplers["ppo"])
+    samplers.update(ddqn=_sample_ddqn)
+    samplers.update(dict.fromkeys(("ppo", "ppo_lstm", "ppo_mask"), _sample_ppo))
     converters.update(ddqn=_convert_ddqn, ppo_mask=converters["ppo"])
     rl_zoo3.ALGOS.update(ours)
     for name in ours:  # those of others are searched as what they derive from

@@ -196,7 +196,7 @@ class Game:
             "monomials": [monomial_pretty(point, self.names) for point in self.points],
             # As text: a browser's numbers are exact up to 2^53 only.
             "exponents": [[str(value) for value in point] for point in self.points],
-            "chart": chart_facts(self.points, chart_rays(self._record())[-1], self.names),
+            "chart": chart_facts(self.points, self.rays(), self.names),
             "picture": self.picture() if dimension == 2 else None,
             "scene": space_scene(self.points, self.names) if dimension == 3 else None,
         }
@@ -207,15 +207,15 @@ class Game:
     def _shown(self, points: Position) -> str:
         return position_pretty(points, self.names)
 
-    def _record(self) -> ChartTree:
-        """The game as a tree with one branch."""
+    def rays(self) -> tuple[tuple[int, ...], ...]:
+        """Those of the cone of the chart that the game has led to, a tree with one branch."""
         charts = [Chart(1, None, None, 0, self.positions[0])]
         for number, (move, points) in enumerate(
             zip(self.moves, self.positions[1:], strict=True), 2
         ):
             charts[-1] = replace(charts[-1], axes=move.axes, children=(number,))
             charts.append(Chart(number, number - 1, move.axis, number - 1, points))
-        return ChartTree(charts, self.variables)
+        return chart_rays(ChartTree(charts, self.variables))[-1]
 
     def picture(self) -> str:
         """The position as SVG; a ValueError unless there are 2 or 3 axes."""
@@ -256,7 +256,7 @@ def chart_facts(
                 "exceptional": total > 1,
                 "multiplicity": str(order),
                 "log_discrepancy": str(total),
-                "pole": f"-{total // common}{bottom}" if order else None,
+                "pole": f"−{total // common}{bottom}" if order else None,
             }
         )
     return {
@@ -268,6 +268,14 @@ def chart_facts(
         "rest": position_pretty(rest, names),
         "divisors": divisors,
     }
+
+
+def _seen_from(first: Sequence[tuple[int, ...]], ray: tuple[int, ...]) -> tuple[int, ...]:
+    """A ray of a chart over the chart with the rays ``first``, in the coordinates of the start."""
+    return tuple(
+        sum(weight * entry for weight, entry in zip(ray, column, strict=True))
+        for column in zip(*first, strict=True)
+    )
 
 
 def find_player(name: str, role: Role, spec: GameSpec, models: Models) -> Player:
@@ -339,7 +347,8 @@ def tree_answer(question: Question, models: Models) -> str:
         layout = "tree" if question.form == "svg" else "outline"
         return tree.to_svg(MAX_CHARTS, layout=layout)  # type: ignore[arg-type]
     found = tree.to_dict()
+    first = game.rays()
     for chart, rays, facts in zip(tree, chart_rays(tree), found["charts"], strict=True):
-        facts |= chart_facts(chart.points, rays, game.names)
+        facts |= chart_facts(chart.points, [_seen_from(first, ray) for ray in rays], game.names)
     threshold = tree.complete and str(tree.log_canonical_threshold())
     return json.dumps({**found, "names": game.names, "log_canonical_threshold": threshold or None})

@@ -42,11 +42,15 @@ export function options(select, names, labels = (name) => name) {
   if (names.includes(chosen)) select.value = chosen;
 }
 
+// An equation with what the exceptional divisors take out of it.
+export function equation({ factor, rest }) {
+  if (!factor) return [rest];
+  const taken = make("span", { class: "factor" }, factor);
+  return rest === "1" ? [taken] : [taken, rest.includes("+") ? ` · (${rest})` : ` · ${rest}`];
+}
+
 // A chart's coordinates, equation and divisors, as the server tells them.
 export function chartFacts(facts) {
-  const equation = make("p", { class: "equation" });
-  if (facts.factor) equation.append(make("span", { class: "factor" }, facts.factor), " · ");
-  equation.append(facts.factor ? `(${facts.rest})` : facts.rest);
   const rows = facts.divisors.map((divisor) => make("tr", { class: divisor.exceptional ? "exceptional" : "" },
     ...[
       `${divisor.name} = 0`, divisor.exceptional ? "exceptional" : "coordinate", `(${divisor.ray.join(", ")})`,
@@ -54,7 +58,7 @@ export function chartFacts(facts) {
     ].map((text) => make("td", {}, text))));
   const head = ["divisor", "", "ray", "N", "ν", "−ν/N"].map((text) => make("th", { scope: "col" }, text));
   return [
-    make("h3", {}, "Equation"), equation,
+    make("h3", {}, "Equation"), make("p", { class: "equation" }, ...equation(facts)),
     make("h3", {}, "Old coordinates in new ones"),
     make("p", { class: "formulas" }, ...facts.coordinates.map((text) => make("span", {}, text))),
     make("h3", {}, "Divisors"),

@@ -51,7 +51,7 @@ function render() {
   byId("opponent").value = game.opponent;
   byId("notices").hidden = !game.notices.length;
   byId("notices").textContent = game.notices.join("; ");
-  const drawn = game.scene ? drawSpace(labelled(game.scene), [...game.named].map(Number)) : game.picture ? svgOf(game.picture) : table();
+  const drawn = game.scene ? drawSpace(labelled(game.scene), [...game.named].map(Number)) : game.picture ? plane() : table();
   byId("figure").replaceChildren(drawn);
   byId("turn-hint").textContent = game.scene ? "Drag or use the arrow keys to turn it." : "";
   byId("save-picture").hidden = !(game.scene || game.picture);
@@ -69,6 +69,13 @@ function render() {
 function labelled(scene) {
   const points = scene.points.map((point, index) => ({ ...point, label: `(${game.exponents[index].join(", ")})` }));
   return { ...scene, points };
+}
+
+// The diagram alone: the text around it stands beside it here.
+function plane() {
+  const svg = svgOf(game.picture);
+  svg.setAttribute("viewBox", "8 52 486 424");
+  return svg;
 }
 
 function table() {
@@ -121,7 +128,7 @@ function showHistory() {
   byId("history").replaceChildren(
     make("li", { class: "first" }, back(0)),
     ...game.history.map(({ move }, index) => make("li", {}, make("span", { class: "move" }, move), back(index + 1))));
-  byId("history").lastElementChild.scrollIntoView?.({ block: "nearest" });
+  byId("history").scrollTop = byId("history").scrollHeight;
 }
 
 function undo() {
@@ -150,7 +157,7 @@ function showOpponents() {
 }
 
 function savePicture(event) {
-  const text = new XMLSerializer().serializeToString(byId("figure").querySelector("svg"));
+  const text = game.picture ?? new XMLSerializer().serializeToString(byId("figure").querySelector("svg"));
   event.target.href = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
 }
 

@@ -37,7 +37,7 @@ function age(seconds) {
 function showBoard(runs) {
   const names = [...new Set(runs.flatMap((run) => Object.keys(run.rho)))].slice(0, 12);
   const best = Object.fromEntries(names.map((name) => [name, Math.max(...runs.map((run) => run.rho[name] ?? -Infinity))]));
-  const head = ["", "run", "updates", "last change", ...names].map((text) => make("th", { scope: "col" }, text));
+  const head = ["", "run", "step", "last change", ...names].map((text) => make("th", { scope: "col" }, text));
   const rows = runs.map((run) => {
     const box = make("input", { type: "checkbox", checked: marked.includes(run.name), "aria-label": `draw ${run.name}`, onchange: (event) => {
       marked = event.target.checked ? [...marked, run.name].slice(-COLOURS.length) : marked.filter((name) => name !== run.name);

@@ -1,14 +1,14 @@
 // A Newton polyhedron in space that can be turned, by pointer or by keys.
 import { makeSvg } from "./common.js";
 
-const WIDTH = 560, HEIGHT = 430, SCALE = 262;
+const [WIDTH, HEIGHT, SCALE] = innerWidth < 600 ? [360, 340, 188] : [560, 430, 262];
 const COLOURS = { ink: "#1d2733", muted: "#66727f", faint: "#d5dbe1", border: "#7ba3cc", point: "#1f5fa8", chosen: "#d1540a" };
 export const view = { turn: 0.55, tilt: 0.42 };
 
 export function drawSpace(scene, named) {
   const svg = makeSvg("svg", {
     viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", tabindex: 0, class: "space",
-    "font-family": "'DejaVu Sans', Verdana, Arial, sans-serif",
+    width: WIDTH, height: HEIGHT, "font-family": "'DejaVu Sans', Verdana, Arial, sans-serif",
     "aria-label": "Newton polyhedron in space; arrow keys turn it",
   });
   const draw = () => svg.replaceChildren(...shapes(scene, named));
@@ -55,6 +55,7 @@ function shapes(scene, named) {
   const polygon = (corners, attributes) => makeSvg("polygon", {
     points: corners.map((corner) => `${corner.x.toFixed(1)},${corner.y.toFixed(1)}`).join(" "), ...attributes,
   });
+  const above = [];
   const drawn = [makeSvg("rect", { width: WIDTH, height: HEIGHT, fill: "#ffffff" })];
   drawn.push(polygon([[0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]].map(project), { fill: "#f4f6f8" }));
   scene.axes.forEach((axis, index) => {
@@ -65,10 +66,10 @@ function shapes(scene, named) {
       if (share === 0) continue;
       drawn.push(line(at(share), at(share, 0.025), COLOURS.muted, 1));
       const place = at(share, 0.075);
-      drawn.push(words({ x: place.x, y: place.y + 4 }, label, COLOURS.muted, 10));
+      above.push(words({ x: place.x, y: place.y + 4 }, label, COLOURS.muted, 10));
     }
     const end = at(1.09);
-    drawn.push(words({ x: end.x, y: end.y + 5 }, axis.name, chosen ? COLOURS.chosen : COLOURS.ink, 15, chosen ? "bold" : "normal"));
+    above.push(words({ x: end.x, y: end.y + 5 }, axis.name, chosen ? COLOURS.chosen : COLOURS.ink, 15, chosen ? "bold" : "normal"));
   });
   const faces = scene.faces.map((face) => {
     const corners = face.corners.map(project);
@@ -80,6 +81,7 @@ function shapes(scene, named) {
       stroke: COLOURS.border, "stroke-width": face.compact ? 2 : 0.7, "stroke-linejoin": "round",
     }));
   }
+  drawn.push(...above);
   const places = scene.points.map((point, index) => ({ ...point, index, top: project(point.at), floor: project([point.at[0], point.at[1], 0]) }));
   for (const { at, top, floor } of places) {
     if (at[2] > 0.01) drawn.push(line(top, floor, COLOURS.border, 1.2, "4 3"));

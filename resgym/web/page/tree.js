@@ -1,5 +1,5 @@
 // The resolution tree from the position shown, unfolding move by move.
-import { ask, byId, chartFacts, make } from "./common.js";
+import { ask, byId, chartFacts, equation, make } from "./common.js";
 
 const ENDS = { resolved: "resolved", depth: "cut: too deep", size: "cut: too many charts", overflow: "cut: exponents too large" };
 const STEP = 450;
@@ -28,7 +28,7 @@ export async function grow(fields, goTo) {
     return;
   }
   if (number !== asked) return;
-  const threshold = tree.log_canonical_threshold ? `; log canonical threshold of the monomial ideal ${tree.log_canonical_threshold}` : "";
+  const threshold = tree.log_canonical_threshold ? `; log canonical threshold of this monomial ideal ${tree.log_canonical_threshold}` : "";
   const cut = tree.complete ? "" : `, ${tree.num_cut} branches cut`;
   byId("tree-totals").textContent = `${tree.depth} moves deep, ${tree.num_nodes} charts, ${tree.num_leaves} leaves${cut}${threshold}`;
   for (const [id, form] of [["tree-svg", tree.num_nodes > 60 ? "outline" : "svg"], ["tree-growing", "growing"], ["tree-json", "json"]]) {
@@ -47,7 +47,7 @@ function element(tree, chart, branch, question, goTo) {
   const line = [
     ...(chart.parent ? [make("span", { class: "move" }, tree.names[chart.axis])] : []),
     make("span", { class: "number" }, `${chart.chart}`),
-    make("span", { class: "polynomial" }, chart.factor ? `${chart.factor} · (${chart.rest})` : chart.rest),
+    make("span", { class: "polynomial" }, ...equation(chart)),
   ];
   const look = () => showChart(tree, chart, question, goTo);
   if (!chart.children.length) {

@@ -24,10 +24,14 @@ export function svgOf(text) {
   return document.importNode(new DOMParser().parseFromString(text, "image/svg+xml").documentElement, true);
 }
 
+const LONGEST = 8000;
+
 export async function ask(path, fields = {}) {
+  const query = new URLSearchParams(fields).toString();
+  if (query.length > LONGEST) throw new Error(`the request must have at most ${LONGEST} characters`);
   let response;
   try {
-    response = await fetch(`api/${path}?${new URLSearchParams(fields)}`);
+    response = await fetch(`api/${path}?${query}`);
   } catch {
     throw new Error("the server does not answer; is resgym serve still running?");
   }

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import string
 from pathlib import Path
-
-import pytest
 
 from tests.resgym.commands import run
 
@@ -122,8 +121,12 @@ def quoted(text: str) -> str:
     return "".join(f"%{byte:02x}" for byte in text.encode())
 
 
-@pytest.mark.parametrize("size", [10_000, 1_000_000])
-def test_a_request_of_any_size_is_refused(served, size):
-    status, text = served.get("/api/game?start=" + "x" * size)
-    assert status in (400, 414, 431)
-    assert len(text) < 200
+def test_a_request_of_any_size_is_refused(served):
+    status, text = served.get("/api/game?start=" + "x" * 10_000)
+    assert status == 414
+    assert "at most 8000 characters" in text
+    # The server does not read on, so that the answer may be lost while the rest is sent.
+    with contextlib.suppress(ConnectionError):
+        status, text = served.get("/api/game?start=" + "x" * 1_000_000)
+        assert (status, len(text) < 200) == (400, True)
+    assert served.ask("game", start="E8")[0] == 200

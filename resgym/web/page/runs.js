@@ -37,13 +37,14 @@ function age(seconds) {
 function showBoard(runs) {
   const names = [...new Set(runs.flatMap((run) => Object.keys(run.rho)))].slice(0, 12);
   const best = Object.fromEntries(names.map((name) => [name, Math.max(...runs.map((run) => run.rho[name] ?? -Infinity))]));
+  const measured = (name) => runs.filter((run) => name in run.rho).length;
   const head = ["", "run", "step", "last change", ...names].map((text) => make("th", { scope: "col" }, text));
   const rows = runs.map((run) => {
     const box = make("input", { type: "checkbox", checked: marked.includes(run.name), "aria-label": `draw ${run.name}`, onchange: (event) => {
       marked = event.target.checked ? [...marked, run.name].slice(-COLOURS.length) : marked.filter((name) => name !== run.name);
       openRuns({});
     } });
-    const cells = names.map((name) => make("td", { class: runs.length > 1 && run.rho[name] === best[name] ? "best" : "" }, shown(run.rho[name])));
+    const cells = names.map((name) => make("td", { class: measured(name) > 1 && run.rho[name] === best[name] ? "best" : "" }, shown(run.rho[name])));
     return make("tr", {}, make("td", {}, box), make("th", { scope: "row" }, run.name), make("td", {}, shown(run.step)), make("td", {}, age(run.age)), ...cells);
   });
   byId("board").replaceChildren(make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...rows));
@@ -91,12 +92,12 @@ function plot(curves) {
   let [low, high] = ys.length ? [Math.min(...ys), Math.max(...ys)] : [0, 1];
   if (low > 0 && low < high / 2) low = 0;
   if (low === high) [low, high] = [low - 0.5, high + 0.5];
-  const across = (x) => left + ((x - least) / (most - least || 1)) * (width - left - 16);
+  const across = (x) => left + ((x - least) / (most - least || 1)) * (width - left - 28);
   const up = (y) => height - bottom - ((y - low) / (high - low)) * (height - bottom - 14);
   const text = (x, y, words, anchor) => makeSvg("text", { x, y, "text-anchor": anchor, "font-size": 12, fill: "#66727f" }, words);
   const svg = makeSvg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": "learning curves" });
   for (const y of ticks(low, high)) {
-    svg.append(makeSvg("line", { x1: left, x2: width - 16, y1: up(y), y2: up(y), stroke: "#e4e8ec" }), text(left - 8, up(y) + 4, shown(y), "end"));
+    svg.append(makeSvg("line", { x1: left, x2: width - 28, y1: up(y), y2: up(y), stroke: "#e4e8ec" }), text(left - 8, up(y) + 4, shown(y), "end"));
   }
   for (const x of ticks(least, most)) svg.append(text(across(x), height - bottom + 18, shown(x), "middle"));
   curves.forEach((curve, index) => {

@@ -93,6 +93,7 @@ HOSTILE = [
     "/api/game?start=" + "x" * 7000,
     "/api/game?start=E8&moves=" + "01.0," * 400,
     "/api/hint?start=random(dim=10,points=200,max=900)",
+    "/api/hint?start=random(dim=7,points=30,max=60)&seat=host",
     "/api/tree?start=random(dim=7,points=60,max=99)&host=all_coord",
     "/api/game?start=random(dim=9,points=1024,max=5)",
     "/api/curves?run=../../secret.txt",

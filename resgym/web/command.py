@@ -37,7 +37,7 @@ def add_serve(commands: Any) -> None:
     add("--port", type=_port, default=8000, help="0 takes any free one (default 8000)")
     add("--models", type=_folder, metavar="FOLDER", help="models that may be played are below it")
     add("--runs", type=_folder, metavar="FOLDER", help="runs to show are below it, looked at live")
-    text = "processes for moves (default: one a core, 4 at most); one more searches"
+    text = "processes for moves (default: one a core, 4 at most); half as many more search"
     add("--workers", type=_workers, help=text)
     command.set_defaults(run=_serve)
 
@@ -65,7 +65,7 @@ def _workers(text: str) -> int:
 def _serve(args: argparse.Namespace) -> None:
     missing = [name for name in ("starlette", "uvicorn") if not importlib.util.find_spec(name)]
     if missing:
-        raise ValueError(f"serve needs {missing[0]}, which is not installed: resgym[web]")
+        raise ValueError(f"{missing[0]} is needed and not installed: resgym[web]")
     from resgym.web.server import serve
 
     def ready(address: str) -> None:

@@ -75,14 +75,15 @@ class Site:
     Args:
         models: folder of the models that may be played; None for none.
         runs: folder of the runs that the second tab shows; None for none.
-        workers: processes for moves; one more searches.
+        workers: processes for moves; half as many more search and grow trees.
     """
 
     def __init__(self, models: Path | None, runs: Path | None, workers: int) -> None:
         self._models, self._runs = models, runs
         modules = imported_modules()
         self._moves = Workers(workers, MOVE_LIMIT, 400, _prepare_moves, modules)
-        self._searches = Workers(1, SEARCH_LIMIT, 8, _prepare_search, modules)
+        searching = max(1, workers // 2)
+        self._searches = Workers(searching, SEARCH_LIMIT, 8, _prepare_search, modules)
         self._listing: tuple[float, dict[str, Path]] = (-LISTING_SECONDS, {})
 
     def app(self, hosts: list[str]) -> Starlette:
@@ -119,8 +120,8 @@ class Site:
     async def _ask(
         self, question: Question, function: Callable[..., Any], *more: Any, search: bool = False
     ) -> Any:
-        player = question.host if function is answers.tree_answer else question.opponent
         # Players that search keep nobody waiting who plays against others.
+        player = question.opponent
         searching = any(LAZY[role].get(player, "").startswith("resgym.solver") for role in LAZY)
         workers = self._searches if search or searching else self._moves
         known = await self._known_models()
@@ -159,7 +160,7 @@ class Site:
 
     async def _tree(self, request: Request) -> Response:
         question = _question(request)
-        found = await self._ask(question, answers.tree_answer)
+        found = await self._ask(question, answers.tree_answer, search=True)
         return _json(found) if question.form == "json" else _svg(found)
 
     async def _scoreboard(self, request: Request) -> Response:
@@ -230,7 +231,7 @@ def serve(
         port: 0 for any free one.
         models: folder of the models that may be played.
         runs: folder of the runs that the second tab shows.
-        workers: processes for moves; by default one a core, 4 at most.
+        workers: processes for moves; by default one a core, 4 at most; half as many more search.
         ready: called with the page's address once it can be asked for.
 
     Raises:

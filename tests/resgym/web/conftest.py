@@ -60,6 +60,7 @@ class Served:
     def close(self) -> None:
         self.process.terminate()
         self.process.wait(30)
+        self.process.stdout.close()
         self.errors.close()
 
 

@@ -274,8 +274,10 @@ def agent_hint(
 
     The solver's limits are for the positions ``after`` all legal axes together.
     """
-    limits = {"time_limit": seconds / len(after), "max_positions": max_positions // len(after)}
-    found = {axis: solve(points, **limits) for axis, points in after.items()}
+    share, room = seconds / len(after), max_positions // len(after)
+    found = {
+        axis: solve(points, time_limit=share, max_positions=room) for axis, points in after.items()
+    }
     best = max(found, key=lambda axis: (found[axis].lower_bound, -axis))
     bound, exact = found[best].lower_bound, found[best].proved
     told = all(solution.proved for axis, solution in found.items() if axis != best)

@@ -244,6 +244,8 @@ def serve(
     workers = min(4, os.cpu_count() or 1) if workers is None else workers
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.create_server((host, port), family=family, backlog=512)
+    # Answers are written in two parts, and the second must not wait for word of the first.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     port = listening.getsockname()[1]
     local = host in ("127.0.0.1", "localhost", "::1")
     # A name of elsewhere that points here must not read what only this machine may.
@@ -259,6 +261,6 @@ def serve(
         access_log=False,
         server_header=False,
     )
-    shown = f"[{host}]" if ":" in host else host
+    shown = "localhost" if host == "::1" else f"[{host}]" if ":" in host else host
     ready(f"http://{shown}:{port}/")
     uvicorn.Server(config).run(sockets=[listening])

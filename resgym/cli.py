@@ -1,4 +1,4 @@
-"""The command line ``resgym``: rho, cross-play, tree, solve, play, check and bench."""
+"""The command line ``resgym``: rho, cross-play, tree, solve, play, check, bench and serve."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 from resgym.game.spec import RULES
 from resgym.players.trust import add_import, add_trust, trusting
+from resgym.web.command import add_serve
 
 _FANS = (".jl", ".poly", ".sage")
 
@@ -69,11 +70,9 @@ def _add_out(parser: argparse.ArgumentParser) -> None:
     text = "write the tree to this file: .svg, .html, .dot, .json or .txt; or its cones as text for"
     text += " SageMath (.sage), OSCAR (.jl) or polymake (.poly)"
     _add_file(parser, "--out", sorted((".dot", ".html", ".json", ".svg", ".txt", *_FANS)), text)
-    text = (
-        "of .svg: from left to right, a line a chart, or move by move beside a game (default tree)"
-    )
+    text = "of .svg: left to right, a line a chart for deep trees, or move by move beside a game"
     layouts = ("tree", "outline", "growing")
-    parser.add_argument("--layout", choices=layouts, default="tree", help=text)
+    parser.add_argument("--layout", choices=layouts, default="tree", help=f"{text} (default tree)")
 
 
 def _add_rule(parser: argparse.ArgumentParser, weights: bool = True) -> None:
@@ -369,6 +368,7 @@ def _parser() -> argparse.ArgumentParser:
         if run not in (_check, _bench):
             add_trust(command)
         command.set_defaults(run=run)
+    add_serve(commands)
     return parser
 
 

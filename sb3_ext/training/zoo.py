@@ -43,7 +43,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 import resgym  # noqa: F401  registers the environments
 from resgym.cli import OneLineParser
-from resgym.players.trust import trusting
+from resgym.players.trust import distrusting, trusting
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.algorithms import family
 from sb3_ext.callbacks.evaluation import Evaluation
@@ -51,7 +51,6 @@ from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.cluster import RayCollector
 from sb3_ext.config.arguments import REFUSALS
 from sb3_ext.config.reading import find_config, read_mapping, shipped_configs
-from sb3_ext.config.registry import unknown_word
 from sb3_ext.off_policy.algorithm import OffPolicy
 from sb3_ext.off_policy.collector import Collector
 from sb3_ext.off_policy.sampled import SampledCollector
@@ -63,8 +62,8 @@ from sb3_ext.schedules.binding import BoundSchedule, bind_schedules
 from sb3_ext.schedules.schedules import Schedule, parse_schedule
 from sb3_ext.training.config_files import check_hyperparameters, read_sections, resolve_extractor
 from sb3_ext.training.runs import RunOptions
+from sb3_ext.training.zoo_algorithms import check_algorithm
 from sb3_ext.training.zoo_arguments import StoreYaml, own_options, parse_args
-from sb3_ext.training.zoo_search import known_algorithms
 from sb3_ext.training.zoo_trust import SAFE_YAML, plain_data_only
 
 REFUSED = (AssertionError, FileNotFoundError, TypeError, ValueError)
@@ -256,7 +255,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         as_told: Any = SimpleNamespace(learn=partial(model.learn, **more), env=model.env)
         try:
             super().learn(as_told)
-        except ValueError:  # a cluster that is not there or too small, before anything was played
+        except BaseException:  # such as a cluster that is not there, before anything was played
             if self.folder is not None and not model.num_timesteps:
                 self.folder.discard()
             raise
@@ -312,15 +311,6 @@ def _replaced_names(module: Any, trust: bool, **names: Any) -> Iterator[None]:
         yield
 
 
-def _check_algorithm(arguments: Sequence[str]) -> None:
-    """Names the nearest one for an ``--algo`` that is not known."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--algo")
-    given, known = parser.parse_known_args(arguments)[0].algo, known_algorithms()
-    if given is not None and given not in known:
-        raise ValueError(f"algo: {unknown_word('algorithm', given, known)}")
-
-
 def run_zoo(
     name: str,
     arguments: Sequence[str],
@@ -340,7 +330,9 @@ def run_zoo(
     Returns:
         The exit code, 0; what is not valid is one of `REFUSED`.
     """
-    _check_algorithm(arguments)
+    resumed = options is not None and options.resume is not None
+    with trusting(trust) if not resumed else distrusting():  # a saved name has nothing imported
+        check_algorithm(arguments)
     module = importlib.import_module(f"rl_zoo3.{name}")
     if "--track" in arguments:  # rl_zoo3 tracks runs with it; it is not among our requirements
         found = importlib.util.find_spec("wandb")

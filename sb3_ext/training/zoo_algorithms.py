@@ -1,13 +1,17 @@
-"""rl_zoo3's table of algorithms with ours, and what its search tries for them."""
+"""rl_zoo3's tables of algorithms and of their search spaces, with those of this project in them."""
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Sequence
 from typing import Any
 
 import rl_zoo3
 import rl_zoo3.hyperparams_opt
 
 from sb3_ext.algorithms import ALGORITHMS, family
+from sb3_ext.checkpoints.format import errors_named
+from sb3_ext.config.registry import unknown_word
 
 _SAMPLE_PPO = rl_zoo3.hyperparams_opt.sample_ppo_params
 MANY_GAMES = 16
@@ -60,16 +64,28 @@ def _convert_ddqn(sampled: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
-def known_algorithms() -> dict[str, Any]:
-    """rl_zoo3's table with ours in it, as its documentation tells plugins to do."""
+def known_algorithms(*classes: str) -> dict[str, Any]:
+    """rl_zoo3's table with ours and classes (module:Class) in it, as it asks plugins to."""
+    ours = {**ALGORITHMS, **{path: ALGORITHMS.resolve(path) for path in classes}}
     samplers: Any = rl_zoo3.hyperparams_opt.HYPERPARAMS_SAMPLER
     converters: Any = rl_zoo3.hyperparams_opt.HYPERPARAMS_CONVERTER
     samplers.update(ddqn=_sample_ddqn)
     samplers.update(dict.fromkeys(("ppo", "ppo_lstm", "ppo_mask"), _sample_ppo))
     converters.update(ddqn=_convert_ddqn, ppo_mask=converters["ppo"])
-    rl_zoo3.ALGOS.update(ALGORITHMS)
-    for name in ALGORITHMS:  # those of others are searched as what they derive from
+    rl_zoo3.ALGOS.update(ours)
+    for name in ours:  # those of others are searched as what they derive from
         for table in (samplers, converters):
-            if (near := family(ALGORITHMS[name])) in table:
+            if (near := family(ours[name])) in table:
                 table.setdefault(name, table[near])
     return rl_zoo3.ALGOS
+
+
+def check_algorithm(arguments: Sequence[str]) -> None:
+    """Enters an ``--algo`` that is a class, and names the nearest one for an unknown name."""
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("--algo")
+    given = parser.parse_known_args(arguments)[0].algo
+    with errors_named("algo", ValueError):
+        known = known_algorithms(*([given] if given and ":" in given else []))
+        if given is not None and given not in known:
+            raise ValueError(unknown_word("algorithm", given, known))

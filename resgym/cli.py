@@ -16,9 +16,7 @@ from typing import Any, NoReturn
 from resgym.game.spec import RULES
 from resgym.players.trust import add_import, add_trust, trusting
 from resgym.scoreboard import add_scoreboard
-
-COMMAND_GROUP = "resgym.commands"
-"""Entry-point group of further commands: functions of the arguments that give the exit code."""
+from resgym.web.command import add_serve
 
 _FANS = (".jl", ".poly", ".sage")
 
@@ -74,9 +72,9 @@ def _add_out(parser: argparse.ArgumentParser) -> None:
     text = "write the tree to this file: .svg, .html, .dot, .json or .txt; or its cones as text for"
     text += " SageMath (.sage), OSCAR (.jl) or polymake (.poly)"
     _add_file(parser, "--out", sorted((".dot", ".html", ".json", ".svg", ".txt", *_FANS)), text)
-    text = "of .svg: left to right, a line a chart, or move by move beside a game (default tree)"
+    text = "of .svg: left to right, a line a chart for deep trees, or move by move beside a game"
     layouts = ("tree", "outline", "growing")
-    parser.add_argument("--layout", choices=layouts, default="tree", help=text)
+    parser.add_argument("--layout", choices=layouts, default="tree", help=f"{text} (default tree)")
 
 
 def _add_rule(parser: argparse.ArgumentParser, weights: bool = True) -> None:
@@ -358,8 +356,9 @@ def _parser() -> argparse.ArgumentParser:
         if run not in (_check, _bench):
             add_trust(command)
         command.set_defaults(run=run)
+    add_serve(commands)
     add_scoreboard(commands)
-    for entry in entry_points(group=COMMAND_GROUP):
+    for entry in entry_points(group="resgym.commands"):
         commands.add_parser(entry.name, help=f"see resgym {entry.name} --help", add_help=False)
     return parser
 
@@ -370,7 +369,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from resgym.polynomials.parse import ParseError
 
     given = list(sys.argv[1:] if arguments is None else arguments)
-    for entry in entry_points(group=COMMAND_GROUP):
+    for entry in entry_points(group="resgym.commands"):  # functions of the arguments
         if given[:1] == [entry.name]:
             try:
                 return int(entry.load()(given[1:]))

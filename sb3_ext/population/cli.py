@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-import yaml
-
 from resgym.cli import OneLineParser
 from resgym.players.trust import add_trust, distrusting, trusting
 from sb3_ext.callbacks.stop_conditions import Ended, StopRules, read_stop_rules
-from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.cluster.pieces import spreading
 from sb3_ext.config.checks import check_count
 from sb3_ext.config.sections import ConfigError
@@ -22,7 +18,7 @@ from sb3_ext.population.config import PopulationConfig
 from sb3_ext.population.plots import plot_elo, plot_payoffs
 from sb3_ext.population.run import Population
 from sb3_ext.runs.command import command
-from sb3_ext.runs.command_line import FAILED, add_options, starts_setting
+from sb3_ext.runs.command_line import FAILED, add_options, reporter, starts_setting
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.runs.signals import RunSignals
@@ -106,10 +102,7 @@ def _run(
     rules: StopRules | None,
 ) -> int:
     asked: list[object] = []
-
-    def report(line: str) -> None:
-        if not args.no_progress:
-            print(line, file=sys.stderr, flush=True)
+    report = reporter(not args.no_progress)
 
     def check() -> None:
         if asked:
@@ -127,8 +120,7 @@ def _run(
             folder.write_json("run.json", origin)
         else:
             folder.append("resumed.jsonl", {"step": population.round, **origin})
-        text = yaml.safe_dump(config.resolved(), sort_keys=False)
-        write_text_durably(folder.path / "config.yml", text)
+        folder.write_yaml("config.yml", config.resolved())
         try:
             population.run(spread, partial(_look, rules))
         except _Stopped:

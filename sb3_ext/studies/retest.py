@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,14 +16,13 @@ from resgym.cli import OneLineParser
 from resgym.files import output_file
 from resgym.game.spec import Role
 from resgym.measure.plots import PLOT_ENDINGS, Curve, plot_curves, plot_file
-from resgym.measure.rho import rho
 from resgym.players.trust import add_trust, trusting
 from resgym.tables import text_table
 from sb3_ext.checkpoints.checkpoint import is_checkpoint, list_checkpoints
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.command import command
-from sb3_ext.runs.command_line import FAILED, add_options
-from sb3_ext.studies.attack.exact import exact_worst_case
+from sb3_ext.runs.command_line import FAILED, add_options, reporter
+from sb3_ext.studies.attack.exact import exact_worst_case, scripted_rho
 from sb3_ext.studies.attack.settings import AttackBudget, read_budget, shipped_budgets
 from sb3_ext.studies.json_files import write_json
 from sb3_ext.training.loading import load_player
@@ -86,12 +84,7 @@ def measure_again(
 
 
 def _figures(player: Any, role: Role, budget: AttackBudget) -> dict[str, Any]:
-    others = budget.scripted.agents if role == "host" else budget.scripted.hosts
-    measured = {}
-    for other in others:
-        pair = (player, other) if role == "host" else (other, player)
-        about = {"games": budget.test.games, "seed": budget.test.seed, **budget.game.model_dump()}
-        measured[other] = rho(*pair, **about)
+    measured = scripted_rho(player, role, budget)
     lengths = [each.longest if role == "host" else each.shortest for each in measured.values()]
     exact = None if budget.exact is None else exact_worst_case(player, budget)
     return {
@@ -143,11 +136,7 @@ def main(arguments: Sequence[str]) -> int:
         output_file(args.out, (".json",), "out")
     roles: tuple[Role, ...] = ("host", "agent") if args.role is None else (args.role,)
     budget = read_budget(args.budget, args.settings)
-
-    def report(line: str) -> None:
-        if not args.no_progress:
-            print(line, file=sys.stderr, flush=True)
-
+    report = reporter(not args.no_progress)
     with trusting(args.trust):
         entries = measure_again(args.run, budget, roles, report)
     if args.out is not None:

@@ -13,7 +13,6 @@ from sb3_ext.algorithms import ALGORITHMS, family
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.registry import unknown_word
 
-
 _SAMPLE_PPO = rl_zoo3.hyperparams_opt.sample_ppo_params
 MANY_GAMES = 16
 POWERS = {"batch_size_pow": (7, 11), "n_steps_pow": (3, 7)}

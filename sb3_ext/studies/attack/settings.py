@@ -22,11 +22,13 @@ from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.sections import (
     Count,
     Fraction,
+    Name,
     PositiveCount,
     PositiveFraction,
     PositiveNumber,
     Section,
     Size,
+    Version,
     Whole,
     accepted_by,
     checked,
@@ -157,10 +159,8 @@ class AttackBudget(ConfigFile):
     folder: ClassVar[str] = "attack"
     field: ClassVar[str] = "budget"
 
-    config_version: Literal[1] = Field(description="version of this format")
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")] = Field(
-        description="name of the setting, shown in tables"
-    )
+    config_version: Version
+    name: Name = Field(description="name of the setting, shown in tables")
     game: GameSection = Field(description="the game and its starts")
     responder: ResponderSection = Field(description="the learner and its training")
     validation: ValidationSection = Field(description="the choice of the best version")

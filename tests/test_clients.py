@@ -17,6 +17,7 @@ PROGRAMS = {
 LIBRARIES = {
     "OpenSpiel": "pyspiel",
     "PettingZoo": "pettingzoo",
+    "RLlib": "ray.rllib",
     "Tianshou": "tianshou",
     "TorchRL": "torchrl",
 }

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 
 from resgym.game.spec import RULES
 from resgym.players.trust import add_import, add_trust, trusting
+from resgym.terminal.progress import progress_lines
 
 _FANS = (".jl", ".poly", ".sage")
 
@@ -95,7 +96,7 @@ def _print(result: Any, as_json: bool) -> None:
 def _rho(args: argparse.Namespace) -> None:
     from resgym.measure.rho import rho
 
-    _print(rho(**_options(args, rho)), args.json)
+    _print(rho(**_options(args, rho), progress=progress_lines()), args.json)
 
 
 def _cross_play(args: argparse.Namespace) -> None:
@@ -104,7 +105,7 @@ def _cross_play(args: argparse.Namespace) -> None:
 
     if args.plot is not None:
         require_matplotlib("--plot")
-    table = cross_play(args.hosts, args.agents, **_options(args, rho))
+    table = cross_play(args.hosts, args.agents, **_options(args, rho), progress=progress_lines())
     if args.plot is not None:
         from resgym.measure.plots import plot_rho_table
 
@@ -118,11 +119,12 @@ def _check(args: argparse.Namespace) -> None:
 
     from resgym.testing import ContractError, check_vector_env
 
-    failures = {}
+    failures, tell = {}, progress_lines()
     modes = ("SAME_STEP", "NEXT_STEP", "DISABLED")
     try:
         for mode in modes:
             given = {} if args.starts is None else {"starts": args.starts}
+            tell(f"{args.id} {mode}: {args.steps} steps")
             make = partial(gymnasium.make_vec, args.id, autoreset_mode=mode, **given)
             try:
                 check_vector_env(make, steps=args.steps, seed=args.seed)
@@ -275,11 +277,11 @@ def _play(args: argparse.Namespace) -> None:
 def _bench(args: argparse.Namespace) -> None:
     from resgym.measure.bench import bench
 
-    _print(bench(**_options(args, bench)), args.json)
+    _print(bench(**_options(args, bench), progress=progress_lines()), args.json)
 
 
 def _parser() -> argparse.ArgumentParser:
-    from resgym.players import agent_names, host_names
+    from resgym.players.registry import agent_names, host_names
 
     parser = OneLineParser(
         prog="resgym",
@@ -291,9 +293,8 @@ def _parser() -> argparse.ArgumentParser:
     agents = f"one of {', '.join(agent_names())}, or a saved model's path"
 
     command = commands.add_parser("rho", help="games finished per move, host against agent")
-    add = command.add_argument
-    add("host", help=hosts)
-    add("agent", help=agents)
+    command.add_argument("host", help=hosts)
+    command.add_argument("agent", help=agents)
     _add_play(command)
 
     command = commands.add_parser("cross-play", help="a table of rho, hosts against agents")

@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # From the ground up. What shares a floor may import each other, though not in a circle.
 FLOORS = (
-    ("resgym.game",),
+    ("resgym.game", "resgym.lazy"),
     ("resgym.kernels", "resgym.polynomials", "resgym.files"),
     ("resgym.players",),
     ("resgym.render",),

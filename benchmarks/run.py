@@ -7,7 +7,8 @@
 A rate is whole moves (host and agent) per second, the median of the repeats with the least and the
 greatest beside it. Subjects of one size take turns after every repeat. Results are written after
 every size, so that an interrupted run keeps what it has; a second run of the same commit, machine
-and settings on the same file adds to it.
+and settings on the same file adds to it. A size whose repeats lie too far apart is shown, not
+written: the machine is busy with something else.
 
 examples:
   make bench BENCH_ARGS=--quick
@@ -24,6 +25,7 @@ import argparse
 import itertools
 import os
 import signal
+import statistics
 import sys
 import time
 import warnings
@@ -86,13 +88,13 @@ def number(least: int, greatest: int) -> Callable[[str], int]:
     return parse
 
 
-def duration(text: str) -> float:
+def positive(text: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = 0.0
     if not 0 < value <= 3600:
-        raise argparse.ArgumentTypeError(f"must be above 0 and at most 3600 seconds, got {text!r}")
+        raise argparse.ArgumentTypeError(f"must be above 0 and at most 3600, got {text!r}")
     return value
 
 
@@ -118,7 +120,14 @@ def parser() -> argparse.ArgumentParser:
     group = result.add_argument_group("length")
     add = group.add_argument
     add("--repeats", type=number(1, 1_000), help="default 5")
-    add("--seconds", type=duration, help="of each, at least (default 0.2; quick 0.05)")
+    add("--seconds", type=positive, help="of each, at least (default 0.2; quick 0.05)")
+    add(
+        "--noise",
+        type=positive,
+        default=0.35,
+        metavar="SHARE",
+        help="repeats further apart than this share of their median are not written (default 0.35)",
+    )
     return result
 
 
@@ -204,6 +213,12 @@ def measure(size: Size, device: str, args: argparse.Namespace, say: Callable[[st
     return cases, absent
 
 
+def noise(cases: list[dict[str, Any]]) -> float:
+    """How far apart repeats lie, as a share of their median: the median of the cases."""
+    apart = [(each["max"] - each["min"]) / each["median"] for each in cases]
+    return statistics.median(apart) if apart else 0.0
+
+
 def stop(*_: Any) -> NoReturn:
     raise KeyboardInterrupt
 
@@ -242,7 +257,7 @@ def run(args: argparse.Namespace) -> int:
     print(", ".join(f"{k} {v}" for k, v in content["machine"].items() if v is not None))
     print(f"commit {content['commit']}, load average {content['sittings'][-1]['load_before']}")
     before = signal.signal(signal.SIGTERM, stop)
-    begun = time.monotonic()
+    begun, noisy = time.monotonic(), 0
     try:
         for index, (size, device) in enumerate(todo):
             title = (
@@ -254,7 +269,11 @@ def run(args: argparse.Namespace) -> int:
             cases, absent = measure(size, device, args, progress)
             progress("")
             print_found(cases, absent)
-            results.add(cases)
+            if noise(cases) <= args.noise:
+                results.add(cases)
+            else:
+                noisy += 1
+                print(f"  not written: repeats lie {100 * noise(cases):.0f} % apart")
     except KeyboardInterrupt:
         progress("")
         kept = f"{len(results.cases)} cases are kept in {path}" if results.cases else "no results"
@@ -262,8 +281,15 @@ def run(args: argparse.Namespace) -> int:
         return 130
     finally:
         signal.signal(signal.SIGTERM, before)
-    print(f"{len(results.cases)} cases in {path}; python -m benchmarks.report {path} shows them")
-    return 0
+    if noisy:
+        print(
+            f"{noisy} of {len(todo)} sizes not written: the machine is too noisy", file=sys.stderr
+        )
+    if results.cases:
+        print(
+            f"{len(results.cases)} cases in {path}; python -m benchmarks.report {path} shows them"
+        )
+    return min(noisy, 1)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

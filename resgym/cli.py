@@ -1,4 +1,4 @@
-"""The command line ``resgym``: rho, cross-play, tree, solve, play, check and bench."""
+"""The command line ``resgym``: rho, cross-play, tree, solve, play, check, bench and serve."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, NoReturn
 
+from resgym.files import output_file, write_file
 from resgym.game.spec import RULES
 from resgym.players.trust import add_import, add_trust, trusting
 from resgym.terminal.progress import progress_lines
+from resgym.web.command import add_serve
 
 _FANS = (".jl", ".poly", ".sage")
 
@@ -63,24 +65,24 @@ def _add_play(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="fixes starts and players (default 0)")
     parser.add_argument("--device", default="cpu", help="cpu (default) or cuda[:n]")
     _add_game(parser)
+    _add_rule(parser, weights=False)
 
 
 def _add_out(parser: argparse.ArgumentParser) -> None:
     text = "write the tree to this file: .svg, .html, .dot, .json or .txt; or its cones as text for"
     text += " SageMath (.sage), OSCAR (.jl) or polymake (.poly)"
     _add_file(parser, "--out", sorted((".dot", ".html", ".json", ".svg", ".txt", *_FANS)), text)
-    text = (
-        "of .svg: from left to right, a line a chart for deep trees, or move by move beside a game"
-    )
+    text = "of .svg: left to right, a line a chart for deep trees, or move by move beside a game"
     layouts = ("tree", "outline", "growing")
     parser.add_argument("--layout", choices=layouts, default="tree", help=f"{text} (default tree)")
 
 
-def _add_rule(parser: argparse.ArgumentParser) -> None:
+def _add_rule(parser: argparse.ArgumentParser, weights: bool = True) -> None:
     add = parser.add_argument
     add("--rule", choices=RULES, default="basic", help="which rule is played (default basic)")
     add("--unit", type=int, default=1, help="of rule polyhedra: exponents are multiples of 1/this")
-    add("--weights", type=int, nargs="+", metavar="W", help="of rule thom: weights of the axes")
+    if weights:
+        add("--weights", type=int, nargs="+", metavar="W", help="of rule thom: weights of the axes")
 
 
 def _options(args: argparse.Namespace, function: Callable[..., Any]) -> dict[str, Any]:
@@ -163,8 +165,6 @@ def _add_file(
     """Adds an option that names a file to write; argparse tells its error in one line."""
 
     def file(name: str) -> Path:
-        from resgym.files import output_file
-
         try:
             return output_file(name, endings, "the file")
         except ValueError as error:
@@ -174,8 +174,6 @@ def _add_file(
 
 
 def _written(args: argparse.Namespace, content: str) -> None:
-    from resgym.files import write_file
-
     write_file(args.out, content)
     print(f"written to {args.out}", file=sys.stderr)
 
@@ -368,12 +366,12 @@ def _parser() -> argparse.ArgumentParser:
         if run not in (_check, _bench):
             add_trust(command)
         command.set_defaults(run=run)
+    add_serve(commands)
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code (2 for bad input, with one line on stderr)."""
-    import resgym  # noqa: F401  registers the environments
     from resgym.polynomials.parse import ParseError
 
     args = _parser().parse_args(arguments)

@@ -26,7 +26,7 @@ FLOORS = (
     ("resgym.trees",),
     ("resgym.solver",),
     ("resgym.measure",),
-    ("resgym.hironaka_v0", "resgym.terminal", "resgym.testing", "resgym.text"),
+    ("resgym.hironaka_v0", "resgym.terminal", "resgym.testing", "resgym.text", "resgym.web"),
     ("resgym",),  # resgym/__init__.py, which gathers the public names
     ("resgym.cli",),
     ("sb3_ext.adapter", "sb3_ext.config"),

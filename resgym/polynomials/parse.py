@@ -22,6 +22,7 @@ __all__ = [
     "as_position",
     "parse",
     "parse_lines",
+    "parse_text",
 ]
 
 _FILE_SUFFIXES = (".txt", ".json", ".poly", ".sing", ".m2")
@@ -84,7 +85,7 @@ def parse(source: Any, variables: str | Sequence[str] | None = None) -> Exponent
     if isinstance(source, str):
         if "\n" not in source and source.strip().lower().endswith(_FILE_SUFFIXES):
             return _parse_file(Path(source.strip()), names)
-        return _parse_text(source, names)
+        return parse_text(source, names)
     if hasattr(source, "free_symbols"):
         return _parse_sympy(source, names)
     if callable(getattr(source, "exponents", None)):
@@ -127,7 +128,7 @@ def parse_lines(path: Path) -> Iterator[tuple[int, Exponents]]:
             for number, line in enumerate(iter(partial(file.readline, MAX_LENGTH + 2), ""), 1):
                 text = _COMMENT.sub("", line).strip()
                 if text:
-                    yield number, _parse_text(text, None)
+                    yield number, parse_text(text, None)
     except (ParseError, TypeError, ValueError, OSError) as error:
         if isinstance(error, (OSError, UnicodeDecodeError)):
             reason = getattr(error, "strerror", None) or "no UTF-8 text"
@@ -143,7 +144,7 @@ def _parse_file(path: Path, names: tuple[str, ...] | None) -> Exponents:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "no UTF-8 text"
         raise ValueError(f"file {str(path)!r} cannot be read: {reason}") from None
-    return _parse_text(_blank(_COMMENT, text), names)
+    return parse_text(_blank(_COMMENT, text), names)
 
 
 def _blank(pattern: re.Pattern[str], text: str) -> str:
@@ -151,7 +152,8 @@ def _blank(pattern: re.Pattern[str], text: str) -> str:
     return pattern.sub(lambda found: " " * len(found[0]), text)
 
 
-def _parse_text(text: str, names: tuple[str, ...] | None) -> Exponents:
+def parse_text(text: str, names: tuple[str, ...] | None = None) -> Exponents:
+    """As `parse`, of a text that is never taken for the name of a file."""
     if len(text) > MAX_LENGTH:
         raise ValueError(f"points must be a text of at most {MAX_LENGTH} characters, got more")
     if not text.strip():

@@ -32,6 +32,9 @@ DEFAULT_OPPONENTS: dict[Role, str] = {"host": "random", "agent": "zeillinger"}
 HINT_SECONDS = 2.0
 """Time that the solver gets for one hint."""
 
+MAX_POSITIONS = 200_000
+"""Largest table of the solver for one hint, about 80 MB."""
+
 DEFAULT_ROWS = 20
 COMMANDS = {"u": "undo", "h": "hint", "q": "quit", "?": "help"}
 
@@ -240,9 +243,14 @@ class _Person:
         return "\n".join(lines)
 
 
-def host_hint(state: GameState, names: Sequence[str], seconds: float = HINT_SECONDS) -> str:
+def host_hint(
+    state: GameState,
+    names: Sequence[str],
+    seconds: float = HINT_SECONDS,
+    max_positions: int = MAX_POSITIONS,
+) -> str:
     """A best set in one unfinished game, with the moves it needs; else Zeillinger's set."""
-    solution = solve(state.point_lists()[0], time_limit=seconds)
+    solution = solve(state.point_lists()[0], time_limit=seconds, max_positions=max_positions)
     if solution.proved and solution.tree is not None and solution.tree.root.axes is not None:
         axes = format_axes(solution.tree.root.axes, names)
         most = counted(solution.value, "move")
@@ -257,13 +265,19 @@ def host_hint(state: GameState, names: Sequence[str], seconds: float = HINT_SECO
 
 
 def agent_hint(
-    after: Mapping[int, list[tuple[int, ...]]], names: Sequence[str], seconds: float = HINT_SECONDS
+    after: Mapping[int, list[tuple[int, ...]]],
+    names: Sequence[str],
+    seconds: float = HINT_SECONDS,
+    max_positions: int = MAX_POSITIONS,
 ) -> str:
     """The axis after which a perfect host needs most moves, or what is proved about them.
 
-    The solver's time limit is for the positions ``after`` all legal axes together.
+    The solver's limits are for the positions ``after`` all legal axes together.
     """
-    found = {axis: solve(points, time_limit=seconds / len(after)) for axis, points in after.items()}
+    share, room = seconds / len(after), max_positions // len(after)
+    found = {
+        axis: solve(points, time_limit=share, max_positions=room) for axis, points in after.items()
+    }
     best = max(found, key=lambda axis: (found[axis].lower_bound, -axis))
     bound, exact = found[best].lower_bound, found[best].proved
     told = all(solution.proved for axis, solution in found.items() if axis != best)

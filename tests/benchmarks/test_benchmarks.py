@@ -17,6 +17,7 @@ from benchmarks import environment, measure, report, results, run, training
 
 ROOT = Path(__file__).resolve().parents[2]
 SHORT = ["--repeats", "2", "--seconds", "0.001", "--threads", "1", "--devices", "cpu"]
+SHORT += ["--noise", "1000"]  # of so short ones nothing is expected
 
 
 class Clock:
@@ -179,6 +180,22 @@ def test_a_run_a_second_one_and_the_page(tmp_path, capsys):
     assert report.main([*shown, "--check"]) == 0
 
 
+def test_nothing_is_written_of_repeats_far_apart(tmp_path, capsys, monkeypatch):
+    file = tmp_path / "results.json"
+    found = [{"subject": name, "device": "cpu", "threads": 1} for name in "abc"]
+    rates = ([90.0, 100.0, 110.0], [50.0, 100.0, 150.0], [60.0, 100.0, 101.0])
+    cases = [results.case(about, each) for about, each in zip(found, rates, strict=True)]
+    assert run.noise(cases) == pytest.approx(0.41)
+    monkeypatch.setattr(run, "measure", lambda *_: (cases, {}))
+    size = ["--rates", "environment", "--dimensions", "3", "--points", "5", "--games", "2"]
+    arguments = [*size, "--devices", "cpu", "--json", str(file)]
+    assert run.main([*arguments, "--noise", "0.4"]) == 1
+    printed = capsys.readouterr()
+    assert "not written: repeats lie 41 % apart" in printed.out
+    assert "1 of 1 sizes not written: the machine is too noisy" in printed.err
+    assert not file.exists()
+
+
 def test_results_of_another_commit_are_not_mixed_in(tmp_path, capsys):
     file = tmp_path / "results.json"
     arguments = small("--rates", "environment", "--subjects", "torch", "--json", str(file))
@@ -224,6 +241,7 @@ def test_an_interrupted_run_keeps_what_it_has(tmp_path):
     [
         *(("--games", "0"), ("--games", "many"), ("--dimensions", "11"), ("--points", "1")),
         *(("--seconds", "0"), ("--seconds", "nan"), ("--repeats", "-1"), ("--threads", "0")),
+        ("--noise", "-0.1"),
         *(("--rates", "everything"), ("--devices", "abacus"), ("--subjects", "abacus")),
         ("--json", "."),
     ],

@@ -91,11 +91,18 @@ class TaughtHost(_Shipped):
     role, files, fallback = "host", SHIPPED, ZeillingerHost
 
 
-def taught_host(lookahead: bool = False) -> Player:
-    """The host `taught`, with ``lookahead`` as an `ImprovedHost`: stronger, and much slower."""
-    if not isinstance(lookahead, bool):
-        raise TypeError(f"lookahead must be True or False, got {lookahead!r}")
-    return ImprovedHost(TaughtHost()) if lookahead else TaughtHost()
+def taught_host(lookahead: int = 0) -> Player:
+    """The host `taught`, improved so many times by `ImprovedHost`: each is stronger, and slower.
+
+    Args:
+        lookahead: steps of improvement, 0 to 2; True is 1.
+    """
+    if not isinstance(lookahead, int) or not 0 <= lookahead <= 2:
+        raise ValueError(f"lookahead must be 0, 1 or 2, got {lookahead!r}")
+    host: Player = TaughtHost()
+    for _ in range(lookahead):
+        host = ImprovedHost(host)
+    return host
 
 
 class TaughtAgent(_Shipped):

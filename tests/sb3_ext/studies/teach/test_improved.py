@@ -74,7 +74,21 @@ def test_walks_without_an_end_leave_the_other_hosts_answer():
     assert answers(ImprovedHost(host, max_moves=0), positions) == answers(host, positions)
 
 
+def test_a_second_step_is_no_worse_than_the_first():
+    spec, once = GameSpec(3, 5, 6), ImprovedHost(make_host("zeillinger"))
+    starts = rho_starts(spec, 12, seed=4)
+    lengths = [
+        worst_case_moves(host, starts, spec, 200, 20_000)[0]
+        for host in (once.host, once, ImprovedHost(once))
+    ]
+    assert (lengths[2] <= lengths[1]).all()
+    assert (lengths[1] <= lengths[0]).all()
+    assert lengths[2].sum() < lengths[1].sum()
+
+
 def test_it_is_an_option_of_taught():
     check_player(make_host("taught(lookahead=True)"), num_games=24)
-    with pytest.raises(TypeError, match="lookahead must be True or False, got 3"):
-        make_host("taught(lookahead=3)")
+    assert make_host("taught(lookahead=2)").name == "taught with lookahead with lookahead"
+    for given in ("3", "-1", "1.0", "None"):
+        with pytest.raises(ValueError, match=f"lookahead must be 0, 1 or 2, got {given}"):
+            make_host(f"taught(lookahead={given})")

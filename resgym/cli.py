@@ -63,6 +63,7 @@ def _add_play(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="fixes starts and players (default 0)")
     parser.add_argument("--device", default="cpu", help="cpu (default) or cuda[:n]")
     _add_game(parser)
+    _add_rule(parser, weights=False)
 
 
 def _add_out(parser: argparse.ArgumentParser) -> None:
@@ -74,11 +75,12 @@ def _add_out(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--layout", choices=layouts, default="tree", help=f"{text} (default tree)")
 
 
-def _add_rule(parser: argparse.ArgumentParser) -> None:
+def _add_rule(parser: argparse.ArgumentParser, weights: bool = True) -> None:
     add = parser.add_argument
     add("--rule", choices=RULES, default="basic", help="which rule is played (default basic)")
     add("--unit", type=int, default=1, help="of rule polyhedra: exponents are multiples of 1/this")
-    add("--weights", type=int, nargs="+", metavar="W", help="of rule thom: weights of the axes")
+    if weights:
+        add("--weights", type=int, nargs="+", metavar="W", help="of rule thom: weights of the axes")
 
 
 def _options(args: argparse.Namespace, function: Callable[..., Any]) -> dict[str, Any]:

@@ -101,27 +101,49 @@ def play_lengths(
     return Lengths(moves, finished, overflowed)
 
 
-def record_game(
-    host: Any, agent: Any, start: GameState, spec: GameSpec, *, seed: int = 0, max_moves: int = 200
-) -> GameRecord:
-    """Plays one game from a state of one game and keeps every position.
+def record_all(
+    host: Any, agent: Any, starts: GameState, spec: GameSpec, rng: RowRandom, max_moves: int = 200
+) -> list[GameRecord]:
+    """Plays N games side by side, so that players are asked in batches, and keeps every position.
 
-    Players are names, `Player`s, callables or paths of saved models; ``seed`` is for those that
-    draw. The game is cut after ``max_moves``.
+    Players are names, `Player`s, callables or paths of saved models; spec and random numbers are as
+    of `play_move`. Games are cut after ``max_moves``, and before a coordinate would pass 2^59.
     """
     check_integer("max_moves", max_moves, 1)
     hosts, agents = resolve_player(host, "host", spec), resolve_player(agent, "agent", spec)
-    kernels = resolve_backend("auto", start.device, spec)
-    rng = RowRandom.for_episode(torch.full_like(start.count, seed), torch.zeros_like(start.count))
-    state, record = start, GameRecord(start.point_lists(), [], [], bool(start.finished()))
-    while not record.finished and len(record.axes) < max_moves:
-        played = len(record.axes)
-        action, axis, state, overflow = play_move(hosts, agents, state, spec, rng, played, kernels)
-        if bool(overflow):
+    kernels = resolve_backend("auto", starts.device, spec)
+    sets = action_axes(spec.dimension, spec.least_axes)
+    ended = starts.finished().tolist()
+    records = [GameRecord([p], [], [], e) for p, e in zip(starts.point_lists(), ended, strict=True)]
+    state, games = starts, list(range(len(records)))
+    going = [place for place in games if not ended[place]]
+    for played in range(max_moves):
+        if len(going) < len(games):
+            index = torch.tensor(going, dtype=torch.int64, device=starts.device)
+            state, games, rng = state.select(index), [games[n] for n in going], rng.select(index)
+            hosts, agents = rows_of(hosts, index), rows_of(agents, index)
+        if not games:
             break
-        sets = action_axes(spec.dimension, spec.least_axes)
-        record = record.after(sets[int(action)], int(axis), state)
-    return record
+        moved = play_move(hosts, agents, state, spec, rng, played, kernels)
+        actions, axes, state, overflow = moved
+        going = []
+        for place, game in enumerate(games):
+            if not bool(overflow[place]):
+                now = state.select(slice(place, place + 1))
+                records[game] = records[game].after(
+                    sets[int(actions[place])], int(axes[place]), now
+                )
+                if not records[game].finished:
+                    going.append(place)
+    return records
+
+
+def record_game(
+    host: Any, agent: Any, start: GameState, spec: GameSpec, *, seed: int = 0, max_moves: int = 200
+) -> GameRecord:
+    """One game of `record_all`, from a state of one game; ``seed`` is for players that draw."""
+    rng = RowRandom.for_episode(torch.full_like(start.count, seed), torch.zeros_like(start.count))
+    return record_all(host, agent, start, spec, rng, max_moves)[0]
 
 
 def sample_games(
@@ -145,14 +167,5 @@ def sample_games(
     seeds = torch.tensor([derive_seed(seed, _SEED_WORD)]).expand(games) + row
     rng = RowRandom.for_episode(seeds, row * 0).at(0, Stream.START)
     begin = start_positions(spec, rng, resolve_starts(starts, spec))
-    return [
-        record_game(
-            host,
-            agent,
-            begin.select(row[number : number + 1]),
-            spec,
-            seed=derive_seed(seed, _SEED_WORD, number),
-            max_moves=max_moves,
-        )
-        for number in range(games)
-    ]
+    own = torch.tensor([derive_seed(seed, _SEED_WORD, number) for number in range(games)])
+    return record_all(host, agent, begin, spec, RowRandom.for_episode(own, row * 0), max_moves)

@@ -50,6 +50,18 @@ class Curve:
     y: Sequence[float]
 
 
+def plain_axes(width: float, height: float) -> tuple[Figure, Any]:
+    """A figure of so many inches with axes that have a light grid and no frame around it."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    axes = figure.add_subplot()
+    axes.grid(color="#e6eaee", linewidth=0.8)
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
 def plot_file(path: str | os.PathLike[str] | None, name: str = "path") -> Path | None:
     """`output_file` for a plot: .png, .svg or .pdf; None for none.
 
@@ -161,13 +173,11 @@ def plot_curves(
             )
         if not any(math.isfinite(value) for value in curve.y):
             raise ValueError(f"curve {curve.label!r} must have a finite value, got {curve.y}")
-    from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter
 
     entries = len(curves) + len(levels or {})
     beside = entries > LEGEND_INSIDE
-    figure = Figure(figsize=(9.5 if beside else 7.0, 4.2), layout="constrained")
-    axes = figure.add_subplot()
+    figure, axes = plain_axes(9.5 if beside else 7.0, 4.2)
     for number, curve in enumerate(curves):
         # A single measurement has no line; many have no need of markers.
         marker = MARKERS[number % len(MARKERS)] if len(curve.x) <= 60 else ""
@@ -179,9 +189,6 @@ def plot_curves(
     axes.set(xlabel=xlabel, ylabel=ylabel, title=title)
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    axes.grid(color="#e6eaee", linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
     if beside:
         figure.legend(loc="outside right upper", fontsize="small")
     else:

@@ -23,7 +23,7 @@ class Player(Protocol):
     """Plays one seat of N games.
 
     A class that is registered under a name says in an attribute ``rules``, names as of `GameSpec`,
-    which rules it plays; without one that is ``basic`` alone.
+    which rules it plays; without one that is ``basic`` alone. An object without one may play any.
     """
 
     @property

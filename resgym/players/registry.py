@@ -10,7 +10,7 @@ import importlib.util
 import inspect
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -158,11 +158,15 @@ def _make(
             raise TypeError(f"{role} {name!r} takes no argument {key!r}, allowed are {allowed}")
     player = factory(**arguments)
     if not isinstance(player, Player) or player.role != role:
-        raise TypeError(f"the factory of {role} {name!r} must build a {role}, got {player!r}")
-    rules = getattr(player, "rules", ("basic",))
-    if spec is not None and spec.rule not in rules:
-        raise ValueError(f"{field}: {name!r} plays rules {list(rules)}, the game has {spec.rule!r}")
+        wanted = "an agent" if role == "agent" else "a host"
+        raise TypeError(f"the factory of {role} {name!r} must build {wanted}, got {player!r}")
+    _check_rule(spec, getattr(player, "rules", ("basic",)), f"{field}: {name!r}")
     return player
+
+
+def _check_rule(spec: GameSpec | None, rules: Collection[str], who: str) -> None:
+    if spec is not None and spec.rule not in rules:
+        raise ValueError(f"{who} plays rules {list(rules)}, the game has {spec.rule!r}")
 
 
 def make_host(name: str, **arguments: Any) -> Player:
@@ -231,8 +235,9 @@ def resolve_player(
 
     Raises:
         TypeError: ``opponent`` is none of these.
-        ValueError: an unknown name (the message names the nearest), a player for the other seat,
-            a missing file, or a file that no loader can read.
+        ValueError: an unknown name (the message names the nearest), a player for the other seat
+            or one that says it does not play this rule, a missing file, or a file that no loader
+            can read.
     """
     role = check_role(role)
     if isinstance(opponent, os.PathLike) or (isinstance(opponent, str) and _is_path(opponent)):
@@ -241,6 +246,8 @@ def resolve_player(
         return _make(role, opponent, {}, f"opponent ({role})", spec)
     if not isinstance(opponent, type):
         if isinstance(opponent, Player):
+            if hasattr(opponent, "rules"):
+                _check_rule(spec, opponent.rules, f"opponent ({role}): {opponent!r}")
             return _checked_player(opponent, role, "opponent")
         if callable(opponent):
             return CallablePlayer(opponent, role)

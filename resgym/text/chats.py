@@ -15,13 +15,12 @@ import torch
 
 from resgym.game.actions import host_action_table
 from resgym.game.rng import RowRandom, Stream, derive_seed
-from resgym.game.rules import random_starts
+from resgym.game.rules import start_positions
 from resgym.game.spec import GameSpec, Role, check_integer
 from resgym.game.state import state_from_points
-from resgym.kernels import resolve_backend
-from resgym.measure.games import play_move
-from resgym.players import resolve_player
+from resgym.measure.games import record_all
 from resgym.polynomials.monomials import Point
+from resgym.polynomials.starts import resolve_starts
 from resgym.render.games import GameRecord
 from resgym.solver.labels import SOLVED, Labeller
 from resgym.text.wording import action_of, axes_of, chat_of, write_answer
@@ -30,7 +29,14 @@ _SEED_WORD = 0x74657874  # keeps the starts apart from those of other uses of th
 
 
 def record_games(
-    host: Any, agent: Any, spec: GameSpec, games: int, *, seed: int = 0, max_moves: int = 200
+    host: Any,
+    agent: Any,
+    spec: GameSpec,
+    games: int,
+    *,
+    seed: int = 0,
+    max_moves: int = 200,
+    starts: Any = None,
 ) -> list[GameRecord]:
     """Plays games from random starts side by side, so that players are asked in batches.
 
@@ -41,30 +47,13 @@ def record_games(
         games: how many; game i is the same for any number of games.
         seed: fixes the starts, and players that draw.
         max_moves: games are cut after so many.
+        starts: the set that starts are drawn from, see `resgym.polynomials.starts.resolve_starts`.
     """
     games = check_integer("games", games, 1)
-    hosts, agents = resolve_player(host, "host", spec), resolve_player(agent, "agent", spec)
     row = torch.arange(games)
     rng = RowRandom.for_episode(row + (derive_seed(seed, _SEED_WORD) >> 1), torch.zeros_like(row))
-    state = random_starts(spec, rng.at(0, Stream.START))
-    kernels = resolve_backend("auto", state.device, spec)
-    records = [GameRecord([points], [], [], False) for points in state.point_lists()]
-    for played in range(check_integer("max_moves", max_moves, 1)):
-        moved = play_move(hosts, agents, state, spec, rng, played, kernels)
-        actions, axes, after, overflow = moved
-        going = []
-        for place, game in enumerate(row.tolist()):
-            if not bool(overflow[place]):
-                sets = axes_of(int(actions[place]), "host", spec.dimension)
-                now = after.select(torch.tensor([place]))
-                records[game] = records[game].after(sets, int(axes[place]), now)
-                if not records[game].finished:
-                    going.append(place)
-        if not going:
-            break
-        index = torch.tensor(going)
-        state, row, rng = after.select(index), row[index], rng.select(index)
-    return records
+    begin = start_positions(spec, rng.at(0, Stream.START), resolve_starts(starts, spec))
+    return record_all(host, agent, begin, spec, rng, max_moves)
 
 
 @dataclass(frozen=True)

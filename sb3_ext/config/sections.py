@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Annotated, Any, TypeVar, get_args
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from annotated_types import Ge, Gt, Le
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from sb3_ext.config.checks import (
     LARGEST_COUNT,
@@ -89,6 +89,9 @@ Transitions = Annotated[int, Whole, Ge(1), Le(2**36)]
 Fraction = Annotated[float, Number, Ge(0), Le(1)]
 PositiveFraction = Annotated[float, Number, Gt(0), Le(1)]
 PositiveNumber = Annotated[float, Number, Gt(0)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+"""Of what has a folder of its own."""
+Version = Annotated[Literal[1], Field(description="version of this format")]
 
 _ALLOWED = {
     "bool_type": "true or false",

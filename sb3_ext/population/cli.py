@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-import yaml
-
 from resgym.cli import OneLineParser
 from resgym.players.trust import add_trust, distrusting, trusting
 from sb3_ext.callbacks.stop_conditions import Ended, StopRules, read_stop_rules
-from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.cluster.pieces import spreading
 from sb3_ext.config.checks import check_count
 from sb3_ext.config.sections import ConfigError
@@ -22,7 +18,7 @@ from sb3_ext.population.config import PopulationConfig
 from sb3_ext.population.plots import plot_elo, plot_payoffs
 from sb3_ext.population.run import Population
 from sb3_ext.runs.command import command
-from sb3_ext.runs.command_line import FAILED, add_options
+from sb3_ext.runs.command_line import FAILED, add_options, reporter, starts_setting
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.runs.signals import RunSignals
@@ -46,8 +42,12 @@ def main(arguments: Sequence[str]) -> int:
         raise ConfigError("--out: a resumed run stays in its folder; give only --resume")
     with trusting(args.trust):
         config = _config(args)
+        base = config.base()
+        if rules is not None:
+            figures = [f"{role}/{name}" for role in base.roles for name in ("elo", "fitness")]
+            rules.check_fields(["rounds", *figures])
         # What is refused by an algorithm or a device leaves no folder behind.
-        HostAgentTrainer(config.base()).close()
+        HostAgentTrainer(base).close()
         out = args.resume or args.out or Path("runs/population") / config.name
         option = "--out" if args.resume is None else "--resume"
         with RunFolder(out, option) as folder:
@@ -70,15 +70,18 @@ def _parser() -> argparse.ArgumentParser:
     add("--resume", type=Path, metavar="DIR", help="go on with the run in this folder")
     text = "processes of Ray that work at a time (default 0: this process); members take turns"
     add("--actors", type=int, default=0, help=text)
-    add_options(parser, "--timeout-s", "--set", "--stop", "--no-progress")
+    add_options(parser, "--timeout-s", "--set", "--starts", "--stop", "--no-progress")
     add_trust(parser)
     return parser
 
 
 def _config(args: argparse.Namespace) -> PopulationConfig:
+    starts = starts_setting(args.starts, "game.starts")
     if args.resume is None:
-        return PopulationConfig.read(args.config, args.settings)
-    for setting in args.settings:
+        config = PopulationConfig.read(args.config, args.settings)
+        settings = [*config.settings, *starts]
+        return PopulationConfig.read({**config.to_dict(), "settings": settings})
+    for setting in [*args.settings, *starts]:
         if not setting.startswith("rounds="):
             raise ConfigError(f"--set {setting}: a resumed run may change only rounds")
     if not (args.resume / "config.yml").is_file():
@@ -99,10 +102,7 @@ def _run(
     rules: StopRules | None,
 ) -> int:
     asked: list[object] = []
-
-    def report(line: str) -> None:
-        if not args.no_progress:
-            print(line, file=sys.stderr, flush=True)
+    report = reporter(not args.no_progress)
 
     def check() -> None:
         if asked:
@@ -120,8 +120,7 @@ def _run(
             folder.write_json("run.json", origin)
         else:
             folder.append("resumed.jsonl", {"step": population.round, **origin})
-        text = yaml.safe_dump(config.resolved(), sort_keys=False)
-        write_text_durably(folder.path / "config.yml", text)
+        folder.write_yaml("config.yml", config.resolved())
         try:
             population.run(spread, partial(_look, rules))
         except _Stopped:

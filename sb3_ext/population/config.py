@@ -8,16 +8,18 @@ from annotated_types import Ge, Le, Len
 from pydantic import Field, model_validator
 
 from sb3_ext.config.checks import shown
-from sb3_ext.config.reading import ConfigFile
+from sb3_ext.config.reading import ConfigFile, with_values
 from sb3_ext.config.sections import (
     ConfigError,
     Count,
     Fraction,
+    Name,
     Number,
     PositiveCount,
     PositiveNumber,
     Section,
     Size,
+    Version,
     Whole,
 )
 from sb3_ext.two_player.config import TrainerConfig
@@ -72,10 +74,8 @@ class PopulationConfig(ConfigFile):
 
     folder: ClassVar[str] = "population"
 
-    config_version: Literal[1] = Field(description="version of this format")
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")] = Field(
-        description="name of the experiment, part of its folder's name"
-    )
+    config_version: Version
+    name: Name = Field(description="name of the experiment, part of its folder's name")
     seed: Count = Field(description="fixes everything random; member m trains with seed + m")
     members: Annotated[int, Whole, Ge(1), Le(10_000)] = Field(description="hosts, and agents")
     rounds: PositiveCount = Field(description="times that all train, play each other and select")
@@ -126,14 +126,8 @@ class PopulationConfig(ConfigFile):
         """
         try:
             data = TrainerConfig.read(self.two_player, self.settings).to_dict()
-            data["seed"] = self.seed + member
-            for name, value in (hyperparameters or {}).items():
-                *parents, last = name.split(".")
-                section = data
-                for part in parents:
-                    section = section[part]
-                section[last] = value
-            return TrainerConfig.read(data)
+            own = {"seed": self.seed + member, **(hyperparameters or {})}
+            return TrainerConfig.read(with_values(data, own.items()))
         except ConfigError as error:
             raise ConfigError(f"two_player: {error}") from None
 

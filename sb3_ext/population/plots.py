@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from resgym.measure.plots import COLOURS, plot_file, plot_table, save_figure
+from resgym.measure.plots import COLOURS, plain_axes, plot_file, plot_table, save_figure
 from sb3_ext.population.league import League
 
 if TYPE_CHECKING:
@@ -22,11 +22,9 @@ def plot_elo(league: League, path: Path | None = None) -> Figure:
         ValueError: the file cannot be written, or matplotlib is not installed.
     """
     target = plot_file(path)
-    from matplotlib.figure import Figure
     from matplotlib.ticker import MaxNLocator
 
-    figure = Figure(figsize=(7.0, 4.2), layout="constrained")
-    axes = figure.add_subplot()
+    figure, axes = plain_axes(7.0, 4.2)
     for role, colour in zip(league.roles, COLOURS, strict=False):
         rounds: dict[int, dict[int, float]] = {}  # member -> round -> Elo
         for version in league.versions.values():
@@ -39,9 +37,6 @@ def plot_elo(league: League, path: Path | None = None) -> Figure:
         line.set(marker="o", markersize=4.5, linewidth=2.2)
     axes.set(xlabel="round", ylabel="Elo (mean of round 1: 0)")
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.grid(color="#e6eaee", linewidth=0.8)
-    axes.set_axisbelow(True)
-    axes.spines[["top", "right"]].set_visible(False)
     axes.legend(loc="best", fontsize="small")
     save_figure(figure, target)
     return figure

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from functools import partial
+from typing import Any, TextIO
 
 import torch
 
@@ -59,6 +61,15 @@ def add_options(parser: argparse.ArgumentParser, *names: str) -> None:
     """Adds options that several commands have, by their names, such as ``--threads``."""
     for name in names:
         parser.add_argument(name, **_OPTIONS[name])
+
+
+Report = Callable[[str], None]
+"""Called with one line for every step of the work."""
+
+
+def reporter(shown: bool, file: TextIO | None = None) -> Report:
+    """A function that prints lines at once, to stderr or a file; silence unless they are shown."""
+    return partial(print, file=file or sys.stderr, flush=True) if shown else lambda line: None
 
 
 def starts_setting(starts: str | None, key: str) -> list[str]:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
+import yaml
 from filelock import FileLock, Timeout
 
 from sb3_ext.checkpoints.durable_files import write_text_durably
@@ -102,6 +103,10 @@ class RunFolder:
     def write_json(self, name: str, data: Any) -> None:
         """Replaces a file as a whole."""
         write_text_durably(self.path / name, json.dumps(data, indent=2) + "\n")
+
+    def write_yaml(self, name: str, data: Any) -> None:
+        """The same in YAML."""
+        write_text_durably(self.path / name, yaml.safe_dump(data, sort_keys=False))
 
     def append(self, name: str, entry: Mapping[str, Any]) -> None:
         """Appends a line of JSON; one that cannot be written in full is taken back."""

@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from resgym.cli import OneLineParser
+from resgym.files import output_file
 from resgym.game.spec import Role
 from resgym.measure.plots import PLOT_ENDINGS, Curve, plot_curves, plot_file
-from resgym.measure.rho import rho
 from resgym.players.trust import add_trust, trusting
 from sb3_ext.checkpoints.checkpoint import is_checkpoint, list_checkpoints
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.command import command
-from sb3_ext.runs.command_line import FAILED, add_options
-from sb3_ext.studies.attack.exact import exact_worst_case
+from sb3_ext.runs.command_line import FAILED, add_options, reporter
+from sb3_ext.studies.attack.exact import exact_worst_case, scripted_rho
 from sb3_ext.studies.attack.settings import AttackBudget, read_budget, shipped_budgets
 from sb3_ext.studies.json_files import write_json
 from sb3_ext.studies.tables import text_table
@@ -85,12 +84,7 @@ def measure_again(
 
 
 def _figures(player: Any, role: Role, budget: AttackBudget) -> dict[str, Any]:
-    others = budget.scripted.agents if role == "host" else budget.scripted.hosts
-    measured = {}
-    for other in others:
-        pair = (player, other) if role == "host" else (other, player)
-        about = {"games": budget.test.games, "seed": budget.test.seed, **budget.game.model_dump()}
-        measured[other] = rho(*pair, **about)
+    measured = scripted_rho(player, role, budget)
     lengths = [each.longest if role == "host" else each.shortest for each in measured.values()]
     exact = None if budget.exact is None else exact_worst_case(player, budget)
     return {
@@ -138,13 +132,11 @@ def main(arguments: Sequence[str]) -> int:
     """Measures as the command line says; returns the exit code, see `command`."""
     args = _parser().parse_args(arguments)
     target = None if args.plot is None else plot_file(args.plot, "plot")
+    if args.out is not None:
+        output_file(args.out, (".json",), "out")
     roles: tuple[Role, ...] = ("host", "agent") if args.role is None else (args.role,)
     budget = read_budget(args.budget, args.settings)
-
-    def report(line: str) -> None:
-        if not args.no_progress:
-            print(line, file=sys.stderr, flush=True)
-
+    report = reporter(not args.no_progress)
     with trusting(args.trust):
         entries = measure_again(args.run, budget, roles, report)
     if args.out is not None:
@@ -173,7 +165,7 @@ def _parser() -> argparse.ArgumentParser:
     known = f"a YAML file, or one of {', '.join(shipped_budgets())} (default points5): the game, "
     known += "the opponents (scripted), games and starts (test), searches (exact) are taken of it"
     add("--budget", default="points5", help=known)
-    add("--out", type=Path, metavar="FILE", help="write everything as JSON")
+    add("--out", type=Path, metavar="FILE", help="write everything as JSON (.json)")
     add("--plot", type=Path, metavar="FILE", help=f"draw the curves: {', '.join(PLOT_ENDINGS)}")
     add_options(parser, "--set", "--json", "--no-progress")
     add_trust(parser)

@@ -18,7 +18,7 @@ from typing import Any
 import resgym
 from resgym.cli import OneLineParser
 from resgym.files import output_file, write_file
-from resgym.measure.plots import COLOURS, MARKERS, plot_file, save_figure
+from resgym.measure.plots import COLOURS, MARKERS, plain_axes, plot_file, save_figure
 from resgym.players import Player
 from resgym.players.trust import add_trust, trusting
 from sb3_ext.cluster.pieces import Spread, spreading
@@ -89,10 +89,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def picture(found: Mapping[str, Mapping[str, Any]], path: Path) -> None:
     """Draws rho with each agent over the mean worst case, its lower bound where it is open."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8.0, 4.8), layout="constrained")
-    axes = figure.add_subplot()
+    figure, axes = plain_axes(8.0, 4.8)
     best = min(each["worst_moves"][0] for each in found.values())
     above = {host: each["worst_moves"][0] - best for host, each in found.items()}
     for agent, colour, marker in zip(AGENTS, COLOURS, MARKERS, strict=False):
@@ -110,8 +107,6 @@ def picture(found: Mapping[str, Mapping[str, Any]], path: Path) -> None:
     axes.set_xscale("symlog", linthresh=1.0)
     safer = f"mean exact worst case, in moves above the least ({best:.2f}); safer: left"
     axes.set(xlabel=safer, ylabel="rho; quicker: up", ylim=(0.0, 1.35 * axes.get_ylim()[1]))
-    axes.grid(color="#e6eaee", linewidth=0.8)
-    axes.spines[["top", "right"]].set_visible(False)
     axes.legend(title="agent", loc="upper right", fontsize="small")
     save_figure(figure, path)
 

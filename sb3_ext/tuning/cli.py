@@ -8,9 +8,8 @@ import subprocess
 import sys
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import redirect_stdout
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,14 +25,12 @@ from sb3_ext.config.checks import check_count
 from sb3_ext.config.reading import find_config, read_mapping, split_setting
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.command import command
-from sb3_ext.runs.command_line import FAILED, add_options, torch_threads
+from sb3_ext.runs.command_line import FAILED, Report, add_options, reporter, torch_threads
 from sb3_ext.runs.signals import RunSignals
 from sb3_ext.tuning import results
 from sb3_ext.tuning.storage import open_study
 from sb3_ext.tuning.study_file import StudyConfig
 from sb3_ext.tuning.worker import StopRequest, counts, work
-
-Say = Callable[[str], None]
 
 _MOST_WORKERS = 1024
 _LOOK_SECONDS = 0.2
@@ -53,7 +50,8 @@ def main(arguments: Sequence[str]) -> int:
     if check_count("--workers", args.workers) > _MOST_WORKERS:
         raise ConfigError(f"--workers must be at most {_MOST_WORKERS}, got {args.workers}")
     check_count("--heartbeat", args.heartbeat)
-    rules = read_stop_rules(args.stop, ("max_updates", "max_seconds", "until"))
+    known = ("max_updates", "max_seconds", "until")
+    rules = read_stop_rules(args.stop, known, ("best", "trials", "value"))
     with trusting(args.trust), torch_threads(args.threads), warnings.catch_warnings():
         warnings.simplefilter("ignore", ExperimentalWarning)
         # The workers give theirs outside of it, see `worker`.
@@ -102,15 +100,14 @@ def _tune(args: argparse.Namespace, arguments: list[str], rules: StopRules | Non
     storage = str(folder / "journal.log") if args.storage is None else args.storage
     study = open_study(config, storage, name, args.heartbeat)
 
-    say: Say = partial(print, file=sys.stderr, flush=True)
+    say = reporter(True)
     # The first process alone looks, and ends its workers.
     look = _Look(rules, study) if rules is not None and args.worker_of is None else lambda: False
     stop = StopRequest(args.worker_of, look)
     with RunSignals(stop.ask, lambda: None):
         if args.workers == 1:
-            tell: Say = (lambda line: None) if args.no_progress else say
             with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
-                work(study, config, trials, folder, stop, tell)
+                work(study, config, trials, folder, stop, reporter(not args.no_progress))
         else:
             _run_workers(args.workers, arguments, stop, say)
     if args.worker_of is not None:
@@ -155,7 +152,7 @@ class _Look:
         return self.rules.ended(max_updates=updates)
 
 
-def _run_workers(number: int, arguments: Sequence[str], stop: StopRequest, say: Say) -> None:
+def _run_workers(number: int, arguments: Sequence[str], stop: StopRequest, say: Report) -> None:
     """Runs this command in so many processes, each with one worker, until all have ended."""
     one = ["--workers", "1", "--worker-of", str(os.getpid())]
     line = [sys.executable, "-m", "sb3_ext.tune", *arguments, *one]

@@ -19,8 +19,10 @@ from sb3_ext.config.registry import Registry
 from sb3_ext.config.sections import (
     ConfigError,
     Count,
+    Name,
     PositiveCount,
     Section,
+    Version,
     checked,
     errors_of,
     read_section,
@@ -149,10 +151,8 @@ class StudyConfig(ConfigFile):
     folder: ClassVar[str] = "tune"
     field: ClassVar[str] = "study"
 
-    config_version: Literal[1] = Field(description="version of this format")
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")] = Field(
-        description="name of the study in its storage"
-    )
+    config_version: Version
+    name: Name = Field(description="name of the study in its storage")
     target: Annotated[Any, checked(_read_target)] = Field(
         description="the command, its configuration and what is measured"
     )

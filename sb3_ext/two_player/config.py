@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 from annotated_types import Ge, Le
 from pydantic import Field, model_validator
@@ -18,10 +18,12 @@ from sb3_ext.config.sections import (
     ConfigError,
     Count,
     Fraction,
+    Name,
     PositiveCount,
     PositiveNumber,
     Section,
     Size,
+    Version,
     Whole,
     checked,
     errors_of,
@@ -169,10 +171,8 @@ class TrainerConfig(ConfigFile):
 
     folder: ClassVar[str] = "two_player"
 
-    config_version: Literal[1] = Field(description="version of this format")
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")] = Field(
-        description="name of the experiment, part of its folder's name"
-    )
+    config_version: Version
+    name: Name = Field(description="name of the experiment, part of its folder's name")
     seed: Count = Field(description="fixes everything random in training")
     game: Annotated[Any, checked(_read_game)] = Field(description="the game and its sizes")
     training: TrainingSection = Field(description="how long, who, and who when")

@@ -9,13 +9,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import yaml
 from stable_baselines3.common.logger import KVWriter, TensorBoardOutputFormat
 
 from sb3_ext.callbacks.action_counts import entropy_of_counts
 from sb3_ext.callbacks.sample_games import write_games
 from sb3_ext.checkpoints.checkpoint import checkpoint_name, prune_checkpoints, save_checkpoint
-from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.best import save_player
@@ -88,8 +86,7 @@ class RunDirectory(RunFolder):
             if config.logging.tensorboard and find_spec("tensorboard") is None:
                 raise ConfigError("logging.tensorboard: true needs the package tensorboard")
             with errors_named(f"--out: {self.path} cannot be written to", FolderError):
-                text = yaml.safe_dump(config.to_dict(), sort_keys=False)
-                write_text_durably(self.path / "config.yml", text)
+                self.write_yaml("config.yml", config.to_dict())
                 if resumed_at is None:
                     self.write_json("run.json", origin)
                 else:

@@ -34,6 +34,16 @@ def test_rho_as_text_and_every_option(capsys):
     assert (code, out, err) == (0, f"{expected}\n", "")
 
 
+@pytest.mark.parametrize("rule", [{"rule": "polyhedra", "unit": 4}, {"rule": "thom"}], ids=str)
+def test_rho_of_another_rule(capsys, rule):
+    options = [word for name, value in rule.items() for word in (f"--{name}", str(value))]
+    code, out, err = run(capsys, "rho", "all_coord", "random", *SMALL, *options)
+    assert (code, out, err) == (0, f"{rho('all_coord', 'random', games=40, **rule)}\n", "")
+    code, out, _ = run(capsys, "cross-play", "--hosts", "random", *SMALL, *options)
+    agents = ["random", "choose_first", "choose_last"]
+    assert (code, out) == (0, f"{cross_play(['random'], agents, games=40, **rule)}\n")
+
+
 def test_cross_play(capsys):
     names = ["--hosts", "random", "zeillinger", "--agents", "choose_last"]
     code, out, _ = run(capsys, "cross-play", *names, *SMALL, "--json")
@@ -98,6 +108,10 @@ BAD = [
     ([*RHO, "--device", "cuda:55"], "device", "'cuda:55'"),
     ([*RHO, "--device", "toaster"], "device", "'toaster'"),
     ([*RHO, "--co\nlor", "red"], "--co lor", "unrecognized"),
+    ([*RHO, "--rule", "chess"], "--rule", "'chess'"),
+    ([*RHO, "--unit", "3"], "unit", "must be 1 with rule 'basic', got 3"),
+    ([*RHO, "--starts", ""], "starts", "must be a file"),
+    (["rho", "zeillinger", "random", "--rule", "polyhedra"], "'zeillinger'", "'polyhedra'"),
     (["cross-play", "--hosts", "random", "nobody"], "nobody", "zeillinger"),
     (["cross-play", "--hosts"], "--hosts", "at least one"),
     (["cross-play", "--agents", "random", "--games", "0"], "games", "got 0"),

@@ -17,43 +17,13 @@ from resgym.game.variants import rule_of
 from resgym.kernels.backend import FusedBackend, set_numbers
 from resgym.kernels.cpu.compilation import compiled
 from resgym.kernels.cpu.players import HOSTS, name_set
-from resgym.kernels.cpu.rules import observe_position, play_move, set_of_row
+from resgym.kernels.cpu.rules import observe_position
 from resgym.kernels.cpu.variants import draw_games, move_games
 
 
 def array_of(tensor: Tensor) -> np.ndarray:
     """The memory of a CPU tensor in C order; a copy only if the tensor is not contiguous."""
     return tensor.detach().contiguous().numpy()
-
-
-@compiled
-def _move_rows(points, count, coords, axis, reposition, overflow, moved):
-    """Plays in place; returns the first row whose axis is none, or -1."""
-    num_games, num_points, dimension = points.shape
-    scratch = np.empty(2 * num_points, np.int64)
-    numbers = np.empty(num_points * dimension, np.int64)
-    dims = np.empty(dimension, np.int64)
-    for game in range(num_games):
-        overflow[game] = moved[game] = False
-        chosen = axis[game]
-        if chosen < 0 or chosen >= dimension:
-            return game
-        axis_mask = set_of_row(dims, coords[game])
-        before = count[game]
-        # A set of one axis has no bit left without its lowest one.
-        if before <= 1 or not (axis_mask >> chosen) & 1 or axis_mask & (axis_mask - 1) == 0:
-            continue
-        position = points[game]
-        after = play_move(dims, position, before, axis_mask, chosen, reposition, scratch, numbers)
-        if after < 0:
-            overflow[game] = True
-            continue
-        moved[game] = True
-        count[game] = after
-        for row in range(after, before):
-            for other in range(dimension):
-                points[game, row, other] = -1
-    return -1
 
 
 @compiled
@@ -95,10 +65,7 @@ class NumbaOperations(FusedBackend):
         moved, overflow = torch.empty(2, state.num_games, dtype=torch.bool).unbind()
         arrays = map(array_of, (after.points, after.count, coords, axis))
         options = (spec.reposition, array_of(overflow), array_of(moved))
-        if spec.rule == "basic":
-            bad = _move_rows(*arrays, *options)
-        else:
-            bad = move_games(*arrays, *options, *rule_numbers(spec))
+        bad = move_games(*arrays, *options, *rule_numbers(spec))
         if bad >= 0:
             raise IndexError(f"axis must be in 0..{spec.dimension - 1}, got {int(axis[bad])}")
         return after, moved, overflow

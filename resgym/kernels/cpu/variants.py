@@ -200,10 +200,7 @@ def observe(dims, points, count, scale, seen, weighted):
 
 @compiled
 def move_games(points, count, coords, axis, reposition, overflow, moved, unit, weighted):
-    """Plays in place, in games of a rule that is not the default one.
-
-    Returns the first row whose axis is none, or -1.
-    """
+    """Plays in place; returns the first row whose axis is none, or -1."""
     num_games, num_points, dimension = points.shape
     scratch = np.empty(2 * num_points, np.int64)
     numbers = np.empty(num_points * dimension, np.int64)

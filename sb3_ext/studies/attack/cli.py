@@ -15,9 +15,15 @@ from sb3_ext.callbacks.stop_conditions import Ended, read_stop_rules
 from sb3_ext.cluster.pieces import spreading
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.command import command
-from sb3_ext.runs.command_line import FAILED, add_options, starts_setting, torch_threads
+from sb3_ext.runs.command_line import (
+    FAILED,
+    add_options,
+    reporter,
+    starts_setting,
+    torch_threads,
+)
 from sb3_ext.studies.attack.exact import exact_worst_case
-from sb3_ext.studies.attack.exploitation import exploit, reporter
+from sb3_ext.studies.attack.exploitation import exploit
 from sb3_ext.studies.attack.frozen import FrozenPlayer
 from sb3_ext.studies.attack.settings import AttackBudget, read_budget, shipped_budgets
 from sb3_ext.studies.attack.table import AGENTS, HOSTS, Results, fill, markdown
@@ -105,7 +111,8 @@ def _one_player(args: argparse.Namespace) -> tuple[FrozenPlayer, AttackBudget]:
 
 
 def _run(args: argparse.Namespace) -> None:
-    rules = read_stop_rules(args.stop, ("max_updates", "max_timesteps", "max_seconds", "until"))
+    known = ("max_updates", "max_timesteps", "max_seconds", "until")
+    rules = read_stop_rules(args.stop, known, ("rho/score", "seeds"))
     frozen, budget = _one_player(args)
     out = args.out or Path("runs/attack") / budget.name / f"{frozen.role}-{frozen.name}"
     exact = False if args.no_exact else None

@@ -1,7 +1,8 @@
-"""The truth about a player: the longest game against a host, the shortest against an agent.
+"""What a budget measures of a player without training: rho, and the truth about it.
 
-Nothing is left to chance or to training: all answers that the other seat has are walked through,
-see `resgym.measure.worst_case`. Over a set of starts that is the rho of a perfect responder, beside
+The truth is the longest game against a host, the shortest against an agent. Nothing is left to
+chance or to training: all answers that the other seat has are walked through, see
+`resgym.measure.worst_case`. Over a set of starts that is the rho of a perfect responder, beside
 which stands the least depth that the solver proves.
 """
 
@@ -17,17 +18,29 @@ from torch import Tensor
 import resgym
 from resgym.game.spec import GameSpec, Role
 from resgym.game.state import GameState
-from resgym.measure.rho import rho_of_games, rho_starts
+from resgym.measure.rho import RhoResult, rho, rho_of_games, rho_starts
 from resgym.measure.worst_case import worst_case_moves
 from resgym.players import Player
 from sb3_ext.cluster.pieces import Spread
 from sb3_ext.config.sections import ConfigError, errors_of
 from sb3_ext.studies.attack.frozen import FrozenPlayer
 from sb3_ext.studies.attack.result import ExactResult
-from sb3_ext.studies.attack.settings import read_budget
+from sb3_ext.studies.attack.settings import AttackBudget, read_budget
 
 STARTS_TOGETHER = 20
 """Starts walked at once: enough for good batches, few enough for the memory of the widest ones."""
+
+
+def rho_against(player: Any, role: Role, budget: AttackBudget, other: Any) -> RhoResult:
+    """Rho of a player of this seat and one of the other in the games of a budget's test."""
+    pair = (player, other) if role == "host" else (other, player)
+    return rho(*pair, games=budget.test.games, seed=budget.test.seed, **budget.game.to_dict())
+
+
+def scripted_rho(player: Any, role: Role, budget: AttackBudget) -> dict[str, RhoResult]:
+    """`rho_against` every scripted responder of a budget, by name."""
+    names = budget.scripted.agents if role == "host" else budget.scripted.hosts
+    return {name: rho_against(player, role, budget, name) for name in names}
 
 
 def exact_worst_case(

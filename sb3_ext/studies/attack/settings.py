@@ -22,11 +22,13 @@ from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.sections import (
     Count,
     Fraction,
+    Name,
     PositiveCount,
     PositiveFraction,
     PositiveNumber,
     Section,
     Size,
+    Version,
     Whole,
     accepted_by,
     checked,
@@ -58,10 +60,13 @@ class GameSection(Section):
 
     @model_validator(mode="after")
     def _is_a_game(self) -> GameSection:
+        field = "."
         try:
-            resolve_starts(self.starts, self.spec())
+            spec = self.spec()
+            field = ".starts: "
+            resolve_starts(self.starts, spec)
         except (TypeError, ValueError) as error:
-            raise ValueError(f".{error}") from None
+            raise ValueError(f"{field}{error}") from None
         return self
 
     def spec(self) -> GameSpec:
@@ -154,10 +159,8 @@ class AttackBudget(ConfigFile):
     folder: ClassVar[str] = "attack"
     field: ClassVar[str] = "budget"
 
-    config_version: Literal[1] = Field(description="version of this format")
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")] = Field(
-        description="name of the setting, shown in tables"
-    )
+    config_version: Version
+    name: Name = Field(description="name of the setting, shown in tables")
     game: GameSection = Field(description="the game and its starts")
     responder: ResponderSection = Field(description="the learner and its training")
     validation: ValidationSection = Field(description="the choice of the best version")

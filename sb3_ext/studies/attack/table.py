@@ -12,7 +12,8 @@ from resgym.game.spec import Role
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.cluster.pieces import Spread
 from sb3_ext.config.sections import ConfigError
-from sb3_ext.studies.attack.exploitation import Report, exploit
+from sb3_ext.runs.command_line import Report
+from sb3_ext.studies.attack.exploitation import exploit
 from sb3_ext.studies.attack.frozen import FrozenPlayer
 from sb3_ext.studies.attack.result import AttackResult, ExactResult, between, picks_worst
 from sb3_ext.studies.attack.settings import AttackBudget

@@ -144,25 +144,15 @@ def generate(
         return manifest
 
 
-def prepared(
-    plan: Plan,
-    out: Path,
-    workers: int = 1,
-    progress: bool = False,
-    command: Sequence[str] = (),
-    actors: int = 0,
-    timeout_s: float = LONGEST_WAIT,
-    check: Callable[[], None] = lambda: None,
-) -> Dataset:
+def prepared(plan: Plan, out: Path, *how: Any, **named: Any) -> Dataset:
     """The dataset of a plan: read if it is finished, otherwise generated first.
 
-    Raises:
-        ValueError, OSError, RuntimeError: as for `generate`; the folder of another plan is refused.
+    Arguments and errors are those of `generate`; the folder of another plan is refused.
     """
     if (out / MANIFEST).is_file():
         _check_folder(out, plan.content())
     else:
-        generate(plan, out, workers, progress, command, actors, timeout_s, check)
+        generate(plan, out, *how, **named)
     return load_dataset(out, dimension=plan.config.dimension, seat=plan.seat)
 
 

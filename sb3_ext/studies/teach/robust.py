@@ -17,14 +17,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from stable_baselines3.common.callbacks import BaseCallback
 
 import resgym
 from resgym.measure.plots import plot_curves
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
-from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.yaml_files import read_yaml
 from sb3_ext.replay.transition_store import reserve_memory
@@ -111,7 +109,7 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
             _same_settings(out / "config.yml", config)
             options = RunOptions(resume=run_dir, checkpoint_updates=every)
         options.attach(model, callbacks, run_dir)
-        write_text_durably(out / "config.yml", yaml.safe_dump(config.to_dict(), sort_keys=False))
+        folder.write_yaml("config.yml", config.to_dict())
         folder.write_json("provenance.json", provenance(own.seed, command))
 
         begin = time.perf_counter()

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
-import yaml
 from tqdm import tqdm
 
 import resgym  # noqa: F401  registers the environments
@@ -25,7 +24,6 @@ from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.callbacks.stop_conditions import StopRules
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
-from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.checkpoints.resume import init_from
 from sb3_ext.config.reading import find_config
@@ -126,7 +124,7 @@ def teach(
         if resume:
             pretraining.resume(out)
         record = {"algorithm": dict(hyperparameters), "train": settings.to_dict()}
-        write_text_durably(out / "config.yml", yaml.safe_dump(record, sort_keys=True))
+        folder.write_yaml("config.yml", record)
         folder.write_json("provenance.json", provenance(settings.seed, command))
         left = settings.updates - pretraining.update
         signals = RunSignals(lambda _: pretraining.request_stop(), pretraining.request_checkpoint)

@@ -8,14 +8,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import yaml
-
 from resgym.cli import OneLineParser
 from resgym.players.trust import add_trust, trusting
-from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.command import command
-from sb3_ext.runs.command_line import FAILED, add_options
+from sb3_ext.runs.command_line import FAILED, add_options, reporter
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.studies.text.config import TextConfig
@@ -38,7 +35,9 @@ examples:
 """
 
 
-@command("text", failed=FAILED, interrupted="stopped; the same command goes on")
+@command(
+    "text", (TypeError, ValueError), failed=FAILED, interrupted="stopped; the same command goes on"
+)
 def main(arguments: Sequence[str]) -> int:
     """Goes through the rounds as the command line says; returns the exit code, see `command`."""
     args = _parser().parse_args(arguments)
@@ -57,9 +56,10 @@ def main(arguments: Sequence[str]) -> int:
     with trusting(args.trust):
         config = TextConfig.read(args.config or file, args.settings)
         with RunFolder(args.run, "run") as folder:
-            run = TextRun(config, folder, lambda line: _report(line, args))
+            lines = reporter(not args.no_progress, sys.stderr if args.json else sys.stdout)
+            run = TextRun(config, folder, lines)
             run.player(0)  # an ask that cannot be imported leaves no folder behind
-            write_text_durably(file, yaml.safe_dump(config.to_dict(), sort_keys=False))
+            folder.write_yaml(file.name, config.to_dict())
             given = ["python", "-m", "sb3_ext.text", *arguments]
             folder.append("commands.jsonl", provenance(config.seed, given))
             found = run.run()
@@ -68,11 +68,6 @@ def main(arguments: Sequence[str]) -> int:
     else:
         print(f"results are in {args.run}")
     return 0
-
-
-def _report(line: str, args: argparse.Namespace) -> None:
-    if not args.no_progress:
-        print(line, file=sys.stderr if args.json else sys.stdout, flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -12,11 +12,13 @@ from resgym.players import resolve_player
 from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.sections import (
     Count,
+    Name,
     Number,
     PositiveCount,
     PositiveNumber,
     Section,
     Size,
+    Version,
     errors_of,
 )
 from sb3_ext.studies.attack.settings import AttackBudget, read_budget
@@ -75,10 +77,8 @@ class TextConfig(ConfigFile):
 
     folder: ClassVar[str] = "text"
 
-    config_version: Literal[1] = Field(description="version of this format")
-    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")] = Field(
-        description="name of the experiment"
-    )
+    config_version: Version
+    name: Name = Field(description="name of the experiment")
     seed: Count = Field(description="fixes the starts and players that draw")
     role: Role = Field(description="the seat of the player that speaks")
     rounds: PositiveCount = Field(description="times that all stages are gone through")

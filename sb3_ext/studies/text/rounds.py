@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -17,14 +16,14 @@ from typing import Any
 from pydantic import Field
 
 from resgym.game.rng import derive_seed
-from resgym.measure.rho import rho
 from resgym.players.trust import named_object
 from resgym.render.games import GameRecord
 from resgym.text import Decision, TextPlayer, decisions_of, record_games, score_decisions
+from resgym.text.wording import Chat
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.config.sections import ConfigError, Section, read_section
 from sb3_ext.runs.folder import RunFolder
-from sb3_ext.studies.attack.exact import exact_worst_case
+from sb3_ext.studies.attack.exact import exact_worst_case, scripted_rho
 from sb3_ext.studies.text.config import TextConfig
 
 GAMES, SCORES, LINES, MODEL, EVALUATION = (
@@ -95,7 +94,16 @@ class TextRun:
     def player(self, number: int) -> TextPlayer:
         """The player of a round; that of the round after the last is what was trained last."""
         name, arguments = self.model(number)
-        ask = partial(named_object(name, "ask"), **arguments)
+        function = named_object(name, "model.ask")
+        if not callable(function):
+            raise ConfigError(f"model.ask: {name!r} must be a function, got {function!r}")
+
+        def ask(chats: list[Chat]) -> Any:
+            try:
+                return function(chats, **arguments)
+            except Exception as error:  # whatever a function of the user's may raise
+                raise RuntimeError(f"model.ask: {name}: {type(error).__name__}: {error}") from error
+
         about = self.config.player
         return TextPlayer(
             self.config.role, ask, retries=about.retries, on_unreadable=about.on_unreadable
@@ -118,11 +126,11 @@ class TextRun:
     def _sample(self, number: int) -> str:
         player, about, game = self.player(number), self.config.sample, self.budget.game
         seats = {"host": about.opponent, "agent": about.opponent, self.config.role: player}
-        seed = derive_seed(self.config.seed, number)
         records = record_games(
             *(seats["host"], seats["agent"], game.spec(), about.games),
-            seed=seed,
+            seed=derive_seed(self.config.seed, number),
             max_moves=game.max_moves,
+            starts=game.starts,
         )
         counts = dict(player.counts)
         games = [record.to_dict() for record in records]
@@ -181,24 +189,18 @@ class TextRun:
             sleep(min(about.look_every_seconds, left))
 
     def _evaluate(self, number: int) -> str:
-        player, game, test = self.player(number + 1), self.budget.game, self.budget.test
-        scripted = self.budget.scripted
-        mine = self.config.role == "host"
-        found = {}
-        for other in scripted.agents if mine else scripted.hosts:
-            pair = (player, other) if mine else (other, player)
-            arguments = {"games": test.games, "seed": test.seed, **game.model_dump()}
-            found[other] = rho(*pair, **arguments).to_dict()
+        player = self.player(number + 1)
+        measured = scripted_rho(player, self.config.role, self.budget)
         exact = None if self.budget.exact is None else exact_worst_case(player, self.budget)
         ask, arguments = self.model(number + 1)
         data = {
             "model": {"ask": ask, "arguments": arguments},
             "counts": dict(player.counts),
-            "rho": found,
+            "rho": {name: each.to_dict() for name, each in measured.items()},
             "exact": None if exact is None else exact.to_dict(),
         }
         self._write(number, EVALUATION, data)
-        shown = ", ".join(f"{name} {each['rho']:.4f}" for name, each in found.items())
+        shown = ", ".join(f"{name} {each.rho:.4f}" for name, each in measured.items())
         return f"rho against {shown}; {'' if exact is None else f'{exact}; '}{_told(player.counts)}"
 
 

@@ -231,8 +231,6 @@ def _play(args: argparse.Namespace) -> None:
     from resgym.render.shapes import require_matplotlib
     from resgym.terminal.play import play, random_position
 
-    # With --json the conversation must not mix with the result.
-    target = sys.stderr if args.json else sys.stdout
     drawing = {k: v for k, v in _options(args, random_position).items() if v is not None}
     sizes = [name for name in drawing if name != "seed"]
     if args.start is not None and sizes:
@@ -246,7 +244,8 @@ def _play(args: argparse.Namespace) -> None:
         )
     if form == ".gif":
         require_matplotlib("--out with .gif")
-    record = play(points, target=target, **_options(args, play))
+    # With --json the conversation must not mix with the result.
+    record = play(points, target=sys.stderr if args.json else sys.stdout, **_options(args, play))
     result = {"variables": list(points.variables), "seat": args.seat, **record.to_dict()}
     text = json.dumps(result, indent=2)
     names = [variable_pretty(name) for name in points.variables]

@@ -13,9 +13,11 @@ from inspect import signature
 from pathlib import Path
 from typing import Any, NoReturn
 
+from resgym.files import output_file, write_file
 from resgym.game.spec import RULES
 from resgym.players.trust import add_import, add_trust, trusting
-from resgym.scoreboard import add_scoreboard
+from resgym.scoreboard_command import add_scoreboard
+from resgym.terminal.progress import progress_lines
 from resgym.web.command import add_serve
 
 _FANS = (".jl", ".poly", ".sage")
@@ -98,7 +100,7 @@ def _print(result: Any, as_json: bool) -> None:
 def _rho(args: argparse.Namespace) -> None:
     from resgym.measure.rho import rho
 
-    _print(rho(**_options(args, rho)), args.json)
+    _print(rho(**_options(args, rho), progress=progress_lines()), args.json)
 
 
 def _cross_play(args: argparse.Namespace) -> None:
@@ -107,7 +109,7 @@ def _cross_play(args: argparse.Namespace) -> None:
 
     if args.plot is not None:
         require_matplotlib("--plot")
-    table = cross_play(args.hosts, args.agents, **_options(args, rho))
+    table = cross_play(args.hosts, args.agents, **_options(args, rho), progress=progress_lines())
     if args.plot is not None:
         from resgym.measure.plots import plot_rho_table
 
@@ -119,7 +121,7 @@ def _cross_play(args: argparse.Namespace) -> None:
 def _check(args: argparse.Namespace) -> None:
     from resgym.testing import check_modes
 
-    found = check_modes(**_options(args, check_modes))
+    found = check_modes(**_options(args, check_modes), tell=progress_lines())
     failures = {mode: failure for mode, failure in found.items() if failure}
     if args.json:
         print(json.dumps({"id": args.id, "ok": not failures, "failures": failures}, indent=2))
@@ -150,8 +152,6 @@ def _add_file(
     """Adds an option that names a file to write; argparse tells its error in one line."""
 
     def file(name: str) -> Path:
-        from resgym.files import output_file
-
         try:
             return output_file(name, endings, "the file")
         except ValueError as error:
@@ -161,8 +161,6 @@ def _add_file(
 
 
 def _written(args: argparse.Namespace, content: str) -> None:
-    from resgym.files import write_file
-
     write_file(args.out, content)
     print(f"written to {args.out}", file=sys.stderr)
 
@@ -264,11 +262,11 @@ def _play(args: argparse.Namespace) -> None:
 def _bench(args: argparse.Namespace) -> None:
     from resgym.measure.bench import bench
 
-    _print(bench(**_options(args, bench)), args.json)
+    _print(bench(**_options(args, bench), progress=progress_lines()), args.json)
 
 
 def _parser() -> argparse.ArgumentParser:
-    from resgym.players import agent_names, host_names
+    from resgym.players.registry import agent_names, host_names
 
     parser = OneLineParser(
         prog="resgym",
@@ -280,9 +278,8 @@ def _parser() -> argparse.ArgumentParser:
     agents = f"one of {', '.join(agent_names())}, or a saved model's path"
 
     command = commands.add_parser("rho", help="games finished per move, host against agent")
-    add = command.add_argument
-    add("host", help=hosts)
-    add("agent", help=agents)
+    command.add_argument("host", help=hosts)
+    command.add_argument("agent", help=agents)
     _add_play(command)
 
     command = commands.add_parser("cross-play", help="a table of rho, hosts against agents")
@@ -365,7 +362,6 @@ def _parser() -> argparse.ArgumentParser:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code (2 for bad input, with one line on stderr)."""
-    import resgym  # noqa: F401  registers the environments
     from resgym.polynomials.parse import ParseError
 
     given = list(sys.argv[1:] if arguments is None else arguments)

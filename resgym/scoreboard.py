@@ -29,7 +29,6 @@ from resgym.game.state import GameState
 from resgym.measure.rho import RhoResult, rho_starts
 from resgym.measure.worst_case import STARTS_TOGETHER, rho_bounds, worst_case_moves
 from resgym.players import Player, ask_player, player_name, resolve_player
-from resgym.players.trust import add_trust
 from resgym.tables import markdown_table, text_table
 
 POINTS = (5, 20)
@@ -284,7 +283,8 @@ def filled(page: str, rows: Sequence[Row]) -> str:
     return _MARKED.sub(marked, page)
 
 
-def _run(args: argparse.Namespace) -> None:
+def run(args: argparse.Namespace) -> None:
+    """Shows the rows, and measures a host first if asked to."""
     file, own = output_file(args.file, (".json",), "file"), []
     if (args.action is None) != (args.model is None):
         raise ValueError("model is missing: resgym scoreboard add MODEL")
@@ -308,22 +308,3 @@ def _run(args: argparse.Namespace) -> None:
         if not _MARKED.search(text):
             raise ValueError(f"page: there is no '<!-- scoreboard, 5 points -->' in {page}")
         write_file(page, filled(text, rows))
-
-
-def add_scoreboard(commands: Any) -> None:
-    """Adds ``scoreboard`` to the commands of ``resgym``."""
-    about = "the exact worst case and rho of hosts, from the same starts"
-    command = commands.add_parser("scoreboard", help=about, description=about)
-    add = command.add_argument
-    add("action", nargs="?", choices=("add",), help="measure a host first, for a minute or two")
-    add("model", nargs="?", help="a host's name, or the path of a saved model")
-    add("--name", help="for the table (default: the model's own)")
-    text = "of a start; a model may know fewer (default 5 20)"
-    add("--points", type=int, nargs="+", choices=POINTS, default=POINTS, help=text)
-    text = "rows to show beside those of the package; add writes there (default scoreboard.json)"
-    add("--file", type=Path, default=Path("scoreboard.json"), metavar="FILE", help=text)
-    text = "make the marked tables of these Markdown pages anew"
-    add("--page", type=Path, nargs="+", default=[], metavar="FILE", help=text)
-    add("--json", action="store_true", help="print the rows as JSON")
-    add_trust(command)
-    command.set_defaults(run=_run)

@@ -285,7 +285,13 @@ def _check_partial_reset(env: VectorEnv, before: Any, ended: np.ndarray) -> Any:
     return observation
 
 
-def check_modes(id: str, steps: int = 200, seed: int = 0, starts: Any = None) -> dict[str, str]:
+def check_modes(
+    id: str,
+    steps: int = 200,
+    seed: int = 0,
+    starts: Any = None,
+    tell: Callable[[str], None] = lambda line: None,
+) -> dict[str, str]:
     """`check_vector_env` in every autoreset mode.
 
     Args:
@@ -293,6 +299,7 @@ def check_modes(id: str, steps: int = 200, seed: int = 0, starts: Any = None) ->
         steps: to play.
         seed: of the actions and the environment.
         starts: a set of starts, if the environment takes one.
+        tell: called with a line before each mode.
 
     Returns:
         What was found in each mode, nothing where it keeps the contract.
@@ -306,6 +313,7 @@ def check_modes(id: str, steps: int = 200, seed: int = 0, starts: Any = None) ->
         for mode in ("SAME_STEP", "NEXT_STEP", "DISABLED"):
             make = partial(gymnasium.make_vec, id, autoreset_mode=mode, **given)
             found[mode] = ""
+            tell(f"{id} {mode}: {steps} steps")
             try:
                 check_vector_env(make, steps=steps, seed=seed)
             except ContractError as error:

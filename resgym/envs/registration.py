@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
-from resgym.envs.one_seat import AlternatingPlayers
-from resgym.envs.two_player import HironakaVectorEnv
 from resgym.game.spec import Role, check_integer
+
+if TYPE_CHECKING:
+    from resgym.envs.one_seat import AlternatingPlayers
 
 DEFAULT_MAX_EPISODE_STEPS = 200
 ENV_IDS = ("resgym/Hironaka-v0", "resgym/HironakaHost-v0", "resgym/HironakaAgent-v0")
@@ -26,6 +27,10 @@ def one_seat_vector_env(
 
     ``max_episode_steps`` counts whole moves, the steps of this environment.
     """
+    # Here, so that the ids are registered at once, without torch.
+    from resgym.envs.one_seat import AlternatingPlayers
+    from resgym.envs.two_player import HironakaVectorEnv
+
     if max_episode_steps is not None:
         max_episode_steps = 2 * check_integer("max_episode_steps", max_episode_steps, 1)
     base = HironakaVectorEnv(num_envs, max_episode_steps=max_episode_steps, **kwargs)

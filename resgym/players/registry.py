@@ -27,20 +27,31 @@ ValueError for a file that is not theirs."""
 
 LAZY: Mapping[Role, Mapping[str, str]] = {
     "host": {
+        "all_coord": "resgym.players.scripted:AllCoordHost",
         "optimal": "resgym.solver.players:OptimalHost",
+        "random": "resgym.players.scripted:RandomHost",
+        "random_pair": "resgym.players.scripted:RandomPairHost",
         "robust": "sb3_ext.studies.teach.shipped:RobustHost",
         "safe": "resgym.solver.players:SafeHost",
+        "spivakovsky": "resgym.players.spivakovsky:SpivakovskyHost",
         "taught": "sb3_ext.studies.teach.shipped:taught_host",
+        "weak_spivakovsky": "resgym.players.spivakovsky:WeakSpivakovskyHost",
+        "zeillinger": "resgym.players.zeillinger:ZeillingerHost",
+        "zeillinger_lex": "resgym.players.zeillinger:ZeillingerLexHost",
     },
     "agent": {
+        "choose_first": "resgym.players.scripted:ChooseFirstAgent",
+        "choose_last": "resgym.players.scripted:ChooseLastAgent",
+        "greedy_points": "resgym.players.scripted:GreedyPointsAgent",
         "optimal": "resgym.solver.players:OptimalAgent",
+        "random": "resgym.players.scripted:RandomAgent",
         "taught": "sb3_ext.studies.teach.shipped:TaughtAgent",
     },
 }
-"""Players that live in a higher layer, as ``module:class``, imported when first asked for.
+"""The players of the project as ``module:class``, imported when first asked for.
 
-``taught`` and ``robust`` come with the package that learns; without it, they are not among the
-names."""
+``taught`` and ``robust`` come with the package that learns; without it, or without safetensors,
+which reads them, they are not among the names."""
 
 _FACTORIES: dict[Role, dict[str, Factory]] = {"host": {}, "agent": {}}
 
@@ -74,10 +85,10 @@ def register_agent(name: str) -> Callable[[AnyFactory], AnyFactory]:
 
 
 def _has_module(target: str) -> bool:
-    try:
-        return importlib.util.find_spec(target.partition(":")[0]) is not None
-    except ModuleNotFoundError:
-        return False
+    # Only the package is looked for: to look into it would import it.
+    package = re.split("[.:]", target)[0]
+    needed = (package, "safetensors") if package == "sb3_ext" else (package,)
+    return all(map(importlib.util.find_spec, needed))
 
 
 def _names(role: Role) -> list[str]:

@@ -9,7 +9,6 @@ from math import dist
 from typing import NamedTuple
 
 from resgym.game.spec import GameSpec
-from resgym.game.state import state_from_points
 from resgym.render.facets import facets_in_box
 from resgym.render.shapes import Circle, Line, Polygon, Shape, Text, text_width
 
@@ -112,6 +111,8 @@ class Scale:
 
 def polyhedron_vertices(points: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """Vertices of conv(S) + the positive orthant; in the plane from left to right."""
+    from resgym.game.state import state_from_points
+
     spec = GameSpec(len(points[0]), max(2, len(points)), polytope="newton")
     return state_from_points([list(points)], spec).point_lists()[0][::-1]
 
@@ -182,10 +183,12 @@ def space_diagram(
         )
 
     shapes.append(Polygon((place(0, 0, 0), place(1, 0, 0), place(1, 1, 0), place(0, 1, 0)), FLOOR))
-    # Ticks stand on the outline, where no point can hide them, and lines lead to the axes.
+    # Numbers stand at their axis, beside the floor, and lines lead on from there. They are written
+    # last, so that no face lies over them.
+    ticks = []
     for scale, most, corners, (right, down), anchor in (
-        (scales[0], 5, lambda share: ((share, 1, 0), (share, 0, 0)), (7, 8), "start"),
-        (scales[1], 5, lambda share: ((1, share, 0), (0, share, 0)), (-3, 15), "middle"),
+        (scales[0], 5, lambda share: ((share, 0, 0), (share, 1, 0)), (-8, 3), "end"),
+        (scales[1], 5, lambda share: ((0, share, 0), (1, share, 0)), (3, -6), "middle"),
         (scales[2], 6, lambda share: ((1, 0, share), (0, 0, share), (0, 1, share)), (-6, 4), "end"),
     ):
         for share, label in scale.ticks(most):
@@ -193,18 +196,20 @@ def space_diagram(
             shapes.extend(Line(*ends, FAINT, 0.6) for ends in itertools.pairwise(spots))
             if share:
                 spot = (spots[0][0] + right, spots[0][1] + down)
-                diagram.write(Text(spot, label, MUTED, TICK_SIZE, anchor))  # type: ignore[arg-type]
+                ticks.append(Text(spot, label, MUTED, TICK_SIZE, anchor))  # type: ignore[arg-type]
     for x, y in ((1, 0), (0, 1)):
         shapes.append(Line(place(x, y, 0), place(x, y, 1), FAINT, 0.6))
     vertices = polyhedron_vertices(points)
     _draw_polyhedron(diagram, [shares_of(scales, vertex) for vertex in vertices], place)
+    for tick in ticks:
+        diagram.write(tick)
     ends = [place(1, 0, 0), place(0, 1, 0), place(0, 0, 1)]
     for axis, end in enumerate(ends):
         _axis(diagram, place(0, 0, 0), end, axis in chosen)
         # A label may cross a thin axis, not a thick one.
         kept_clear = diagram.taken if axis in chosen else diagram.lines
         kept_clear.extend(_along(place(0, 0, 0), end))
-    places = ((-6, 14, "end"), (8, 4, "start"), (0, -8, "middle"))
+    places = ((-6, 20, "end"), (8, 4, "start"), (0, -8, "middle"))
     for axis, (right, down, anchor) in enumerate(places):
         position = (ends[axis][0] + right, ends[axis][1] + down)
         _name(diagram, position, scales[axis].name(names[axis]), axis in chosen, anchor)

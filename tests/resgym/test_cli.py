@@ -34,6 +34,24 @@ def test_rho_as_text_and_every_option(capsys):
     assert (code, out, err) == (0, f"{expected}\n", "")
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["rho", "random", "random", *SMALL], "RandomHost against RandomAgent: 0 of 40 games"),
+        (["cross-play", "--agents", "random", *SMALL], "RandomHost against RandomAgent: 0 of 40"),
+        (["check", "resgym/HironakaHost-v0", "--steps", "40"], "SAME_STEP: 40 steps"),
+        (["bench", "--batch-sizes", "1", "--seconds", "0.01"], "1 games at once: 5 times 0.01 s"),
+    ],
+)
+def test_who_waits_at_a_terminal_is_told(capsys, monkeypatch, words, told):
+    assert run(capsys, *words)[2] == ""  # no terminal
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    code, out, err = run(capsys, *words)
+    assert code == 0
+    assert told in err.splitlines()[0]
+    assert told not in out
+
+
 @pytest.mark.parametrize("rule", [{"rule": "polyhedra", "unit": 4}, {"rule": "thom"}], ids=str)
 def test_rho_of_another_rule(capsys, rule):
     options = [word for name, value in rule.items() for word in (f"--{name}", str(value))]

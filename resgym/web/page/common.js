@@ -25,15 +25,20 @@ export function svgOf(text) {
 }
 
 const LONGEST = 8000;
+const TRIES = 10; // of a server that is busy, or has just been started and not yet all in memory
 
 export async function ask(path, fields = {}) {
   const query = new URLSearchParams(fields).toString();
   if (query.length > LONGEST) throw new Error(`the request must have at most ${LONGEST} characters`);
   let response;
-  try {
-    response = await fetch(`api/${path}?${query}`);
-  } catch {
-    throw new Error("the server does not answer; is resgym serve still running?");
+  for (let tries = 1; ; tries += 1) {
+    try {
+      response = await fetch(`api/${path}?${query}`);
+    } catch {
+      throw new Error("the server does not answer; is resgym serve still running?");
+    }
+    if (response.status !== 503 || tries === TRIES) break;
+    await new Promise((go) => setTimeout(go, 1000));
   }
   const answer = await response.json().catch(() => ({ error: `the server answered ${response.status}` }));
   if (!response.ok) throw new Error(answer.error);

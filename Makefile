@@ -76,6 +76,7 @@ dist-test: $(STAMP) ## build the wheel, install it into an empty environment and
 	$(PYTHON) -m venv --clear build/dist/venv
 	build/dist/venv/bin/python -m pip install --quiet -c constraints.txt "$$(ls $(CURDIR)/build/dist/*.whl)[fast]"
 	cd build/dist && venv/bin/resgym solve 'x^2+y^3+z^5' && venv/bin/resgym rho zeillinger random --games 100 && \
+		venv/bin/resgym scoreboard | grep -q taught && \
 		venv/bin/python -c "import gymnasium, resgym; gymnasium.make_vec('resgym/HironakaHost-v0', num_envs=2)"
 
 clean: ## remove the environments and everything that can be made again, except runs/

@@ -4,24 +4,48 @@ Importing the package registers ``resgym/Hironaka-v0``, ``resgym/HironakaHost-v0
 ``resgym/HironakaAgent-v0``.
 """
 
-from resgym.envs import AlternatingPlayers, HironakaVectorEnv, register_envs
-from resgym.game import (
-    GameSpec,
-    GameState,
-    RowRandom,
-    Stream,
-    Transition,
-    register_reward,
-    state_from_points,
-)
-from resgym.measure.rho import CrossPlay, RhoResult, cross_play, rho
-from resgym.players import Player, make_agent, make_host, register_agent, register_host
-from resgym.polynomials.monomials import Exponents
-from resgym.polynomials.parse import ParseError, parse
-from resgym.polynomials.singularities import random_family, singularity, singularity_names
-from resgym.solver.solution import Solution
-from resgym.solver.solve import solve
-from resgym.trees.growth import ResolutionTree, resolution_tree
+from typing import TYPE_CHECKING
+
+from resgym.envs.registration import register_envs
+from resgym.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from resgym.envs.one_seat import AlternatingPlayers
+    from resgym.envs.two_player import HironakaVectorEnv
+    from resgym.game.rewards import Transition, register_reward
+    from resgym.game.rng import RowRandom, Stream
+    from resgym.game.spec import GameSpec
+    from resgym.game.state import GameState, state_from_points
+    from resgym.measure.rho import CrossPlay, RhoResult, cross_play, rho
+    from resgym.players.base import Player
+    from resgym.players.registry import make_agent, make_host, register_agent, register_host
+    from resgym.polynomials.monomials import Exponents
+    from resgym.polynomials.parse import ParseError, parse
+    from resgym.polynomials.singularities import random_family, singularity, singularity_names
+    from resgym.solver.solution import Solution
+    from resgym.solver.solve import solve
+    from resgym.trees.growth import ResolutionTree, resolution_tree
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "envs.one_seat": "AlternatingPlayers",
+            "envs.two_player": "HironakaVectorEnv",
+            "game.rewards": "Transition register_reward",
+            "game.rng": "RowRandom Stream",
+            "game.spec": "GameSpec",
+            "game.state": "GameState state_from_points",
+            "measure.rho": "CrossPlay RhoResult cross_play rho",
+            "players.base": "Player",
+            "players.registry": "make_agent make_host register_agent register_host",
+            "polynomials.monomials": "Exponents",
+            "polynomials.parse": "ParseError parse",
+            "polynomials.singularities": "random_family singularity singularity_names",
+            "solver.solution": "Solution",
+            "solver.solve": "solve",
+            "trees.growth": "ResolutionTree resolution_tree",
+        },
+    )
 
 __version__ = "0.1.0"
 

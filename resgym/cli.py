@@ -1,4 +1,4 @@
-"""The command line ``resgym``: rho, cross-play, tree, solve, play, check and bench."""
+"""The command line ``resgym``: its commands, and those of other installed packages."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ import os
 import sys
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
+from importlib.metadata import entry_points
 from inspect import signature
 from pathlib import Path
 from typing import Any, NoReturn
 
+from resgym.files import output_file, write_file
 from resgym.game.spec import RULES
 from resgym.players.trust import add_import, add_trust, trusting
+from resgym.scoreboard_command import add_scoreboard
+from resgym.terminal.progress import progress_lines
+from resgym.web.command import add_serve
 
 _FANS = (".jl", ".poly", ".sage")
 
@@ -62,24 +67,24 @@ def _add_play(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="fixes starts and players (default 0)")
     parser.add_argument("--device", default="cpu", help="cpu (default) or cuda[:n]")
     _add_game(parser)
+    _add_rule(parser, weights=False)
 
 
 def _add_out(parser: argparse.ArgumentParser) -> None:
     text = "write the tree to this file: .svg, .html, .dot, .json or .txt; or its cones as text for"
     text += " SageMath (.sage), OSCAR (.jl) or polymake (.poly)"
     _add_file(parser, "--out", sorted((".dot", ".html", ".json", ".svg", ".txt", *_FANS)), text)
-    text = (
-        "of .svg: from left to right, a line a chart for deep trees, or move by move beside a game"
-    )
+    text = "of .svg: left to right, a line a chart for deep trees, or move by move beside a game"
     layouts = ("tree", "outline", "growing")
     parser.add_argument("--layout", choices=layouts, default="tree", help=f"{text} (default tree)")
 
 
-def _add_rule(parser: argparse.ArgumentParser) -> None:
+def _add_rule(parser: argparse.ArgumentParser, weights: bool = True) -> None:
     add = parser.add_argument
     add("--rule", choices=RULES, default="basic", help="which rule is played (default basic)")
     add("--unit", type=int, default=1, help="of rule polyhedra: exponents are multiples of 1/this")
-    add("--weights", type=int, nargs="+", metavar="W", help="of rule thom: weights of the axes")
+    if weights:
+        add("--weights", type=int, nargs="+", metavar="W", help="of rule thom: weights of the axes")
 
 
 def _options(args: argparse.Namespace, function: Callable[..., Any]) -> dict[str, Any]:
@@ -95,7 +100,7 @@ def _print(result: Any, as_json: bool) -> None:
 def _rho(args: argparse.Namespace) -> None:
     from resgym.measure.rho import rho
 
-    _print(rho(**_options(args, rho)), args.json)
+    _print(rho(**_options(args, rho), progress=progress_lines()), args.json)
 
 
 def _cross_play(args: argparse.Namespace) -> None:
@@ -104,7 +109,7 @@ def _cross_play(args: argparse.Namespace) -> None:
 
     if args.plot is not None:
         require_matplotlib("--plot")
-    table = cross_play(args.hosts, args.agents, **_options(args, rho))
+    table = cross_play(args.hosts, args.agents, **_options(args, rho), progress=progress_lines())
     if args.plot is not None:
         from resgym.measure.plots import plot_rho_table
 
@@ -114,28 +119,14 @@ def _cross_play(args: argparse.Namespace) -> None:
 
 
 def _check(args: argparse.Namespace) -> None:
-    import gymnasium
+    from resgym.testing import check_modes
 
-    from resgym.testing import ContractError, check_vector_env
-
-    failures = {}
-    modes = ("SAME_STEP", "NEXT_STEP", "DISABLED")
-    try:
-        for mode in modes:
-            given = {} if args.starts is None else {"starts": args.starts}
-            make = partial(gymnasium.make_vec, args.id, autoreset_mode=mode, **given)
-            try:
-                check_vector_env(make, steps=args.steps, seed=args.seed)
-            except ContractError as error:
-                failures[mode] = str(error)
-    except (gymnasium.error.Error, ImportError, TypeError) as error:
-        raise ValueError(
-            f"id must be a registered environment with an autoreset_mode, got {args.id!r}: {error}"
-        ) from error
+    found = check_modes(**_options(args, check_modes), tell=progress_lines())
+    failures = {mode: failure for mode, failure in found.items() if failure}
     if args.json:
         print(json.dumps({"id": args.id, "ok": not failures, "failures": failures}, indent=2))
     else:
-        for mode in modes:
+        for mode in found:
             print(f"{args.id} {mode}: {failures.get(mode, 'ok')}")
     if failures:
         raise SystemExit(1)
@@ -161,8 +152,6 @@ def _add_file(
     """Adds an option that names a file to write; argparse tells its error in one line."""
 
     def file(name: str) -> Path:
-        from resgym.files import output_file
-
         try:
             return output_file(name, endings, "the file")
         except ValueError as error:
@@ -172,8 +161,6 @@ def _add_file(
 
 
 def _written(args: argparse.Namespace, content: str) -> None:
-    from resgym.files import write_file
-
     write_file(args.out, content)
     print(f"written to {args.out}", file=sys.stderr)
 
@@ -244,8 +231,6 @@ def _play(args: argparse.Namespace) -> None:
     from resgym.render.shapes import require_matplotlib
     from resgym.terminal.play import play, random_position
 
-    # With --json the conversation must not mix with the result.
-    target = sys.stderr if args.json else sys.stdout
     drawing = {k: v for k, v in _options(args, random_position).items() if v is not None}
     sizes = [name for name in drawing if name != "seed"]
     if args.start is not None and sizes:
@@ -259,7 +244,8 @@ def _play(args: argparse.Namespace) -> None:
         )
     if form == ".gif":
         require_matplotlib("--out with .gif")
-    record = play(points, target=target, **_options(args, play))
+    # With --json the conversation must not mix with the result.
+    record = play(points, target=sys.stderr if args.json else sys.stdout, **_options(args, play))
     result = {"variables": list(points.variables), "seat": args.seat, **record.to_dict()}
     text = json.dumps(result, indent=2)
     names = [variable_pretty(name) for name in points.variables]
@@ -275,11 +261,11 @@ def _play(args: argparse.Namespace) -> None:
 def _bench(args: argparse.Namespace) -> None:
     from resgym.measure.bench import bench
 
-    _print(bench(**_options(args, bench)), args.json)
+    _print(bench(**_options(args, bench), progress=progress_lines()), args.json)
 
 
 def _parser() -> argparse.ArgumentParser:
-    from resgym.players import agent_names, host_names
+    from resgym.players.registry import agent_names, host_names
 
     parser = OneLineParser(
         prog="resgym",
@@ -291,9 +277,8 @@ def _parser() -> argparse.ArgumentParser:
     agents = f"one of {', '.join(agent_names())}, or a saved model's path"
 
     command = commands.add_parser("rho", help="games finished per move, host against agent")
-    add = command.add_argument
-    add("host", help=hosts)
-    add("agent", help=agents)
+    command.add_argument("host", help=hosts)
+    command.add_argument("agent", help=agents)
     _add_play(command)
 
     command = commands.add_parser("cross-play", help="a table of rho, hosts against agents")
@@ -367,15 +352,26 @@ def _parser() -> argparse.ArgumentParser:
         if run not in (_check, _bench):
             add_trust(command)
         command.set_defaults(run=run)
+    add_serve(commands)
+    add_scoreboard(commands)
+    for entry in entry_points(group="resgym.commands"):
+        commands.add_parser(entry.name, help=f"see resgym {entry.name} --help", add_help=False)
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line; returns the exit code (2 for bad input, with one line on stderr)."""
-    import resgym  # noqa: F401  registers the environments
     from resgym.polynomials.parse import ParseError
 
-    args = _parser().parse_args(arguments)
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    for entry in entry_points(group="resgym.commands"):  # functions of the arguments
+        if given[:1] == [entry.name]:
+            try:
+                return int(entry.load()(given[1:]))
+            except ImportError as error:  # it needs an extra that is not installed
+                print(f"resgym {entry.name}: {one_line(error)}", file=sys.stderr)
+                return 2
+    args = _parser().parse_args(given)
     try:
         with trusting(getattr(args, "trust", False)):
             args.run(args)

@@ -59,6 +59,8 @@ class raw_env(AECEnv, gymnasium.utils.EzPickle):
         """
         gymnasium.utils.EzPickle.__init__(self, max_cycles, simultaneous, **kwargs)
         super().__init__()
+        if "observation" in kwargs:
+            raise TypeError("observation is for Gymnasium's environments: both seats see points")
         half_moves = None if max_cycles is None else 2 * check_integer("max_cycles", max_cycles, 1)
         self._game = HironakaEnv(max_episode_steps=half_moves, **kwargs)
         self._simultaneous = simultaneous

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 
 from resgym.game.spec import check_integer
 from resgym.players.checking import check_player
 
-__all__ = ["ContractError", "check_player", "check_vector_env"]
+__all__ = ["ContractError", "check_modes", "check_player", "check_vector_env"]
 
 
 class ContractError(AssertionError):
@@ -281,3 +283,43 @@ def _check_partial_reset(env: VectorEnv, before: Any, ended: np.ndarray) -> Any:
         "a reset with reset_mask changed rows outside the mask",
     )
     return observation
+
+
+def check_modes(
+    id: str,
+    steps: int = 200,
+    seed: int = 0,
+    starts: Any = None,
+    tell: Callable[[str], None] = lambda line: None,
+) -> dict[str, str]:
+    """`check_vector_env` in every autoreset mode.
+
+    Args:
+        id: of a registered environment, such as ``resgym/HironakaHost-v0``.
+        steps: to play.
+        seed: of the actions and the environment.
+        starts: a set of starts, if the environment takes one.
+        tell: called with a line before each mode.
+
+    Returns:
+        What was found in each mode, nothing where it keeps the contract.
+
+    Raises:
+        ValueError: there is no such environment, or it takes no ``autoreset_mode``.
+    """
+    given = {} if starts is None else {"starts": starts}
+    found = {}
+    try:
+        for mode in ("SAME_STEP", "NEXT_STEP", "DISABLED"):
+            make = partial(gymnasium.make_vec, id, autoreset_mode=mode, **given)
+            found[mode] = ""
+            tell(f"{id} {mode}: {steps} steps")
+            try:
+                check_vector_env(make, steps=steps, seed=seed)
+            except ContractError as error:
+                found[mode] = str(error)
+    except (gymnasium.error.Error, ImportError, TypeError) as error:
+        raise ValueError(
+            f"id must be a registered environment with an autoreset_mode, got {id!r}: {error}"
+        ) from error
+    return found

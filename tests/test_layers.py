@@ -18,17 +18,17 @@ ROOT = Path(__file__).resolve().parents[1]
 
 # From the ground up. What shares a floor may import each other, though not in a circle.
 FLOORS = (
-    ("resgym.game",),
-    ("resgym.kernels", "resgym.polynomials", "resgym.files"),
+    ("resgym.game", "resgym.lazy"),
+    ("resgym.kernels", "resgym.polynomials", "resgym.files", "resgym.tables"),
     ("resgym.players",),
     ("resgym.render",),
     ("resgym.envs",),
     ("resgym.trees",),
     ("resgym.solver",),
     ("resgym.measure",),
-    ("resgym.hironaka_v0", "resgym.terminal", "resgym.testing", "resgym.text"),
+    ("resgym.hironaka_v0", "resgym.terminal", "resgym.testing", "resgym.text", "resgym.web"),
     ("resgym",),  # resgym/__init__.py, which gathers the public names
-    ("resgym.cli",),
+    ("resgym.cli", "resgym.scoreboard", "resgym.scoreboard_command"),
     ("sb3_ext.adapter", "sb3_ext.config"),
     ("sb3_ext.schedules", "sb3_ext.networks"),
     ("sb3_ext.points", "sb3_ext.replay"),

@@ -59,6 +59,7 @@ def test_commands_run(command, capsys, tmp_path, monkeypatch):
 
 # What makes each of them short; of a repeated option the last one counts.
 LESS = {
+    "sb3_ext.quickstart": "--updates 2 --games 10",
     "sb3_ext.train": "-n 2048 --eval-freq -1 --checkpoint-updates 0",
     "sb3_ext.enjoy": "-n 20",
     "sb3_ext.two_player": "--steps 4 --set evaluation.games=10 --set evaluation.action_games=5",
@@ -69,24 +70,32 @@ LESS = {
     "--set validation.games=20 --set exact=null --set responder.lookahead_moves=0",
     "sb3_ext.tune": "--trials 2 --workers 1 --set n_timesteps=2048",
 }
-# `make train`, which the README runs first.
-QUICKSTART = "python -m sb3_ext.quickstart --no-progress"
-LESS_QUICKSTART = "--updates 2 --games 10"
+
+
+@pytest.fixture
+def installed(tmp_path):
+    """Where to import from to have `sb3_ext` as a wheel has it, without a checkout around it."""
+    wheel = (ROOT / "pyproject.toml").read_text(encoding="utf-8").split("wheel.force-include]\n")[1]
+    (source, target), *_ = re.findall(r'^(\w+) = "(.*)"$', wheel, flags=re.MULTILINE)
+    site = tmp_path / "site"
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "sb3_ext", site / "sb3_ext", ignore=ignored)
+    shutil.copytree(ROOT / source, site / target)
+    return f"{site}{os.pathsep}{ROOT}"
 
 
 @pytest.mark.parametrize("shorter", [True, pytest.param(False, marks=pytest.mark.long)])
-def test_modules_run_in_order_from_an_empty_folder(shorter, tmp_path):
-    """As they stand on the page, each after the other, in a folder with the configurations."""
-    shutil.copytree(ROOT / "configs", tmp_path / "configs")
-    assert len(MODULES) == len(LESS)
-    commands = [(QUICKSTART, LESS_QUICKSTART), *zip(MODULES, LESS.values(), strict=True)]
-    for (command, less), name in zip(commands, ["sb3_ext.quickstart", *LESS], strict=True):
+def test_modules_run_in_order_from_an_empty_folder(shorter, tmp_path, installed):
+    """As they stand on the page, each after the other, with an installed package."""
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    for command, (name, less) in zip(MODULES, LESS.items(), strict=True):
         assert command.startswith(f"python -m {name}")
         arguments = shlex.split(f"{command} {less}" if shorter else command)[1:]
         found = subprocess.run(
             [sys.executable, *arguments],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": installed},
             capture_output=True,
             text=True,
             timeout=3600,

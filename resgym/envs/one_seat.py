@@ -60,18 +60,13 @@ class AlternatingPlayers(TensorVectorEnv):
         plan = replace(
             env.plan, seat=seat, max_episode_steps=None if limit is None else (limit + 1) // 2
         )
+        self.all_actions_legal = seat == "host" and plan.spec.rule != "polyhedra"
         super().__init__(
-            env.num_envs,
-            plan,
-            env.backend,
-            env.device,
-            output=env.output,
-            render_mode=env.render_mode,
+            *(env.num_envs, plan, env.backend, env.device, env.form), render_mode=env.render_mode
         )
         self.env = env
         self.seat: Role = seat
         self.opponent_role: Role = "agent" if seat == "host" else "host"
-        self.all_actions_legal = seat == "host" and plan.spec.rule != "polyhedra"
         self.set_opponent("random" if opponent is None else opponent)
 
     def set_opponent(self, opponent: Any, assignment: Any = None) -> None:

@@ -59,7 +59,10 @@ class _SingleEnv(gymnasium.Env[Any, Any]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Starts an episode; ``options={"points": ...}`` from a given position."""
+        """Starts an episode; ``options={"points": ...}`` from a given position.
+
+        Here and in a step the info has ``action_mask`` int8 [A], 1 = legal.
+        """
         if seed is not None:
             seed = check_integer("seed", seed, 0, MAX_SEED)
         if "reset_mask" in parse_options(options):
@@ -67,7 +70,7 @@ class _SingleEnv(gymnasium.Env[Any, Any]):
         observation, _ = self.vector_env.reset(seed=seed, options=options)
         # Only now, so that a refused reset has no effect; nothing here draws from `np_random`.
         super().reset(seed=seed)
-        return _row(observation), {}
+        return _row(observation), {"action_mask": self._mask()}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Plays one action; see the vector environment for what it means."""
@@ -78,7 +81,7 @@ class _SingleEnv(gymnasium.Env[Any, Any]):
         if values.size != 1:
             raise ValueError(f"action must be one integer, got shape {values.shape}")
         observation, reward, terminated, truncated, info = self.vector_env.step(values.reshape(1))
-        row_info = {"overflow": bool(info["overflow"][0])}
+        row_info = {"action_mask": self._mask(), "overflow": bool(info["overflow"][0])}
         if "rewards" in info:
             row_info["rewards"] = info["rewards"][0]
         ends = bool(terminated[0]), bool(truncated[0])
@@ -88,6 +91,12 @@ class _SingleEnv(gymnasium.Env[Any, Any]):
     def games(self) -> EpisodeState:
         """The game as it is now, in row 0; see `TensorVectorEnv.games`."""
         return self.vector_env.games
+
+    def _mask(self) -> np.ndarray:
+        """int8 [A], as `Discrete.sample` takes it."""
+        if self.vector_env.all_actions_legal:
+            return np.ones(self.vector_env.plan.num_actions, np.int8)
+        return self.action_masks().astype(np.int8)
 
     def _legal_now(self) -> np.ndarray | None:
         return self.action_masks() if self.vector_env.is_started else None
@@ -114,7 +123,7 @@ def _row(observation: Any) -> Any:
 
 def _one_row(kwargs: dict[str, Any]) -> dict[str, Any]:
     """Keyword arguments of the vector environment behind a single one."""
-    for name in ("num_envs", "output", "autoreset_mode"):
+    for name in ("num_envs", "output", "autoreset_mode", "episode_statistics", "full_info"):
         if name in kwargs:
             raise TypeError(f"{name} is for make_vec: a single environment has none")
     # `gymnasium.make` adds the time limit itself.

@@ -8,6 +8,7 @@ import torch
 from gymnasium.vector import AutoresetMode
 
 from resgym.envs.arguments import parse_autoreset_mode
+from resgym.envs.results import ResultForm
 from resgym.envs.vector_env import TensorVectorEnv
 from resgym.game import devices
 from resgym.game.rewards import RewardFunction, check_reward
@@ -57,6 +58,9 @@ class HironakaVectorEnv(TensorVectorEnv):
         backend: str = "auto",
         render_mode: str | None = None,
         starts: Any = None,
+        observation: str = "points",
+        episode_statistics: bool = True,
+        full_info: bool = False,
     ) -> None:
         """Makes the environment; nothing is drawn before `reset`.
 
@@ -82,6 +86,10 @@ class HironakaVectorEnv(TensorVectorEnv):
                 or ``svg``; see `render`. None for no frames.
             starts: positions that episodes start from, drawn uniformly: a file, see
                 `resgym.polynomials.starts.read_starts`, or lists of points. None: random ones.
+            observation: ``points``, or ``flat`` for one row of numbers a game.
+            episode_statistics: False leaves ``episode`` out of the info, for wrappers that count.
+            full_info: all keys in the info of every reset and step, ``action_mask`` int8 [N, A]
+                among them.
 
         Raises:
             ValueError, TypeError: an argument is out of range; the message names it.
@@ -114,6 +122,6 @@ class HironakaVectorEnv(TensorVectorEnv):
             plan,
             resolve_backend(backend, resolved, spec),
             resolved,
-            output=output,
+            ResultForm(output, observation, episode_statistics, full_info),
             render_mode=render_mode,
         )

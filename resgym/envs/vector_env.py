@@ -24,14 +24,13 @@ from resgym.envs.arguments import (
     refusal,
     start_sizes,
 )
+from resgym.envs.results import LegalMultiDiscrete, ResultForm, flat_observation
 from resgym.envs.saving import load_state, save_state
 from resgym.game.episode import legal_actions
 from resgym.game.rewards import RewardFunction, check_reward
 from resgym.game.rng import RowRandom
 from resgym.game.rules import given_starts
-from resgym.game.spec import check_choice
 from resgym.game.stepping import Array, EpisodeState, Games, RefusedStep, StepPlan
-from resgym.game.variants import rule_of
 from resgym.kernels import Backend
 from resgym.render.positions import RENDER_MODES, check_render_mode, render_game, render_modes
 
@@ -43,7 +42,8 @@ class TensorVectorEnv(VectorEnv):
         num_envs: N.
         plan: what is played, and what a step does.
         backend: plays it.
-        device: where results live when ``output`` is ``torch``.
+        device: where results live when they are tensors.
+        form: how results are handed out.
         all_actions_legal: a promise to learners: every action is legal in every position, nobody
             needs `action_masks`. A subclass that does it another way takes it back, and likewise
         final_obs_of_all_rows: rows that go on have their observation in ``final_obs``, where a step
@@ -64,17 +64,17 @@ class TensorVectorEnv(VectorEnv):
         plan: StepPlan,
         backend: Backend,
         device: torch.device,
+        form: ResultForm,
         *,
-        output: str,
         render_mode: str | None,
     ) -> None:
         self.num_envs = num_envs
         self.plan = plan
         self.backend = backend
         self.device = device
-        self.output = check_choice("output", output, ("torch", "numpy"))
+        self.form = form
         self.autoreset_mode = AutoresetMode[plan.autoreset_mode]
-        self.single_observation_space = _observation_space(plan)
+        self.single_observation_space = form.space(plan)
         self.single_action_space = spaces.Discrete(plan.num_actions)
         self.observation_space = batch_space(self.single_observation_space, num_envs)
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -84,8 +84,16 @@ class TensorVectorEnv(VectorEnv):
             "render_modes": render_modes(plan.spec.dimension),
         }
         self.render_mode = check_render_mode(render_mode, plan.spec.dimension)
+        if not self.all_actions_legal:
+            assert isinstance(self.action_space, spaces.MultiDiscrete)
+            self.action_space = LegalMultiDiscrete(self.action_space, self._legal_now)
         self._started = False
         self._games: Games = EpisodeState.empty(num_envs, plan.spec, device)
+
+    @property
+    def output(self) -> str:
+        """``torch`` or ``numpy``, what results are."""
+        return self.form.output
 
     @property
     def invalid_action(self) -> str:
@@ -121,6 +129,9 @@ class TensorVectorEnv(VectorEnv):
         """
         self._require_started("action_masks")
         return self._out(legal_actions(self.plan, self.games).clone())
+
+    def _legal_now(self) -> np.ndarray | None:
+        return legal_actions(self.plan, self.games).cpu().numpy() if self.is_started else None
 
     def render(self) -> tuple[Any, ...] | None:
         """One frame per row in ``render_mode``, or None without one.
@@ -180,7 +191,8 @@ class TensorVectorEnv(VectorEnv):
         result = self.backend.start(self.plan, games, mask, self._ask, given)
         self._games, self._started = result.games, True
         self._show()
-        return self._observation(self._out(result.points), self._out(result.coords)), {}
+        info = self._full_info(result.points, result.coords) if self.form.full_info else {}
+        return self._observation(self._out(result.points), self._out(result.coords)), info
 
     def _reseeded(self, seeds: Sequence[int | None], mask: Tensor) -> Games:
         """The games with new seeds in the rows of ``mask`` that have one; their count is afresh."""
@@ -204,7 +216,8 @@ class TensorVectorEnv(VectorEnv):
             observation, reward float32 [N], terminated bool [N], truncated bool [N] and info with
             ``overflow`` bool [N]; ``final_obs`` (as the observation, dense, never overwritten) with
             its mask ``_final_obs``, and ``episode`` = {r, l} with its mask ``_episode``. On the CPU
-            these four are there only when an episode ended; on an accelerator always.
+            these four are there only when an episode ended; on an accelerator, and with
+            ``full_info``, always.
 
         Raises:
             ValueError, TypeError: actions of a wrong shape, dtype or (``invalid_action="error"``)
@@ -222,16 +235,19 @@ class TensorVectorEnv(VectorEnv):
         self._show()
 
         out = self._out
-        info: dict[str, Any] = {"overflow": out(result.overflow)}
+        info = self._full_info(result.points, result.coords) if self.form.full_info else {}
+        info["overflow"] = out(result.overflow)
         if result.ended is not None:
-            returns, lengths = out(result.episode_returns), out(result.episode_lengths)
-            info["episode"] = {"r": returns, "l": lengths}
-            info["_episode"] = ended = out(result.ended)
+            ended = out(result.ended)
+            if self.form.episode_statistics:
+                returns, lengths = out(result.episode_returns), out(result.episode_lengths)
+                info["episode"] = {"r": returns, "l": lengths}
+                info["_episode"] = ended
             if result.final_points is not None:
                 info["final_obs"] = self._observation(
                     out(result.final_points), out(result.final_coords)
                 )
-                info["_final_obs"] = ended.clone() if self.output == "torch" else ended.copy()
+                info["_final_obs"] = _copied(ended)
         if result.rewards is not None:
             info["rewards"] = out(result.rewards)
         return (
@@ -273,11 +289,32 @@ class TensorVectorEnv(VectorEnv):
         self._require_open()
         self.plan, self._games, self._started = load_state(self.plan, self.games, state)
 
+    def _full_info(self, points: Any, coords: Any) -> dict[str, Any]:
+        """All keys of `ResultForm.full_info`, as they are where no game has ended."""
+        out, plan, games = self._out, self.plan, self.games
+        no = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
+        info = {
+            "action_mask": out(legal_actions(plan, games).to(torch.int8)),
+            "overflow": out(no.clone()),
+        }
+        if self.form.episode_statistics:
+            info["episode"] = {"r": out(games.returns.clone()), "l": out(games.lengths.clone())}
+            info["_episode"] = out(no.clone())
+        if plan.autoreset_mode == "SAME_STEP":
+            info["final_obs"] = self._observation(_copied(out(points)), _copied(out(coords)))
+            info["_final_obs"] = out(no)
+        if plan.seat == "both":
+            info["rewards"] = out(torch.zeros(self.num_envs, 2, device=self.device))
+        return info
+
     def _observation(self, points: Any, coords: Any) -> Any:
-        """What the seat sees, of what was given out: float32 [N, P, D] and int8 [N, D]."""
-        if self.plan.seat == "host":
+        """What the seat sees, of what is given out: float32 [N, P, D] and int8 [N, D]."""
+        seat = self.plan.seat
+        if self.form.observation == "flat":
+            return flat_observation(seat, points, coords)
+        if seat == "host":
             return points
-        if self.plan.seat == "agent":
+        if seat == "agent":
             return {"coords": coords, "points": points}
         named = coords.any(1)  # 1 where a set awaits the agent's answer
         to_play = named.long() if isinstance(named, Tensor) else named.astype(np.int64)
@@ -286,7 +323,7 @@ class TensorVectorEnv(VectorEnv):
     def _out(self, value: Array | None) -> Any:
         if value is None:
             return None
-        if self.output == "torch":
+        if self.form.output == "torch":
             return value if isinstance(value, Tensor) else torch.from_numpy(value)
         return value.cpu().numpy() if isinstance(value, Tensor) else value
 
@@ -304,14 +341,5 @@ class TensorVectorEnv(VectorEnv):
             raise ValueError(f"{what} before reset: call reset() first")
 
 
-def _observation_space(plan: StepPlan) -> spaces.Space[Any]:
-    spec = plan.spec
-    high = 1.0 if plan.scale_observation else np.inf
-    rows = spec.max_num_points + rule_of(spec).extra_rows
-    points = spaces.Box(-1.0, high, (rows, spec.dimension), np.float32)
-    if plan.seat == "host":
-        return points
-    coords = spaces.MultiBinary(spec.dimension)
-    if plan.seat == "agent":
-        return spaces.Dict(points=points, coords=coords)
-    return spaces.Dict(points=points, coords=coords, to_play=spaces.Discrete(2))
+def _copied(value: Any) -> Any:
+    return value.clone() if isinstance(value, Tensor) else value.copy()

@@ -8,9 +8,11 @@ axis too (``least`` 1, as of `GameSpec.least_axes`) it is simply the number k + 
 from __future__ import annotations
 
 from functools import cache
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
 
 
 @cache
@@ -26,12 +28,16 @@ def action_axes(dimension: int, least: int = 2) -> tuple[tuple[int, ...], ...]:
 @cache
 def host_action_table(dimension: int, device: torch.device | str = "cpu", least: int = 2) -> Tensor:
     """Bool [A, D]: row k marks the axes of host action k. Shared and cached: do not write to it."""
+    import torch
+
     rows = [[axis in axes for axis in range(dimension)] for axes in action_axes(dimension, least)]
     return torch.tensor(rows, device=device)
 
 
 @cache
 def _ranks(dimension: int, device: torch.device) -> Tensor:
+    import torch
+
     ranks = torch.full((2**dimension,), -1, dtype=torch.int64)
     for action, axes in enumerate(action_axes(dimension)):
         ranks[sum(1 << axis for axis in axes)] = action
@@ -40,6 +46,8 @@ def _ranks(dimension: int, device: torch.device) -> Tensor:
 
 def coords_to_action(coords: Tensor) -> Tensor:
     """Action numbers int64 [N] of sets, bool or integer [N, D]; -1 for fewer than two axes."""
+    import torch
+
     dimension = coords.shape[-1]
     numbers = (coords.to(torch.int64) << torch.arange(dimension, device=coords.device)).sum(-1)
     return _ranks(dimension, coords.device)[numbers]
@@ -47,5 +55,4 @@ def coords_to_action(coords: Tensor) -> Tensor:
 
 def pair_to_action(first: Tensor, second: Tensor, dimension: int) -> Tensor:
     """Action numbers int64 [N] of the sets {first, second}, of two different axes int64 [N]."""
-    one = torch.ones_like(first)
-    return _ranks(dimension, first.device)[(one << first) | (one << second)]
+    return _ranks(dimension, first.device)[(1 << first) | (1 << second)]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from reprlib import repr as brief
+from typing import Any, Literal, get_args
 
 Role = Literal["host", "agent"]
 Polytope = Literal["dominance", "newton"]
@@ -46,6 +47,22 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
     if value not in choices:
         raise ValueError(f"{name} must be one of {list(choices)}, got {value!r}")
     return str(value)
+
+
+def check_coordinates(values: Sequence[Any], name: str) -> tuple[int, ...]:
+    """A point as plain integers.
+
+    Raises:
+        TypeError: a coordinate is no integer; the message calls the point ``name``.
+        ValueError: one is negative or above 2^59.
+    """
+    for value in values:
+        if isinstance(value, bool) or not hasattr(value, "__index__"):
+            given = f"{brief(value)} ({type(value).__name__})"
+            raise TypeError(f"{name} must hold integers, got {given}")
+        if not 0 <= value <= MAX_COORDINATE:
+            raise ValueError(f"{name} must hold integers in 0..2^59, got {value}")
+    return tuple(int(value) for value in values)
 
 
 @dataclass(frozen=True)

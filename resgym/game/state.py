@@ -21,7 +21,7 @@ from torch import Tensor
 
 from resgym.game.dominance import prune_dominated
 from resgym.game.newton.vertices import newton_vertices
-from resgym.game.spec import MAX_COORDINATE, GameSpec
+from resgym.game.spec import MAX_COORDINATE, GameSpec, check_coordinates
 from resgym.game.variants import BASIC, Rule, Thom, rule_of
 
 _INTEGERS = {torch.int8, torch.int16, torch.int32, torch.int64}
@@ -146,22 +146,6 @@ def _is_scalar(value: Any) -> bool:
         or not hasattr(value, "__iter__")
         or getattr(value, "ndim", 1) == 0
     )
-
-
-def check_coordinates(values: Sequence[Any], name: str) -> tuple[int, ...]:
-    """A point as plain integers.
-
-    Raises:
-        TypeError: a coordinate is no integer; the message calls the point ``name``.
-        ValueError: one is negative or above 2^59.
-    """
-    for value in values:
-        if isinstance(value, bool) or not hasattr(value, "__index__"):
-            given = f"{brief(value)} ({type(value).__name__})"
-            raise TypeError(f"{name} must hold integers, got {given}")
-        if not 0 <= value <= MAX_COORDINATE:
-            raise ValueError(f"{name} must hold integers in 0..2^59, got {value}")
-    return tuple(int(value) for value in values)
 
 
 def _rows_of_game(game: Any, name: str, spec: GameSpec) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,10 +87,12 @@ def bench(
     repeats: int = 5,
     seconds: float = 1.0,
     starts: str | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> BenchResult:
     """Measures random play of both players for several numbers of parallel games.
 
-    ``starts`` is a file of positions that the games start from, instead of random ones.
+    ``starts`` is a file of positions that the games start from, instead of random ones;
+    ``progress`` is called with a line before each number of games.
     """
     check_integer("repeats", repeats, 1)
     if not seconds > 0:
@@ -108,6 +110,8 @@ def bench(
     name = backend
     for size in batch_sizes:
         number = check_integer("batch_sizes", size, 1)
+        if progress is not None:
+            progress(f"{number} games at once: {repeats} times {seconds:g} s")
         env = one_seat_vector_env("host", number, opponent="random", **settings)
         name = env.backend.name
         rates[size] = moves_per_second(env, repeats, seconds)

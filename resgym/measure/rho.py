@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
@@ -102,6 +102,7 @@ def rho(
     device: torch.device | str = "cpu",
     backend: str = "auto",
     starts: Any = None,
+    progress: Callable[[str], None] | None = None,
 ) -> RhoResult:
     """Measures a host against an agent.
 
@@ -124,6 +125,7 @@ def rho(
         backend: implementation of the move.
         starts: the set that random starts are drawn from, a file or lists of points; see
             `resgym.polynomials.starts.resolve_starts`.
+        progress: called with a line for who waits, every few thousand games.
 
     Returns:
         The result; rho is 0 if no move was played (all given starts were finished).
@@ -145,6 +147,9 @@ def rho(
     played = []
     batch = max(1, min(_BATCH, _BATCH_PAIRS // spec.max_num_points**2))
     for first in range(0, games, batch):
+        if progress is not None:
+            pairing = f"{player_name(host_player)} against {player_name(agent_player)}"
+            progress(f"{pairing}: {first} of {games} games")
         row = torch.arange(first, min(first + batch, games), device=resolved)
         rng = _random_of_games(row, seed)
         if given is None:

@@ -17,6 +17,7 @@ from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState
 from resgym.kernels import quickest_backend
+from resgym.measure.rho import RhoResult, rho_of_games
 from resgym.players import Player, SpivakovskyHost, ask_player, player_name
 from resgym.solver.players import OptimalAgent, OptimalHost
 from resgym.solver.responses import INVARIANT
@@ -24,6 +25,9 @@ from resgym.solver.responses import INVARIANT
 SHIFTED = (*INVARIANT, SpivakovskyHost, OptimalHost, OptimalAgent)
 """Players whose answer a shift of the position does not change; against them positions are shifted
 to the axes, so that more are equal and no coordinate grows without end."""
+
+STARTS_TOGETHER = 20
+"""Starts walked at once: enough for good batches, few enough for the memory of the widest ones."""
 
 LINES = 32
 """Positions of a level that are followed on where the walk against a host was given up."""
@@ -95,6 +99,27 @@ def worst_case_moves(
         going = ~(finished | overflow)
         state, start = _distinct(state.select(going), start[going])
     return moves, given_up & (moves <= max_moves)
+
+
+def rho_bounds(
+    length: Tensor, given_up: Tensor, most: Tensor, limit: int
+) -> tuple[RhoResult, RhoResult]:
+    """The rho of games that are known by what `worst_case_moves` gives, N of each.
+
+    Args:
+        length: moves; more than ``limit``: cut there, in every measure.
+        given_up: which games may be longer.
+        most: moves that they have at most, ``limit`` if nothing is known.
+        limit: the cut.
+
+    Returns:
+        rho if no open game ended before that, and if each ended as soon as its bound allows.
+    """
+    cut, length = length > limit, length.clamp(max=limit)
+    none = torch.zeros_like(cut)
+    longest = torch.where(given_up, most, length)
+    lowest = rho_of_games(longest, ~cut & (~given_up | (most < limit)), none)
+    return lowest, rho_of_games(length, ~cut, none)
 
 
 def _distinct(state: GameState, start: Tensor) -> tuple[GameState, Tensor]:

@@ -1,31 +1,54 @@
 """Players for both seats: the protocol, scripted hosts and agents, and the registry of names."""
 
-from resgym.players.asking import MixedPlayer, ask_player, ask_players, player_name
-from resgym.players.base import CallablePlayer, Player, compiled_name, rows_of
-from resgym.players.checking import check_player
-from resgym.players.mixture import Mixture, make_mixture
-from resgym.players.recurrent import RecurrentPlayer
-from resgym.players.registry import (
-    agent_names,
-    host_names,
-    make_agent,
-    make_host,
-    register_agent,
-    register_host,
-    resolve_player,
-)
-from resgym.players.scoring import ScoringPlayer
-from resgym.players.scripted import (
-    AllCoordHost,
-    ChooseFirstAgent,
-    ChooseLastAgent,
-    GreedyPointsAgent,
-    RandomAgent,
-    RandomHost,
-    RandomPairHost,
-)
-from resgym.players.spivakovsky import SpivakovskyHost, WeakSpivakovskyHost
-from resgym.players.zeillinger import ZeillingerHost, ZeillingerLexHost
+from typing import TYPE_CHECKING
+
+from resgym.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from resgym.players.asking import MixedPlayer, ask_player, ask_players, player_name
+    from resgym.players.base import CallablePlayer, Player, compiled_name, rows_of
+    from resgym.players.checking import check_player
+    from resgym.players.mixture import Mixture, make_mixture
+    from resgym.players.recurrent import RecurrentPlayer
+    from resgym.players.registry import (
+        agent_names,
+        host_names,
+        make_agent,
+        make_host,
+        register_agent,
+        register_host,
+        resolve_player,
+    )
+    from resgym.players.scoring import ScoringPlayer
+    from resgym.players.scripted import (
+        AllCoordHost,
+        ChooseFirstAgent,
+        ChooseLastAgent,
+        GreedyPointsAgent,
+        RandomAgent,
+        RandomHost,
+        RandomPairHost,
+    )
+    from resgym.players.spivakovsky import SpivakovskyHost, WeakSpivakovskyHost
+    from resgym.players.zeillinger import ZeillingerHost, ZeillingerLexHost
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "asking": "MixedPlayer ask_player ask_players player_name",
+            "base": "CallablePlayer Player compiled_name rows_of",
+            "checking": "check_player",
+            "mixture": "Mixture make_mixture",
+            "recurrent": "RecurrentPlayer",
+            "registry": "agent_names host_names make_agent make_host"
+            " register_agent register_host resolve_player",
+            "scoring": "ScoringPlayer",
+            "scripted": "AllCoordHost ChooseFirstAgent ChooseLastAgent GreedyPointsAgent"
+            " RandomAgent RandomHost RandomPairHost",
+            "spivakovsky": "SpivakovskyHost WeakSpivakovskyHost",
+            "zeillinger": "ZeillingerHost ZeillingerLexHost",
+        },
+    )
 
 __all__ = [
     "AllCoordHost",

@@ -7,15 +7,17 @@ after a resume. A `resgym.players.RecurrentPlayer` has a memory, and says so: ``
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol, cast, get_args, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, cast, get_args, runtime_checkable
 
-from torch import Tensor
-
-from resgym.game.rng import RowRandom
 from resgym.game.spec import Role
-from resgym.game.state import GameState
 
-PlayerFunction = Callable[[GameState, "Tensor | None", RowRandom], Tensor]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from resgym.game.rng import RowRandom
+    from resgym.game.state import GameState
+
+PlayerFunction = Callable[["GameState", "Tensor | None", "RowRandom"], "Tensor"]
 
 
 @runtime_checkable
@@ -23,7 +25,7 @@ class Player(Protocol):
     """Plays one seat of N games.
 
     A class that is registered under a name says in an attribute ``rules``, names as of `GameSpec`,
-    which rules it plays; without one that is ``basic`` alone.
+    which rules it plays; without one that is ``basic`` alone. An object without one may play any.
     """
 
     @property

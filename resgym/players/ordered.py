@@ -11,8 +11,7 @@ from typing import Any
 
 from resgym.game.actions import action_axes
 from resgym.game.plain import Position, prune
-from resgym.game.spec import MAX_COORDINATE, GameSpec
-from resgym.game.state import check_coordinates, state_from_points
+from resgym.game.spec import MAX_COORDINATE, GameSpec, check_coordinates
 
 Axes = tuple[int, ...]
 
@@ -64,6 +63,8 @@ class OrderedRule:
         least = set(prune(given))
         kept = [point for point in given if point in least]
         if self.spec.polytope == "newton" and len(kept) > 2:
+            from resgym.game.state import state_from_points
+
             spec = GameSpec(self.spec.dimension, len(kept), polytope="newton")
             vertices = set(state_from_points([kept], spec).point_lists()[0])
             kept = [point for point in kept if point in vertices]

@@ -10,7 +10,7 @@ import importlib.util
 import inspect
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,20 +27,31 @@ ValueError for a file that is not theirs."""
 
 LAZY: Mapping[Role, Mapping[str, str]] = {
     "host": {
+        "all_coord": "resgym.players.scripted:AllCoordHost",
         "optimal": "resgym.solver.players:OptimalHost",
+        "random": "resgym.players.scripted:RandomHost",
+        "random_pair": "resgym.players.scripted:RandomPairHost",
         "robust": "sb3_ext.studies.teach.shipped:RobustHost",
         "safe": "resgym.solver.players:SafeHost",
+        "spivakovsky": "resgym.players.spivakovsky:SpivakovskyHost",
         "taught": "sb3_ext.studies.teach.shipped:taught_host",
+        "weak_spivakovsky": "resgym.players.spivakovsky:WeakSpivakovskyHost",
+        "zeillinger": "resgym.players.zeillinger:ZeillingerHost",
+        "zeillinger_lex": "resgym.players.zeillinger:ZeillingerLexHost",
     },
     "agent": {
+        "choose_first": "resgym.players.scripted:ChooseFirstAgent",
+        "choose_last": "resgym.players.scripted:ChooseLastAgent",
+        "greedy_points": "resgym.players.scripted:GreedyPointsAgent",
         "optimal": "resgym.solver.players:OptimalAgent",
+        "random": "resgym.players.scripted:RandomAgent",
         "taught": "sb3_ext.studies.teach.shipped:TaughtAgent",
     },
 }
-"""Players that live in a higher layer, as ``module:class``, imported when first asked for.
+"""The players of the project as ``module:class``, imported when first asked for.
 
-``taught`` and ``robust`` come with the package that learns; without it, they are not among the
-names."""
+``taught`` and ``robust`` come with the package that learns; without it, or without safetensors,
+which reads them, they are not among the names."""
 
 _FACTORIES: dict[Role, dict[str, Factory]] = {"host": {}, "agent": {}}
 
@@ -74,10 +85,10 @@ def register_agent(name: str) -> Callable[[AnyFactory], AnyFactory]:
 
 
 def _has_module(target: str) -> bool:
-    try:
-        return importlib.util.find_spec(target.partition(":")[0]) is not None
-    except ModuleNotFoundError:
-        return False
+    # Only the package is looked for: to look into it would import it.
+    package = re.split("[.:]", target)[0]
+    needed = (package, "safetensors") if package == "sb3_ext" else (package,)
+    return all(map(importlib.util.find_spec, needed))
 
 
 def _names(role: Role) -> list[str]:
@@ -158,11 +169,15 @@ def _make(
             raise TypeError(f"{role} {name!r} takes no argument {key!r}, allowed are {allowed}")
     player = factory(**arguments)
     if not isinstance(player, Player) or player.role != role:
-        raise TypeError(f"the factory of {role} {name!r} must build a {role}, got {player!r}")
-    rules = getattr(player, "rules", ("basic",))
-    if spec is not None and spec.rule not in rules:
-        raise ValueError(f"{field}: {name!r} plays rules {list(rules)}, the game has {spec.rule!r}")
+        wanted = "an agent" if role == "agent" else "a host"
+        raise TypeError(f"the factory of {role} {name!r} must build {wanted}, got {player!r}")
+    _check_rule(spec, getattr(player, "rules", ("basic",)), f"{field}: {name!r}")
     return player
+
+
+def _check_rule(spec: GameSpec | None, rules: Collection[str], who: str) -> None:
+    if spec is not None and spec.rule not in rules:
+        raise ValueError(f"{who} plays rules {list(rules)}, the game has {spec.rule!r}")
 
 
 def make_host(name: str, **arguments: Any) -> Player:
@@ -231,8 +246,9 @@ def resolve_player(
 
     Raises:
         TypeError: ``opponent`` is none of these.
-        ValueError: an unknown name (the message names the nearest), a player for the other seat,
-            a missing file, or a file that no loader can read.
+        ValueError: an unknown name (the message names the nearest), a player for the other seat
+            or one that says it does not play this rule, a missing file, or a file that no loader
+            can read.
     """
     role = check_role(role)
     if isinstance(opponent, os.PathLike) or (isinstance(opponent, str) and _is_path(opponent)):
@@ -241,6 +257,8 @@ def resolve_player(
         return _make(role, opponent, {}, f"opponent ({role})", spec)
     if not isinstance(opponent, type):
         if isinstance(opponent, Player):
+            if hasattr(opponent, "rules"):
+                _check_rule(spec, opponent.rules, f"opponent ({role}): {opponent!r}")
             return _checked_player(opponent, role, "opponent")
         if callable(opponent):
             return CallablePlayer(opponent, role)

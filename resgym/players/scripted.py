@@ -15,7 +15,6 @@ from resgym.game.rules import move
 from resgym.game.spec import RULES, GameSpec, Role
 from resgym.game.state import GameState
 from resgym.players.base import given_sets
-from resgym.players.registry import register_agent, register_host
 
 
 def uniform(legal: Tensor, rng: RowRandom) -> Tensor:
@@ -25,7 +24,6 @@ def uniform(legal: Tensor, rng: RowRandom) -> Tensor:
     return ((rank == drawn[:, None]) & legal).to(torch.uint8).argmax(1)
 
 
-@register_agent("random")
 @dataclass(frozen=True)
 class RandomAgent:
     """Any axis of the host's set, uniformly."""
@@ -39,7 +37,6 @@ class RandomAgent:
         return uniform(given_sets(coords), rng)
 
 
-@register_agent("choose_first")
 @dataclass(frozen=True)
 class ChooseFirstAgent:
     """The lowest axis of the host's set."""
@@ -53,7 +50,6 @@ class ChooseFirstAgent:
         return given_sets(coords).to(torch.uint8).argmax(1)
 
 
-@register_agent("choose_last")
 @dataclass(frozen=True)
 class ChooseLastAgent:
     """The highest axis of the host's set."""
@@ -68,7 +64,6 @@ class ChooseLastAgent:
         return coords.shape[1] - 1 - coords.flip(1).to(torch.uint8).argmax(1)
 
 
-@register_agent("greedy_points")
 @dataclass(frozen=True)
 class GreedyPointsAgent:
     """The axis of the host's set that leaves the most points; ties go to the lowest axis.
@@ -101,7 +96,6 @@ def _pair_actions(dimension: int, device: torch.device) -> Tensor:
     return pair_to_action(first, second, dimension)
 
 
-@register_host("random")
 @dataclass(frozen=True)
 class RandomHost:
     """Any axis set, uniformly over all that are legal: with the default rule 2^D - D - 1."""
@@ -116,7 +110,6 @@ class RandomHost:
         return rng.integers(state.num_host_actions) if legal is None else uniform(legal, rng)
 
 
-@register_host("random_pair")
 @dataclass(frozen=True)
 class RandomPairHost:
     """Two axes, uniformly over all pairs."""
@@ -131,7 +124,6 @@ class RandomPairHost:
         return pairs[rng.integers(len(pairs))]
 
 
-@register_host("all_coord")
 @dataclass(frozen=True)
 class AllCoordHost:
     """All axes (the blow-up of a point); action 0 in finished games."""

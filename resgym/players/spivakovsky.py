@@ -18,7 +18,6 @@ from resgym.game.actions import coords_to_action
 from resgym.game.rng import RowRandom
 from resgym.game.spec import Role
 from resgym.game.state import GameState
-from resgym.players.registry import register_host
 
 _ABSENT = 2**62
 
@@ -26,7 +25,6 @@ _ABSENT = 2**62
 _STEP = 2.0**-52
 
 
-@register_host("weak_spivakovsky")
 @dataclass(frozen=True)
 class WeakSpivakovskyHost:
     """The smallest set that meets every point's support.
@@ -59,7 +57,6 @@ class WeakSpivakovskyHost:
         return answer.masked_fill(state.finished(), 0)
 
 
-@register_host("spivakovsky")
 @dataclass(frozen=True)
 class SpivakovskyHost:
     """Spivakovsky's winning strategy.

@@ -97,7 +97,7 @@ def import_modules(names: Iterable[str], named: bool = True) -> None:
             sys.path.append(os.getcwd())
         try:
             importlib.import_module(name)
-        except Exception as error:  # whatever a module may do
+        except (Exception, SystemExit) as error:  # whatever a module may do
             raise ValueError(
                 f"{name} cannot be imported: {type(error).__name__}: {error}"
             ) from error

@@ -21,7 +21,6 @@ from resgym.game.spec import Role
 from resgym.game.state import GameState
 from resgym.kernels import quickest_backend
 from resgym.players.base import compiled_name
-from resgym.players.registry import register_host
 
 
 class _Zeillinger(ABC):
@@ -41,7 +40,6 @@ class _Zeillinger(ABC):
         """The reference of `act`: actions int64 [N] by tensor operations, on any device."""
 
 
-@register_host("zeillinger")
 @dataclass(frozen=True)
 class ZeillingerHost(_Zeillinger):
     """The pair of points of least (L, S), the first such pair in list order.
@@ -63,7 +61,6 @@ class ZeillingerHost(_Zeillinger):
         return _action(chosen.argmin(1), chosen.argmax(1), state)
 
 
-@register_host("zeillinger_lex")
 @dataclass(frozen=True)
 class ZeillingerLexHost(_Zeillinger):
     """The pair of points of least (L, S); among several, the least axes.

@@ -7,8 +7,7 @@ from itertools import groupby
 from reprlib import repr as brief
 from typing import Any
 
-from resgym.game.spec import MAX_DIMENSION
-from resgym.game.state import check_coordinates
+from resgym.game.spec import MAX_DIMENSION, check_coordinates
 
 Point = tuple[int, ...]
 

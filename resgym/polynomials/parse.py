@@ -12,7 +12,7 @@ from typing import Any
 
 from resgym.game.spec import MAX_DIMENSION
 from resgym.polynomials.monomials import Exponents, check_points
-from resgym.polynomials.reader import Monomial, ParseError, read_monomials
+from resgym.polynomials.reader import LETTER, Monomial, ParseError, read_monomials
 from resgym.polynomials.singularities import is_singularity_name, random_family, singularity
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "as_position",
     "parse",
     "parse_lines",
+    "parse_text",
 ]
 
 _FILE_SUFFIXES = (".txt", ".json", ".poly", ".sing", ".m2")
@@ -32,6 +33,13 @@ _RING = re.compile(r"\s*ring\s+\w+\s*=[^;()]*,\s*\(([^()]*)\)\s*,\s*\w+\s*;")
 _PREFIX = re.compile(r"(?:ideal|poly)\s+\w+\s*=")
 _CALL = re.compile(r"\s*(?:monomialIdeal|ideal)\s*\(")
 _COMMENT = re.compile(r"(?://|#)[^\n]*")
+_GREEK = (
+    "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron rho sigma "
+    "tau upsilon phi chi psi omega"
+)
+_LATEX = dict(zip(_GREEK.split(), "αβγδεζηθικλμνξορστυφχψω", strict=True))
+_LATEX |= {"cdot": "·", "times": "×", **dict.fromkeys("()[],", " ")}
+_COMMAND = re.compile(r"\\([A-Za-z]+|[()\[\],])")
 _FAMILY = re.compile(r"\s*(?:random|bp)\s*\(", re.IGNORECASE)
 
 
@@ -44,15 +52,15 @@ class ConstantWarning(UserWarning):
 
 
 def parse(source: Any, variables: str | Sequence[str] | None = None) -> Exponents:
-    """Exponents of a polynomial given in any usual form.
+    r"""Exponents of a polynomial given in any usual form.
 
     Args:
         source: one of
 
-            - a polynomial as text: ``x^2+y^3+z^5``, ``x**2 + y**3*z``, ``x^2y``, ``$x^2+y^{3}$``,
-              Singular's short form ``x2+y2z+z3``, indexed variables ``x_1^2+x_2^3``; several,
-              separated by commas, give the union of their monomials (``monomialIdeal(x^13,
-              x^6*y^4, y^9)`` too);
+            - a polynomial as text: ``x^2+y^3+z^5``, ``x**2 + y**3*z``, ``x^2y``, TeX's
+              ``$x^2+y^{3}$`` and ``\alpha^2``, ``α^2+β^3``, Singular's short form ``x2+y2z+z3``,
+              indexed variables ``x_1^2+x_2^3``; several, separated by commas, give the union of
+              their monomials (``monomialIdeal(x^13, x^6*y^4, y^9)`` too);
             - a name (``E8``, ``D_4``) or a family (``bp(2,3,5)``, seed 0);
             - exponent lists, as lists, arrays or JSON text;
             - a SymPy expression or ``Poly``, or an object with an ``exponents()`` method (Sage);
@@ -77,7 +85,7 @@ def parse(source: Any, variables: str | Sequence[str] | None = None) -> Exponent
     if isinstance(source, str):
         if "\n" not in source and source.strip().lower().endswith(_FILE_SUFFIXES):
             return _parse_file(Path(source.strip()), names)
-        return _parse_text(source, names)
+        return parse_text(source, names)
     if hasattr(source, "free_symbols"):
         return _parse_sympy(source, names)
     if callable(getattr(source, "exponents", None)):
@@ -96,9 +104,9 @@ def _variable_names(variables: str | Sequence[str] | None) -> tuple[str, ...] | 
     given = variables.split(",") if isinstance(variables, str) else list(variables)
     names = tuple(name.strip() for name in given)
     for name in names:
-        if not re.fullmatch(r"[A-Za-z](_?\d+)?", name):
+        if not re.fullmatch(rf"{LETTER}(_?\d+)?", name):
             raise ValueError(f"variables must be letters like x or x_1, got {name!r}")
-    names = tuple(re.sub(r"^([A-Za-z])(\d)", r"\1_\2", name) for name in names)
+    names = tuple(re.sub(rf"^({LETTER})(\d)", r"\1_\2", name) for name in names)
     if len(set(names)) != len(names):
         raise ValueError(f"variables must differ, got {', '.join(names)}")
     return names
@@ -120,7 +128,7 @@ def parse_lines(path: Path) -> Iterator[tuple[int, Exponents]]:
             for number, line in enumerate(iter(partial(file.readline, MAX_LENGTH + 2), ""), 1):
                 text = _COMMENT.sub("", line).strip()
                 if text:
-                    yield number, _parse_text(text, None)
+                    yield number, parse_text(text, None)
     except (ParseError, TypeError, ValueError, OSError) as error:
         if isinstance(error, (OSError, UnicodeDecodeError)):
             reason = getattr(error, "strerror", None) or "no UTF-8 text"
@@ -136,7 +144,7 @@ def _parse_file(path: Path, names: tuple[str, ...] | None) -> Exponents:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "no UTF-8 text"
         raise ValueError(f"file {str(path)!r} cannot be read: {reason}") from None
-    return _parse_text(_blank(_COMMENT, text), names)
+    return parse_text(_blank(_COMMENT, text), names)
 
 
 def _blank(pattern: re.Pattern[str], text: str) -> str:
@@ -144,11 +152,13 @@ def _blank(pattern: re.Pattern[str], text: str) -> str:
     return pattern.sub(lambda found: " " * len(found[0]), text)
 
 
-def _parse_text(text: str, names: tuple[str, ...] | None) -> Exponents:
+def parse_text(text: str, names: tuple[str, ...] | None = None) -> Exponents:
+    """As `parse`, of a text that is never taken for the name of a file."""
     if len(text) > MAX_LENGTH:
         raise ValueError(f"points must be a text of at most {MAX_LENGTH} characters, got more")
     if not text.strip():
         raise ValueError("points must be a polynomial, a name or a list of exponents, got nothing")
+    text = _COMMAND.sub(_plain, text)
     if is_singularity_name(text):
         return singularity(text)
     if _FAMILY.match(text):
@@ -167,6 +177,11 @@ def _parse_text(text: str, names: tuple[str, ...] | None) -> Exponents:
     if not text.strip():
         raise ValueError("points must be a polynomial, got none")
     return _from_monomials(*read_monomials(text), names, text)
+
+
+def _plain(command: re.Match[str]) -> str:
+    """A command of LaTeX as one letter behind blanks, so that carets still point at the place."""
+    return _LATEX.get(command[1], command[0]).rjust(len(command[0]))
 
 
 def _without_frame(text: str) -> str:
@@ -213,7 +228,7 @@ def _in_order(used: set[str], names: tuple[str, ...] | None, shown: str) -> tupl
 
 
 def _variable_order(name: str) -> tuple[str, int]:
-    found = re.fullmatch(r"([A-Za-z])_?(\d*)", name)
+    found = re.fullmatch(rf"({LETTER})_?(\d*)", name)
     letter, index = found.groups() if found else (name, "")
     return ("z~" if letter == "w" else letter), int(index or -1)
 

@@ -13,6 +13,7 @@ Grammar (blanks are free between tokens)::
     power   = ("^" | "**") (digits | "(" digits ")" | "{" digits "}") | superscripts
               | digits that touch a variable (Singular's short form: x2 is x^2)
     variable = letter [ "_" digits | "_{" digits "}" | lowered digits ]
+    letter  = Latin, or a small Greek one but π, which is a number
 """
 
 from __future__ import annotations
@@ -48,8 +49,9 @@ _TIMES = "*·⋅×"
 _MINUS = "-−"
 _DIGITS = re.compile("[0-9]+")
 _NUMBER = re.compile(r"([0-9]+)(\.?)([0-9]*)")
-_VARIABLE = re.compile(r"([A-Za-z])(?:_([0-9]+)|_\{([0-9]+)\}|([₀-₉]+)|(_))?([0-9]*)")
-_INDEXED = re.compile(r"[A-Za-z]\d+\s*(?:\^|\*\*)")
+LETTER = "[A-Za-zα-ορ-ω]"
+_VARIABLE = re.compile(rf"({LETTER})(?:_([0-9]+)|_\{{([0-9]+)\}}|([₀-₉]+)|(_))?([0-9]*)")
+_INDEXED = re.compile(rf"{LETTER}\d+\s*(?:\^|\*\*)")
 _WORD = re.compile("sin|cos|tan|exp|log|sqrt|pi")
 _POWER = re.compile(r"\^|\*\*")
 _RAISED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
@@ -169,9 +171,7 @@ class _Reader:
                 if not divisor.get(0):
                     self.fail("division by zero", start)
                 product = self.multiply(product, {0: pow(divisor[0], -1, _PRIME)})
-            elif self.take(_TIMES) or (
-                character.isascii() and (character.isalpha() or character == "(")
-            ):
+            elif self.take(_TIMES) or character == "(" or re.match(LETTER, character):
                 product = self.multiply(product, self.read_factor())
             elif character in "0123456789":
                 self.fail("a number after a factor: write x^2 for a power, 2*x for a product")

@@ -9,7 +9,6 @@ from math import dist
 from typing import NamedTuple
 
 from resgym.game.spec import GameSpec
-from resgym.game.state import state_from_points
 from resgym.render.facets import facets_in_box
 from resgym.render.shapes import Circle, Line, Polygon, Shape, Text, text_width
 
@@ -75,7 +74,7 @@ def short(value: int) -> str:
 
 
 @dataclass(frozen=True)
-class _Scale:
+class Scale:
     """An axis that shows the values from ``base`` to ``base + span``.
 
     It starts at 0 unless the points would then lie on one another.
@@ -85,7 +84,8 @@ class _Scale:
     span: int
 
     @classmethod
-    def of(cls, values: Sequence[int]) -> _Scale:
+    def of(cls, values: Sequence[int]) -> Scale:
+        """The scale that shows these values."""
         low, high = min(values), max(values)
         if high > 100 and 0 < (high - low) * 8 < high:
             margin = max(1, (high - low) // 3)
@@ -93,6 +93,7 @@ class _Scale:
         return cls(0, high + max(1, high // 8))
 
     def at(self, value: int) -> float:
+        """Where on the axis a value is, from 0 to 1."""
         # Whole numbers first: near 2^59 neighbouring values are equal as floats.
         return (value - self.base) / self.span
 
@@ -104,11 +105,14 @@ class _Scale:
         return [(value / self.span, short(value)) for value in range(0, self.span + 1, step)]
 
     def name(self, name: str) -> str:
+        """The axis's name, with what is taken off its labels."""
         return f"{name} − {self.base}" if self.base else name
 
 
-def _vertices(points: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
+def polyhedron_vertices(points: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """Vertices of conv(S) + the positive orthant; in the plane from left to right."""
+    from resgym.game.state import state_from_points
+
     spec = GameSpec(len(points[0]), max(2, len(points)), polytope="newton")
     return state_from_points([list(points)], spec).point_lists()[0][::-1]
 
@@ -122,7 +126,7 @@ def plane_diagram(
     """
     diagram = Diagram()
     shapes = diagram.shapes
-    across, up = (_Scale.of([point[axis] for point in points]) for axis in (0, 1))
+    across, up = (Scale.of([point[axis] for point in points]) for axis in (0, 1))
 
     def place(point: tuple[int, ...]) -> tuple[float, float]:
         return (
@@ -130,7 +134,7 @@ def plane_diagram(
             area.bottom - up.at(point[1]) * (area.bottom - area.top),
         )
 
-    vertices = _vertices(points)
+    vertices = polyhedron_vertices(points)
     border = [place(vertex) for vertex in vertices]
     border = [(border[0][0], area.top), *border, (area.right, border[-1][1])]
     shapes.append(Polygon((*border, (area.right, area.top)), AREA))
@@ -167,7 +171,7 @@ def space_diagram(
     """
     diagram = Diagram()
     shapes = diagram.shapes
-    scales = [_Scale.of([point[axis] for point in points]) for axis in range(3)]
+    scales = [Scale.of([point[axis] for point in points]) for axis in range(3)]
     unit = min((area.bottom - area.top) / 1.58, (area.right - area.left) / 1.55)
     origin = (area.left + 0.55 * unit, area.top + 0.9 * unit)
 
@@ -179,10 +183,12 @@ def space_diagram(
         )
 
     shapes.append(Polygon((place(0, 0, 0), place(1, 0, 0), place(1, 1, 0), place(0, 1, 0)), FLOOR))
-    # Ticks stand on the outline, where no point can hide them, and lines lead to the axes.
+    # Numbers stand at their axis, beside the floor, and lines lead on from there. They are written
+    # last, so that no face lies over them.
+    ticks = []
     for scale, most, corners, (right, down), anchor in (
-        (scales[0], 5, lambda share: ((share, 1, 0), (share, 0, 0)), (7, 8), "start"),
-        (scales[1], 5, lambda share: ((1, share, 0), (0, share, 0)), (-3, 15), "middle"),
+        (scales[0], 5, lambda share: ((share, 0, 0), (share, 1, 0)), (-8, 3), "end"),
+        (scales[1], 5, lambda share: ((0, share, 0), (1, share, 0)), (3, -6), "middle"),
         (scales[2], 6, lambda share: ((1, 0, share), (0, 0, share), (0, 1, share)), (-6, 4), "end"),
     ):
         for share, label in scale.ticks(most):
@@ -190,23 +196,25 @@ def space_diagram(
             shapes.extend(Line(*ends, FAINT, 0.6) for ends in itertools.pairwise(spots))
             if share:
                 spot = (spots[0][0] + right, spots[0][1] + down)
-                diagram.write(Text(spot, label, MUTED, TICK_SIZE, anchor))  # type: ignore[arg-type]
+                ticks.append(Text(spot, label, MUTED, TICK_SIZE, anchor))  # type: ignore[arg-type]
     for x, y in ((1, 0), (0, 1)):
         shapes.append(Line(place(x, y, 0), place(x, y, 1), FAINT, 0.6))
-    vertices = _vertices(points)
-    _draw_polyhedron(diagram, [_shares(scales, vertex) for vertex in vertices], place)
+    vertices = polyhedron_vertices(points)
+    _draw_polyhedron(diagram, [shares_of(scales, vertex) for vertex in vertices], place)
+    for tick in ticks:
+        diagram.write(tick)
     ends = [place(1, 0, 0), place(0, 1, 0), place(0, 0, 1)]
     for axis, end in enumerate(ends):
         _axis(diagram, place(0, 0, 0), end, axis in chosen)
         # A label may cross a thin axis, not a thick one.
         kept_clear = diagram.taken if axis in chosen else diagram.lines
         kept_clear.extend(_along(place(0, 0, 0), end))
-    places = ((-6, 14, "end"), (8, 4, "start"), (0, -8, "middle"))
+    places = ((-6, 20, "end"), (8, 4, "start"), (0, -8, "middle"))
     for axis, (right, down, anchor) in enumerate(places):
         position = (ends[axis][0] + right, ends[axis][1] + down)
         _name(diagram, position, scales[axis].name(names[axis]), axis in chosen, anchor)
     for point in points:
-        shares = _shares(scales, point)
+        shares = shares_of(scales, point)
         top, floor = place(*shares), place(shares[0], shares[1], 0)
         if top[1] < floor[1] - 1:
             shapes.append(Line(top, floor, BORDER, 1.2, dashed=True))
@@ -220,7 +228,8 @@ def space_diagram(
     return diagram
 
 
-def _shares(scales: Sequence[_Scale], point: tuple[int, ...]) -> tuple[float, float, float]:
+def shares_of(scales: Sequence[Scale], point: tuple[int, ...]) -> tuple[float, float, float]:
+    """Where a point is on three axes, from 0 to 1 each."""
     x, y, z = (scale.at(value) for scale, value in zip(scales, point, strict=True))
     return x, y, z
 

@@ -64,5 +64,7 @@ def _normals(points: np.ndarray) -> np.ndarray:
 
 
 def _rank(points: np.ndarray, free: tuple[int, ...]) -> int:
+    if len(free) > 1:
+        return 2  # a normal leaves no more
     directions = np.concatenate([points[1:] - points[0], np.eye(3)[list(free)]])
     return int(np.linalg.matrix_rank(directions, tol=1e-7)) if len(directions) else 0

@@ -5,13 +5,12 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from resgym.files import output_file, write_file
-from resgym.game.state import GameState
 from resgym.render.positions import (
     AXIS_NAMES,
     counted,
@@ -20,7 +19,16 @@ from resgym.render.positions import (
     format_position,
     picture_of,
 )
-from resgym.render.shapes import Picture, picture_to_rgb, picture_to_svg, require_matplotlib
+from resgym.render.shapes import (
+    Picture,
+    picture_to_rgb,
+    picture_to_svg,
+    require_matplotlib,
+    width_needed,
+)
+
+if TYPE_CHECKING:
+    from resgym.game.state import GameState
 
 STYLE = """
 body { font-family: 'DejaVu Sans', Verdana, Arial, sans-serif; color: #1d2733; margin: 24px; }
@@ -131,7 +139,11 @@ class GameRecord:
     def to_html(self, *, names: Sequence[str] = AXIS_NAMES) -> str:
         """A page that shows all positions side by side; `names` and errors as of `pictures`."""
         title = f"A game of {counted(len(self.axis), 'move')}"
-        items = "\n".join(f"<li>{picture_to_svg(each)}</li>" for each in self.pictures(names))
+        pictures = self.pictures(names)
+        # Lists of short monomials leave the right of a picture empty.
+        width = max(map(width_needed, pictures))
+        cards = [picture_to_svg(replace(picture, width=width)) for picture in pictures]
+        items = "\n".join(f"<li>{card}</li>" for card in cards)
         played = "; ".join(
             f"{format_axes(axes, names)} → {names[axis]}"
             for axes, axis in zip(self.axes, self.axis, strict=True)

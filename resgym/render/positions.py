@@ -150,7 +150,7 @@ def picture_of(
     if dimension not in PICTURE_DIMENSIONS:
         raise ValueError(f"points must have 2 or 3 axes to be drawn, got {dimension}")
     if axis is not None:
-        note = format_move(coords, axis, names)
+        note = f"move {move + 1}: {format_move(coords, axis, names)}"
     elif len(points) == 1:
         note = "one point left: the game is over"
     elif coords:
@@ -161,7 +161,7 @@ def picture_of(
         diagram = plane_diagram(points, coords, names, _PLANE)
     else:
         diagram = space_diagram(points, coords, names, _SPACE)
-    title = f"move {move}"
+    title = f"after {counted(move, 'move')}" if move else "start"
     shapes = (
         *diagram.shapes,
         *_labels(points, diagram),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -76,6 +77,13 @@ class Picture:
 def text_width(text: str, size: float) -> float:
     """Pixels that a text takes, rather too many than too few."""
     return CHARACTER * size * len(text)
+
+
+def width_needed(picture: Picture) -> int:
+    """Pixels up to the end of the text that goes on farthest to the right, with a margin."""
+    texts = [each for each in picture.shapes if isinstance(each, Text) and each.anchor == "start"]
+    ends = [each.position[0] + text_width(each.text, each.size) for each in texts]
+    return min(picture.width, math.ceil(max(ends, default=picture.width)) + 16)
 
 
 def picture_to_svg(picture: Picture) -> str:

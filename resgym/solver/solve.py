@@ -6,16 +6,14 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from resgym.game.plain import prune
 from resgym.game.spec import GameSpec, RuleName, check_integer
-from resgym.players.seats import Seat
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
 from resgym.solver.bounds import GOALS, Objective, Points
-from resgym.solver.proof import Proof, best_sets, prove
-from resgym.solver.responses import longest_game, shortest_game
+from resgym.solver.proof import PATIENCE_LOADING, Proof, best_sets, prove
 from resgym.solver.search import NO_TREE
 from resgym.solver.solution import (
     Limits,
@@ -27,6 +25,9 @@ from resgym.solver.solution import (
 )
 from resgym.solver.variants import solve_variant
 from resgym.trees.data import Chart
+
+if TYPE_CHECKING:
+    from resgym.players.seats import Seat
 
 FALLBACK_NODES = 2000
 """Largest tree of Zeillinger's host that is grown for an upper bound."""
@@ -91,6 +92,9 @@ def solve(
     check_integer("max_positions", max_positions, 1)
     if agent is not None and host is not None:
         raise ValueError("agent and host must not both be given: nothing is left to optimise")
+    if time_limit is not None:
+        # Before the clock starts: the bound from above comes from a player, who needs torch.
+        import resgym.players.seats  # noqa: F401
     limits = Limits(time_limit, max_positions, progress_report(progress))
     spec = GameSpec(position.dimension, rule=rule, unit=unit)
     if rule != "basic":
@@ -99,11 +103,19 @@ def solve(
         return solve_variant(position, spec, weights, objective, max_depth, limits)
     if weights is not None:
         raise ValueError("weights are for rule 'thom', got rule 'basic'")
+    # Players need torch, the least tree of a small position does not.
     if agent is not None:
+        from resgym.solver.responses import shortest_game
+
         return shortest_game(position, agent, objective, max_depth, limits)
     if host is not None:
+        from resgym.solver.responses import longest_game
+
         return longest_game(position, host, objective, max_depth, limits)
     start = prune(position)
+    if time_limit is not None and time_limit >= PATIENCE_LOADING:
+        # What he needs besides is loaded once he is asked, which must not come late either.
+        _zeillinger(position).host_sets([tuple(start)])
     if GOALS[objective].by_sum and max_depth is not None:
         return _least_tree_within(position, start, objective, max_depth, limits)
     proof = prove(start, objective, limits, highest=NO_TREE if max_depth is None else max_depth)
@@ -154,6 +166,12 @@ def _proved(position: Exponents, proof: Proof, limits: Limits, expanded: int) ->
     return Solution(value, value, value, True, objective, limits.seconds, expanded, None, grow)
 
 
+def _zeillinger(position: Exponents) -> Seat:
+    from resgym.players.seats import Seat
+
+    return Seat("zeillinger", "host", position)
+
+
 def _unproved(
     position: Exponents,
     objective: Objective,
@@ -163,7 +181,7 @@ def _unproved(
     expanded: int,
 ) -> Solution:
     """A stopped search, with Zeillinger's tree as the upper bound if that is small enough."""
-    seat = Seat("zeillinger", "host", position)
+    seat = _zeillinger(position)
 
     def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:
         if limits.seconds_left <= 0:

@@ -32,6 +32,9 @@ DEFAULT_OPPONENTS: dict[Role, str] = {"host": "random", "agent": "zeillinger"}
 HINT_SECONDS = 2.0
 """Time that the solver gets for one hint."""
 
+MAX_POSITIONS = 200_000
+"""Largest table of the solver for one hint, about 80 MB."""
+
 DEFAULT_ROWS = 20
 COMMANDS = {"u": "undo", "h": "hint", "q": "quit", "?": "help"}
 
@@ -153,13 +156,13 @@ class _Person:
             legal = [(axis,) for axis in axes]
             after = {axis: moved(points, axes, axis) for axis in axes}
             hint = partial(agent_hint, after, self.names)
-        shown = [self._shown(choice) for choice in legal]
-        self.say("  ".join(f"{number}) {text}" for number, text in enumerate(shown, 1)))
-        choice = self._ask(legal, hint)
-        return torch.tensor([legal.index(choice) if axes is None else choice[0]])
+        numbers = range(len(legal)) if axes is None else axes
+        actions = dict(zip(numbers, legal, strict=True))
+        self.say("  ".join(f"{number}) {self._shown(each)}" for number, each in actions.items()))
+        return torch.tensor([self._ask(actions, hint)])
 
-    def _ask(self, legal: Sequence[tuple[int, ...]], hint: Callable[[], str]) -> tuple[int, ...]:
-        """The legal choice of the person; commands are carried out before."""
+    def _ask(self, actions: Mapping[int, tuple[int, ...]], hint: Callable[[], str]) -> int:
+        """The action of the person, of those legal; commands are carried out before."""
         while True:
             print("choose: ", end="", file=self._target, flush=True)
             line = self._source.readline()
@@ -184,7 +187,7 @@ class _Person:
                 self.say(self.help())
             else:
                 try:
-                    return self._choice(text, legal)
+                    return self._choice(text, actions)
                 except ValueError as error:
                     self.say(str(error))
 
@@ -195,22 +198,21 @@ class _Person:
             return COMMANDS[text]
         return text if text in COMMANDS.values() else None
 
-    def _choice(self, text: str, legal: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-        """The legal choice that a line means, by number or by names; a ValueError for none."""
-        if text.isascii() and text.isdigit() and 1 <= int(text) <= len(legal):
-            return legal[int(text) - 1]
+    def _choice(self, text: str, actions: Mapping[int, tuple[int, ...]]) -> int:
+        """The legal action that a line means, by number or by names; a ValueError for none."""
+        if text.isascii() and text.isdigit() and int(text[:9]) in actions:
+            return int(text[:9])
         names = text.strip("{}()").replace(",", " ").split()
         if len(names) == 1 and names[0] not in self.names:
             names = list(names[0])
         if names and all(name in self.names for name in names):
             chosen = tuple(sorted({self.names.index(name) for name in names}))
-            if chosen in legal:
-                return chosen
-        allowed = ", ".join(map(self._shown, legal[:8]))
-        more = ", ..." if len(legal) > 8 else ""
-        raise ValueError(
-            f"choose one of {allowed}{more} or a number from 1 to {len(legal)}, got {text[:40]!r}"
-        )
+            for action, axes in actions.items():
+                if chosen == axes:
+                    return action
+        legal = [f"{number}) {self._shown(axes)}" for number, axes in actions.items()]
+        allowed = ", ".join(legal[:8] + ["..."] * (len(legal) > 8))
+        raise ValueError(f"choose one of {allowed} by its number or name, got {text[:40]!r}")
 
     def say(self, text: str) -> None:
         print(text, file=self._target)
@@ -222,7 +224,8 @@ class _Person:
             for letter, word in COMMANDS.items()
         ]
         task = "Name two axes or more" if self.role == "host" else "Choose an axis of the host's"
-        return f"{task}, like {example}, or a number. Also: {', '.join(keys)}."
+        number = "or the number, which is the action in an environment"
+        return f"{task}, like {example}, {number}. Also: {', '.join(keys)}."
 
     def _shown(self, choice: Sequence[int]) -> str:
         return format_axes(choice, self.names) if self.role == "host" else self.names[choice[0]]
@@ -240,9 +243,14 @@ class _Person:
         return "\n".join(lines)
 
 
-def host_hint(state: GameState, names: Sequence[str], seconds: float = HINT_SECONDS) -> str:
+def host_hint(
+    state: GameState,
+    names: Sequence[str],
+    seconds: float = HINT_SECONDS,
+    max_positions: int = MAX_POSITIONS,
+) -> str:
     """A best set in one unfinished game, with the moves it needs; else Zeillinger's set."""
-    solution = solve(state.point_lists()[0], time_limit=seconds)
+    solution = solve(state.point_lists()[0], time_limit=seconds, max_positions=max_positions)
     if solution.proved and solution.tree is not None and solution.tree.root.axes is not None:
         axes = format_axes(solution.tree.root.axes, names)
         most = counted(solution.value, "move")
@@ -257,13 +265,19 @@ def host_hint(state: GameState, names: Sequence[str], seconds: float = HINT_SECO
 
 
 def agent_hint(
-    after: Mapping[int, list[tuple[int, ...]]], names: Sequence[str], seconds: float = HINT_SECONDS
+    after: Mapping[int, list[tuple[int, ...]]],
+    names: Sequence[str],
+    seconds: float = HINT_SECONDS,
+    max_positions: int = MAX_POSITIONS,
 ) -> str:
     """The axis after which a perfect host needs most moves, or what is proved about them.
 
-    The solver's time limit is for the positions ``after`` all legal axes together.
+    The solver's limits are for the positions ``after`` all legal axes together.
     """
-    found = {axis: solve(points, time_limit=seconds / len(after)) for axis, points in after.items()}
+    share, room = seconds / len(after), max_positions // len(after)
+    found = {
+        axis: solve(points, time_limit=share, max_positions=room) for axis, points in after.items()
+    }
     best = max(found, key=lambda axis: (found[axis].lower_bound, -axis))
     bound, exact = found[best].lower_bound, found[best].proved
     told = all(solution.proved for axis, solution in found.items() if axis != best)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -43,6 +43,8 @@ class TextPlayer:
         counts: since the beginning: ``decisions`` to be made, ``replies`` got, of which
             ``unreadable`` and ``illegal``, and ``given_up``, decisions left to ``on_unreadable``.
     """
+
+    rules: ClassVar[tuple[str, ...]] = ("basic",)
 
     def __init__(
         self,

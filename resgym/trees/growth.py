@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, cast
-
-import torch
+from typing import TYPE_CHECKING, Any, cast
 
 from resgym.game.plain import Position
-from resgym.game.rng import RowRandom, Stream
 from resgym.game.spec import GameSpec, Polytope, RuleName, check_integer
 from resgym.players.ordered import OrderedRule, ordered_rule
-from resgym.players.seats import Seat
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
 from resgym.trees.data import Chart, ChartTree, Ending
@@ -21,6 +17,9 @@ from resgym.trees.growing import tree_to_growing_svg
 from resgym.trees.html import tree_to_html
 from resgym.trees.svg import tree_to_svg
 from resgym.trees.text import tree_to_dot, tree_to_text
+
+if TYPE_CHECKING:
+    from resgym.game.rng import RowRandom
 
 BATCH_ROWS = 1024
 """Charts that the host is asked about at once."""
@@ -86,6 +85,10 @@ def resolution_tree(
     Raises:
         ValueError, TypeError: an argument is out of range or of a wrong type.
     """
+    # Here, so that a tree of a solver's sets needs no torch.
+    from resgym.game.rng import Stream
+    from resgym.players.seats import Seat
+
     position = as_position(points)
     check_integer("max_depth", max_depth, 0)
     check_integer("max_nodes", max_nodes, 1)
@@ -121,6 +124,10 @@ def resolution_tree(
 
 
 def _random(seed: int, charts: Sequence[Chart], stream: int) -> RowRandom:
+    import torch
+
+    from resgym.game.rng import RowRandom
+
     numbers = torch.tensor([chart.number for chart in charts], dtype=torch.int64)
     depths = torch.tensor([chart.depth for chart in charts], dtype=torch.int64)
     return RowRandom.for_episode(torch.full_like(numbers, seed), numbers).at(depths, stream)

@@ -25,6 +25,7 @@ table { border-collapse: collapse; }
 th, td { text-align: right; padding: 0.15rem 0.9rem; border-bottom: 1px solid #d7dde3; }
 th { font-weight: 600; }
 .picture { overflow: auto; border: 1px solid #d7dde3; max-height: 80vh; }
+.picture svg { display: block; max-width: 100%; height: auto; }
 .outline { font-family: 'DejaVu Sans Mono', Menlo, Consolas, monospace; font-size: 0.85rem;
        line-height: 1.7; }
 .outline details, .outline .end { margin-left: 1.4rem; border-left: 1px solid #d7dde3;
@@ -41,6 +42,13 @@ button { font: inherit; margin-right: 0.5rem; }
 _SCRIPT = """
 function fold(open) {
   for (const part of document.querySelectorAll('.outline details')) part.open = open;
+}
+const drawing = document.querySelector('.picture svg');
+// By a factor of what is seen; 0 fits the picture to the page, as at first.
+function zoom(factor) {
+  const width = drawing.getBoundingClientRect().width * factor;
+  drawing.style.maxWidth = factor ? 'none' : '';
+  drawing.style.width = factor ? width + 'px' : '';
 }
 // A tall picture begins at its first chart, not at its upper corner.
 const picture = document.querySelector('.picture');
@@ -73,6 +81,9 @@ def tree_to_html(tree: ChartTree, max_charts: int = 100) -> str:
             f"<h1>{_scripts(title)}</h1>",
             f"<table>{''.join(rows)}</table>",
             "<h2>Picture</h2>",
+            '<p><button onclick="zoom(1.5)">larger</button>'
+            '<button onclick="zoom(1 / 1.5)">smaller</button>'
+            '<button onclick="zoom(0)">fit to the page</button></p>',
             f'<div class="picture">{tree_to_svg(tree, max_charts)}</div>',
             "<h2>Charts</h2>",
             '<p><button onclick="fold(true)">open all</button>'

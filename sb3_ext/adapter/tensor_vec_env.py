@@ -302,8 +302,13 @@ class TensorVecEnv(VecEnv):
     def env_is_wrapped(
         self, wrapper_class: type[gymnasium.Wrapper], indices: VecEnvIndices = None
     ) -> list[bool]:
-        """Whether a wrapper is there; True for `Monitor`, whose work is done here."""
-        found = issubclass(wrapper_class, Monitor)
+        """Whether a wrapper is there; True for `Monitor`, whose work is done here.
+
+        Not where the environment was made with ``episode_statistics=False``: another, SB3's
+        `VecMonitor` say, is to count then.
+        """
+        form = getattr(self.venv.unwrapped, "form", None)
+        found = issubclass(wrapper_class, Monitor) and getattr(form, "episode_statistics", True)
         found = found or any(isinstance(layer, wrapper_class) for layer in layers_of(self.venv))
         return [found for _ in self._get_indices(indices)]
 

@@ -79,6 +79,12 @@ class StopRules:
         """Seconds do not count until `start` is called again."""
         self.earlier_seconds, self._began = self.seconds, None
 
+    def check_fields(self, known: Collection[str], where: str = "--stop: until") -> None:
+        """Raises a ConfigError for a condition on a metric that is none of these."""
+        for condition in self.conditions:
+            if condition.field not in known:
+                raise ConfigError(f"{where}: {unknown_word('field', condition.field, known)}")
+
     def observe(self, values: Mapping[str, float]) -> None:
         """Has the conditions see new values."""
         for condition in self.conditions:
@@ -112,17 +118,22 @@ class StopRules:
 
 
 def read_stop_rules(
-    given: Sequence[str], known: Collection[str] = RULES, option: str = "--stop"
+    given: Sequence[str],
+    known: Collection[str] = RULES,
+    fields: Collection[str] | None = None,
+    option: str = "--stop",
 ) -> StopRules | None:
     """The rules of a command line, whose seconds count from now on; None if there are none.
 
     Args:
         given: ``rule=value`` each, the value in YAML; ``until`` may come several times.
         known: the rules that the command can follow.
+        fields: the metrics that its conditions can be about; None: any.
         option: its name in errors.
 
     Raises:
-        ConfigError: there is no such rule, it is not one of this command, or its value is wrong.
+        ConfigError: there is no such rule or metric, it is not one of this command, or its value
+            is wrong.
     """
     if not given:
         return None
@@ -138,6 +149,8 @@ def read_stop_rules(
         values[name] = value
     with errors_of(option):
         rules = StopRules(**values)
+    if fields is not None:
+        rules.check_fields(fields)
     rules.start()
     return rules
 

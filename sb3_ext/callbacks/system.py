@@ -73,6 +73,9 @@ class Heartbeat(PeriodicCallback):
     Args:
         path: of the file, which is replaced as a whole; its folder is made if needed.
         every: how often (default every 60 seconds).
+
+    Raises:
+        ValueError: the path is a folder.
     """
 
     def __init__(
@@ -80,6 +83,8 @@ class Heartbeat(PeriodicCallback):
     ) -> None:
         super().__init__({"seconds": 60.0} if every is None else every)
         self.path = Path(path)
+        if self.path.is_dir():
+            raise ValueError(f"path must be a file, got the folder {os.fspath(path)!r}")
 
     def _on_training_start(self) -> None:
         self._beat("running")

@@ -36,7 +36,7 @@ from sb3_ext.config.checks import check_count
 from sb3_ext.ddqn.targets import legal_argmax
 from sb3_ext.networks.extractors import EXTRACTORS, FlattenExtractor
 from sb3_ext.networks.legacy import LegacyExtractor, build_legacy_mlp
-from sb3_ext.networks.mlp import build_mlp
+from sb3_ext.networks.mlp import MAX_WEIGHTS, build_mlp
 from sb3_ext.networks.optimizers import OPTIMIZERS, parameter_groups
 from sb3_ext.off_policy.legality import mask_key
 from sb3_ext.points.mirror import Mirror, parse_mirror
@@ -85,6 +85,9 @@ class LegalQNetwork(QNetwork):
         build = build_legacy_mlp if legacy_layout else build_mlp
         body = build(self.features_dim, net_arch, activation=self.activation_fn)
         head = DuelingHead if dueling else nn.Linear
+        if body.output_dim * n_quantiles * num_actions > MAX_WEIGHTS:
+            most = MAX_WEIGHTS // (body.output_dim * num_actions)
+            raise ValueError(f"n_quantiles must be at most {most} here, got {n_quantiles}")
         self.q_net = nn.Sequential(body, head(body.output_dim, n_quantiles * num_actions))
         self._mirror: Mirror | None = None
         if mirror is not None:
@@ -166,6 +169,11 @@ class QPolicy(DQNPolicy):
         optimizer, of_optimizer = _optimizer(optimizer_class, optimizer_kwargs)
         self.dueling, self.legacy_layout = dueling, legacy_layout
         self.n_quantiles = n_quantiles
+        if not isinstance(learning_rate_factors, (Mapping, type(None))):
+            raise TypeError(
+                "learning_rate_factors must map parts of the network to factors, got "
+                f"{learning_rate_factors!r}"
+            )
         self.learning_rate_factors = dict(learning_rate_factors or {})
         self.mirror = None if mirror is None else {name: list(mirror[name]) for name in mirror}
         super().__init__(

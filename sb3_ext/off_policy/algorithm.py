@@ -130,7 +130,7 @@ class OffPolicy(OfflineModel):
         total_timesteps: int,
         callback: MaybeCallback = None,
         log_interval: int | None = None,
-        tb_log_name: str = "run",
+        tb_log_name: str | None = None,
         reset_num_timesteps: bool = True,
         progress_bar: bool = False,
         *,
@@ -138,12 +138,13 @@ class OffPolicy(OfflineModel):
     ) -> Self:
         """Collect and update until at least `total_timesteps` transitions were collected.
 
-        As in SB3, but `log_interval` is in updates and replaces the constructor's intervals for
-        this call; callbacks' methods `before_train()` and `after_train()` are called around every
-        block of updates, and `after_learn()` when the call ends, also by an error; and a
-        `collector`, if there is one, plays instead of the model's own environment, whose rows it
-        fills in the replay buffer, and is told the weights before it is asked for `train_freq`
-        parallel steps. It may give more; the updates due follow the transitions.
+        As in SB3, where `tb_log_name` is the algorithm's name too, but `log_interval` is in updates
+        and replaces the constructor's intervals for this call; callbacks' methods `before_train()`
+        and `after_train()` are called around every block of updates, and `after_learn()` when the
+        call ends, also by an error; and a `collector`, if there is one, plays instead of the
+        model's own environment, whose rows it fills in the replay buffer, and is told the weights
+        before it is asked for `train_freq` parallel steps. It may give more; the updates due follow
+        the transitions.
 
         Raises:
             FloatingPointError: A loss or gradient became NaN or infinite. Noticed when logs are
@@ -157,7 +158,8 @@ class OffPolicy(OfflineModel):
                 "collector: needs a TensorVecEnv, a TensorReplayBuffer and a train_freq in steps"
             )
         total_timesteps, callback = self._setup_learn(
-            total_timesteps, callback, reset_num_timesteps, tb_log_name, progress_bar
+            *(total_timesteps, callback, reset_num_timesteps),
+            *(tb_log_name or type(self).__name__, progress_bar),
         )
         if log_interval is not None:
             self.clock.every_seconds, self.clock.every_updates = None, log_interval

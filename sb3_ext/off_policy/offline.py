@@ -64,6 +64,7 @@ class OfflineModel(OffPolicyModel):
             progress_bar: Show one, as in `learn`.
 
         Raises:
+            TypeError: The buffer is none.
             ValueError: The buffer is empty or of other spaces, or the target network follows
                 transitions, of which there are none.
             FloatingPointError: A loss or gradient became NaN or infinite.
@@ -115,6 +116,8 @@ class OfflineModel(OffPolicyModel):
         own = self.replay_buffer
         if isinstance(buffer, (str, Path)):
             self.load_replay_buffer(buffer)
+        elif not isinstance(buffer, (ReplayBuffer, type(None))):
+            raise TypeError(f"buffer must be a replay buffer or the path of one, got {buffer!r}")
         elif buffer is not None:
             buffer.device = self.device
             self.replay_buffer = buffer

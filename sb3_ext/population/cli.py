@@ -18,7 +18,7 @@ from sb3_ext.population.config import PopulationConfig
 from sb3_ext.population.plots import plot_elo, plot_payoffs
 from sb3_ext.population.run import Population
 from sb3_ext.runs.command import command
-from sb3_ext.runs.command_line import FAILED, add_options, reporter
+from sb3_ext.runs.command_line import FAILED, add_options, reporter, starts_setting
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.runs.signals import RunSignals
@@ -42,8 +42,12 @@ def main(arguments: Sequence[str]) -> int:
         raise ConfigError("--out: a resumed run stays in its folder; give only --resume")
     with trusting(args.trust):
         config = _config(args)
+        base = config.base()
+        if rules is not None:
+            figures = [f"{role}/{name}" for role in base.roles for name in ("elo", "fitness")]
+            rules.check_fields(["rounds", *figures])
         # What is refused by an algorithm or a device leaves no folder behind.
-        HostAgentTrainer(config.base()).close()
+        HostAgentTrainer(base).close()
         out = args.resume or args.out or Path("runs/population") / config.name
         option = "--out" if args.resume is None else "--resume"
         with RunFolder(out, option) as folder:
@@ -66,15 +70,18 @@ def _parser() -> argparse.ArgumentParser:
     add("--resume", type=Path, metavar="DIR", help="go on with the run in this folder")
     text = "processes of Ray that work at a time (default 0: this process); members take turns"
     add("--actors", type=int, default=0, help=text)
-    add_options(parser, "--timeout-s", "--set", "--stop", "--no-progress")
+    add_options(parser, "--timeout-s", "--set", "--starts", "--stop", "--no-progress")
     add_trust(parser)
     return parser
 
 
 def _config(args: argparse.Namespace) -> PopulationConfig:
+    starts = starts_setting(args.starts, "game.starts")
     if args.resume is None:
-        return PopulationConfig.read(args.config, args.settings)
-    for setting in args.settings:
+        config = PopulationConfig.read(args.config, args.settings)
+        settings = [*config.settings, *starts]
+        return PopulationConfig.read({**config.to_dict(), "settings": settings})
+    for setting in [*args.settings, *starts]:
         if not setting.startswith("rounds="):
             raise ConfigError(f"--set {setting}: a resumed run may change only rounds")
     if not (args.resume / "config.yml").is_file():

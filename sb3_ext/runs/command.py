@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sb3_ext.config.checks import one_line
-from sb3_ext.runs.signals import before_training, while_importing
+from sb3_ext.runs.signals import TERMINATED, before_training, while_importing
 
 Main = Callable[[Sequence[str]], int]
 
@@ -29,13 +29,14 @@ def command(
     """Makes a function of the arguments a command, which reports errors by exit codes.
 
     0 is what the function returned. 2: the command line, a file or a folder is not valid. 1:
-    training became NaN, or results could not be written. 130: Ctrl-C. Each with one line on stderr.
+    training became NaN, or results could not be written. 130: Ctrl-C. 143: SIGTERM. Each with one
+    line on stderr.
 
     Args:
         name: of the command, which begins the line.
         refused: errors for exit code 2.
         failed: errors for exit code 1.
-        interrupted: what the line says after Ctrl-C.
+        interrupted: what the line says after Ctrl-C and SIGTERM.
     """
 
     def decorate(main: Main) -> Callable[..., int]:
@@ -49,6 +50,10 @@ def command(
                 # would end by the signal after all; running another one makes it forget.
                 exec("")
                 code, message = 130, interrupted
+            except SystemExit as end:
+                if end.code != TERMINATED:
+                    raise
+                code, message = TERMINATED, interrupted
             except (*refused, *failed) as error:
                 # Only what was given can have such a name.
                 too_long = getattr(error, "errno", None) == errno.ENAMETOOLONG

@@ -14,6 +14,9 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+TERMINATED = 143
+"""The exit code of a program that SIGTERM ended, as in a shell."""
+
 _early_request = False
 
 
@@ -23,7 +26,10 @@ def _in_main_thread() -> bool:
 
 @contextmanager
 def before_training() -> Iterator[None]:
-    """A SIGUSR1 that comes before training can write a checkpoint is kept until it can."""
+    """What a signal does until a run has its own handlers, and where it never has any.
+
+    A SIGUSR1 is kept until a checkpoint can be written, a SIGTERM is as in `blocks_are_left`.
+    """
     global _early_request
 
     def note(number: int, frame: FrameType | None) -> None:
@@ -34,7 +40,7 @@ def before_training() -> Iterator[None]:
         yield
         return
     try:
-        with _handled(signal.SIGUSR1, note):
+        with _handled(signal.SIGUSR1, note), blocks_are_left():
             yield
     finally:
         _early_request = False
@@ -42,19 +48,20 @@ def before_training() -> Iterator[None]:
 
 @contextmanager
 def while_importing(message: str) -> Iterator[None]:
-    """Ctrl-C ends the process at once, with a line and code 130: nothing is to be saved yet.
+    """Ctrl-C and SIGTERM end the process at once, with a line: nothing is to be saved yet.
 
-    As an exception it would be lost, or become another one, inside modules that are written in C.
+    As exceptions they would be lost, or become others, inside modules that are written in C. The
+    code is 130 or 143.
     """
 
     def end(number: int, frame: FrameType | None) -> None:
         os.write(2, f"{message}\n".encode())
-        os._exit(130)
+        os._exit(128 + number)
 
     if not _in_main_thread() or signal.getsignal(signal.SIGINT) != signal.default_int_handler:
         yield
         return
-    with _handled(signal.SIGINT, end):
+    with _handled(signal.SIGINT, end), _handled(signal.SIGTERM, end):
         yield
 
 
@@ -63,7 +70,7 @@ def blocks_are_left() -> Iterator[None]:
     """A SIGTERM that nobody handles ends the program as an exception, so that blocks are left."""
 
     def leave(number: int, frame: FrameType | None) -> None:
-        raise SystemExit(128 + number)
+        raise SystemExit(TERMINATED)
 
     if not _in_main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
         yield

@@ -18,12 +18,12 @@ from resgym.cli import OneLineParser
 from resgym.files import output_file, write_file
 from resgym.players import Player, resolve_player
 from resgym.players.trust import add_trust, trusting
+from resgym.tables import markdown_table, text_table
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.config.checks import check_count
 from sb3_ext.runs.best import save_model
 from sb3_ext.runs.command import command
 from sb3_ext.runs.command_line import FAILED
-from sb3_ext.studies.tables import markdown_table, text_table
 from sb3_ext.training.quickstart import QUICKSTART_UPDATES, make_model
 from sb3_ext.training.runs import transitions_for
 

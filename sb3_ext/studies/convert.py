@@ -14,6 +14,7 @@ from typing import Any
 import yaml
 
 from resgym.cli import OneLineParser
+from resgym.files import output_file
 from resgym.players.trust import add_trust, trusting
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.config.reading import ConfigFile, read_mapping
@@ -92,10 +93,11 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("new", type=Path, metavar="NEW", help="file to write")
     add_trust(parser)
     args = parser.parse_args(arguments)
-    if args.new.exists():
+    if output_file(args.new, (".yml", ".yaml"), "new").exists():
         raise ConfigError(f"new: {args.new} is there already; take another name")
+    old = read_mapping(args.old)
     with trusting(args.trust), errors_of(str(args.old), ValueError):
-        data, done = converted(read_mapping(args.old))
+        data, done = converted(old)
     write_text_durably(args.new, yaml.safe_dump(data, sort_keys=False))
     print("\n".join([*(done or ["nothing had to be changed"]), f"written to {args.new}"]))
     return 0

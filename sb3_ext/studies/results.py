@@ -26,12 +26,12 @@ from resgym.files import write_file
 from resgym.game.spec import check_integer
 from resgym.players import Player, resolve_player
 from resgym.players.trust import add_trust, trusting
+from resgym.tables import markdown_table
 from sb3_ext.runs.command import command
 from sb3_ext.runs.command_line import FAILED, add_options
 from sb3_ext.runs.provenance import commit
 from sb3_ext.studies.ade_table import optimum
 from sb3_ext.studies.attack.table import Results, markdown
-from sb3_ext.studies.tables import markdown_table
 from sb3_ext.studies.teach.examples import checked
 from sb3_ext.studies.teach.generate import Plan, prepared
 from sb3_ext.studies.teach.measures import AGENTS, host_test, measure_host

@@ -13,9 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from resgym.cli import OneLineParser
+from resgym.files import output_file
 from resgym.game.spec import Role
 from resgym.measure.plots import PLOT_ENDINGS, Curve, plot_curves, plot_file
 from resgym.players.trust import add_trust, trusting
+from resgym.tables import text_table
 from sb3_ext.checkpoints.checkpoint import is_checkpoint, list_checkpoints
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.command import command
@@ -23,7 +25,6 @@ from sb3_ext.runs.command_line import FAILED, add_options, reporter
 from sb3_ext.studies.attack.exact import exact_worst_case, scripted_rho
 from sb3_ext.studies.attack.settings import AttackBudget, read_budget, shipped_budgets
 from sb3_ext.studies.json_files import write_json
-from sb3_ext.studies.tables import text_table
 from sb3_ext.training.loading import load_player
 
 _EXAMPLES = """\
@@ -131,6 +132,8 @@ def main(arguments: Sequence[str]) -> int:
     """Measures as the command line says; returns the exit code, see `command`."""
     args = _parser().parse_args(arguments)
     target = None if args.plot is None else plot_file(args.plot, "plot")
+    if args.out is not None:
+        output_file(args.out, (".json",), "out")
     roles: tuple[Role, ...] = ("host", "agent") if args.role is None else (args.role,)
     budget = read_budget(args.budget, args.settings)
     report = reporter(not args.no_progress)
@@ -162,7 +165,7 @@ def _parser() -> argparse.ArgumentParser:
     known = f"a YAML file, or one of {', '.join(shipped_budgets())} (default points5): the game, "
     known += "the opponents (scripted), games and starts (test), searches (exact) are taken of it"
     add("--budget", default="points5", help=known)
-    add("--out", type=Path, metavar="FILE", help="write everything as JSON")
+    add("--out", type=Path, metavar="FILE", help="write everything as JSON (.json)")
     add("--plot", type=Path, metavar="FILE", help=f"draw the curves: {', '.join(PLOT_ENDINGS)}")
     add_options(parser, "--set", "--json", "--no-progress")
     add_trust(parser)

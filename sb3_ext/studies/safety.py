@@ -21,6 +21,7 @@ from resgym.files import output_file, write_file
 from resgym.measure.plots import COLOURS, MARKERS, plain_axes, plot_file, save_figure
 from resgym.players import Player
 from resgym.players.trust import add_trust, trusting
+from resgym.tables import markdown_table
 from sb3_ext.cluster.pieces import Spread, spreading
 from sb3_ext.runs.command import command
 from sb3_ext.runs.command_line import FAILED, add_options
@@ -28,7 +29,6 @@ from sb3_ext.studies.attack.exact import exact_worst_case
 from sb3_ext.studies.attack.frozen import FrozenPlayer
 from sb3_ext.studies.attack.result import ends
 from sb3_ext.studies.attack.settings import read_budget
-from sb3_ext.studies.tables import markdown_table
 from sb3_ext.studies.teach.measures import AGENTS
 
 HOSTS = ("safe", "safe(slack=1)", "safe(slack=2)", "safe(slack=4)", "optimal", "taught", "robust")

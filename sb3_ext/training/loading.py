@@ -33,6 +33,7 @@ from sb3_ext.checkpoints.checkpoint import (
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.checkpoints.model_state import load_policy_weights
 from sb3_ext.checkpoints.policy_description import build_policy
+from sb3_ext.checkpoints.policy_file import is_card, read_card, read_policy
 from sb3_ext.config.checks import one_line
 from sb3_ext.ddqn import DDQN
 from sb3_ext.training.trust import read_zip_data
@@ -42,8 +43,8 @@ def load_player(path: Path, role: str) -> ScoringPlayer:
     """The greedy player of a saved model; the entry point of the group ``resgym.player_loaders``.
 
     Args:
-        path: a checkpoint, the folder of a run, or a ``.zip`` of DDQN, DQN, QRDQN, PPO, A2C,
-            MaskablePPO or RecurrentPPO.
+        path: a checkpoint, the folder of a run or of a model card, a ``.safetensors`` as `ship`
+            writes it, or a ``.zip`` of DDQN, DQN, QRDQN, PPO, A2C, MaskablePPO or RecurrentPPO.
         role: the seat that it has to play, ``host`` or ``agent``.
 
     Returns:
@@ -67,7 +68,11 @@ def load_policy(
     ``role`` says which one, for a checkpoint of two players.
     """
     path = Path(path)
-    if path.is_dir():
+    if path.is_dir() and is_card(path):
+        policy = read_card(path, device)
+    elif path.suffix == ".safetensors":
+        policy = read_policy(path, device)
+    elif path.is_dir():
         policy = _policy_of_checkpoint(path, role, device)
     elif zipfile.is_zipfile(path):
         policy = _policy_of_zip(path, device)
@@ -75,7 +80,8 @@ def load_policy(
         raise ValueError(f"{path}: there is no such file")
     else:
         raise ValueError(
-            f"{path}: is neither a checkpoint directory nor a .zip of stable-baselines3"
+            f"{path}: is neither a checkpoint directory, a card's folder, a .safetensors nor a "
+            ".zip of stable-baselines3"
         )
     # With a NaN it would play its first legal action whatever it sees.
     for name, values in policy.state_dict().items():

@@ -52,9 +52,9 @@ def _add_options(group: Any) -> None:
     add_trust(group)
 
 
-def _word(value: Any) -> str:
+def _word(value: Any, more: str = "") -> str:
     """A text from a file that cannot be taken for an option, nor for a module to be imported."""
-    if not isinstance(value, str) or not re.fullmatch(r"\w[\w./-]*", value):
+    if not isinstance(value, str) or not re.fullmatch(rf"\w[\w./{more}-]*", value):
         raise ValueError(f"must be a name, got {value!r}")
     return value
 
@@ -67,7 +67,8 @@ def _saved_arguments(run: Path) -> tuple[list[str], int, list[str]]:
     with errors_named(f"resume: {found[0]} is damaged", ValueError):
         saved: Any = read_yaml(found[0])
         every = saved.get("checkpoint_updates", CHECKPOINT_UPDATES)
-        kept: dict[str, Any] = {name: _word(saved[name]) for name in ("algo", "env")}
+        # A class of a module that this command imports too, see `run_zoo`.
+        kept: dict[str, Any] = {"algo": _word(saved["algo"], ":"), "env": _word(saved["env"])}
         kept |= {name: int(saved[name]) for name in NUMBERS if name in saved}
         kept |= {name: saved[name] for name in ("device", "tensorboard_log") if saved.get(name)}
         arguments = [f"--{name.replace('_', '-')}={value}" for name, value in kept.items()]

@@ -17,6 +17,7 @@ environment instead of many single ones.
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.util
 import itertools
 import os
@@ -34,7 +35,6 @@ from unittest.mock import patch
 import gymnasium
 import rl_zoo3
 import rl_zoo3.exp_manager
-import rl_zoo3.hyperparams_opt
 import rl_zoo3.utils
 import yaml
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
@@ -43,15 +43,14 @@ from stable_baselines3.common.vec_env import VecEnv
 
 import resgym  # noqa: F401  registers the environments
 from resgym.cli import OneLineParser
-from resgym.players.trust import trusting
+from resgym.players.trust import distrusting, trusting
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
-from sb3_ext.algorithms import ALGORITHMS, family
+from sb3_ext.algorithms import family
 from sb3_ext.callbacks.evaluation import Evaluation
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.cluster import RayCollector
 from sb3_ext.config.arguments import REFUSALS
-from sb3_ext.config.reading import find_config, read_mapping
-from sb3_ext.config.registry import unknown_word
+from sb3_ext.config.reading import find_config, read_mapping, shipped_configs
 from sb3_ext.off_policy.algorithm import OffPolicy
 from sb3_ext.off_policy.collector import Collector
 from sb3_ext.off_policy.sampled import SampledCollector
@@ -63,6 +62,7 @@ from sb3_ext.schedules.binding import BoundSchedule, bind_schedules
 from sb3_ext.schedules.schedules import Schedule, parse_schedule
 from sb3_ext.training.config_files import check_hyperparameters, read_sections, resolve_extractor
 from sb3_ext.training.runs import RunOptions
+from sb3_ext.training.zoo_algorithms import check_algorithm
 from sb3_ext.training.zoo_arguments import StoreYaml, own_options, parse_args
 from sb3_ext.training.zoo_trust import SAFE_YAML, plain_data_only
 
@@ -102,6 +102,12 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
     def __init__(self, args: argparse.Namespace, algo: str, env_id: str, *more: Any, **kwargs: Any):
         if kwargs.get("config") is None:
             name = family(rl_zoo3.ALGOS[algo]) or algo
+            shipped = [each for each in shipped_configs() if "/" not in each]
+            if name not in shipped:
+                raise ValueError(
+                    f"algo: must be one that has hyperparameters here, {', '.join(shipped)}, "
+                    f"or come with a file of them (-conf FILE), got {algo}"
+                )
             kwargs["config"] = str(find_config(f"{name}.yml", shipped=True))
         if not _has_tensor_env(env_id):
             self.default_vec_env_cls = None
@@ -249,7 +255,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         as_told: Any = SimpleNamespace(learn=partial(model.learn, **more), env=model.env)
         try:
             super().learn(as_told)
-        except ValueError:  # a cluster that is not there or too small, before anything was played
+        except BaseException:  # such as a cluster that is not there, before anything was played
             if self.folder is not None and not model.num_timesteps:
                 self.folder.discard()
             raise
@@ -269,31 +275,6 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
 
 def _evaluation(env: VecEnv, log_path: str, best_model_save_path: str, **more: Any) -> Evaluation:
     return Evaluation(env, Path(log_path), **more)
-
-
-def _sample_ddqn(trial: Any, *_: Any) -> dict[str, Any]:
-    """Arguments of DDQN from its search space, in which sizes are powers of two."""
-    sampled = {
-        "batch_size_pow": trial.suggest_int("batch_size_pow", 6, 10),
-        "exploration_final_eps": trial.suggest_float("exploration_final_eps", 0.005, 0.2, log=True),
-        "exploration_fraction": trial.suggest_float("exploration_fraction", 0.05, 0.5),
-        "gradient_steps": trial.suggest_int("gradient_steps", 1, 4),
-        "learning_rate": trial.suggest_float("learning_rate", 1e-5, 3e-3, log=True),
-        "net_width_pow": trial.suggest_int("net_width_pow", 6, 9),
-        "one_minus_gamma": trial.suggest_float("one_minus_gamma", 0.003, 0.1, log=True),
-        "target_update_interval": trial.suggest_int("target_update_interval", 50, 2000, log=True),
-    }
-    return _convert_ddqn(sampled)
-
-
-def _convert_ddqn(sampled: dict[str, Any]) -> dict[str, Any]:
-    """Arguments of DDQN from what `_sample_ddqn` suggested."""
-    values = {**sampled, "exploration_rate": None}
-    width = 2 ** values.pop("net_width_pow")
-    values["batch_size"] = 2 ** values.pop("batch_size_pow")
-    values["gamma"] = 1.0 - values.pop("one_minus_gamma")
-    values["policy_kwargs"] = {"extractor": "point_set", "net_arch": [width, width]}
-    return values
 
 
 def _create_test_env(make: Callable[..., VecEnv], env_id: str, **kwargs: Any) -> VecEnv:
@@ -330,29 +311,6 @@ def _replaced_names(module: Any, trust: bool, **names: Any) -> Iterator[None]:
         yield
 
 
-def known_algorithms() -> dict[str, Any]:
-    """rl_zoo3's table with ours in it, as its documentation tells plugins to do."""
-    samplers: Any = rl_zoo3.hyperparams_opt.HYPERPARAMS_SAMPLER
-    converters: Any = rl_zoo3.hyperparams_opt.HYPERPARAMS_CONVERTER
-    samplers.update(ddqn=_sample_ddqn, ppo_mask=samplers["ppo"])
-    converters.update(ddqn=_convert_ddqn, ppo_mask=converters["ppo"])
-    rl_zoo3.ALGOS.update(ALGORITHMS)
-    for name in ALGORITHMS:  # those of others are searched as what they derive from
-        for table in (samplers, converters):
-            if (near := family(ALGORITHMS[name])) in table:
-                table.setdefault(name, table[near])
-    return rl_zoo3.ALGOS
-
-
-def _check_algorithm(arguments: Sequence[str]) -> None:
-    """Names the nearest one for an ``--algo`` that is not known."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--algo")
-    given, known = parser.parse_known_args(arguments)[0].algo, known_algorithms()
-    if given is not None and given not in known:
-        raise ValueError(f"algo: {unknown_word('algorithm', given, known)}")
-
-
 def run_zoo(
     name: str,
     arguments: Sequence[str],
@@ -372,7 +330,9 @@ def run_zoo(
     Returns:
         The exit code, 0; what is not valid is one of `REFUSED`.
     """
-    _check_algorithm(arguments)
+    resumed = options is not None and options.resume is not None
+    with trusting(trust) if not resumed else distrusting():  # a saved name has nothing imported
+        check_algorithm(arguments)
     module = importlib.import_module(f"rl_zoo3.{name}")
     if "--track" in arguments:  # rl_zoo3 tracks runs with it; it is not among our requirements
         found = importlib.util.find_spec("wandb")

@@ -119,7 +119,7 @@ def _plot_parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("-a", "--algo", required=True, help="algorithm")
     add("-e", "--env", nargs="+", required=True, help="environments, or parts of their names")
-    add("-f", "--exp-folder", required=True, help="folder of the runs, such as logs")
+    add("-f", "--exp-folder", default="logs", help="folder of the runs (default %(default)s)")
     add("--figsize", nargs=2, type=int, default=[6.4, 4.8], help="width and height in inches")
     add("--fontsize", type=int, default=14)
     add("-max", "--max-timesteps", type=int, help="leave out what came later")

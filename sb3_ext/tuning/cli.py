@@ -50,7 +50,8 @@ def main(arguments: Sequence[str]) -> int:
     if check_count("--workers", args.workers) > _MOST_WORKERS:
         raise ConfigError(f"--workers must be at most {_MOST_WORKERS}, got {args.workers}")
     check_count("--heartbeat", args.heartbeat)
-    rules = read_stop_rules(args.stop, ("max_updates", "max_seconds", "until"))
+    known = ("max_updates", "max_seconds", "until")
+    rules = read_stop_rules(args.stop, known, ("best", "trials", "value"))
     with trusting(args.trust), torch_threads(args.threads), warnings.catch_warnings():
         warnings.simplefilter("ignore", ExperimentalWarning)
         # The workers give theirs outside of it, see `worker`.

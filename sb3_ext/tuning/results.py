@@ -12,9 +12,9 @@ import yaml
 from optuna.importance import PedAnovaImportanceEvaluator
 from optuna.trial import FrozenTrial, TrialState
 
+from resgym.tables import text_table
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.config.checks import one_line
-from sb3_ext.studies.tables import text_table
 from sb3_ext.tuning.storage import HEARTBEAT
 from sb3_ext.tuning.study_file import StudyConfig
 from sb3_ext.tuning.worker import ERROR, counts

@@ -43,7 +43,8 @@ from sb3_ext.studies.teach.settings import TaughtConfig
 from sb3_ext.studies.teach.train import ENVIRONMENTS, build_model, read_hyperparameters
 from sb3_ext.training.config_files import check_hyperparameters, read_sections
 from sb3_ext.training.runs import RunOptions
-from sb3_ext.training.zoo import known_algorithms, run_zoo
+from sb3_ext.training.zoo import run_zoo
+from sb3_ext.training.zoo_algorithms import known_algorithms
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.trainer import HostAgentTrainer
 

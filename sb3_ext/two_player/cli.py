@@ -77,6 +77,8 @@ def _train(args: argparse.Namespace, given: Sequence[str]) -> int:
     config = _config(args, state)
     # First the trainer: what is refused by an algorithm or does not fit leaves no folder behind.
     trainer = HostAgentTrainer(config)
+    if rules is not None:
+        rules.check_fields({"steps", *trainer.measured})
     if args.dry_run:
         print(_description(trainer))
         trainer.close()

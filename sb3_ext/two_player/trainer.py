@@ -160,13 +160,17 @@ class HostAgentTrainer(TwoPlayers):
                         learner.collect()
         self.total_steps += 1
 
+    @property
+    def measured(self) -> set[str]:
+        """Names of what evaluations measure, ``<measure>/<pair>``."""
+        against = self._measured_against.items()
+        pairs = {self.game.pair_name(role, name) for role, names in against for name in names}
+        return {f"{self.game.measure}/{name}" for name in {"-".join(self.game.roles), *pairs}}
+
     def _check_fields(self, phases: Phases) -> None:
         """Raises a ConfigError for a condition on what no evaluation measures."""
-        measured = self._measured_against.items()
-        pairs = {self.game.pair_name(role, name) for role, names in measured for name in names}
-        known = {"-".join(self.game.roles), "score", *pairs}
-        for field in phases.fields - {f"{self.game.measure}/{name}" for name in known}:
-            names = [f"{self.game.measure}/{name}" for name in known]
+        names = {f"{self.game.measure}/score", *self.measured}
+        for field in phases.fields - names:
             raise ConfigError(f"training.updates.until: {unknown_word('field', field, names)}")
 
     def _last_step(self, end: int) -> int:

@@ -34,6 +34,34 @@ def test_rho_as_text_and_every_option(capsys):
     assert (code, out, err) == (0, f"{expected}\n", "")
 
 
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["rho", "random", "random", *SMALL], "RandomHost against RandomAgent: 0 of 40 games"),
+        (["cross-play", "--agents", "random", *SMALL], "RandomHost against RandomAgent: 0 of 40"),
+        (["check", "resgym/HironakaHost-v0", "--steps", "40"], "SAME_STEP: 40 steps"),
+        (["bench", "--batch-sizes", "1", "--seconds", "0.01"], "1 games at once: 5 times 0.01 s"),
+    ],
+)
+def test_who_waits_at_a_terminal_is_told(capsys, monkeypatch, words, told):
+    assert run(capsys, *words)[2] == ""  # no terminal
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    code, out, err = run(capsys, *words)
+    assert code == 0
+    assert told in err.splitlines()[0]
+    assert told not in out
+
+
+@pytest.mark.parametrize("rule", [{"rule": "polyhedra", "unit": 4}, {"rule": "thom"}], ids=str)
+def test_rho_of_another_rule(capsys, rule):
+    options = [word for name, value in rule.items() for word in (f"--{name}", str(value))]
+    code, out, err = run(capsys, "rho", "all_coord", "random", *SMALL, *options)
+    assert (code, out, err) == (0, f"{rho('all_coord', 'random', games=40, **rule)}\n", "")
+    code, out, _ = run(capsys, "cross-play", "--hosts", "random", *SMALL, *options)
+    agents = ["random", "choose_first", "choose_last"]
+    assert (code, out) == (0, f"{cross_play(['random'], agents, games=40, **rule)}\n")
+
+
 def test_cross_play(capsys):
     names = ["--hosts", "random", "zeillinger", "--agents", "choose_last"]
     code, out, _ = run(capsys, "cross-play", *names, *SMALL, "--json")
@@ -98,6 +126,10 @@ BAD = [
     ([*RHO, "--device", "cuda:55"], "device", "'cuda:55'"),
     ([*RHO, "--device", "toaster"], "device", "'toaster'"),
     ([*RHO, "--co\nlor", "red"], "--co lor", "unrecognized"),
+    ([*RHO, "--rule", "chess"], "--rule", "'chess'"),
+    ([*RHO, "--unit", "3"], "unit", "must be 1 with rule 'basic', got 3"),
+    ([*RHO, "--starts", ""], "starts", "must be a file"),
+    (["rho", "zeillinger", "random", "--rule", "polyhedra"], "'zeillinger'", "'polyhedra'"),
     (["cross-play", "--hosts", "random", "nobody"], "nobody", "zeillinger"),
     (["cross-play", "--hosts"], "--hosts", "at least one"),
     (["cross-play", "--agents", "random", "--games", "0"], "games", "got 0"),

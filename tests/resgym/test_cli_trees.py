@@ -36,6 +36,25 @@ def test_tree_files(capsys, tmp_path, suffix, begins):
     assert os.listdir(tmp_path) == [path.name]
 
 
+def test_a_reader_who_leaves_gets_the_file(tmp_path):
+    """As ``| head -3``, with an outline of more than a pipe holds."""
+    path = tmp_path / "tree.json"
+    words = [
+        "-m",
+        "resgym.cli",
+        "tree",
+        "x^40+y^41+z^43",
+        "--host",
+        "all_coord",
+        "--out",
+        str(path),
+    ]
+    with subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE) as process:
+        process.stdout.close()
+    assert process.returncode == 0
+    assert json.loads(path.read_text())["num_nodes"] > 200
+
+
 @pytest.mark.parametrize("command", ["tree", "solve"])
 def test_layouts_of_pictures(capsys, tmp_path, command):
     path = tmp_path / "tree.svg"

@@ -133,7 +133,12 @@ def test_a_copy_plays_the_same_game():
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
-    [({"max_cycles": 0}, "max_cycles"), ({"num_envs": 3}, "num_envs"), ({"dimension": 1}, "dimen")],
+    [
+        ({"max_cycles": 0}, "max_cycles"),
+        ({"num_envs": 3}, "num_envs"),
+        ({"dimension": 1}, "dimen"),
+        ({"observation": "flat"}, "^observation is for Gymnasium's environments"),
+    ],
 )
 def test_bad_arguments_are_named(arguments, words):
     with pytest.raises((ValueError, TypeError), match=words):

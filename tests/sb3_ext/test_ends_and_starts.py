@@ -17,6 +17,7 @@ from sb3_ext.callbacks.stop_conditions import Ended, StopRules, read_stop_rules
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.population.cli import main as population
+from sb3_ext.population.config import PopulationConfig
 from sb3_ext.studies.attack.cli import main as attack
 from sb3_ext.studies.teach.cli import main as teach
 from sb3_ext.training.train import main as train
@@ -232,6 +233,18 @@ def test_what_is_no_rule_is_one_line(
     assert error.count("\n") == 1
 
 
+@pytest.mark.parametrize("name", ["two_player", "population", "attack", "teach", "tune"])
+def test_a_metric_that_a_command_does_not_have_is_one_line(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = Command(name, tmp_path)
+    assert command("--stop", "until={condition: bound, field: rho/nobody, lower: 1}") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert ": --stop: until: unknown field 'rho/nobody'" in line
+    if name != "tune":  # its study file lies there
+        assert not command.out.exists()
+
+
 def test_rules_of_a_command() -> None:
     assert read_stop_rules([]) is None
     bound = "until={condition: bound, field: a, lower: 1}"
@@ -294,8 +307,20 @@ def test_games_of_a_run_start_from_a_file(name: str, tmp_path: Path, capsys: Any
     assert f"{bad}, line 2: points[0] must have 3 coordinates (dimension), got 2" in error
 
 
+def test_members_of_a_population_start_from_a_file(tmp_path: Path, capsys: Any) -> None:
+    command, path = Command("population", tmp_path), file_of_starts(tmp_path)
+    assert command("--starts", path, "--stop", AT_ONCE) == 0
+    members: Any = PopulationConfig.read(command.out / "config.yml").base()
+    assert members.game.starts == path
+    capsys.readouterr()
+    assert command("--starts", path, goes_on=True) == 2
+    assert "a resumed run may change only rounds" in capsys.readouterr().err
+
+
 def test_what_is_measured_starts_from_a_file(tmp_path: Path, capsys: Any) -> None:
     command, path = Command("attack", tmp_path), file_of_starts(tmp_path)
+    assert command("--starts", str(tmp_path / "none.txt")) == 2
+    assert "game.starts: file " in capsys.readouterr().err
     assert command("--starts", path, "--set", "responder.updates=0") == 0
     result = json.loads((command.out / "result.json").read_text())
     sizes = {"max_num_points": 3, "max_value": 6, "max_moves": 40}

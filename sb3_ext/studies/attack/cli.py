@@ -111,7 +111,8 @@ def _one_player(args: argparse.Namespace) -> tuple[FrozenPlayer, AttackBudget]:
 
 
 def _run(args: argparse.Namespace) -> None:
-    rules = read_stop_rules(args.stop, ("max_updates", "max_timesteps", "max_seconds", "until"))
+    known = ("max_updates", "max_timesteps", "max_seconds", "until")
+    rules = read_stop_rules(args.stop, known, ("rho/score", "seeds"))
     frozen, budget = _one_player(args)
     out = args.out or Path("runs/attack") / budget.name / f"{frozen.role}-{frozen.name}"
     exact = False if args.no_exact else None

@@ -19,16 +19,13 @@ import resgym
 from resgym.game.spec import GameSpec, Role
 from resgym.game.state import GameState
 from resgym.measure.rho import RhoResult, rho, rho_of_games, rho_starts
-from resgym.measure.worst_case import worst_case_moves
+from resgym.measure.worst_case import STARTS_TOGETHER, rho_bounds, worst_case_moves
 from resgym.players import Player
 from sb3_ext.cluster.pieces import Spread
 from sb3_ext.config.sections import ConfigError, errors_of
 from sb3_ext.studies.attack.frozen import FrozenPlayer
 from sb3_ext.studies.attack.result import ExactResult
 from sb3_ext.studies.attack.settings import AttackBudget, read_budget
-
-STARTS_TOGETHER = 20
-"""Starts walked at once: enough for good batches, few enough for the memory of the widest ones."""
 
 
 def rho_against(player: Any, role: Role, budget: AttackBudget, other: Any) -> RhoResult:
@@ -86,28 +83,26 @@ def exact_worst_case(
         parts.append(part)
         done = sum(len(length) for length, *_ in parts)
         progress(f"{frozen.name}: {done} of {section.starts} starts searched")
-    length, given_up, least, proved = map(torch.cat, zip(*parts, strict=True))
+    moves, given_up, least, proved = map(torch.cat, zip(*parts, strict=True))
     # A game longer than the limit is cut there, in every measure.
-    cut, length = length > limit, length.clamp(max=limit)
-    none = torch.zeros_like(cut)
+    cut, length = moves > limit, moves.clamp(max=limit)
     most = torch.full_like(length, limit)
     if frozen.role == "host":  # no better host can keep below the lower bound
         proved |= ~given_up & ~cut & (length == least)
     else:  # no agent holds up the optimal host for longer than that
         most = torch.where(proved, least, most).clamp(max=limit)
         given_up &= length < most
+    lowest, highest = rho_bounds(moves, given_up, most, limit)
     compared = ~given_up & proved
     apart = (length - least).abs()[compared]
     return ExactResult(
         role=frozen.role,
-        lowest=rho_of_games(
-            torch.where(given_up, most, length), ~cut & (~given_up | (most < limit)), none
-        ),
-        highest=rho_of_games(length, ~cut, none),
+        lowest=lowest,
+        highest=highest,
         given_up=int(given_up.sum()),
         cut=int(cut.sum()),
         starts=section.starts,
-        optimum=rho_of_games(least, ~none, none),
+        optimum=rho_of_games(least, torch.ones_like(cut), torch.zeros_like(cut)),
         unproved=int((~proved).sum()),
         optimal=int((apart == 0).sum()),
         largest_gap=max(apart.tolist(), default=0),

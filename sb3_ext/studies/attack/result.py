@@ -9,8 +9,8 @@ from pydantic import PlainSerializer
 
 from resgym.game.spec import Role
 from resgym.measure.rho import RhoResult
+from resgym.tables import text_table
 from sb3_ext.config.sections import Section, checked
-from sb3_ext.studies.tables import text_table
 
 
 def _rho(value: Any) -> RhoResult:

@@ -60,10 +60,13 @@ class GameSection(Section):
 
     @model_validator(mode="after")
     def _is_a_game(self) -> GameSection:
+        field = "."
         try:
-            resolve_starts(self.starts, self.spec())
+            spec = self.spec()
+            field = ".starts: "
+            resolve_starts(self.starts, spec)
         except (TypeError, ValueError) as error:
-            raise ValueError(f".{error}") from None
+            raise ValueError(f"{field}{error}") from None
         return self
 
     def spec(self) -> GameSpec:

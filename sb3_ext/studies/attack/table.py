@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from resgym.game.spec import Role
+from resgym.tables import markdown_table
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.cluster.pieces import Spread
 from sb3_ext.config.sections import ConfigError
@@ -18,7 +19,6 @@ from sb3_ext.studies.attack.frozen import FrozenPlayer
 from sb3_ext.studies.attack.result import AttackResult, ExactResult, between, picks_worst
 from sb3_ext.studies.attack.settings import AttackBudget
 from sb3_ext.studies.json_files import check_seal, sealed, write_json
-from sb3_ext.studies.tables import markdown_table
 
 HOSTS = ("random", "all_coord", "random_pair", "zeillinger", "spivakovsky", "taught", "robust")
 AGENTS = ("random", "choose_first", "choose_last", "greedy_points", "taught")

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from resgym.measure.plots import Curve, plot_curves, plot_file
+from resgym.tables import markdown_table
 from sb3_ext.checkpoints.format import errors_named
-from sb3_ext.studies.tables import markdown_table
 from sb3_ext.studies.teach.robust_evaluation import worst_margin
 
 

@@ -44,7 +44,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     """Runs the command; see `sb3_ext.studies.teach.cli.main`."""
-    rules = read_stop_rules(args.stop, ("max_updates", "max_seconds", "until"))
+    known = ("max_updates", "max_seconds", "until")
+    measured = ("accuracy", "choice", "loss", "seconds", "update", "value")
+    rules = read_stop_rules(args.stop, known, [f"teach/{name}" for name in measured])
     try:
         return _run(args, command, rules)
     except Ended as ended:

@@ -6,17 +6,13 @@ python -m sb3_ext.teach ship runs/teach/everything/taught --out taught_host.safe
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-from safetensors.torch import save
-
 from resgym.files import output_file, write_file
 from sb3_ext.callbacks.rho_evaluation import seat_of
-from sb3_ext.checkpoints.policy_description import describe_policy
+from sb3_ext.checkpoints.policy_file import policy_bytes
 from sb3_ext.training.loading import load_policy
 
 
@@ -36,12 +32,7 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
         raise ValueError(
             f"model must be a host's or an agent's, observes {policy.observation_space}"
         )
-    kind = torch.float16 if args.half else torch.float32
-    weights = {
-        name: weight.detach().to("cpu", kind).contiguous()
-        for name, weight in policy.q_net.state_dict().items()
-    }
-    notes = {"made by": " ".join(command), "policy": json.dumps(describe_policy(policy))}
-    write_file(args.out, save(weights, notes))
+    notes = {"made by": " ".join(command)}
+    write_file(args.out, policy_bytes(policy, notes, args.half))
     print(f"{args.out}: {args.out.stat().st_size:,} bytes")
     return 0

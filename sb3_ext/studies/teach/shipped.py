@@ -1,19 +1,17 @@
 """The players that come with the package, known to `resgym` as ``taught`` and ``robust``.
 
-The files ``.safetensors`` beside this one hold the weights of the online network and, as metadata,
-what the policy is made of; `ship` writes such files.
+They are the files ``.safetensors`` beside this one, see `sb3_ext.checkpoints.policy_file`; `ship`
+writes such files.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
-from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from resgym.game.rng import RowRandom
@@ -23,8 +21,7 @@ from resgym.game.state import GameState
 from resgym.players import GreedyPointsAgent, Player, ZeillingerHost
 from resgym.players.base import given_sets
 from sb3_ext.callbacks.rho_evaluation import seat_of
-from sb3_ext.checkpoints.model_state import load_policy_weights
-from sb3_ext.checkpoints.policy_description import build_policy
+from sb3_ext.checkpoints.policy_file import read_policy
 from sb3_ext.ddqn import policies  # noqa: F401  makes the policies known by name
 from sb3_ext.networks.policy_scores import action_scores
 from sb3_ext.studies.teach.improved import ImprovedHost
@@ -123,13 +120,4 @@ class RobustHost(TaughtHost):
 
 @lru_cache(maxsize=8)
 def _policy(device: torch.device, path: Path) -> Any:
-    try:
-        with safe_open(path, "pt") as file:
-            description = json.loads((file.metadata() or {})["policy"])
-            weights = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
-    except (FileNotFoundError, KeyError, SafetensorError, ValueError) as error:
-        raise ValueError(f"{path}: is missing or damaged: {error}") from error
-    policy: Any = build_policy(description)
-    load_policy_weights(policy.q_net, weights, f"{path}: q_net")
-    policy.set_training_mode(False)
-    return policy.to(device)
+    return read_policy(path, device)

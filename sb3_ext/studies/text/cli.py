@@ -35,7 +35,9 @@ examples:
 """
 
 
-@command("text", failed=FAILED, interrupted="stopped; the same command goes on")
+@command(
+    "text", (TypeError, ValueError), failed=FAILED, interrupted="stopped; the same command goes on"
+)
 def main(arguments: Sequence[str]) -> int:
     """Goes through the rounds as the command line says; returns the exit code, see `command`."""
     args = _parser().parse_args(arguments)

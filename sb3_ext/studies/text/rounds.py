@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any
@@ -20,6 +19,7 @@ from resgym.game.rng import derive_seed
 from resgym.players.trust import named_object
 from resgym.render.games import GameRecord
 from resgym.text import Decision, TextPlayer, decisions_of, record_games, score_decisions
+from resgym.text.wording import Chat
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.config.sections import ConfigError, Section, read_section
 from sb3_ext.runs.folder import RunFolder
@@ -94,7 +94,16 @@ class TextRun:
     def player(self, number: int) -> TextPlayer:
         """The player of a round; that of the round after the last is what was trained last."""
         name, arguments = self.model(number)
-        ask = partial(named_object(name, "ask"), **arguments)
+        function = named_object(name, "model.ask")
+        if not callable(function):
+            raise ConfigError(f"model.ask: {name!r} must be a function, got {function!r}")
+
+        def ask(chats: list[Chat]) -> Any:
+            try:
+                return function(chats, **arguments)
+            except Exception as error:  # whatever a function of the user's may raise
+                raise RuntimeError(f"model.ask: {name}: {type(error).__name__}: {error}") from error
+
         about = self.config.player
         return TextPlayer(
             self.config.role, ask, retries=about.retries, on_unreadable=about.on_unreadable

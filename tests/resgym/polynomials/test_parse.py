@@ -51,6 +51,10 @@ D4 = [(2, 0, 0), (0, 2, 1), (0, 0, 3)]
         ("x^0*y^2+z", [(2, 0), (0, 1)]),
         ("$x^2 + y^{3} + z^5$", E8),
         ("$$ x^2 + y^3 + z^5 = 0 $$", E8),
+        (r"\(x^2 + y^{3} + z^5\)", E8),
+        (r"\[ x^2 + y \cdot y^2 + z \times z^4 = 0 \]", E8),
+        ("α^2+β^3+γ^5", E8),
+        (r"$\alpha_1^2+\alpha_{2}^3+2\,\beta^5-\beta^5$", E8),
         ("E8", E8),
         ("d_4", D4),
         ("bp(2,3,5)", E8),
@@ -87,6 +91,8 @@ def test_a_position_that_starts_finished_is_one():
 def test_variables():
     assert parse("x^2+y^3").variables == ("x", "y")
     assert parse("b^2+a").variables == ("a", "b")
+    assert parse(r"\lambda^2+z").variables == ("z", "λ")
+    assert parse("x+α", variables="α,x") == [(0, 1), (1, 0)]
     assert parse("x1^2+x_10").variables == ("x_1", "x_10")
     ordered = parse("x^2+z^3", variables="z, x, t")
     assert ordered == [(0, 2, 0), (3, 0, 0)]
@@ -187,6 +193,8 @@ def test_objects_with_exponents_like_those_of_sage():
         ("x 2+y", 2),
         ("x_y+z", 2),
         ("é+x", 0),
+        ("π*x+y", 0),
+        (r"x+\frac{y}", 2),
         ("x+y,", 4),
         ("x^99999999999999999999+y", 0),
         ("[[1,2],[3,", 9),

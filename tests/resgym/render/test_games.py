@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
@@ -30,9 +31,11 @@ def test_one_picture_a_position_with_its_move():
     record = game()
     told = notes(record)
     assert len(told) == len(record.positions)
-    assert told[0] == "host {x, y}, agent x: x becomes x + y"
+    assert told[0] == "move 1: host {x, y}, agent x: x becomes x + y"
+    titles = [picture.title for picture in record.pictures()]
+    assert (titles[:2], titles[-1]) == (["start", "after 1 move"], f"after {len(told) - 1} moves")
     assert told[-1] == "one point left: the game is over"
-    assert notes(record, names="abc")[0] == "host {a, b}, agent a: a becomes a + b"
+    assert notes(record, names="abc")[0] == "move 1: host {a, b}, agent a: a becomes a + b"
 
 
 def test_an_animation_has_every_frame_and_time(tmp_path):
@@ -75,6 +78,20 @@ def test_a_page_holds_all_pictures():
     assert "<p>{x&lt;, y} →" in page
     for part in page.split("<li>")[1:]:
         ElementTree.fromstring(part.split("</li>")[0])
+
+
+def test_cards_are_as_wide_as_their_lists_need():
+    """500 pixels are the diagram; x², y³, z⁵ need a little, exponents of 18 digits the most."""
+    for points, least, most in (
+        (((2, 0, 0), (0, 3, 0), (0, 0, 5)), 500, 640),
+        (((10**17, 10**17, 0), (10**17, 0, 10**17 + 1), (0, 0, 2**58)), 650, WIDTH),
+    ):
+        start = state_from_points([list(points)], GameSpec(3)).point_lists()[0]
+        page = GameRecord([start], [], [], False).to_html()
+        (width,) = map(int, re.findall(r'<svg [^>]*width="(\d+)"', page))
+        assert least <= width <= most
+    page = game().to_html()
+    assert len(set(re.findall(r'<svg [^>]*viewBox="([^"]+)"', page))) == 1
 
 
 @pytest.mark.parametrize("write", [GameRecord.to_gif, lambda record, _: record.to_html()])

@@ -147,7 +147,21 @@ def test_chosen_axes_are_thick_and_coloured(points):
         thick = [s for s in shapes if isinstance(s, Line) and s.colour == CHOSEN]
         bold = [s.text for s in shapes if isinstance(s, Text) and s.bold]
         assert len(thick) == len(chosen)
-        assert bold == [*("xyz"[axis] for axis in chosen), "move 0"]
+        assert bold == [*("xyz"[axis] for axis in chosen), "start"]
+
+
+def test_numbers_in_space_stand_at_their_own_axis():
+    """Exponents of x are below 10, of y below 100: a number tells whose it is."""
+    picture = picture_of([(2, 0, 0), (0, 30, 0), (0, 0, 500)], (0, 1), 0)
+    one, other = (s for s in picture.shapes if isinstance(s, Line) and s.colour == CHOSEN)
+    numbers = [s for s in picture.shapes if isinstance(s, Text) and s.text.isdigit()]
+    assert {"1", "2", "10", "30"} <= {number.text for number in numbers}
+    for number in numbers:
+        if int(number.text) < 100:
+            axis = one if int(number.text) < 10 else other
+            start, end, place = map(np.array, (axis.start, axis.end, number.position))
+            share = np.clip((place - start) @ (end - start) / ((end - start) @ (end - start)), 0, 1)
+            assert np.linalg.norm(start + share * (end - start) - place) < 12
 
 
 def test_svg_is_well_formed_and_escaped():

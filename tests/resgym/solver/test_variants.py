@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import random
 
+import gymnasium
 import pytest
 
 import resgym
 from resgym.cli import main
 from resgym.polynomials.thom import thom_points
+from resgym.text import TextPlayer, answers_of
 from tests.reference.variants import Polyhedra, Thom
 
 WEIGHTS = [1, 1, 2, 3, 2, 3, 3]
@@ -126,6 +128,15 @@ def test_rules_on_the_command_line(capsys):
     assert "depth 1, 3 nodes" in said
     assert main(["tree", "[[5, 2]]", "--rule", "polyhedra"]) == 2
     assert "'zeillinger' plays rules ['basic', 'thom']" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("player", [resgym.make_host("zeillinger"), TextPlayer("host", answers_of)])
+def test_a_player_that_tells_its_rules_is_held_to_them(player):
+    assert resgym.rho(player, "random", games=4, max_num_points=4).unfinished == 0
+    with pytest.raises(ValueError, match=r"opponent \(host\): .* plays rules .* has 'polyhedra'"):
+        resgym.rho(player, "random", games=4, max_num_points=4, rule="polyhedra")
+    with pytest.raises(ValueError, match=r"opponent \(host\): .* plays rules"):
+        gymnasium.make("resgym/HironakaAgent-v0", opponent=player, rule="polyhedra")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import gymnasium
 import pytest
 
 import resgym  # noqa: F401  registers the environments
+from resgym.game.actions import action_axes
 from resgym.game.spec import GameSpec
 from resgym.game.state import state_from_points
 from resgym.solver.solve import solve
@@ -42,7 +43,7 @@ def test_an_agent_plays_to_the_end():
     assert shown.count("choose: ") == len(record.axis)
 
 
-@pytest.mark.parametrize("answers", ["x y\n", "xy\n", "{x, y}\n", "y x\n", "1\n", " x,y \n"])
+@pytest.mark.parametrize("answers", ["x y\n", "xy\n", "{x, y}\n", "y x\n", "0\n", " x,y \n"])
 def test_a_host_may_name_a_set_in_many_ways(answers):
     record, _ = run(answers, seat="host", opponent="choose_last")
     assert record.axes == [(0, 1)]
@@ -52,14 +53,25 @@ def test_a_host_may_name_a_set_in_many_ways(answers):
 
 @pytest.mark.parametrize(
     ("seat", "answer"),
-    [("host", "x"), ("host", "5"), ("host", "0"), ("host", "x q"), ("host", ""), ("host", "²"),
-     ("agent", "z"), ("agent", "3"), ("agent", "xy"), ("agent", "-1"), ("agent", "foo")],
+    [("host", "x"), ("host", "4"), ("host", "9" * 5000), ("host", "x q"), ("host", ""),
+     ("host", "²"), ("agent", "z"), ("agent", "3"), ("agent", "xy"),
+     ("agent", "-1"), ("agent", "foo")],
 )  # fmt: skip
 def test_bad_answers_get_one_line_and_are_asked_again(seat, answer):
     record, shown = run(f"{answer}\n1\n", seat=seat, opponent=None)
     assert len(record.axis) == 1
     (line,) = [line for line in shown.splitlines() if line.startswith("choose one of")]
-    assert line.endswith(f"got {answer.strip()!r}")
+    assert line.endswith(f"got {answer.strip()[:40]!r}")
+
+
+def test_numbers_are_the_actions_of_the_environment():
+    """Three axes have the sets {x,y}, {x,z}, {y,z}, {x,y,z}; an agent's action is the axis."""
+    for action, axes in enumerate(action_axes(3)):
+        record, _ = run(f"{action}\n", seat="host", opponent="choose_last")
+        assert record.axes == [axes]
+    record, shown = run("1\n2\n", opponent=lambda state, coords, rng: state.count * 0 + 1)
+    assert record.axis == [2]  # the set is {x, z}: 1 would be y
+    assert "0) x  2) z" in shown
 
 
 def test_undo_takes_whole_moves_back():
@@ -86,7 +98,7 @@ def test_a_limit_cuts_the_game():
 
 
 def test_an_overflow_ends_the_game():
-    record, shown = run("1\n", [(2**59, 1), (0, 2**59)], seat="host", opponent="choose_first")
+    record, shown = run("0\n", [(2**59, 1), (0, 2**59)], seat="host", opponent="choose_first")
     assert record.axis == []
     assert shown.endswith("stopped: an exponent would pass 2^59\n")
 

@@ -53,6 +53,8 @@ def test_heartbeat(tmp_path: Path) -> None:
 
 
 def test_training_goes_on_without_a_heartbeat(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="path must be a file, got the folder"):
+        Heartbeat(tmp_path)
     (tmp_path / "file").write_text("")
     model = make_model(learning_starts=0)
     with pytest.warns(CheckpointWarning, match="no heartbeat was written"):

@@ -20,7 +20,8 @@ from sb3_ext.algorithms import ALGORITHMS, family
 from sb3_ext.checkpoints.checkpoint import load_checkpoint, save_checkpoint
 from sb3_ext.training.loading import load_player
 from sb3_ext.training.train import main as train_main
-from sb3_ext.training.zoo import known_algorithms
+from sb3_ext.training.zoo import enjoy
+from sb3_ext.training.zoo_algorithms import known_algorithms
 from sb3_ext.two_player import HostAgentTrainer, read_config
 from sb3_ext.two_player.cli import main
 from tests.sb3_ext.two_player.helpers import tiny
@@ -124,9 +125,12 @@ def test_resgym_knows_the_players_of_a_module(tmp_path):
     [
         ("no_such_module", "no_such_module cannot be imported: ModuleNotFoundError"),
         ("a/b", "must be a module such as mypackage.myplayers, got 'a/b'"),
+        ("ends_it", "ends_it cannot be imported: SystemExit: 3"),
     ],
 )
-def test_a_module_that_is_none_is_told_in_one_line(module, expected, capsys):
+def test_a_module_that_is_none_is_told_in_one_line(module, expected, capsys, tmp_path, monkeypatch):
+    (tmp_path / "ends_it.py").write_text("raise SystemExit(3)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
     with pytest.raises(SystemExit) as ended:
         two_player("--config", "small", "--import", module)
     assert ended.value.code == 2
@@ -201,10 +205,37 @@ def test_the_policy_of_a_checkpoint_imports_nothing_either(name, tmp_path):
     assert not was_imported(name)
 
 
-def test_one_entry_is_an_algorithm_of_train_too(name, tmp_path, capsys):
+def small_training(tmp_path: Path) -> list[str]:
     arguments = ["--env", "resgym/HironakaHost-v0", "-n", "64", "--eval-freq", "-1", "--verbose"]
     arguments += ["0", "-f", str(tmp_path / "logs"), "--hyperparams", "n_envs:8", "batch_size:16"]
-    arguments += ["learning_starts:32", "buffer_size:200"]
+    return [*arguments, "learning_starts:32", "buffer_size:200"]
+
+
+def test_an_algorithm_of_train_may_be_a_class(name, tmp_path, capsys):
+    algorithm, arguments = f"{name}:Mine", small_training(tmp_path)
+    try:
+        assert train_main(["--algo", algorithm, *arguments]) == 2
+        assert f"algo: '{algorithm}' names code: give --import {name}" in capsys.readouterr().err
+        assert train_main(["--algo", f"{name}:NoAlgorithm", "--import", name, *arguments]) == 2
+        assert "must be a class derived from BaseAlgorithm" in capsys.readouterr().err
+        assert train_main(["--algo", algorithm, "--import", name, *arguments]) == 0
+        played = ["--algo", algorithm, "--env", "resgym/HironakaHost-v0", "--no-render", "-n", "8"]
+        assert enjoy([*played, "-f", str(tmp_path / "logs")]) == 0
+        (saved,) = (tmp_path / "logs" / algorithm).glob("*/*/args.yml")
+        run = saved.parent.parent
+        assert train_main(["--resume", str(run), "-n", "128"]) == 0
+    finally:
+        rl_zoo3.ALGOS.pop(algorithm, None)
+    # What a run says imports nothing.
+    (tmp_path / "not_named.py").write_text(TEXT.format(name="not_named"))
+    saved.write_text(saved.read_text().replace(algorithm, "not_named:Mine"))
+    assert train_main(["--resume", str(run), "--trust"]) == 2
+    assert "algo: 'not_named:Mine' names code" in capsys.readouterr().err
+    assert not was_imported("not_named")
+
+
+def test_one_entry_is_an_algorithm_of_train_too(name, tmp_path, capsys):
+    arguments = small_training(tmp_path)
     assert train_main(["--algo", "ddqm", *arguments]) == 2
     assert "algo: unknown algorithm 'ddqm'; did you mean 'ddqn'?" in capsys.readouterr().err
     # Its hyperparameters are those of what it derives from.

@@ -58,6 +58,10 @@ def test_what_cannot_be_converted(tmp_path, capsys, text, words):
     (line,) = capsys.readouterr().err.splitlines()
     assert words in line
     assert not new.exists()
+    assert main([str(tmp_path / "none.yml"), str(new)]) == 2
+    assert capsys.readouterr().err.count("none.yml") == 1
+    assert main([str(EARLIER / "attack.yml"), str(tmp_path / "none" / "new.yml")]) == 2
+    assert "new must be in a folder that exists" in capsys.readouterr().err
     new.write_text("mine\n")
     assert main([str(EARLIER / "attack.yml"), str(new)]) == 2
     assert "is there already" in capsys.readouterr().err

@@ -71,6 +71,7 @@ def test_one_seat_and_no_search(run, capsys):
         (["{empty}"], "there is no checkpoint in"),
         (["{run}", "--budget", "points6"], "budget: there is no file 'points6'"),
         (["{run}", "--plot", "x.txt"], "plot must end in one of .png, .svg, .pdf"),
+        (["{run}", "--out", "{empty}/none/x.json"], "out must be in a folder that exists"),
         (["{run}", "--set=game.dimension=4"], "games of dimension 3, got dimension 4"),
     ],
 )

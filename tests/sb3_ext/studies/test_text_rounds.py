@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -172,7 +173,8 @@ def test_what_a_trainer_may_not_write(tmp_path, capsys, written, words):
         (["player.on_unreadable=nobody"], "player.on_unreadable: opponent (host) must be one of"),
         (["player.retries=-1"], "player.retries must be at least 0, got -1"),
         (["budget=points6"], "budget: there is no file 'points6'"),
-        (["model.ask=nothing:here"], "'nothing:here' cannot be imported"),
+        (["model.ask=nothing:here"], "model.ask: 'nothing:here' cannot be imported"),
+        (["model.ask=math:pi"], "model.ask: 'math:pi' must be a function, got 3.14"),
     ],
 )
 def test_what_a_configuration_may_not_say(tmp_path, capsys, settings, words):
@@ -181,6 +183,31 @@ def test_what_a_configuration_may_not_say(tmp_path, capsys, settings, words):
     (line,) = capsys.readouterr().err.splitlines()
     assert words in line
     assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "words"),
+    [
+        ("raise KeyError('choices')", 1, "model.ask: own_model:ask: KeyError: 'choices'"),
+        ("raise ValueError('two\\nlines')", 1, "model.ask: own_model:ask: ValueError: two lines"),
+        ("return chats, chats[len(chats)]", 1, "model.ask: own_model:ask: IndexError: "),
+        ("return None", 2, "ask must return a list of texts, got NoneType"),
+        ("return [None for _ in chats]", 2, "ask must return texts, got one NoneType"),
+        ("return []", 2, "ask must return 6 texts, got 0"),
+    ],
+)
+def test_what_a_function_may_not_do(tmp_path, capsys, monkeypatch, body, code, words):
+    """One line, and the run stands where it was."""
+    (tmp_path / "own_model.py").write_text(f"def ask(chats): {body}\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    folder = tmp_path / "run"
+    try:
+        assert run(folder, "model.ask=own_model:ask", "model.arguments={}") == code
+    finally:
+        sys.modules.pop("own_model")
+    (line,) = capsys.readouterr().err.splitlines()
+    assert words in line
+    assert contents(folder) == {}
 
 
 def test_code_is_named_only_with_trust(tmp_path, capsys):
@@ -213,4 +240,5 @@ def test_the_shipped_configuration_is_read():
         TextConfig.read("small", ["role=both"])
     with trusting():
         player = rounds.TextRun(config, RunFolder("unused"), print).player(0)
-    assert player.ask.func is answers_of
+    chats = [chat_of("host", [(2, 0, 0), (0, value, 0), (0, 0, 5)]) for value in range(3, 19)]
+    assert player.ask(chats) == answers_of(chats, host="random") != answers_of(chats)

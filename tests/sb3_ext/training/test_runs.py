@@ -17,6 +17,7 @@ import pytest
 from resgym.cli import main as resgym
 from sb3_ext.checkpoints.checkpoint import CheckpointWarning
 from sb3_ext.ddqn import DDQN
+from sb3_ext.off_policy.algorithm import OffPolicy
 from sb3_ext.runs import command
 from sb3_ext.runs.signals import RunSignals
 from sb3_ext.studies.teach.cli import main as teach
@@ -140,11 +141,14 @@ def test_a_full_disk_is_an_error_at_the_end_alone(
     assert (run_of(tmp_path) / "evaluations.npz").exists()
 
 
-def test_ctrl_c_while_modules_are_imported_is_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_a_signal_while_modules_are_imported_is_one_line(
+    name: str, code: int, tmp_path: Path
+) -> None:
     """Also where the module that is imported, as some in C, lets go of the exception."""
     (tmp_path / "swallows.py").write_text(
         "import os, signal\n"
-        "try: os.kill(os.getpid(), signal.SIGINT)\n"
+        f"try: os.kill(os.getpid(), signal.{name})\n"
         "except BaseException: pass\n"
         "def main(given): return 0\n"
     )
@@ -156,7 +160,23 @@ def test_ctrl_c_while_modules_are_imported_is_one_line(tmp_path: Path) -> None:
         "sys.exit(start('train', 'swallows'))\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (130, "train: interrupted\n")
+    assert (done.returncode, done.stderr) == (code, "train: interrupted\n")
+
+
+@pytest.mark.parametrize("place", [(DDQN, "__init__"), (OffPolicy, "learn")], ids=["made", "learn"])
+def test_sigterm_before_training_leaves_nothing(
+    place: tuple[Any, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
+) -> None:
+    """While the model is made, and before its first step; nobody else handles the signal."""
+
+    def ended(*_: Any, **__: Any) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(*place, ended)
+    assert train(["-f", str(tmp_path / "logs"), *ARGUMENTS, "-n", "160"]) == 143
+    assert capsys.readouterr().err == "train: interrupted\n"
+    assert list(tmp_path.iterdir()) == []
+    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
 def test_ctrl_c_is_code_130_wherever_it_comes(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from sb3_ext.training.zoo import enjoy, run_zoo
 
 HOST = "resgym/HironakaHost-v0"
 AGENT = "resgym/HironakaAgent-v0"
-ALGORITHMS = ("a2c", "ddqn", "dqn", "ppo", "ppo_mask", "qrdqn")
+ALGORITHMS = ("a2c", "ddqn", "dqn", "ppo", "ppo_lstm", "ppo_mask", "qrdqn")
 # Enough for one update of every algorithm, with few games.
 OFF_POLICY = ["n_envs:8", "learning_starts:64", "batch_size:16", "buffer_size:1000"]
 SMALL = {
@@ -33,6 +33,7 @@ SMALL = {
     "ddqn": [*OFF_POLICY, "policy_kwargs:{net_arch: [16]}"],
     "dqn": OFF_POLICY,
     "ppo": ["n_envs:8", "n_steps:8", "batch_size:32"],
+    "ppo_lstm": ["n_envs:8", "n_steps:8", "batch_size:32"],
     "ppo_mask": ["n_envs:8", "n_steps:8", "batch_size:32"],
     "qrdqn": OFF_POLICY,
 }
@@ -173,7 +174,7 @@ def test_maskable_ppo_finds_the_mask_in_the_observation(tmp_path: Path) -> None:
         assert int(model.predict(observation, deterministic=False)[0]) == axis
 
 
-@pytest.mark.parametrize("algorithm", ["ddqn", "ppo_mask"])
+@pytest.mark.parametrize("algorithm", ["ddqn", "ppo", "ppo_mask"])
 def test_optuna_tries_hyperparameters(
     tmp_path: Path, algorithm: str, capfd: pytest.CaptureFixture[str]
 ) -> None:

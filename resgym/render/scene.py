@@ -1,0 +1,52 @@
+"""A position in space as data, for a picture that its reader turns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from resgym.render.diagram import Scale, polyhedron_vertices, shares_of
+from resgym.render.facets import Corner, facets_in_box
+
+TICKS = 5
+
+
+def space_scene(points: Sequence[tuple[int, ...]], names: Sequence[str]) -> dict[str, Any]:
+    """The Newton polyhedron of points with 3 axes, cut at the box [0, 1]^3 that the axes span.
+
+    Returns:
+        ``points``: places in the box, in the order given, each with ``vertex``: whether it is a
+        vertex of the polyhedron; ``faces``: ``corners`` in order around the face, and ``compact``:
+        whether it is bounded without the box; ``axes``: ``name`` and ``ticks``, pairs of a place
+        from 0 to 1 and a label.
+    """
+    scales = [Scale.of([point[axis] for point in points]) for axis in range(3)]
+    vertices = polyhedron_vertices(points)
+    faces = facets_in_box([shares_of(scales, vertex) for vertex in vertices])
+    known = set(vertices)
+    return {
+        "points": [
+            {"at": shares_of(scales, point), "vertex": tuple(point) in known} for point in points
+        ],
+        "faces": [
+            {"corners": _around(face.corners), "compact": face.compact}
+            for face in sorted(faces, key=lambda face: face.compact)
+        ],
+        "axes": [
+            {"name": scale.name(name), "ticks": scale.ticks(TICKS)}
+            for scale, name in zip(scales, names, strict=True)
+        ],
+    }
+
+
+def _around(corners: Sequence[Corner]) -> list[list[float]]:
+    """The corners of a flat convex face in order around its middle."""
+    points = np.array(corners)
+    from_middle = points - points.mean(0)
+    # The two main directions of a flat set span its plane.
+    flat = from_middle @ np.linalg.svd(from_middle, full_matrices=False)[2][:2].T
+    order = np.argsort(np.arctan2(flat[:, 1], flat[:, 0]))
+    found: list[list[float]] = np.round(points[order], 5).tolist()
+    return found

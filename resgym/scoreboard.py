@@ -1,0 +1,310 @@
+"""The scoreboard of hosts: the exact worst case and rho with two agents, all from the same starts.
+
+``resgym scoreboard`` shows the hosts that come with the package, and the rows of a file of your own
+beside them; ``resgym scoreboard add MODEL`` measures a host and writes a row. See
+docs/scoreboard.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import resgym
+from resgym.files import output_file, write_file
+from resgym.game.rng import RowRandom
+from resgym.game.spec import GameSpec
+from resgym.game.state import GameState
+from resgym.measure.rho import RhoResult, rho_starts
+from resgym.measure.worst_case import STARTS_TOGETHER, rho_bounds, worst_case_moves
+from resgym.players import Player, ask_player, player_name, resolve_player
+from resgym.tables import markdown_table, text_table
+
+POINTS = (5, 20)
+STARTS, SEED, MAX_MOVES, MAX_POSITIONS = 500, 0, 200, 20_000
+AGENTS = ("choose_first", "random")
+HEADINGS = (
+    *("host", "exact worst case", "share of optimum", "moves"),
+    *("rho, choose_first", "share of optimum", "rho, random"),
+)
+
+_FOLDERS = (Path(__file__).parent, Path(__file__).parents[1] / "docs")  # of a wheel, of a checkout
+_MARKED = re.compile(r"(<!-- scoreboard, (\d+) points -->\n).*?(<!-- end of scoreboard -->)", re.S)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A measure, from the lowest that it can be to the highest; equal if all searches ended.
+
+    Attributes:
+        rho: games finished per move.
+        interval_95: of rho over random starts, around both ends.
+        moves: of a game, in the mean; those of cut games count.
+        share: rho as a part of what an optimal host reaches on these starts; None where no optimum
+            is known.
+    """
+
+    rho: tuple[float, float]
+    interval_95: tuple[float, float]
+    moves: tuple[float, float]
+    share: tuple[float, float] | None
+
+    @classmethod
+    def of(
+        cls, low: RhoResult, high: RhoResult, optimum: tuple[float, float] | None = None
+    ) -> Figure:
+        """The figure of two results; ``optimum``: the least and the greatest moves of all games."""
+        rho = (low.rho, high.rho)
+        share = optimum and (rho[0] * optimum[0] / low.games, rho[1] * optimum[1] / low.games)
+        moves = (high.mean_length, low.mean_length)
+        return cls(rho, (low.interval[0], high.interval[1]), moves, share)
+
+    def cells(self) -> tuple[str, str, str]:
+        """Rho, the share and the moves as text."""
+        known = self.rho[0] == self.rho[1]
+        about = f" ± {self.interval_95[1] - self.rho[1]:.4f}" if known else ""
+        share = "-" if self.share is None else _range((100 * part for part in self.share), 1) + " %"
+        return _range(self.rho, 4) + about, share, _range(self.moves, 2)
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was measured of a host, with the rule ``basic`` in three axes, values 0..20.
+
+    Attributes:
+        host: its name.
+        points: of a start.
+        starts: how many.
+        seed: of the starts and of players that draw.
+        starts_sha256: digest of the starts.
+        version: of this package.
+        cut: starts from which an agent can hold the game up for ever, or past 200 moves.
+        given_up: starts whose search was given up after 20,000 positions.
+        worst: the longest games that an agent can force; None if the host draws random numbers, or
+            remembers earlier moves.
+        choose_first: the games with this agent.
+        random: likewise; no optimum is known.
+    """
+
+    host: str
+    points: int
+    starts: int
+    seed: int
+    starts_sha256: str
+    version: str
+    cut: int
+    given_up: int
+    worst: Figure | None
+    choose_first: Figure
+    random: Figure
+
+    @classmethod
+    def read(cls, plain: dict[str, Any]) -> Row:
+        """A row from plain data.
+
+        Raises:
+            AttributeError, KeyError, TypeError, ValueError: they are no row.
+        """
+        made = {}
+        for field in fields(cls):
+            value = plain[field.name]
+            if "Figure" in str(field.type) and (value is not None or field.name != "worst"):
+                value = Figure(**{name: part and _pair(part) for name, part in value.items()})
+                value.cells()
+            elif value is not None and type(value).__name__ != field.type:
+                raise TypeError(f"{field.name} must be {field.type}, got {value!r:.80}")
+            made[field.name] = value
+        return cls(**made)
+
+
+def _pair(values: Sequence[float]) -> tuple[float, float]:
+    low, high = map(float, values)
+    return low, high
+
+
+def _range(values: Iterable[float], digits: int) -> str:
+    return " to ".join(dict.fromkeys(f"{value:.{digits}f}" for value in values))
+
+
+@lru_cache
+def _starts(points: int, number: int) -> tuple[GameState, str]:
+    """The starts, and their digest."""
+    starts = rho_starts(GameSpec(max_num_points=points), number, SEED)
+    return starts, hashlib.sha256(json.dumps(starts.point_lists()).encode()).hexdigest()
+
+
+def _walked(player: Player, points: int, number: int) -> tuple[Tensor, Tensor]:
+    starts, _ = _starts(points, number)
+    parts = [
+        worst_case_moves(
+            player,
+            starts.select(slice(first, first + STARTS_TOGETHER)),
+            GameSpec(max_num_points=points),
+            MAX_MOVES,
+            MAX_POSITIONS,
+        )
+        for first in range(0, number, STARTS_TOGETHER)
+    ]
+    moves, given_up = map(torch.cat, zip(*parts, strict=True))
+    return moves, given_up
+
+
+@lru_cache
+def optima(points: int, number: int) -> tuple[tuple[float, float], tuple[float, float]]:
+    """The moves of optimal hosts in all games: with an optimal agent, and with ``choose_first``.
+
+    Each as the least and the greatest number that it can be.
+    """
+    solved = [resgym.solve(each) for each in _starts(points, number)[0].point_lists()]
+    least = torch.tensor([int(each.lower_bound) for each in solved])
+    # What was not proved within its budget counts with its bounds here, too.
+    most = torch.tensor([int(each.upper_bound or MAX_MOVES) for each in solved])
+    agent = resolve_player("choose_first", "agent")
+    shortest, given_up = _walked(agent, points, number)
+    # Nobody holds up an optimal host for longer than the least depth.
+    longest = torch.where(given_up, most, shortest)
+    return (
+        (float(least.sum()), float(most.sum())),
+        (float(shortest.sum()), float(longest.sum())),
+    )
+
+
+def _answers_alike(host: Player, starts: GameState) -> bool:
+    """Whether it remembers nothing, and answers the same with other random numbers."""
+    if getattr(host, "remembers", False):
+        return False
+    row = torch.arange(starts.num_games)
+    one, other = (
+        ask_player(host, starts, None, RowRandom.for_episode(row, torch.full_like(row, episode)))
+        for episode in (0, 1)
+    )
+    return bool((one == other).all())
+
+
+def measure(host: Any, points: int, *, number: int = STARTS, name: str | None = None) -> Row:
+    """Measures a host.
+
+    Args:
+        host: a player's name, a `Player`, a callable or a saved model's path.
+        points: of a start.
+        number: of starts; rows can be compared where it is the same.
+        name: instead of the host's own.
+
+    Raises:
+        ValueError, TypeError: there is no such host, or it cannot play these positions.
+    """
+    player = resolve_player(host, "host", GameSpec(max_num_points=points))
+    starts, digest = _starts(points, number)
+    cut = given_up = 0
+    worst = None
+    alike = _answers_alike(player, starts)
+    least, with_first = optima(points, number)
+    if alike:
+        moves, unsettled = _walked(player, points, number)
+        cut, given_up = int((moves > MAX_MOVES).sum()), int(unsettled.sum())
+        most = torch.full_like(moves, MAX_MOVES)
+        worst = Figure.of(*rho_bounds(moves, unsettled, most, MAX_MOVES), least)
+    game: dict[str, Any] = {"games": number, "seed": SEED, "max_moves": MAX_MOVES}
+    first, drawn = (
+        resgym.rho(player, agent, max_num_points=points, **game) for agent in AGENTS
+    )  # of the same seed, so from the same starts
+    return Row(
+        host=name or player_name(host),
+        points=points,
+        starts=number,
+        seed=SEED,
+        starts_sha256=digest,
+        version=resgym.__version__,
+        cut=cut,
+        given_up=given_up,
+        worst=worst,
+        choose_first=Figure.of(first, first, with_first),
+        random=Figure.of(drawn, drawn),
+    )
+
+
+def read_rows(path: Path) -> list[Row]:
+    """The rows of a file.
+
+    Raises:
+        ValueError: it holds something else.
+    """
+    try:
+        rows = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(rows, list):
+            raise TypeError("must be a list")
+        return [Row.read(row) for row in rows]
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
+        raise ValueError(f"file: {path} is no scoreboard: {error!r:.200}") from error
+
+
+def shipped_rows() -> list[Row]:
+    """The rows of the hosts that come with the package."""
+    files = [folder / "scoreboard.json" for folder in _FOLDERS]
+    return next((read_rows(file) for file in files if file.is_file()), [])
+
+
+def merged(rows: Iterable[Row]) -> list[Row]:
+    """Without rows that a later one of that host, points and starts replaces; the best first."""
+    latest = {(row.host, row.points, row.starts_sha256): row for row in rows}
+    return sorted(
+        latest.values(), key=lambda row: (row.points, -row.worst.rho[0] if row.worst else 1.0)
+    )
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    worst = row.worst.cells() if row.worst else ("-", "-", "-")
+    return (row.host, *worst, *row.choose_first.cells()[:2], row.random.cells()[0])
+
+
+def table(rows: Iterable[Row]) -> str:
+    """Rows as Markdown."""
+    return markdown_table(HEADINGS, map(_cells, rows))
+
+
+def filled(page: str, rows: Sequence[Row]) -> str:
+    """A page with its tables, each between two markers, as of these rows."""
+
+    def marked(marks: re.Match[str]) -> str:
+        some = [row for row in rows if row.points == int(marks[2])]
+        return f"{marks[1]}{table(some)}\n{marks[3]}"
+
+    return _MARKED.sub(marked, page)
+
+
+def run(args: argparse.Namespace) -> None:
+    """Shows the rows, and measures a host first if asked to."""
+    file, own = output_file(args.file, (".json",), "file"), []
+    if (args.action is None) != (args.model is None):
+        raise ValueError("model is missing: resgym scoreboard add MODEL")
+    if file.is_file():
+        own = read_rows(file)
+    if args.action:
+        resolve_player(args.model, "host")  # who is not there is told before the work
+        for points in args.points:
+            print(f"measuring {args.name or args.model}, {points} points", file=sys.stderr)
+            own = merged([*own, measure(args.model, points, name=args.name)])
+        write_file(file, json.dumps([asdict(row) for row in own], indent=1) + "\n")
+    rows = merged([*shipped_rows(), *own])
+    if args.json:
+        print(json.dumps([asdict(row) for row in rows], indent=1))
+    else:
+        tables = {points: [row for row in rows if row.points == points] for points in POINTS}
+        for points, some in tables.items():
+            print(f"{points} points\n{text_table([HEADINGS, *map(_cells, some)])}\n")
+    for page in args.page:
+        text = page.read_text(encoding="utf-8")
+        if not _MARKED.search(text):
+            raise ValueError(f"page: there is no '<!-- scoreboard, 5 points -->' in {page}")
+        write_file(page, filled(text, rows))

@@ -1,0 +1,20 @@
+"""What who waits for a long command is told."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+
+
+def progress_lines() -> Callable[[str], None]:
+    """A function that shows a line on stderr if that is a terminal, one a second at most."""
+    last = -1.0
+
+    def show(line: str) -> None:
+        nonlocal last
+        if sys.stderr.isatty() and (now := time.monotonic()) - last >= 1.0:
+            last = now
+            print(line, file=sys.stderr, flush=True)
+
+    return show

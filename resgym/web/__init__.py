@@ -1,0 +1,1 @@
+"""A page to play and explore: the server behind ``resgym serve``, which keeps no game."""

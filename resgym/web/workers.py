@@ -1,0 +1,202 @@
+"""Processes that compute for the server, each one question at a time, and are ended when it lasts.
+
+A search in a thread cannot be stopped; a process can. So nothing that a request starts goes on
+after its time, and what waits is bounded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import signal
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from typing import Any
+
+import torch
+
+from resgym.players.registry import LAZY
+from resgym.players.trust import distrusting, import_modules
+
+MEMORY = 4 * 2**30
+"""Bytes of data that a process may hold, where the system can say so."""
+
+START_SECONDS = 300.0
+"""To import and, the first time of all, to compile."""
+
+# One warm process is loaded once and forked for each worker, where the system can do that.
+_FORKS = "forkserver" in multiprocessing.get_all_start_methods()
+_CONTEXT: Any = multiprocessing.get_context("forkserver" if _FORKS else "spawn")
+_PRELOAD = [target.partition(":")[0] for lazy in LAZY.values() for target in lazy.values()]
+
+
+class StoppedError(Exception):
+    """A question took too long, or ended its process; what says so is in words."""
+
+
+class BusyError(Exception):
+    """Too many questions wait already."""
+
+
+class RefusedError(Exception):
+    """A question that cannot be answered, for the reason given in one line."""
+
+
+class _Worker:
+    """A process and the pipe to it; its methods block."""
+
+    def __init__(self, prepare: Callable[[], None], modules: Sequence[str]) -> None:
+        self._about = prepare, tuple(modules)
+        self._process: Any = None
+
+    def start(self) -> None:
+        self._pipe, theirs = _CONTEXT.Pipe()
+        arguments = (theirs, *self._about)
+        self._process = _CONTEXT.Process(target=_serve, args=arguments, daemon=True)
+        self._process.start()
+        theirs.close()
+        self._answer(START_SECONDS)
+
+    def ask(self, function: Callable[..., Any], arguments: tuple[Any, ...], seconds: float) -> Any:
+        self._pipe.send((function, arguments))
+        return self._answer(seconds)
+
+    def _answer(self, seconds: float) -> Any:
+        try:
+            if not self._pipe.poll(seconds):
+                raise StoppedError(f"stopped after {seconds:g} s, the limit of a request")
+            known, answer = self._pipe.recv()
+        except (EOFError, OSError):
+            raise StoppedError("stopped: the request needed more than it may have") from None
+        if not known:
+            raise RefusedError(answer)
+        return answer
+
+    def end(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+            self._pipe.close()
+
+
+def _serve(pipe: Connection, prepare: Callable[[], None], modules: Sequence[str]) -> None:
+    """The life of a process: questions in, answers out, until the server is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server ends it
+    with suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    with distrusting(), suppress(EOFError, OSError):
+        import_modules(modules)
+        prepare()
+        pipe.send((True, None))
+        while True:
+            function, arguments = pipe.recv()
+            try:
+                answer = True, function(*arguments)
+            except (ValueError, TypeError, ArithmeticError, MemoryError, RecursionError) as error:
+                answer = False, _told(error)
+            except Exception as error:  # a mistake of ours, told to who runs the server
+                print(f"resgym serve: {type(error).__name__}: {_told(error)}", file=sys.stderr)
+                answer = False, "an error of the server, which has noted it"
+            pipe.send(answer)
+
+
+def _told(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return text[:500] if text else f"the request needs too much ({type(error).__name__})"
+
+
+class Workers:
+    """A fixed number of processes behind one queue of bounded length.
+
+    Args:
+        number: of processes.
+        seconds: that a question may wait, and after that may last.
+        most_waiting: questions that may wait; more are refused at once.
+        prepare: called in every process before its first question.
+        modules: names of modules that every process imports, see `import_modules`.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        seconds: float,
+        most_waiting: int,
+        prepare: Callable[[], None],
+        modules: Sequence[str] = (),
+    ) -> None:
+        self.seconds, self._most_waiting = seconds, most_waiting
+        self._workers = [_Worker(prepare, modules) for _ in range(number)]
+        self._threads = ThreadPoolExecutor(number, "worker")
+        self._waiting = 0
+
+    def open(self) -> None:
+        """Starts the processes; questions wait meanwhile. Called within a running event loop."""
+        if _FORKS:
+            _CONTEXT.set_forkserver_preload(["resgym.web.answers", *_PRELOAD])
+        self._loop = asyncio.get_running_loop()
+        self._idle: asyncio.Queue[_Worker] = asyncio.Queue()
+        for worker in self._workers:
+            self._threads.submit(self._start, worker)
+
+    def close(self) -> None:
+        """Ends the processes, whatever they do."""
+        for worker in self._workers:
+            worker.end()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _start(self, worker: _Worker) -> None:
+        try:
+            worker.end()
+            worker.start()
+        except (StoppedError, RefusedError, OSError) as error:
+            print(f"resgym serve: a process did not start: {error}", file=sys.stderr)
+        else:
+            self._is_idle(worker)
+
+    def _is_idle(self, worker: _Worker) -> None:
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._idle.put_nowait, worker)
+
+    async def ask(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """What a function of a module returns for these arguments, in one of the processes.
+
+        Raises:
+            BusyError: too many questions wait, or this one waited too long.
+            RefusedError: the function raised a ValueError or the like.
+            StoppedError: it took too long.
+        """
+        if self._waiting >= self._most_waiting:
+            raise BusyError("the server is busy: too many requests wait, try again in a moment")
+        self._waiting += 1
+        try:
+            worker = await asyncio.wait_for(self._idle.get(), self.seconds)
+        except asyncio.TimeoutError:
+            raise BusyError("the server is busy or still starting, try again in a moment") from None
+        finally:
+            self._waiting -= 1
+        # In the thread, not here, the process becomes free again: the client may be gone by then.
+        return await self._loop.run_in_executor(
+            self._threads, self._ask, worker, function, arguments
+        )
+
+    def _ask(
+        self, worker: _Worker, function: Callable[..., Any], arguments: tuple[Any, ...]
+    ) -> Any:
+        try:
+            answer = worker.ask(function, arguments, self.seconds)
+        except RefusedError:
+            self._is_idle(worker)
+            raise
+        except BaseException:
+            self._threads.submit(self._start, worker)
+            raise
+        self._is_idle(worker)
+        return answer

@@ -1,0 +1,79 @@
+"""One policy as one file ``.safetensors``: its weights, and as metadata what it is made of.
+
+So are the players that come with the package, and ``model.safetensors`` of a model card's folder,
+see docs/scoreboard.md. Reading one executes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from stable_baselines3.common.policies import BasePolicy
+
+from sb3_ext.checkpoints.format import CheckpointError, errors_named
+from sb3_ext.checkpoints.model_state import load_policy_weights
+from sb3_ext.checkpoints.policy_description import build_policy, describe_policy
+
+MODEL, CONFIG = "model.safetensors", "config.json"
+"""Files of a card's folder: a file as above, and what it is made of, for people."""
+
+
+def _network(policy: Any) -> Any:
+    """What plays: of DQN's kind the online network alone."""
+    return getattr(policy, "q_net", policy)
+
+
+def policy_bytes(policy: Any, notes: Mapping[str, str], half: bool = False) -> bytes:
+    """The content of a file; ``half`` rounds the weights to float16.
+
+    Raises:
+        ValueError: the policy cannot be described, see `describe_policy`.
+    """
+    kind = torch.float16 if half else torch.float32
+    weights = {
+        name: weight.detach().to("cpu", kind).contiguous()
+        for name, weight in _network(policy).state_dict().items()
+    }
+    return save(weights, {**notes, "policy": json.dumps(describe_policy(policy))})
+
+
+def read_policy(path: Path, device: torch.device | str = "cpu") -> BasePolicy:
+    """The policy of a file, ready to play.
+
+    Raises:
+        CheckpointError: there is no such file, or it is damaged or of another kind.
+    """
+    with errors_named(f"{path}: is missing or damaged"):
+        try:
+            with safe_open(path, "pt") as file:
+                description = json.loads((file.metadata() or {})["policy"])
+                weights = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
+        except SafetensorError as error:
+            raise ValueError(str(error)) from error
+    with errors_named(str(path)):
+        policy = build_policy(description)
+    load_policy_weights(_network(policy), weights, f"{path}")
+    policy.set_training_mode(False)
+    return policy.to(device)
+
+
+def is_card(folder: Path) -> bool:
+    """Whether a folder is a card's, perhaps a damaged one."""
+    return any((folder / name).is_file() for name in (MODEL, CONFIG))
+
+
+def read_card(folder: Path, device: torch.device | str = "cpu") -> BasePolicy:
+    """The policy of a card's folder; errors as of `read_policy`, or the two files differ."""
+    policy = read_policy(folder / MODEL, device)
+    file = folder / CONFIG
+    with errors_named(f"{file}: cannot be read"):
+        described = json.loads(file.read_text(encoding="utf-8"))["policy"]
+    if described != json.loads(json.dumps(describe_policy(policy))):
+        raise CheckpointError(f"{file}: policy: is not the one of {MODEL}")
+    return policy

@@ -1,0 +1,186 @@
+"""A saved player as a folder for the Hugging Face Hub: weights, what they are of, a model card.
+
+The card's figures are those of the scoreboard, measured from the folder as others will load it.
+See docs/scoreboard.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import resgym
+from resgym.cli import OneLineParser
+from resgym.files import write_file
+from resgym.players import player_name
+from resgym.players.trust import add_trust, trusting
+from resgym.scoreboard import POINTS, Row, measure, table
+from sb3_ext.callbacks.rho_evaluation import player_of, seat_of
+from sb3_ext.checkpoints.policy_description import describe_policy
+from sb3_ext.checkpoints.policy_file import CONFIG, MODEL, policy_bytes
+from sb3_ext.runs.command import command
+from sb3_ext.runs.command_line import FAILED
+from sb3_ext.studies.teach.shipped import ROBUST, SHIPPED
+from sb3_ext.training.loading import load_player, load_policy
+
+CARD = "README.md"
+FILES = (MODEL, CONFIG, CARD)
+SHIPPED_FILES = {"robust": ROBUST, "taught": SHIPPED[3]}
+TAGS = ("reinforcement-learning", "resgym", "resolution-of-singularities", "stable-baselines3")
+
+
+def write_card(model: Path, out: Path, name: str, licence: str = "mit") -> list[Row]:
+    """Writes the folder of a saved player.
+
+    Args:
+        model: as for `sb3_ext.training.loading.load_player`.
+        out: a new folder, or that of an earlier card.
+        name: of the player.
+        licence: as the Hub calls it.
+
+    Returns:
+        The figures on the card; none for an agent, or for a host of other than three axes.
+
+    Raises:
+        ValueError: the model cannot be read or described, or other files are in the folder.
+    """
+    policy = load_policy(model)
+    role, points = seat_of(policy)
+    player_of(policy, str(model))  # refuses what observes no points
+    content = policy_bytes(policy, {"made by": f"resgym {resgym.__version__}"})
+    present = {file.name for file in out.iterdir()} if out.is_dir() else set()
+    foreign = sorted(present - set(FILES))
+    if foreign:
+        raise ValueError(f"out must be a new folder, or a card's, got {out} with {foreign[0]!r}")
+    out.mkdir(parents=True, exist_ok=True)
+    write_file(out / MODEL, content)
+    config = {"library_name": "resgym", "role": role, "policy": describe_policy(policy)}
+    write_file(out / CONFIG, json.dumps(config, indent=1) + "\n")
+    player, (most, axes) = load_player(out, role), points.shape
+    known = [number for number in POINTS if (role, axes) == ("host", 3) and number <= most]
+    rows = [measure(player, number, name=name) for number in known]
+    write_file(out / CARD, page(name, role, (most, axes), licence, rows))
+    return rows
+
+
+def page(name: str, role: str, shape: tuple[int, int], licence: str, rows: Sequence[Row]) -> str:
+    """The card: what machines read, then what people read; ``shape`` is the (P, D) it knows."""
+    header: dict[str, Any] = {
+        "library_name": "resgym",
+        "license": licence,
+        "pipeline_tag": "reinforcement-learning",
+        "tags": list(TAGS),
+    }
+    if rows:
+        header["model-index"] = [{"name": name, "results": [_result(row) for row in rows]}]
+    figures = "".join(
+        f"\n{row.points} points, {row.starts} starts (seed {row.seed}, SHA-256 "
+        f"`{row.starts_sha256[:16]}`), resgym {row.version}:\n\n{table([row])}\n"
+        for row in rows
+    )
+    figures = figures or "\nNone: the scoreboard is for hosts of three axes.\n"
+    most, axes = shape
+    text = yaml.safe_dump(header, sort_keys=False, allow_unicode=True)
+    seats = {"host": ("./FOLDER choose_first", "Agent"), "agent": ("zeillinger ./FOLDER", "Host")}
+    play, other = seats[role]
+    return f"""---
+{text}---
+
+# {name}
+
+A {role} for Hironaka's polyhedral game, for resgym: {axes} axes, up to {most} points. The weights
+are in `{MODEL}`, what they are of in `{CONFIG}`; no file runs code.
+
+    resgym rho {play}
+
+```python
+import gymnasium
+import resgym
+
+env = gymnasium.make("resgym/Hironaka{other}-v0", opponent="./FOLDER")
+```
+
+## Figures
+{figures}"""
+
+
+def _result(row: Row) -> dict[str, Any]:
+    """One entry of the model index; of a range the lower end."""
+    named = {
+        "exact worst case": row.worst,
+        "against choose_first": row.choose_first,
+        "against random": row.random,
+    }
+    metrics = [
+        {"type": "rho", "name": f"rho, {what}", "value": round(figure.rho[0], 6), "verified": False}
+        for what, figure in named.items()
+        if figure is not None
+    ]
+    game = "resgym/HironakaHost-v0"
+    return {
+        "task": {"type": "reinforcement-learning", "name": "reinforcement-learning"},
+        "dataset": {"type": game, "name": f"{game}, {row.points} points"},
+        "metrics": metrics,
+    }
+
+
+def push(folder: Path, repository: str) -> str:
+    """Sends a card's files to the Hub, into a repository that is made if needed; gives its address.
+
+    Raises:
+        OSError: the Hub cannot be reached, or refuses.
+    """
+    from huggingface_hub import HfApi
+
+    try:
+        HfApi().create_repo(repository, exist_ok=True)
+        sent = HfApi().upload_folder(
+            repo_id=repository, folder_path=folder, allow_patterns=list(FILES)
+        )
+    except Exception as error:  # of the library and of those below it
+        raise OSError(f"push: {repository}: {error}") from error
+    return str(sent)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = OneLineParser(prog="resgym card", description=__doc__)
+    add = parser.add_argument
+    shipped = ", ".join(SHIPPED_FILES)
+    add("model", help=f"the path of a saved player, or one of {shipped}")
+    add("--out", type=Path, required=True, metavar="FOLDER", help="where to write the card")
+    add("--name", help="for the card (default: the model's own)")
+    add("--license", default="mit", help="of the weights (default mit)")
+    add("--push", metavar="USER/NAME", help="send it to the Hugging Face Hub too (resgym[hub])")
+    add_trust(parser)
+    return parser
+
+
+@command("card", failed=FAILED)
+def main(arguments: Sequence[str]) -> int:
+    """Writes a card; returns the exit code, see `command`."""
+    args = _parser().parse_args(arguments)
+    if args.push:  # what would fail after the work is told before
+        if find_spec("huggingface_hub") is None:
+            raise ValueError("push needs huggingface_hub: pip install 'resgym[hub]'")
+        from huggingface_hub.utils import validate_repo_id
+
+        validate_repo_id(args.push)
+    path = SHIPPED_FILES.get(args.model, Path(args.model))
+    print(f"measuring {args.model} as it is written to {args.out}", file=sys.stderr)
+    with trusting(args.trust):
+        write_card(path, args.out, args.name or player_name(args.model), args.license)
+    print(args.out / CARD)
+    if args.push:
+        print(push(args.out, args.push))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

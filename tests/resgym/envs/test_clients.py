@@ -1,0 +1,292 @@
+"""Tools that others wrote for Gymnasium's environments, on ours, as they are."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+import torch
+from gymnasium import spaces
+from gymnasium.wrappers import vector
+from stable_baselines3.common.buffers import ReplayBuffer
+
+from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, MODES, SHORT, array, leaves, make_vec
+
+FLAT = {HOST: "resgym/HironakaHostFlat-v0", AGENT: "resgym/HironakaAgentFlat-v0"}
+# The recipe of the README.
+RECIPE: dict[str, Any] = {
+    "output": "numpy",
+    "autoreset_mode": "NextStep",
+    "episode_statistics": False,
+}
+
+
+def _half(observation: Any) -> Any:
+    return observation * np.float32(0.5)
+
+
+BOX = spaces.Box(-0.5, 0.5, (6, 3))
+OBSERVATIONS: dict[str, dict[str, Any]] = {
+    "DtypeObservation": {"dtype": np.float64},
+    "FlattenObservation": {},
+    "NormalizeObservation": {},
+    "RescaleObservation": {"min_obs": np.float32(0), "max_obs": np.float32(1)},
+    "ReshapeObservation": {"shape": (3, 6)},
+    "TransformObservation": {"func": _half, "single_observation_space": BOX},
+    "VectorizeTransformObservation": {
+        "wrapper": gymnasium.wrappers.TransformObservation,
+        "func": _half,
+        "observation_space": BOX,
+    },
+}
+REWARDS: dict[str, dict[str, Any]] = {
+    "ClipReward": {"min_reward": -0.5, "max_reward": 0.5},
+    "NormalizeReward": {},
+    "TransformReward": {"func": _half},
+    "VectorizeTransformReward": {"wrapper": gymnasium.wrappers.TransformReward, "func": _half},
+}
+OTHERS: dict[str, dict[str, Any]] = {
+    "DictInfoToList": {},
+    "NumpyToTorch": {},
+    "RecordEpisodeStatistics": {},
+    "TransformAction": {"func": np.asarray},
+    "VectorizeTransformAction": {
+        "wrapper": gymnasium.wrappers.TransformAction,
+        "func": int,
+        "action_space": spaces.Discrete(4),
+    },
+}
+# They are for pictures, for boxes of actions, and for arrays of another library.
+LEFT_OUT = {
+    *("ClipAction", "RescaleAction", "GrayscaleObservation", "ResizeObservation"),
+    *("FilterObservation", "HumanRendering", "RecordVideo"),
+    *("ArrayConversion", "JaxToNumpy", "JaxToTorch"),
+}
+
+
+def play(
+    env: gymnasium.vector.VectorEnv, steps: int = 40, seed: int = 0, tensors: bool = False
+) -> list[Any]:
+    env.action_space.seed(seed)
+    seen = [env.reset(seed=seed)]
+    for _ in range(steps):
+        actions = env.action_space.sample()
+        seen.append(env.step(torch.as_tensor(actions) if tensors else actions))
+        observation, *rest = seen[-1]
+        assert len(array(rest[0])) == env.num_envs
+        assert all(len(leaf) == env.num_envs for leaf in leaves(observation))
+    return seen
+
+
+def test_every_wrapper_of_gymnasium_is_tried_or_left_out():
+    assert {*OBSERVATIONS, *REWARDS, *OTHERS, *LEFT_OUT} == set(vector.__all__)
+
+
+@pytest.mark.parametrize("name", [*OBSERVATIONS, *REWARDS, *OTHERS])
+def test_wrappers_of_vector_environments(name):
+    if name == "NumpyToTorch":
+        pytest.importorskip("array_api_compat", reason="Gymnasium's wrapper needs it")
+    made = {**OBSERVATIONS, **REWARDS, **OTHERS}[name]
+    env = getattr(vector, name)(make_vec(HOST, 3, **SHORT, **RECIPE), **made)
+    seen = play(env, tensors=name == "NumpyToTorch")
+    assert any(array(terminated).any() for _, _, terminated, _, _ in seen[1:])
+    if name in OBSERVATIONS:
+        for observation, *_ in seen:
+            for row in observation:
+                assert row.shape == env.single_observation_space.shape
+                assert row.dtype == env.single_observation_space.dtype
+
+
+def test_dictionaries_are_filtered_and_played():
+    env = vector.FilterObservation(make_vec(AGENT, 3, **SHORT, **RECIPE), ["points"])
+    assert all(list(observation) == ["points"] for observation, *_ in play(env))
+
+
+@pytest.mark.parametrize("mode", ["SAME_STEP", "NEXT_STEP"])
+def test_a_wrapper_counts_episodes_as_we_do(mode):
+    keywords: dict[str, Any] = {**SHORT, "reward": "step", "output": "numpy"}
+    keywords |= {"autoreset_mode": mode}
+    theirs = vector.RecordEpisodeStatistics(make_vec(HOST, 5, episode_statistics=False, **keywords))
+    ends = 0
+    for ours, counted in zip(play(make_vec(HOST, 5, **keywords)), play(theirs), strict=True):
+        own, other = ours[-1], counted[-1]
+        assert ("_episode" in own) is ("_episode" in other)
+        if "_episode" in own:
+            rows = own["_episode"]
+            assert np.array_equal(rows, other["_episode"])
+            for key in ("r", "l"):
+                assert np.array_equal(own["episode"][key][rows], other["episode"][key][rows])
+            ends += int(rows.sum())
+    assert ends == theirs.episode_count > 20
+
+
+@pytest.mark.parametrize("output", ["torch", "numpy"])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("env_id", IDS)
+def test_full_info_has_the_same_keys_always(env_id, mode, output):
+    def signature(info: dict[str, Any]) -> dict[str, Any]:
+        return {
+            name: signature(value)
+            if isinstance(value, dict)
+            else (type(value), str(value.dtype), tuple(value.shape))
+            for name, value in sorted(info.items())
+        }
+
+    keywords: dict[str, Any] = {**SHORT, "autoreset_mode": mode, "output": output}
+    plain, full = make_vec(env_id, 3, **keywords), make_vec(env_id, 3, full_info=True, **keywords)
+    observation, _ = plain.reset(seed=0)
+    _, info = full.reset(seed=0)
+    kept, ended_before = signature(info), np.zeros(3, bool)
+    ends = 0
+    for _ in range(30):
+        mask = array(info["action_mask"])
+        assert np.array_equal(mask, array(full.action_masks()))
+        if mode == "DISABLED" and ended_before.any():
+            restart = {"options": {"reset_mask": ended_before}}
+            observation, _ = plain.reset(**restart)
+            _, info = full.reset(**restart)
+            mask = array(info["action_mask"])
+        observation, _, terminated, truncated, few = plain.step(mask.argmax(1))
+        *_, info = full.step(mask.argmax(1))
+        assert signature(info) == kept
+        ended = array(terminated) | array(truncated)
+        for name, value in few.items():
+            for one, other in zip(leaves(value), leaves(info[name]), strict=True):
+                assert np.array_equal(one, other), name
+        if "final_obs" in info and not ended.any():
+            assert "final_obs" not in few
+            for shown, final in zip(leaves(observation), leaves(info["final_obs"]), strict=True):
+                assert np.array_equal(shown, final)
+                assert not np.shares_memory(shown, final)
+        assert np.array_equal(array(info["_episode"]), ended)
+        ends += int(ended.sum())
+        ended_before = ended
+    assert ends > 5
+    assert {"action_mask", "overflow", "episode", "_episode"} <= set(info)
+    assert ("final_obs" in info) is (mode == "SAME_STEP")
+
+
+@pytest.mark.parametrize("output", ["torch", "numpy"])
+@pytest.mark.parametrize("env_id", IDS)
+def test_flat_observations_are_those_of_gymnasium(env_id, output):
+    """`flatten` of one game's observation, as float32, for single and vector environments."""
+    points = make_vec(env_id, 3, output=output, **SHORT)
+    flat = make_vec(env_id, 3, output=output, observation="flat", **SHORT)
+    space, shown = points.single_observation_space, flat.single_observation_space
+    assert isinstance(shown, spaces.Box)
+    assert shown.dtype == np.float32
+    assert len(shown.shape) == 1
+    low = spaces.flatten_space(space)
+    assert np.array_equal(shown.low, low.low)
+    assert np.array_equal(shown.high, low.high)
+    one = gymnasium.make(env_id, observation="flat", **SHORT)
+    assert one.observation_space == shown
+    (first, _), (row, _) = flat.reset(seed=4), one.reset(seed=4)
+    assert np.array_equal(array(first)[0], row)
+    ends = 0
+    observation, _ = points.reset(seed=4)
+    for _ in range(20):
+        if env_id != HOST:
+            observation = {name: array(value) for name, value in observation.items()}
+        for index in range(3):
+            part = (
+                array(observation)[index]
+                if env_id == HOST
+                else {name: value[index] for name, value in observation.items()}
+            )
+            assert np.array_equal(spaces.flatten(space, part), array(first)[index])
+            assert array(first)[index] in shown
+        actions = array(points.action_masks()).argmax(1)
+        observation, *_ = points.step(actions)
+        first, *_, info = flat.step(actions)
+        if "final_obs" in info:
+            assert info["final_obs"].shape == first.shape
+            ends += 1
+    assert ends
+
+
+@pytest.mark.parametrize("env_id", [AGENT, BOTH])
+def test_vector_environments_sample_legal_actions_as_single_ones_do(env_id):
+    env = make_vec(env_id, 5, **SHORT)  # an illegal action is an error
+    env.action_space.seed(1)
+    assert env.action_space.contains(env.action_space.sample())  # before any reset
+    seen = {int(a) for *_, info in [play(env, 80)] for a in env.action_space.sample()}
+    assert seen <= set(range(int(env.single_action_space.n)))
+    legal = [set(np.flatnonzero(row)) for row in array(env.action_masks())]
+    drawn = np.stack([env.action_space.sample() for _ in range(200)])
+    assert [set(column) for column in drawn.T] == legal
+    for copied in (copy.deepcopy(env.action_space), pickle.loads(pickle.dumps(env.action_space))):
+        assert type(copied) is spaces.MultiDiscrete
+        assert copied == env.action_space
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_the_mask_of_a_single_environment_stands_in_its_info(env_id):
+    env = gymnasium.make(env_id, **SHORT)
+    space = spaces.Discrete(int(env.action_space.n), seed=0)  # which knows nothing of the game
+    _, info = env.reset(seed=0)
+    for step in range(60):
+        assert np.array_equal(info["action_mask"], env.unwrapped.action_masks())
+        action = space.sample(info["action_mask"])
+        *_, terminated, truncated, info = env.step(action)
+        if terminated or truncated:
+            _, info = env.reset(seed=step)
+
+
+@pytest.mark.parametrize("env_id", FLAT)
+@pytest.mark.parametrize("prefix", ["", "resgym:"])
+def test_programs_that_take_an_id_alone(env_id, prefix):
+    """What the one-file programs for DQN and PPO do with an id, with networks as theirs."""
+
+    def make(seed: int) -> Any:
+        def one() -> gymnasium.Env:
+            env = gymnasium.wrappers.RecordEpisodeStatistics(gymnasium.make(prefix + FLAT[env_id]))
+            env.action_space.seed(seed)
+            return env
+
+        return one
+
+    envs = gymnasium.vector.SyncVectorEnv([make(seed) for seed in range(4)])
+    space = envs.single_observation_space
+    assert isinstance(envs.single_action_space, spaces.Discrete)
+    assert isinstance(space, spaces.Box)
+    network = torch.nn.Sequential(
+        torch.nn.Linear(int(np.prod(space.shape)), 8),
+        torch.nn.ReLU(),
+        torch.nn.Linear(8, int(envs.single_action_space.n)),
+    )
+    observations = torch.zeros((60, 4, *space.shape))
+    buffer = ReplayBuffer(
+        *(400, space, envs.single_action_space, "cpu", 4), handle_timeout_termination=False
+    )
+    shown, _ = envs.reset(seed=1)
+    generator, episodes = np.random.default_rng(0), 0
+    for step in range(60):
+        observations[step] = torch.as_tensor(shown)
+        if step % 2:
+            actions = generator.integers(0, envs.single_action_space.n, 4)
+        else:
+            actions = network(observations[step]).argmax(1).numpy()
+        before = shown
+        shown, rewards, terminated, truncated, infos = envs.step(actions)
+        buffer.add(before, shown, actions, rewards, terminated, [{}] * 4)
+        assert torch.as_tensor(rewards).view(-1).shape == (4,)
+        episodes += int(np.logical_or(terminated, truncated).sum())
+        if "episode" in infos:
+            assert infos["episode"]["l"].max() > 0
+    assert episodes > 3
+    values = network(buffer.sample(32).observations).gather(1, buffer.sample(32).actions)
+    values.mean().backward()
+    envs.close()
+
+
+def test_flat_ids_are_made_in_batches_and_can_be_told_otherwise():
+    env = gymnasium.make_vec(FLAT[AGENT], num_envs=6, output="numpy", dimension=4)
+    assert env.single_observation_space.shape == (4 + 20 * 4,)
+    assert env.unwrapped.invalid_action == "penalty"
+    env = gymnasium.make(FLAT[HOST], observation="points")
+    assert env.observation_space.shape == (20, 3)

@@ -1,0 +1,61 @@
+"""Libraries that are no requirement of ours, on the environments; skipped where they are not."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.resgym.envs.helpers import AGENT, HOST, SHORT, make_vec
+
+FLAT = ("resgym/HironakaHostFlat-v0", "resgym/HironakaAgentFlat-v0")
+
+
+@pytest.mark.parametrize("mode", ["SAME_STEP", "DISABLED"])
+@pytest.mark.parametrize("env_id", [HOST, AGENT])
+def test_torchrl_finds_the_same_entries_whatever_its_first_game_was(env_id, mode):
+    pytest.importorskip("torchrl", reason="needs TorchRL, which is no requirement")
+    from torchrl.envs import GymWrapper
+    from torchrl.envs.utils import check_env_specs
+
+    found = []
+    for seed in range(4):
+        keywords: dict[str, Any] = {**SHORT, "invalid_action": "noop", "autoreset_mode": mode}
+        keywords |= {"output": "numpy", "full_info": True, "episode_statistics": False}
+        env = GymWrapper(make_vec(env_id, 3, **keywords))
+        env.set_seed(seed)
+        if mode == "DISABLED":  # else it has asked already
+            env = env.auto_register_info_dict()
+        played = env.rollout(25, break_when_any_done=False)
+        check_env_specs(env)
+        assert played["next", "done"].any()
+        found.append(sorted(played["next"].keys()))
+    assert found == [found[0]] * 4
+    assert {"action_mask", "overflow"} <= set(found[0])
+
+
+@pytest.mark.parametrize("env_id", FLAT)
+@pytest.mark.parametrize("algorithm", ["PPO", "DQN"])
+def test_rllib_learns_from_the_id_alone(env_id, algorithm, monkeypatch):
+    reason = "needs RLlib, which is no requirement"
+    pytest.importorskip("ray.rllib", reason=reason, exc_type=ImportError)
+    if algorithm == "PPO":
+        from ray.rllib.algorithms.ppo import PPOConfig as Config
+    else:
+        from ray.rllib.algorithms.dqn import DQNConfig as Config
+    import ray
+
+    ray.init(num_cpus=1, include_dashboard=False, log_to_driver=False)
+    try:
+        settings = Config().environment(f"resgym:{env_id}").env_runners(num_env_runners=0)
+        sizes = {"train_batch_size_per_learner": 64}
+        if algorithm == "PPO":
+            sizes |= {"minibatch_size": 32, "num_epochs": 1}
+        else:
+            sizes |= {"num_steps_sampled_before_learning_starts": 32}
+        learner = settings.training(**sizes).build_algo()
+        result = learner.train()
+        learner.stop()
+    finally:
+        ray.shutdown()
+    assert result["env_runners"]["num_env_steps_sampled_lifetime"] > 0

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from http.client import HTTPConnection
+from pathlib import Path
+from urllib.parse import quote, urlencode, urlsplit
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+class Served:
+    """A server in a process of its own, on a free port, with a folder of models and one of runs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.models, self.runs = folder / "models", folder / "runs"
+        (folder / "secret.txt").write_text("x^2+y^3+z^77", encoding="utf-8")
+        self.models.mkdir()
+        (self.models / "broken.zip").write_bytes(b"no archive")
+        (self.runs / "first").mkdir(parents=True)
+        history = [{"updates": 10 * k, "rho": {"random": k / 20}} for k in range(1, 6)]
+        (self.runs / "first" / "rho.json").write_text(json.dumps(history), encoding="utf-8")
+        command = [sys.executable, "-m", "resgym.cli", "serve", "--port", "0", "--workers", "1"]
+        command += ["--models", str(self.models), "--runs", str(self.runs)]
+        self.errors = (folder / "errors.txt").open("w+", encoding="utf-8")
+        self.process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=self.errors,
+            text=True,
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
+        )
+        assert self.process.stdout is not None
+        self.address = self.process.stdout.readline().split()[3]
+
+    def get(self, path: str, host: str = "", method: str = "GET") -> tuple[int, str]:
+        parts = urlsplit(self.address)
+        connection = HTTPConnection(parts.hostname, parts.port, timeout=60)
+        connection.request(
+            method, quote(path, safe="/?=&%+:,"), headers={"Host": host or parts.netloc}
+        )
+        answer = connection.getresponse()
+        text = answer.read().decode()
+        connection.close()
+        return answer.status, text
+
+    def ask(self, name: str, **fields: object) -> tuple[int, dict]:
+        status, text = self.get(f"/api/{name}?{urlencode(fields)}")
+        return status, json.loads(text)
+
+    def said(self) -> str:
+        self.errors.seek(0)
+        return self.errors.read()
+
+    def close(self) -> None:
+        self.process.terminate()
+        self.process.wait(30)
+        self.process.stdout.close()
+        self.errors.close()
+
+
+@pytest.fixture(scope="session")
+def served(tmp_path_factory):
+    for name in ("starlette", "uvicorn"):
+        pytest.importorskip(name, reason="needs the extra web")
+    server = Served(tmp_path_factory.mktemp("served"))
+    yield server
+    server.close()

@@ -1,0 +1,133 @@
+"""The server as a process: its routes, and what it answers to hostile requests."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import string
+from pathlib import Path
+
+from tests.resgym.commands import run
+
+
+def test_help_teaches_and_bad_input_is_one_line(capsys, tmp_path):
+    code, out, _ = run(capsys, "serve", "--help")
+    assert code == 0
+    assert "resgym serve --runs runs" in out
+    for option, value, allowed in [
+        ("--port", "70000", "a number from 0 to 65535"),
+        ("--runs", str(tmp_path / "none"), "a folder that exists"),
+        ("--workers", "0", "a number from 1 to 64"),
+    ]:
+        code, _, error = run(capsys, "serve", option, value)
+        assert code == 2
+        assert error.count("\n") == 1
+        assert option in error
+        assert allowed in error
+
+
+def test_a_game_a_hint_and_a_tree(served):
+    status, game = served.ask("game", start="E8", seat="host", opponent="greedy_points", named="01")
+    assert status == 200
+    assert game["moves"]
+    assert served.ask("hint", start="E8", seat="host")[1]["hint"].startswith("{x, y, z} is best")
+    assert served.ask("tree", start="E8")[1]["num_nodes"] > 50
+    for form in ("svg", "outline", "growing"):
+        status, text = served.get(f"/api/tree?start=D4&form={form}")
+        assert status == 200
+        assert text.startswith("<svg")
+    assert served.get("/api/picture.svg?start=x^2+y^3")[1].startswith("<svg")
+
+
+def test_the_page_and_its_files(served):
+    folder = Path(__file__).resolve().parents[3] / "resgym" / "web" / "page"
+    assert served.get("/")[1] == (folder / "index.html").read_text(encoding="utf-8")
+    for path in folder.iterdir():
+        status, text = served.get(f"/page/{path.name}")
+        assert (status, text) == (200, path.read_text(encoding="utf-8"))
+        # Nothing is fetched from elsewhere.
+        assert "http" not in text.replace("http://www.w3.org/", "")
+
+
+def test_runs_are_read_live(served):
+    (row,) = served.ask("runs")[1]["runs"]
+    assert row["rho"] == {"random": 0.25}
+    curves = served.ask("curves", run="first")[1]["curves"]
+    assert curves["rho/random"]["x"] == [10, 20, 30, 40, 50]
+    (served.runs / "first" / "metrics.jsonl").write_text('{"step": 1, "loss": 2}\n')
+    assert served.ask("curves", run="first")[1]["curves"]["loss"]["y"] == [2]
+    for name in ("../runs/first", "/", "", "first/../first", ".."):
+        status, answer = served.ask("curves", run=name)
+        assert status == 400
+        assert "run must be one that is listed" in answer["error"]
+
+
+def test_models_are_those_of_the_folder(served):
+    assert "models/broken.zip" in served.ask("options")[1]["hosts"]
+    status, answer = served.ask("game", start="E8", seat="agent", opponent="models/broken.zip")
+    assert status == 400
+    assert "broken.zip" in answer["error"]
+    status, answer = served.ask("game", start="E8", opponent="models/../secret.txt")
+    assert (status, "listed model" in answer["error"]) == (400, True)
+
+
+def test_other_names_of_this_machine_and_other_methods_are_refused(served):
+    assert served.get("/api/options", host="elsewhere.example")[0] == 400
+    assert served.get("/api/options", method="POST")[0] == 405
+
+
+HOSTILE = [
+    "/page/../../cli.py",
+    "/page/%2e%2e/%2e%2e/cli.py",
+    "/page//etc/passwd",
+    "/%2e%2e/secret.txt",
+    "/api/game?start=secret.txt",
+    "/api/game?start=../secret.txt",
+    "/api/game?start=E8&opponent=models/%2e%2e/secret.txt",
+    "/api/game?start=E8&opponent=os:system",
+    "/api/game?start=E8&opponent=taught%28path=1%29",
+    "/api/game?start=E8&start=E7&seed=-1",
+    "/api/game?start=x^9999999999999999999999+y",
+    "/api/game?start=" + "(" * 500 + "x" + ")" * 500,
+    "/api/game?start=" + "%2B".join(f"x^{k}*y^{600 - k}" for k in range(1, 120)),
+    "/api/game?start=" + "x" * 7000,
+    "/api/game?start=E8&moves=" + "01.0," * 400,
+    "/api/hint?start=random(dim=10,points=200,max=900)",
+    "/api/hint?start=random(dim=7,points=30,max=60)&seat=host",
+    "/api/tree?start=random(dim=7,points=60,max=99)&host=all_coord",
+    "/api/game?start=random(dim=9,points=1024,max=5)",
+    "/api/curves?run=../../secret.txt",
+    "/api/picture.svg?start=E8&form=%00",
+    "/api/nothing",
+]
+
+
+def test_hostile_requests_are_refused_in_one_line(served):
+    draw = random.Random(3)
+    noise = ["".join(draw.choices(string.printable, k=60)) for _ in range(30)]
+    paths = [*HOSTILE, *(f"/api/game?start={quoted(text)}" for text in noise)]
+    for path in paths:
+        status, text = served.get(path)
+        assert "z^77" not in text
+        assert "z⁷⁷" not in text
+        assert "Traceback" not in text
+        if status != 200:
+            assert len(text) < 900, path
+            assert "\n" not in text.strip(), path
+    assert served.said() == ""
+    assert served.ask("game", start="E8")[0] == 200
+
+
+def quoted(text: str) -> str:
+    return "".join(f"%{byte:02x}" for byte in text.encode())
+
+
+def test_a_request_of_any_size_is_refused(served):
+    status, text = served.get("/api/game?start=" + "x" * 10_000)
+    assert status == 414
+    assert "at most 8000 characters" in text
+    # The server does not read on, so that the answer may be lost while the rest is sent.
+    with contextlib.suppress(ConnectionError):
+        status, text = served.get("/api/game?start=" + "x" * 1_000_000)
+        assert (status, len(text) < 200) == (400, True)
+    assert served.ask("game", start="E8")[0] == 200

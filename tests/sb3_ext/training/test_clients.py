@@ -1,0 +1,198 @@
+"""rl_zoo3's and stable-baselines3's own programs on our environments, files and models."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+import rl_zoo3.enjoy
+import rl_zoo3.hyperparams_opt
+import rl_zoo3.train
+import yaml
+from stable_baselines3 import DQN
+from stable_baselines3.common.evaluation import evaluate_policy
+from stable_baselines3.common.vec_env import VecMonitor
+
+from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.config.reading import find_config, shipped_configs
+from sb3_ext.ddqn import DDQN
+from sb3_ext.training.train import main as train_main
+from sb3_ext.training.zoo_algorithms import known_algorithms
+
+HOST, AGENT = "resgym/HironakaHost-v0", "resgym/HironakaAgent-v0"
+STOCK = ("a2c", "dqn", "ppo", "qrdqn")
+FEW = {
+    "a2c": ["n_envs:2", "n_steps:8"],
+    "dqn": ["n_envs:2", "learning_starts:32", "batch_size:16", "buffer_size:500"],
+    "ppo": ["n_envs:2", "n_steps:16", "batch_size:16"],
+    "qrdqn": ["n_envs:2", "learning_starts:32", "batch_size:16", "buffer_size:500"],
+}
+# What rl_zoo3 does not take from the file for its evaluations, so that the command has to say it.
+EVALUATION = {
+    HOST: ["opponent:'choose_first'", "reward:'step'"],
+    AGENT: ["opponent:'zeillinger'", "reward:'step'", "invalid_action:'penalty'"],
+}
+
+
+@pytest.mark.parametrize("env_id", [HOST, AGENT])
+@pytest.mark.parametrize("algorithm", STOCK)
+def test_rl_zoo3_itself_trains_with_the_files_made_for_it(
+    algorithm: str, env_id: str, tmp_path: Path, monkeypatch, capsys
+) -> None:
+    config = find_config(f"rl_zoo3/{algorithm}", shipped=True)
+    common = ["--algo", algorithm, "--env", env_id, "-f", str(tmp_path)]
+    arguments = ["train", *common, "--gym-packages", "resgym", "--conf-file", str(config)]
+    arguments += ["-n", "96", "--eval-freq", "48", "--eval-episodes", "2", "--seed", "1"]
+    arguments += ["--verbose", "0", "-params", *FEW[algorithm]]
+    arguments += ["--eval-env-kwargs", *EVALUATION[env_id]]
+    monkeypatch.setattr(sys, "argv", arguments)
+    rl_zoo3.train.train()
+    (folder,) = (tmp_path / algorithm).iterdir()
+    returns = np.load(folder / "evaluations.npz")["results"]
+    assert returns.size >= 2
+    assert abs(returns).max() > 1  # a step costs or gives 1
+    saved = (folder / env_id.replace("/", "-") / "config.yml").read_text()
+    assert "opponent" in saved
+    monkeypatch.setattr(sys, "argv", ["enjoy", *common, "--no-render", "-n", "300"])
+    rl_zoo3.enjoy.enjoy()
+    assert "Mean episode length" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("algorithm", STOCK)
+def test_the_two_files_of_an_algorithm_differ_in_sizes_and_network_alone(algorithm: str) -> None:
+    ours, theirs = (
+        yaml.safe_load(find_config(name, shipped=True).read_text())
+        for name in (algorithm, f"rl_zoo3/{algorithm}")
+    )
+    assert ours.keys() == theirs.keys()
+    for section in ours:
+        assert ours[section].keys() == theirs[section].keys()
+        different = {key for key in ours[section] if ours[section][key] != theirs[section][key]}
+        assert different <= {"n_envs", "n_steps", "batch_size", "policy_kwargs"}
+
+
+def test_an_evaluation_has_the_training_s_reward_and_opponent(tmp_path: Path) -> None:
+    """Games of one move at -1 each, unless the evaluation is told otherwise."""
+    arguments = ["--algo", "ppo", "--env", HOST, "-n", "160", "-f", str(tmp_path), "--seed", "1"]
+    arguments += ["--eval-freq", "80", "--eval-episodes", "5", "--n-eval-envs", "1"]
+    own = "env_kwargs:{opponent: choose_first, reward: step, max_episode_steps: 1}"
+    arguments += ["--verbose", "0", "-params", "n_envs:4", "n_steps:8", "batch_size:16", own]
+    assert train_main(arguments) == 0
+    assert train_main([*arguments, "--eval-env-kwargs", "reward:survival"]) == 0
+    first, second = (
+        np.load(tmp_path / "ppo" / f"resgym-HironakaHost-v0_{k}" / "evaluations.npz")
+        for k in (1, 2)
+    )
+    assert first["results"].max() == first["results"].min() == -1
+    assert first["ep_lengths"].max() == 1
+    assert second["ep_lengths"].max() > 1  # told otherwise: nothing of the training's
+
+
+def test_sizes_that_are_searched_for_ppo_suit_many_games() -> None:
+    class Trial:
+        def __init__(self) -> None:
+            self.params: dict[str, int] = {}
+
+        def suggest_int(self, name: str, low: int, high: int, **_: object) -> int:
+            self.params[name] = high
+            return high
+
+        def suggest_float(self, name: str, low: float, high: float, **_: object) -> float:
+            return high
+
+        def suggest_categorical(self, name: str, choices: list) -> object:
+            return choices[0]
+
+        def set_user_attr(self, *_: object) -> None: ...
+
+    known_algorithms()
+    for algorithm in ("ppo", "ppo_lstm", "ppo_mask"):
+        sample = rl_zoo3.hyperparams_opt.HYPERPARAMS_SAMPLER[algorithm]
+        assert sample(Trial(), 4, 1, {})["n_steps"] == 2**12  # rl_zoo3's own
+        trial = Trial()
+        values = sample(trial, 4, 128, {})
+        assert values["n_steps"] * 128 <= 2**14
+        assert values["n_steps"] == 2 ** trial.params["n_steps_pow"]
+        assert values["batch_size"] == 2 ** trial.params["batch_size_pow"]
+
+
+def test_an_algorithm_without_a_file_is_told_which_have_one(tmp_path: Path, capsys) -> None:
+    arguments = ["--algo", "trpo", "--env", HOST, "-f", str(tmp_path)]
+    assert train_main(arguments) == 2
+    error = capsys.readouterr().err
+    names = ", ".join(name for name in shipped_configs() if "/" not in name)
+    assert "ppo_lstm" in names
+    assert error == (
+        f"train: algo: must be one that has hyperparameters here, {names}, "
+        "or come with a file of them (-conf FILE), got trpo\n"
+    )
+    assert not list(tmp_path.iterdir())
+
+
+def make_model(tmp_path: Path) -> DDQN:
+    env = TensorVecEnv(gymnasium.make_vec(HOST, num_envs=4))
+    return DDQN(
+        "HostPolicy", env, learning_starts=8, buffer_size=100, tensorboard_log=str(tmp_path)
+    )
+
+
+def test_tensorboard_calls_a_run_by_its_algorithm(tmp_path: Path) -> None:
+    class Mine(DDQN):
+        pass
+
+    model = make_model(tmp_path)
+    model.learn(16)
+    model.learn(16, tb_log_name="other")
+    Mine("HostPolicy", model.env, buffer_size=100, tensorboard_log=str(tmp_path)).learn(4)
+    assert {path.name for path in tmp_path.iterdir()} == {"DDQN_1", "other_1", "Mine_1"}
+
+
+def test_a_monitor_of_sb3_counts_where_the_environment_does_not(tmp_path: Path) -> None:
+    games = {"reward": "step", "max_num_points": 5, "invalid_action": "noop"}
+
+    def make(**more: object) -> TensorVecEnv:
+        return TensorVecEnv(gymnasium.make_vec(HOST, num_envs=4, **games, **more))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        env = VecMonitor(make(episode_statistics=False), str(tmp_path / "seen"))
+        model = DQN("MlpPolicy", env, learning_starts=8, buffer_size=100, seed=0)
+        model.learn(200)
+        returns, lengths = evaluate_policy(
+            model, env, n_eval_episodes=8, return_episode_rewards=True
+        )
+    assert returns == [-length for length in lengths]
+    env.close()
+    own, _ = evaluate_policy(model, make(), n_eval_episodes=8, return_episode_rewards=True)
+    assert len(own) == 8
+    header, columns, *rows = (tmp_path / "seen.monitor.csv").read_text().splitlines()
+    assert json.loads(header.removeprefix("#"))["env_id"]
+    assert columns == "r,l,t"
+    assert rows
+
+
+def test_enjoy_finds_what_train_wrote_and_warns_of_nothing(tmp_path: Path) -> None:
+    """Both without -f, one after the other, in an empty folder."""
+    common = ["--algo", "a2c", "--env", HOST, "-n", "64"]
+    for module, more in (
+        ("train", ["--eval-freq", "-1", "-params", "n_envs:4", "n_steps:8"]),
+        ("enjoy", ["--no-render"]),
+    ):
+        found = subprocess.run(
+            [sys.executable, "-m", f"sb3_ext.{module}", *common, *more],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert found.returncode == 0
+        assert found.stderr == ""
+        assert "download" not in found.stdout
+    assert [path.name for path in tmp_path.iterdir()] == ["logs"]

@@ -14,7 +14,7 @@ from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.registry import unknown_word
 
 _SAMPLE_PPO = rl_zoo3.hyperparams_opt.sample_ppo_params
-MANY_GAMES = 16
+MANY_GAMES = 8
 POWERS = {"batch_size_pow": (7, 11), "n_steps_pow": (3, 7)}
 """Sizes 2^k for PPO with many games at once; rl_zoo3's are for one, and take hours with 128."""
 

@@ -54,6 +54,10 @@ REWARDS: dict[str, RewardFunction] = {
 }
 """Host's reward by name; the agent's is the negative."""
 
+REWARD_NAMES = tuple(REWARDS)
+"""Those of the project, which kernels know by their place here: what is registered is not among
+them, however early."""
+
 
 def register_reward(name: str) -> Callable[[RewardFunction], RewardFunction]:
     """Decorator: makes a function known under a name that is not taken.

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from resgym.game.rewards import REWARDS, RewardFunction
+from resgym.game.rewards import RewardFunction
 from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState
@@ -22,7 +22,6 @@ Seat = Literal["host", "agent", "both"]
 SEATS = ("host", "agent", "both")
 INVALID_ACTIONS = ("error", "noop", "penalty", "terminate")
 AUTORESET_MODES = ("SAME_STEP", "NEXT_STEP", "DISABLED")
-REWARD_NAMES = tuple(REWARDS)
 
 INVALID_ACTION_REWARD = -1.0
 """Reward of an illegal action with ``penalty`` and ``terminate``."""

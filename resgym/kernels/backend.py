@@ -12,11 +12,12 @@ from torch import Tensor
 
 from resgym.game.actions import action_axes
 from resgym.game.episode import Backend
+from resgym.game.rewards import REWARD_NAMES
 from resgym.game.rng import RowRandom
 from resgym.game.rules import check_startable, draw_weights
 from resgym.game.spec import MAX_COORDINATE, GameSpec
 from resgym.game.state import GameState, canonical_state, where_state, with_weights
-from resgym.game.stepping import AUTORESET_MODES, INVALID_ACTIONS, REWARD_NAMES, SEATS, StepPlan
+from resgym.game.stepping import AUTORESET_MODES, INVALID_ACTIONS, SEATS, StepPlan
 
 ASKED = -1
 """Number of an opponent who does not play inside a pass."""

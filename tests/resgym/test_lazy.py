@@ -49,3 +49,24 @@ def test_modules_are_attributes_as_before():
     code = "import resgym; print(resgym.solver.__name__, resgym.players.registry.__name__)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.split() == ["resgym.solver", "resgym.players.registry"], done.stderr
+
+
+REGISTERED = """
+import resgym
+
+@resgym.register_reward("half")
+def half(move):
+    return 0.5 * move.finished.float()
+
+import gymnasium
+
+env = gymnasium.make_vec("resgym/HironakaHost-v0", num_envs=64, opponent="random", reward="half")
+env.reset(seed=0)
+env.action_space.seed(0)
+print(*sorted({float(each) for _ in range(20) for each in env.step(env.action_space.sample())[1]}))
+"""
+
+
+def test_what_is_registered_before_the_kernels_are_imported_is_not_taken_for_theirs():
+    done = subprocess.run([sys.executable, "-c", REGISTERED], capture_output=True, text=True)
+    assert done.stdout.split() == ["0.0", "0.5"], done.stderr

@@ -6,12 +6,12 @@ come as tuples of arrays, plans as tuples of numbers.
 
 import numpy as np
 
+from resgym.game.rewards import REWARD_NAMES
 from resgym.game.rng import Stream
 from resgym.game.stepping import (
     AUTORESET_MODES,
     INVALID_ACTION_REWARD,
     INVALID_ACTIONS,
-    REWARD_NAMES,
     SEATS,
 )
 from resgym.kernels.backend import ASKED

@@ -23,13 +23,21 @@ from sb3_ext.runs.command_line import FAILED
 FILES = ("rho.json", "evaluations.jsonl")
 
 
-def history_curves(history: Sequence[Mapping[str, Any]]) -> list[Curve]:
-    """One curve per opponent, of `RhoEvaluation`'s entries with ``updates`` and ``rho``."""
-    return _by_name([(entry["updates"], entry["rho"]) for entry in history])
+def history_curves(history: Sequence[Mapping[str, Any]], share: bool = False) -> list[Curve]:
+    """One curve per opponent, of `RhoEvaluation`'s entries: ``rho``, or its ``share``, surely."""
+    measured = [
+        {name: low for name, (low, _) in entry.get("share", {}).items()} if share else entry["rho"]
+        for entry in history
+    ]
+    return _by_name(
+        [(entry["updates"], each) for entry, each in zip(history, measured, strict=True)]
+    )
 
 
-def read_curves(folder: str | os.PathLike[str]) -> list[Curve]:
+def read_curves(folder: str | os.PathLike[str], share: bool = False) -> list[Curve]:
     """The measurements in a run's folder, one curve per opponent or pair of players.
+
+    With ``share`` those of rho as a part of the optimum, the least that it can be.
 
     Raises:
         ValueError: it holds neither, or one that cannot be read or holds no measurement.
@@ -43,12 +51,16 @@ def read_curves(folder: str | os.PathLike[str]) -> list[Curve]:
     with errors_named(f"run: {path} holds no measurements that can be read", ValueError):
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".json":
-            curves = history_curves(json.loads(text))
+            curves = history_curves(json.loads(text), share)
+        elif share:
+            curves = []
         else:
             lines = [json.loads(line) for line in text.splitlines() if line.strip()]
             curves = _by_name([(line["step"], line["values"]) for line in lines])
     if not curves:
-        raise ValueError(f"run: {path} holds no measurement yet")
+        raise ValueError(
+            f"run: {path} holds no {'share of an optimum' if share else 'measurement yet'}"
+        )
     return curves
 
 
@@ -62,15 +74,15 @@ def _by_name(entries: Sequence[tuple[Any, Mapping[str, Any]]]) -> list[Curve]:
     ]
 
 
-def _all_curves(runs: Sequence[Path]) -> list[Curve]:
+def _all_curves(runs: Sequence[Path], share: bool) -> list[Curve]:
     """Those of several runs begin with what tells their paths apart."""
     if len(runs) == 1:
-        return read_curves(runs[0])
+        return read_curves(runs[0], share)
     above = os.path.commonpath([run.resolve().parent for run in runs])
     return [
         Curve(f"{run.resolve().relative_to(above).as_posix()}: {curve.label}", curve.x, curve.y)
         for run in runs
-        for curve in read_curves(run)
+        for curve in read_curves(run, share)
     ]
 
 
@@ -84,8 +96,12 @@ def main(arguments: Sequence[str]) -> int:
     add("runs", nargs="+", type=Path, metavar="RUN", help=f"folder with {' or '.join(FILES)}")
     add("--out", "-o", default="curves.png", help=file)
     add("--title", default="Games finished per move", help="above the plot")
+    text = "rho as a part of what no host can surpass, where the run has measured that"
+    add("--share", action="store_true", help=text)
     args = parser.parse_args(arguments)
     target = plot_file(args.out, "out")
-    plot_curves(_all_curves(args.runs), target, title=args.title)
+    curves = _all_curves(args.runs, args.share)
+    about: dict[str, Any] = {"levels": {"optimum": 1.0}, "ylabel": "share of the optimum"}
+    plot_curves(curves, target, title=args.title, **(about if args.share else {}))
     print(f"written to {target}")
     return 0

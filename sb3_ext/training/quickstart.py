@@ -112,9 +112,12 @@ def run(out: Path, updates: int, seed: int, games: int, progress: bool = False) 
     wall = time.perf_counter() - begin
     save_model(out / "host.zip", model)
 
-    print(f"\nrho (games finished per move), {games} games each, cut at 200 moves:\n")
+    print(
+        f"\nrho (games finished per move), {games} games each, cut at 200 moves; in brackets its "
+        "share of the\noptimum, which no host can surpass from these starts:\n"
+    )
     hosts = {"trained": player_of(model), **{name: name for name in SCRIPTED_HOSTS}}
-    table = cross_play(hosts, list(AGENTS), games=games, seed=2)
+    table = cross_play(hosts, list(AGENTS), games=games, seed=2, optimum=True)
     print(table)
     training_seconds = evaluation.history[-1]["training_seconds"]
     print(f"\ntrained for {training_seconds:.0f} s ({wall:.0f} s with the evaluations)")
@@ -135,11 +138,15 @@ def run(out: Path, updates: int, seed: int, games: int, progress: bool = False) 
     write_text_durably(out / "summary.json", json.dumps(summary, indent=2) + "\n")
     written = ["model", "summary.json"]
     try:
+        best = table.results["trained"][OPPONENT].optimum
         (curve,) = history_curves(evaluation.history)
         plot_curves(
             [Curve("trained host", curve.x, curve.y)],
             out / "curve.png",
-            levels={name: rho[name][OPPONENT] for name in ("zeillinger", "random_pair")},
+            levels={
+                **({"optimum": best[0]} if best else {}),
+                **{name: rho[name][OPPONENT] for name in ("zeillinger", "random_pair")},
+            },
             ylabel=f"rho against {OPPONENT}",
             title="Games finished per move while the host learns",
         )

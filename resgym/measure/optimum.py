@@ -95,7 +95,7 @@ def optimum(agent: Player, starts: GameState, spec: GameSpec, max_moves: int) ->
     question = FORMAT, repr(agent), repr(spec), max_moves, starts.point_lists()
     name = f"{hashlib.sha256(json.dumps(question).encode()).hexdigest()}.json"
     if type(agent) in KEPT:
-        with suppress(OSError, TypeError, ValueError):
+        with suppress(OSError, RecursionError, TypeError, ValueError):
             return _read((private_folder("optima") / name).read_bytes())
     elif not answers_alike(agent, starts):
         return None

@@ -109,6 +109,7 @@ def after_every_set(
     row = torch.arange(state.num_games).repeat_interleave(len(sets))
     coords, state = sets.repeat(state.num_games, 1), state.select(row)
     axis = ask_player(agent, state, coords, RowRandom(torch.zeros_like(row)))
+    spec = replace(spec, max_num_points=state.points.shape[1])  # `distinct` drops empty rows
     after, overflow = quickest_backend(state.device).move(state, coords, axis, spec)
     return after, row, overflow
 

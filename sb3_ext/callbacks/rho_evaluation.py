@@ -117,6 +117,8 @@ class RhoEvaluation(GamesAgainst):
         history: one dict per evaluation: updates, transitions, seconds, rho by opponent, score;
             of a host also ``share`` by opponent, from the least to the greatest that it can be.
         best_score: the best score so far, None before the first evaluation.
+        optima: of a host, since the first evaluation: the rho by opponent that no host can surpass
+            from these starts, from the least to the greatest that it can be, or None.
     """
 
     def __init__(
@@ -143,7 +145,7 @@ class RhoEvaluation(GamesAgainst):
         self.history: list[dict[str, Any]] = []
         self.best_score: float | None = None
         self._begin = time.monotonic()
-        self._optima: dict[str, Any] = {}
+        self.optima: dict[str, tuple[float, float] | None] = {}
 
     def _on_training_start(self) -> None:
         super()._on_training_start()
@@ -166,10 +168,10 @@ class RhoEvaluation(GamesAgainst):
         begin = time.monotonic()
         measured = {}
         for name, pair in self._pairs():
-            optimum = self._optima.get(name, self._role == "host")
+            optimum = self.optima.get(name, self._role == "host")
             game = {**self._game, "optimum": optimum}
             measured[name] = rho(*pair, games=self.games, seed=self.seed, **game)
-            self._optima[name] = measured[name].optimum
+            self.optima[name] = measured[name].optimum
         shares = {name: list(each.share) for name, each in measured.items() if each.share}
         results = {name: each.rho for name, each in measured.items()}
         score = self._score(results)

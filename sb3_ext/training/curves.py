@@ -24,7 +24,7 @@ FILES = ("rho.json", "evaluations.jsonl")
 
 
 def history_curves(history: Sequence[Mapping[str, Any]], share: bool = False) -> list[Curve]:
-    """One curve per opponent, of `RhoEvaluation`'s entries: ``rho``, or its ``share``, surely."""
+    """One curve per opponent, of `RhoEvaluation`'s entries: of ``rho``, or of its least ``share``."""
     measured = [
         {name: low for name, (low, _) in entry.get("share", {}).items()} if share else entry["rho"]
         for entry in history
@@ -74,7 +74,7 @@ def _by_name(entries: Sequence[tuple[Any, Mapping[str, Any]]]) -> list[Curve]:
     ]
 
 
-def _all_curves(runs: Sequence[Path], share: bool) -> list[Curve]:
+def _all_curves(runs: Sequence[Path], share: bool = False) -> list[Curve]:
     """Those of several runs begin with what tells their paths apart."""
     if len(runs) == 1:
         return read_curves(runs[0], share)

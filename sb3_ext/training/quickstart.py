@@ -138,13 +138,13 @@ def run(out: Path, updates: int, seed: int, games: int, progress: bool = False) 
     write_text_durably(out / "summary.json", json.dumps(summary, indent=2) + "\n")
     written = ["model", "summary.json"]
     try:
-        best = table.results["trained"][OPPONENT].optimum
+        best = evaluation.optima[OPPONENT]  # from the starts of the curve
         (curve,) = history_curves(evaluation.history)
         plot_curves(
             [Curve("trained host", curve.x, curve.y)],
             out / "curve.png",
             levels={
-                **({"optimum": best[0]} if best else {}),
+                **({"optimum": best[1]} if best else {}),
                 **{name: rho[name][OPPONENT] for name in ("zeillinger", "random_pair")},
             },
             ylabel=f"rho against {OPPONENT}",

@@ -56,6 +56,10 @@ def test_what_it_leaves(small, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "trained" in printed
     assert "zeillinger_lex" in printed
+    summary = json.loads((out / "summary.json").read_text())
+    for agent in ("choose_first", "choose_last"):
+        assert 0 < summary["table"]["zeillinger"][agent]["share"][0] < 1
+    assert "share" in summary["curve"][0]
     names = {"best", "best_model.zip", ".lock", "curve.png", "game.txt", "host.zip"}
     assert {path.name for path in out.iterdir()} == names | {"rho.json", "summary.json"}
     summary = json.loads((out / "summary.json").read_text())

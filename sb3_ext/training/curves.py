@@ -24,7 +24,7 @@ FILES = ("rho.json", "evaluations.jsonl")
 
 
 def history_curves(history: Sequence[Mapping[str, Any]], share: bool = False) -> list[Curve]:
-    """One curve per opponent, of `RhoEvaluation`'s entries: of ``rho``, or of its least ``share``."""
+    """One curve per opponent, of `RhoEvaluation`'s entries: ``rho``, or its least ``share``."""
     measured = [
         {name: low for name, (low, _) in entry.get("share", {}).items()} if share else entry["rho"]
         for entry in history

@@ -92,8 +92,9 @@ def optimum(agent: Player, starts: GameState, spec: GameSpec, max_moves: int) ->
     starts = starts.to("cpu")
     if spec.rule != "basic" or type(agent) is OptimalAgent or hasattr(agent, "select"):
         return None
-    question = FORMAT, repr(agent), repr(spec), max_moves, starts.point_lists()
-    name = f"{hashlib.sha256(json.dumps(question).encode()).hexdigest()}.json"
+    question = repr((FORMAT, agent, spec, max_moves)).encode()
+    digest = hashlib.sha256(question + starts.points.contiguous().numpy().tobytes()).hexdigest()
+    name = f"{digest}.json"
     if type(agent) in KEPT:
         with suppress(OSError, RecursionError, TypeError, ValueError):
             return _read((private_folder("optima") / name).read_bytes())
@@ -101,13 +102,11 @@ def optimum(agent: Player, starts: GameState, spec: GameSpec, max_moves: int) ->
         return None
     least, most = shortest_games(agent, starts, spec, max_moves)
     # A start that is finished already is no success of the host.
-    (low, fewest), (high, greatest) = (
-        (int(((moves > 0) & (moves <= max_moves)).sum()), int(moves.clamp(max=max_moves).sum()))
-        for moves in (most, least)
-    )
-    if not high:
+    won = [int(((moves > 0) & (moves <= max_moves)).sum()) for moves in (least, most)]
+    few, many = (int(moves.clamp(max=max_moves).sum()) for moves in (least, most))
+    if not won[0]:
         return None
-    found = Optimum((low / fewest, high / greatest), (greatest, fewest))
+    found = Optimum((won[1] / many, won[0] / few), (few, many))
     if type(agent) in KEPT:
         with suppress(OSError):
             write_file(private_folder("optima") / name, json.dumps(found))

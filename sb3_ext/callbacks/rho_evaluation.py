@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from resgym.measure.optimum import KEPT
 from resgym.measure.rho import rho
 from resgym.players import RecurrentPlayer, ScoringPlayer, player_name, resolve_player
 from sb3_ext.adapter.sb3_private import num_updates
@@ -95,7 +96,7 @@ class RhoEvaluation(GamesAgainst):
     Logs ``rho/<opponent>`` and ``rho/best``; ``win_rate/<opponent>``, the part of the games that
     the host finished; and ``worst_length/<opponent>``, the moves of the game that was worst for
     the model, a host's longest or an agent's shortest. Of a host also ``rho_share/<opponent>``,
-    rho as a part of what no host can surpass, against agents that answer the position alone; where
+    rho as a part of what no host can surpass, against the scripted agents that draw nothing; where
     the search for that was given up, the least that it can be.
 
     The best model is the one whose score is highest for a host and lowest for an agent, where the
@@ -168,7 +169,8 @@ class RhoEvaluation(GamesAgainst):
         begin = time.monotonic()
         measured = {}
         for name, pair in self._pairs():
-            optimum = self.optima.get(name, self._role == "host")
+            # The search asks other players too often for a training that waits.
+            optimum = self.optima.get(name, type(pair[1]) in KEPT)
             game = {**self._game, "optimum": optimum}
             measured[name] = rho(*pair, games=self.games, seed=self.seed, **game)
             self.optima[name] = measured[name].optimum

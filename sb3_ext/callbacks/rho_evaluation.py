@@ -112,7 +112,8 @@ class RhoEvaluation(GamesAgainst):
         at_start: evaluate the untrained model too.
 
     Attributes:
-        history: one dict per evaluation: updates, transitions, seconds, rho by opponent, score.
+        history: one dict per evaluation: updates, transitions, seconds, rho and its 95 % interval
+            by opponent, score.
         best_score: the best score so far, None before the first evaluation.
     """
 
@@ -171,6 +172,7 @@ class RhoEvaluation(GamesAgainst):
             "transitions": self.num_timesteps,
             "training_seconds": begin - self._begin,
             "rho": results,
+            "interval_95": {name: list(each.interval) for name, each in measured.items()},
             "score": score,
             **self._details(),
         }

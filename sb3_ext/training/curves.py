@@ -28,16 +28,21 @@ from sb3_ext.runs.command_line import FAILED
 FILES = ("rho.json", "evaluations.jsonl")
 
 
-def history_curves(history: Sequence[Mapping[str, Any]]) -> list[Curve]:
-    """One curve per opponent, of `RhoEvaluation`'s entries with ``updates`` and ``rho``.
+def history_curves(history: Sequence[Mapping[str, Any]], share: bool = False) -> list[Curve]:
+    """One curve per opponent, of `RhoEvaluation`'s entries: ``rho``, or its least ``share``.
 
-    Those with ``interval_95`` have bands.
+    Curves of rho have bands where there is ``interval_95``.
     """
+    if share:
+        least = [{name: low for name, (low, _) in e.get("share", {}).items()} for e in history]
+        return _by_name([(e["updates"], low, {}) for e, low in zip(history, least, strict=True)])
     return _by_name([(e["updates"], e["rho"], e.get("interval_95", {})) for e in history])
 
 
-def read_curves(folder: str | os.PathLike[str]) -> list[Curve]:
+def read_curves(folder: str | os.PathLike[str], share: bool = False) -> list[Curve]:
     """The measurements in a run's folder, one curve per opponent or pair of players.
+
+    With ``share`` those of rho as a part of the optimum, the least that it can be.
 
     Raises:
         ValueError: it holds neither, or one that cannot be read or holds no measurement.
@@ -51,12 +56,16 @@ def read_curves(folder: str | os.PathLike[str]) -> list[Curve]:
     with errors_named(f"run: {path} holds no measurements that can be read", ValueError):
         text = path.read_text(encoding="utf-8")
         if path.suffix == ".json":
-            curves = history_curves(json.loads(text))
+            curves = history_curves(json.loads(text), share)
+        elif share:
+            curves = []
         else:
             lines = [json.loads(line) for line in text.splitlines() if line.strip()]
             curves = _by_name([(line["step"], line["values"], {}) for line in lines])
     if not curves:
-        raise ValueError(f"run: {path} holds no measurement yet")
+        raise ValueError(
+            f"run: {path} holds no {'share of an optimum' if share else 'measurement yet'}"
+        )
     return curves
 
 
@@ -73,25 +82,25 @@ def _by_name(entries: Sequence[tuple[Any, Mapping[str, Any], Mapping[str, Any]]]
     return curves
 
 
-def _all_curves(runs: Sequence[Path]) -> list[Curve]:
+def _all_curves(runs: Sequence[Path], share: bool = False) -> list[Curve]:
     """Those of several runs begin with what tells their paths apart."""
     if len(runs) == 1:
-        return read_curves(runs[0])
+        return read_curves(runs[0], share)
     above = os.path.commonpath([run.resolve().parent for run in runs])
     return [
         replace(curve, label=f"{run.resolve().relative_to(above).as_posix()}: {curve.label}")
         for run in runs
-        for curve in read_curves(run)
+        for curve in read_curves(run, share)
     ]
 
 
-def _mean_curves(runs: Sequence[Path]) -> list[Curve]:
+def _mean_curves(runs: Sequence[Path], share: bool = False) -> list[Curve]:
     """The mean of the runs by name, where all were measured, with the band from least to largest.
 
     Raises:
         ValueError: there is no name or no place that all runs have.
     """
-    found = [{curve.label: curve for curve in read_curves(run)} for run in runs]
+    found = [{curve.label: curve for curve in read_curves(run, share)} for run in runs]
     curves = []
     for name in found[0]:
         own = [dict(zip(each[name].x, each[name].y, strict=True)) for each in found if name in each]
@@ -115,14 +124,18 @@ def main(arguments: Sequence[str]) -> int:
     add("runs", nargs="+", type=Path, metavar="RUN", help=f"folder with {' or '.join(FILES)}")
     add("--out", "-o", default="curves.png", help=file)
     add("--title", default="Games finished per move", help="above the plot")
+    text = "rho as a part of what no host can surpass, where the run has measured that"
+    add("--share", action="store_true", help=text)
     text = "runs that differ in their seeds: their mean, with a band from the least to the largest"
     add("--mean", action="store_true", help=text)
     args = parser.parse_args(arguments)
     target = plot_file(args.out, "out")
+    about: dict[str, Any] = {}
+    if args.share:
+        about = {"levels": {"optimum": 1.0}, "ylabel": "share of the optimum"}
     if args.mean:
-        band = f"mean of {len(args.runs)} runs; bands: least to largest"
-        plot_curves(_mean_curves(args.runs), target, title=args.title, band=band)
-    else:
-        plot_curves(_all_curves(args.runs), target, title=args.title)
+        about["band"] = f"mean of {len(args.runs)} runs; bands: least to largest"
+    curves = (_mean_curves if args.mean else _all_curves)(args.runs, args.share)
+    plot_curves(curves, target, title=args.title, **about)
     print(f"written to {target}")
     return 0

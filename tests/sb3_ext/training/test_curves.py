@@ -44,6 +44,22 @@ def test_both_kinds_of_runs_are_read(runs):
     assert second.label == "host-random"
 
 
+def test_shares_beside_the_optimum(runs, monkeypatch, capsys):
+    share = {"choose_first": [0.5, 0.6]}
+    history = [HISTORY[0], {**HISTORY[1], "share": share}]
+    (runs / "one" / "rho.json").write_text(json.dumps(history))
+    (curve,) = read_curves(runs / "one", share=True)
+    assert (curve.label, curve.y[1]) == ("choose_first", 0.5)
+    assert math.isnan(curve.y[0])
+    levels = []
+    monkeypatch.setattr(curves, "plot_curves", lambda *rest, **kw: levels.append(kw["levels"]))
+    out = ["--share", "--out", str(runs / "curve.png")]
+    assert main([str(runs / "one"), *out]) == 0
+    assert levels == [{"optimum": 1.0}]
+    assert main([str(runs / "two"), *out]) == 2
+    assert "evaluations.jsonl holds no share of an optimum" in capsys.readouterr().err
+
+
 def test_the_command_draws_one_run_or_several(runs, monkeypatch, capsys):
     drawn = []
     monkeypatch.setattr(

@@ -40,7 +40,9 @@ HEADINGS = (
 )
 
 _FOLDERS = (Path(__file__).parent, Path(__file__).parents[1] / "docs")  # of a wheel, of a checkout
-_MARKED = re.compile(r"(<!-- scoreboard, (\d+) points -->\n).*?(<!-- end of scoreboard -->)", re.S)
+_MARKED = re.compile(
+    r"(<!-- scoreboard, (\d+) points(?:: ([^>\n]*))? -->\n).*?(<!-- end of scoreboard -->)", re.S
+)
 
 
 @dataclass(frozen=True)
@@ -255,11 +257,16 @@ def table(rows: Iterable[Row]) -> str:
 
 
 def filled(page: str, rows: Sequence[Row]) -> str:
-    """A page with its tables, each between two markers, as of these rows."""
+    """A page with its tables, each between two markers, as of these rows.
+
+    A marker may name hosts behind its points, ``20 points: optimal, taught``: only these are shown.
+    """
 
     def marked(marks: re.Match[str]) -> str:
         some = [row for row in rows if row.points == int(marks[2])]
-        return f"{marks[1]}{table(some)}\n{marks[3]}"
+        if marks[3]:
+            some = [row for row in some if row.host in marks[3].split(", ")]
+        return f"{marks[1]}{table(some)}\n{marks[4]}"
 
     return _MARKED.sub(marked, page)
 

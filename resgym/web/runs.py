@@ -59,13 +59,15 @@ def list_runs(top: Path) -> dict[str, Path]:
     return dict(list(found.items())[:MAX_LISTED])
 
 
-def read_curves(folder: Path) -> dict[str, dict[str, list[float | None]]]:
+def read_curves(folder: Path) -> dict[str, dict[str, list[Any]]]:
     """The curves of a run by name, ``x`` and ``y``: rho first, then what training logged.
+
+    Those of ``rho.json`` have ``band`` too, the 95 % interval of each value or None.
 
     Lines that are damaged or only half written are left out; a value that is no finite number is
     None.
     """
-    curves: dict[str, dict[str, list[float | None]]] = {}
+    curves: dict[str, dict[str, list[Any]]] = {}
 
     def add(place: object, values: object, prefix: str = "") -> None:
         at = _finite(place)
@@ -80,7 +82,14 @@ def read_curves(folder: Path) -> dict[str, dict[str, list[float | None]]]:
                 curve["y"].append(_finite(value))
 
     for entry in _entries(folder / "rho.json"):
+        intervals = entry.get("interval_95")
+        intervals = intervals if isinstance(intervals, Mapping) else {}
         add(entry.get("updates"), entry.get("rho"), "rho/")
+        for name, curve in curves.items():
+            ends = intervals.get(name.removeprefix("rho/"))
+            band = [_finite(end) for end in ends] if isinstance(ends, list) else []
+            missing = len(curve["x"]) - len(curve.setdefault("band", []))
+            curve["band"] += [band if len(band) == 2 and None not in band else None] * missing
     for entry in _entries(folder / "evaluations.jsonl"):
         add(entry.get("step"), entry.get("values"), "rho/")
     for entry in _entries(folder / "metrics.jsonl"):

@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import gymnasium
 
 from resgym.cli import OneLineParser
 from resgym.measure.games import sample_games
-from resgym.measure.plots import Curve, plot_curves
+from resgym.measure.plots import plot_curves
 from resgym.measure.rho import cross_play
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of
@@ -150,7 +151,7 @@ def run(out: Path, updates: int, seed: int, games: int, progress: bool = False) 
         best = evaluation.optima[OPPONENT]  # from the starts of the curve
         (curve,) = history_curves(evaluation.history)
         plot_curves(
-            [Curve("trained host", curve.x, curve.y)],
+            [replace(curve, label="trained host")],
             out / "curve.png",
             levels={
                 **({"optimum": best[1]} if best else {}),

@@ -76,9 +76,15 @@ def test_the_rows_are_what_comes_out_today(host):
 @pytest.mark.parametrize("page", ["README.md", "docs/scoreboard.md"])
 def test_the_pages_show_the_file(page):
     text = (ROOT / page).read_text(encoding="utf-8")
-    assert "\n| taught |" in text.split("<!-- scoreboard, 20 points -->")[1]
+    assert "\n| taught |" in text.split("<!-- scoreboard, 20 points")[1]
     assert filled(text, shipped_rows()) == text
     assert filled(text, [replace(row, host="x") for row in shipped_rows()]) != text
+
+
+def test_a_marker_may_name_the_hosts_of_its_table():
+    page = "<!-- scoreboard, 20 points: robust, taught -->\n<!-- end of scoreboard -->"
+    hosts = [line.split(" | ")[0] for line in filled(page, shipped_rows()).splitlines()[3:-1]]
+    assert hosts == ["| taught", "| robust"]
 
 
 def test_a_row_is_added_and_replaced(tmp_path, monkeypatch, capsys):

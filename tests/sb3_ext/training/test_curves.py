@@ -90,6 +90,36 @@ def test_runs_of_one_name_are_told_apart(runs):
     assert named[-1].label == "b/run: host-random"
 
 
+def test_intervals_become_bands_where_a_run_kept_them(runs):
+    entry = {"updates": 100, "rho": {"random": 0.3}, "interval_95": {"random": [0.25, 0.35]}}
+    (runs / "one" / "rho.json").write_text(json.dumps([*HISTORY, entry]))
+    first, second = read_curves(runs / "one")
+    assert all(map(math.isnan, first.band[0] + first.band[1]))
+    assert first.band[2] == (0.25, 0.35)
+    assert second.band == []
+    figure = plot_curves([first, second])
+    (band,) = figure.axes[0].collections
+    assert band.get_datalim(figure.axes[0].transData).ymax == pytest.approx(0.35)
+    assert figure.axes[0].get_legend().get_title().get_text().startswith("bands: 95 %")
+
+
+def test_the_mean_of_runs_has_the_band_of_all(runs, capsys):
+    for name, factor in (("a", 1), ("b", 2), ("c", 6)):
+        (runs / name).mkdir()
+        places = [0, 50] if name == "c" else [0, 50, 70]
+        history = [{"updates": x, "rho": {"random": factor * (x + 1), name: 1}} for x in places]
+        (runs / name / "rho.json").write_text(json.dumps(history))
+    (curve,) = curves._mean_curves([runs / name for name in "abc"])
+    assert (curve.label, curve.x) == ("random", [0, 50])
+    assert (curve.y, curve.band) == ([3, 153], [(1, 6), (51, 306)])
+    target = runs / "mean.svg"
+    assert main([*(str(runs / name) for name in "abc"), "--mean", "-o", str(target)]) == 0
+    assert "written to" in capsys.readouterr().out
+    assert main([str(runs / "a"), str(runs / "two"), "--mean", "-o", str(runs / "x.svg")]) == 2
+    assert "no measurement of the same name" in capsys.readouterr().err
+    assert not (runs / "x.svg").exists()
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

@@ -6,7 +6,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -59,11 +59,13 @@ def list_runs(top: Path) -> dict[str, Path]:
     return dict(list(found.items())[:MAX_LISTED])
 
 
-def read_curves(folder: Path) -> dict[str, dict[str, list[float | None]]]:
-    """The curves of a run by name, ``x`` and ``y``: rho first, then what training logged.
+def read_curves(
+    folder: Path, logs: Sequence[str] = LOGS
+) -> dict[str, dict[str, list[float | None]]]:
+    """The curves of a run by name, ``x`` and ``y``: ``rho/...`` first, then what training logged.
 
-    Lines that are damaged or only half written are left out; a value that is no finite number is
-    None.
+    Lines that are damaged or only half written are left out, and logs that are links; a value that
+    is no finite number is None.
     """
     curves: dict[str, dict[str, list[float | None]]] = {}
 
@@ -79,12 +81,14 @@ def read_curves(folder: Path) -> dict[str, dict[str, list[float | None]]]:
                 curve["x"].append(at)
                 curve["y"].append(_finite(value))
 
-    for entry in _entries(folder / "rho.json"):
-        add(entry.get("updates"), entry.get("rho"), "rho/")
-    for entry in _entries(folder / "evaluations.jsonl"):
-        add(entry.get("step"), entry.get("values"), "rho/")
-    for entry in _entries(folder / "metrics.jsonl"):
-        add(entry.pop("step", None), entry)
+    for log in logs:
+        for entry in _entries(folder / log):
+            if log == "rho.json":
+                add(entry.get("updates"), entry.get("rho"), "rho/")
+            elif log == "evaluations.jsonl":
+                add(entry.get("step"), entry.get("values"), "rho/")
+            else:
+                add(entry.pop("step", None), entry)
     return curves
 
 

@@ -7,7 +7,6 @@ shown by ``python -m sb3_ext.plot_train``.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -16,49 +15,43 @@ from typing import Any
 
 from resgym.cli import OneLineParser
 from resgym.measure.plots import Curve, plot_curves, plot_file
-from sb3_ext.checkpoints.format import errors_named
+from resgym.web.runs import LOGS
+from resgym.web.runs import read_curves as logged_curves
 from sb3_ext.runs.command import command
 from sb3_ext.runs.command_line import FAILED
 
-FILES = ("rho.json", "evaluations.jsonl")
+FILES = LOGS[:2]
 
 
 def history_curves(history: Sequence[Mapping[str, Any]]) -> list[Curve]:
     """One curve per opponent, of `RhoEvaluation`'s entries with ``updates`` and ``rho``."""
-    return _by_name([(entry["updates"], entry["rho"]) for entry in history])
+    names = dict.fromkeys(name for entry in history for name in entry["rho"])
+    places = [float(entry["updates"]) for entry in history]
+    return [
+        Curve(name, places, [float(entry["rho"].get(name, math.nan)) for entry in history])
+        for name in names
+    ]
 
 
 def read_curves(folder: str | os.PathLike[str]) -> list[Curve]:
     """The measurements in a run's folder, one curve per opponent or pair of players.
 
     Raises:
-        ValueError: it holds neither, or one that cannot be read or holds no measurement.
+        ValueError: it holds none that can be read.
     """
-    path = next((Path(folder, name) for name in FILES if Path(folder, name).is_file()), None)
-    if path is None:
+    found = logged_curves(Path(folder), FILES)
+    if not found:
         raise ValueError(
-            f"run must be a folder with {' or '.join(FILES)}, got {os.fspath(folder)!r} (rewards "
-            "in monitor files: python -m sb3_ext.plot_train)"
+            f"run must be a folder with measurements in {' or '.join(FILES)}, got "
+            f"{os.fspath(folder)!r} (rewards in monitor files: python -m sb3_ext.plot_train)"
         )
-    with errors_named(f"run: {path} holds no measurements that can be read", ValueError):
-        text = path.read_text(encoding="utf-8")
-        if path.suffix == ".json":
-            curves = history_curves(json.loads(text))
-        else:
-            lines = [json.loads(line) for line in text.splitlines() if line.strip()]
-            curves = _by_name([(line["step"], line["values"]) for line in lines])
-    if not curves:
-        raise ValueError(f"run: {path} holds no measurement yet")
-    return curves
-
-
-def _by_name(entries: Sequence[tuple[Any, Mapping[str, Any]]]) -> list[Curve]:
-    """A curve for each name, with gaps where an entry does not have it."""
-    names = list(dict.fromkeys(name for _, values in entries for name in values))
-    places = [float(place) for place, _ in entries]
     return [
-        Curve(name, places, [float(values.get(name, math.nan)) for _, values in entries])
-        for name in names
+        Curve(
+            name.removeprefix("rho/"),
+            [float(place) for place in curve["x"] if place is not None],
+            [math.nan if value is None else value for value in curve["y"]],
+        )
+        for name, curve in found.items()
     ]
 
 

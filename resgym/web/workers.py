@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from threading import Lock
 from typing import Any
 
 import torch
@@ -56,9 +57,12 @@ class _Worker:
     def start(self) -> None:
         self._pipe, theirs = _CONTEXT.Pipe()
         arguments = (theirs, *self._about)
-        self._process = _CONTEXT.Process(target=_serve, args=arguments, daemon=True)
-        self._process.start()
+        process = _CONTEXT.Process(target=_serve, args=arguments, daemon=True)
+        process.start()
+        self._process = process
         theirs.close()
+
+    def wait(self) -> None:
         self._answer(START_SECONDS)
 
     def ask(self, function: Callable[..., Any], arguments: tuple[Any, ...], seconds: float) -> Any:
@@ -136,6 +140,7 @@ class Workers:
         self._workers = [_Worker(prepare, modules) for _ in range(number)]
         self._threads = ThreadPoolExecutor(number, "worker")
         self._waiting = 0
+        self._closed, self._starting = False, Lock()
 
     def open(self) -> None:
         """Starts the processes; questions wait meanwhile. Called within a running event loop."""
@@ -148,16 +153,23 @@ class Workers:
 
     def close(self) -> None:
         """Ends the processes, whatever they do."""
-        for worker in self._workers:
-            worker.end()
+        with self._starting:
+            self._closed = True
+            for worker in self._workers:
+                worker.end()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _start(self, worker: _Worker) -> None:
         try:
-            worker.end()
-            worker.start()
+            with self._starting:
+                if self._closed:
+                    return
+                worker.end()
+                worker.start()
+            worker.wait()
         except (StoppedError, RefusedError, OSError) as error:
-            print(f"resgym serve: a process did not start: {error}", file=sys.stderr)
+            if not self._closed:
+                print(f"resgym serve: a process did not start: {error}", file=sys.stderr)
         else:
             self._is_idle(worker)
 

@@ -19,6 +19,7 @@ def test_help_teaches_and_bad_input_is_one_line(capsys, tmp_path):
     for option, value, allowed in [
         ("--port", "70000", "a number from 0 to 65535"),
         ("--runs", str(tmp_path / "none"), "a folder that exists"),
+        ("--host", "", "a name or an address"),
         ("--workers", "0", "a number from 1 to 64"),
     ]:
         code, _, error = run(capsys, "serve", option, value)

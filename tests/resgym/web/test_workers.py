@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import gc
 import operator
 import os
@@ -63,3 +64,17 @@ def test_what_lasts_is_stopped_and_waits_are_bounded():
         assert gone(again)
 
     asyncio.run(scenario())
+
+
+def test_a_server_that_is_ended_while_it_starts_says_nothing(capfd):
+    async def scenario(seconds):
+        workers = Workers(2, 1.0, 2, functools.partial(time.sleep, 60))
+        workers.open()
+        await asyncio.sleep(seconds)
+        workers.close()
+        workers._threads.shutdown()
+        assert all(gone(each._process.pid) for each in workers._workers if each._process)
+
+    for seconds in (0, 0.05, 1):
+        asyncio.run(scenario(seconds))
+    assert capfd.readouterr().err == ""

@@ -28,14 +28,23 @@ LOGS = ("rho.json", "evaluations.jsonl", "metrics.jsonl")
 
 
 def _folders(top: Path) -> Iterator[tuple[Path, list[str]]]:
-    """Folders with the names of their plain files, in order; links are not followed."""
+    """Folders with the names of their plain files, in order; links are not followed.
+
+    What has a name that no link can hold, such as bytes that are no UTF-8, is left out.
+    """
     for number, (folder, below, files) in enumerate(os.walk(top)):
         here = Path(folder)
         depth = len(here.relative_to(top).parts)
         if number >= MAX_FOLDERS:
             return
-        below[:] = sorted(n for n in below if not n.startswith(".")) if depth < DEPTH else []
-        yield here, [name for name in files if not (here / name).is_symlink()]
+        shown = sorted(n for n in below if not n.startswith(".") and n.isprintable())
+        below[:] = shown if depth < DEPTH else []
+        yield here, [name for name in files if name.isprintable() and _is_plain(here / name)]
+
+
+def _is_plain(path: Path) -> bool:
+    """Neither a link nor a pipe, which one would wait for."""
+    return path.is_file() and not path.is_symlink()
 
 
 def list_models(top: Path | None) -> dict[str, Path]:
@@ -121,7 +130,7 @@ def _finite(value: object) -> float | None:
 def _entries(path: Path, last: bool = False) -> list[dict[str, Any]]:
     """The objects of a log, ascending; of a file ``.jsonl`` the last one alone if asked for."""
     try:
-        if path.is_symlink():
+        if not _is_plain(path):
             return []
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size

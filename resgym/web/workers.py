@@ -66,11 +66,12 @@ class _Worker:
         self._answer(START_SECONDS)
 
     def ask(self, function: Callable[..., Any], arguments: tuple[Any, ...], seconds: float) -> Any:
-        self._pipe.send((function, arguments))
-        return self._answer(seconds)
+        return self._answer(seconds, (function, arguments))
 
-    def _answer(self, seconds: float) -> Any:
+    def _answer(self, seconds: float, question: Any = None) -> Any:
         try:
+            if question is not None:
+                self._pipe.send(question)
             if not self._pipe.poll(seconds):
                 raise StoppedError(f"stopped after {seconds:g} s, the limit of a request")
             known, answer = self._pipe.recv()

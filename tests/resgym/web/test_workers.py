@@ -8,6 +8,7 @@ import functools
 import gc
 import operator
 import os
+import signal
 import time
 
 import pytest
@@ -51,6 +52,12 @@ def test_what_lasts_is_stopped_and_waits_are_bounded():
             # A question that ends its process, and one that wants too much, end nothing else.
             with pytest.raises(StoppedError, match="needed more than it may have"):
                 await workers.ask(os._exit, 3)
+            again = await first(workers)
+            # One that was ended by others while it had nothing to do.
+            os.kill(again, signal.SIGKILL)
+            await asyncio.sleep(0.2)
+            with pytest.raises(StoppedError):
+                await workers.ask(os.getpid)
             again = await first(workers)
             with pytest.raises(RefusedError, match="MemoryError"):
                 await workers.ask(bytearray, 2 * MEMORY)

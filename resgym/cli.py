@@ -136,6 +136,8 @@ def _check(args: argparse.Namespace) -> None:
 
 def _parse_start(args: argparse.Namespace) -> Any:
     """The position of the argument ``start``; notices go to stderr, one line each."""
+    if getattr(args, "layout", None) and (args.out is None or args.out.suffix.lower() != ".svg"):
+        raise ValueError(f"layout is for --out with .svg, got {args.layout} and out {args.out}")
     import warnings
 
     from resgym.polynomials.parse import parse

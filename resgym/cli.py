@@ -66,6 +66,8 @@ def _add_play(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--games", type=int, default=10_000, help="games a pairing (default 10000)")
     parser.add_argument("--seed", type=int, default=0, help="fixes starts and players (default 0)")
     parser.add_argument("--device", default="cpu", help="cpu (default) or cuda[:n]")
+    text = "show the share of what no host can surpass, against agents that answer the position"
+    parser.add_argument("--optimum", action="store_true", help=f"{text} alone")
     _add_game(parser)
     _add_rule(parser, weights=False)
 

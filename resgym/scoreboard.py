@@ -23,13 +23,13 @@ from torch import Tensor
 
 import resgym
 from resgym.files import output_file, write_file
-from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState
-from resgym.measure.rho import RhoResult, rho_starts
-from resgym.measure.worst_case import STARTS_TOGETHER, rho_bounds, worst_case_moves
-from resgym.players import Player, ask_player, player_name, resolve_player
-from resgym.tables import markdown_table, text_table
+from resgym.measure.optimum import answers_alike, optimum
+from resgym.measure.rho import RhoResult, rho_bounds, rho_starts
+from resgym.measure.worst_case import STARTS_TOGETHER, worst_case_moves
+from resgym.players import Player, player_name, resolve_player
+from resgym.tables import markdown_table, percent, spread, text_table
 
 POINTS = (5, 20)
 STARTS, SEED, MAX_MOVES, MAX_POSITIONS = 500, 0, 200, 20_000
@@ -74,8 +74,8 @@ class Figure:
         """Rho, the share and the moves as text."""
         known = self.rho[0] == self.rho[1]
         about = f" ± {self.interval_95[1] - self.rho[1]:.4f}" if known else ""
-        share = "-" if self.share is None else _range((100 * part for part in self.share), 1) + " %"
-        return _range(self.rho, 4) + about, share, _range(self.moves, 2)
+        share = "-" if self.share is None else percent(self.share)
+        return spread(self.rho, 4) + about, share, spread(self.moves, 2)
 
 
 @dataclass(frozen=True)
@@ -133,10 +133,6 @@ def _pair(values: Sequence[float]) -> tuple[float, float]:
     return low, high
 
 
-def _range(values: Iterable[float], digits: int) -> str:
-    return " to ".join(dict.fromkeys(f"{value:.{digits}f}" for value in values))
-
-
 @lru_cache
 def _starts(points: int, number: int) -> tuple[GameState, str]:
     """The starts, and their digest."""
@@ -170,26 +166,11 @@ def optima(points: int, number: int) -> tuple[tuple[float, float], tuple[float, 
     least = torch.tensor([int(each.lower_bound) for each in solved])
     # What was not proved within its budget counts with its bounds here, too.
     most = torch.tensor([int(each.upper_bound or MAX_MOVES) for each in solved])
-    agent = resolve_player("choose_first", "agent")
-    shortest, given_up = _walked(agent, points, number)
-    # Nobody holds up an optimal host for longer than the least depth.
-    longest = torch.where(given_up, most, shortest)
-    return (
-        (float(least.sum()), float(most.sum())),
-        (float(shortest.sum()), float(longest.sum())),
-    )
-
-
-def _answers_alike(host: Player, starts: GameState) -> bool:
-    """Whether it remembers nothing, and answers the same with other random numbers."""
-    if getattr(host, "remembers", False):
-        return False
-    row = torch.arange(starts.num_games)
-    one, other = (
-        ask_player(host, starts, None, RowRandom.for_episode(row, torch.full_like(row, episode)))
-        for episode in (0, 1)
-    )
-    return bool((one == other).all())
+    agent, spec = resolve_player("choose_first", "agent"), GameSpec(max_num_points=points)
+    found = optimum(agent, _starts(points, number)[0], spec, MAX_MOVES)
+    assert found is not None
+    shortest, longest = map(float, found.moves)
+    return (float(least.sum()), float(most.sum())), (shortest, longest)
 
 
 def measure(host: Any, points: int, *, number: int = STARTS, name: str | None = None) -> Row:
@@ -208,7 +189,7 @@ def measure(host: Any, points: int, *, number: int = STARTS, name: str | None = 
     starts, digest = _starts(points, number)
     cut = given_up = 0
     worst = None
-    alike = _answers_alike(player, starts)
+    alike = answers_alike(player, starts)
     least, with_first = optima(points, number)
     if alike:
         moves, unsettled = _walked(player, points, number)

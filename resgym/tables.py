@@ -22,3 +22,13 @@ def text_table(rows: Sequence[Sequence[str]]) -> str:
         )
         for row in rows
     )
+
+
+def spread(values: Iterable[float], digits: int) -> str:
+    """Numbers from the least to the greatest, once where they look alike."""
+    return " to ".join(dict.fromkeys(f"{value:.{digits}f}" for value in values))
+
+
+def percent(shares: Iterable[float]) -> str:
+    """Shares of one, from the least to the greatest, such as "98.1 %"."""
+    return spread((100 * share for share in shares), 1) + " %"

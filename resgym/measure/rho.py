@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any
 
 import torch
@@ -17,6 +17,7 @@ from resgym.game.state import GameState, state_from_points
 from resgym.measure.games import play_lengths
 from resgym.players import player_name, resolve_player, rows_of
 from resgym.polynomials.starts import resolve_starts
+from resgym.tables import percent, text_table
 
 _BATCH = 8192
 _MAX_GAMES = 10**9
@@ -38,6 +39,8 @@ class RhoResult:
         histogram: ``histogram[k]`` is the number of finished games of k moves.
         interval: 95 % interval of rho over random starts (ratio estimator, normal
             approximation with the linearised variance; Cochran, "Sampling Techniques", ch. 6).
+        optimum: the rho that no host can surpass against this agent from these starts, from the
+            least to the greatest that it can be; None where it was not asked for, or there is none.
     """
 
     rho: float
@@ -48,6 +51,15 @@ class RhoResult:
     overflowed: int
     histogram: list[int] = field(repr=False)
     interval: tuple[float, float]
+    optimum: tuple[float, float] | None = None
+
+    @property
+    def share(self) -> tuple[float, float] | None:
+        """Rho as a part of the optimum, from the least to the greatest that it can be."""
+        if not self.optimum:
+            return None
+        least, greatest = self.optimum
+        return self.rho / greatest, self.rho / max(least, self.rho, 1e-300)
 
     @property
     def win_rate(self) -> float:
@@ -72,8 +84,11 @@ class RhoResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, for JSON."""
-        plain = asdict(self)
-        return {"rho": plain.pop("rho"), "interval_95": list(plain.pop("interval")), **plain}
+        plain, share = asdict(self), self.share
+        optimum = plain.pop("optimum")
+        known = {"optimal_rho": list(optimum), "share": list(share)} if share else {}
+        interval = list(plain.pop("interval"))
+        return {"rho": plain.pop("rho"), "interval_95": interval, **plain, **known}
 
     def __str__(self) -> str:
         low, high = self.interval
@@ -81,6 +96,7 @@ class RhoResult:
             f"rho {self.rho:.4f} (95 % interval {low:.4f} to {high:.4f}), {self.games} games, "
             f"{self.moves} moves, mean length {self.mean_length:.2f}, longest {self.longest}, "
             f"{self.unfinished} unfinished"
+            + (f", {percent(self.share)} of the optimum" if self.share else "")
         )
 
 
@@ -103,6 +119,7 @@ def rho(
     backend: str = "auto",
     starts: Any = None,
     progress: Callable[[str], None] | None = None,
+    optimum: bool | tuple[float, float] | None = False,
 ) -> RhoResult:
     """Measures a host against an agent.
 
@@ -126,6 +143,8 @@ def rho(
         starts: the set that random starts are drawn from, a file or lists of points; see
             `resgym.polynomials.starts.resolve_starts`.
         progress: called with a line for who waits, every few thousand games.
+        optimum: True looks for the shortest games against the agent, if it answers the position
+            alone; or what that gave in an earlier result of the same games.
 
     Returns:
         The result; rho is 0 if no move was played (all given starts were finished).
@@ -158,7 +177,19 @@ def rho(
             begin = given.select(row % given.num_games)
         hosts, agents = rows_of(host_player, row), rows_of(agent_player, row)
         played.append(play_lengths(hosts, agents, begin, spec, rng, max_moves, backend))
-    return rho_of_games(*map(torch.cat, zip(*played, strict=True)))
+    result = rho_of_games(*map(torch.cat, zip(*played, strict=True)))
+    if optimum is True:
+        from resgym.measure.optimum import optimum as find  # needs the solver's players
+
+        if progress is not None:
+            progress(f"the shortest games against {player_name(agent_player)}")
+        if given is None:
+            begins = rho_starts(spec, games, seed, drawn)
+        else:
+            begins = given.select(torch.arange(games, device=resolved) % given.num_games)
+        found = find(agent_player, begins, spec, max_moves)
+        optimum = found and found.rho
+    return replace(result, optimum=optimum or None)
 
 
 def _random_of_games(row: torch.Tensor, seed: int) -> RowRandom:
@@ -195,6 +226,27 @@ def rho_of_games(moves: torch.Tensor, finished: torch.Tensor, overflow: torch.Te
     )
 
 
+def rho_bounds(
+    length: torch.Tensor, given_up: torch.Tensor, most: torch.Tensor, limit: int
+) -> tuple[RhoResult, RhoResult]:
+    """The rho of N games that are known by what `worst_case_moves` gives.
+
+    Args:
+        length: moves; more than ``limit``: cut there, in every measure.
+        given_up: which games may be longer.
+        most: moves that they have at most, ``limit`` if nothing is known.
+        limit: the cut.
+
+    Returns:
+        rho if no open game ended before that, and if each ended as soon as its bound allows.
+    """
+    cut, length = length > limit, length.clamp(max=limit)
+    none = torch.zeros_like(cut)
+    longest = torch.where(given_up, most, length)
+    lowest = rho_of_games(longest, ~cut & (~given_up | (most < limit)), none)
+    return lowest, rho_of_games(length, ~cut, none)
+
+
 @dataclass(frozen=True)
 class CrossPlay:
     """A table of pairings.
@@ -217,15 +269,13 @@ class CrossPlay:
         }
 
     def __str__(self) -> str:
-        width = max(len("host"), *(len(name) for name in self.hosts))
-        columns = [max(len(name), 6) for name in self.agents]
-        rows = {"host": self.agents}
+        rows = [["host", *self.agents]]
         for host in self.hosts:
-            rows[host] = [f"{self.results[host][agent].rho:.4f}" for agent in self.agents]
-        return "\n".join(
-            "  ".join([name.ljust(width), *map(str.rjust, cells, columns)])
-            for name, cells in rows.items()
-        )
+            results = [self.results[host][agent] for agent in self.agents]
+            shares = [f" ({percent(each.share)})" if each.share else "" for each in results]
+            cells = [f"{each.rho:.4f}{share}" for each, share in zip(results, shares, strict=True)]
+            rows.append([host, *cells])
+        return text_table(rows)
 
 
 def _named(players: Mapping[str, Any] | Sequence[Any], field_name: str) -> dict[str, Any]:
@@ -259,8 +309,12 @@ def cross_play(
     kwargs["starts"] = resolve_starts(kwargs.get("starts"), spec)
     host_players = {name: resolve_player(one, "host", spec) for name, one in named_hosts.items()}
     agent_players = {name: resolve_player(one, "agent", spec) for name, one in named_agents.items()}
-    results = {
-        host: {agent: rho(hp, ap, **kwargs) for agent, ap in agent_players.items()}
-        for host, hp in host_players.items()
-    }
+    optima = dict.fromkeys(agent_players, kwargs.pop("optimum", False))
+    results: dict[str, dict[str, RhoResult]] = {}
+    for host, hp in host_players.items():
+        results[host] = {
+            agent: rho(hp, ap, optimum=optima[agent], **kwargs)
+            for agent, ap in agent_players.items()
+        }
+        optima = {agent: result.optimum for agent, result in results[host].items()}
     return CrossPlay(list(host_players), list(agent_players), results)

@@ -17,7 +17,6 @@ from resgym.game.rng import RowRandom
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState
 from resgym.kernels import quickest_backend
-from resgym.measure.rho import RhoResult, rho_of_games
 from resgym.players import Player, SpivakovskyHost, ask_player, player_name
 from resgym.solver.players import OptimalAgent, OptimalHost
 from resgym.solver.responses import INVARIANT
@@ -80,16 +79,12 @@ def worst_case_moves(
         visit(state)
         if played == max_moves or not len(start):
             break
-        rng = RowRandom(torch.zeros_like(start))
         if player.role == "host":
-            coords = sets[ask_player(player, state, None, rng)]
+            coords = sets[ask_player(player, state, None, RowRandom(torch.zeros_like(start)))]
             row, axis = coords.nonzero().unbind(1)
-            state, coords = state.select(row), coords[row]
+            state, overflow = backend.move(state.select(row), coords[row], axis, spec)
         else:
-            row = torch.arange(len(start)).repeat_interleave(len(sets))
-            state, coords = state.select(row), sets.repeat(len(start), 1)
-            axis = ask_player(player, state, coords, rng.select(row))
-        state, overflow = backend.move(state, coords, axis, spec)
+            state, row, overflow = after_every_set(player, state, spec)
         start, finished = start[row], state.finished() & ~overflow
         if player.role == "agent":
             # The shortest game is found, or may have been lost with what cannot be followed.
@@ -97,32 +92,29 @@ def worst_case_moves(
             overflow = torch.isin(start, start[overflow & ~finished])
         given_up[start[overflow]] = True
         going = ~(finished | overflow)
-        state, start = _distinct(state.select(going), start[going])
+        state, start = distinct(state.select(going), start[going])
     return moves, given_up & (moves <= max_moves)
 
 
-def rho_bounds(
-    length: Tensor, given_up: Tensor, most: Tensor, limit: int
-) -> tuple[RhoResult, RhoResult]:
-    """The rho of games that are known by what `worst_case_moves` gives, N of each.
-
-    Args:
-        length: moves; more than ``limit``: cut there, in every measure.
-        given_up: which games may be longer.
-        most: moves that they have at most, ``limit`` if nothing is known.
-        limit: the cut.
+def after_every_set(
+    agent: Player, state: GameState, spec: GameSpec
+) -> tuple[GameState, Tensor, Tensor]:
+    """The positions after each set of the host in each of N, answered by the agent.
 
     Returns:
-        rho if no open game ended before that, and if each ended as soon as its bound allows.
+        N * A positions; int64 [N * A]: of which one each is; bool [N * A]: it is that very one, as
+        a coordinate would pass 2^59.
     """
-    cut, length = length > limit, length.clamp(max=limit)
-    none = torch.zeros_like(cut)
-    longest = torch.where(given_up, most, length)
-    lowest = rho_of_games(longest, ~cut & (~given_up | (most < limit)), none)
-    return lowest, rho_of_games(length, ~cut, none)
+    sets = host_action_table(spec.dimension)
+    row = torch.arange(state.num_games).repeat_interleave(len(sets))
+    coords, state = sets.repeat(state.num_games, 1), state.select(row)
+    axis = ask_player(agent, state, coords, RowRandom(torch.zeros_like(row)))
+    spec = replace(spec, max_num_points=state.points.shape[1])  # `distinct` drops empty rows
+    after, overflow = quickest_backend(state.device).move(state, coords, axis, spec)
+    return after, row, overflow
 
 
-def _distinct(state: GameState, start: Tensor) -> tuple[GameState, Tensor]:
+def distinct(state: GameState, start: Tensor) -> tuple[GameState, Tensor]:
     """The same positions int64 [M, P, D] of the starts int64 [M], without doubles."""
     width = max(state.count.tolist(), default=1)
     state = GameState(state.points[:, :width], state.count)

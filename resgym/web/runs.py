@@ -71,9 +71,9 @@ def list_runs(top: Path) -> dict[str, Path]:
 def read_curves(
     folder: Path, logs: Sequence[str] = LOGS
 ) -> dict[str, dict[str, list[float | None]]]:
-    """The curves of a run by name, ``x`` and ``y``: ``rho/...`` first, then what training logged.
+    """The curves of a run by name, ``x`` and ``y``: rho first, then what training logged.
 
-    Lines that are damaged or only half written are left out, and logs that are links; a value that
+    Of an evaluation they are ``rho/...``, and ``share/...``: of the optimum, the least. Lines that are damaged or only half written are left out, and logs that are links; a value that
     is no finite number is None.
     """
     curves: dict[str, dict[str, list[float | None]]] = {}
@@ -94,6 +94,10 @@ def read_curves(
         for entry in _entries(folder / log):
             if log == "rho.json":
                 add(entry.get("updates"), entry.get("rho"), "rho/")
+                share = entry.get("share")
+                ranges = share.items() if isinstance(share, Mapping) else ()
+                lows = {name: each[0] for name, each in ranges if isinstance(each, list) and each}
+                add(entry.get("updates"), lows, "share/")
             elif log == "evaluations.jsonl":
                 add(entry.get("step"), entry.get("values"), "rho/")
             else:

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from resgym.measure.optimum import KEPT
 from resgym.measure.rho import rho
 from resgym.players import RecurrentPlayer, ScoringPlayer, player_name, resolve_player
 from sb3_ext.adapter.sb3_private import num_updates
@@ -94,7 +95,9 @@ class RhoEvaluation(GamesAgainst):
 
     Logs ``rho/<opponent>`` and ``rho/best``; ``win_rate/<opponent>``, the part of the games that
     the host finished; and ``worst_length/<opponent>``, the moves of the game that was worst for
-    the model, a host's longest or an agent's shortest.
+    the model, a host's longest or an agent's shortest. Of a host also ``rho_share/<opponent>``,
+    rho as a part of what no host can surpass, against the scripted agents that draw nothing; where
+    the search for that was given up, the least that it can be.
 
     The best model is the one whose score is highest for a host and lowest for an agent, where the
     score is the worst rho over the opponents (``best="worst"``), their mean, or the rho against the
@@ -112,8 +115,11 @@ class RhoEvaluation(GamesAgainst):
         at_start: evaluate the untrained model too.
 
     Attributes:
-        history: one dict per evaluation: updates, transitions, seconds, rho by opponent, score.
+        history: one dict per evaluation: updates, transitions, seconds, rho by opponent, score;
+            of a host also ``share`` by opponent, from the least to the greatest that it can be.
         best_score: the best score so far, None before the first evaluation.
+        optima: of a host, since the first evaluation: the rho by opponent that no host can surpass
+            from these starts, from the least to the greatest that it can be, or None.
     """
 
     def __init__(
@@ -140,6 +146,7 @@ class RhoEvaluation(GamesAgainst):
         self.history: list[dict[str, Any]] = []
         self.best_score: float | None = None
         self._begin = time.monotonic()
+        self.optima: dict[str, tuple[float, float] | None] = {}
 
     def _on_training_start(self) -> None:
         super()._on_training_start()
@@ -160,10 +167,14 @@ class RhoEvaluation(GamesAgainst):
     def evaluate(self) -> dict[str, float]:
         """Evaluates now; returns rho by opponent."""
         begin = time.monotonic()
-        measured = {
-            name: rho(*pair, games=self.games, seed=self.seed, **self._game)
-            for name, pair in self._pairs()
-        }
+        measured = {}
+        for name, pair in self._pairs():
+            # The search asks other players too often for a training that waits.
+            optimum = self.optima.get(name, type(pair[1]) in KEPT)
+            game = {**self._game, "optimum": optimum}
+            measured[name] = rho(*pair, games=self.games, seed=self.seed, **game)
+            self.optima[name] = measured[name].optimum
+        shares = {name: list(each.share) for name, each in measured.items() if each.share}
         results = {name: each.rho for name, each in measured.items()}
         score = self._score(results)
         entry = {
@@ -172,6 +183,7 @@ class RhoEvaluation(GamesAgainst):
             "training_seconds": begin - self._begin,
             "rho": results,
             "score": score,
+            **({"share": shares} if shares else {}),
             **self._details(),
         }
         self.history.append(entry)
@@ -188,6 +200,8 @@ class RhoEvaluation(GamesAgainst):
             self.logger.record(f"rho/{name}", each.rho)
             self.logger.record(f"win_rate/{name}", each.win_rate)
             self.logger.record(f"worst_length/{name}", worst)
+            if each.share:
+                self.logger.record(f"rho_share/{name}", each.share[0])
         self.logger.record("rho/best", self.best_score)
         if self.save_path is not None:
             with going_on_without("history", self.save_path):

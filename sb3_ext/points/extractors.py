@@ -22,7 +22,7 @@ from sb3_ext.points.point_inputs import (
     points_of,
     quotient_features,
 )
-from sb3_ext.points.point_rows import DenseRows, GroupedRows, PackedRows, shapes_are_fixed
+from sb3_ext.points.point_rows import rows_of
 
 
 @EXTRACTORS.register("ordered_points")
@@ -77,7 +77,8 @@ class PointSetExtractor(BaseFeaturesExtractor):
     pooled again, and ``head_net`` follows. Absent rows, those with a negative first entry, have no
     influence.
 
-    On a CPU only the rows that are present pass through the networks; elsewhere, and under a
+    On a CPU only the rows that are present pass through the networks (compiled with numba, from
+    float32); elsewhere, and under a
     compiler, all do and the absent ones are masked, which keeps every shape fixed. Both give the
     same features up to rounding.
 
@@ -120,16 +121,14 @@ class PointSetExtractor(BaseFeaturesExtractor):
 
     def forward(self, observations: Tensor | Mapping[str, Tensor]) -> Tensor:
         """From observations, points float [N, P, D], to features [N, features_dim]."""
-        points, present = points_of(observations)
-        points = canonical_points(points, present)
-        rows = (DenseRows if shapes_are_fixed(points) else PackedRows)(points, present)
+        rows = rows_of(points_of(observations))
         encoded = self.encoder(self.entries.rows(rows, observations))
         pooled = rows.pool_points(encoded)
         if self.second:
             # Added rather than concatenated: the large product is then one per game, not per row.
             around = self.second["around"](pooled)
-            pooled = rows.pool_points(self.second["context"](encoded + rows.spread(around)))
-        count = rows.count[:, None].to(points.dtype).log1p()  # the mean hides how many there are
+            pooled = rows.pool_points(self.second["context"](rows.add(encoded, around)))
+        count = rows.count[:, None].to(pooled.dtype).log1p()  # the mean hides how many there are
         return self.head(self.entries.with_others([pooled, count], observations))
 
 
@@ -177,16 +176,13 @@ class PointPairsExtractor(BaseFeaturesExtractor):
 
     def forward(self, observations: Tensor | Mapping[str, Tensor]) -> Tensor:
         """From observations, points float [N, P, D], to features [N, features_dim]."""
-        points, present = points_of(observations)
-        points = canonical_points(points, present)
-        fixed = shapes_are_fixed(points) or len(points) == 0  # nothing to group
-        rows = (DenseRows if fixed else GroupedRows)(points, present)
+        rows = rows_of(points_of(observations), pairs=True)
         encoded = self.encoder(self.entries.rows(rows, observations))
         pairs = self._pair_inputs(axis_sums(rows.pairs), self.quotients)
         around = rows.pool_pairs(self.pair_encoder(pairs))
         pooled = [
             rows.pool_points(self.context(torch.cat([encoded, around], 1))),
-            rows.count[:, None].to(points.dtype).log1p(),  # the mean hides how many there are
+            rows.count[:, None].to(around.dtype).log1p(),  # the mean hides how many there are
         ]
         return self.head(self.entries.with_others(pooled, observations))
 

@@ -13,10 +13,24 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from sb3_ext.points.point_inputs import canonical_points
+
 
 def shapes_are_fixed(points: Tensor) -> bool:
     """Whether shapes must not depend on data, as for CUDA graphs and compilers."""
     return points.device.type != "cpu" or torch.compiler.is_compiling()
+
+
+def rows_of(observed: tuple[Tensor, Tensor], pairs: bool = False) -> Any:
+    """The points of observations and which are present, as canonical rows, `pairs` too if asked."""
+    points, present = observed
+    if shapes_are_fixed(points) or len(points) == 0:
+        return DenseRows(canonical_points(points, present), present)
+    if pairs:
+        return GroupedRows(canonical_points(points, present), present)
+    if _are_plain(points) and not points.requires_grad and _loops() is not None:
+        return CompiledRows(points)
+    return PackedRows(canonical_points(points, present), present)
 
 
 class PackedRows:
@@ -40,6 +54,10 @@ class PackedRows:
     def spread(self, x: Tensor) -> Tensor:
         """[N, F], one per game, to rows of points [R, F]."""
         return x.index_select(0, self.game)
+
+    def add(self, x: Tensor, around: Tensor) -> Tensor:
+        """Rows [R, F] plus what their game has [N, F]."""
+        return x + self.spread(around)
 
     def pool_points(self, x: Tensor) -> Tensor:
         """Maximum and mean over a game's points, [N, 2 F] of [R, F], 0 without any."""
@@ -71,6 +89,90 @@ class _GroupMaximum(torch.autograd.Function):
         winners = (rows == highest.index_select(0, game)).to(gradient.dtype)
         ties = torch.zeros_like(highest).index_add_(0, game, winners)
         return winners * (gradient / ties).index_select(0, game), None, None
+
+
+class CompiledRows(PackedRows):
+    """Of points that are not canonical yet; a pass for each of what takes PackedRows a dozen.
+
+    Args:
+        points: float32 [N, P, D] on a CPU, without a gradient.
+    """
+
+    def __init__(self, points: Tensor) -> None:
+        given = points.numpy()
+        self.count = torch.empty(len(points), dtype=torch.int64)
+        total = _loops().count_points(given, self.count.numpy())
+        self.points = torch.empty(total, points.shape[2])
+        self.game = torch.empty(total, dtype=torch.int64)
+        _loops().pack_canonical(given, self.points.numpy(), self.game.numpy())
+
+    def add(self, x: Tensor, around: Tensor) -> Tensor:
+        """Rows [R, F] plus what their game has [N, F]."""
+        if not _are_plain(x, around):
+            return super().add(x, around)
+        added: Tensor = _AddToRows.apply(x, around, self.count)  # type: ignore[no-untyped-call]
+        return added
+
+    def pool_points(self, x: Tensor) -> Tensor:
+        """Maximum and mean over a game's points, [N, 2 F] of [R, F], 0 without any."""
+        if not _are_plain(x):
+            return super().pool_points(x)
+        pooled: Tensor = _Pool.apply(x, self.count)  # type: ignore[no-untyped-call]
+        return pooled
+
+
+@cache
+def _loops() -> Any:
+    """The compiled loops, or None without numba."""
+    try:
+        from sb3_ext.points import compiled_rows
+    except (ImportError, OSError):  # not installed, or a part of it that cannot be loaded
+        return None
+    return compiled_rows
+
+
+def _are_plain(*given: Tensor) -> bool:
+    return all(x.dtype is torch.float32 and x.is_contiguous() for x in given)
+
+
+class _Pool(torch.autograd.Function):
+    @staticmethod
+    def forward(context: Any, x: Tensor, count: Tensor) -> Tensor:
+        pooled = x.new_empty(len(count), 2 * x.shape[1])
+        _loops().pool(x.detach().numpy(), count.numpy(), pooled.numpy())
+        context.save_for_backward(x, count, pooled)
+        return pooled
+
+    @staticmethod
+    @once_differentiable
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        x, count, pooled = context.saved_tensors
+        result = torch.empty_like(x)
+        _loops().pool_backward(
+            *(each.detach().numpy() for each in (x, count, pooled)),
+            gradient.contiguous().numpy(),
+            result.numpy(),
+        )
+        return result, None
+
+
+class _AddToRows(torch.autograd.Function):
+    @staticmethod
+    def forward(context: Any, x: Tensor, around: Tensor, count: Tensor) -> Tensor:
+        context.save_for_backward(count)
+        result = torch.empty_like(x)
+        _loops().add_to_rows(
+            x.detach().numpy(), around.detach().numpy(), count.numpy(), result.numpy()
+        )
+        return result
+
+    @staticmethod
+    @once_differentiable
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None]:
+        (count,) = context.saved_tensors
+        of_games = gradient.new_empty(len(count), gradient.shape[1])
+        _loops().sum_of_rows(gradient.contiguous().numpy(), count.numpy(), of_games.numpy())
+        return gradient, of_games, None
 
 
 class GroupedRows(PackedRows):
@@ -132,6 +234,10 @@ class DenseRows:
         """[N, F], one per game, to rows of points [R, F]."""
         games, size = self.present.shape
         return x[:, None].expand(games, size, x.shape[1]).flatten(0, 1)
+
+    def add(self, x: Tensor, around: Tensor) -> Tensor:
+        """Rows [R, F] plus what their game has [N, F]."""
+        return x + self.spread(around)
 
     def pool_pairs(self, x: Tensor) -> Tensor:
         """The maximum over a point's pairs, [R, F]."""

@@ -23,31 +23,43 @@ from sb3_ext.runs.command_line import FAILED
 FILES = LOGS[:2]
 
 
-def history_curves(history: Sequence[Mapping[str, Any]]) -> list[Curve]:
-    """One curve per opponent, of `RhoEvaluation`'s entries with ``updates`` and ``rho``."""
-    names = dict.fromkeys(name for entry in history for name in entry["rho"])
+def history_curves(history: Sequence[Mapping[str, Any]], share: bool = False) -> list[Curve]:
+    """One curve per opponent, of `RhoEvaluation`'s entries: ``rho``, or its least ``share``."""
+    measured = [
+        {name: low for name, (low, _) in entry.get("share", {}).items()} if share else entry["rho"]
+        for entry in history
+    ]
+    names = dict.fromkeys(name for values in measured for name in values)
     places = [float(entry["updates"]) for entry in history]
     return [
-        Curve(name, places, [float(entry["rho"].get(name, math.nan)) for entry in history])
+        Curve(name, places, [float(values.get(name, math.nan)) for values in measured])
         for name in names
     ]
 
 
-def read_curves(folder: str | os.PathLike[str]) -> list[Curve]:
+def read_curves(folder: str | os.PathLike[str], share: bool = False) -> list[Curve]:
     """The measurements in a run's folder, one curve per opponent or pair of players.
+
+    With ``share`` those of rho as a part of the optimum, the least that it can be.
 
     Raises:
         ValueError: it holds none that can be read.
     """
-    found = logged_curves(Path(folder), FILES)
+    kind = "share/" if share else "rho/"
+    found = {
+        name.removeprefix(kind): curve
+        for name, curve in logged_curves(Path(folder), FILES).items()
+        if name.startswith(kind)
+    }
     if not found:
         raise ValueError(
-            f"run must be a folder with measurements in {' or '.join(FILES)}, got "
-            f"{os.fspath(folder)!r} (rewards in monitor files: python -m sb3_ext.plot_train)"
+            f"run must be a folder with {'shares of an optimum' if share else 'measurements'} in "
+            f"{' or '.join(FILES)}, got {os.fspath(folder)!r} (rewards in monitor files: "
+            "python -m sb3_ext.plot_train)"
         )
     return [
         Curve(
-            name.removeprefix("rho/"),
+            name,
             [float(place) for place in curve["x"] if place is not None],
             [math.nan if value is None else value for value in curve["y"]],
         )
@@ -55,15 +67,15 @@ def read_curves(folder: str | os.PathLike[str]) -> list[Curve]:
     ]
 
 
-def _all_curves(runs: Sequence[Path]) -> list[Curve]:
+def _all_curves(runs: Sequence[Path], share: bool = False) -> list[Curve]:
     """Those of several runs begin with what tells their paths apart."""
     if len(runs) == 1:
-        return read_curves(runs[0])
+        return read_curves(runs[0], share)
     above = os.path.commonpath([run.resolve().parent for run in runs])
     return [
         Curve(f"{run.resolve().relative_to(above).as_posix()}: {curve.label}", curve.x, curve.y)
         for run in runs
-        for curve in read_curves(run)
+        for curve in read_curves(run, share)
     ]
 
 
@@ -77,8 +89,12 @@ def main(arguments: Sequence[str]) -> int:
     add("runs", nargs="+", type=Path, metavar="RUN", help=f"folder with {' or '.join(FILES)}")
     add("--out", "-o", default="curves.png", help=file)
     add("--title", default="Games finished per move", help="above the plot")
+    text = "rho as a part of what no host can surpass, where the run has measured that"
+    add("--share", action="store_true", help=text)
     args = parser.parse_args(arguments)
     target = plot_file(args.out, "out")
-    plot_curves(_all_curves(args.runs), target, title=args.title)
+    curves = _all_curves(args.runs, args.share)
+    about: dict[str, Any] = {"levels": {"optimum": 1.0}, "ylabel": "share of the optimum"}
+    plot_curves(curves, target, title=args.title, **(about if args.share else {}))
     print(f"written to {target}")
     return 0

@@ -184,3 +184,12 @@ def test_a_process_of_its_own():
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.count("\n") == 1
     assert "Traceback" not in done.stderr
+
+
+def test_the_share_of_the_optimum(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("resgym.measure.optimum.private_folder", lambda name: tmp_path)
+    game = ["--games", "20", "--max-num-points", "4", "--optimum"]
+    assert run(capsys, "rho", "zeillinger", "choose_first", *game)[1].endswith(" of the optimum\n")
+    assert "of the optimum" not in run(capsys, "rho", "zeillinger", "random", *game)[1]
+    table = json.loads(run(capsys, "cross-play", *game, "--json")[1])["zeillinger"]
+    assert 0 < table["choose_last"]["share"][0] <= 1

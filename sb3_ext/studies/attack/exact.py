@@ -18,8 +18,8 @@ from torch import Tensor
 import resgym
 from resgym.game.spec import GameSpec, Role
 from resgym.game.state import GameState
-from resgym.measure.rho import RhoResult, rho, rho_of_games, rho_starts
-from resgym.measure.worst_case import STARTS_TOGETHER, rho_bounds, worst_case_moves
+from resgym.measure.rho import RhoResult, rho, rho_bounds, rho_of_games, rho_starts
+from resgym.measure.worst_case import STARTS_TOGETHER, worst_case_moves
 from resgym.players import Player
 from sb3_ext.cluster.pieces import Spread
 from sb3_ext.config.sections import ConfigError, errors_of

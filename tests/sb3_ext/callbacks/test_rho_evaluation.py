@@ -87,6 +87,28 @@ def test_what_is_measured_is_the_model_without_exploring() -> None:
     assert callback.history[-1]["score"] == again.rho
 
 
+def test_the_share_of_what_no_host_can_surpass(tmp_path: Path) -> None:
+    model = game_model()
+    logs = keep_logs(model)
+    about: dict[str, Any] = {"games": 30, "max_value": 6, "save_path": tmp_path}
+    callback = RhoEvaluation(["choose_first", "random"], Every(updates=10), **about)
+    model.learn(160, callback)
+    result = rho(player_of(model), "choose_first", games=30, optimum=True, **SIZES)
+    assert result.share is not None
+    assert 0 < result.share[0] == result.share[1] < 1
+    for entry in (callback.history[-1], json.loads((tmp_path / "rho.json").read_text())[-1]):
+        assert entry["share"] == {"choose_first": list(result.share)}
+    assert callback.optima == {"choose_first": result.optimum, "random": None}
+    assert logs.values("rho_share/choose_first")[-1] == result.share[0]
+    assert not logs.values("rho_share/random")
+
+
+def test_an_agent_has_no_share() -> None:
+    callback = RhoEvaluation(["zeillinger"], Every(updates=10), games=30, max_value=6)
+    game_model("agent").learn(64, callback)
+    assert "share" not in callback.history[-1]
+
+
 def test_b20_networks_are_left_in_the_mode_they_were_in() -> None:
     modes: list[bool] = []
 
@@ -105,7 +127,7 @@ def test_b20_networks_are_left_in_the_mode_they_were_in() -> None:
 
 def give_rho(monkeypatch: pytest.MonkeyPatch, scores: list[float]) -> None:
     """Makes the next measurements have these results."""
-    about = {"win_rate": 1.0, "shortest": 1, "longest": 9}
+    about = {"win_rate": 1.0, "shortest": 1, "longest": 9, "optimum": None, "share": None}
     results = iter(SimpleNamespace(rho=score, **about) for score in scores)
     monkeypatch.setattr("sb3_ext.callbacks.rho_evaluation.rho", lambda *pair, **game: next(results))
 

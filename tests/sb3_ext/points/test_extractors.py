@@ -11,10 +11,16 @@ from gymnasium import spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sb3_ext.points import extractors
+from sb3_ext.points import point_rows
 from sb3_ext.points.extractors import OrderedPointsExtractor, PointPairsExtractor, PointSetExtractor
-from sb3_ext.points.point_inputs import axis_sums, pair_features, point_features, quotient_features
-from sb3_ext.points.point_rows import DenseRows, GroupedRows
+from sb3_ext.points.point_inputs import (
+    axis_sums,
+    pair_features,
+    point_features,
+    points_of,
+    quotient_features,
+)
+from sb3_ext.points.point_rows import CompiledRows, DenseRows, GroupedRows
 
 
 def box(size=6, dimension=3):
@@ -148,27 +154,57 @@ def test_rows_of_fixed_shape_give_the_same_features_and_gradients(make, counts, 
     """The fast path of the CPU against the one of accelerators and compilers."""
     points = random_points(counts, seed=seed).double()
     points = points.clamp(max=0.0) if equal else points
-    results, made = [], []
+    grouped = features_and_gradients(make, points, seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(point_rows, "shapes_are_fixed", lambda points: True)
+        assert isinstance(point_rows.rows_of(points_of(points)), DenseRows)
+        fixed = features_and_gradients(make, points, seed)
+    for one, other in zip(grouped, fixed, strict=True):
+        assert torch.isfinite(one).all()
+        assert torch.allclose(one, other, atol=1e-10)
 
-    class Dense(DenseRows):
-        def __init__(self, *arguments):
-            super().__init__(*arguments)
-            made.append(self)
 
-    for dense in (False, True):
-        torch.manual_seed(seed)
-        extractor = make(agent_space()).double()
-        with pytest.MonkeyPatch.context() as patch:
-            for kind in ("GroupedRows", "PackedRows") if dense else ():
-                patch.setattr(extractors, kind, Dense)
-            features = extractor({"points": points, "coords": torch.ones(len(counts), 3)})
-        features.square().sum().backward()
-        gradients = [p.grad if p.grad is not None else p * 0 for p in extractor.parameters()]
-        results.append([features, *gradients])
-    assert made
-    for grouped, fixed in zip(*results, strict=True):
-        assert torch.isfinite(grouped).all()
-        assert torch.allclose(grouped, fixed, atol=1e-10)
+def features_and_gradients(make, points, seed):
+    """Of an extractor with weights of this seed and of the points' precision."""
+    torch.manual_seed(seed)
+    extractor = make(agent_space(*points.shape[1:])).to(points.dtype)
+    coords = torch.ones(len(points), points.shape[2])
+    features = extractor({"points": points, "coords": coords})
+    features.square().sum().backward()
+    gradients = [p.grad if p.grad is not None else p * 0 for p in extractor.parameters()]
+    return [features, *gradients]
+
+
+@pytest.mark.parametrize("name", ["set", "set, one round"])
+@given(
+    counts=st.lists(st.integers(0, 9), min_size=1, max_size=40),
+    dimension=st.integers(2, 5),
+    seed=st.integers(0, 1000),
+    equal=st.booleans(),
+    turned=st.booleans(),
+)
+@settings(deadline=None, max_examples=60)
+def test_compiled_rows_give_the_same_features_and_gradients(
+    name, counts, dimension, seed, equal, turned
+):
+    """Rows that tie for a maximum, games without a point and gaps between points among them."""
+    pytest.importorskip("numba")
+    points = random_points(counts, 9, dimension, seed)
+    points = points.clamp(max=0.0) if equal else points
+    points = points.flip(1).contiguous() if turned else points
+    assert isinstance(point_rows.rows_of(points_of(points)), CompiledRows)
+    assert not isinstance(point_rows.rows_of(points_of(points.double())), CompiledRows)
+    quick = features_and_gradients(POOLING[name], points, seed)
+    plain = features_and_gradients(POOLING[name], points.double(), seed)
+    for one, other in zip(quick, plain, strict=True):
+        assert torch.allclose(one.double(), other, rtol=1e-3, atol=1e-3)
+
+
+def test_points_with_a_gradient_keep_it():
+    points = random_points([4, 2]).requires_grad_()
+    POOLING["set"](box())(points).sum().backward()
+    assert points.grad is not None
+    assert points.grad.abs().sum() > 0
 
 
 def test_only_present_points_and_pairs_are_computed():

@@ -49,6 +49,21 @@ def test_a_run_that_was_killed_while_it_wrote_is_read(runs):
     assert read_curves(runs / "two")[0].x == [0, 10]
 
 
+def test_shares_beside_the_optimum(runs, monkeypatch, capsys):
+    share = {"choose_first": [0.5, 0.6]}
+    history = [HISTORY[0], {**HISTORY[1], "share": share}]
+    (runs / "one" / "rho.json").write_text(json.dumps(history))
+    (curve,) = read_curves(runs / "one", share=True)
+    assert (curve.label, curve.x, curve.y) == ("choose_first", [50], [0.5])
+    levels = []
+    monkeypatch.setattr(curves, "plot_curves", lambda *rest, **kw: levels.append(kw["levels"]))
+    out = ["--share", "--out", str(runs / "curve.png")]
+    assert main([str(runs / "one"), *out]) == 0
+    assert levels == [{"optimum": 1.0}]
+    assert main([str(runs / "two"), *out]) == 2
+    assert "run must be a folder with shares of an optimum in" in capsys.readouterr().err
+
+
 def test_the_command_draws_one_run_or_several(runs, monkeypatch, capsys):
     drawn = []
     monkeypatch.setattr(

@@ -1,0 +1,188 @@
+"""What no host can surpass: against brute force on the reference rule, and what is kept of it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+
+import resgym
+from resgym.game.spec import GameSpec
+from resgym.game.state import state_from_points
+from resgym.measure import optimum as module
+from resgym.measure.optimum import optimum, shortest_games
+from resgym.measure.rho import cross_play, rho, rho_starts
+from resgym.measure.worst_case import worst_case_moves
+from resgym.players import CallablePlayer, MixedPlayer, make_agent
+from tests.reference import players
+from tests.reference.rule import canonical, host_actions, is_finished, move
+
+SMALL = {"max_num_points": 4, "max_value": 4}
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Where optima are kept."""
+    monkeypatch.setattr(module, "private_folder", lambda name: tmp_path)
+    return tmp_path
+
+
+def fewest_moves(agent, points):
+    """The shortest game, by trying every set."""
+    level, moves = {tuple(canonical(points))}, 0
+    while not any(is_finished([*each]) for each in level):
+        level = {
+            tuple(canonical(move([*each], axes, agent([*each], axes))))
+            for each in level
+            for axes in host_actions(len(each[0]))
+        }
+        moves += 1
+    return moves
+
+
+@pytest.mark.parametrize("name", ["choose_first", "choose_last", "greedy_points"])
+@pytest.mark.parametrize(("dimension", "max_value"), [(2, 9), (3, 4), (4, 2)])
+def test_the_shortest_games_are_those_of_brute_force(name, dimension, max_value):
+    spec = GameSpec(dimension, max_num_points=4, max_value=max_value)
+    starts = rho_starts(spec, 12, seed=3)
+    least, most = shortest_games(make_agent(name), starts, spec, 200)
+    agent = getattr(players, name)
+    assert least.tolist() == [fewest_moves(agent, points) for points in starts.point_lists()]
+    assert most.tolist() == least.tolist()
+
+
+def test_euclid_by_hand():
+    """In two axes (a, 0) and (0, b) need a / b moves, rounded up, if axis 0 is always taken."""
+    given = [[(5, 0), (0, 2)], [(2, 0), (0, 3)], [(6, 0), (0, 3)]]
+    spec = GameSpec(2)
+    found = optimum(make_agent("choose_first"), state_from_points(given, spec), spec, 200)
+    assert found == ((0.5, 0.5), (6, 6))
+    cut = optimum(make_agent("choose_first"), state_from_points(given, spec), spec, 2)
+    assert cut == ((0.4, 0.4), (5, 5))
+    assert optimum(make_agent("choose_last"), state_from_points(given, spec), spec, 1) == (
+        (2 / 3, 2 / 3),
+        (3, 3),
+    )
+    none = state_from_points(given[:1], spec)
+    assert optimum(make_agent("choose_first"), none, spec, 2) is None
+
+
+@pytest.mark.parametrize("name", ["choose_first", "greedy_points"])
+def test_what_was_given_up_lies_between_its_bounds(name, monkeypatch):
+    spec, agent = GameSpec(max_num_points=10), make_agent(name)
+    starts = rho_starts(spec, 30, seed=1)
+    exact, given_up = worst_case_moves(agent, starts, spec, 200, 30_000)
+    assert not given_up.any()
+    monkeypatch.setattr(module, "MATRICES", 300)
+    monkeypatch.setattr(module, "ANSWERS", 600)
+    least, most = shortest_games(agent, starts, spec, 200)
+    assert bool(((least <= exact) & (exact <= most)).all())
+    assert 0 < int((least < most).sum()) < 30
+    (low, high), (fewest, greatest) = optimum(agent, starts, spec, 200)
+    assert (low, high) == (30 / greatest, 30 / fewest)
+    assert fewest < int(exact.sum()) <= greatest
+
+
+@pytest.mark.parametrize("polytope", ["dominance", "newton"])
+def test_matrices_and_any_other_player_agree(polytope):
+    """The same answers from an agent of which nothing is known but that it answers alike."""
+    spec = GameSpec(max_num_points=8, polytope=polytope)
+    known = make_agent("choose_last")
+    other = CallablePlayer(known.act, "agent")
+    starts = rho_starts(spec, 20, seed=2)
+    assert optimum(known, starts, spec, 200) == optimum(other, starts, spec, 200)
+
+
+def test_the_best_answers_have_all_of_the_optimum():
+    def best(state, coords, rng):
+        sets = []
+        for points in state.point_lists():
+            if len(points) > 1:
+                root = resgym.solve(points, agent="choose_first").tree.root
+                sets.append(host_actions(3).index(root.axes))
+            else:
+                sets.append(0)
+        return torch.tensor(sets)
+
+    table = cross_play(
+        {"best": CallablePlayer(best, "host"), "zeillinger": "zeillinger"},
+        ["choose_first", "random"],
+        games=12,
+        optimum=True,
+        **SMALL,
+    )
+    results = table.results
+    assert results["best"]["choose_first"].share == (1.0, 1.0)
+    low, high = results["zeillinger"]["choose_first"].share
+    assert low == high < 1.0
+    assert results["best"]["random"].share is None
+    assert "(100.0 %)" in str(table)
+    assert table.to_dict()["best"]["choose_first"]["share"] == [1.0, 1.0]
+    assert "share" not in table.to_dict()["best"]["random"]
+
+
+def test_given_points_are_taken_in_turn():
+    game = {"dimension": 2, "points": [[(5, 0), (0, 2)], [(2, 0), (0, 3)]], "games": 3}
+    result = rho("all_coord", "choose_first", optimum=True, **game)
+    assert result.optimum == (3 / 7, 3 / 7)
+    assert "100.0 % of the optimum" in str(result)
+    drawn = rho(
+        "all_coord", "choose_first", dimension=2, starts=game["points"], games=9, optimum=True
+    )
+    assert drawn.optimum == (drawn.rho, drawn.rho)  # there is one set only
+    assert drawn.share == (1.0, 1.0)
+
+
+def asked(starts, agent="choose_first", max_moves=200):
+    return optimum(make_agent(agent), starts, GameSpec(**SMALL), max_moves)
+
+
+def test_what_was_found_is_kept(folder, monkeypatch):
+    starts = rho_starts(GameSpec(**SMALL), 10)
+    found = asked(starts)
+    (file,) = folder.iterdir()
+    for other in (
+        asked(starts.select(slice(5))),
+        asked(starts, "choose_last"),
+        asked(starts, max_moves=3),
+    ):
+        assert other != found
+    assert len([*folder.iterdir()]) == 4
+    searched = []
+    search = shortest_games
+    monkeypatch.setattr(
+        module, "shortest_games", lambda *given: searched.append(1) or search(*given)
+    )
+    assert asked(starts) == found
+    assert not searched
+    for damaged in (b"", b"\xff", b"7", b"[[1, 2]]", b"[[0.1, 2.0], [3, 4]]", b"[" * 99999):
+        file.write_bytes(damaged)
+        assert asked(starts) == found
+        assert json.loads(file.read_bytes()) == [list(each) for each in found]
+    assert len(searched) == 6
+
+
+def test_a_folder_that_cannot_be_written_costs_time_only(monkeypatch):
+    def refused(name):
+        raise PermissionError(name)
+
+    starts = rho_starts(GameSpec(**SMALL), 10)
+    found = asked(starts)
+    monkeypatch.setattr(module, "private_folder", refused)
+    assert asked(starts) == found
+
+
+@pytest.mark.parametrize("number", [1, 20])
+def test_some_agents_have_no_optimum(number):
+    spec = GameSpec(**SMALL)
+    starts = rho_starts(spec, number)
+    first = make_agent("choose_first")
+    forgetful = CallablePlayer(first.act, "agent")
+    assert optimum(forgetful, starts, spec, 200) is not None  # the control
+    forgetful.remembers = True
+    rows = MixedPlayer([first], [0] * number)
+    for agent in (make_agent("random"), make_agent("optimal"), forgetful, rows):
+        assert optimum(agent, starts, spec, 200) is None
+    other = GameSpec(rule="polyhedra", **SMALL)
+    assert optimum(first, rho_starts(other, number), other, 200) is None

@@ -73,8 +73,9 @@ def read_curves(
 ) -> dict[str, dict[str, list[float | None]]]:
     """The curves of a run by name, ``x`` and ``y``: rho first, then what training logged.
 
-    Of an evaluation they are ``rho/...``, and ``share/...``: of the optimum, the least. Lines that are damaged or only half written are left out, and logs that are links; a value that
-    is no finite number is None.
+    Of an evaluation they are ``rho/...``, and ``share/...``: of the optimum, the least. Lines that
+    are damaged or only half written are left out, and logs that are links; a value that is no
+    finite number is None.
     """
     curves: dict[str, dict[str, list[float | None]]] = {}
 

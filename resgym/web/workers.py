@@ -10,6 +10,7 @@ import asyncio
 import multiprocessing
 import signal
 import sys
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -192,22 +193,23 @@ class Workers:
         if self._asked >= self._most:
             raise BusyError("the server is busy: too many requests wait, try again in a moment")
         loop = asyncio.get_running_loop()
-        future = self._threads.submit(self._ask, function, arguments)
-        waited = loop.call_later(self.seconds, future.cancel)  # has no effect once it is asked
+        until = loop.time() + self.seconds
+        future = self._threads.submit(self._ask, until, function, arguments)
+        waited = loop.call_at(until, future.cancel)  # has no effect once it is asked
         self._asked += 1
         try:
             return await asyncio.wrap_future(future)
         except asyncio.CancelledError:
-            if loop.time() < waited.when():
+            if loop.time() < until:
                 raise
             raise BusyError(STARTING) from None
         finally:
             waited.cancel()
             self._asked -= 1
 
-    def _ask(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    def _ask(self, until: float, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         try:
-            worker = self._idle.get(timeout=self.seconds)
+            worker = self._idle.get(timeout=max(0.0, until - time.monotonic()))
         except Empty:
             raise BusyError(STARTING) from None
         if self._closed:

@@ -9,7 +9,6 @@ shown by ``python -m sb3_ext.plot_train``.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -21,11 +20,12 @@ import numpy as np
 
 from resgym.cli import OneLineParser
 from resgym.measure.plots import Curve, plot_curves, plot_file
-from sb3_ext.checkpoints.format import errors_named
+from resgym.web.runs import LOGS
+from resgym.web.runs import read_curves as logged_curves
 from sb3_ext.runs.command import command
 from sb3_ext.runs.command_line import FAILED
 
-FILES = ("rho.json", "evaluations.jsonl")
+FILES = LOGS[:2]
 
 
 def history_curves(history: Sequence[Mapping[str, Any]], share: bool = False) -> list[Curve]:
@@ -45,28 +45,32 @@ def read_curves(folder: str | os.PathLike[str], share: bool = False) -> list[Cur
     With ``share`` those of rho as a part of the optimum, the least that it can be.
 
     Raises:
-        ValueError: it holds neither, or one that cannot be read or holds no measurement.
+        ValueError: it holds none that can be read.
     """
-    path = next((Path(folder, name) for name in FILES if Path(folder, name).is_file()), None)
-    if path is None:
+    kind = "share/" if share else "rho/"
+    found = {
+        name.removeprefix(kind): curve
+        for name, curve in logged_curves(Path(folder), FILES).items()
+        if name.startswith(kind)
+    }
+    if not found:
         raise ValueError(
-            f"run must be a folder with {' or '.join(FILES)}, got {os.fspath(folder)!r} (rewards "
-            "in monitor files: python -m sb3_ext.plot_train)"
+            f"run must be a folder with {'shares of an optimum' if share else 'measurements'} in "
+            f"{' or '.join(FILES)}, got {os.fspath(folder)!r} (rewards in monitor files: "
+            "python -m sb3_ext.plot_train)"
         )
-    with errors_named(f"run: {path} holds no measurements that can be read", ValueError):
-        text = path.read_text(encoding="utf-8")
-        if path.suffix == ".json":
-            curves = history_curves(json.loads(text), share)
-        elif share:
-            curves = []
-        else:
-            lines = [json.loads(line) for line in text.splitlines() if line.strip()]
-            curves = _by_name([(line["step"], line["values"], {}) for line in lines])
-    if not curves:
-        raise ValueError(
-            f"run: {path} holds no {'share of an optimum' if share else 'measurement yet'}"
+    return [
+        Curve(
+            name,
+            [float(place) for place in curve["x"] if place is not None],
+            [math.nan if value is None else value for value in curve["y"]],
+            [(a, b) for a, b in (each or (math.nan, math.nan) for each in band)]
+            if any(band)
+            else [],
         )
-    return curves
+        for name, curve in found.items()
+        for band in [curve.get("band", [])]
+    ]
 
 
 def _by_name(entries: Sequence[tuple[Any, Mapping[str, Any], Mapping[str, Any]]]) -> list[Curve]:

@@ -79,6 +79,10 @@ def test_layouts_of_pictures(capsys, tmp_path, command):
         assert path.read_text() == tree.to_svg(layout=layout)
     assert run(capsys, command, "D4", "--out", str(path), "--layout", "growing")[0] == 0
     assert path.read_text() == tree.to_growing_svg()
+    for where in ([], ["--out", str(tmp_path / "tree.html")]):
+        code, out, error = run(capsys, command, "D4", "--layout", "tree", *where)
+        assert (code, out, error.count("\n")) == (2, "", 1)
+        assert "layout is for --out with .svg, got tree" in error
 
 
 def test_cut_branches_are_counted(capsys):

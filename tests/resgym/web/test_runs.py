@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 
 import pytest
 
@@ -31,6 +33,19 @@ def test_links_and_hidden_folders_are_not_followed(folder):
     assert list(list_runs(folder)) == ["a/b"]
     assert list(list_models(folder)) == ["a/b/best.zip", "c"]
     assert list_models(None) == {}
+
+
+def test_odd_names_and_pipes_are_left_out(folder):
+    os.mkfifo(folder / "a" / "rho.json")
+    assert (list_runs(folder), read_curves(folder / "a")) == ({}, {})
+    (folder / "a" / "b" / "rho.json").write_text("[]")
+    for name in (b"\xff", b"two\nlines"):
+        odd = Path(os.fsdecode(os.fsencode(folder) + b"/" + name))
+        odd.mkdir()
+        (odd / "rho.json").write_text("[]")
+        (folder / (odd.name + ".zip")).write_bytes(b"")
+    assert list(list_runs(folder)) == ["a/b"]
+    assert list_models(folder) == {}
 
 
 def test_curves_leave_out_what_is_damaged(folder):

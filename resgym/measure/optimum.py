@@ -1,10 +1,9 @@
 """The greatest rho that any host can reach against an agent, from the same starts.
 
 Against an agent that answers the position alone a host looks for the shortest game from each start.
-`worst_case_moves` finds it for any such agent. One that looks at the host's set alone plays
-matrices: every sequence of sets is a product of them, the same for all starts, and few of the
-products differ, so that they are gone through once. Where a search is given up, a few lines that
-look best give a game that is short enough for a bound.
+`worst_case_moves` finds it for any such agent, and where it is given up, a few lines that look best
+give a game that is short enough for a bound. Against one that always takes the first axis of a set,
+or always the last, few games come into question, and all of them are compared.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from torch import Tensor
 from resgym.files import write_file
 from resgym.game.actions import host_action_table
 from resgym.game.rng import RowRandom
-from resgym.game.spec import GameSpec
+from resgym.game.spec import MAX_COORDINATE, GameSpec
 from resgym.game.state import GameState
 from resgym.kernels.private_folder import private_folder
 from resgym.measure.worst_case import (
@@ -41,7 +40,7 @@ from resgym.players import (
 )
 from resgym.solver.players import OptimalAgent
 
-FORMAT = 1
+FORMAT = 2
 """Of the files that are kept; goes up when figures of the same question may change."""
 
 BY_SET = (ChooseFirstAgent, ChooseLastAgent)
@@ -50,17 +49,14 @@ BY_SET = (ChooseFirstAgent, ChooseLastAgent)
 KEPT = (*BY_SET, GreedyPointsAgent)
 """Agents that their names and arguments tell all about, so that what is found can be kept."""
 
-MATRICES = 300_000
-"""Products of matrices looked at: hundreds of thousands of starts in three axes need no more."""
+GAMES = 200_000
+"""Beginnings of games against an agent `BY_SET` that are compared at once; far fewer are needed."""
 
 ANSWERS = 20_000
 """Answers that an agent is asked for from a start, before the walk is given up."""
 
 ANSWERS_A_MOVE = 400
 """Answers for each move of the lines that are followed on after that."""
-
-_EXACT = 2**20  # up to this coordinate sums of products are exact in float64
-_BITS = 62
 
 
 class Optimum(NamedTuple):
@@ -146,18 +142,20 @@ def shortest_games(
         int64 [N] and int64 [N]: the least and the most that they can be, ``max_moves`` + 1 for all
         that is longer.
     """
-    alive = starts.alive()
-    width = int(starts.count.max())
-    small = width <= _BITS and int(starts.points[alive].max()) <= _EXACT
-    if type(agent) in BY_SET and small:
-        least, given_up = _by_matrices(agent, starts, max_moves)
-    else:
-        most_positions = max(1, ANSWERS // spec.num_host_actions)
-        parts = [
-            worst_case_moves(agent, some, spec, max_moves, most_positions)
-            for some in _parts(starts, STARTS_TOGETHER)
-        ]
-        least, given_up = map(torch.cat, zip(*parts, strict=True))
+    highest, dimension = int(starts.points[starts.alive()].max()), spec.dimension
+    # What a coordinate may grow to in so many moves of suffixes.
+    highest *= dimension * (2 + max_moves // (dimension - 1)) ** (dimension - 1)
+    if type(agent) in BY_SET and highest < MAX_COORDINATE:
+        last = type(agent) is ChooseLastAgent
+        bounds = [_by_suffixes(some, max_moves, last) for some in _parts(starts, 100)]
+        least, most = map(torch.cat, zip(*bounds, strict=True))
+        return least, most
+    most_positions = max(1, ANSWERS // spec.num_host_actions)
+    parts = [
+        worst_case_moves(agent, some, spec, max_moves, most_positions)
+        for some in _parts(starts, STARTS_TOGETHER)
+    ]
+    least, given_up = map(torch.cat, zip(*parts, strict=True))
     most = least.clone()
     lines = max(4, ANSWERS_A_MOVE // spec.num_host_actions)
     some = starts.select(given_up)
@@ -173,51 +171,53 @@ def _parts(starts: GameState, together: int) -> list[GameState]:
     return [starts.select(slice(first, first + together)) for first in firsts]
 
 
-def _by_matrices(agent: Player, starts: GameState, max_moves: int) -> tuple[Tensor, Tensor]:
-    """As `worst_case_moves`, for an agent `BY_SET` and coordinates up to 2^20."""
-    dimension, width = starts.points.shape[2], int(starts.count.max())
-    sets = host_action_table(dimension)
-    state = starts.select(torch.zeros(len(sets), dtype=torch.int64))
-    axis = ask_player(agent, state, sets, RowRandom(torch.zeros_like(state.count)))
-    moved = torch.eye(dtype=torch.int64, n=dimension).repeat(len(sets), 1, 1)
-    moved[torch.arange(len(sets)), axis] = sets.to(torch.int64)
-    # Where there is no point, one that is never least.
-    points = torch.where(starts.alive()[..., None], starts.points, 2**50)[:, :width]
-    points, bits = points.to(torch.float64), 2 ** torch.arange(width)[:, None]
-    moves = torch.where(starts.finished(), 0, max_moves + 1)
-    left = (moves > 0).nonzero()[:, 0]
-    products = torch.eye(dimension, dtype=torch.int64)[None]
-    seen = {products.numpy().tobytes()}
-    for played in range(1, max_moves + 1):
-        base = int(products.max()) * dimension + 1
-        if not len(left) or len(seen) + len(products) * len(sets) > MATRICES or base > 2**30:
-            moves[left] = played
-            break
-        products = (moved @ products[:, None]).flatten(0, 1)
-        flat = products.flatten(1).numpy()
-        words = flat.view(f"V{flat.itemsize * flat.shape[1]}")[:, 0].tolist()
-        new = {word: place for place, word in enumerate(words) if word not in seen}
-        seen.update(new)
-        products = products[list(new.values())]
-        # Few rows differ: the points at which one is least are found once.
-        flat = products.flatten(0, 1).numpy()
-        _, first, inverse = np.unique(flat, axis=0, return_index=True, return_inverse=True)
-        rows = torch.from_numpy(flat[first]).to(torch.float64)
-        row = torch.from_numpy(inverse.reshape(-1, dimension))
-        ended = []
-        for place in left.split(64):
-            values = points[place] @ rows.T
-            least = ((values == values.amin(1, keepdim=True)) * bits).sum(1).T.contiguous()
-            over = least[row[:, 0]]
-            for k in range(1, dimension):
-                over &= least[row[:, k]]
-            ended.append((over != 0).any(0))
-        over = torch.cat(ended)
-        moves[left[over]] = played
-        left = left[~over]
-    given_up = torch.zeros_like(moves, dtype=torch.bool)
-    given_up[left] = moves[left] <= max_moves
-    return moves, given_up
+def _by_suffixes(starts: GameState, max_moves: int, last: bool) -> tuple[Tensor, Tensor]:
+    """As `shortest_games`, for an agent that takes the first axis of any set, or the ``last``.
+
+    If it is the first, an axis has values of later ones added to it: the last axis never changes,
+    nor does the sign of the last difference of two points. So the point that is left in the end is
+    the one that is least when axes are compared from the last one on, and a game ends as soon as
+    the coordinates ``above`` it of all points are >= 0 on all axes. Say it ends after a[i] moves on
+    axis i. Then it also ends if those on the last axis but one are played first, then those on the
+    axis before it, and so on, always with the set of this axis and all later ones: one axis after
+    another, its values are never below those it had in the game, as what is added to them was not
+    above what is added now, which is >= 0. So only the numbers a are searched for.
+    """
+    alive, points = starts.alive(), starts.points.flip(2) if last else starts.points
+    left, lowest = alive, list[Tensor]()
+    for axis in reversed(range(points.shape[2])):
+        values = torch.where(left, points[..., axis], MAX_COORDINATE)
+        lowest.insert(0, values.amin(1, keepdim=True))
+        left = left & (values == lowest[0])
+    above = torch.where(alive[..., None], points - torch.stack(lowest, 2), 0)
+    # An axis with a value below 0 needs a move at least: how many do up to each axis.
+    owed = (above.amin(1) < 0).cumsum(1)
+    most = torch.full_like(starts.count, max_moves + 1)
+    least, extra = torch.zeros_like(most), 0
+    while len(open_ := (least < most).nonzero()[:, 0]):
+        # Games with at most so many more moves on each axis than it needs; others take ``longer``.
+        longer = torch.full_like(most, max_moves + 1)
+        start, played, later = open_, torch.zeros_like(open_), above[open_, :, -1]
+        for axis in reversed(range(above.shape[2] - 1)):
+            values = above[start, :, axis]
+            moves = (-(values // later.clamp(min=1))).amax(1)
+            played = played + moves
+            if axis == 0:
+                break
+            total = played + owed[start, axis - 1]
+            more = most[start] - total
+            cut = more > extra + 1
+            longer.scatter_reduce_(0, start[cut], total[cut] + extra + 1, "amin")
+            more = more.clamp(0, extra + 1)
+            if int(more.sum()) > GAMES:
+                return least, most
+            row = torch.arange(len(start)).repeat_interleave(more)
+            added = torch.arange(len(row)) - (more.cumsum(0) - more)[row]
+            start, played, moves = start[row], played[row] + added, moves[row] + added
+            later = values[row] + (1 + moves)[:, None] * later[row]
+        most = most.scatter_reduce(0, start, played, "amin")
+        least, extra = torch.maximum(least, torch.minimum(longer, most)), 4 * extra or 1
+    return least, most
 
 
 def _by_lines(

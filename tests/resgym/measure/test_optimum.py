@@ -42,7 +42,7 @@ def fewest_moves(agent, points):
 
 
 @pytest.mark.parametrize("name", ["choose_first", "choose_last", "greedy_points"])
-@pytest.mark.parametrize(("dimension", "max_value"), [(2, 9), (3, 4), (4, 2)])
+@pytest.mark.parametrize(("dimension", "max_value"), [(2, 9), (3, 4), (4, 2), (5, 1)])
 def test_the_shortest_games_are_those_of_brute_force(name, dimension, max_value):
     spec = GameSpec(dimension, max_num_points=4, max_value=max_value)
     starts = rho_starts(spec, 12, seed=3)
@@ -68,13 +68,11 @@ def test_euclid_by_hand():
     assert optimum(make_agent("choose_first"), none, spec, 2) is None
 
 
-@pytest.mark.parametrize("name", ["choose_first", "greedy_points"])
-def test_what_was_given_up_lies_between_its_bounds(name, monkeypatch):
-    spec, agent = GameSpec(max_num_points=10), make_agent(name)
+def test_what_was_given_up_lies_between_its_bounds(monkeypatch):
+    spec, agent = GameSpec(max_num_points=10), make_agent("greedy_points")
     starts = rho_starts(spec, 30, seed=1)
     exact, given_up = worst_case_moves(agent, starts, spec, 200, 30_000)
     assert not given_up.any()
-    monkeypatch.setattr(module, "MATRICES", 300)
     monkeypatch.setattr(module, "ANSWERS", 600)
     least, most = shortest_games(agent, starts, spec, 200)
     assert bool(((least <= exact) & (exact <= most)).all())
@@ -84,14 +82,51 @@ def test_what_was_given_up_lies_between_its_bounds(name, monkeypatch):
     assert fewest < int(exact.sum()) <= greatest
 
 
+@pytest.mark.parametrize("games", [0, 400])
+def test_games_that_are_too_many_to_compare_leave_bounds(games, monkeypatch):
+    spec, agent = GameSpec(5, max_value=200), make_agent("choose_first")
+    starts = rho_starts(spec, 100, seed=1)
+    exact, same = shortest_games(agent, starts, spec, 200)
+    assert exact.tolist() == same.tolist()
+    monkeypatch.setattr(module, "GAMES", games)
+    least, most = shortest_games(agent, starts, spec, 200)
+    assert bool(((least <= exact) & (exact <= most)).all())
+    assert bool((least < most).any())
+
+
+@pytest.mark.parametrize("name", ["choose_first", "choose_last"])
 @pytest.mark.parametrize("polytope", ["dominance", "newton"])
-def test_matrices_and_any_other_player_agree(polytope):
+@pytest.mark.parametrize("dimension", [3, 4])
+def test_few_games_and_every_game_agree(name, polytope, dimension):
     """The same answers from an agent of which nothing is known but that it answers alike."""
-    spec = GameSpec(max_num_points=8, polytope=polytope)
-    known = make_agent("choose_last")
-    other = CallablePlayer(known.act, "agent")
+    spec = GameSpec(dimension, max_num_points=8, max_value=20, polytope=polytope)
+    known = make_agent(name)
     starts = rho_starts(spec, 20, seed=2)
-    assert optimum(known, starts, spec, 200) == optimum(other, starts, spec, 200)
+    every, given_up = worst_case_moves(CallablePlayer(known.act, "agent"), starts, spec, 6, 10**6)
+    assert not given_up.any()
+    assert len(every.unique()) > 3
+    assert [each.tolist() for each in shortest_games(known, starts, spec, 6)] == 2 * [
+        every.tolist()
+    ]
+
+
+def test_a_move_too_many_at_first_saves_two():
+    """{2, 3} first, then {1, 2, 3} and {0, 1, 2, 3}; twice each without it."""
+    points = [(2, 2, 0, 0), (0, 0, 0, 1)]
+    spec = GameSpec(4)
+    starts = state_from_points([points], spec)
+    least, most = shortest_games(make_agent("choose_first"), starts, spec, 200)
+    assert least.item() == most.item() == fewest_moves(players.choose_first, points) == 3
+
+
+def test_coordinates_that_might_wrap():
+    """{0, 2} takes the second point away, and 40 moves of {1, 2} the third."""
+    huge = 2**58
+    given = [[(huge, 40, 0), (0, huge, huge), (huge, 0, 1)]]
+    spec = GameSpec()
+    starts = state_from_points(given, spec)
+    least, most = shortest_games(make_agent("choose_first"), starts, spec, 200)
+    assert least.item() <= 41 <= most.item()
 
 
 def test_the_best_answers_have_all_of_the_optimum():

@@ -127,7 +127,7 @@ def rollout(
 
 
 def start_pool(seed: int, number: int, num_points: int, dimension: int) -> Array:
-    """int8 `[D, P, number]`: starts of two vertices or more, in descending order, absent rows -1."""
+    """int8 `[D, P, number]`: starts of two points or more, in descending order, absent rows -1."""
     rng, found, missing = np.random.default_rng(seed), [], number
     while missing > 0:
         drawn = rng.integers(0, MAX_VALUE + 1, (dimension, num_points, missing + number // 8))

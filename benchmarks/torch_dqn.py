@@ -7,6 +7,7 @@ tensors, and nothing is logged.
 from __future__ import annotations
 
 import copy
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -29,12 +30,12 @@ class Loop:
     ) -> None:  # fmt: skip
         torch.manual_seed(0)
         self.env, self.n_envs = env, env.num_envs
-        self.batch, self.gamma, self.exploration = batch, gamma, exploration
+        self.batch, self.gamma, self.exploration_rate = batch, gamma, exploration
         self.target_every = max(target_steps // self.n_envs, 1)
         self.num_actions = int(env.single_action_space.n)
         widths = [int(np.prod(env.single_observation_space.shape)), *net_arch]
         layers: list[nn.Module] = [nn.Flatten()]
-        for inner, outer in zip(widths[:-1], widths[1:], strict=True):
+        for inner, outer in pairwise(widths):
             layers += [nn.Linear(inner, outer), nn.ReLU()]
         self.q_net = nn.Sequential(*layers, nn.Linear(widths[-1], self.num_actions))
         self.target = copy.deepcopy(self.q_net)
@@ -58,13 +59,15 @@ class Loop:
         """One move in every game, stored."""
         with torch.no_grad():
             actions = self.q_net(self.observation).argmax(1).numpy()
-        explore = self.rng.random(self.n_envs) < self.exploration
+        explore = self.rng.random(self.n_envs) < self.exploration_rate
         actions[explore] = self.rng.integers(self.num_actions, size=explore.sum())
         after, reward, terminated, _truncated, info = self.env.step(actions)
         at = self.num_timesteps // self.n_envs % self.rows
         self.states[at], self.actions[at] = self.observation, torch.from_numpy(actions)
-        reached = info["final_obs"] if "final_obs" in info else after
-        self.next_states[at] = torch.from_numpy(reached)
+        self.next_states[at] = torch.from_numpy(after)
+        if "final_obs" in info:
+            ended = info["_final_obs"]
+            self.next_states[at, ended] = torch.from_numpy(info["final_obs"][ended])
         self.rewards[at], self.terminated[at] = map(torch.from_numpy, (reward, terminated))
         self.observation = torch.from_numpy(after)
         self.num_timesteps += self.n_envs

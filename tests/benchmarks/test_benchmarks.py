@@ -1,5 +1,6 @@
 """The benchmark programs: what they measure, keep, refuse and show. No figure is judged here."""
 
+import importlib.util
 import json
 import os
 import re
@@ -100,7 +101,15 @@ def test_sync_vector_env_resets_within_its_steps():
 
 def test_learning_makes_an_update_per_parallel_step():
     options = environment.sizes(3, 6)
-    for model in (training.ddqn(4, "cpu", options), training.stock_dqn(4, options)):
+    models = [
+        training.ddqn(4, "cpu", options),
+        training.stock_dqn(4, options),
+        training.stock_dqn(4, options, batched=True),
+        training.plain_dqn(4, options),
+    ]
+    if importlib.util.find_spec("sbx"):
+        models.append(training.sbx_dqn(4, options))
+    for model in models:
         subject = training.Learning(model, "cpu", torch.get_num_threads())
         subject.steps(5)
         before = model.num_timesteps, model._n_updates
@@ -108,6 +117,20 @@ def test_learning_makes_an_update_per_parallel_step():
         assert (model.num_timesteps, model._n_updates) == (before[0] + 6 * 4, before[1] + 6)
         assert model.exploration_rate == training.EXPLORATION
         subject.close()
+
+
+def test_the_plain_loop_stores_what_moves_led_to():
+    loop = training.plain_dqn(8, environment.sizes(3, 6))
+    for _ in range(20):
+        loop.collect()
+    ended = loop.terminated[:20].bool()
+    alive = (loop.next_states[:20, :, :, 0] >= 0).sum(2)
+    assert ended.any()
+    assert ((alive == 1) == ended).all()
+    assert (loop.rewards[:20] == ended).all()  # the host's only reward is that of the last move
+    going_on = ~ended[:-1]
+    assert torch.equal(loop.next_states[:19][going_on], loop.states[1:20][going_on])
+    loop.env.close()
 
 
 def test_a_policy_is_asked_for_every_move():
@@ -279,6 +302,25 @@ def test_three_digits():
     shown = {0.5: "0.5", 7.0: "7.00", 999.4: "999", 1_234.0: "1.23 k", 99_960.0: "100 k"}
     shown |= {999_700.0: "1.00 M", 45_600_000.0: "45.6 M", 3.2e9: "3.20 G"}
     assert {rate: report.short(rate) for rate in shown} == shown
+
+
+def test_the_ratio_is_to_the_fastest_peer_and_only_with_the_hardest_one():
+    def table(rate, **medians):
+        size = {"rate": rate, "dimension": 3, "points": 5, "games": 256, "device": "cpu"}
+        cases = [
+            results.case({**size, "subject": name, "threads": 1}, [median])
+            for name, median in medians.items()
+        ]
+        return report.table({"cases": cases}, rate)
+
+    found = {"resgym numba": 90.0, "resgym torch": 10.0, "SyncVectorEnv": 2.0}
+    assert "fastest peer" not in "".join(table("environment", **found))
+    lines = table("environment", **found, **{"JAX rollout": 100.0, "JAX step": 45.0})
+    assert lines[2].endswith("| best / resgym torch | own / fastest peer |")
+    assert lines[4].endswith("| 10.0 | 0.9 |")  # a peer may win, and it shows
+    found = {"DDQN numba": 80.0, "DDQN torch": 40.0, "SB3 DQN, DummyVecEnv": 4.0}
+    lines = table("training", **found, **{"plain DQN on resgym": 32.0, "SBX DQN on resgym": 8.0})
+    assert lines[4].endswith("| 20.0 | 2.5 |")
 
 
 def test_the_page_shows_the_results_that_are_kept():

@@ -119,7 +119,9 @@ def test_whole_steps_end_restart_and_reward(rollouts):
             axes = sets[actions[row]]
             answers = {axis: rule.move(before[row], axes, axis) for axis in axes}
             wanted = {axis: observed(answers[axis], rows, dimension) for axis in axes}
-            agent = [axis for axis in axes if np.allclose(wanted[axis], in_order(final[row]), **ROUNDED)]
+            agent = [
+                axis for axis in axes if np.allclose(wanted[axis], in_order(final[row]), **ROUNDED)
+            ]
             axes_seen.add((len(axes), axes.index(agent[0])))
             finished = len(answers[agent[0]]) == 1
             assert terminated[row] == reward[row] == finished

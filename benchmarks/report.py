@@ -60,7 +60,6 @@ COLOURS = {
     "DDQN torch": "#d1701c",
     "JAX rollout": "#2b6cb0",
     "JAX step": "#7fb0e0",
-    "plain JAX": "#2b6cb0",  # of results before the two of today
     "plain DQN on resgym": "#b0305c",
     "SBX DQN on resgym": "#2b6cb0",
     "SB3 DQN on resgym": "#777777",
@@ -231,6 +230,7 @@ def about(content: dict[str, Any]) -> list[str]:
         f"{each['load_after']} after"
         for each in content["sittings"]
     ]
+    clock = f" of {settings['clock']}" if "clock" in settings else ""
     alive: dict[tuple[int, int], list[float]] = {}
     for case in content["cases"]:
         if case.get("alive_points") and case["games"] >= 256 and "resgym" in case["subject"]:
@@ -243,9 +243,9 @@ def about(content: dict[str, Any]) -> list[str]:
         f"- Machine: {machine['processor']}, {machine['cores']} cores, "
         f"{machine['memory_gib']} GiB, {machine['system']}, {accelerator}.",
         f"- Commit `{content['commit']}`; {versions}.",
-        f"- Each figure: median of {settings['repeats']} repeats of {settings['seconds']} s, least "
-        "and greatest in brackets; k, M and G are thousands, millions and billions of moves per "
-        "second. `·2` means that 2 threads were the faster choice.",
+        f"- Each figure: median of {settings['repeats']} repeats of {settings['seconds']} s{clock}, "
+        "least and greatest in brackets; k, M and G are thousands, millions and billions of moves "
+        "per second. `·2` means that 2 threads were the faster choice.",
         f"- Points alive in a position, on average: {means or 'not measured'}.",
         "- Sittings: " + "; ".join(loads) + ".",
         "",

@@ -41,13 +41,15 @@ class Clock:
         self.closed = True
 
 
-def test_a_rate_is_moves_over_seconds(monkeypatch):
+@pytest.mark.parametrize("cpu_time", [False, True])
+def test_a_rate_is_moves_over_seconds(cpu_time, monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr(measure.time, "perf_counter", lambda: clock[0])
+    name = "process_time" if cpu_time else "perf_counter"
+    monkeypatch.setattr(measure.time, name, lambda: clock[0])
     slow, quick = Clock(clock), Clock(clock, seconds=0.125, games=3)
     makers = [("slow", lambda: slow), ("quick", lambda: quick)]
     said = []
-    found, absent, about = measure.side_by_side(makers, 3, 4.0, said.append)
+    found, absent, about = measure.side_by_side(makers, 3, 4.0, said.append, cpu_time)
     assert found["slow"].rates == [10.0] * 3
     assert found["quick"].rates == [24.0] * 3
     assert found["slow"].warm_up_seconds == 1.0

@@ -243,9 +243,9 @@ def about(content: dict[str, Any]) -> list[str]:
         f"- Machine: {machine['processor']}, {machine['cores']} cores, "
         f"{machine['memory_gib']} GiB, {machine['system']}, {accelerator}.",
         f"- Commit `{content['commit']}`; {versions}.",
-        f"- Each figure: median of {settings['repeats']} repeats of {settings['seconds']} s{clock}, "
-        "least and greatest in brackets; k, M and G are thousands, millions and billions of moves "
-        "per second. `·2` means that 2 threads were the faster choice.",
+        f"- Each figure: median of {settings['repeats']} repeats of {settings['seconds']} s{clock}"
+        ", least and greatest in brackets; k, M and G are thousands, millions and billions of "
+        "moves per second. `·2` means that 2 threads were the faster choice.",
         f"- Points alive in a position, on average: {means or 'not measured'}.",
         "- Sittings: " + "; ".join(loads) + ".",
         "",

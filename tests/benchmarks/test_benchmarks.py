@@ -73,6 +73,21 @@ def test_what_cannot_be_made_is_named_and_the_rest_is_measured():
     assert absent == {"peer": "JAX is not installed"}
 
 
+def test_peers_whose_package_is_missing_say_how_to_get_it(capsys, monkeypatch, tmp_path):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name in ("jax", "sbx") else find(name)
+    )
+    size = ["--dimensions", "3", "--points", "5", "--games", "256", *SHORT]
+    arguments = [*size, "--subjects", "JAX", "SBX", "--json", str(tmp_path / "results.json")]
+    assert run.main(["--rates", "environment", "training", *arguments]) == 0
+    absent = [line for line in capsys.readouterr().out.splitlines() if "not measured" in line]
+    expected = [("JAX step", "jax"), ("JAX rollout", "jax"), ("SBX DQN on resgym", "sbx-rl")]
+    for line, (subject, package) in zip(absent, expected, strict=True):
+        assert line.split("not measured")[0].strip() == subject
+        assert line.endswith(f"is not installed (pip install {package})")
+
+
 def test_subjects_are_closed_after_an_error():
     there, broken = Clock([0.0]), Mock(side_effect=RuntimeError("out of memory"))
     with pytest.raises(RuntimeError, match="out of memory"):
@@ -264,7 +279,7 @@ def test_an_interrupted_run_keeps_what_it_has(tmp_path):
     [
         *(("--games", "0"), ("--games", "many"), ("--dimensions", "11"), ("--points", "1")),
         *(("--seconds", "0"), ("--seconds", "nan"), ("--repeats", "-1"), ("--threads", "0")),
-        ("--noise", "-0.1"),
+        *(("--noise", "-0.1"), ("--noise", "much")),
         *(("--rates", "everything"), ("--devices", "abacus"), ("--subjects", "abacus")),
         ("--json", "."),
     ],

@@ -220,6 +220,10 @@ def training_makers(
         for number in threads:
             single = learning(best, number, rollout_precision="float32")
             found.append((f"DDQN {best} float32 rollouts, {number}", single))
+            # The target of the peers: one forward pass fewer.
+            found.append(
+                (f"DDQN {best} single net, {number}", learning(best, number, double_q=False))
+            )
             kind = {"replay_buffer_class": PrioritizedReplayBuffer}
             found.append((f"DDQN {best} prioritized, {number}", learning(best, number, **kind)))
             sets = learning(best, number, policy_kwargs=MAIN_JOB)

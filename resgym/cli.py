@@ -76,9 +76,11 @@ def _add_out(parser: argparse.ArgumentParser) -> None:
     text = "write the tree to this file: .svg, .html, .dot, .json or .txt; or its cones as text for"
     text += " SageMath (.sage), OSCAR (.jl) or polymake (.poly)"
     _add_file(parser, "--out", sorted((".dot", ".html", ".json", ".svg", ".txt", *_FANS)), text)
-    text = "of .svg: left to right, a line a chart for deep trees, or move by move beside a game"
-    layouts = ("tree", "outline", "growing")
-    parser.add_argument("--layout", choices=layouts, default="tree", help=f"{text} (default tree)")
+    text = (
+        "of .svg: left to right, a line a chart, or move by move beside a game (default: tree, or"
+    )
+    text += " outline if that would be wider than a screen)"
+    parser.add_argument("--layout", choices=("tree", "outline", "growing"), help=text)
 
 
 def _add_rule(parser: argparse.ArgumentParser, weights: bool = True) -> None:
@@ -136,6 +138,8 @@ def _check(args: argparse.Namespace) -> None:
 
 def _parse_start(args: argparse.Namespace) -> Any:
     """The position of the argument ``start``; notices go to stderr, one line each."""
+    if getattr(args, "layout", None) and (args.out is None or args.out.suffix.lower() != ".svg"):
+        raise ValueError(f"layout is for --out with .svg, got {args.layout} and out {args.out}")
     import warnings
 
     from resgym.polynomials.parse import parse

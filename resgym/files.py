@@ -44,7 +44,9 @@ def write_file(path: Path, content: str | bytes) -> None:
             file.flush()
             os.fsync(file.fileno())
         aside.replace(path)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             aside.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            error.filename = os.fspath(path)  # not the one aside
         raise

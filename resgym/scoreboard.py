@@ -40,7 +40,9 @@ HEADINGS = (
 )
 
 _FOLDERS = (Path(__file__).parent, Path(__file__).parents[1] / "docs")  # of a wheel, of a checkout
-_MARKED = re.compile(r"(<!-- scoreboard, (\d+) points -->\n).*?(<!-- end of scoreboard -->)", re.S)
+_MARKED = re.compile(
+    r"(<!-- scoreboard, (\d+) points(?:: ([^>\n]*))? -->\n).*?(<!-- end of scoreboard -->)", re.S
+)
 
 
 @dataclass(frozen=True)
@@ -255,28 +257,34 @@ def table(rows: Iterable[Row]) -> str:
 
 
 def filled(page: str, rows: Sequence[Row]) -> str:
-    """A page with its tables, each between two markers, as of these rows."""
+    """A page with its tables, each between two markers, as of these rows.
+
+    A marker may name hosts behind its points, ``20 points: optimal, taught``: only these are shown.
+    """
 
     def marked(marks: re.Match[str]) -> str:
         some = [row for row in rows if row.points == int(marks[2])]
-        return f"{marks[1]}{table(some)}\n{marks[3]}"
+        if marks[3]:
+            some = [row for row in some if row.host in marks[3].split(", ")]
+        return f"{marks[1]}{table(some)}\n{marks[4]}"
 
     return _MARKED.sub(marked, page)
 
 
 def run(args: argparse.Namespace) -> None:
     """Shows the rows, and measures a host first if asked to."""
-    file, own = output_file(args.file, (".json",), "file"), []
-    if (args.action is None) != (args.model is None):
-        raise ValueError("model is missing: resgym scoreboard add MODEL")
-    if file.is_file():
-        own = read_rows(file)
+    file = output_file(args.file, (".json",), "file")
+    own = _own_rows(file)
+    for page in args.page:  # what is wrong is told before the work
+        _marked_text(page)
     if args.action:
-        resolve_player(args.model, "host")  # who is not there is told before the work
-        for points in args.points:
+        resolve_player(args.model, "host")
+        for points in args.points or POINTS:
             print(f"measuring {args.name or args.model}, {points} points", file=sys.stderr)
-            own = merged([*own, measure(args.model, points, name=args.name)])
-        write_file(file, json.dumps([asdict(row) for row in own], indent=1) + "\n")
+            row = measure(args.model, points, name=args.name)
+            # Read again: another one may have been added meanwhile.
+            own = merged([*_own_rows(file), row])
+            write_file(file, json.dumps([asdict(row) for row in own], indent=1) + "\n")
     rows = merged([*shipped_rows(), *own])
     if args.json:
         print(json.dumps([asdict(row) for row in rows], indent=1))
@@ -285,7 +293,15 @@ def run(args: argparse.Namespace) -> None:
         for points, some in tables.items():
             print(f"{points} points\n{text_table([HEADINGS, *map(_cells, some)])}\n")
     for page in args.page:
-        text = page.read_text(encoding="utf-8")
-        if not _MARKED.search(text):
-            raise ValueError(f"page: there is no '<!-- scoreboard, 5 points -->' in {page}")
-        write_file(page, filled(text, rows))
+        write_file(page, filled(_marked_text(page), rows))
+
+
+def _own_rows(file: Path) -> list[Row]:
+    return read_rows(file) if file.is_file() else []
+
+
+def _marked_text(page: Path) -> str:
+    text = page.read_text(encoding="utf-8")
+    if not _MARKED.search(text):
+        raise ValueError(f"page: there is no '<!-- scoreboard, 5 points -->' in {page}")
+    return text

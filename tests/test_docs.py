@@ -60,8 +60,8 @@ def folder(tmp_path_factory):
 def run_ade_table(arguments: list[str], monkeypatch) -> int:
     if "--model" not in arguments:
 
-        def small(updates, seed, opponent):
-            model = make_model(updates, seed, opponent)
+        def small(updates, seed, opponent, **options):
+            model = make_model(updates, seed, opponent, **options)
             model.learning_starts, model.batch_size = 256, 32
             return model
 

@@ -73,7 +73,8 @@ EXCEPT = {
     "sb3_ext.cluster": ("resgym.players.trust",),
     "sb3_ext.config": ("resgym.players.trust",),
     "sb3_ext.callbacks": ("resgym.measure", "resgym.players"),
-    "sb3_ext.ddqn": ("resgym.kernels.cpu.compilation",),  # how to compile; nothing of the game
+    "sb3_ext.ddqn": ("resgym.kernels.cpu.compilation",),
+    "sb3_ext.points": ("resgym.kernels.cpu.compilation",),
     "sb3_ext.replay": ("resgym.game.devices",),  # how much memory there is; nothing of the game
 }
 

@@ -22,6 +22,7 @@ from resgym.players import (
     ask_players,
     compiled_name,
     make_mixture,
+    player_name,
     resolve_player,
 )
 from resgym.players.base import check_role
@@ -86,10 +87,12 @@ class AlternatingPlayers(TensorVectorEnv):
         )
         if assignment is not None and (not several or isinstance(opponent, Mapping)):
             raise ValueError("assignment needs a sequence of opponents")
+        given = list(opponent) if several else [opponent]
         name, chosen = None, opponent
         if not several:
             chosen = resolve_player(opponent, role, spec)
-            name = compiled_name(chosen)
+            # Frames tell what an opponent answers, so it has to be asked.
+            name = compiled_name(chosen) if self.render_mode is None else None
         elif assignment is None:
             chosen = make_mixture(opponent, role, spec)
         else:
@@ -97,6 +100,8 @@ class AlternatingPlayers(TensorVectorEnv):
             rows = parse_integers("assignment", assignment, self.num_envs, self.device)
             chosen = MixedPlayer(players, rows)
         self._opponent: Player | Mixture = chosen
+        seated = chosen.players if several else [chosen]
+        self._names = {id(p): player_name(each) for p, each in zip(seated, given, strict=True)}
         self.plan = replace(self.plan, opponent=name)
 
     @property
@@ -112,15 +117,28 @@ class AlternatingPlayers(TensorVectorEnv):
     ) -> Tensor:
         # Who is asked may keep what it was shown, also if it fails.
         self._games = self._games.tensors()
-        position, opponent = games.position, self._opponent
+        position, opponent, hosts_turn = games.position, self._opponent, coords is None
         if rows is not None:
             position, rng = position.select(rows), rng.select(rows)
             coords = None if coords is None else coords[rows]
         if isinstance(opponent, Mixture):
             seats = opponent.seats(games.episode)
             seats = seats if rows is None else seats[rows]
-            return ask_players(opponent.distinct, seats, position, coords, rng, rows)
-        return ask_player(opponent, position, coords, rng, rows)
+            answers = ask_players(opponent.distinct, seats, position, coords, rng, rows)
+        else:
+            answers = ask_player(opponent, position, coords, rng, rows)
+        if not hosts_turn:
+            self._answers = answers
+        return answers
+
+    def _seats(self, row: int) -> str:
+        player = self._opponent
+        if isinstance(player, Mixture):
+            player = player.distinct[int(player.seats(self.games.episode)[row])]
+        elif isinstance(player, MixedPlayer):
+            player = player.players[int(player.assignment[row])]
+        other = f"{self.opponent_role}: {self._names.get(id(player), player_name(player))}"
+        return f"host: you, {other}" if self.seat == "host" else f"{other}, agent: you"
 
     def close_extras(self, **kwargs: Any) -> None:
         """Closes the wrapped environment too."""

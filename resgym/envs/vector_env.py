@@ -26,6 +26,7 @@ from resgym.envs.arguments import (
 )
 from resgym.envs.results import LegalMultiDiscrete, ResultForm, flat_observation
 from resgym.envs.saving import load_state, save_state
+from resgym.game.actions import host_action_table
 from resgym.game.episode import legal_actions
 from resgym.game.rewards import RewardFunction, check_reward
 from resgym.game.rng import RowRandom
@@ -88,6 +89,8 @@ class TensorVectorEnv(VectorEnv):
             assert isinstance(self.action_space, spaces.MultiDiscrete)
             self.action_space = LegalMultiDiscrete(self.action_space, self._legal_now)
         self._started = False
+        self._answers: Tensor | None = None  # the axes of an agent that was asked last, int64 [N]
+        self._last_moves: tuple[Tensor, Tensor] | None = None
         self._games: Games = EpisodeState.empty(num_envs, plan.spec, device)
 
     @property
@@ -136,8 +139,9 @@ class TensorVectorEnv(VectorEnv):
     def render(self) -> tuple[Any, ...] | None:
         """One frame per row in ``render_mode``, or None without one.
 
-        ``ansi`` and ``svg`` frames are text, ``rgb_array`` frames uint8 [H, W, 3] of one size. In
-        ``human`` the frames of row 0 are printed at every reset and step, and here is None.
+        A frame says which move the last step completed and, where one seat is yours, who plays the
+        other. ``ansi`` and ``svg`` frames are text, ``rgb_array`` frames uint8 [H, W, 3] of one
+        size. In ``human`` row 0's are printed at every reset and step, and here is None.
 
         Raises:
             ValueError: before the first reset, or after close.
@@ -154,7 +158,29 @@ class TensorVectorEnv(VectorEnv):
         games = self.games
         points = games.position.select(slice(row, row + 1)).point_lists()[0]
         coords = games.coords[row].nonzero()[:, 0].tolist()
-        return render_game(points, coords, int(games.half_moves[row]) // 2, render_mode)
+        last = None
+        if self._last_moves is not None:
+            axes, axis = (part[row] for part in self._last_moves)
+            last = (axes.nonzero()[:, 0].tolist(), int(axis)) if bool(axes.any()) else None
+        move = int(games.half_moves[row]) // 2
+        return render_game(points, coords, move, render_mode, last, self._seats(row))
+
+    def _seats(self, row: int) -> str:
+        """Who plays which seat in a row, for its frames."""
+        return ""
+
+    def _moves_since(
+        self, before: EpisodeState, actions: Tensor, overflow: Any
+    ) -> tuple[Tensor, Tensor]:
+        """The moves that a step completed: sets bool [N, D], empty for none, and axes int64 [N]."""
+        axes, axis = before.coords, actions
+        if self._answers is not None:
+            spec = self.plan.spec
+            sets = host_action_table(spec.dimension, self.device, spec.least_axes)
+            axes, axis = sets[actions.clamp(0, len(sets) - 1)], self._answers
+        # An illegal action, a refused one and a restart do not make the count grow.
+        played = (self.games.half_moves > before.half_moves) & ~torch.as_tensor(overflow)
+        return axes & played[:, None], axis
 
     def reset(
         self,
@@ -189,7 +215,7 @@ class TensorVectorEnv(VectorEnv):
             raise ValueError("options: weights need points")
         games = self._reseeded(seeds, mask)
         result = self.backend.start(self.plan, games, mask, self._ask, given)
-        self._games, self._started = result.games, True
+        self._games, self._started, self._last_moves = result.games, True, None
         self._show()
         info = self._full_info(result.points, result.coords) if self.form.full_info else {}
         return self._observation(self._out(result.points), self._out(result.coords)), info
@@ -227,11 +253,14 @@ class TensorVectorEnv(VectorEnv):
         """
         self._require_started("step")
         values = parse_integers("actions", actions, self.num_envs, self.device)
+        before = None if self.render_mode is None else self.games
         try:
             result = self.backend.step(self.plan, self._games, values, self._ask)
         except RefusedStep:
             raise refusal(self.plan, self.games, values, actions) from None
         self._games = result.games
+        if before is not None:
+            self._last_moves = self._moves_since(before, values, result.overflow)
         self._show()
 
         out = self._out
@@ -288,6 +317,7 @@ class TensorVectorEnv(VectorEnv):
         """
         self._require_open()
         self.plan, self._games, self._started = load_state(self.plan, self.games, state)
+        self._last_moves = None
 
     def _full_info(self, points: Any, coords: Any) -> dict[str, Any]:
         """All keys of `ResultForm.full_info`, as they are where no game has ended."""

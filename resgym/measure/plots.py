@@ -33,6 +33,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#0
 MARKERS = "osD^vPX"
 LEVEL_STYLES = ("--", ":", "-.", (0, (6, 2, 1, 2, 1, 2)))
 LEVEL_COLOUR = "#66727f"
+BAND: Any = {"alpha": 0.18, "linewidth": 0}
 
 
 @dataclass(frozen=True)
@@ -43,11 +44,13 @@ class Curve:
         label: for the legend.
         x: places, ascending.
         y: as many values; not a number where there is none.
+        band: as many lowest and highest values, drawn as a shaded band; none if empty.
     """
 
     label: str
     x: Sequence[float]
     y: Sequence[float]
+    band: Sequence[tuple[float, float]] = ()
 
 
 def plain_axes(width: float, height: float) -> tuple[Figure, Any]:
@@ -152,8 +155,11 @@ def plot_curves(
     xlabel: str = "gradient updates",
     ylabel: str = "rho",
     title: str = "",
+    band: str = "bands: 95 % interval of an evaluation",
 ) -> Figure:
     """Learning curves, with level lines by name, such as the rho of scripted players.
+
+    ``band`` says in the legend what the curves' bands are.
 
     Returns:
         The figure; a notebook shows it.
@@ -183,16 +189,20 @@ def plot_curves(
         marker = MARKERS[number % len(MARKERS)] if len(curve.x) <= 60 else ""
         colour = COLOURS[number % len(COLOURS)]
         axes.plot(curve.x, curve.y, marker=marker, markersize=4.5, color=colour, label=curve.label)
+        if curve.band:
+            axes.fill_between(curve.x, *zip(*curve.band, strict=True), color=colour, **BAND)
     for number, (name, value) in enumerate((levels or {}).items()):
         style: Any = LEVEL_STYLES[number % len(LEVEL_STYLES)]
         axes.axhline(value, linestyle=style, color=LEVEL_COLOUR, label=f"{name} {value:.3f}")
     axes.set(xlabel=xlabel, ylabel=ylabel, title=title)
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    shaded = band if any(curve.band for curve in curves) else None
+    legend: Any = {"fontsize": "small", "title": shaded, "title_fontsize": "small"}
     if beside:
-        figure.legend(loc="outside right upper", fontsize="small")
+        figure.legend(loc="outside right upper", **legend)
     else:
-        axes.legend(loc="best", fontsize="small")
+        axes.legend(loc="best", **legend)
     save_figure(figure, target)
     return figure
 

@@ -183,8 +183,9 @@ def rho(
 
         if progress is not None:
             progress(f"the shortest games against {player_name(agent_player)}")
-        begins = rho_starts(spec, games, seed, drawn) if given is None else given
-        if given is not None:
+        if given is None:
+            begins = rho_starts(spec, games, seed, drawn)
+        else:
             begins = given.select(torch.arange(games, device=resolved) % given.num_games)
         found = find(agent_player, begins, spec, max_moves)
         optimum = found and found.rho

@@ -26,7 +26,12 @@ class Exponents(list[Point]):
     Args:
         points: exponent tuples, all of one length D.
         variables: D names; by default ``x, y, z, w``, or beyond four ``x_1`` to ``x_D``.
+
+    Attributes:
+        exponents_only: they were read from a polynomial with other coefficients than 1.
     """
+
+    exponents_only = False
 
     def __init__(self, points: Iterable[Point], variables: Sequence[str] | None = None) -> None:
         super().__init__(points)
@@ -45,8 +50,9 @@ class Exponents(list[Point]):
         return " + ".join(monomial_text(point, self.variables) for point in self)
 
     def pretty(self) -> str:
-        """As one reads it: ``x² + y³ + z⁵``."""
-        return position_pretty(self, self.variables)
+        """As one reads it: ``x² + y³ + z⁵``, for ``x^2-y^3`` ``x² + y³ (exponents only)``."""
+        mark = " (exponents only)" if self.exponents_only else ""
+        return position_pretty(self, self.variables) + mark
 
 
 def monomial_text(point: Point, variables: Sequence[str]) -> str:

@@ -44,7 +44,7 @@ _FAMILY = re.compile(r"\s*(?:random|bp)\s*\(", re.IGNORECASE)
 
 
 class CoefficientWarning(UserWarning):
-    """Coefficients other than 1 and -1 were given; only exponents matter to the game."""
+    """Coefficients other than 1 were given; only exponents matter to the game."""
 
 
 class ConstantWarning(UserWarning):
@@ -211,8 +211,8 @@ def _from_monomials(
         raise ParseError(
             f"{unknown[0]} is none of the variables {', '.join(names)}", text, text.index(letter)
         )
-    _notice(unusual, not all(monomials))
-    return _from_rows([[monomial.get(name, 0) for name in names] for monomial in monomials], names)
+    rows = [[monomial.get(name, 0) for name in names] for monomial in monomials]
+    return _noticed(_from_rows(rows, names), unusual)
 
 
 def _in_order(used: set[str], names: tuple[str, ...] | None, shown: str) -> tuple[str, ...]:
@@ -267,15 +267,17 @@ def _parse_sympy(expression: Any, names: tuple[str, ...] | None) -> Exponents:
         polynomial = sympy.Poly(getattr(expression, "as_expr", lambda: expression)(), *generators)
     except sympy.PolynomialError:
         raise ValueError(f"points must be a polynomial, got {expression}") from None
-    rows = polynomial.monoms()
-    _notice(any(abs(value) != 1 for value in polynomial.coeffs()), not all(map(any, rows)))
-    return _from_rows(rows, order)
+    unusual = any(value != 1 for value in polynomial.coeffs())
+    return _noticed(_from_rows(polynomial.monoms(), order), unusual)
 
 
-def _notice(coefficients: bool, constant: bool) -> None:
-    if coefficients:
-        text = "coefficients are ignored: only the exponents matter to the game"
+def _noticed(points: Exponents, unusual: bool) -> Exponents:
+    """The points, with warnings of what the game makes of the polynomial."""
+    points.exponents_only = unusual
+    if unusual:
+        text = "coefficients and signs are ignored: only the exponents matter to the game"
         warnings.warn(text, CoefficientWarning, stacklevel=5)
-    if constant:
+    if not all(map(any, points)):
         text = "there is a constant term: the hypersurface misses the origin, the game is over"
         warnings.warn(text, ConstantWarning, stacklevel=5)
+    return points

@@ -38,10 +38,9 @@ MAX_DIGITS = 100
 MAX_POWER = 100
 MAX_VARIABLES = 52
 
-# Only whether a coefficient is 0, 1 or -1 is asked for. Modulo this prime that is exact for all of
+# Only whether a coefficient is 0 or 1 is asked for. Modulo this prime that is exact for all of
 # up to 156 digits, and no power of a number takes time.
 _PRIME = 2**521 - 1
-_UNITS = (1, _PRIME - 1)
 # Powers stop at 2^59, and no text is so long that the sum of its exponents reaches 2^96.
 _BITS = 96
 
@@ -81,7 +80,7 @@ class ParseError(ValueError):
 
 
 def read_monomials(text: str) -> tuple[list[Monomial], bool]:
-    """The monomials of a text, and whether one has a coefficient other than 1 and -1.
+    """The monomials of a text, and whether one has a coefficient other than 1.
 
     Like terms of a polynomial are added up and vanished ones dropped; several polynomials give the
     union of their monomials.
@@ -91,10 +90,10 @@ def read_monomials(text: str) -> tuple[list[Monomial], bool]:
     """
     reader = _Reader(text)
     terms = reader.read_sum()
-    unusual = any(value not in _UNITS for value in terms.values())
+    unusual = any(value != 1 for value in terms.values())
     while reader.take(","):
         more = reader.read_sum()
-        unusual |= any(value not in _UNITS for value in more.values())
+        unusual |= any(value != 1 for value in more.values())
         terms |= more
         reader.check_terms(terms)
     if reader.peek():

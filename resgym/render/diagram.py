@@ -8,7 +8,10 @@ from dataclasses import dataclass, field
 from math import dist
 from typing import NamedTuple
 
-from resgym.game.spec import GameSpec
+import torch
+
+from resgym.game.newton.vertices import newton_vertices
+from resgym.game.plain import prune
 from resgym.render.facets import facets_in_box
 from resgym.render.shapes import Circle, Line, Polygon, Shape, Text, text_width
 
@@ -111,10 +114,9 @@ class Scale:
 
 def polyhedron_vertices(points: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """Vertices of conv(S) + the positive orthant; in the plane from left to right."""
-    from resgym.game.state import state_from_points
-
-    spec = GameSpec(len(points[0]), max(2, len(points)), polytope="newton")
-    return state_from_points([list(points)], spec).point_lists()[0][::-1]
+    kept = prune(points)
+    vertices, (count,) = newton_vertices(torch.tensor([kept]), torch.tensor([len(kept)]))
+    return [tuple(vertex) for vertex in vertices[0, : int(count)].tolist()]
 
 
 def plane_diagram(
@@ -242,41 +244,18 @@ def _draw_polyhedron(
     """The faces, the unbounded ones first, and then their edges."""
     outlines = []
     for facet in sorted(facets_in_box(vertices), key=lambda facet: facet.compact):
-        hull = _hull({place(*corner): corner for corner in facet.corners})
-        if len(hull) < 3:
-            continue  # seen from its edge
-        outlines.append(hull)
+        outline = [(place(*corner), corner) for corner in facet.corners]
+        outlines.append(outline)
         colour, opacity = (BORDER, 0.4) if facet.compact else (AREA, 0.55)
-        diagram.shapes.append(Polygon(tuple(spot for spot, _ in hull), colour, opacity))
+        diagram.shapes.append(Polygon(tuple(spot for spot, _ in outline), colour, opacity))
     ends = set(vertices)
     drawn = set()
-    for hull in outlines:
-        for (start, one), (end, other) in itertools.pairwise([*hull, hull[0]]):
+    for outline in outlines:
+        for (start, one), (end, other) in itertools.pairwise([*outline, outline[0]]):
             if frozenset((start, end)) not in drawn:
                 drawn.add(frozenset((start, end)))
                 bounded = one in ends and other in ends
                 diagram.shapes.append(Line(start, end, BORDER, 2.0 if bounded else 0.8))
-
-
-def _hull(
-    corners: dict[tuple[float, float], tuple[float, float, float]],
-) -> list[tuple[tuple[float, float], tuple[float, float, float]]]:
-    """The corners of a flat convex face in order around it (Andrew's monotone chain)."""
-
-    def half(spots: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-        chain: list[tuple[float, float]] = []
-        for x, y in spots:
-            while len(chain) > 1:
-                (ax, ay), (bx, by) = chain[-2], chain[-1]
-                if (bx - ax) * (y - ay) - (by - ay) * (x - ax) > 1e-6:
-                    break
-                chain.pop()
-            chain.append((x, y))
-        return chain[:-1]
-
-    spots = sorted(corners)
-    around = half(spots) + half(spots[::-1])
-    return [(spot, corners[spot]) for spot in around]
 
 
 def _axis(

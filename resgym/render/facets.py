@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from itertools import combinations, islice
 from typing import NamedTuple
 
 import numpy as np
 
 # Of coordinates from 0 to 1. A face that is flatter than this at an edge is drawn without it.
 TOLERANCE = 1e-9
+
+CHUNK = 2**14  # triples at a time
 
 Corner = tuple[float, float, float]
 
@@ -17,7 +21,7 @@ class Facet(NamedTuple):
     """A two-dimensional face of conv(S) + R^3_{>=0}, cut at the box [0, 1]^3.
 
     Attributes:
-        corners: in no order; the face is their convex hull.
+        corners: in order around the face.
         compact: whether it is bounded without the box.
     """
 
@@ -33,38 +37,47 @@ def facets_in_box(vertices: Sequence[Corner]) -> list[Facet]:
     direction goes on to the side of the box. Floating point is enough to draw.
     """
     points = np.array(vertices, dtype=float)
-    found: dict[tuple[tuple[int, ...], tuple[int, ...]], Facet] = {}
-    for normal in _normals(points):
-        height = points @ normal
-        lowest = height.min()
-        on = tuple(int(index) for index in (height <= lowest + TOLERANCE).nonzero()[0])
-        free = tuple(axis for axis in range(3) if normal[axis] <= TOLERANCE)
-        if (on, free) in found or _rank(points[list(on)], free) < 2:
-            continue
-        corners = {tuple(points[index].tolist()) for index in on}
-        for axis in free:
-            corners |= {(*c[:axis], 1.0, *c[axis + 1 :]) for c in corners}
-        found[on, free] = Facet(tuple(sorted(corners)), not free)
+    triples = combinations(range(len(points) + 3), 3)
+    found: dict[bytes, Facet] = {}
+    while len(chunk := np.array(list(islice(triples, CHUNK)))):
+        for row, normal in zip(*_faces(points, chunk), strict=True):
+            if row.tobytes() not in found:
+                found[row.tobytes()] = _facet(points, row, normal)
     return list(found.values())
 
 
-def _normals(points: np.ndarray) -> np.ndarray:
-    """Candidates [K, 3] of length 1 without negative entries; every face has its normal there."""
-    candidates = []
-    for index, point in enumerate(points):
-        rays = np.concatenate([points[index + 1 :] - point, np.eye(3)])
-        one, other = np.triu_indices(len(rays), 1)
-        candidates.append(np.cross(rays[one], rays[other]))
-    normals = np.concatenate(candidates)
-    lengths = np.linalg.norm(normals, axis=1)
-    normals = normals[lengths > TOLERANCE] / lengths[lengths > TOLERANCE, None]
-    normals = np.where(normals.sum(1, keepdims=True) < 0, -normals, normals)
-    normals = normals[normals.min(1) >= -TOLERANCE]
-    return np.unique(np.round(normals, 12), axis=0)
+def _faces(points: np.ndarray, triples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The faces that triples [K, 3] of the points [V, 3] and then the three axes span.
+
+    Returns:
+        rows: bool [F, V + 3]: which points lie on a face, and which axes have its direction; one
+            face may come several times.
+        normals: [F, 3], of length 1.
+    """
+    base, one, other = triples[triples[:, 0] < len(points)].T
+    start = points[base]
+    spanning = np.concatenate([points, np.eye(3)])
+    rays = (spanning[k] - np.where(k[:, None] < len(points), start, 0) for k in (one, other))
+    normals = np.cross(*rays)
+    lengths = np.sqrt((normals**2).sum(1))
+    normals *= np.where(normals.sum(1) < 0, -1, 1)[:, None]
+    some = (lengths > TOLERANCE) & (normals.min(1) >= -TOLERANCE * lengths)
+    normals, base = normals[some] / lengths[some, None], base[some]
+    heights = normals @ points.T
+    on = heights <= heights.min(1, keepdims=True) + TOLERANCE
+    # A plane that nothing is below, so that it has all three.
+    lowest = on[np.arange(len(on)), base]
+    return np.concatenate([on, normals <= TOLERANCE], 1)[lowest], normals[lowest]
 
 
-def _rank(points: np.ndarray, free: tuple[int, ...]) -> int:
-    if len(free) > 1:
-        return 2  # a normal leaves no more
-    directions = np.concatenate([points[1:] - points[0], np.eye(3)[list(free)]])
-    return int(np.linalg.matrix_rank(directions, tol=1e-7)) if len(directions) else 0
+def _facet(points: np.ndarray, row: np.ndarray, normal: np.ndarray) -> Facet:
+    """The face of a row: which points lie on it, then which axes have its direction."""
+    corners = set(map(tuple, points[row[:-3]].tolist()))
+    free = row[-3:].nonzero()[0].tolist()
+    for axis in free:
+        corners |= {(*c[:axis], 1.0, *c[axis + 1 :]) for c in corners}
+    # Seen along the axis that is nearest to the normal, around the middle.
+    right, up = (axis for axis in range(3) if axis != normal.argmax())
+    x, y = (sum(c[axis] for c in corners) / len(corners) for axis in (right, up))
+    around = sorted(corners, key=lambda c: math.atan2(c[up] - y, c[right] - x))
+    return Facet(tuple(around), not free)

@@ -116,17 +116,26 @@ def render_modes(dimension: int) -> list[str]:
 
 
 def render_game(
-    points: list[tuple[int, ...]], coords: Sequence[int], move: int, render_mode: str
+    points: list[tuple[int, ...]],
+    coords: Sequence[int],
+    move: int,
+    render_mode: str,
+    last: tuple[Sequence[int], int] | None = None,
+    seats: str = "",
 ) -> Any:
     """One frame of one game; arguments as of `picture_of`.
+
+    ``last`` is the move that led here, a set and the axis of it, and ``seats`` says who plays.
 
     Returns:
         ``ansi``: text; ``svg``: a stand-alone SVG file as text; ``rgb_array``: uint8 [H, W, 3],
         always of one size.
     """
+    played = f"host {format_axes(last[0])}, agent {AXIS_NAMES[last[1]]}" if last else ""
     if render_mode not in PICTURE_MODES:
-        return f"move {move}\n{format_position(points, coords)}\n"
-    picture = picture_of(points, coords, move)
+        head = f"move {move}{' (' + seats + ')' if seats else ''}{': ' + played if played else ''}"
+        return f"{head}\n{format_position(points, coords)}\n"
+    picture = picture_of(points, coords, move, played=played, seats=seats)
     return picture_to_svg(picture) if render_mode == "svg" else picture_to_rgb(picture)
 
 
@@ -136,12 +145,15 @@ def picture_of(
     move: int,
     axis: int | None = None,
     names: Sequence[str] = AXIS_NAMES,
+    played: str = "",
+    seats: str = "",
 ) -> Picture:
     """The picture of a position after so many moves: its axes, the list of its monomials beside.
 
     A point carries its coordinates where there is room, else the number under which the list has
     it. ``coords`` are the axes that the host has named, which are thick, ``axis`` is the agent's
-    answer if it is shown; a second, smaller line below the title says it in words.
+    answer if it is shown; a second, smaller line below the title says it in words. ``played``, the
+    move that led here, stands before it, ``seats`` behind the title.
 
     Raises:
         ValueError: no point, or another number of axes than 2 and 3.
@@ -162,6 +174,8 @@ def picture_of(
     else:
         diagram = space_diagram(points, coords, names, _SPACE)
     title = f"after {counted(move, 'move')}" if move else "start"
+    title += f" ({seats})" if seats else ""
+    note = f"{played}; {note}" if played else note
     shapes = (
         *diagram.shapes,
         *_labels(points, diagram),

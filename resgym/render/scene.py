@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from resgym.render.diagram import Scale, polyhedron_vertices, shares_of
-from resgym.render.facets import Corner, facets_in_box
+from resgym.render.facets import facets_in_box
 
 TICKS = 5
 
@@ -31,7 +29,10 @@ def space_scene(points: Sequence[tuple[int, ...]], names: Sequence[str]) -> dict
             {"at": shares_of(scales, point), "vertex": tuple(point) in known} for point in points
         ],
         "faces": [
-            {"corners": _around(face.corners), "compact": face.compact}
+            {
+                "corners": [[round(value, 5) for value in corner] for corner in face.corners],
+                "compact": face.compact,
+            }
             for face in sorted(faces, key=lambda face: face.compact)
         ],
         "axes": [
@@ -39,14 +40,3 @@ def space_scene(points: Sequence[tuple[int, ...]], names: Sequence[str]) -> dict
             for scale, name in zip(scales, names, strict=True)
         ],
     }
-
-
-def _around(corners: Sequence[Corner]) -> list[list[float]]:
-    """The corners of a flat convex face in order around its middle."""
-    points = np.array(corners)
-    from_middle = points - points.mean(0)
-    # The two main directions of a flat set span its plane.
-    flat = from_middle @ np.linalg.svd(from_middle, full_matrices=False)[2][:2].T
-    order = np.argsort(np.arctan2(flat[:, 1], flat[:, 0]))
-    found: list[list[float]] = np.round(points[order], 5).tolist()
-    return found

@@ -84,7 +84,7 @@ def tree_to_html(tree: ChartTree, max_charts: int = 100) -> str:
             '<p><button onclick="zoom(1.5)">larger</button>'
             '<button onclick="zoom(1 / 1.5)">smaller</button>'
             '<button onclick="zoom(0)">fit to the page</button></p>',
-            f'<div class="picture">{tree_to_svg(tree, max_charts)}</div>',
+            f'<div class="picture">{tree_to_svg(tree, max_charts, "tree")}</div>',
             "<h2>Charts</h2>",
             '<p><button onclick="fold(true)">open all</button>'
             '<button onclick="fold(false)">close all</button></p>',

@@ -23,6 +23,9 @@ from resgym.trees.text import chart_note, chart_text, move_text, shown_charts, t
 HEADER = 52
 TITLE_SIZE = 14
 MIN_WIDTH = 420
+WIDEST = 1280
+"""Pixels of a tree that a page or a screen shows as a whole with text that can be read."""
+
 FONT = "'DejaVu Sans Mono', Menlo, Consolas, 'Liberation Mono', monospace"
 FONT_SIZE = 12
 FONT_ATTRIBUTES = f'font-family="{escape(FONT)}" font-size="{FONT_SIZE}"'
@@ -60,17 +63,21 @@ LONGEST = 90
 
 
 def tree_to_svg(
-    tree: ChartTree, max_charts: int = 100, layout: Literal["tree", "outline"] = "tree"
+    tree: ChartTree, max_charts: int = 100, layout: Literal["tree", "outline"] | None = None
 ) -> str:
     """A tree as an SVG picture; subtrees beyond ``max_charts`` charts are folded into one box each.
+
+    Without a ``layout`` it is ``tree``, or ``outline`` if that would be wider than `WIDEST` pixels.
 
     Raises:
         ValueError: ``max_charts`` is below 1, or another layout.
     """
     check_integer("max_charts", max_charts, 1)
     layouts = {"tree": layout_tree, "outline": layout_outline}
-    place = layouts[check_choice("layout", layout, tuple(layouts))]
+    place = layouts[check_choice("layout", layout or "tree", tuple(layouts))]
     boxes, right, height = place(tree, max_charts)
+    if layout is None and right > WIDEST:
+        boxes, right, height = layout_outline(tree, max_charts)
     totals = totals_text(tree)
     if hidden := sum(box.hidden for box in boxes):
         totals += f"; {hidden} charts folded"

@@ -63,10 +63,7 @@ class Game:
     """
 
     def __init__(self, question: Question, models: Models) -> None:
-        with warnings.catch_warnings(record=True) as notices:
-            warnings.simplefilter("always")
-            start = parse_text(question.start)
-        self.notices = [str(notice.message) for notice in notices]
+        start, self.notices = _read(question.start)
         if len(start) > MAX_TERMS:
             raise ValueError(f"start must have at most {MAX_TERMS} monomials, got {len(start)}")
         self.question, self.variables = question, start.variables
@@ -222,6 +219,15 @@ class Game:
         return picture_to_svg(
             picture_of(self.points, self.named, len(self.moves), None, self.names)
         )
+
+
+@lru_cache(maxsize=256)
+def _read(text: str) -> tuple[Exponents, list[str]]:
+    """A start and what is to be said of it; every move of a game asks for it again."""
+    with warnings.catch_warnings(record=True) as notices:
+        warnings.simplefilter("always")
+        start = parse_text(text)
+    return start, [str(notice.message) for notice in notices]
 
 
 def chart_facts(

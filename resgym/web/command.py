@@ -33,7 +33,7 @@ def add_serve(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = command.add_argument
-    add("--host", default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
+    add("--host", type=_host, default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     add("--port", type=_port, default=8000, help="0 takes any free one (default 8000)")
     add("--models", type=_folder, metavar="FOLDER", help="models that may be played are below it")
     add("--runs", type=_folder, metavar="FOLDER", help="runs to show are below it, looked at live")
@@ -46,6 +46,12 @@ def _folder(text: str) -> Path:
     if not text or not Path(text).is_dir():
         raise argparse.ArgumentTypeError(f"must be a folder that exists, got {text!r}")
     return Path(text).resolve()
+
+
+def _host(text: str) -> str:
+    if not text:  # would be every address of this machine
+        raise argparse.ArgumentTypeError("must be a name or an address, got ''")
+    return text
 
 
 def _whole(text: str, low: int, high: int) -> int:

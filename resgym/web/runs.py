@@ -6,7 +6,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +28,23 @@ LOGS = ("rho.json", "evaluations.jsonl", "metrics.jsonl")
 
 
 def _folders(top: Path) -> Iterator[tuple[Path, list[str]]]:
-    """Folders with the names of their plain files, in order; links are not followed."""
+    """Folders with the names of their plain files, in order; links are not followed.
+
+    What has a name that no link can hold, such as bytes that are no UTF-8, is left out.
+    """
     for number, (folder, below, files) in enumerate(os.walk(top)):
         here = Path(folder)
         depth = len(here.relative_to(top).parts)
         if number >= MAX_FOLDERS:
             return
-        below[:] = sorted(n for n in below if not n.startswith(".")) if depth < DEPTH else []
-        yield here, [name for name in files if not (here / name).is_symlink()]
+        shown = sorted(n for n in below if not n.startswith(".") and n.isprintable())
+        below[:] = shown if depth < DEPTH else []
+        yield here, [name for name in files if name.isprintable() and _is_plain(here / name)]
+
+
+def _is_plain(path: Path) -> bool:
+    """Neither a link nor a pipe, which one would wait for."""
+    return path.is_file() and not path.is_symlink()
 
 
 def list_models(top: Path | None) -> dict[str, Path]:
@@ -59,13 +68,14 @@ def list_runs(top: Path) -> dict[str, Path]:
     return dict(list(found.items())[:MAX_LISTED])
 
 
-def read_curves(folder: Path) -> dict[str, dict[str, list[float | None]]]:
+def read_curves(folder: Path, logs: Sequence[str] = LOGS) -> dict[str, dict[str, list[Any]]]:
     """The curves of a run by name, ``x`` and ``y``: rho first, then what training logged.
 
-    Lines that are damaged or only half written are left out; a value that is no finite number is
-    None.
+    Of an evaluation they are ``rho/...``, with a ``band``, the 95 % interval of each value or None,
+    if there is any; and ``share/...``: of the optimum, the least. Lines that are damaged or only
+    half written are left out, and logs that are links; a value that is no finite number is None.
     """
-    curves: dict[str, dict[str, list[float | None]]] = {}
+    curves: dict[str, dict[str, list[Any]]] = {}
 
     def add(place: object, values: object, prefix: str = "") -> None:
         at = _finite(place)
@@ -79,12 +89,25 @@ def read_curves(folder: Path) -> dict[str, dict[str, list[float | None]]]:
                 curve["x"].append(at)
                 curve["y"].append(_finite(value))
 
-    for entry in _entries(folder / "rho.json"):
-        add(entry.get("updates"), entry.get("rho"), "rho/")
-    for entry in _entries(folder / "evaluations.jsonl"):
-        add(entry.get("step"), entry.get("values"), "rho/")
-    for entry in _entries(folder / "metrics.jsonl"):
-        add(entry.pop("step", None), entry)
+    for log in logs:
+        for entry in _entries(folder / log):
+            if log == "rho.json":
+                add(entry.get("updates"), entry.get("rho"), "rho/")
+                share, intervals = (
+                    each if isinstance(each := entry.get(key), Mapping) else {}
+                    for key in ("share", "interval_95")
+                )
+                for name, curve in curves.items():
+                    if name.startswith("rho/"):
+                        band = _pair(intervals.get(name.removeprefix("rho/")))
+                        missing = len(curve["x"]) - len(curve.setdefault("band", []))
+                        curve["band"] += [band] * missing
+                lows = {name: each[0] for name, each in share.items() if _pair(each)}
+                add(entry.get("updates"), lows, "share/")
+            elif log == "evaluations.jsonl":
+                add(entry.get("step"), entry.get("values"), "rho/")
+            else:
+                add(entry.pop("step", None), entry)
     return curves
 
 
@@ -114,10 +137,16 @@ def _finite(value: object) -> float | None:
     return value if is_number and math.isfinite(value) else None  # type: ignore[arg-type,return-value]
 
 
+def _pair(value: object) -> list[Any] | None:
+    """Two finite numbers, or None."""
+    ends = [_finite(end) for end in value] if isinstance(value, list) else []
+    return ends if len(ends) == 2 and None not in ends else None
+
+
 def _entries(path: Path, last: bool = False) -> list[dict[str, Any]]:
     """The objects of a log, ascending; of a file ``.jsonl`` the last one alone if asked for."""
     try:
-        if path.is_symlink():
+        if not _is_plain(path):
             return []
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size

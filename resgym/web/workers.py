@@ -10,11 +10,14 @@ import asyncio
 import multiprocessing
 import signal
 import sys
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
 from typing import Any
 
 import torch
@@ -27,6 +30,8 @@ MEMORY = 4 * 2**30
 
 START_SECONDS = 300.0
 """To import and, the first time of all, to compile."""
+
+STARTING = "the server is busy or still starting, try again in a moment"
 
 # One warm process is loaded once and forked for each worker, where the system can do that.
 _FORKS = "forkserver" in multiprocessing.get_all_start_methods()
@@ -56,17 +61,21 @@ class _Worker:
     def start(self) -> None:
         self._pipe, theirs = _CONTEXT.Pipe()
         arguments = (theirs, *self._about)
-        self._process = _CONTEXT.Process(target=_serve, args=arguments, daemon=True)
-        self._process.start()
+        process = _CONTEXT.Process(target=_serve, args=arguments, daemon=True)
+        process.start()
+        self._process = process
         theirs.close()
+
+    def wait(self) -> None:
         self._answer(START_SECONDS)
 
     def ask(self, function: Callable[..., Any], arguments: tuple[Any, ...], seconds: float) -> Any:
-        self._pipe.send((function, arguments))
-        return self._answer(seconds)
+        return self._answer(seconds, (function, arguments))
 
-    def _answer(self, seconds: float) -> Any:
+    def _answer(self, seconds: float, question: Any = None) -> Any:
         try:
+            if question is not None:
+                self._pipe.send(question)
             if not self._pipe.poll(seconds):
                 raise StoppedError(f"stopped after {seconds:g} s, the limit of a request")
             known, answer = self._pipe.recv()
@@ -132,38 +141,46 @@ class Workers:
         prepare: Callable[[], None],
         modules: Sequence[str] = (),
     ) -> None:
-        self.seconds, self._most_waiting = seconds, most_waiting
+        self.seconds, self._most = seconds, number + most_waiting
         self._workers = [_Worker(prepare, modules) for _ in range(number)]
+        self._idle: SimpleQueue[_Worker] = SimpleQueue()
+        # What waits, waits for one of these: who is free goes on without the event loop.
         self._threads = ThreadPoolExecutor(number, "worker")
-        self._waiting = 0
+        self._asked = 0
+        self._closed, self._starting = False, Lock()
 
     def open(self) -> None:
-        """Starts the processes; questions wait meanwhile. Called within a running event loop."""
+        """Starts the processes; questions wait meanwhile."""
         if _FORKS:
             _CONTEXT.set_forkserver_preload(["resgym.web.answers", *_PRELOAD])
-        self._loop = asyncio.get_running_loop()
-        self._idle: asyncio.Queue[_Worker] = asyncio.Queue()
         for worker in self._workers:
-            self._threads.submit(self._start, worker)
+            self._restart(worker)
 
     def close(self) -> None:
         """Ends the processes, whatever they do."""
-        for worker in self._workers:
-            worker.end()
+        with self._starting:
+            self._closed = True
+            for worker in self._workers:
+                worker.end()
+                self._idle.put(worker)  # so that nobody waits for one
         self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _restart(self, worker: _Worker) -> None:
+        Thread(target=self._start, args=(worker,), daemon=True).start()
 
     def _start(self, worker: _Worker) -> None:
         try:
-            worker.end()
-            worker.start()
+            with self._starting:
+                if self._closed:
+                    return
+                worker.end()
+                worker.start()
+            worker.wait()
         except (StoppedError, RefusedError, OSError) as error:
-            print(f"resgym serve: a process did not start: {error}", file=sys.stderr)
+            if not self._closed:
+                print(f"resgym serve: a process did not start: {error}", file=sys.stderr)
         else:
-            self._is_idle(worker)
-
-    def _is_idle(self, worker: _Worker) -> None:
-        with suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(self._idle.put_nowait, worker)
+            self._idle.put(worker)
 
     async def ask(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """What a function of a module returns for these arguments, in one of the processes.
@@ -173,30 +190,37 @@ class Workers:
             RefusedError: the function raised a ValueError or the like.
             StoppedError: it took too long.
         """
-        if self._waiting >= self._most_waiting:
+        if self._asked >= self._most:
             raise BusyError("the server is busy: too many requests wait, try again in a moment")
-        self._waiting += 1
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self.seconds
+        future = self._threads.submit(self._ask, until, function, arguments)
+        waited = loop.call_at(until, future.cancel)  # has no effect once it is asked
+        self._asked += 1
         try:
-            worker = await asyncio.wait_for(self._idle.get(), self.seconds)
-        except asyncio.TimeoutError:
-            raise BusyError("the server is busy or still starting, try again in a moment") from None
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            if loop.time() < until:
+                raise
+            raise BusyError(STARTING) from None
         finally:
-            self._waiting -= 1
-        # In the thread, not here, the process becomes free again: the client may be gone by then.
-        return await self._loop.run_in_executor(
-            self._threads, self._ask, worker, function, arguments
-        )
+            waited.cancel()
+            self._asked -= 1
 
-    def _ask(
-        self, worker: _Worker, function: Callable[..., Any], arguments: tuple[Any, ...]
-    ) -> Any:
+    def _ask(self, until: float, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+        try:
+            worker = self._idle.get(timeout=max(0.0, until - time.monotonic()))
+        except Empty:
+            raise BusyError(STARTING) from None
+        if self._closed:
+            raise StoppedError("stopped: the server ends")
         try:
             answer = worker.ask(function, arguments, self.seconds)
         except RefusedError:
-            self._is_idle(worker)
+            self._idle.put(worker)
             raise
         except BaseException:
-            self._threads.submit(self._start, worker)
+            self._restart(worker)
             raise
-        self._is_idle(worker)
+        self._idle.put(worker)
         return answer

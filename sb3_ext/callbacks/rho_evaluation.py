@@ -115,8 +115,9 @@ class RhoEvaluation(GamesAgainst):
         at_start: evaluate the untrained model too.
 
     Attributes:
-        history: one dict per evaluation: updates, transitions, seconds, rho by opponent, score;
-            of a host also ``share`` by opponent, from the least to the greatest that it can be.
+        history: one dict per evaluation: updates, transitions, seconds, rho and its 95 % interval
+            by opponent, score; of a host also ``share`` by opponent, from the least to the greatest
+            that it can be.
         best_score: the best score so far, None before the first evaluation.
         optima: of a host, since the first evaluation: the rho by opponent that no host can surpass
             from these starts, from the least to the greatest that it can be, or None.
@@ -182,6 +183,7 @@ class RhoEvaluation(GamesAgainst):
             "transitions": self.num_timesteps,
             "training_seconds": begin - self._begin,
             "rho": results,
+            "interval_95": {name: list(each.interval) for name, each in measured.items()},
             "score": score,
             **({"share": shares} if shares else {}),
             **self._details(),

@@ -24,7 +24,7 @@ from sb3_ext.config.checks import check_count
 from sb3_ext.runs.best import save_model
 from sb3_ext.runs.command import command
 from sb3_ext.runs.command_line import FAILED
-from sb3_ext.training.quickstart import QUICKSTART_UPDATES, make_model
+from sb3_ext.training.quickstart import make_model
 from sb3_ext.training.runs import transitions_for
 
 MAX_NUM_POINTS = 20
@@ -124,7 +124,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--model", metavar="PATH", help="a saved host; without it one is trained")
     add_trust(parser)
     updates = "gradient updates of the training (default %(default)s)"
-    add("--updates", type=int, default=QUICKSTART_UPDATES, help=updates)
+    add("--updates", type=int, default=5_000, help=updates)
     add("--seed", type=int, default=0, help="fixes the training (default 0)")
     save = "where the trained host goes (default %(default)s)"
     add("--save", type=Path, default=Path("runs/ade/host.zip"), help=save)
@@ -143,7 +143,7 @@ def _host(args: argparse.Namespace) -> Player:
     check_count("seed", args.seed, low=0)
     saved: Path = args.save if args.save.suffix else args.save.with_suffix(".zip")
     print(f"training a host against {OPPONENT}: {args.updates} updates", file=sys.stderr)
-    model = make_model(args.updates, args.seed, OPPONENT)
+    model = make_model(args.updates, args.seed, OPPONENT, n_steps=1)
     model.learn(transitions_for(model, args.updates), progress_bar=sys.stderr.isatty())
     save_model(saved, model)
     print(f"saved as {saved}", file=sys.stderr)

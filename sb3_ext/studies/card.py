@@ -55,11 +55,15 @@ def write_card(model: Path, out: Path, name: str, licence: str = "mit") -> list[
     role, points = seat_of(policy)
     player_of(policy, str(model))  # refuses what observes no points
     content = policy_bytes(policy, {"made by": f"resgym {resgym.__version__}"})
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"out must be a folder, got the file {out}")
     present = {file.name for file in out.iterdir()} if out.is_dir() else set()
     foreign = sorted(present - set(FILES))
     if foreign:
         raise ValueError(f"out must be a new folder, or a card's, got {out} with {foreign[0]!r}")
     out.mkdir(parents=True, exist_ok=True)
+    # Whatever happens meanwhile, no figures stand beside weights that they are not of.
+    (out / CARD).unlink(missing_ok=True)
     write_file(out / MODEL, content)
     config = {"library_name": "resgym", "role": role, "policy": describe_policy(policy)}
     write_file(out / CONFIG, json.dumps(config, indent=1) + "\n")

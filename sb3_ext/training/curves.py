@@ -1,37 +1,42 @@
 """``python -m sb3_ext.curves``: how rho grew while players learned, of one run or of several.
 
 It reads the measurements that a run leaves in its folder: ``rho.json`` of `RhoEvaluation` (the
-quickstart's too) or ``evaluations.jsonl`` of the two-player trainer. Rewards in monitor files are
+quickstart's too) or ``evaluations.jsonl`` of the two-player trainer. Bands are the 95 % interval of
+each evaluation over its starts, where the run kept it, or with ``--mean`` the range of the runs.
+Rewards in monitor files are
 shown by ``python -m sb3_ext.plot_train``.
 """
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from resgym.cli import OneLineParser
 from resgym.measure.plots import Curve, plot_curves, plot_file
-from sb3_ext.checkpoints.format import errors_named
+from resgym.web.runs import LOGS
+from resgym.web.runs import read_curves as logged_curves
 from sb3_ext.runs.command import command
 from sb3_ext.runs.command_line import FAILED
 
-FILES = ("rho.json", "evaluations.jsonl")
+FILES = LOGS[:2]
 
 
 def history_curves(history: Sequence[Mapping[str, Any]], share: bool = False) -> list[Curve]:
-    """One curve per opponent, of `RhoEvaluation`'s entries: ``rho``, or its least ``share``."""
-    measured = [
-        {name: low for name, (low, _) in entry.get("share", {}).items()} if share else entry["rho"]
-        for entry in history
-    ]
-    return _by_name(
-        [(entry["updates"], each) for entry, each in zip(history, measured, strict=True)]
-    )
+    """One curve per opponent, of `RhoEvaluation`'s entries: ``rho``, or its least ``share``.
+
+    Curves of rho have bands where there is ``interval_95``.
+    """
+    if share:
+        least = [{name: low for name, (low, _) in e.get("share", {}).items()} for e in history]
+        return _by_name([(e["updates"], low, {}) for e, low in zip(history, least, strict=True)])
+    return _by_name([(e["updates"], e["rho"], e.get("interval_95", {})) for e in history])
 
 
 def read_curves(folder: str | os.PathLike[str], share: bool = False) -> list[Curve]:
@@ -40,38 +45,45 @@ def read_curves(folder: str | os.PathLike[str], share: bool = False) -> list[Cur
     With ``share`` those of rho as a part of the optimum, the least that it can be.
 
     Raises:
-        ValueError: it holds neither, or one that cannot be read or holds no measurement.
+        ValueError: it holds none that can be read.
     """
-    path = next((Path(folder, name) for name in FILES if Path(folder, name).is_file()), None)
-    if path is None:
+    kind = "share/" if share else "rho/"
+    found = {
+        name.removeprefix(kind): curve
+        for name, curve in logged_curves(Path(folder), FILES).items()
+        if name.startswith(kind)
+    }
+    if not found:
         raise ValueError(
-            f"run must be a folder with {' or '.join(FILES)}, got {os.fspath(folder)!r} (rewards "
-            "in monitor files: python -m sb3_ext.plot_train)"
+            f"run must be a folder with {'shares of an optimum' if share else 'measurements'} in "
+            f"{' or '.join(FILES)}, got {os.fspath(folder)!r} (rewards in monitor files: "
+            "python -m sb3_ext.plot_train)"
         )
-    with errors_named(f"run: {path} holds no measurements that can be read", ValueError):
-        text = path.read_text(encoding="utf-8")
-        if path.suffix == ".json":
-            curves = history_curves(json.loads(text), share)
-        elif share:
-            curves = []
-        else:
-            lines = [json.loads(line) for line in text.splitlines() if line.strip()]
-            curves = _by_name([(line["step"], line["values"]) for line in lines])
-    if not curves:
-        raise ValueError(
-            f"run: {path} holds no {'share of an optimum' if share else 'measurement yet'}"
-        )
-    return curves
-
-
-def _by_name(entries: Sequence[tuple[Any, Mapping[str, Any]]]) -> list[Curve]:
-    """A curve for each name, with gaps where an entry does not have it."""
-    names = list(dict.fromkeys(name for _, values in entries for name in values))
-    places = [float(place) for place, _ in entries]
     return [
-        Curve(name, places, [float(values.get(name, math.nan)) for _, values in entries])
-        for name in names
+        Curve(
+            name,
+            [float(place) for place in curve["x"] if place is not None],
+            [math.nan if value is None else value for value in curve["y"]],
+            [(a, b) for a, b in (each or (math.nan, math.nan) for each in band)]
+            if any(band)
+            else [],
+        )
+        for name, curve in found.items()
+        for band in [curve.get("band", [])]
     ]
+
+
+def _by_name(entries: Sequence[tuple[Any, Mapping[str, Any], Mapping[str, Any]]]) -> list[Curve]:
+    """A curve for each name, with gaps where an entry does not have it, or not its interval."""
+    names = list(dict.fromkeys(name for _, values, _ in entries for name in values))
+    places = [float(place) for place, _, _ in entries]
+    curves = []
+    for name in names:
+        band = [intervals.get(name, (math.nan, math.nan)) for _, _, intervals in entries]
+        values = [float(values.get(name, math.nan)) for _, values, _ in entries]
+        known = any(name in intervals for _, _, intervals in entries)
+        curves.append(Curve(name, places, values, [(float(a), float(b)) for a, b in band] * known))
+    return curves
 
 
 def _all_curves(runs: Sequence[Path], share: bool = False) -> list[Curve]:
@@ -80,10 +92,30 @@ def _all_curves(runs: Sequence[Path], share: bool = False) -> list[Curve]:
         return read_curves(runs[0], share)
     above = os.path.commonpath([run.resolve().parent for run in runs])
     return [
-        Curve(f"{run.resolve().relative_to(above).as_posix()}: {curve.label}", curve.x, curve.y)
+        replace(curve, label=f"{run.resolve().relative_to(above).as_posix()}: {curve.label}")
         for run in runs
         for curve in read_curves(run, share)
     ]
+
+
+def _mean_curves(runs: Sequence[Path], share: bool = False) -> list[Curve]:
+    """The mean of the runs by name, where all were measured, with the band from least to largest.
+
+    Raises:
+        ValueError: there is no name or no place that all runs have.
+    """
+    found = [{curve.label: curve for curve in read_curves(run, share)} for run in runs]
+    curves = []
+    for name in found[0]:
+        own = [dict(zip(each[name].x, each[name].y, strict=True)) for each in found if name in each]
+        places = sorted(set.intersection(*map(set, own)))
+        if len(own) == len(runs) and places:
+            y = np.array([[values[place] for place in places] for values in own])
+            band = list(zip(y.min(0).tolist(), y.max(0).tolist(), strict=True))
+            curves.append(Curve(name, places, y.mean(0).tolist(), band))
+    if not curves:
+        raise ValueError("mean: the runs have no measurement of the same name at the same update")
+    return curves
 
 
 @command("curves", failed=FAILED)
@@ -98,10 +130,16 @@ def main(arguments: Sequence[str]) -> int:
     add("--title", default="Games finished per move", help="above the plot")
     text = "rho as a part of what no host can surpass, where the run has measured that"
     add("--share", action="store_true", help=text)
+    text = "runs that differ in their seeds: their mean, with a band from the least to the largest"
+    add("--mean", action="store_true", help=text)
     args = parser.parse_args(arguments)
     target = plot_file(args.out, "out")
-    curves = _all_curves(args.runs, args.share)
-    about: dict[str, Any] = {"levels": {"optimum": 1.0}, "ylabel": "share of the optimum"}
-    plot_curves(curves, target, title=args.title, **(about if args.share else {}))
+    about: dict[str, Any] = {}
+    if args.share:
+        about = {"levels": {"optimum": 1.0}, "ylabel": "share of the optimum"}
+    if args.mean:
+        about["band"] = f"mean of {len(args.runs)} runs; bands: least to largest"
+    curves = (_mean_curves if args.mean else _all_curves)(args.runs, args.share)
+    plot_curves(curves, target, title=args.title, **about)
     print(f"written to {target}")
     return 0

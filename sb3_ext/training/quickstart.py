@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import gymnasium
 
 from resgym.cli import OneLineParser
 from resgym.measure.games import sample_games
-from resgym.measure.plots import Curve, plot_curves
+from resgym.measure.plots import plot_curves
 from resgym.measure.rho import cross_play
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of
@@ -31,19 +32,23 @@ from sb3_ext.training.curves import history_curves
 from sb3_ext.training.runs import transitions_for
 
 NUM_ENVS = 256
-QUICKSTART_UPDATES = 5_000
+QUICKSTART_UPDATES = 2_000
 OPPONENT = "choose_first"
 SCRIPTED_HOSTS = ("random", "random_pair", "all_coord", "zeillinger", "zeillinger_lex")
 AGENTS = ("choose_first", "choose_last", "random")
 
 
-def make_model(updates: int, seed: int, opponent: str = OPPONENT) -> DDQN:
-    """The quickstart's learner: double Q, a permutation-invariant network, -1 per move.
+def make_model(updates: int, seed: int, opponent: str = OPPONENT, n_steps: int = 3) -> DDQN:
+    """The quickstart's learner: double Q, a small permutation-invariant network, -1 per move.
+
+    Returns of three moves, with a target network that follows soon, reach in 1,000 updates what one
+    move and a network with another layer of 256 units and one of 128 reach in 5,000.
 
     Args:
         updates: gradient updates that the learning-rate schedule spans.
         seed: of the environment, the network and the exploration.
         opponent: an agent by name.
+        n_steps: moves whose rewards are summed; 1 learns more against an agent that draws.
     """
     env = gymnasium.make_vec(
         "resgym/HironakaHost-v0", num_envs=NUM_ENVS, opponent=opponent, reward="step"
@@ -51,18 +56,23 @@ def make_model(updates: int, seed: int, opponent: str = OPPONENT) -> DDQN:
     return DDQN(
         "HostPolicy",
         TensorVecEnv(env),
-        learning_rate=Linear(1.0e-3, 1.0e-5, steps=updates),
+        learning_rate=Linear(2.0e-3, 1.0e-5, steps=updates),
         exploration_rate=Linear(0.5, 0.02, steps=max(1, updates // 3)),
         buffer_size=200_000,
         learning_starts=10_000,
         batch_size=512,
-        gamma=0.97,
+        gamma=0.99,
         train_freq=1,
         gradient_steps=2,
-        target_update_interval=200,
+        n_steps=n_steps,
+        target_update_interval=100,
         tau=1.0,
         max_grad_norm=10.0,
-        policy_kwargs={"extractor": "point_set", "net_arch": [256, 128]},
+        policy_kwargs={
+            "extractor": "point_set",
+            "features_extractor_kwargs": {"head_net": []},
+            "net_arch": [64],
+        },
         seed=seed,
     )
 
@@ -141,7 +151,7 @@ def run(out: Path, updates: int, seed: int, games: int, progress: bool = False) 
         best = evaluation.optima[OPPONENT]  # from the starts of the curve
         (curve,) = history_curves(evaluation.history)
         plot_curves(
-            [Curve("trained host", curve.x, curve.y)],
+            [replace(curve, label="trained host")],
             out / "curve.png",
             levels={
                 **({"optimum": best[1]} if best else {}),

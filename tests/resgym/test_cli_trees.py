@@ -23,6 +23,21 @@ def test_tree_as_text_and_json(capsys):
     assert json.loads(out) == json.loads(tree.to_json())
 
 
+@pytest.mark.parametrize("command", ["tree", "solve"])
+@pytest.mark.parametrize(
+    ("start", "title", "told"),
+    [("x^2 - y^3", "x² + y³ (exponents only)", 1), ("x^2 + y^3", "x² + y³", 0)],
+)
+def test_the_title_says_where_coefficients_were_left_out(capsys, command, start, title, told):
+    code, out, err = run(capsys, command, start)
+    assert code == 0
+    assert out.splitlines()[1].endswith(f": {title}")
+    assert err.count("\n") == err.count("coefficients and signs are ignored") == told
+    code, out, err = run(capsys, command, start, "--json")
+    assert json.loads(out).get("title", title).endswith(title)
+    assert err.count("\n") == told
+
+
 @pytest.mark.parametrize(
     ("suffix", "begins"),
     [("svg", "<svg"), ("html", "<!doctype html"), ("dot", "digraph"), ("json", "{"), ("txt", "")],
@@ -64,6 +79,10 @@ def test_layouts_of_pictures(capsys, tmp_path, command):
         assert path.read_text() == tree.to_svg(layout=layout)
     assert run(capsys, command, "D4", "--out", str(path), "--layout", "growing")[0] == 0
     assert path.read_text() == tree.to_growing_svg()
+    for where in ([], ["--out", str(tmp_path / "tree.html")]):
+        code, out, error = run(capsys, command, "D4", "--layout", "tree", *where)
+        assert (code, out, error.count("\n")) == (2, "", 1)
+        assert "layout is for --out with .svg, got tree" in error
 
 
 def test_cut_branches_are_counted(capsys):

@@ -76,9 +76,15 @@ def test_the_rows_are_what_comes_out_today(host):
 @pytest.mark.parametrize("page", ["README.md", "docs/scoreboard.md"])
 def test_the_pages_show_the_file(page):
     text = (ROOT / page).read_text(encoding="utf-8")
-    assert "\n| taught |" in text.split("<!-- scoreboard, 20 points -->")[1]
+    assert "\n| taught |" in text.split("<!-- scoreboard, 20 points")[1]
     assert filled(text, shipped_rows()) == text
     assert filled(text, [replace(row, host="x") for row in shipped_rows()]) != text
+
+
+def test_a_marker_may_name_the_hosts_of_its_table():
+    page = "<!-- scoreboard, 20 points: robust, taught -->\n<!-- end of scoreboard -->"
+    hosts = [line.split(" | ")[0] for line in filled(page, shipped_rows()).splitlines()[3:-1]]
+    assert hosts == ["| taught", "| robust"]
 
 
 def test_a_row_is_added_and_replaced(tmp_path, monkeypatch, capsys):
@@ -102,9 +108,38 @@ def test_a_row_is_added_and_replaced(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
+    "order",
+    [
+        "--points 5 --file f.json add random",
+        "--file f.json add --points 5 random",
+        "add random --file f.json --points 5",
+    ],
+)
+def test_options_stand_on_both_sides(order, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(scoreboard, "measure", partial(measure, number=2))
+    assert run(capsys, "scoreboard", *order.split())[0] == 0
+    assert [(row.host, row.points) for row in read_rows(Path("f.json"))] == [("random", 5)]
+
+
+def test_a_row_that_another_one_adds_meanwhile_is_kept(tmp_path, monkeypatch, capsys):
+    file = tmp_path / "board.json"
+
+    def slow(host, points, **options):
+        file.write_text(json.dumps([{**ROW, "host": "other"}]))
+        return measure(host, points, number=2)
+
+    monkeypatch.setattr(scoreboard, "measure", slow)
+    words = ["scoreboard", "add", "random", "--points", "5", "--file", str(file)]
+    assert run(capsys, *words)[0] == 0
+    assert {row.host for row in read_rows(file)} == {"other", "random"}
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["add"], "model is missing"),
+        (["add"], "arguments are required: MODEL"),
+        (["--page", "none.md", "add", "zeillinger"], "none.md"),
         (["add", "zeilinger"], "did you mean 'zeillinger'"),
         (["ad", "zeillinger"], "invalid choice: 'ad'"),
         (["--file", "a.txt"], "file must end in one of .json"),

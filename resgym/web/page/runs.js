@@ -87,7 +87,8 @@ function plot(curves) {
   const narrow = innerWidth < 600;
   const [width, height, left, bottom] = narrow ? [400, 280, 52, 34] : [900, 360, 60, 36];
   const xs = curves.flatMap((curve) => curve.x);
-  const ys = curves.flatMap((curve) => curve.y).filter((value) => value !== null);
+  const bands = curves.map((curve) => (curve.band || []).map((ends, place) => ends && [curve.x[place], ...ends]).filter(Boolean));
+  const ys = [...curves.flatMap((curve) => curve.y), ...bands.flat().flatMap(([, ...ends]) => ends)].filter((value) => value !== null);
   const [least, most] = [Math.min(...xs), Math.max(...xs)];
   let [low, high] = ys.length ? [Math.min(...ys), Math.max(...ys)] : [0, 1];
   if (low > 0 && low < high / 2) low = 0;
@@ -107,6 +108,8 @@ function plot(curves) {
       const goesOn = place && curve.y[place - 1] !== null;
       path += `${goesOn ? "L" : "M"}${across(x).toFixed(1)} ${up(curve.y[place]).toFixed(1)}`;
     });
+    const edge = (end) => bands[index].map((each) => `${across(each[0]).toFixed(1)},${up(each[end]).toFixed(1)}`);
+    svg.append(makeSvg("polygon", { points: [...edge(1), ...edge(2).reverse()].join(" "), fill: colour(index), opacity: 0.18 }));
     svg.append(makeSvg("path", { d: path, fill: "none", stroke: colour(index), "stroke-width": 2, "stroke-dasharray": dashes(index), "stroke-linejoin": "round" }, makeSvg("title", {}, curve.name)));
     if (curve.x.length < 40) {
       curve.x.forEach((x, place) => curve.y[place] !== null && svg.append(makeSvg("circle", { cx: across(x), cy: up(curve.y[place]), r: 3, fill: colour(index) })));

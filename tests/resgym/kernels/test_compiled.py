@@ -205,7 +205,7 @@ def test_a_disk_that_refuses_the_file(
     def refuse(*_: Any) -> None:
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr(os, "replace", refuse)
+    monkeypatch.setattr(Path, "replace", refuse)
     function = load(path)
     with pytest.warns(RuntimeWarning, match="cannot be written, compiled in memory"):
         assert function(1) == 8

@@ -127,6 +127,11 @@ def test_given_points_are_taken_in_turn():
     result = rho("all_coord", "choose_first", optimum=True, **game)
     assert result.optimum == (3 / 7, 3 / 7)
     assert "100.0 % of the optimum" in str(result)
+    drawn = rho(
+        "all_coord", "choose_first", dimension=2, starts=game["points"], games=9, optimum=True
+    )
+    assert drawn.optimum == (drawn.rho, drawn.rho)  # there is one set only
+    assert drawn.share == (1.0, 1.0)
 
 
 def asked(starts, agent="choose_first", max_moves=200):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 from pathlib import Path
@@ -125,6 +126,16 @@ def test_a_plot_without_matplotlib_is_refused_before_the_games(tmp_path, capsys,
     assert capsys.readouterr().err == (
         "resgym cross-play: --plot needs matplotlib, which is not installed: resgym[plots]\n"
     )
+
+
+def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match=r"No space left on device: '.*a\.txt'$"):
+        write_file(tmp_path / "a.txt", "new")
+    assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("when", ["fsync", "replace"])

@@ -6,8 +6,10 @@ import random
 from fractions import Fraction
 from itertools import combinations
 
+import numpy as np
 import pytest
 
+from resgym.render import facets as module
 from resgym.render.facets import Facet, facets_in_box
 from tests.reference.polyhedron import newton_vertices
 
@@ -61,17 +63,32 @@ def described(facet: Facet, vertices, scale: int) -> tuple[frozenset, frozenset]
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_faces_are_those_of_the_definition(seed):
+def test_faces_are_those_of_the_definition(seed, monkeypatch):
     generator = random.Random(seed)
     top, scale = generator.choice([2, 4, 9]), 16
     points = {
         tuple(generator.randint(0, top) for _ in range(3)) for _ in range(generator.randint(1, 9))
     }
     vertices = newton_vertices(sorted(points))
-    facets = facets_in_box([tuple(value / scale for value in v) for v in vertices])
+    shares = [tuple(value / scale for value in v) for v in vertices]
+    facets = facets_in_box(shares)
     found = [described(facet, vertices, scale) for facet in facets]
     assert len(set(found)) == len(found)
     assert set(found) == supporting_faces(vertices)
+    for facet in facets:
+        assert_goes_around(np.array(facet.corners))
+    monkeypatch.setattr(module, "CHUNK", 5)
+    assert set(facets_in_box(shares)) == set(facets)
+
+
+def assert_goes_around(corners):
+    """Every corner turns the same way, and all turns are one round."""
+    edges = np.roll(corners, -1, 0) - corners
+    turns = np.cross(edges, np.roll(edges, -1, 0))
+    assert (turns @ turns.sum(0) >= -1e-12).all()
+    lengths = np.linalg.norm(edges, axis=1)
+    cosines = (edges * np.roll(edges, -1, 0)).sum(1) / (lengths * np.roll(lengths, -1))
+    assert np.arccos(cosines.clip(-1, 1)).sum() == pytest.approx(2 * np.pi)
 
 
 def test_one_point_has_three_walls():

@@ -8,6 +8,7 @@ import textwrap
 import gymnasium
 import numpy as np
 import pytest
+import torch
 from gymnasium.utils.env_checker import check_env
 
 from resgym.render.diagram import CHOSEN
@@ -28,7 +29,7 @@ START = """\
 NAMED = START.replace("the host is to play", "the host named {x, z}")
 # {x, z} answered by x: (6, 0, 1), (2, 5, 1), (0, 25, 0), (4, 0, 4).
 MOVED = """\
-    move 1
+    move 1: host {x, z}, agent x
     x   y  z
     6   0  1   x^6*z
     4   0  4   x^4*z^4
@@ -37,7 +38,7 @@ MOVED = """\
     4 points; the host is to play
     """
 OVER = """\
-    move 1
+    move 1 (host: you, agent: choose_first): host {x, y}, agent x
     x  y
     2  0   x^2
     one point left: the game is over
@@ -63,10 +64,10 @@ def test_one_seat_and_single_environments():
     env = make_vec(HOST, 1, render_mode="ansi", opponent="choose_first")
     env.reset(options={"points": EXAMPLE})
     env.step([1])
-    assert env.render() == (text(MOVED),)
+    assert env.render() == (text(MOVED).replace(" 1:", " 1 (host: you, agent: choose_first):"),)
     env = make_vec(AGENT, 1, render_mode="ansi", opponent=lambda s, c, r: s.count * 0 + 1)
     env.reset(options={"points": EXAMPLE})
-    assert env.render() == (text(NAMED),)
+    assert env.render() == (text(NAMED).replace(" 0", " 0 (host: <lambda>, agent: you)", 1),)
     single = gymnasium.make(HOST, render_mode="ansi", dimension=2, opponent="choose_first")
     single.reset(options={"points": [(2, 0), (0, 3)]})
     single.step(0)
@@ -82,10 +83,12 @@ def test_no_render_mode():
 
 
 def test_human_prints_the_first_game_at_every_reset_and_step(capsys):
-    env = make_vec(HOST, 2, render_mode="human", opponent="choose_first")
+    env = make_vec(BOTH, 2, render_mode="human")
     env.reset(options={"points": EXAMPLE})
     assert capsys.readouterr().out == text(START) + "\n"
     env.step([1, 0])
+    assert capsys.readouterr().out == text(NAMED) + "\n"
+    env.step([0, 1])
     assert capsys.readouterr().out == text(MOVED) + "\n"
     assert env.render() is None
     assert capsys.readouterr().out == ""
@@ -120,6 +123,55 @@ def test_svg_frames_say_whose_turn_it_is():
     assert "the host is to play" in before
     assert "the host named {x, z}; the agent is to play" in named
     assert named.count(CHOSEN) == before.count(CHOSEN) + 5  # two axes, two names, the note
+    env.step([0])
+    assert "host {x, z}, agent x; the host is to play" in env.render()[0]
+
+
+@pytest.mark.parametrize("backend", ["torch", "numba"])
+def test_frames_say_who_plays_and_what_was_answered(backend):
+    opponent = ["choose_first", "choose_last"]
+    env = make_vec(HOST, 2, render_mode="ansi", opponent=opponent, backend=backend)
+    env.reset(options={"points": EXAMPLE})
+    env.step([1, 2])
+    heads = [frame.splitlines()[0] for frame in env.render()]
+    assert heads == [
+        "move 1 (host: you, agent: choose_first): host {x, z}, agent x",
+        "move 1 (host: you, agent: choose_last): host {y, z}, agent z",
+    ]
+    env.set_opponent("greedy_points")
+    assert "agent: greedy_points" in env.render()[0]
+    # A new game has no move behind it.
+    env.reset(options={"points": EXAMPLE, "reset_mask": torch.tensor([True, False])})
+    assert env.render()[0].startswith("move 0 (host: you, agent: greedy_points)\n")
+
+
+def test_a_move_that_was_not_played_is_not_told():
+    env = make_vec(BOTH, 1, render_mode="ansi", invalid_action="noop")
+    env.reset(options={"points": EXAMPLE})
+    env.step([1])
+    env.step([1])  # y is not in {x, z}
+    assert env.render() == (text(NAMED),)
+    far = [(2**58, 0, 0), (0, 2**58 + 1, 2**58 + 1), (3, 2**58, 0)]
+    env = make_vec(HOST, 1, render_mode="ansi", opponent="choose_last", autoreset_mode="Disabled")
+    env.reset(options={"points": far})
+    env.step([2])
+    (frame,) = env.render()
+    assert "agent z" not in frame
+    assert str(far[0][0]) in frame
+
+
+@pytest.mark.parametrize("opponent", ["random", "zeillinger"])
+def test_a_game_that_is_watched_goes_as_one_that_is_not(opponent):
+    seat = AGENT if opponent == "zeillinger" else HOST
+    games = []
+    for mode in (None, "ansi"):
+        env = make_vec(seat, 8, render_mode=mode, opponent=opponent)
+        env.reset(seed=3)
+        for _ in range(20):
+            masks = env.action_masks()
+            env.step(masks.int().argmax(1))
+        games.append(env.games)
+    assert all((a == b).all() for a, b in zip(games[0][:8], games[1][:8], strict=True))
 
 
 @pytest.mark.parametrize("env_id", [BOTH, HOST, AGENT])

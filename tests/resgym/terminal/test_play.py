@@ -192,7 +192,7 @@ def test_command_line_draws_a_start(monkeypatch, capsys):
 def test_command_line_says_that_coefficients_do_not_matter(monkeypatch, capsys):
     code, _, err = command(monkeypatch, capsys, "", "3*x^2+y^3+z^5")
     assert code == 0
-    assert "coefficients are ignored" in err
+    assert "coefficients and signs are ignored" in err
 
 
 @pytest.mark.parametrize(

@@ -140,6 +140,11 @@ def test_an_outline_of_a_deep_tree_is_narrow():
         for layout in ("tree", "outline")
     }
     assert widths["outline"] < 700 < 2000 < widths["tree"]
+    # What is too wide to be read is an outline unless it is asked for; pages zoom.
+    assert tree.to_svg() == tree.to_svg(layout="outline")
+    assert tree.to_svg(layout="tree") in tree.to_html()
+    small = resolution_tree("A2")
+    assert small.to_svg() == small.to_svg(layout="tree") != small.to_svg(layout="outline")
     with pytest.raises(
         ValueError, match=r"^layout must be one of \['tree', 'outline'\], got 'round'$"
     ):

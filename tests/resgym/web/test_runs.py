@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from pathlib import Path
 
 import pytest
 
@@ -33,14 +35,37 @@ def test_links_and_hidden_folders_are_not_followed(folder):
     assert list_models(None) == {}
 
 
+def test_odd_names_and_pipes_are_left_out(folder):
+    os.mkfifo(folder / "a" / "rho.json")
+    assert (list_runs(folder), read_curves(folder / "a")) == ({}, {})
+    (folder / "a" / "b" / "rho.json").write_text("[]")
+    for name in (b"\xff", b"two\nlines"):
+        odd = Path(os.fsdecode(os.fsencode(folder) + b"/" + name))
+        odd.mkdir()
+        (odd / "rho.json").write_text("[]")
+        (folder / (odd.name + ".zip")).write_bytes(b"")
+    assert list(list_runs(folder)) == ["a/b"]
+    assert list_models(folder) == {}
+
+
 def test_curves_leave_out_what_is_damaged(folder):
     run = folder / "a"
     lines = ['{"step": 1, "loss": 0.5, "name": "x"}', "[" * 100_000, '{"step": 2, "loss": NaN}']
     (run / "metrics.jsonl").write_text("\n".join([*lines, '{"step": 3, "lo']))
-    history = [{"updates": 10, "rho": {"random": 0.25}}, {"updates": "x", "rho": {"random": 1}}, 7]
+    history = [
+        {"updates": 10, "rho": {"random": 0.25}},
+        {"updates": 20, "rho": {"random": 0.5}, "interval_95": {"random": [0.4, 0.6]}},
+        {"updates": 30, "rho": {"random": 0.5}, "interval_95": {"random": [0.4, "x"]}},
+        {"updates": "x", "rho": {"random": 1}},
+        7,
+    ]
     (run / "rho.json").write_text(json.dumps(history))
     assert read_curves(run) == {
-        "rho/random": {"x": [10], "y": [0.25]},
+        "rho/random": {
+            "x": [10, 20, 30],
+            "y": [0.25, 0.5, 0.5],
+            "band": [None, [0.4, 0.6], None],
+        },
         "loss": {"x": [1, 2], "y": [0.5, None]},
     }
     (row,) = scoreboard(folder)

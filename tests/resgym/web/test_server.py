@@ -6,7 +6,9 @@ import contextlib
 import random
 import string
 from pathlib import Path
+from urllib.parse import urlsplit
 
+from benchmarks import serve
 from tests.resgym.commands import run
 
 
@@ -17,6 +19,7 @@ def test_help_teaches_and_bad_input_is_one_line(capsys, tmp_path):
     for option, value, allowed in [
         ("--port", "70000", "a number from 0 to 65535"),
         ("--runs", str(tmp_path / "none"), "a folder that exists"),
+        ("--host", "", "a name or an address"),
         ("--workers", "0", "a number from 1 to 64"),
     ]:
         code, _, error = run(capsys, "serve", option, value)
@@ -37,6 +40,14 @@ def test_a_game_a_hint_and_a_tree(served):
         assert status == 200
         assert text.startswith("<svg")
     assert served.get("/api/picture.svg?start=x^2+y^3")[1].startswith("<svg")
+
+
+def test_many_play_at_once(served, capsys):
+    port = str(urlsplit(served.address).port)
+    serve.main(["--port", port, "--clients", "20", "--seconds", "3"])
+    said = capsys.readouterr().out
+    assert said.count("\n") == 1, said
+    assert int(said.split()[0]) > 20
 
 
 def test_the_page_and_its_files(served):

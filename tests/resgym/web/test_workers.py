@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import gc
 import operator
 import os
+import signal
 import time
 
 import pytest
@@ -51,6 +53,12 @@ def test_what_lasts_is_stopped_and_waits_are_bounded():
             with pytest.raises(StoppedError, match="needed more than it may have"):
                 await workers.ask(os._exit, 3)
             again = await first(workers)
+            # One that was ended by others while it had nothing to do.
+            os.kill(again, signal.SIGKILL)
+            await asyncio.sleep(0.2)
+            with pytest.raises(StoppedError):
+                await workers.ask(os.getpid)
+            again = await first(workers)
             with pytest.raises(RefusedError, match="MemoryError"):
                 await workers.ask(bytearray, 2 * MEMORY)
             with pytest.raises(RefusedError, match="division by zero"):
@@ -63,3 +71,17 @@ def test_what_lasts_is_stopped_and_waits_are_bounded():
         assert gone(again)
 
     asyncio.run(scenario())
+
+
+def test_a_server_that_is_ended_while_it_starts_says_nothing(capfd):
+    async def scenario(seconds):
+        workers = Workers(2, 1.0, 2, functools.partial(time.sleep, 60))
+        workers.open()
+        await asyncio.sleep(seconds)
+        workers.close()
+        workers._threads.shutdown()
+        assert all(gone(each._process.pid) for each in workers._workers if each._process)
+
+    for seconds in (0, 0.05, 1):
+        asyncio.run(scenario(seconds))
+    assert capfd.readouterr().err == ""

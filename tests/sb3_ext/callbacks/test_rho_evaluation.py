@@ -85,6 +85,7 @@ def test_what_is_measured_is_the_model_without_exploring() -> None:
     again = rho(player_of(model), "random", games=30, seed=0, **SIZES)
     assert callback.history[-1]["rho"] == {"random": again.rho}
     assert callback.history[-1]["score"] == again.rho
+    assert callback.history[-1]["interval_95"] == {"random": list(again.interval)}
 
 
 def test_the_share_of_what_no_host_can_surpass(tmp_path: Path) -> None:
@@ -127,7 +128,8 @@ def test_b20_networks_are_left_in_the_mode_they_were_in() -> None:
 
 def give_rho(monkeypatch: pytest.MonkeyPatch, scores: list[float]) -> None:
     """Makes the next measurements have these results."""
-    about = {"win_rate": 1.0, "shortest": 1, "longest": 9, "optimum": None, "share": None}
+    about = {"win_rate": 1.0, "shortest": 1, "longest": 9, "interval": (0.0, 9.0)}
+    about |= {"optimum": None, "share": None}
     results = iter(SimpleNamespace(rho=score, **about) for score in scores)
     monkeypatch.setattr("sb3_ext.callbacks.rho_evaluation.rho", lambda *pair, **game: next(results))
 

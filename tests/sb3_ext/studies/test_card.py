@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from types import SimpleNamespace
 
@@ -106,6 +107,7 @@ def test_folders_that_are_no_cards(saved, tmp_path):
         (["nothing.zip", "--out", "new"], "nothing.zip: there is no such file"),
         (["host.zip", "--out", "full"], "with 'mine.txt'"),
         (["host.zip", "--out", "new", "--push", "a/b/c"], "a/b/c"),
+        (["host.zip", "--out", "host.zip"], "out must be a folder, got the file host.zip"),
     ],
 )
 def test_bad_input_is_one_line(arguments, message, saved, tmp_path, monkeypatch, capsys):
@@ -116,6 +118,14 @@ def test_bad_input_is_one_line(arguments, message, saved, tmp_path, monkeypatch,
     assert card.main(arguments) == 2
     assert message in capsys.readouterr().err.splitlines()[-1]
     assert not (tmp_path / "new").exists()
+
+
+def test_a_card_that_is_stopped_half_way_shows_no_earlier_figures(saved, tmp_path, monkeypatch):
+    (tmp_path / "README.md").write_text("earlier figures")
+    monkeypatch.setattr(card, "measure", lambda *_, **__: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        card.write_card(saved / "host.zip", tmp_path, "mine")
+    assert sorted(os.listdir(tmp_path)) == [CONFIG, MODEL]
 
 
 def test_pushed_only_when_asked(saved, tmp_path, monkeypatch, capsys):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import warnings
 from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
@@ -33,7 +34,7 @@ def work(folder: Path, kill: str) -> int:
     arguments = ["-f", str(folder), *ARGUMENTS]
     if any(run.glob("*/args.yml")):
         arguments = ["--resume", str(run)]
-    with redirect_stdout(None):
+    with redirect_stdout(StringIO()):  # in Python 3.10 pprint needs one
         return train(arguments)
 
 

@@ -139,12 +139,12 @@ def largest_eager(dimension: int, points: int) -> int:
     return 65_536 if dimension * points <= 60 else 16_384 if dimension * points <= 200 else 4_096
 
 
-def jax_subject(dimension: int, points: int, games: int) -> Any:
+def jax_subject(dimension: int, points: int, games: int, rollouts: bool) -> Any:
     if importlib.util.find_spec("jax") is None:
-        raise ImportError("JAX is not installed (pip install 'jax[cpu]')")
+        raise ImportError("JAX is not installed (pip install jax)")
     from benchmarks.jax_step import Played
 
-    return Played(dimension, points, games)
+    return Played(dimension, points, games, rollouts)
 
 
 def makers(
@@ -174,5 +174,6 @@ def makers(
         found.append(("SyncVectorEnv, 1", lambda: Vector(games, "cpu", 1, sync)))
         found.append(("SB3 DummyVecEnv, 1", lambda: Dummy(games, options)))
     if games >= 256:
-        found.append(("plain JAX", lambda: jax_subject(dimension, points, games)))
+        found.append(("JAX step", lambda: jax_subject(dimension, points, games, False)))
+        found.append(("JAX rollout", lambda: jax_subject(dimension, points, games, True)))
     return found

@@ -1,9 +1,13 @@
-"""The step of the host's environment as one would write it in JAX: a peer to be measured against.
+"""The host's environment as one would write it for speed in JAX: a peer to be measured against.
 
-One game is a few lines of array code, ``vmap`` makes a batch of it and ``jit`` one compiled
-function: host's set, random agent's axis, move, pruning, order, reward, ends, restart from a
-freshly drawn position, observation before and after it. Nothing of ``resgym`` is used. Positions
-are int64.
+Host's set, random agent's axis, move, pruning, reward, ends, restart from a position of a pool
+drawn beforehand, observation before and after the restart. The batch is the last axis of every
+array, so that the compiler has long rows to work on. Nothing of ``resgym`` is used.
+
+Left out: the order of the rows (those of a start are ordered), starts drawn anew (a row takes
+one of ``POOL`` at each of its ends), and coordinates above ``MAX_COORDINATE``, of which int32 holds
+the sum over ten axes; a move past it ends the game as truncated. Observations are within one
+rounding.
 """
 
 from __future__ import annotations
@@ -15,17 +19,18 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-jax.config.update("jax_enable_x64", True)
-
-MAX_COORDINATE = 2**59
+MAX_COORDINATE = 2**27
+ABSENT = 2**30  # every coordinate of an absent row, so that no present one is >= it
 MAX_STEPS = 200
 MAX_VALUE = 20
 ACTIONS = 64
+POOL = 16_384
 Array = Any
+Results = tuple[Array, ...]
 
 
 class Games(NamedTuple):
-    """Games `[...]`: points int64 `[..., P, D]` (absent rows -1), moves made, random keys."""
+    """N games: points int32 `[D, P, N]` (absent rows `ABSENT`), moves int32 `[N]`, random key."""
 
     points: Array
     moves: Array
@@ -33,108 +38,144 @@ class Games(NamedTuple):
 
 
 def host_sets(dimension: int) -> Array:
-    """bool `[2^D - D - 1, D]`: the axes of every host action."""
-    numbers = [n for n in range(2**dimension) if n.bit_count() >= 2]
-    return jnp.array([[bool(n >> axis & 1) for axis in range(dimension)] for n in numbers])
+    """int32 `[2^D - D - 1]`: the axes of every host action as bits."""
+    return jnp.array([n for n in range(2**dimension) if n.bit_count() >= 2], jnp.int32)
 
 
 def count(points: Array) -> Array:
-    return (points[:, 0] >= 0).sum()
+    return (points[0] < ABSENT).sum(0)
 
 
 def pruned(points: Array) -> Array:
-    """Without the points that another one is <= on all axes, in descending order."""
-    order = jnp.arange(points.shape[0])
-    less = (points[None] <= points[:, None]).all(-1)  # [i, j]: j is <= i
-    equal = (points[None] == points[:, None]).all(-1)
-    alive = points[:, 0] >= 0
-    covers = alive[None] & less & (~equal | (order[None] < order[:, None]))
-    points = jnp.where((alive & ~covers.any(1))[:, None], points, -1)
-    return points[jnp.lexsort(tuple(-points[:, axis] for axis in reversed(range(points.shape[1]))))]
+    """Without the points that another one is <= on all axes; of equal ones the first stays."""
+    total, row = points.sum(0), jnp.arange(points.shape[1])[:, None]
+    used = ((points[0] < ABSENT).any(1) * (row[:, 0] + 1)).max()
+
+    def cover(j: Array, covered: Array) -> Array:
+        one = jax.lax.dynamic_slice_in_dim(points, j, 1, 1)
+        other = (total[j] < total) | (j < row)  # <= on all axes and not equal, or before it
+        return covered | ((one <= points).all(0) & other)
+
+    none = jnp.zeros(points.shape[1:], bool)
+    return jnp.where(jax.lax.fori_loop(0, used, cover, none), ABSENT, points)
 
 
 def move(points: Array, axes: Array, axis: Array) -> tuple[Array, Array]:
-    """The next position of one game, and whether the move was refused for its size."""
-    total = jnp.where(axes, points, 0).sum(-1)
-    alive = points[:, 0] >= 0
-    overflow = (alive & (total > MAX_COORDINATE)).any()
-    target = alive[:, None] & (jnp.arange(points.shape[1]) == axis)
-    return pruned(jnp.where(target & ~overflow, total[:, None], points)), overflow
+    """Next positions, and which moves were refused for their size.
+
+    Args:
+        points: int32 `[D, P, N]`.
+        axes: bool `[D, N]`, the host's set.
+        axis: bool `[D, N]`, the agent's axis.
+    """
+    alive = points[0] < ABSENT
+    total = jnp.where(axes[:, None], points, 0).sum(0)
+    overflow = (alive & (total > MAX_COORDINATE)).any(0)
+    target = axis[:, None] & alive & ~overflow
+    return pruned(jnp.where(target, total, points)), overflow
 
 
 def observed(points: Array) -> Array:
-    """float32 `[P, D]`: the points over the largest coordinate, absent rows -1."""
-    largest = jnp.maximum(points.max(), 1)
-    return jnp.where(points < 0, -1.0, points / largest).astype(jnp.float32)
-
-
-def started(key: Array, num_points: int, dimension: int) -> Array:
-    """A position drawn uniformly, drawn again while it has one point only."""
-
-    def draw(state: tuple[Array, Array]) -> tuple[Array, Array]:
-        key, use = jax.random.split(state[0])
-        drawn = jax.random.randint(use, (num_points, dimension), 0, MAX_VALUE + 1, jnp.int64)
-        return key, pruned(drawn)
-
-    first = draw((key, None))
-    return jax.lax.while_loop(lambda state: count(state[1]) < 2, draw, first)[1]
+    """float32 `[N, P, D]`: the points over the largest coordinate, absent rows -1."""
+    alive = points[0] < ABSENT
+    largest = jnp.maximum(jnp.where(alive, points, 0).max((0, 1)), 1)
+    shares = points.astype(jnp.float32) / largest.astype(jnp.float32)
+    return jnp.where(alive, shares, -1.0).transpose(2, 1, 0)
 
 
 def chosen_axis(key: Array, axes: Array) -> Array:
-    """A uniformly random axis of a set."""
-    rank = jax.random.randint(key, (), 0, axes.sum())
-    return (jnp.cumsum(axes) > rank).argmax()
+    """bool `[D, N]`: a uniformly random axis of every set."""
+    drawn = jax.random.bits(key, axes.shape[1:]) >> 8
+    rank = (drawn * axes.sum(0, dtype=jnp.uint32)) >> 24
+    # Sums of slices, which the compiler fuses, in place of a cumulative one.
+    before = jnp.stack([axes[:axis].sum(0, dtype=jnp.uint32) for axis in range(len(axes))])
+    return axes & (before == rank)
 
 
-def step_one(sets: Array, game: Games, action: Array) -> tuple[Games, tuple[Array, ...]]:
-    """One move of one game: its next state, and (observation, reward, terminated, truncated,
+@partial(jax.jit, donate_argnums=2)
+def step(sets: Array, pool: Array, games: Games, actions: Array) -> tuple[Games, Results]:
+    """One move of every game: the next state, and (observation, reward, terminated, truncated,
     final observation)."""
-    key, agent_key, start_key = jax.random.split(game.key, 3)
-    axes = sets[action]
-    points, overflow = move(game.points, axes, chosen_axis(agent_key, axes))
-    moves = game.moves + 1
+    num_games = games.moves.shape[0]
+    key, agent_key, start_key = jax.random.split(games.key, 3)
+    bits = jnp.arange(games.points.shape[0])[:, None]
+    axes = (sets[actions] >> bits & 1).astype(bool)
+    points, overflow = move(games.points, axes, chosen_axis(agent_key, axes))
+    moves = games.moves + 1
     terminated = count(points) < 2
     truncated = ~terminated & (overflow | (moves >= MAX_STEPS))
     ended = terminated | truncated
     final = observed(points)
-    fresh = started(start_key, *points.shape)
-    points = jnp.where(ended, fresh, points)
-    reward = terminated.astype(jnp.float32)
+    first = jax.random.randint(start_key, (), 0, pool.shape[2] - num_games + 1)
+    fresh = jax.lax.dynamic_slice_in_dim(pool, first, num_games, 2).astype(jnp.int32)
+    points = jnp.where(ended, jnp.where(fresh < 0, ABSENT, fresh), points)
     state = Games(points, jnp.where(ended, 0, moves), key)
+    reward = terminated.astype(jnp.float32)
     return state, (observed(points), reward, terminated, truncated, final)
 
 
-@partial(jax.jit, donate_argnums=1)
-def step(sets: Array, games: Games, actions: Array) -> tuple[Games, tuple[Array, ...]]:
-    return jax.vmap(step_one, in_axes=(None, 0, 0))(sets, games, actions)
+@partial(jax.jit, donate_argnums=(2, 3))
+def rollout(
+    sets: Array, pool: Array, games: Games, results: Results, actions: Array, span: Array
+) -> tuple[Games, Results]:
+    """The steps from span[0] to span[1] in one compiled loop, each writing its results anew."""
+
+    def one(index: Array, carry: tuple[Games, Results]) -> tuple[Games, Results]:
+        return step(sets, pool, carry[0], actions[index % ACTIONS])
+
+    return jax.lax.fori_loop(span[0], span[1], one, (games, results))
 
 
-@partial(jax.jit, static_argnums=(1, 2, 3))
-def reset(seed: int, num_games: int, num_points: int, dimension: int) -> Games:
-    keys = jax.random.split(jax.random.key(seed), 2 * num_games)
-    draw = partial(started, num_points=num_points, dimension=dimension)
-    points = jax.vmap(draw)(keys[:num_games])
-    return Games(points, jnp.zeros(num_games, jnp.int64), keys[num_games:])
+def start_pool(seed: int, number: int, num_points: int, dimension: int) -> Array:
+    """int8 `[D, P, number]`: starts of two points or more, in descending order, absent rows -1."""
+    rng, found, missing = np.random.default_rng(seed), [], number
+    while missing > 0:
+        drawn = rng.integers(0, MAX_VALUE + 1, (dimension, num_points, missing + number // 8))
+        points = pruned(jnp.asarray(drawn, jnp.int32))
+        points = np.asarray(jnp.where(points == ABSENT, -1, points))
+        found.append(points[:, :, (points[0] >= 0).sum(0) > 1])
+        missing -= found[-1].shape[2]
+    points = np.concatenate(found, 2)[:, :, :number]
+    order = np.lexsort(-points[::-1], axis=0)
+    return jnp.asarray(np.take_along_axis(points, order[None], 1), jnp.int8)
+
+
+def reset(pool: Array, num_games: int, seed: int = 0) -> Games:
+    points = pool[:, :, :num_games].astype(jnp.int32)
+    points = jnp.where(points < 0, ABSENT, points)
+    return Games(points, jnp.zeros(num_games, jnp.int32), jax.random.key(seed))
 
 
 class Played:
-    """Random play, to be measured. JAX has threads of its own and is given no number of them."""
+    """Random play, to be measured. JAX has threads of its own and is given no number of them.
+
+    Args:
+        rollouts: all steps of a repeat in one compiled loop; otherwise one call for each.
+    """
 
     device, threads = "cpu", None
 
-    def __init__(self, dimension: int, points: int, games: int) -> None:
-        self.games = games
-        self.sets = host_sets(dimension)
-        drawn = np.random.default_rng(0).integers(len(self.sets), size=(ACTIONS, games))
-        self.actions = [jnp.asarray(each) for each in drawn]
+    def __init__(self, dimension: int, points: int, games: int, rollouts: bool) -> None:
+        self.games, self.rollouts, self.played = games, rollouts, 0
         with jax.default_device(jax.devices("cpu")[0]):
-            self.state = reset(0, games, points, dimension)
-        self.results: tuple[Array, ...] = ()
-        self.played = 0
+            self.sets = host_sets(dimension)
+            drawn = np.random.default_rng(0).integers(len(self.sets), size=(ACTIONS, games))
+            self.actions = jnp.asarray(drawn, jnp.int32)
+            self.each = list(self.actions)
+            self.pool = start_pool(0, POOL + games, points, dimension)
+            state = reset(self.pool, games)
+            self.state, self.results = step(self.sets, self.pool, state, self.each[0])
 
     def steps(self, number: int) -> None:
-        for index in range(self.played, self.played + number):
-            self.state, self.results = step(self.sets, self.state, self.actions[index % ACTIONS])
+        span = self.played, self.played + number
+        if self.rollouts:
+            self.state, self.results = rollout(
+                self.sets, self.pool, self.state, self.results, self.actions, jnp.array(span)
+            )
+        else:
+            for index in range(*span):
+                actions = self.each[index % ACTIONS]
+                self.state, self.results = step(self.sets, self.pool, self.state, actions)
         self.played += number
 
     def wait(self) -> None:
@@ -142,7 +183,7 @@ class Played:
 
     @property
     def figures(self) -> dict[str, float]:
-        return {"alive_points": float(jax.vmap(count)(self.state.points).mean())}
+        return {"alive_points": float(count(self.state.points).mean())}
 
     def close(self) -> None:
-        self.state, self.results, self.actions = None, (), []  # type: ignore[assignment]
+        del self.state, self.results, self.actions, self.each, self.pool

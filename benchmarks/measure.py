@@ -51,26 +51,33 @@ def set_threads(threads: int | None) -> None:
         torch.set_num_threads(threads)
 
 
-def timed(subject: Subject, number: int) -> float:
-    """Seconds of so many parallel steps; an accelerator is waited for at the two ends only."""
+def timed(subject: Subject, number: int, cpu_time: bool = False) -> float:
+    """Seconds of so many parallel steps; an accelerator is waited for at the two ends only.
+
+    Args:
+        subject: what takes the steps.
+        number: of parallel steps.
+        cpu_time: seconds that all threads of this process were at work, in place of the wall's.
+    """
+    now = time.process_time if cpu_time else time.perf_counter
     subject.wait()
-    begin = time.perf_counter()
+    begin = now()
     subject.steps(number)
     subject.wait()
-    return time.perf_counter() - begin
+    return now() - begin
 
 
-def warmed(subject: Subject, seconds: float) -> tuple[int, float]:
+def warmed(subject: Subject, seconds: float, cpu_time: bool) -> tuple[int, float]:
     """Compiles, fills caches and brings the games to their usual lengths.
 
     Returns:
         How many parallel steps last about so many seconds, and the seconds of the first step, with
         all compiling in it.
     """
-    first = timed(subject, 1)
+    first = timed(subject, 1, cpu_time)
     timed(subject, WARM_UP)
     number = 1
-    while (taken := timed(subject, number)) < seconds / 8 and number < 1 << 24:
+    while (taken := timed(subject, number, cpu_time)) < seconds / 8 and number < 1 << 24:
         number *= 2
     return max(1, math.ceil(number * seconds / max(taken, 1e-9))), first
 
@@ -80,6 +87,7 @@ def side_by_side(
     repeats: int,
     seconds: float,
     say: Callable[[str], None],
+    cpu_time: bool = False,
 ) -> tuple[dict[str, Found], dict[str, str], dict[str, Any]]:
     """Measures several subjects that take turns, so that what else the machine does falls on all.
 
@@ -100,13 +108,13 @@ def side_by_side(
                 continue
             subjects[name] = subject
             set_threads(subject.threads)
-            numbers[name], first = warmed(subject, seconds)
+            numbers[name], first = warmed(subject, seconds, cpu_time)
             found[name] = Found([], first, {})
         for repeat in range(repeats):
             for name, subject in subjects.items():
                 say(f"{name}: repeat {repeat + 1} of {repeats}")
                 set_threads(subject.threads)
-                taken = timed(subject, numbers[name])
+                taken = timed(subject, numbers[name], cpu_time)
                 found[name].rates.append(numbers[name] * subject.games / taken)
         for name, subject in subjects.items():
             found[name].figures = subject.figures

@@ -35,6 +35,22 @@ BASE = {
     "policy": "SB3 DQN, DummyVecEnv",
     "training": "SB3 DQN, DummyVecEnv",
 }
+# Other ways to the same rate. A ratio to the fastest is shown if the first, which is hard to beat,
+# was measured: without it the ratio would flatter.
+PEERS = {
+    "environment": (
+        "JAX rollout",
+        "JAX step",
+        "SyncVectorEnv",
+        "SB3 DummyVecEnv",
+        "gymnasium.make",
+    ),
+    "policy": (),
+    "training": (
+        *("plain DQN on resgym", "SBX DQN on resgym", "SB3 DQN on resgym"),
+        "SB3 DQN, DummyVecEnv",
+    ),
+}
 COLOURS = {
     "resgym numba": "#0b6e4f",
     "DDQN numba": "#0b6e4f",
@@ -42,7 +58,11 @@ COLOURS = {
     "DDQN triton": "#7b2d8b",
     "resgym torch": "#d1701c",
     "DDQN torch": "#d1701c",
-    "plain JAX": "#2b6cb0",
+    "JAX rollout": "#2b6cb0",
+    "JAX step": "#7fb0e0",
+    "plain DQN on resgym": "#b0305c",
+    "SBX DQN on resgym": "#2b6cb0",
+    "SB3 DQN on resgym": "#777777",
     "SyncVectorEnv": "#777777",
     "SB3 DummyVecEnv": "#aaaaaa",
     "SB3 DQN, DummyVecEnv": "#aaaaaa",
@@ -72,6 +92,10 @@ def best_threads(cases: Iterable[Case]) -> dict[tuple[Any, ...], Case]:
         if key not in best or case["median"] > best[key]["median"]:
             best[key] = case
     return best
+
+
+def is_own(case: Case) -> bool:
+    return case["subject"].split()[0] in ("resgym", "DDQN")
 
 
 def cell(case: Case | None) -> str:
@@ -110,7 +134,9 @@ def table(content: dict[str, Any], rate: str) -> list[str]:
     sizes = sorted({key[1:4] for key in best}, key=lambda size: (size[0], size[1], size[2]))
     base = BASE[rate]
     ratio = base in columns and len(columns) > 1
+    peers = PEERS[rate] if {*PEERS[rate][:1]} & {*columns} else ()
     head = ["d", "P", "games", *columns, *([f"best / {base}"] if ratio else [])]
+    head += ["own / fastest peer"] if peers else []
     rows = []
     for size in sizes:
         found = {name: best.get((rate, *size, name)) for name in columns}
@@ -119,6 +145,10 @@ def table(content: dict[str, Any], rate: str) -> list[str]:
             most = max(case["median"] for case in found.values() if case)
             compared = found[base]
             row.append(f"{most / compared['median']:.1f}" if compared else "")
+        if peers:
+            own = [case["median"] for case in found.values() if case and is_own(case)]
+            others = [case["median"] for name in peers if (case := found.get(name))]
+            row.append(f"{max(own) / max(others):.1f}" if own and others else "")
         rows.append(row)
     return titled(TITLES[rate], head, rows)
 
@@ -131,7 +161,7 @@ def three_rates(content: dict[str, Any]) -> list[str]:
         rates = {}
         for rate in TITLES:
             found = [case for other, case in best.items() if other[:4] == (rate, *key)]
-            own = [case for case in found if case["subject"].split()[0] in ("resgym", "DDQN")]
+            own = [case for case in found if is_own(case)]
             stock = [case for case in found if case["subject"].startswith("SB3")]
             if own:
                 rates[rate] = (
@@ -200,6 +230,7 @@ def about(content: dict[str, Any]) -> list[str]:
         f"{each['load_after']} after"
         for each in content["sittings"]
     ]
+    clock = f" of {settings['clock']}" if "clock" in settings else ""
     alive: dict[tuple[int, int], list[float]] = {}
     for case in content["cases"]:
         if case.get("alive_points") and case["games"] >= 256 and "resgym" in case["subject"]:
@@ -212,9 +243,9 @@ def about(content: dict[str, Any]) -> list[str]:
         f"- Machine: {machine['processor']}, {machine['cores']} cores, "
         f"{machine['memory_gib']} GiB, {machine['system']}, {accelerator}.",
         f"- Commit `{content['commit']}`; {versions}.",
-        f"- Each figure: median of {settings['repeats']} repeats of {settings['seconds']} s, least "
-        "and greatest in brackets; k, M and G are thousands, millions and billions of moves per "
-        "second. `·2` means that 2 threads were the faster choice.",
+        f"- Each figure: median of {settings['repeats']} repeats of {settings['seconds']} s{clock}"
+        ", least and greatest in brackets; k, M and G are thousands, millions and billions of "
+        "moves per second. `·2` means that 2 threads were the faster choice.",
         f"- Points alive in a position, on average: {means or 'not measured'}.",
         "- Sittings: " + "; ".join(loads) + ".",
         "",

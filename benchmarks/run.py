@@ -122,6 +122,11 @@ def parser() -> argparse.ArgumentParser:
     add("--repeats", type=number(1, 1_000), help="default 5")
     add("--seconds", type=positive, help="of each, at least (default 0.2; quick 0.05)")
     add(
+        "--cpu-time",
+        action="store_true",
+        help="per second that the threads of this process worked in all: for a busy machine",
+    )
+    add(
         "--noise",
         type=positive,
         default=0.35,
@@ -195,7 +200,7 @@ def measure(size: Size, device: str, args: argparse.Namespace, say: Callable[[st
     threads = args.threads or sorted({1, os.cpu_count() or 1})
     usable = tuple(threads) if args.threads or size.games >= MORE_THREADS_FROM else (1,)
     makers = chosen(size, device, usable, args.subjects)
-    found, absent, about = side_by_side(makers, args.repeats, args.seconds, say)
+    found, absent, about = side_by_side(makers, args.repeats, args.seconds, say, args.cpu_time)
     cases = [
         case(
             {
@@ -227,6 +232,8 @@ def run(args: argparse.Namespace) -> int:
     args.repeats = args.repeats or 5
     args.seconds = args.seconds or (0.05 if args.quick else 0.2)
     found_devices = devices(args.devices)
+    if args.cpu_time and found_devices != ["cpu"]:
+        raise ValueError(f"--cpu-time: for --devices cpu only, got {' '.join(found_devices)}")
     todo = [(size, device) for size in sizes(args) for device in found_devices]
     if args.list:
         for size, device in todo:
@@ -252,6 +259,8 @@ def run(args: argparse.Namespace) -> int:
         "seed": 0,
         "update_batch": training.BATCH,
     }
+    if args.cpu_time:
+        settings["clock"] = "CPU time"
     results = Results(path, settings)
     content = results.content
     print(", ".join(f"{k} {v}" for k, v in content["machine"].items() if v is not None))

@@ -1,4 +1,4 @@
-"""Rates with a policy of [256, 256], and with learning on top: DDQN beside SB3's DQN.
+"""Rates with a policy of [256, 256], and with learning on top: DDQN beside DQN of others.
 
 The network that `make train` trains (points as a set, then [256, 128]) is measured beside the plain
 one, with the same batches.
@@ -6,10 +6,13 @@ one, with the same batches.
 With a policy: every action comes out of a forward pass and is then replaced by a uniformly random
 one, so that the positions are those of the environment's own rate. With training: a transition is
 also stored and one update of 256 transitions is made per parallel step; exploration stays at 0.1.
+The peers learn on this package's environment with numpy results: SB3's DQN, SBX's (JAX), and a
+plain loop; SB3's also on its usual ``DummyVecEnv``.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import statistics
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -22,6 +25,7 @@ from stable_baselines3.common.env_util import make_vec_env
 
 import resgym  # noqa: F401  registers the environments
 from benchmarks.environment import ENV_ID, backends, largest_eager, sizes, wait_for
+from benchmarks.torch_dqn import Loop
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.ddqn import DDQN
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
@@ -54,15 +58,40 @@ def ddqn(games: int, device: str, options: dict[str, Any], **arguments: Any) -> 
     )
 
 
-def stock_dqn(games: int, options: dict[str, Any]) -> DQN:
-    env = make_vec_env(ENV_ID, n_envs=games, seed=0, env_kwargs=options)
-    return DQN(
+def stock_dqn(
+    games: int, options: dict[str, Any], kind: type[Any] = DQN, batched: bool = False
+) -> Any:
+    """A DQN with SB3's arguments, on its usual environment or on a batched one of this package."""
+    if batched:
+        env: Any = TensorVecEnv(gymnasium.make_vec(ENV_ID, num_envs=games, **options))
+    else:
+        env = make_vec_env(ENV_ID, n_envs=games, seed=0, env_kwargs=options)
+    return kind(
         "MlpPolicy",
         env,
         target_update_interval=10_000,
         exploration_initial_eps=EXPLORATION,
         exploration_final_eps=EXPLORATION,
         **shared(games, "cpu"),
+    )
+
+
+def sbx_dqn(games: int, options: dict[str, Any]) -> Any:
+    if importlib.util.find_spec("sbx") is None:
+        raise ImportError("SBX is not installed (pip install sbx-rl)")
+    import sbx
+
+    return stock_dqn(games, options, sbx.DQN, batched=True)
+
+
+def plain_dqn(games: int, options: dict[str, Any]) -> Loop:
+    env = gymnasium.make_vec(ENV_ID, num_envs=games, output="numpy", **options)
+    return Loop(
+        env,
+        net_arch=NET_ARCH,
+        batch=BATCH,
+        capacity=shared(games, "cpu")["buffer_size"],
+        exploration=EXPLORATION,
     )
 
 
@@ -122,7 +151,7 @@ class StockWithPolicy:
 class Learning:
     """`learn` of an algorithm; one call per repeat, so its small overhead counts."""
 
-    def __init__(self, model: Any, device: str, threads: int) -> None:
+    def __init__(self, model: Any, device: str, threads: int | None) -> None:
         self.model, self.device, self.threads = model, device, threads
         self.games = model.n_envs
         self.shares: dict[int, list[float]] = {}
@@ -191,10 +220,27 @@ def training_makers(
         for number in threads:
             single = learning(best, number, rollout_precision="float32")
             found.append((f"DDQN {best} float32 rollouts, {number}", single))
+            # The target of the peers: one forward pass fewer.
+            found.append(
+                (f"DDQN {best} single net, {number}", learning(best, number, double_q=False))
+            )
             kind = {"replay_buffer_class": PrioritizedReplayBuffer}
             found.append((f"DDQN {best} prioritized, {number}", learning(best, number, **kind)))
             sets = learning(best, number, policy_kwargs=MAIN_JOB)
             found.append((f"DDQN {best} point_set, {number}", sets))
+        fast = {**options, "backend": best}
+        for number in threads:
+            found += [
+                (
+                    f"SB3 DQN on resgym, {number}",
+                    lambda n=number: Learning(stock_dqn(games, fast, batched=True), device, n),
+                ),
+                (
+                    f"plain DQN on resgym, {number}",
+                    lambda n=number: Learning(plain_dqn(games, fast), device, n),
+                ),
+            ]
+        found.append(("SBX DQN on resgym", lambda: Learning(sbx_dqn(games, fast), device, None)))
         if games <= LARGEST_STOCK:
             found.append(
                 (

@@ -13,7 +13,7 @@ from typing import Any
 
 _PACKAGES = (
     *("gymnasium", "jax", "numba", "numpy", "resgym", "rl_zoo3", "safetensors", "sb3-contrib"),
-    *("stable-baselines3", "torch", "triton"),
+    *("sbx-rl", "stable-baselines3", "torch", "triton"),
 )
 
 

@@ -1,5 +1,6 @@
 """The benchmark programs: what they measure, keep, refuse and show. No figure is judged here."""
 
+import importlib.util
 import json
 import os
 import re
@@ -40,13 +41,15 @@ class Clock:
         self.closed = True
 
 
-def test_a_rate_is_moves_over_seconds(monkeypatch):
+@pytest.mark.parametrize("cpu_time", [False, True])
+def test_a_rate_is_moves_over_seconds(cpu_time, monkeypatch):
     clock = [0.0]
-    monkeypatch.setattr(measure.time, "perf_counter", lambda: clock[0])
+    name = "process_time" if cpu_time else "perf_counter"
+    monkeypatch.setattr(measure.time, name, lambda: clock[0])
     slow, quick = Clock(clock), Clock(clock, seconds=0.125, games=3)
     makers = [("slow", lambda: slow), ("quick", lambda: quick)]
     said = []
-    found, absent, about = measure.side_by_side(makers, 3, 4.0, said.append)
+    found, absent, about = measure.side_by_side(makers, 3, 4.0, said.append, cpu_time)
     assert found["slow"].rates == [10.0] * 3
     assert found["quick"].rates == [24.0] * 3
     assert found["slow"].warm_up_seconds == 1.0
@@ -70,6 +73,21 @@ def test_what_cannot_be_made_is_named_and_the_rest_is_measured():
     assert absent == {"peer": "JAX is not installed"}
 
 
+def test_peers_whose_package_is_missing_say_how_to_get_it(capsys, monkeypatch, tmp_path):
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name in ("jax", "sbx") else find(name)
+    )
+    size = ["--dimensions", "3", "--points", "5", "--games", "256", *SHORT]
+    arguments = [*size, "--subjects", "JAX", "SBX", "--json", str(tmp_path / "results.json")]
+    assert run.main(["--rates", "environment", "training", *arguments]) == 0
+    absent = [line for line in capsys.readouterr().out.splitlines() if "not measured" in line]
+    expected = [("JAX step", "jax"), ("JAX rollout", "jax"), ("SBX DQN on resgym", "sbx-rl")]
+    for line, (subject, package) in zip(absent, expected, strict=True):
+        assert line.split("not measured")[0].strip() == subject
+        assert line.endswith(f"is not installed (pip install {package})")
+
+
 def test_subjects_are_closed_after_an_error():
     there, broken = Clock([0.0]), Mock(side_effect=RuntimeError("out of memory"))
     with pytest.raises(RuntimeError, match="out of memory"):
@@ -83,8 +101,6 @@ def test_every_environment_makes_the_moves_that_are_counted():
     names = {name.partition(",")[0] for name in makers}
     assert names >= {"resgym torch", "gymnasium.make", "SyncVectorEnv", "SB3 DummyVecEnv"}
     for name, make in makers.items():
-        if name == "plain JAX":
-            continue
         subject = make()
         subject.env.step = Mock(wraps=subject.env.step)
         subject.steps(7)
@@ -102,7 +118,15 @@ def test_sync_vector_env_resets_within_its_steps():
 
 def test_learning_makes_an_update_per_parallel_step():
     options = environment.sizes(3, 6)
-    for model in (training.ddqn(4, "cpu", options), training.stock_dqn(4, options)):
+    models = [
+        training.ddqn(4, "cpu", options),
+        training.stock_dqn(4, options),
+        training.stock_dqn(4, options, batched=True),
+        training.plain_dqn(4, options),
+    ]
+    if importlib.util.find_spec("sbx"):
+        models.append(training.sbx_dqn(4, options))
+    for model in models:
         subject = training.Learning(model, "cpu", torch.get_num_threads())
         subject.steps(5)
         before = model.num_timesteps, model._n_updates
@@ -110,6 +134,20 @@ def test_learning_makes_an_update_per_parallel_step():
         assert (model.num_timesteps, model._n_updates) == (before[0] + 6 * 4, before[1] + 6)
         assert model.exploration_rate == training.EXPLORATION
         subject.close()
+
+
+def test_the_plain_loop_stores_what_moves_led_to():
+    loop = training.plain_dqn(8, environment.sizes(3, 6))
+    for _ in range(20):
+        loop.collect()
+    ended = loop.terminated[:20].bool()
+    alive = (loop.next_states[:20, :, :, 0] >= 0).sum(2)
+    assert ended.any()
+    assert ((alive == 1) == ended).all()
+    assert (loop.rewards[:20] == ended).all()  # the host's only reward is that of the last move
+    going_on = ~ended[:-1]
+    assert torch.equal(loop.next_states[:19][going_on], loop.states[1:20][going_on])
+    loop.env.close()
 
 
 def test_a_policy_is_asked_for_every_move():
@@ -241,7 +279,7 @@ def test_an_interrupted_run_keeps_what_it_has(tmp_path):
     [
         *(("--games", "0"), ("--games", "many"), ("--dimensions", "11"), ("--points", "1")),
         *(("--seconds", "0"), ("--seconds", "nan"), ("--repeats", "-1"), ("--threads", "0")),
-        ("--noise", "-0.1"),
+        *(("--noise", "-0.1"), ("--noise", "much")),
         *(("--rates", "everything"), ("--devices", "abacus"), ("--subjects", "abacus")),
         ("--json", "."),
     ],
@@ -281,6 +319,25 @@ def test_three_digits():
     shown = {0.5: "0.5", 7.0: "7.00", 999.4: "999", 1_234.0: "1.23 k", 99_960.0: "100 k"}
     shown |= {999_700.0: "1.00 M", 45_600_000.0: "45.6 M", 3.2e9: "3.20 G"}
     assert {rate: report.short(rate) for rate in shown} == shown
+
+
+def test_the_ratio_is_to_the_fastest_peer_and_only_with_the_hardest_one():
+    def table(rate, **medians):
+        size = {"rate": rate, "dimension": 3, "points": 5, "games": 256, "device": "cpu"}
+        cases = [
+            results.case({**size, "subject": name, "threads": 1}, [median])
+            for name, median in medians.items()
+        ]
+        return report.table({"cases": cases}, rate)
+
+    found = {"resgym numba": 90.0, "resgym torch": 10.0, "SyncVectorEnv": 2.0}
+    assert "fastest peer" not in "".join(table("environment", **found))
+    lines = table("environment", **found, **{"JAX rollout": 100.0, "JAX step": 45.0})
+    assert lines[2].endswith("| best / resgym torch | own / fastest peer |")
+    assert lines[4].endswith("| 10.0 | 0.9 |")  # a peer may win, and it shows
+    found = {"DDQN numba": 80.0, "DDQN torch": 40.0, "SB3 DQN, DummyVecEnv": 4.0}
+    lines = table("training", **found, **{"plain DQN on resgym": 32.0, "SBX DQN on resgym": 8.0})
+    assert lines[4].endswith("| 20.0 | 2.5 |")
 
 
 def test_the_page_shows_the_results_that_are_kept():

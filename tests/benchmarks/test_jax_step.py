@@ -11,19 +11,43 @@ jax = pytest.importorskip("jax", reason="the JAX peer needs JAX")
 jnp = jax.numpy
 from benchmarks import jax_step  # noqa: E402
 
-
-def padded(points: rule.Position, rows: int, dimension: int) -> np.ndarray:
-    table = np.full((rows, dimension), -1, dtype=np.int64)
-    table[: len(points)] = points
-    return table
+ROUNDED = {"rtol": 2e-7, "atol": 0}  # XLA divides by multiplying with a rounded inverse
 
 
-def position(table) -> rule.Position:
-    return [tuple(int(x) for x in row) for row in np.asarray(table) if row[0] >= 0]
+def tables(positions: list[rule.Position], rows: int, dimension: int):
+    """int32 `[D, P, N]`."""
+    found = np.full((len(positions), rows, dimension), jax_step.ABSENT, dtype=np.int32)
+    for row, points in enumerate(positions):
+        found[row, : len(points)] = points
+    return jnp.asarray(found.T)
+
+
+def positions(points) -> list[rule.Position]:
+    """Present points of `[D, P, N]`, in descending order: the peer keeps none."""
+    return [
+        sorted((tuple(map(int, p)) for p in table if p[0] < jax_step.ABSENT), reverse=True)
+        for table in np.asarray(points).transpose(2, 1, 0)
+    ]
 
 
 def observed(points: rule.Position, rows: int, dimension: int) -> np.ndarray:
     return np.array(rule.observed(points, rows, dimension), np.float64).astype(np.float32)
+
+
+def in_order(seen: np.ndarray) -> np.ndarray:
+    """Rows of one observation in descending order."""
+    return np.array(sorted(map(tuple, seen), reverse=True), np.float32)
+
+
+def sets_of(dimension: int) -> list[tuple[int, ...]]:
+    """The axes of the peer's host actions."""
+    numbers = np.asarray(jax_step.host_sets(dimension)).tolist()
+    return [tuple(a for a in range(dimension) if n >> a & 1) for n in numbers]
+
+
+def flags(axes: list[tuple[int, ...]], dimension: int):
+    """bool `[D, N]`."""
+    return jnp.array([[axis in each for each in axes] for axis in range(dimension)])
 
 
 @pytest.mark.parametrize("dimension", [2, 3, 5])
@@ -31,26 +55,26 @@ def test_moves_and_observations_as_in_the_reference(dimension):
     rows, games = 7, 240 // dimension  # two axes end the game soonest
     rng = np.random.default_rng(dimension)
     # Few values, so that equal coordinates and covered points are common.
-    starts = [
+    current = [
         rule.canonical([tuple(p) for p in rng.integers(0, 4, size=(rows, dimension)).tolist()])
         for _ in range(games)
     ]
     sets = rule.host_actions(dimension)
-    assert [tuple(np.flatnonzero(row)) for row in np.asarray(jax_step.host_sets(dimension))] == sets
-    move, observe = jax.jit(jax.vmap(jax_step.move)), jax.jit(jax.vmap(jax_step.observed))
-    current, compared = starts, 0
+    assert sets_of(dimension) == sets
+    move, observe, compared = jax.jit(jax_step.move), jax.jit(jax_step.observed), 0
+    points = tables(current, rows, dimension)
     for _ in range(12):
-        actions = rng.integers(len(sets), size=games)
-        axes = [sets[action] for action in actions]
+        axes = [sets[action] for action in rng.integers(len(sets), size=games)]
         axis = [int(rng.choice(each)) for each in axes]
-        tables = jnp.asarray(np.stack([padded(each, rows, dimension) for each in current]))
-        after, overflow = move(tables, jax_step.host_sets(dimension)[actions], jnp.asarray(axis))
-        seen = np.asarray(observe(after))
+        chosen = flags([(each,) for each in axis], dimension)
+        points, overflow = move(points, flags(axes, dimension), chosen)
+        seen, found = np.asarray(observe(points)), positions(points)
         expected = [rule.move(*each) for each in zip(current, axes, axis, strict=True)]
-        for row, points in enumerate(expected):
+        for row, after in enumerate(expected):
             if len(current[row]) > 1:  # a finished game is never moved: it is replaced
-                assert position(after[row]) == points
-                np.testing.assert_array_equal(seen[row], observed(points, rows, dimension))
+                assert found[row] == after
+                wanted = observed(after, rows, dimension)
+                np.testing.assert_allclose(in_order(seen[row]), wanted, **ROUNDED)
                 compared += 1
         assert not np.asarray(overflow).any()
         current = expected
@@ -58,53 +82,77 @@ def test_moves_and_observations_as_in_the_reference(dimension):
 
 
 def test_a_move_past_the_bound_is_refused():
-    points = [(2**59, 1), (1, 2**58)]
-    assert rule.overflows(points, (0, 1), 0)
-    after, overflow = jax_step.move(
-        jnp.asarray(padded(points, 3, 2)), jnp.array([True, True]), jnp.asarray(0)
-    )
-    assert bool(overflow)
-    assert position(after) == points
+    bound = jax_step.MAX_COORDINATE
+    given = [[(bound, 1), (1, bound // 2)], [(bound - 1, 1), (1, bound // 2)]]
+    both, first = flags([(0, 1)] * 2, 2), flags([(0,)] * 2, 2)
+    after, overflow = jax_step.move(tables(given, 3, 2), both, first)
+    assert np.asarray(overflow).tolist() == [True, False]
+    assert positions(after) == [given[0], rule.move(given[1], (0, 1), 0)]
+    assert 10 * bound < 2**31  # a sum of ten axes is held
 
 
-def test_whole_steps_end_restart_and_reward():
+def test_starts_of_the_pool_are_in_order_and_unfinished():
+    pool = np.asarray(jax_step.start_pool(0, 300, 6, 3))
+    assert pool.shape == (3, 6, 300)
+    for table in pool.transpose(2, 1, 0):
+        start = [tuple(map(int, point)) for point in table if point[0] >= 0]
+        assert rule.canonical(start) == start
+        assert len(start) > 1
+        assert max(map(max, start)) <= jax_step.MAX_VALUE
+    assert pool.max() == jax_step.MAX_VALUE
+    assert len({table.tobytes() for table in pool.transpose(2, 1, 0)}) == 300
+
+
+@pytest.mark.parametrize("rollouts", [False, True])
+def test_whole_steps_end_restart_and_reward(rollouts):
     dimension, rows, games = 3, 6, 50
-    sets = jax_step.host_sets(dimension)
-    state = jax_step.reset(0, games, rows, dimension)
-    rng = np.random.default_rng(0)
+    played = jax_step.Played(dimension, rows, games, rollouts)
+    sets = sets_of(dimension)
+    starts = {tuple(start) for start in positions(jax_step.reset(played.pool, 16_434).points)}
     ends, axes_seen = 0, set()
-    for _ in range(15):
-        before = [position(each) for each in state.points]
-        assert all(rule.canonical(each) == each and len(each) > 1 for each in before)
-        moves = np.asarray(state.moves)
-        actions = rng.integers(len(sets), size=games)
-        state, results = jax_step.step(sets, state, jnp.asarray(actions))
-        seen, reward, terminated, truncated, final = map(np.asarray, results)
+    for turn in range(15):
+        before, moves = positions(played.state.points), np.asarray(played.state.moves)
+        played.steps(1)
+        seen, reward, terminated, truncated, final = map(np.asarray, played.results)
+        after, actions = positions(played.state.points), np.asarray(played.actions[turn])
         for row in range(games):
-            axes = tuple(np.flatnonzero(np.asarray(sets[actions[row]])))
+            axes = sets[actions[row]]
             answers = {axis: rule.move(before[row], axes, axis) for axis in axes}
-            tables = {axis: observed(answers[axis], rows, dimension) for axis in axes}
-            played = [axis for axis in axes if (tables[axis] == final[row]).all()]
-            axes_seen.add((len(axes), axes.index(played[0])))
-            finished = len(answers[played[0]]) == 1
+            wanted = {axis: observed(answers[axis], rows, dimension) for axis in axes}
+            agent = [
+                axis for axis in axes if np.allclose(wanted[axis], in_order(final[row]), **ROUNDED)
+            ]
+            axes_seen.add((len(axes), axes.index(agent[0])))
+            finished = len(answers[agent[0]]) == 1
             assert terminated[row] == reward[row] == finished
-            assert state.moves[row] == (0 if finished else moves[row] + 1)
-            now = position(state.points[row])
+            assert played.state.moves[row] == (0 if finished else moves[row] + 1)
             if finished:
                 ends += 1
-                assert max(map(max, now)) <= jax_step.MAX_VALUE
+                assert tuple(after[row]) in starts
+                shown = observed(after[row], rows, dimension)
+                np.testing.assert_allclose(in_order(seen[row]), shown, **ROUNDED)
             else:
-                assert now == answers[played[0]] or len(played) > 1
+                assert after[row] == answers[agent[0]] or len(agent) > 1
                 np.testing.assert_array_equal(seen[row], final[row])
         assert not truncated.any()
     assert ends > 20
     assert axes_seen >= {(2, 0), (2, 1), (3, 0), (3, 1), (3, 2)}
 
 
+def test_a_rollout_is_the_same_steps():
+    one, loop = (jax_step.Played(3, 6, 40, rollouts) for rollouts in (False, True))
+    for subject in (one, loop):
+        subject.steps(3)
+        subject.steps(70)
+    for a, b in zip((*one.state[:2], *one.results), (*loop.state[:2], *loop.results), strict=True):
+        np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+
+
 def test_a_long_game_is_truncated():
-    state = jax_step.reset(0, 4, 6, 3)
+    pool = jax_step.start_pool(0, 100, 6, 3)
+    state = jax_step.reset(pool, 4)
     state = state._replace(moves=state.moves.at[0].set(jax_step.MAX_STEPS - 1))
-    state, results = jax_step.step(jax_step.host_sets(3), state, jnp.zeros(4, jnp.int64))
+    state, results = jax_step.step(jax_step.host_sets(3), pool, state, jnp.zeros(4, jnp.int32))
     _, _, terminated, truncated, _ = map(np.asarray, results)
     assert truncated[0] == (not terminated[0])
     assert not truncated[1:].any()

@@ -8,9 +8,6 @@ from dataclasses import dataclass, field
 from math import dist
 from typing import NamedTuple
 
-import torch
-
-from resgym.game.newton.vertices import newton_vertices
 from resgym.game.plain import prune
 from resgym.render.facets import facets_in_box
 from resgym.render.shapes import Circle, Line, Polygon, Shape, Text, text_width
@@ -114,6 +111,10 @@ class Scale:
 
 def polyhedron_vertices(points: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
     """Vertices of conv(S) + the positive orthant; in the plane from left to right."""
+    import torch  # takes longer to open than a small position to solve
+
+    from resgym.game.newton.vertices import newton_vertices
+
     kept = prune(points)
     vertices, (count,) = newton_vertices(torch.tensor([kept]), torch.tensor([len(kept)]))
     return [tuple(vertex) for vertex in vertices[0, : int(count)].tolist()]

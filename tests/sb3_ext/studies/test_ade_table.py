@@ -67,7 +67,7 @@ def test_training_saves_the_host_that_is_shown(tmp_path, monkeypatch, capsys):
     host = tmp_path / "new" / "host.zip"
     rest = ["--names", "A2", "--max-depth", "5", "--markdown"]
     assert main(["--updates", "4", "--seed", "0", "--save", str(host), *rest]) == 0
-    made.assert_called_once_with(4, 0, "random")
+    made.assert_called_once_with(4, 0, "random", n_steps=1)
     first = capsys.readouterr().out
     assert first.splitlines()[1].startswith("|---|---:|")
     assert main(["--model", str(host), *rest]) == 0

@@ -11,30 +11,18 @@ row, most of whose time is the calls. The operations stand beside as the referen
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-
-@cache
-def _compiled() -> Any:
-    """The compiled functions, or None without numba."""
-    try:
-        from sb3_ext.ddqn import compiled_targets
-    except (ImportError, OSError):  # not installed, or a part of it that cannot be loaded
-        return None
-    return compiled_targets
+from sb3_ext.networks.compiled import are_plain, compiled_module
 
 
 def _compiled_for(*given: Tensor | None) -> Any:
-    """The compiled functions if these are float32 numbers on the CPU, contiguous."""
-    for x in given:
-        if x is not None and not (x.dtype is torch.float32 and x.is_cpu and x.is_contiguous()):
-            return None
-    return None if torch.compiler.is_compiling() else _compiled()
+    """The compiled functions if they suit these numbers, or None."""
+    return compiled_module("sb3_ext.ddqn.compiled_targets") if are_plain(*given) else None
 
 
 def _fit(shape: torch.Size, *given: Tensor | None) -> bool:

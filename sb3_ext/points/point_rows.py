@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from sb3_ext.networks.compiled import are_plain, compiled_module
 from sb3_ext.points.point_inputs import canonical_points
 
 
@@ -28,7 +29,7 @@ def rows_of(observed: tuple[Tensor, Tensor], pairs: bool = False) -> Any:
         return DenseRows(canonical_points(points, present), present)
     if pairs:
         return GroupedRows(canonical_points(points, present), present)
-    if _are_plain(points) and not points.requires_grad and _loops() is not None:
+    if are_plain(points) and not points.requires_grad and _loops() is not None:
         return CompiledRows(points)
     return PackedRows(canonical_points(points, present), present)
 
@@ -108,31 +109,22 @@ class CompiledRows(PackedRows):
 
     def add(self, x: Tensor, around: Tensor) -> Tensor:
         """Rows [R, F] plus what their game has [N, F]."""
-        if not _are_plain(x, around):
+        if not are_plain(x, around):
             return super().add(x, around)
         added: Tensor = _AddToRows.apply(x, around, self.count)  # type: ignore[no-untyped-call]
         return added
 
     def pool_points(self, x: Tensor) -> Tensor:
         """Maximum and mean over a game's points, [N, 2 F] of [R, F], 0 without any."""
-        if not _are_plain(x):
+        if not are_plain(x):
             return super().pool_points(x)
         pooled: Tensor = _Pool.apply(x, self.count)  # type: ignore[no-untyped-call]
         return pooled
 
 
-@cache
 def _loops() -> Any:
     """The compiled loops, or None without numba."""
-    try:
-        from sb3_ext.points import compiled_rows
-    except (ImportError, OSError):  # not installed, or a part of it that cannot be loaded
-        return None
-    return compiled_rows
-
-
-def _are_plain(*given: Tensor) -> bool:
-    return all(x.dtype is torch.float32 and x.is_contiguous() for x in given)
+    return compiled_module("sb3_ext.points.compiled_rows")
 
 
 class _Pool(torch.autograd.Function):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import math
 from collections.abc import Callable
 from typing import Any
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from sb3_ext.ddqn import targets
+from sb3_ext.networks import compiled
 
 pytest.importorskip("numba")
 
@@ -24,17 +24,17 @@ SPECIAL = [0.0, -0.0, 1.0, -1.0, 2.5, math.inf, -math.inf, math.nan, 1e30, 1e-40
 def both(call: Callable[[], Any]) -> tuple[Any, Any]:
     """What a call gives compiled, and by operations; fails if it was not compiled."""
     used = []
-    compiled = targets._compiled()
 
-    def seen() -> Any:
-        used.append(1)
-        return compiled
+    def seen(name: str) -> Any:
+        used.append(compiled.compiled_module(name))
+        return used[-1]
 
     with pytest.MonkeyPatch.context() as local:
-        local.setattr(targets, "_compiled", seen)
+        local.setattr(targets, "compiled_module", seen)
         quick = call()
         assert used
-        local.setattr(targets, "_compiled", lambda: None)
+        assert None not in used
+        local.setattr(targets, "compiled_module", lambda name: None)
         return quick, call()
 
 
@@ -141,11 +141,8 @@ def test_what_does_not_fit_is_left_to_the_operations() -> None:
 def test_a_numba_that_cannot_be_loaded_is_no_numba(
     error: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def failing(name: str, *rest: Any) -> Any:
-        if name == "sb3_ext.ddqn" and "compiled_targets" in (rest[2] or ()):
-            raise error("no library")
-        return original(name, *rest)
+    def failing(name: str) -> Any:
+        raise error("no library")
 
-    original = builtins.__import__
-    monkeypatch.setattr(builtins, "__import__", failing)
-    assert targets._compiled.__wrapped__() is None
+    monkeypatch.setattr(compiled, "import_module", failing)
+    assert compiled.compiled_module.__wrapped__("sb3_ext.ddqn.compiled_targets") is None

@@ -27,9 +27,9 @@ from sb3_ext.ddqn.update import (
     LossTerms,
     UpdateExtension,
     graphed_update,
+    loss_terms,
     make_update,
     update_networks,
-    weighted_loss,
 )
 from sb3_ext.networks.optimizers import forget_tiny_moments
 from sb3_ext.networks.policy_scores import in_mode
@@ -101,8 +101,8 @@ class DDQN(OffPolicy, DQN):
             and optimiser are float32.
         rollout_precision: Of the networks while collecting. `"bfloat16"` is faster on processors
             that multiply such matrices, and now and then chooses the other of two actions of nearly
-            the same value. `"auto"` is that for plain layers and many rows on a CPU with AMX;
-            otherwise `"float32"`. `predict` is always float32.
+            the same value. `"auto"` is that for plain layers and many rows on such a processor
+            (AMX, AVX512_BF16); otherwise `"float32"`. `predict` is always float32.
         cuda_graphs: Capture the update as a CUDA graph and replay it: equal within rounding,
             started as one piece of work. Needs `device="cuda"`, an optimiser that can be captured
             (Adam, AdamW), and a `_compute_loss` that looks at no value.
@@ -344,8 +344,7 @@ class DDQN(OffPolicy, DQN):
         if target.dim() == 2:
             return quantiles.quantile_terms(self, batch, target)
         values = update_networks(self)[0](batch.observations)
-        predicted = values.gather(1, batch.actions)[:, 0]
-        return LossTerms(weighted_loss(self.loss, predicted, target, batch), predicted, target)
+        return loss_terms(self.loss, values, target, batch)
 
     def _compute_target(self, batch: Any) -> Tensor:
         """Targets `[B]` of a batch, or `[B, K]` of K quantiles."""

@@ -20,16 +20,17 @@ ROLLOUT_PRECISIONS = ("auto", "float32", "bfloat16")
 
 _FASTER_FROM = 2**25
 """Multiplications of a call from which on bfloat16 was measured to be the faster, with one thread
-and with two, where the processor multiplies matrices of such numbers."""
+and with two, where the processor has instructions for such numbers."""
 
 
 @cache
 def _multiplies_bfloat16() -> bool:
-    """Whether the processor has instructions for products of bfloat16 matrices (Intel's AMX)."""
+    """Whether the processor has instructions for products of bfloat16 numbers."""
     try:
-        return bool(torch.cpu.get_capabilities()["amx_bf16"])
-    except (AttributeError, KeyError, RuntimeError):  # another processor, or another PyTorch
+        has = torch.cpu.get_capabilities()
+    except (AttributeError, RuntimeError):  # another PyTorch
         return False
+    return bool(has.get("amx_bf16") or has.get("avx512_bf16"))
 
 
 def is_faster_in_bfloat16(network: nn.Module, rows: int) -> bool:

@@ -38,6 +38,7 @@ from sb3_ext.networks.extractors import EXTRACTORS, FlattenExtractor
 from sb3_ext.networks.legacy import LegacyExtractor, build_legacy_mlp
 from sb3_ext.networks.mlp import MAX_WEIGHTS, build_mlp
 from sb3_ext.networks.optimizers import OPTIMIZERS, parameter_groups
+from sb3_ext.networks.plain_layers import PlainLayers
 from sb3_ext.off_policy.legality import mask_key
 from sb3_ext.points.mirror import Mirror, parse_mirror
 from sb3_ext.schedules.binding import set_learning_rate
@@ -88,7 +89,7 @@ class LegalQNetwork(QNetwork):
         if body.output_dim * n_quantiles * num_actions > MAX_WEIGHTS:
             most = MAX_WEIGHTS // (body.output_dim * num_actions)
             raise ValueError(f"n_quantiles must be at most {most} here, got {n_quantiles}")
-        self.q_net = nn.Sequential(body, head(body.output_dim, n_quantiles * num_actions))
+        self.q_net = PlainLayers(body, head(body.output_dim, n_quantiles * num_actions))
         self._mirror: Mirror | None = None
         if mirror is not None:
             shape = self.observation_space.shape or ()

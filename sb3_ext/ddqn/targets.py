@@ -4,9 +4,10 @@ Letters: B rows of a batch, A actions. A mask says `legal`, True = allowed; None
 action is. Minus infinity appears only inside an argmax, never in a value that is returned, because
 `0 * -inf` in a target is NaN.
 
-The functions of a whole step of the loop (`epsilon_greedy`, `bootstrap_target`) are compiled for
-float32 numbers on a CPU where numba is installed: each is a dozen operations on a few numbers a
-row, most of whose time is the calls. The operations stand beside as the reference.
+The functions of a whole step of the loop (`epsilon_greedy`, `bootstrap_target`, `huber_terms`,
+`measures`) are compiled for float32 numbers on a CPU where numba is installed: each is a dozen
+operations on a few numbers a row, most of whose time is the calls. The operations stand beside as
+the reference.
 """
 
 from __future__ import annotations
@@ -16,6 +17,8 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn import functional
 
 from sb3_ext.networks.compiled import are_plain, compiled_module
 
@@ -173,3 +176,55 @@ def bootstrap_target(
         result.numpy(),
     )
     return result
+
+
+def huber_terms(values: Tensor, actions: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Huber's loss with threshold 1, and what it is about, both with gradients.
+
+    Args:
+        values: Action values `[B, A]`.
+        actions: The chosen ones, `[B, 1]` int64.
+        target: What their values should have been, `[B]`, without a gradient.
+
+    Returns:
+        The mean over the batch, a scalar, and the values of the chosen actions, `[B]`.
+    """
+    if _compiled_for(values, target) is not None and actions.shape == (len(target), 1):
+        found: tuple[Tensor, Tensor] = _HuberTerms.apply(values, actions, target)  # type: ignore[no-untyped-call]
+        return found
+    predicted = values.gather(1, actions)[:, 0]
+    return functional.smooth_l1_loss(predicted, target), predicted
+
+
+class _HuberTerms(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        context: Any, values: Tensor, actions: Tensor, target: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        predicted, gradient = torch.empty_like(target), torch.empty_like(values)
+        arrays = (each.detach().numpy() for each in (values, actions, target, predicted, gradient))
+        loss = _compiled_for().huber_loss(*arrays)
+        if loss < 0.0:
+            raise IndexError(f"actions must be in 0..{values.shape[1] - 1}, got {actions.tolist()}")
+        context.save_for_backward(gradient, actions)
+        context.set_materialize_grads(False)
+        return torch.tensor(loss, dtype=torch.float32), predicted
+
+    @staticmethod
+    @once_differentiable
+    def backward(context: Any, of_loss: Tensor | None, of_predicted: Tensor | None) -> Any:
+        gradient, actions = context.saved_tensors
+        gradient = torch.zeros_like(gradient) if of_loss is None else gradient * of_loss
+        if of_predicted is not None:
+            gradient.scatter_add_(1, actions, of_predicted[:, None])
+        return gradient, None, None
+
+
+def measures(predicted: Tensor, target: Tensor) -> Tensor:
+    """Means of both and of how far they are apart, and the greatest such distance, `[4]`."""
+    if (quick := _compiled_for(predicted, target)) is not None:
+        measured = torch.empty(4)
+        quick.measure(predicted.numpy(), target.numpy(), measured.numpy())
+        return measured
+    error = (predicted - target).abs()
+    return torch.stack([predicted.mean(), target.mean(), error.mean(), error.max()])

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from sb3_ext.config.registry import Registry
+from sb3_ext.ddqn import targets
 from sb3_ext.networks.optimizers import clip_gradients
 from sb3_ext.networks.policy_scores import action_values
 from sb3_ext.off_policy.graphed import (
@@ -34,15 +35,6 @@ LOSSES.register("mae", functional.l1_loss)
 LOSSES.register("mse", functional.mse_loss)
 
 
-def weighted_loss(loss: str | Loss, predicted: Tensor, target: Tensor, batch: Any) -> Tensor:
-    """Mean over a batch, each transition with its weight if the batch has weights."""
-    function = LOSSES.resolve(loss) if isinstance(loss, str) else loss
-    weights = getattr(batch, "weights", None)
-    if weights is None:
-        return function(predicted, target)
-    return (weights * function(predicted, target, reduction="none")).mean()
-
-
 class LossTerms(NamedTuple):
     """The loss on B transitions, a scalar with gradients.
 
@@ -53,6 +45,19 @@ class LossTerms(NamedTuple):
     loss: Tensor
     predicted: Tensor
     target: Tensor
+
+
+def loss_terms(loss: str | Loss, values: Tensor, target: Tensor, batch: Any) -> LossTerms:
+    """Mean over a batch, each transition with its weight if the batch has weights."""
+    weights = getattr(batch, "weights", None)
+    if loss == "huber" and weights is None:
+        return LossTerms(*targets.huber_terms(values, batch.actions, target), target)
+    function = LOSSES.resolve(loss) if isinstance(loss, str) else loss
+    predicted = values.gather(1, batch.actions)[:, 0]
+    if weights is None:
+        return LossTerms(function(predicted, target), predicted, target)
+    weighted = weights * function(predicted, target, reduction="none")
+    return LossTerms(weighted.mean(), predicted, target)
 
 
 class UpdateExtension:
@@ -91,11 +96,11 @@ def make_update(model: Any, parameters: list[nn.Parameter], batch: Any) -> Tenso
     model.ranks.average_gradients(parameters)
     norm = clip_gradients(parameters, model.max_grad_norm)
     model.policy.optimizer.step()
-    with torch.no_grad():
-        error = (terms.predicted - terms.target).abs()
-        means = (terms.predicted.mean(), terms.target.mean(), error.mean())
-        measured = torch.stack([terms.loss, norm, *means, error.max()])
-        return measured if getattr(batch, "indices", None) is None else torch.cat([measured, error])
+    predicted, target = terms.predicted.detach(), terms.target
+    measured = [torch.stack([terms.loss.detach(), norm]), targets.measures(predicted, target)]
+    if getattr(batch, "indices", None) is not None:
+        measured.append((predicted - target).abs())
+    return torch.cat(measured)
 
 
 def graphed_update(model: Any, before: GraphedUpdate | None) -> GraphedUpdate | None:

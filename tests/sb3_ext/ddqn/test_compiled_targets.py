@@ -90,6 +90,52 @@ def test_targets(seed: int, rows: int, actions: int, masked: bool, special: bool
     assert bits(quick) == bits(plain)
 
 
+@cases
+@settings(deadline=None, max_examples=60)
+def test_huber_and_measures(
+    seed: int, rows: int, actions: int, weighted: bool, special: bool
+) -> None:
+    source = np.random.default_rng(seed)
+    values = numbers(source, rows, actions, special=special)
+    target = numbers(source, rows, 1, special=special)[:, 0]
+    chosen = torch.from_numpy(source.integers(0, actions, (rows, 1)))
+
+    def terms() -> tuple[Tensor, ...]:
+        given = values.clone().requires_grad_()
+        loss, predicted = targets.huber_terms(given, chosen, target)
+        whole = 2.0 * loss + (predicted.square().sum() if weighted else 0.0)
+        (gradient,) = torch.autograd.grad(whole, given)
+        return (
+            loss.detach(),
+            predicted.detach(),
+            gradient,
+            targets.measures(predicted.detach(), target),
+        )
+
+    quick, plain = both(terms)
+    assert bits(quick[1]) == bits(plain[1])
+    for mine, theirs in zip(quick, plain, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-5, atol=1e-6, equal_nan=True)
+
+
+def test_huber_by_hand() -> None:
+    values = torch.tensor([[0.0, 2.0], [5.0, 1.0]], requires_grad=True)
+    chosen, target = torch.tensor([[1], [0]]), torch.tensor([1.5, 8.0])
+    for loss, predicted in both(lambda: targets.huber_terms(values, chosen, target)):
+        assert predicted.tolist() == [2.0, 5.0]
+        assert loss.item() == (0.5 * 0.5**2 + (3.0 - 0.5)) / 2
+        (gradient,) = torch.autograd.grad(loss, values)
+        assert gradient.tolist() == [[0.0, 0.25], [-0.5, 0.0]]
+    for measured in both(lambda: targets.measures(torch.tensor([2.0, 5.0]), target)):
+        assert measured.tolist() == [3.5, 4.75, 1.75, 3.0]
+
+
+def test_an_action_that_is_not_there_is_an_error() -> None:
+    for wrong in (-1, 3):
+        with pytest.raises(IndexError, match=r"actions must be in 0\.\.2"):
+            targets.huber_terms(torch.zeros(2, 3), torch.tensor([[0], [wrong]]), torch.zeros(2))
+
+
 def test_a_coin_of_exactly_epsilon_is_no_exploration(monkeypatch: pytest.MonkeyPatch) -> None:
     """Epsilon is rounded to float32 in both, and the comparison is strict."""
     coins = torch.tensor([0.1, math.nextafter(0.1, 0)], dtype=torch.float64).float()

@@ -15,9 +15,10 @@ from resgym.game import spec as limits
 from resgym.kernels.cpu.compilation import inlined
 
 _MAX_COORDINATE = limits.MAX_COORDINATE
+_EXACT_FLOATS = 2**24  # integers below are float32 numbers
 _WORD_BITS = 64
 _LEAST_WIDTH = 12  # bits an axis; in narrower fields few moves fit, and trying costs more
-_NONE, _ALL = np.uint64(0), np.uint64(2**64 - 1)
+_LEAST_FIELD = 4  # bits; with more than 15 axes the other ones stay out of a coarse word
 
 # Random numbers: `resgym.game.rng` on unsigned integers. Mixing signed and unsigned ones would make
 # floats of them, so every constant is a uint64.
@@ -93,40 +94,56 @@ def _sort_rows(dims, points, count, point):
 
 
 @inlined
-def _is_covered(dims, points, row, first, end):
-    """Whether one of the rows first..end-1 is <= another row on all axes but the first one.
+def _coarse_words(dims, points, count, width, words):
+    """Writes a word for each point: of the first axes the leading bits, a field of ``width`` each.
 
-    Compares without branches, an axis at a time, because which point is the smaller one cannot be
-    predicted; a bit of a word stands for each row.
+    The fields of an axis are its coordinates shifted alike, so that the largest just fits below the
+    field's highest bit. Where a point is <= another one on all axes, its fields are too.
     """
-    for block in range(first, end, _WORD_BITS):
-        covering = _ALL
-        for axis in range(1, len(dims)):
-            value = points[row, axis]
-            below = _NONE
-            for other in range(block, min(end, block + _WORD_BITS)):
-                below |= np.uint64(points[other, axis] <= value) << np.uint64(other - block)
-            covering &= below
-            if covering == _NONE:
-                break
-        if covering != _NONE:
-            return True
-    return False
+    for row in range(count):
+        words[row] = 0
+    for axis in range(min(len(dims), (_WORD_BITS - 1) // width)):
+        largest = 0
+        for row in range(count):
+            largest |= points[row, axis]
+        shift = 0
+        for step in (32, 16, 8, 4, 2, 1):
+            shift += step * np.int64(largest >> (shift + step - 1) >> (width - 1) != 0)
+        for row in range(count):
+            words[row] |= (points[row, axis] >> shift) << (axis * width)
 
 
 @inlined
-def _drop_covered(dims, points, count):
+def _is_below(dims, points, one, other):
+    """Whether a row is <= another one on all axes."""
+    for axis in range(len(dims)):
+        if points[one, axis] > points[other, axis]:
+            return False
+    return True
+
+
+@inlined
+def _drop_covered(dims, points, count, words):
     """Keeps the minimal ones of sorted rows, in order; returns how many there are.
 
-    Only a row further down can be <= a row, and is so on the first axis by its place. Kept rows
-    gather at the end and move to the front at last.
+    Only a row further down can be <= a row. Kept rows gather at the end and move to the front at
+    last. Most pairs are told apart by their coarse words, all axes at once as in `_least_words`.
     """
     dimension = len(dims)
+    width = max(_LEAST_FIELD, (_WORD_BITS - 1) // dimension)
+    _coarse_words(dims, points, count, width, words)
+    guard = _guard_of(min(dimension, (_WORD_BITS - 1) // width), width)
     first = count - 1
     for row in range(count - 2, -1, -1):
-        if _is_covered(dims, points, row, first, count):
+        word, covered = words[row] | guard, False
+        for other in range(first, count):
+            if (word - words[other]) & guard == guard and _is_below(dims, points, other, row):
+                covered = True
+                break
+        if covered:
             continue
         first -= 1
+        words[first] = words[row]
         if first != row:
             for axis in range(dimension):
                 points[first, axis] = points[row, axis]
@@ -184,10 +201,10 @@ def set_of_row(dims, coords):
 
 
 @inlined
-def _guard_of(dims, width):
+def _guard_of(dimension, width):
     """The bits above the coordinates of a packed point: the highest of each field of ``width``."""
     guard = 0
-    for axis in range(len(dims)):
+    for axis in range(dimension):
         guard |= 1 << (axis * width + width - 1)
     return guard
 
@@ -223,7 +240,7 @@ def _play_packed(dims, points, count, axis_mask, axis, scratch):
         scratch[row] = word
     if largest >> (width - 1) != 0:
         return -1
-    kept = _least_words(scratch, count, _guard_of(dims, width), points.shape[0])
+    kept = _least_words(scratch, count, _guard_of(dimension, width), points.shape[0])
     _unpack(dims, points, scratch, points.shape[0], kept, width)
     return kept
 
@@ -247,7 +264,7 @@ def play_move(dims, points, count, axis_mask, axis, reposition, scratch, numbers
         for row in range(count):
             points[row, axis] = scratch[row]
         _sort_rows(dims, points, count, numbers)
-        kept = _drop_covered(dims, points, count)
+        kept = _drop_covered(dims, points, count, scratch)
     if reposition:
         _reposition(dims, points, kept)
     return kept
@@ -268,14 +285,14 @@ def draw_position(dims, points, key, values, scratch, numbers):
             for axis in range(dimension):
                 points[row, axis] = numbers[row * dimension + axis]
         _sort_rows(dims, points, num_points, numbers)
-        return _drop_covered(dims, points, num_points)
+        return _drop_covered(dims, points, num_points, scratch)
     # A point fits into one number, in which the first axis counts most.
     for row in range(num_points):
         word = 0
         for axis in range(dimension):
             word = (word << width) | numbers[row * dimension + axis]
         scratch[row] = word
-    count = _least_words(scratch, num_points, _guard_of(dims, width), num_points)
+    count = _least_words(scratch, num_points, _guard_of(dimension, width), num_points)
     _unpack(dims, points, scratch, num_points, count, width)
     return count
 
@@ -304,16 +321,22 @@ def draw_start(dims, points, key, values, attempts, reposition, scratch, numbers
 @inlined
 def observe_position(dims, points, count, scale, seen):
     """Writes what a player sees of the points into float32 [P, D]; the other rows stay."""
-    largest = 1
-    if scale:
+    if not scale:
         for row in range(count):
             for axis in range(len(dims)):
-                largest = max(largest, points[row, axis])
-    # Divided as float64 and rounded once more, as in the reference.
-    divisor = np.float64(largest)
+                seen[row, axis] = np.float32(points[row, axis])
+        return
+    largest = 1
     for row in range(count):
         for axis in range(len(dims)):
-            if scale:
-                seen[row, axis] = np.float32(np.float64(points[row, axis]) / divisor)
-            else:
-                seen[row, axis] = np.float32(points[row, axis])
+            largest = max(largest, points[row, axis])
+    # Divided as float64 and rounded once more, as in the reference. Below 2**24 a product with the
+    # reciprocal, which is faster, is rounded to the same float32: no quotient is half-way between
+    # two of them, and the nearest to that are 2**-49 of it away, where the product is off by 2**-52.
+    divisor = np.float64(largest)
+    exact = largest < _EXACT_FLOATS
+    factor = 1.0 / divisor if exact else 1.0
+    for row in range(count):
+        for axis in range(len(dims)):
+            value = np.float64(points[row, axis]) * factor
+            seen[row, axis] = np.float32(value if exact else value / divisor)

@@ -73,8 +73,9 @@ def _memory(games: Games) -> tuple[Fields, Fields, Fields | None]:
     if spare is None:
         # An array of a tensor keeps that tensor, which may be of an array: a chain without end.
         seed = seed.copy()
-    new = map(np.empty_like, (points, count, coords, half_moves))
-    return old, (*new, seed, *map(np.empty_like, rest)), spare
+    no_points, none = np.full_like(points, -1), np.zeros_like(count)
+    new = map(np.empty_like, (coords, half_moves))
+    return old, (no_points, none, *new, seed, *map(np.empty_like, rest)), spare
 
 
 class _Numbers(NamedTuple):

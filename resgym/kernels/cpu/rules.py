@@ -116,7 +116,7 @@ def _coarse_words(dims, points, count, width, words):
 @inlined
 def _is_below(dims, points, one, other):
     """Whether a row is <= another one on all axes."""
-    for axis in range(len(dims)):
+    for axis in range(len(dims)):  # noqa: SIM110  numba has no generators in `all`
         if points[one, axis] > points[other, axis]:
             return False
     return True
@@ -332,7 +332,7 @@ def observe_position(dims, points, count, scale, seen):
             largest = max(largest, points[row, axis])
     # Divided as float64 and rounded once more, as in the reference. Below 2**24 a product with the
     # reciprocal, which is faster, is rounded to the same float32: no quotient is half-way between
-    # two of them, and the nearest to that are 2**-49 of it away, where the product is off by 2**-52.
+    # two of them, the nearest is 2**-49 of itself away from that, and the product is off by 2**-52.
     divisor = np.float64(largest)
     exact = largest < _EXACT_FLOATS
     factor = 1.0 / divisor if exact else 1.0

@@ -56,6 +56,11 @@ def any_refused(dims, sets, rules, unit, weighted, actions, points, count, coord
 
     The arguments are those of `step_rows`, the last four of them fields of the old state.
     """
+    return _any_refused(dims, sets, rules, unit, weighted, actions, points, count, coords, ended)
+
+
+@inlined
+def _any_refused(dims, sets, rules, unit, weighted, actions, points, count, coords, ended):
     seat, on_illegal, mode = rules[0], rules[3], rules[4]
     for row in range(actions.shape[0]):
         if ended[row]:
@@ -155,12 +160,25 @@ def step_rows(
         unit, weighted: see `resgym.kernels.cpu.variants`.
         answered: int64 [N], what agents who were asked choose. Hosts who are asked name their sets
             afterwards.
-        old, new: the fields of `EpisodeState`.
+        old, new: the fields of `EpisodeState`; the new ones hold a state of before.
         results: seen, seen coords, reward, rewards of both, terminated, truncated, overflow, ended,
             final seen, final coords, final returns, final lengths, as in `StepResult`.
     """
+    scratch = np.empty(2 * old[0].shape[1], np.int64)
+    numbers = np.empty(starts[0] * len(dims), np.int64)
+    return _step_rows(
+        begin, end, dims, sets, rules, starts, unit, weighted, scratch, numbers, actions, answered,
+        old, new, results,
+    )  # fmt: skip
+
+
+@inlined
+def _step_rows(
+    begin, end, dims, sets, rules, starts, unit, weighted, scratch, numbers, actions, answered,
+    old, new, results,
+):  # fmt: skip
     seat, opponent, reward_kind, on_illegal, mode, restarts, limit, scale = rules
-    num_drawn, _, _, reposition = starts
+    reposition = starts[3]
     (
         old_points, old_count, old_coords, old_half_moves, _, old_episode, old_key, old_returns,
         old_lengths, old_ended,
@@ -173,17 +191,14 @@ def step_rows(
         seen, seen_coords, rewards, both_rewards, terminated, truncated, overflows, ended,
         final_seen, final_coords, final_returns, final_lengths,
     ) = results  # fmt: skip
-    num_points, dimension = old_points.shape[1], len(dims)
-    scratch = np.empty(2 * num_points, np.int64)
-    numbers = np.empty(num_drawn * dimension, np.int64)
+    dimension = len(dims)
     num_ended = 0
     for first in range(begin, end, _BLOCK):
         last = min(end, first + _BLOCK)
-        _fill(new_points, first, last, np.int64(-1))
         _fill(seen, first, last, np.float32(-1.0))
         for row in range(first, last):
             position = new_points[row]
-            before = old_count[row]
+            before, stale = old_count[row], new_count[row]
             for p in range(before):
                 for axis in range(dimension):
                     position[p, axis] = old_points[row, p, axis]
@@ -224,9 +239,6 @@ def step_rows(
                     )  # fmt: skip
                     if count < 0:
                         count, overflow = before, True
-                    for p in range(count, before):
-                        for j in range(dimension):
-                            position[p, j] = -1
                 axis_mask = 0
                 finished = is_over(dims, position, count, unit, weighted)
                 host_reward = _host_reward(reward_kind, finished, before, count)
@@ -257,6 +269,9 @@ def step_rows(
             final_lengths[row] = new_lengths[row] = length
 
             # What is kept, and what is seen.
+            for p in range(count, max(before, stale)):
+                for j in range(dimension):
+                    position[p, j] = -1
             observe(dims, position, count, scale, seen[row], weighted)
             _write_set(dims, axis_mask, position, new_coords[row], seen_coords[row], weighted)
             new_count[row] = count

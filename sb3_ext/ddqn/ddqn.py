@@ -30,6 +30,7 @@ from sb3_ext.ddqn.update import (
     loss_terms,
     make_update,
     update_networks,
+    updates_are_plain,
 )
 from sb3_ext.networks.optimizers import forget_tiny_moments
 from sb3_ext.networks.policy_scores import in_mode
@@ -318,8 +319,10 @@ class DDQN(OffPolicy, DQN):
         assert self.replay_buffer is not None
         optimizer = self.policy.optimizer
         self._graphed = graphed_update(self, self._graphed)
-        update = self._graphed or partial(make_update, self, list(self.q_net.parameters()))
-        with in_mode(self.policy, training=True):
+        plain = self._graphed is None and updates_are_plain(self, DDQN._compute_loss)
+        parameters = list(self.q_net.parameters())
+        update = self._graphed or partial(make_update, self, parameters, plain=plain)
+        with in_mode(self.policy, training=not plain):
             for _ in range(gradient_steps):
                 batch: Any = self.replay_buffer.sample(batch_size, env=self._vec_normalize_env)
                 for extension in self.extensions:

@@ -38,7 +38,7 @@ from sb3_ext.networks.extractors import EXTRACTORS, FlattenExtractor
 from sb3_ext.networks.legacy import LegacyExtractor, build_legacy_mlp
 from sb3_ext.networks.mlp import MAX_WEIGHTS, build_mlp
 from sb3_ext.networks.optimizers import OPTIMIZERS, parameter_groups
-from sb3_ext.networks.plain_layers import PlainLayers
+from sb3_ext.networks.plain_layers import PlainLayers, has_hooks
 from sb3_ext.off_policy.legality import mask_key
 from sb3_ext.points.mirror import Mirror, parse_mirror
 from sb3_ext.schedules.binding import set_learning_rate
@@ -112,6 +112,14 @@ class LegalQNetwork(QNetwork):
     def quantiles(self, obs: Any) -> Tensor:
         """Quantiles of the returns, in ascending order once learned, `[B, n_quantiles, A]`."""
         return super().forward(obs).unflatten(1, (self.n_quantiles, -1))
+
+    @property
+    def plain_layers(self) -> PlainLayers | None:
+        """All that is learned, if that is plain layers after the flattened observation."""
+        layers: Any = self.q_net
+        flat = isinstance(self.features_extractor, FlattenExtractor)
+        plain = flat and self._mirror is None and self.n_quantiles == 1 and layers.is_plain
+        return layers if plain and not has_hooks(self) else None
 
     def _predict(self, observation: Any, deterministic: bool = True) -> Tensor:
         legal = None if self.mask_key is None else observation[self.mask_key].bool()

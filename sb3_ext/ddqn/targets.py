@@ -189,11 +189,28 @@ def huber_terms(values: Tensor, actions: Tensor, target: Tensor) -> tuple[Tensor
     Returns:
         The mean over the batch, a scalar, and the values of the chosen actions, `[B]`.
     """
-    if _compiled_for(values, target) is not None and actions.shape == (len(target), 1):
+    if has_huber_gradient(values, actions) and are_plain(target):
         found: tuple[Tensor, Tensor] = _HuberTerms.apply(values, actions, target)  # type: ignore[no-untyped-call]
         return found
     predicted = values.gather(1, actions)[:, 0]
     return functional.smooth_l1_loss(predicted, target), predicted
+
+
+def has_huber_gradient(values: Tensor, actions: Tensor) -> bool:
+    """Whether `huber_gradient` knows such numbers."""
+    return _compiled_for(values) is not None and actions.shape == (len(values), 1)
+
+
+def huber_gradient(
+    values: Tensor, actions: Tensor, target: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """As `huber_terms`, without gradients, and the loss's with respect to the values `[B, A]`."""
+    predicted, gradient = torch.empty_like(target), torch.empty_like(values)
+    arrays = (each.detach().numpy() for each in (values, actions, target, predicted, gradient))
+    loss = _compiled_for().huber_loss(*arrays)
+    if loss < 0.0:
+        raise IndexError(f"actions must be in 0..{values.shape[1] - 1}, got {actions.tolist()}")
+    return torch.tensor(loss, dtype=torch.float32), predicted, gradient
 
 
 class _HuberTerms(torch.autograd.Function):
@@ -201,14 +218,10 @@ class _HuberTerms(torch.autograd.Function):
     def forward(
         context: Any, values: Tensor, actions: Tensor, target: Tensor
     ) -> tuple[Tensor, Tensor]:
-        predicted, gradient = torch.empty_like(target), torch.empty_like(values)
-        arrays = (each.detach().numpy() for each in (values, actions, target, predicted, gradient))
-        loss = _compiled_for().huber_loss(*arrays)
-        if loss < 0.0:
-            raise IndexError(f"actions must be in 0..{values.shape[1] - 1}, got {actions.tolist()}")
+        loss, predicted, gradient = huber_gradient(values, actions, target)
         context.save_for_backward(gradient, actions)
         context.set_materialize_grads(False)
-        return torch.tensor(loss, dtype=torch.float32), predicted
+        return loss, predicted
 
     @staticmethod
     @once_differentiable

@@ -13,6 +13,7 @@ from torch.nn import functional
 
 from sb3_ext.config.registry import Registry
 from sb3_ext.ddqn import targets
+from sb3_ext.networks.compiled import are_plain
 from sb3_ext.networks.optimizers import clip_gradients
 from sb3_ext.networks.policy_scores import action_values
 from sb3_ext.off_policy.graphed import (
@@ -78,21 +79,25 @@ class UpdateExtension:
         return None
 
 
-def make_update(model: Any, parameters: list[nn.Parameter], batch: Any) -> Tensor:
-    """Loss, gradient, clip and optimiser step of a DDQN on a batch.
+def make_update(
+    model: Any, parameters: list[nn.Parameter], batch: Any, plain: bool = False
+) -> Tensor:
+    """Loss, gradient, clip and optimiser step of a DDQN on a batch; see `updates_are_plain`.
 
     Returns `MEASURED`, and if the batch has `indices` then the error of every transition.
 
     On an accelerator nothing in here looks at a value, so that it can be captured.
     """
-    terms = model._compute_loss(batch)
-    for extension in model.extensions:
-        extra = extension.extra_loss(model)
-        if extra is not None:
-            terms = terms._replace(loss=terms.loss + extra)
-    for parameter in parameters:
-        parameter.grad = None
-    terms.loss.backward()
+    terms = plain_gradients(model, batch) if plain else None
+    if terms is None:
+        terms = model._compute_loss(batch)
+        for extension in model.extensions:
+            extra = extension.extra_loss(model)
+            if extra is not None:
+                terms = terms._replace(loss=terms.loss + extra)
+        for parameter in parameters:
+            parameter.grad = None
+        terms.loss.backward()
     model.ranks.average_gradients(parameters)
     norm = clip_gradients(parameters, model.max_grad_norm)
     model.policy.optimizer.step()
@@ -101,6 +106,35 @@ def make_update(model: Any, parameters: list[nn.Parameter], batch: Any) -> Tenso
     if getattr(batch, "indices", None) is not None:
         measured.append((predicted - target).abs())
     return torch.cat(measured)
+
+
+def updates_are_plain(model: Any, usual: Callable[..., LossTerms]) -> bool:
+    """Whether updates of a DDQN, whose usual loss is given, need neither autograd nor a mode."""
+    return (
+        getattr(model._compute_loss, "__func__", None) is usual
+        and model.loss == "huber"
+        and not (model.extensions or model.autocast or model.compile_networks)
+        and model.q_net.plain_layers is not None
+    )
+
+
+@torch.no_grad()
+def plain_gradients(model: Any, batch: Any) -> LossTerms | None:
+    """The usual loss on a batch, with all gradients set, where `updates_are_plain`.
+
+    None for a batch with weights, or numbers that compiled functions do not know.
+    """
+    network, actions = model.q_net, batch.actions
+    x = network.extract_features(batch.observations, network.features_extractor)
+    if getattr(batch, "weights", None) is not None or not targets.has_huber_gradient(x, actions):
+        return None
+    target = model._compute_target(batch)
+    if not are_plain(target) or target.shape != x.shape[:1]:
+        return None
+    values, set_gradients = network.plain_layers.with_gradients(x)
+    loss, predicted, gradient = targets.huber_gradient(values, actions, target)
+    set_gradients(gradient)
+    return LossTerms(loss, predicted, target)
 
 
 def graphed_update(model: Any, before: GraphedUpdate | None) -> GraphedUpdate | None:

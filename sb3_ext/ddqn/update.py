@@ -14,7 +14,7 @@ from torch.nn import functional
 from sb3_ext.config.registry import Registry
 from sb3_ext.ddqn import targets
 from sb3_ext.networks.compiled import are_plain
-from sb3_ext.networks.optimizers import clip_gradients
+from sb3_ext.networks.optimizers import clip_gradients, make_step
 from sb3_ext.networks.policy_scores import action_values
 from sb3_ext.off_policy.graphed import (
     CudaGraph,
@@ -100,7 +100,7 @@ def make_update(
         terms.loss.backward()
     model.ranks.average_gradients(parameters)
     norm = clip_gradients(parameters, model.max_grad_norm)
-    model.policy.optimizer.step()
+    make_step(model.policy.optimizer)
     predicted, target = terms.predicted.detach(), terms.target
     measured = [torch.stack([terms.loss.detach(), norm]), targets.measures(predicted, target)]
     if getattr(batch, "indices", None) is not None:

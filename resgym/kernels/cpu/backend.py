@@ -73,9 +73,10 @@ def _memory(games: Games) -> tuple[Fields, Fields, Fields | None]:
     if spare is None:
         # An array of a tensor keeps that tensor, which may be of an array: a chain without end.
         seed = seed.copy()
-    no_points, none = np.full_like(points, -1), np.zeros_like(count)
-    new = map(np.empty_like, (coords, half_moves))
-    return old, (no_points, none, *new, seed, *map(np.empty_like, rest)), spare
+    new = *map(np.empty_like, (points, count, coords, half_moves)), seed, *map(np.empty_like, rest)
+    new[0].fill(-1)  # a state without points, see `step_rows`
+    new[1].fill(0)
+    return old, new, spare
 
 
 class _Numbers(NamedTuple):

@@ -114,7 +114,7 @@ def updates_are_plain(model: Any, usual: Callable[..., LossTerms]) -> bool:
         getattr(model._compute_loss, "__func__", None) is usual
         and model.loss == "huber"
         and not (model.extensions or model.autocast or model.compile_networks)
-        and model.q_net.plain_layers is not None
+        and getattr(model.q_net, "plain_layers", None) is not None
     )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 import torch
+from stable_baselines3.dqn.policies import DQNPolicy
 
 from sb3_ext.ddqn import DDQN, UpdateExtension
 from sb3_ext.ddqn import ddqn as module
@@ -107,6 +108,13 @@ def test_whoever_takes_part_in_the_loss_gets_autograd() -> None:
 )
 def test_what_is_not_plain(arguments: dict[str, Any]) -> None:
     assert not is_plain(make_model(**arguments))
+
+
+def test_a_policy_of_sb3_is_not_plain_and_learns() -> None:
+    model = make_model(policy=DQNPolicy, policy_kwargs={"net_arch": [16]})
+    assert not is_plain(model)
+    model.learn(100)
+    assert model.num_updates > 0
 
 
 def test_hooks_and_frozen_weights_are_not_plain() -> None:

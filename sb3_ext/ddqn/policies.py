@@ -116,10 +116,15 @@ class LegalQNetwork(QNetwork):
     @property
     def plain_layers(self) -> PlainLayers | None:
         """All that is learned, if that is plain layers after the flattened observation."""
-        layers: Any = self.q_net
-        flat = isinstance(self.features_extractor, FlattenExtractor)
-        plain = flat and self._mirror is None and self.n_quantiles == 1 and layers.is_plain
-        return layers if plain and not has_hooks(self) else None
+        layers, extractor = self.q_net, self.features_extractor
+        flat = isinstance(extractor, FlattenExtractor)
+        if not flat or type(extractor).forward is not FlattenExtractor.forward:
+            return None
+        if type(self).forward is not LegalQNetwork.forward or has_hooks(self):
+            return None
+        if self._mirror is not None or self.n_quantiles > 1:
+            return None
+        return layers if isinstance(layers, PlainLayers) and layers.is_plain else None
 
     def _predict(self, observation: Any, deterministic: bool = True) -> Tensor:
         legal = None if self.mask_key is None else observation[self.mask_key].bool()

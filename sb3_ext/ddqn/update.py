@@ -49,7 +49,7 @@ class LossTerms(NamedTuple):
 
 
 def loss_terms(loss: str | Loss, values: Tensor, target: Tensor, batch: Any) -> LossTerms:
-    """Mean over a batch, each transition with its weight if the batch has weights."""
+    """The mean loss of values `[B, A]` against targets `[B]`, with the batch's weights if any."""
     weights = getattr(batch, "weights", None)
     if loss == "huber" and weights is None:
         return LossTerms(*targets.huber_terms(values, batch.actions, target), target)

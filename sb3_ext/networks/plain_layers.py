@@ -23,9 +23,8 @@ from torch.autograd.function import once_differentiable
 from sb3_ext.networks.compiled import are_plain
 
 _LEAST_PRODUCTS = 2**20  # below so many multiplications oneDNN's call costs more than it saves
-_BLOCK = (
-    2048  # rows; larger memory comes from the system anew at every call, which doubles the time
-)
+_BLOCK = 1024
+"""Rows of a pass. Larger memory comes from the system anew at every call, for twice the time."""
 
 
 class PlainLayers(nn.Sequential):
@@ -59,7 +58,7 @@ class PlainLayers(nn.Sequential):
 
     @torch.no_grad()
     def with_gradients(self, x: Tensor) -> tuple[Tensor, Callable[[Tensor], None]]:
-        """What a call gives, and what sets all weights' gradients from that of the result.
+        """What a call gives [N, O], and what sets all weights' gradients from that of it [N, O].
 
         For float32 rows on a CPU where `is_plain`. Without autograd, whose bookkeeping takes a
         tenth of the time of a small network.

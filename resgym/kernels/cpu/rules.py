@@ -18,7 +18,6 @@ _MAX_COORDINATE = limits.MAX_COORDINATE
 _EXACT_FLOATS = 2**24  # integers below are float32 numbers
 _WORD_BITS = 64
 _LEAST_WIDTH = 12  # bits an axis; in narrower fields few moves fit, and trying costs more
-_LEAST_FIELD = 4  # bits; with more than 15 axes the other ones stay out of a coarse word
 
 # Random numbers: `resgym.game.rng` on unsigned integers. Mixing signed and unsigned ones would make
 # floats of them, so every constant is a uint64.
@@ -95,14 +94,14 @@ def _sort_rows(dims, points, count, point):
 
 @inlined
 def _coarse_words(dims, points, count, width, words):
-    """Writes a word for each point: of the first axes the leading bits, a field of ``width`` each.
+    """Writes a word for each point: of every axis the leading bits, a field of ``width`` each.
 
     The fields of an axis are its coordinates shifted alike, so that the largest just fits below the
     field's highest bit. Where a point is <= another one on all axes, its fields are too.
     """
     for row in range(count):
         words[row] = 0
-    for axis in range(min(len(dims), (_WORD_BITS - 1) // width)):
+    for axis in range(len(dims)):
         largest = 0
         for row in range(count):
             largest |= points[row, axis]
@@ -130,9 +129,9 @@ def _drop_covered(dims, points, count, words):
     last. Most pairs are told apart by their coarse words, all axes at once as in `_least_words`.
     """
     dimension = len(dims)
-    width = max(_LEAST_FIELD, (_WORD_BITS - 1) // dimension)
+    width = (_WORD_BITS - 1) // dimension
     _coarse_words(dims, points, count, width, words)
-    guard = _guard_of(min(dimension, (_WORD_BITS - 1) // width), width)
+    guard = _guard_of(dims, width)
     first = count - 1
     for row in range(count - 2, -1, -1):
         word, covered = words[row] | guard, False
@@ -201,10 +200,10 @@ def set_of_row(dims, coords):
 
 
 @inlined
-def _guard_of(dimension, width):
+def _guard_of(dims, width):
     """The bits above the coordinates of a packed point: the highest of each field of ``width``."""
     guard = 0
-    for axis in range(dimension):
+    for axis in range(len(dims)):
         guard |= 1 << (axis * width + width - 1)
     return guard
 
@@ -240,7 +239,7 @@ def _play_packed(dims, points, count, axis_mask, axis, scratch):
         scratch[row] = word
     if largest >> (width - 1) != 0:
         return -1
-    kept = _least_words(scratch, count, _guard_of(dimension, width), points.shape[0])
+    kept = _least_words(scratch, count, _guard_of(dims, width), points.shape[0])
     _unpack(dims, points, scratch, points.shape[0], kept, width)
     return kept
 
@@ -292,7 +291,7 @@ def draw_position(dims, points, key, values, scratch, numbers):
         for axis in range(dimension):
             word = (word << width) | numbers[row * dimension + axis]
         scratch[row] = word
-    count = _least_words(scratch, num_points, _guard_of(dimension, width), num_points)
+    count = _least_words(scratch, num_points, _guard_of(dims, width), num_points)
     _unpack(dims, points, scratch, num_points, count, width)
     return count
 

@@ -36,6 +36,20 @@ def test_every_entry_is_the_nearest_float_of_the_fraction(points, scale):
 
 
 @every_backend
+@pytest.mark.parametrize(
+    "largest", [3, 7, 10, 21, 2**12 - 1, 2**24 - 3, 2**24 - 1, 2**24, 2**24 + 1, 2**40 + 1]
+)
+def test_quotients_have_the_bits_of_the_fraction_around_what_a_float_holds(backend, largest):
+    source = np.random.default_rng(largest)
+    spec = GameSpec(2, 600)
+    drawn = {0, *(int(x) for x in source.integers(0, largest, 599, endpoint=True))}
+    points = [(x, largest - x) for x in drawn]
+    seen = get(backend, spec).observe_points(state_from_points(points, spec), True)
+    expected = rule.observed(rule.canonical(points), 600, 2)
+    assert seen[0].tolist() == [[float(np.float32(float(x))) for x in row] for row in expected]
+
+
+@every_backend
 def test_huge_coordinates_stay_in_the_unit_box(backend):
     spec = GameSpec(2, 4)
     points = [(MAX_COORDINATE, 0), (MAX_COORDINATE - 1, 1), (0, MAX_COORDINATE)]

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 import torch
 from stable_baselines3.dqn.policies import DQNPolicy
+from torch import nn
 
 from sb3_ext.ddqn import DDQN, UpdateExtension
 from sb3_ext.ddqn import ddqn as module
 from sb3_ext.ddqn.update import updates_are_plain
+from sb3_ext.networks.extractors import FlattenExtractor
 from tests.sb3_ext.ddqn.helpers import make_model, random_batch
 
 pytest.importorskip("numba")
@@ -115,6 +117,24 @@ def test_a_policy_of_sb3_is_not_plain_and_learns() -> None:
     assert not is_plain(model)
     model.learn(100)
     assert model.num_updates > 0
+
+
+class Scaled(FlattenExtractor):
+    """Flattens, and learns a factor."""
+
+    def __init__(self, observation_space: Any) -> None:
+        super().__init__(observation_space)
+        self.factor = nn.Parameter(torch.tensor(0.5))
+
+    def forward(self, observations: Any) -> torch.Tensor:
+        return self.factor * super().forward(observations)
+
+
+def test_an_extractor_that_learns_is_not_plain_and_learns() -> None:
+    model = make_model(policy_kwargs={"net_arch": [16], "features_extractor_class": Scaled})
+    assert not is_plain(model)
+    model.learn(200)
+    assert float(model.q_net.features_extractor.factor) != 0.5
 
 
 def test_hooks_and_frozen_weights_are_not_plain() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import multiprocessing
 import os
 import pickle
@@ -36,6 +37,7 @@ def forked(work: Callable[[int], Any], size: int = 2) -> list[Any]:
     """
 
     def run(rank: int, answer: Connection) -> None:
+        faulthandler.dump_traceback_later(SECONDS - 20)  # where one waits that does not answer
         torch.set_num_threads(1)
         os.environ.update(variables(rank, size, port))
         # The pipe's own `send` would share memory, which ends with this process.

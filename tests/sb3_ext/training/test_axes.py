@@ -1,4 +1,4 @@
-"""The shipped configurations of four and five axes come near the optimum; noise does not."""
+"""The shipped configurations of three to five axes come near the optimum; noise does not."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class OfOthers(DDQN):
 
 
 def learned(algorithm, axes, parts=1, seed=0):
-    """The share of the optimum on 500 starts after a training of a part of its length."""
+    """The share of the optimum on 2,000 starts after a training of a part of its length."""
     section = yaml.safe_load(find_config(f"ddqn/axes{axes}").read_text())[HOST]
     games = make_vec(HOST, num_envs=section.pop("n_envs"), **section.pop("env_kwargs"))
     transitions = section.pop("n_timesteps") // parts
@@ -36,16 +36,16 @@ def learned(algorithm, axes, parts=1, seed=0):
     model = algorithm(section.pop("policy"), TensorVecEnv(games), seed=seed, **section)
     model.learn(transitions)
     result = resgym.rho(
-        player_of(model), "choose_first", games=500, seed=1, dimension=axes, optimum=True
+        player_of(model), "choose_first", games=2_000, seed=1, dimension=axes, optimum=True
     )
     return result.share[0]
 
 
 @pytest.mark.long
 @pytest.mark.learning
-@pytest.mark.parametrize("axes", [4, 5])
-def test_hosts_of_more_axes_come_near_the_optimum(axes):
-    assert learned(DDQN, axes) > 0.95
+@pytest.mark.parametrize(("axes", "least"), [(3, 0.98), (4, 0.95), (5, 0.95)])
+def test_hosts_come_near_the_optimum(axes, least):
+    assert learned(DDQN, axes) > least
 
 
 @pytest.mark.long

@@ -133,7 +133,7 @@ RATES: dict[str, tuple[str, Callable[[], Callable[[], int]]]] = {
         lambda: learning(1024, 20, net_arch=[256, 256]),
     ),
     "main": (
-        "transitions/s, the network of make train, 256 games",
+        "transitions/s, points as a set and [256, 128], 256 games",
         lambda: learning(256, 20, extractor="point_set", net_arch=[256, 128]),
     ),
     "two_player": ("iterations/s of the host/agent trainer", two_player),

@@ -1,7 +1,7 @@
 """Rates with a policy of [256, 256], and with learning on top: DDQN beside DQN of others.
 
-The network that `make train` trains (points as a set, then [256, 128]) is measured beside the plain
-one, with the same batches.
+A network of points as a set, then [256, 128], is measured beside the plain one, with the same
+batches. (`make train` learns with such a network and a smaller [64].)
 
 With a policy: every action comes out of a forward pass and is then replaced by a uniformly random
 one, so that the positions are those of the environment's own rate. With training: a transition is
@@ -31,7 +31,7 @@ from sb3_ext.ddqn import DDQN
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 
 BATCH, NET_ARCH, EXPLORATION = 256, [256, 256], 0.1
-MAIN_JOB = {"extractor": "point_set", "net_arch": [256, 128]}  # as in configs/ddqn.yml
+POINT_SET = {"extractor": "point_set", "net_arch": [256, 128]}
 LARGEST_STOCK = 1024  # games that SB3's DummyVecEnv is measured with
 
 
@@ -226,7 +226,7 @@ def training_makers(
             )
             kind = {"replay_buffer_class": PrioritizedReplayBuffer}
             found.append((f"DDQN {best} prioritized, {number}", learning(best, number, **kind)))
-            sets = learning(best, number, policy_kwargs=MAIN_JOB)
+            sets = learning(best, number, policy_kwargs=POINT_SET)
             found.append((f"DDQN {best} point_set, {number}", sets))
         fast = {**options, "backend": best}
         for number in threads:

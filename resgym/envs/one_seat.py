@@ -11,6 +11,7 @@ from torch import Tensor
 from resgym.envs.arguments import parse_integers
 from resgym.envs.two_player import HironakaVectorEnv
 from resgym.envs.vector_env import TensorVectorEnv
+from resgym.game.episode import answers_of_agents
 from resgym.game.rng import RowRandom
 from resgym.game.spec import Role
 from resgym.game.stepping import EpisodeState
@@ -81,6 +82,7 @@ class AlternatingPlayers(TensorVectorEnv):
         Raises:
             ValueError, TypeError: an opponent is none, or the assignment does not fit.
         """
+        self._moves()  # those that the last opponent answered
         role, spec = self.opponent_role, self.plan.spec
         several = isinstance(opponent, Mapping) or (
             isinstance(opponent, Sequence) and not isinstance(opponent, str)
@@ -91,8 +93,7 @@ class AlternatingPlayers(TensorVectorEnv):
         name, chosen = None, opponent
         if not several:
             chosen = resolve_player(opponent, role, spec)
-            # Frames tell what an opponent answers, so it has to be asked.
-            name = compiled_name(chosen) if self.render_mode is None else None
+            name = compiled_name(chosen)
         elif assignment is None:
             chosen = make_mixture(opponent, role, spec)
         else:
@@ -130,6 +131,14 @@ class AlternatingPlayers(TensorVectorEnv):
         if not hosts_turn:
             self._answers = answers
         return answers
+
+    def _answers_to(self, before: EpisodeState, actions: Tensor) -> Tensor | None:
+        if self.seat == "agent" or self.plan.opponent is None:
+            return self._answers
+        # One that answers in compiled code is asked again.
+        known = actions.clamp(0, self.plan.num_actions - 1)
+        playing = (known == actions) & ~before.ended
+        return answers_of_agents(self.plan, before, known, playing, self._ask)
 
     def _seats(self, row: int) -> str:
         player = self._opponent

@@ -90,6 +90,8 @@ class TensorVectorEnv(VectorEnv):
             self.action_space = LegalMultiDiscrete(self.action_space, self._legal_now)
         self._started = False
         self._answers: Tensor | None = None  # the axes of an agent that was asked last, int64 [N]
+        # With a render mode: the games before the last step, its actions, and what was refused.
+        self._last_step: tuple[Games, Tensor, Any] | None = None
         self._last_moves: tuple[Tensor, Tensor] | None = None
         self._games: Games = EpisodeState.empty(num_envs, plan.spec, device)
 
@@ -159,8 +161,8 @@ class TensorVectorEnv(VectorEnv):
         points = games.position.select(slice(row, row + 1)).point_lists()[0]
         coords = games.coords[row].nonzero()[:, 0].tolist()
         last = None
-        if self._last_moves is not None:
-            axes, axis = (part[row] for part in self._last_moves)
+        if (moves := self._moves()) is not None:
+            axes, axis = (part[row] for part in moves)
             last = (axes.nonzero()[:, 0].tolist(), int(axis)) if bool(axes.any()) else None
         move = int(games.half_moves[row]) // 2
         return render_game(points, coords, move, render_mode, last, self._seats(row))
@@ -169,18 +171,29 @@ class TensorVectorEnv(VectorEnv):
         """Who plays which seat in a row, for its frames."""
         return ""
 
-    def _moves_since(
-        self, before: EpisodeState, actions: Tensor, overflow: Any
-    ) -> tuple[Tensor, Tensor]:
-        """The moves that a step completed: sets bool [N, D], empty for none, and axes int64 [N]."""
-        axes, axis = before.coords, actions
-        if self._answers is not None:
-            spec = self.plan.spec
-            sets = host_action_table(spec.dimension, self.device, spec.least_axes)
-            axes, axis = sets[actions.clamp(0, len(sets) - 1)], self._answers
-        # An illegal action, a refused one and a restart do not make the count grow.
-        played = (self.games.half_moves > before.half_moves) & ~torch.as_tensor(overflow)
-        return axes & played[:, None], axis
+    def _moves(self) -> tuple[Tensor, Tensor] | None:
+        """The moves that the last step completed, None after a reset.
+
+        Sets bool [N, D], empty for none, and axes int64 [N]. Found only when a frame shows them:
+        many clients ask for a render mode and for no frame.
+        """
+        if self._last_moves is None and self._last_step is not None:
+            games, actions, overflow = self._last_step
+            before = games.tensors()  # the next step writes to new memory: `games` is looked at too
+            axes, axis = before.coords, actions
+            answers = self._answers_to(before, actions)
+            if answers is not None:
+                spec = self.plan.spec
+                sets = host_action_table(spec.dimension, self.device, spec.least_axes)
+                axes, axis = sets[actions.clamp(0, len(sets) - 1)], answers
+            # An illegal action, a refused one and a restart do not make the count grow.
+            played = (self.games.half_moves > before.half_moves) & ~torch.as_tensor(overflow)
+            self._last_moves = axes & played[:, None], axis
+        return self._last_moves
+
+    def _answers_to(self, before: EpisodeState, actions: Tensor) -> Tensor | None:
+        """The axes of an agent that answered these actions, int64 [N]; None if there is none."""
+        return self._answers
 
     def reset(
         self,
@@ -215,7 +228,8 @@ class TensorVectorEnv(VectorEnv):
             raise ValueError("options: weights need points")
         games = self._reseeded(seeds, mask)
         result = self.backend.start(self.plan, games, mask, self._ask, given)
-        self._games, self._started, self._last_moves = result.games, True, None
+        self._games, self._started = result.games, True
+        self._last_step = self._last_moves = None
         self._show()
         info = self._full_info(result.points, result.coords) if self.form.full_info else {}
         return self._observation(self._out(result.points), self._out(result.coords)), info
@@ -253,14 +267,15 @@ class TensorVectorEnv(VectorEnv):
         """
         self._require_started("step")
         values = parse_integers("actions", actions, self.num_envs, self.device)
-        before = None if self.render_mode is None else self.games
+        before = None if self.render_mode is None else self._games
         try:
             result = self.backend.step(self.plan, self._games, values, self._ask)
         except RefusedStep:
             raise refusal(self.plan, self.games, values, actions) from None
         self._games = result.games
         if before is not None:
-            self._last_moves = self._moves_since(before, values, result.overflow)
+            # The actions may be the caller's own memory.
+            self._last_step, self._last_moves = (before, values.clone(), result.overflow), None
         self._show()
 
         out = self._out
@@ -317,7 +332,7 @@ class TensorVectorEnv(VectorEnv):
         """
         self._require_open()
         self.plan, self._games, self._started = load_state(self.plan, self.games, state)
-        self._last_moves = None
+        self._last_step = self._last_moves = None
 
     def _full_info(self, points: Any, coords: Any) -> dict[str, Any]:
         """All keys of `ResultForm.full_info`, as they are where no game has ended."""

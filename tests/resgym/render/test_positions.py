@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import textwrap
+from types import SimpleNamespace
 
 import gymnasium
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import torch
 from gymnasium.utils.env_checker import check_env
 
+from resgym.players import make_agent
 from resgym.render.diagram import CHOSEN
 from resgym.render.positions import HEIGHT, WIDTH, format_axes, format_move, format_position
 from tests.resgym.envs.helpers import AGENT, BOTH, HOST, make_vec
@@ -143,6 +145,40 @@ def test_frames_say_who_plays_and_what_was_answered(backend):
     # A new game has no move behind it.
     env.reset(options={"points": EXAMPLE, "reset_mask": torch.tensor([True, False])})
     assert env.render()[0].startswith("move 0 (host: you, agent: greedy_points)\n")
+
+
+@pytest.mark.parametrize("autoreset_mode", ["SameStep", "NextStep"])
+@pytest.mark.parametrize("backend", ["torch", "numba"])
+@pytest.mark.parametrize("name", ["random", "choose_last", "greedy_points"])
+def test_frames_tell_the_same_of_players_that_are_asked(name, backend, autoreset_mode):
+    """Those in compiled code are not asked in a step; frames are drawn now and then."""
+    options = {"backend": backend, "autoreset_mode": autoreset_mode, "render_mode": "ansi"}
+    player = make_agent(name)
+    asked = SimpleNamespace(role="agent", name=name, act=player.act)
+    envs = [make_vec(HOST, 5, opponent=each, **options) for each in (name, asked)]
+    draw = np.random.default_rng(0)
+    actions = np.zeros(5, np.int64)  # memory that is used again
+    told = 0
+    for env in envs:
+        env.reset(seed=3)
+    for _ in range(60):
+        actions[:] = draw.integers(4, size=5)
+        for env in envs:
+            env.step(actions)
+        actions[:] = 0
+        if draw.integers(2):
+            frames = envs[0].render()
+            assert frames == envs[1].render() == envs[0].render()
+            told += sum(", agent " in frame.splitlines()[0] for frame in frames)
+    assert told > 40
+
+
+def test_a_new_opponent_does_not_change_what_was_answered():
+    env = make_vec(HOST, 1, render_mode="ansi", opponent="choose_first")
+    env.reset(options={"points": EXAMPLE})
+    env.step([1])
+    env.set_opponent("choose_last")
+    assert "host {x, z}, agent x" in env.render()[0]
 
 
 def test_a_move_that_was_not_played_is_not_told():

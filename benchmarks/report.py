@@ -35,6 +35,7 @@ BASE = {
     "policy": "SB3 DQN, DummyVecEnv",
     "training": "SB3 DQN, DummyVecEnv",
 }
+STOCK = ("SB3 DummyVecEnv", "SB3 DQN, DummyVecEnv")  # SB3 as it comes, with its own loops
 # Other ways to the same rate. A ratio to the fastest is shown if the first, which is hard to beat,
 # was measured: without it the ratio would flatter.
 PEERS = {
@@ -96,6 +97,11 @@ def best_threads(cases: Iterable[Case]) -> dict[tuple[Any, ...], Case]:
 
 def is_own(case: Case) -> bool:
     return case["subject"].split()[0] in ("resgym", "DDQN")
+
+
+def is_usual(case: Case) -> bool:
+    """Whether it is a backend with the usual settings: others have more words."""
+    return is_own(case) and len(case["subject"].split()) == 2
 
 
 def cell(case: Case | None) -> str:
@@ -161,8 +167,8 @@ def three_rates(content: dict[str, Any]) -> list[str]:
         rates = {}
         for rate in TITLES:
             found = [case for other, case in best.items() if other[:4] == (rate, *key)]
-            own = [case for case in found if is_own(case)]
-            stock = [case for case in found if case["subject"].startswith("SB3")]
+            own = [case for case in found if is_usual(case)]
+            stock = [case for case in found if case["subject"] in STOCK]
             if own:
                 rates[rate] = (
                     max(own, key=lambda case: case["median"]),
@@ -175,7 +181,7 @@ def three_rates(content: dict[str, Any]) -> list[str]:
         trained, stock = rates["training"]
         row.append(f"{trained['median'] / stock['median']:.1f}" if stock else "")
         rows.append(row)
-    head = ["d", "P", "games", *TITLES.values(), "training / SB3's DQN"]
+    head = ["d", "P", "games", *TITLES.values(), f"training / {BASE['training']}"]
     return titled("Three rates", head, rows)
 
 
@@ -354,14 +360,15 @@ def picture(content: dict[str, Any], path: Path) -> None:
 
     bars: list[tuple[str, list[float]]] = []
     sizes = [(d, 20, 1024) for d in dimensions]
-    for title, start in (("resgym", ("resgym", "DDQN")), ("stable-baselines3", ("SB3",))):
+    usual = {"resgym": is_usual, "stable-baselines3": lambda case: case["subject"] in STOCK}
+    for title, is_meant in usual.items():
         for rate in TITLES:
             values = []
             for size in sizes:
                 found = [
                     case["median"]
                     for key, case in best.items()
-                    if key[:4] == (rate, *size) and case["subject"].startswith(start)
+                    if key[:4] == (rate, *size) and is_meant(case)
                 ]
                 values.append(max(found, default=math.nan))
             what = {"environment": "environment", "policy": "+ policy", "training": "+ training"}

@@ -173,6 +173,21 @@ def test_frames_tell_the_same_of_players_that_are_asked(name, backend, autoreset
     assert told > 40
 
 
+def test_who_plays_in_compiled_code_is_asked_only_for_a_frame(monkeypatch):
+    """Clients such as SB3's `make_vec_env` ask for a render mode and for no frame."""
+    pytest.importorskip("numba")
+    kind, asked = type(make_agent("random")), []
+    usual = kind.act
+    monkeypatch.setattr(kind, "act", lambda *given: asked.append(1) or usual(*given))
+    env = make_vec(HOST, 2, render_mode="ansi", opponent="random", backend="numba")
+    env.reset(seed=0, options={"points": EXAMPLE})
+    env.step([3, 3])
+    assert not asked
+    env.render()
+    env.render()
+    assert len(asked) == 1
+
+
 def test_a_new_opponent_does_not_change_what_was_answered():
     env = make_vec(HOST, 1, render_mode="ansi", opponent="choose_first")
     env.reset(options={"points": EXAMPLE})

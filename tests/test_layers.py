@@ -26,7 +26,7 @@ FLOORS = (
     ("resgym.trees",),
     ("resgym.solver",),
     ("resgym.measure",),
-    ("resgym.hironaka_v0", "resgym.terminal", "resgym.testing", "resgym.text", "resgym.web"),
+    ("resgym.hironaka_v0", "resgym.terminal", "resgym.testing", "resgym.web"),
     ("resgym",),  # resgym/__init__.py, which gathers the public names
     ("resgym.cli", "resgym.scoreboard", "resgym.scoreboard_command"),
     ("sb3_ext.adapter", "sb3_ext.config"),
@@ -44,7 +44,6 @@ FLOORS = (
     (  # the doors: what `python -m` and `import sb3_ext` find
         "sb3_ext",
         "sb3_ext.attack",
-        "sb3_ext.convert",
         "sb3_ext.curves",
         "sb3_ext.enjoy",
         "sb3_ext.plot_train",
@@ -52,7 +51,6 @@ FLOORS = (
         "sb3_ext.record_video",
         "sb3_ext.retest",
         "sb3_ext.teach",
-        "sb3_ext.text",
         "sb3_ext.train",
         "sb3_ext.tune",
     ),

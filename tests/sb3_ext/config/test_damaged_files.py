@@ -17,7 +17,6 @@ from sb3_ext.population.config import PopulationConfig
 from sb3_ext.studies.attack.settings import AttackBudget
 from sb3_ext.studies.teach.families import TeachConfig
 from sb3_ext.studies.teach.settings import TaughtConfig, read_robust_config
-from sb3_ext.studies.text.config import TextConfig
 from sb3_ext.training.config_files import check_hyperparameters, read_sections
 from sb3_ext.tuning.study_file import StudyConfig
 from sb3_ext.two_player.config import TrainerConfig
@@ -50,7 +49,6 @@ READERS: Mapping[str, Callable[[Path], Any]] = {
     "taught/(host|agent)": TaughtConfig.read,
     "taught/robust": read_robust_config,
     "teach/": TeachConfig.read,
-    "text/": TextConfig.read,
     "tune/": StudyConfig.read,
     "two_player/": TrainerConfig.read,
     "": read_algorithm,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from itertools import combinations
 from typing import Any
 
-from resgym.game.spec import check_integer
+import sympy
+
 from resgym.trees.fan import chart_rays
 from resgym.trees.growth import resolution_tree
 
@@ -32,7 +33,6 @@ def degenerate_faces(polynomial: Any, *, max_nodes: int = 10_000) -> tuple[Face,
         ValueError: coefficients are not rational, the constant term is not 0, fewer than 2 or more
             than 10 variables occur, or the tree has more charts.
     """
-    check_integer("max_nodes", max_nodes, 1)
     terms = _terms(polynomial)
     tree = resolution_tree([*terms], "spivakovsky", max_depth=max_nodes, max_nodes=max_nodes)
     if not tree.complete:
@@ -56,8 +56,6 @@ def degenerate_faces(polynomial: Any, *, max_nodes: int = 10_000) -> tuple[Face,
 
 
 def _terms(polynomial: Any) -> dict[tuple[int, ...], Any]:
-    import sympy
-
     if not isinstance(polynomial, (sympy.Expr, sympy.Poly)):
         raise TypeError(f"polynomial must be a SymPy expression, got {type(polynomial).__name__}")
     gens = getattr(polynomial, "gens", None) or sorted(polynomial.free_symbols, key=str)
@@ -76,8 +74,6 @@ def _terms(polynomial: Any) -> dict[tuple[int, ...], Any]:
 
 def _is_degenerate(terms: dict[tuple[int, ...], Any]) -> bool:
     """Whether a polynomial and its logarithmic derivatives have a common zero in the torus."""
-    import sympy
-
     dimension = len(next(iter(terms)))
     if dimension == 0 or len(terms) == 1:
         return False
@@ -91,3 +87,15 @@ def _is_degenerate(terms: dict[tuple[int, ...], Any]) -> bool:
     torus = sympy.Poly(inverse * sympy.prod(u) - 1, *u, inverse)
     basis = sympy.groebner([poly, *derivatives, torus], *u, inverse, order="grevlex")
     return basis.exprs != [1]
+
+
+def main() -> dict[str, tuple[Face, ...]]:
+    found = {}
+    for text in ("x**2 + y**3 + z**5", "(x + y)**2 + z**3", "(x**2 - y**3)**2 + x*y**7"):
+        found[text] = degenerate_faces(sympy.sympify(text))
+        print(f"{text}: {found[text] or 'non-degenerate'}")
+    return found
+
+
+if __name__ == "__main__":
+    main()

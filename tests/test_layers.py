@@ -49,7 +49,6 @@ FLOORS = (
         "sb3_ext.plot_train",
         "sb3_ext.quickstart",
         "sb3_ext.record_video",
-        "sb3_ext.retest",
         "sb3_ext.teach",
         "sb3_ext.train",
         "sb3_ext.tune",

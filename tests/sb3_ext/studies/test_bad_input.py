@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from sb3_ext.studies import ade_table, results, safety
 from sb3_ext.studies.attack import cli as attack
 from sb3_ext.training import curves, quickstart
 from sb3_ext.training.train import main as train
@@ -16,10 +15,6 @@ from sb3_ext.two_player.cli import main as two_player
 @pytest.mark.parametrize(
     ("module", "arguments", "message"),
     [
-        (ade_table, "--names E9", "name must be A_n"),
-        (ade_table, "--model nowhere.zip", "nowhere.zip"),
-        (ade_table, "--updates 0", "updates must be a whole number of at least 1, got 0"),
-        (ade_table, "--seed -1", "seed must be a whole number of at least 0, got -1"),
         (attack, "run zeilinger", "player: "),
         (attack, "run random", "role must be given"),
         (attack, "run zeillinger --budget nothing", "budget: there is no file"),
@@ -33,12 +28,6 @@ from sb3_ext.two_player.cli import main as two_player
         (quickstart, "--games -1", "games must be a whole number of at least 1, got -1"),
         (quickstart, "--threads 0", "threads must be between 1 and 1024, got 0"),
         (quickstart, f"--out {__file__}", f"out: must be a folder, {__file__} is a file"),
-        (results, "--out docs --positions 5", "positions must be at least 100, got 5"),
-        (results, "--out docs --brieskorn-pham 1", "brieskorn-pham must be between 2 and 30"),
-        (results, "--out docs --names F4", "F4"),
-        (results, "--out docs --host taught", "host must be NAME=PLAYER, got 'taught'"),
-        (results, "--out docs --host taught=zeillinger", "host: taught is there already"),
-        (results, "--out docs --host a=nobody", "nobody"),
     ],
 )
 def test_bad_input(module, arguments, message, tmp_path, monkeypatch, capsys):
@@ -54,7 +43,6 @@ def test_bad_input(module, arguments, message, tmp_path, monkeypatch, capsys):
     ("main", "arguments"),
     [
         *((attack.main, given) for given in ("", "rum", "run", "run zeillinger --seeds a")),
-        *((main, "--bogus") for main in (ade_table.main, results.main, safety.main)),
         *((main, "--bogus") for main in (curves.main, two_player)),
         *((main, "-n many") for main in (train, enjoy, record_video)),
         *((main, "--out=") for main in (quickstart.main, two_player)),

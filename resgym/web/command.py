@@ -15,12 +15,11 @@ link is all."""
 EXAMPLES = """examples:
   resgym serve                                 http://127.0.0.1:8000/, for this machine alone
   resgym serve --port 8080 --models runs/best  also play the models of a folder
-  resgym serve --runs runs                     a second tab with learning curves, live
   resgym serve --import myplayers              also play what a module registers
 
 Models are checkpoint folders, or .zip files of known classes: no file runs code here.
-To let other machines in, name an address: --host 0.0.0.0 shows the page, the models' and the runs'
-names and curves to everybody who can reach it."""
+To let other machines in, name an address: --host 0.0.0.0 shows the page and the models' names to
+everybody who can reach it."""
 
 
 def add_serve(commands: Any) -> None:
@@ -36,7 +35,6 @@ def add_serve(commands: Any) -> None:
     add("--host", type=_host, default="127.0.0.1", help="address to listen on (default 127.0.0.1)")
     add("--port", type=_port, default=8000, help="0 takes any free one (default 8000)")
     add("--models", type=_folder, metavar="FOLDER", help="models that may be played are below it")
-    add("--runs", type=_folder, metavar="FOLDER", help="runs to show are below it, looked at live")
     text = "processes for moves (default: one a core, 4 at most); half as many more search"
     add("--workers", type=_workers, help=text)
     command.set_defaults(run=_serve)
@@ -77,4 +75,4 @@ def _serve(args: argparse.Namespace) -> None:
     def ready(address: str) -> None:
         print(f"resgym is at {address} (Ctrl-C ends it)", flush=True)
 
-    serve(args.host, args.port, args.models, args.runs, args.workers, ready)
+    serve(args.host, args.port, args.models, args.workers, ready)

@@ -22,6 +22,7 @@ from resgym.players import agent_names, host_names
 from resgym.players.registry import LAZY
 from resgym.players.trust import imported_modules
 from resgym.web import answers
+from resgym.web.models import list_models
 from resgym.web.questions import (
     MAX_CHARTS,
     MAX_MOVES,
@@ -30,7 +31,6 @@ from resgym.web.questions import (
     Question,
     read_question,
 )
-from resgym.web.runs import list_models, list_runs, read_curves, scoreboard
 from resgym.web.workers import BusyError, RefusedError, StoppedError, Workers
 
 PAGE = Path(__file__).with_name("page")
@@ -74,12 +74,11 @@ class Site:
 
     Args:
         models: folder of the models that may be played; None for none.
-        runs: folder of the runs that the second tab shows; None for none.
         workers: processes for moves; half as many more search and grow trees.
     """
 
-    def __init__(self, models: Path | None, runs: Path | None, workers: int) -> None:
-        self._models, self._runs = models, runs
+    def __init__(self, models: Path | None, workers: int) -> None:
+        self._models = models
         modules = imported_modules()
         self._moves = Workers(workers, MOVE_LIMIT, 400, _prepare_moves, modules)
         searching = max(1, workers // 2)
@@ -95,8 +94,6 @@ class Site:
             Route("/api/picture.svg", _answering(self._picture)),
             Route("/api/hint", _answering(self._hint)),
             Route("/api/tree", _answering(self._tree)),
-            Route("/api/runs", _answering(self._scoreboard)),
-            Route("/api/curves", _answering(self._curves)),
             Mount("/page", StaticFiles(directory=PAGE)),
         ]
         guard = Middleware(TrustedHostMiddleware, allowed_hosts=hosts)
@@ -137,7 +134,6 @@ class Site:
             "hosts": [*host_names(), *models],
             "agents": [*agent_names(), *models],
             "examples": EXAMPLES,
-            "runs": self._runs is not None,
             "limits": {
                 "text": MAX_TEXT,
                 "moves": MAX_MOVES,
@@ -162,21 +158,6 @@ class Site:
         question = _question(request)
         found = await self._ask(question, answers.tree_answer, search=True)
         return _json(found) if question.form == "json" else _svg(found)
-
-    async def _scoreboard(self, request: Request) -> Response:
-        return JSONResponse({"runs": await run_in_threadpool(scoreboard, self._folder_of_runs())})
-
-    async def _curves(self, request: Request) -> Response:
-        runs = await run_in_threadpool(list_runs, self._folder_of_runs())
-        name = request.query_params.get("run", "")
-        if name not in runs:
-            raise RefusedError(f"run must be one that is listed, got {name[:80]!r}")
-        return JSONResponse({"curves": await run_in_threadpool(read_curves, runs[name])})
-
-    def _folder_of_runs(self) -> Path:
-        if self._runs is None:
-            raise RefusedError("there are no runs: the server was started without --runs")
-        return self._runs
 
 
 def _question(request: Request) -> Question:
@@ -220,7 +201,6 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
     models: Path | None = None,
-    runs: Path | None = None,
     workers: int | None = None,
     ready: Callable[[str], None] = print,
 ) -> None:
@@ -230,7 +210,6 @@ def serve(
         host: the address to listen on; by default this machine alone can ask.
         port: 0 for any free one.
         models: folder of the models that may be played.
-        runs: folder of the runs that the second tab shows.
         workers: processes for moves; by default one a core, 4 at most; half as many more search.
         ready: called with the page's address once it can be asked for.
 
@@ -249,7 +228,7 @@ def serve(
     port = listening.getsockname()[1]
     local = host in ("127.0.0.1", "localhost", "::1")
     # A name of elsewhere that points here must not read what only this machine may.
-    app = Site(models, runs, workers).app(["127.0.0.1", "localhost"] if local else ["*"])
+    app = Site(models, workers).app(["127.0.0.1", "localhost"] if local else ["*"])
     config = uvicorn.Config(
         app,
         http="h11",

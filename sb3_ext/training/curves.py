@@ -9,9 +9,11 @@ shown by ``python -m sb3_ext.plot_train``.
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,69 +22,61 @@ import numpy as np
 
 from resgym.cli import OneLineParser
 from resgym.measure.plots import Curve, plot_curves, plot_file
-from resgym.web.runs import LOGS
-from resgym.web.runs import read_curves as logged_curves
 from sb3_ext.runs.command import command
 from sb3_ext.runs.command_line import FAILED
 
-FILES = LOGS[:2]
+FILES = ("rho.json", "evaluations.jsonl")
 
 
 def history_curves(history: Sequence[Mapping[str, Any]], share: bool = False) -> list[Curve]:
     """One curve per opponent, of `RhoEvaluation`'s entries: ``rho``, or its least ``share``.
 
-    Curves of rho have bands where there is ``interval_95``.
+    Entries of the two-player trainer have ``step`` and ``values`` in place of ``updates`` and
+    ``rho``. Curves of rho have bands where there is ``interval_95``.
     """
-    if share:
-        least = [{name: low for name, (low, _) in e.get("share", {}).items()} for e in history]
-        return _by_name([(e["updates"], low, {}) for e, low in zip(history, least, strict=True)])
-    return _by_name([(e["updates"], e["rho"], e.get("interval_95", {})) for e in history])
+    found: dict[str, list[tuple[float, float, tuple[float, float] | None]]] = {}
+    for entry in history:
+        values = entry.get("rho", entry.get("values", {}))
+        if share:
+            values = {name: low for name, (low, _) in entry.get("share", {}).items()}
+        intervals = {} if share else entry.get("interval_95", {})
+        place = float(entry.get("updates", entry.get("step")))
+        for name, value in values.items():
+            found.setdefault(name, []).append((place, float(value), intervals.get(name)))
+    curves = []
+    for name, points in found.items():
+        x, y, ends = zip(*points, strict=True)
+        band = [(math.nan, math.nan) if each is None else (each[0], each[1]) for each in ends]
+        curves.append(Curve(name, list(x), list(y), band if any(ends) else []))
+    return curves
 
 
 def read_curves(folder: str | os.PathLike[str], share: bool = False) -> list[Curve]:
     """The measurements in a run's folder, one curve per opponent or pair of players.
 
-    With ``share`` those of rho as a part of the optimum, the least that it can be.
+    With ``share`` those of rho as a part of the optimum, the least that it can be. A line that is
+    only half written, by a run that goes on or was killed, is left out.
 
     Raises:
         ValueError: it holds none that can be read.
     """
-    kind = "share/" if share else "rho/"
-    found = {
-        name.removeprefix(kind): curve
-        for name, curve in logged_curves(Path(folder), FILES).items()
-        if name.startswith(kind)
-    }
-    if not found:
+    history: list[Any] = []
+    for name in FILES:
+        with suppress(OSError):
+            text = Path(folder, name).read_text(encoding="utf-8")
+            for part in [text] if name.endswith(".json") else text.splitlines():
+                with suppress(ValueError):
+                    found = json.loads(part)
+                    history += found if isinstance(found, list) else [found]
+    curves: list[Curve] = []
+    with suppress(AttributeError, TypeError, ValueError):  # of another form: there are none
+        curves = history_curves(history, share)
+    if not curves:
         raise ValueError(
             f"run must be a folder with {'shares of an optimum' if share else 'measurements'} in "
             f"{' or '.join(FILES)}, got {os.fspath(folder)!r} (rewards in monitor files: "
             "python -m sb3_ext.plot_train)"
         )
-    return [
-        Curve(
-            name,
-            [float(place) for place in curve["x"] if place is not None],
-            [math.nan if value is None else value for value in curve["y"]],
-            [(a, b) for a, b in (each or (math.nan, math.nan) for each in band)]
-            if any(band)
-            else [],
-        )
-        for name, curve in found.items()
-        for band in [curve.get("band", [])]
-    ]
-
-
-def _by_name(entries: Sequence[tuple[Any, Mapping[str, Any], Mapping[str, Any]]]) -> list[Curve]:
-    """A curve for each name, with gaps where an entry does not have it, or not its interval."""
-    names = list(dict.fromkeys(name for _, values, _ in entries for name in values))
-    places = [float(place) for place, _, _ in entries]
-    curves = []
-    for name in names:
-        band = [intervals.get(name, (math.nan, math.nan)) for _, _, intervals in entries]
-        values = [float(values.get(name, math.nan)) for _, values, _ in entries]
-        known = any(name in intervals for _, _, intervals in entries)
-        curves.append(Curve(name, places, values, [(float(a), float(b)) for a, b in band] * known))
     return curves
 
 

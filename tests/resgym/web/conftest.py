@@ -14,18 +14,15 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 class Served:
-    """A server in a process of its own, on a free port, with a folder of models and one of runs."""
+    """A server in a process of its own, on a free port, with a folder of models."""
 
     def __init__(self, folder: Path) -> None:
-        self.models, self.runs = folder / "models", folder / "runs"
+        self.models = folder / "models"
         (folder / "secret.txt").write_text("x^2+y^3+z^77", encoding="utf-8")
         self.models.mkdir()
         (self.models / "broken.zip").write_bytes(b"no archive")
-        (self.runs / "first").mkdir(parents=True)
-        history = [{"updates": 10 * k, "rho": {"random": k / 20}} for k in range(1, 6)]
-        (self.runs / "first" / "rho.json").write_text(json.dumps(history), encoding="utf-8")
         command = [sys.executable, "-m", "resgym.cli", "serve", "--port", "0", "--workers", "1"]
-        command += ["--models", str(self.models), "--runs", str(self.runs)]
+        command += ["--models", str(self.models)]
         self.errors = (folder / "errors.txt").open("w+", encoding="utf-8")
         self.process = subprocess.Popen(
             command,

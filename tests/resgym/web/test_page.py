@@ -114,11 +114,3 @@ def test_more_axes_are_marked(page):
         page.keyboard.press(key)
     page.keyboard.press("Enter")
     page.locator("#history .move", has_text="host {x₁, x₃, x₅}").wait_for()
-
-
-def test_the_runs_are_drawn(page):
-    page.click("#tab-runs")
-    page.locator("#curves path").first.wait_for(state="attached")
-    assert "first" in page.inner_text("#board")
-    page.click("#tab-play")
-    page.locator("#play").wait_for()

@@ -15,10 +15,10 @@ from tests.resgym.commands import run
 def test_help_teaches_and_bad_input_is_one_line(capsys, tmp_path):
     code, out, _ = run(capsys, "serve", "--help")
     assert code == 0
-    assert "resgym serve --runs runs" in out
+    assert "resgym serve --port 8080" in out
     for option, value, allowed in [
         ("--port", "70000", "a number from 0 to 65535"),
-        ("--runs", str(tmp_path / "none"), "a folder that exists"),
+        ("--models", str(tmp_path / "none"), "a folder that exists"),
         ("--host", "", "a name or an address"),
         ("--workers", "0", "a number from 1 to 64"),
     ]:
@@ -60,19 +60,6 @@ def test_the_page_and_its_files(served):
         assert "http" not in text.replace("http://www.w3.org/", "")
 
 
-def test_runs_are_read_live(served):
-    (row,) = served.ask("runs")[1]["runs"]
-    assert row["rho"] == {"random": 0.25}
-    curves = served.ask("curves", run="first")[1]["curves"]
-    assert curves["rho/random"]["x"] == [10, 20, 30, 40, 50]
-    (served.runs / "first" / "metrics.jsonl").write_text('{"step": 1, "loss": 2}\n')
-    assert served.ask("curves", run="first")[1]["curves"]["loss"]["y"] == [2]
-    for name in ("../runs/first", "/", "", "first/../first", ".."):
-        status, answer = served.ask("curves", run=name)
-        assert status == 400
-        assert "run must be one that is listed" in answer["error"]
-
-
 def test_models_are_those_of_the_folder(served):
     assert "models/broken.zip" in served.ask("options")[1]["hosts"]
     status, answer = served.ask("game", start="E8", seat="agent", opponent="models/broken.zip")
@@ -107,7 +94,7 @@ HOSTILE = [
     "/api/hint?start=random(dim=7,points=30,max=60)&seat=host",
     "/api/tree?start=random(dim=7,points=60,max=99)&host=all_coord",
     "/api/game?start=random(dim=9,points=1024,max=5)",
-    "/api/curves?run=../../secret.txt",
+    "/api/game?start=E8&opponent=models/../../secret.txt",
     "/api/picture.svg?start=E8&form=%00",
     "/api/nothing",
 ]

@@ -46,7 +46,10 @@ def history_curves(history: Sequence[Mapping[str, Any]], share: bool = False) ->
     curves = []
     for name, points in found.items():
         x, y, ends = zip(*points, strict=True)
-        band = [(math.nan, math.nan) if each is None else (each[0], each[1]) for each in ends]
+        band = [
+            (math.nan, math.nan) if each is None else (float(each[0]), float(each[1]))
+            for each in ends
+        ]
         curves.append(Curve(name, list(x), list(y), band if any(ends) else []))
     return curves
 

@@ -70,8 +70,7 @@ def load_state(
         if name not in table:
             raise ValueError(f"{name} is missing in the state of the games")
     for name, own in asdict(plan.spec).items():
-        # States of before there were rules name none.
-        given = table["game"].get(name, {"rule": "basic", "unit": 1}.get(name))
+        given = table["game"].get(name)
         if given != own:
             raise ValueError(
                 f"{name}: the saved games have {given!r}, this environment has {own!r}"

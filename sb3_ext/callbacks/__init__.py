@@ -17,7 +17,7 @@ from sb3_ext.callbacks.layer_statistics import LayerStatistics
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation
 from sb3_ext.callbacks.sample_games import SampleGames
 from sb3_ext.callbacks.stop_conditions import StopConditions
-from sb3_ext.callbacks.system import Heartbeat, SystemStatistics
+from sb3_ext.callbacks.system import SystemStatistics
 from sb3_ext.callbacks.timers import Timers
 from sb3_ext.config.registry import Registry
 
@@ -28,7 +28,6 @@ __all__ = [
     "Checkpoints",
     "Converged",
     "Curriculum",
-    "Heartbeat",
     "LayerStatistics",
     "RhoEvaluation",
     "SampleGames",
@@ -43,7 +42,6 @@ CALLBACKS: Registry[type[BaseCallback]] = Registry("callback", BaseCallback)
 
 CALLBACKS.register("action_counts", ActionCounts)
 CALLBACKS.register("curriculum", Curriculum)
-CALLBACKS.register("heartbeat", Heartbeat)
 CALLBACKS.register("layer_statistics", LayerStatistics)
 CALLBACKS.register("rho_evaluation", RhoEvaluation)
 CALLBACKS.register("sample_games", SampleGames)

@@ -1,23 +1,15 @@
-"""What a long run costs its machine, and a file that shows that it is alive."""
+"""What a long run costs its machine."""
 
 from __future__ import annotations
 
-import json
 import os
 import time
-from collections.abc import Mapping
 from contextlib import suppress
-from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
 
 import torch
 
-from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.callbacks.base import PeriodicCallback
-from sb3_ext.checkpoints.durable_files import write_text_durably
-from sb3_ext.runs.folder import going_on_without
-from sb3_ext.schedules.frequency import Every
 
 
 def system_statistics(device: torch.device) -> dict[str, float]:
@@ -61,50 +53,3 @@ class SystemStatistics(PeriodicCallback):
             for name, value in system_statistics(self.model.device).items():
                 self.logger.record(f"system/{name}", value)
         return True
-
-
-class Heartbeat(PeriodicCallback):
-    """Writes a small file every so often, by which others see that a run is alive and how far.
-
-    It holds ``time`` (UTC), ``process`` and ``state``, ``running`` or ``ended``, with ``updates``
-    and ``transitions``. A file that grows old while it says ``running`` is that of a run that hangs
-    or was killed.
-
-    Args:
-        path: of the file, which is replaced as a whole; its folder is made if needed.
-        every: how often (default every 60 seconds).
-
-    Raises:
-        ValueError: the path is a folder.
-    """
-
-    def __init__(
-        self, path: str | os.PathLike[str], every: Every | Mapping[str, Any] | None = None
-    ) -> None:
-        super().__init__({"seconds": 60.0} if every is None else every)
-        self.path = Path(path)
-        if self.path.is_dir():
-            raise ValueError(f"path must be a file, got the folder {os.fspath(path)!r}")
-
-    def _on_training_start(self) -> None:
-        self._beat("running")
-
-    def _on_step(self) -> bool:
-        if self._is_due():
-            self._beat("running")
-        return True
-
-    def _on_training_end(self) -> None:
-        self._beat("ended")
-
-    def _beat(self, state: str) -> None:
-        about = {
-            "time": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-            "process": os.getpid(),
-            "state": state,
-            "updates": num_updates(self.model),
-            "transitions": self.num_timesteps,
-        }
-        with going_on_without("heartbeat", self.path):
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            write_text_durably(self.path, json.dumps(about) + "\n")

@@ -63,10 +63,6 @@ def load_training_state(
     Raises:
         KeyError: something is missing.
     """
-    # Earlier checkpoints of our algorithms have it without the underscore.
-    tensors = {
-        f"_{name}" if name.startswith("last_obs.") else name: tensors[name] for name in tensors
-    }
     ours: Any = model
     set_last_observations(model, tensors, as_tensors=getattr(model, "collects_tensors", False))
     if hasattr(model, "random_streams"):
@@ -76,8 +72,6 @@ def load_training_state(
         ours.last_legal = None if legal is None else legal.to(model.device)
     else:
         model.action_space.np_random.bit_generator.state = counters["action_space"]
-    # Checkpoints of earlier versions do not say when a log was written last.
-    counters = {"_logged_updates": 0, **counters}
     for name in _counters(model):
         setattr(model, name, counters[name])
     for name, bound in getattr(model, "bound_schedules", {}).items():

@@ -7,7 +7,6 @@
     features_extractor_class, features_extractor_kwargs   as in SB3, instead of or with `extractor`
     activation_fn       class of the activation
     dueling             value and advantage heads instead of one
-    legacy_layout       the layout of the first trainer of this game, see `sb3_ext.networks.legacy`
     n_quantiles         quantiles of the return that are learned for each action
     mirror              {axes, actions}: games that are each other's mirror image are one to the
                         network, see `sb3_ext.points.mirror`; boxes of points only
@@ -35,7 +34,6 @@ from sb3_ext.checkpoints.policy_description import POLICIES
 from sb3_ext.config.checks import check_count
 from sb3_ext.ddqn.targets import legal_argmax
 from sb3_ext.networks.extractors import EXTRACTORS, FlattenExtractor
-from sb3_ext.networks.legacy import LegacyExtractor, build_legacy_mlp
 from sb3_ext.networks.mlp import MAX_WEIGHTS, build_mlp
 from sb3_ext.networks.optimizers import OPTIMIZERS, parameter_groups
 from sb3_ext.networks.plain_layers import PlainLayers, has_hooks
@@ -70,21 +68,18 @@ class LegalQNetwork(QNetwork):
         net_arch: Any,
         dueling: bool = False,
         mirror: Mapping[str, Any] | None = None,
-        legacy_layout: bool = False,
         n_quantiles: int = 1,
         **arguments: Any,
     ) -> None:
         """`arguments` are the others of SB3's `QNetwork`."""
         super().__init__(net_arch=[], **arguments)
         self.net_arch, self.dueling, self.mirror = net_arch, dueling, mirror
-        self.legacy_layout = legacy_layout
         self.mask_key = mask_key(self.observation_space, self.action_space)
         self.n_quantiles = check_count("n_quantiles", n_quantiles)
         if n_quantiles > 1 and (dueling or mirror is not None):
             raise ValueError("n_quantiles: must be 1 with dueling or mirror")
         num_actions = int(self.action_space.n)
-        build = build_legacy_mlp if legacy_layout else build_mlp
-        body = build(self.features_dim, net_arch, activation=self.activation_fn)
+        body = build_mlp(self.features_dim, net_arch, activation=self.activation_fn)
         head = DuelingHead if dueling else nn.Linear
         if body.output_dim * n_quantiles * num_actions > MAX_WEIGHTS:
             most = MAX_WEIGHTS // (body.output_dim * num_actions)
@@ -132,7 +127,7 @@ class LegalQNetwork(QNetwork):
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
         own: dict[str, Any] = {"dueling": self.dueling, "mirror": self.mirror}
-        own |= {"legacy_layout": self.legacy_layout, "n_quantiles": self.n_quantiles}
+        own["n_quantiles"] = self.n_quantiles
         return {**super()._get_constructor_parameters(), **own}
 
     def set_training_mode(self, mode: bool) -> None:
@@ -166,13 +161,10 @@ class QPolicy(DQNPolicy):
         optimizer_kwargs: dict[str, Any] | None = None,
         dueling: bool = False,
         mirror: Mapping[str, Any] | None = None,
-        legacy_layout: bool = False,
         n_quantiles: int = 1,
         learning_rate_factors: Mapping[str, float] | None = None,
         **arguments: Any,
     ) -> None:
-        if dueling and legacy_layout:
-            raise ValueError("dueling: must be false with legacy_layout, which has one head")
         if extractor is not None:
             if features_extractor_class is not None:
                 raise ValueError(
@@ -181,8 +173,7 @@ class QPolicy(DQNPolicy):
                 )
             features_extractor_class = EXTRACTORS.resolve(extractor)
         optimizer, of_optimizer = _optimizer(optimizer_class, optimizer_kwargs)
-        self.dueling, self.legacy_layout = dueling, legacy_layout
-        self.n_quantiles = n_quantiles
+        self.dueling, self.n_quantiles = dueling, n_quantiles
         if not isinstance(learning_rate_factors, (Mapping, type(None))):
             raise TypeError(
                 "learning_rate_factors must map parts of the network to factors, got "
@@ -194,8 +185,7 @@ class QPolicy(DQNPolicy):
             observation_space,
             action_space,
             lr_schedule,
-            features_extractor_class=features_extractor_class
-            or (LegacyExtractor if legacy_layout else self.default_extractor),
+            features_extractor_class=features_extractor_class or self.default_extractor,
             optimizer_class=optimizer,
             optimizer_kwargs=of_optimizer,
             **arguments,
@@ -213,7 +203,7 @@ class QPolicy(DQNPolicy):
         """A new network with its own extractor."""
         arguments = self._update_features_extractor(self.net_args, features_extractor=None)
         own: dict[str, Any] = {"dueling": self.dueling, "mirror": self.mirror}
-        own |= {"legacy_layout": self.legacy_layout, "n_quantiles": self.n_quantiles}
+        own["n_quantiles"] = self.n_quantiles
         return LegalQNetwork(**arguments, **own).to(self.device)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
@@ -221,8 +211,6 @@ class QPolicy(DQNPolicy):
         # Descriptions without these are those of before.
         if self.mirror is not None:
             own["mirror"] = self.mirror
-        if self.legacy_layout:
-            own["legacy_layout"] = True
         if self.n_quantiles != 1:
             own["n_quantiles"] = self.n_quantiles
         if self.learning_rate_factors:

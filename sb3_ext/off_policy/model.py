@@ -6,7 +6,7 @@ import io
 import pathlib
 import warnings
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
@@ -21,8 +21,6 @@ from sb3_ext.off_policy.legality import LegalActions
 from sb3_ext.off_policy.log import EpisodeSums, LoopClock, UpdateSums
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.runs.ranks import ALONE, Ranks
-
-Self = TypeVar("Self", bound="OffPolicyModel")
 
 
 class RandomStreams:
@@ -239,19 +237,6 @@ class OffPolicyModel(OffPolicyAlgorithm):
             replay = (self.replay_buffer.seed, self.replay_buffer.num_batches_drawn)
             self._saved_random_state["replay"] = replay
         super().save(path, exclude, include)
-
-    @classmethod
-    def load(cls: type[Self], path: Any, *args: Any, **kwargs: Any) -> Self:  # type: ignore[override]
-        """As in SB3; ValueError if the file names modules that have moved since."""
-        try:
-            return super().load(path, *args, **kwargs)
-        except ModuleNotFoundError as error:
-            if not str(error.name).startswith("sb3_ext."):
-                raise
-            raise ValueError(
-                f"{path}: names {error.name}, a module of an earlier version of sb3_ext; load it"
-                " there, or take a checkpoint folder of the run"
-            ) from error
 
     def _excluded_save_params(self) -> list[str]:
         ours = ["clock", "legal_actions", "random_streams", "update_sums"]

@@ -170,9 +170,7 @@ class BoundSchedule:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Puts back what ``state_dict`` gave; a ValueError names what does not fit."""
-        # Earlier versions had a count at which a schedule starts, 0 unless somebody set it.
-        earlier = state.get("schedule") in ({}, {"offset": 0}, None)
-        if set(state) - {"schedule"} != {"clock"} or not earlier:
+        if set(state) != {"clock"}:
             raise ValueError(f"state needs the key clock alone, got {dict(state)}")
         self.clock.load_state_dict(state["clock"])
 

@@ -11,7 +11,6 @@ from stable_baselines3.common.callbacks import ProgressBarCallback
 
 from sb3_ext.callbacks import (
     ActionCounts,
-    Heartbeat,
     LayerStatistics,
     RhoEvaluation,
     SampleGames,
@@ -24,7 +23,7 @@ from sb3_ext.runs.ranks import local_device
 from sb3_ext.training.zoo import Manager
 
 WATCHING = (
-    *(ActionCounts, Heartbeat, LayerStatistics, RhoEvaluation, SampleGames, StopConditions),
+    *(ActionCounts, LayerStatistics, RhoEvaluation, SampleGames, StopConditions),
     *(SystemStatistics, Timers),
 )
 """Callbacks of a file that the first rank alone can have: they change nothing that is learnt."""

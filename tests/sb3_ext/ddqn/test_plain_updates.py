@@ -32,7 +32,6 @@ class Nothing(UpdateExtension):
         {},
         {"double_q": False, "max_grad_norm": 1e-3},
         {"policy_kwargs": {"net_arch": []}},
-        {"policy_kwargs": {"net_arch": [32, 16], "legacy_layout": True}},
         {"policy_kwargs": {"net_arch": [8], "optimizer_class": "sgd"}},
     ],
     ids=str,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import sys
-import types
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -17,9 +15,7 @@ import torch
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.checkpoints.training_state import load_training_state, training_state
 from sb3_ext.ddqn import DDQN
-from sb3_ext.networks.extractors import FlattenExtractor
 from sb3_ext.schedules.schedules import Exponential, Linear
-from sb3_ext.training.loading import load_policy
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.ddqn.helpers import MaskedToy, make_model, same, weights
 
@@ -150,25 +146,3 @@ def test_learning_rate_given_to_load_replaces_the_saved_schedule(rate: Any, tmp_
     assert loaded.policy.optimizer.param_groups[0]["lr"] == 0.25
     exploration = Linear(1.0, 0.05, steps=60)  # goes on; last asked before the last update
     assert loaded.exploration_rate == pytest.approx(exploration(loaded._n_updates - 1))
-
-
-def test_a_file_of_an_earlier_version_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One that names a module which has moved since."""
-
-    class Extractor(FlattenExtractor):
-        pass
-
-    Extractor.__module__, Extractor.__qualname__ = "sb3_ext.moved.extractors", "Extractor"
-    for name in ("sb3_ext.moved", Extractor.__module__):
-        module = types.ModuleType(name)
-        module.Extractor = Extractor  # type: ignore[attr-defined]
-        monkeypatch.setitem(sys.modules, name, module)
-    path = tmp_path / "model.zip"
-    make_model(policy_kwargs={"features_extractor_class": Extractor}).save(path)
-    monkeypatch.undo()
-    for load in (DDQN.load, load_policy):
-        with pytest.raises(ValueError, match=r"names? .*earlier version of sb3_ext") as error:
-            load(path)
-        assert "\n" not in str(error.value)

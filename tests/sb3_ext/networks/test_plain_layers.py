@@ -47,7 +47,7 @@ def networks() -> dict[str, Callable[[], PlainLayers]]:
     return {
         "usual": lambda: PlainLayers(build_mlp(60, [64, 64]), nn.Linear(64, 4)),
         "one layer": lambda: PlainLayers(nn.Linear(60, 5)),
-        "legacy": lambda: PlainLayers(
+        "begins active": lambda: PlainLayers(
             nn.Sequential(nn.ReLU(), nn.Linear(60, 64), nn.ReLU(), nn.Linear(64, 128)),
             nn.Linear(128, 4),
         ),

@@ -1,5 +1,5 @@
 # Every target makes its own virtual environment (.venv) the first time it is run and installs
-# the versions of constraints.txt into it. Needed beforehand: Python >= 3.10, git and make.
+# the versions of constraints.txt into it. Needed beforehand: Python >= 3.11, git and make.
 
 PYTHON ?= python3
 PYTEST_ARGS ?=
@@ -16,7 +16,7 @@ LOWEST := .venv-lowest
 TEST_ENV := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
 .DEFAULT_GOAL := help
-.PHONY: help install train test test-long test-lowest check format bench docs notebooks dist-test clean
+.PHONY: help install train test test-long test-lowest check format weight bench docs notebooks dist-test clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1|/' | \
@@ -25,7 +25,7 @@ help: ## list the targets
 # The stamp is written last, so an interrupted installation is done again.
 $(STAMP): pyproject.toml constraints.txt
 	@echo "Installing into $(VENV): a minute or a few"
-	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 10) or sys.exit("Python >= 3.10 is needed, $(PYTHON) is " + sys.version.split()[0])'
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python >= 3.11 is needed, $(PYTHON) is " + sys.version.split()[0])'
 	@$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet -c constraints.txt -e '.[all]'
 	@touch $(STAMP)
@@ -57,6 +57,9 @@ check: $(STAMP) ## formatting, lint and types
 format: $(STAMP) ## rewrite the files in the project's format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+weight: $(STAMP) ## tokens of code per folder, beside those of well-known libraries
+	$(BIN)/python -m benchmarks.weight
 
 bench: $(VENV)/.peers ## moves per second beside those of peers (BENCH_ARGS=--quick for a first look)
 	$(BIN)/python -m benchmarks.run $(BENCH_ARGS)

@@ -149,7 +149,8 @@ def _plain(name: str, value: Any) -> Any:
     values = np.asarray(value)
     if name in ("low", "high"):  # one number where all are the same
         first = values.flat[0] if values.size else np.float64(0.0)
-        values = first if bool((values == first).all()) else values
+        if bool((values == first).all()):
+            return first.tolist()
     return values.tolist()
 
 

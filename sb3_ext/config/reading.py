@@ -6,9 +6,7 @@ import copy
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
-
-from typing_extensions import Self
+from typing import Any, ClassVar, Self
 
 from sb3_ext.config.checks import shown
 from sb3_ext.config.registry import unknown_word

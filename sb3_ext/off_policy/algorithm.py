@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -39,8 +39,6 @@ from sb3_ext.off_policy.log import LoopClock, callback_hooks
 from sb3_ext.off_policy.offline import OfflineModel
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.runs.ranks import Ranks
-
-Self = TypeVar("Self", bound="OffPolicy")
 
 
 class OffPolicy(OfflineModel):
@@ -126,7 +124,7 @@ class OffPolicy(OfflineModel):
         return total_timesteps, callback
 
     def learn(  # type: ignore[override]
-        self: Self,
+        self,
         total_timesteps: int,
         callback: MaybeCallback = None,
         log_interval: int | None = None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TypeVar
+from typing import Self
 
 from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.type_aliases import MaybeCallback
@@ -14,8 +14,6 @@ from sb3_ext.config.checks import check_count
 from sb3_ext.networks.policy_scores import in_mode
 from sb3_ext.off_policy.log import LoopClock, callback_hooks
 from sb3_ext.off_policy.model import OffPolicyModel
-
-Self = TypeVar("Self", bound="OfflineModel")
 
 
 class OfflineModel(OffPolicyModel):
@@ -37,7 +35,7 @@ class OfflineModel(OffPolicyModel):
         self.stop_requested = True
 
     def fit(
-        self: Self,
+        self,
         buffer: ReplayBuffer | str | Path | None = None,
         *,
         updates: int,

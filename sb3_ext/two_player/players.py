@@ -6,13 +6,12 @@ import copy
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import get_device
 from torch import nn
-from typing_extensions import Self
 
 from resgym.game.devices import resolve_device
 from sb3_ext.adapter.sb3_private import restart_episodes

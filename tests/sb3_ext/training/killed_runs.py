@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import sys
 import warnings
-from contextlib import redirect_stdout
-from io import StringIO
 from pathlib import Path
 
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
@@ -34,8 +32,7 @@ def work(folder: Path, kill: str) -> int:
     arguments = ["-f", str(folder), *ARGUMENTS]
     if any(run.glob("*/args.yml")):
         arguments = ["--resume", str(run)]
-    with redirect_stdout(StringIO()):  # in Python 3.10 pprint needs one
-        return train(arguments)
+    return train(arguments)
 
 
 def run_of(folder: Path) -> Path:

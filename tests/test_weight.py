@@ -1,0 +1,161 @@
+"""The code gets no heavier, no function longer and no file larger than the tables here allow.
+
+`make weight` prints the figures. A table may only lose entries: what is mended leaves it, and what
+is new keeps within the limits.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.weight import caps, docstring_of, files, main, rooms, weigh
+
+ROOT = Path(__file__).resolve().parents[1]
+MOST_LINES, MOST_PARAMETERS, MOST_FILE = 60, 8, 400
+
+KERNELS = "a compiled loop gets plain arrays and numbers, which no object can hold for it"
+SB3 = "the arguments are those of SB3's constructor, and ours"
+GAME = "the sizes and options of a game, by the names that `make_vec` gives them"
+
+# Longer than 60 lines (docstrings apart) or with more than 8 parameters, and why that stays.
+WITH_REASON = {
+    "resgym/envs/two_player.py: HironakaVectorEnv.__init__": GAME,
+    "resgym/kernels/cpu/step.py: _any_refused": KERNELS,
+    "resgym/kernels/cpu/step.py: _is_legal": KERNELS,
+    "resgym/kernels/cpu/step.py: _start_row": KERNELS,
+    "resgym/kernels/cpu/step.py: _step_rows": KERNELS,
+    "resgym/kernels/cpu/step.py: any_refused": KERNELS,
+    "resgym/kernels/cpu/step.py: start_rows": KERNELS,
+    "resgym/kernels/cpu/step.py: step_rows": KERNELS,
+    "resgym/kernels/cpu/variants.py: draw": KERNELS,
+    "resgym/kernels/cpu/variants.py: move_games": KERNELS,
+    "resgym/kernels/cpu/variants.py: play": KERNELS,
+    "resgym/kernels/cuda/kernels.py: draw_games": KERNELS,
+    "resgym/kernels/cuda/kernels.py: move_games": KERNELS,
+    "resgym/kernels/cuda/kernels.py: observe_games": KERNELS,
+    "resgym/kernels/cuda/kernels.py: step_games": KERNELS,
+    "resgym/kernels/cuda/rules.py: draw_starts": KERNELS,
+    "resgym/kernels/cuda/rules.py: store_points": KERNELS,
+    "resgym/measure/rho.py: rho": GAME,
+    "resgym/solver/kernels.py: _search_row": KERNELS,
+    "resgym/solver/kernels.py: search": KERNELS,
+    "sb3_ext/ddqn/ddqn.py: DDQN.__init__": SB3,
+    "sb3_ext/ddqn/policies.py: QPolicy.__init__": SB3,
+    "sb3_ext/replay/buffers.py: TensorReplayBuffer.__init__": SB3,
+    "sb3_ext/replay/buffers.py: TensorReplayBuffer.add_batch": SB3,
+}
+# The same without a reason: nothing may be added.
+NOT_YET = {
+    "resgym/cli.py: 401 lines",
+    "resgym/cli.py: _parser",
+    "resgym/measure/bench.py: bench",
+    "resgym/measure/plots.py: plot_table",
+    "resgym/solver/kernels.py: _decide",
+    "resgym/solver/solve.py: solve",
+    "resgym/trees/growth.py: resolution_tree",
+    "sb3_ext/cluster/collector.py: RayCollector.__init__",
+    "sb3_ext/cluster/collector.py: RayCollector.session",
+    "sb3_ext/studies/attack/exploitation.py: exploit",
+    "sb3_ext/studies/teach/everything.py: _run",
+    "sb3_ext/studies/teach/losses.py: teaching_loss",
+    "sb3_ext/studies/teach/reinforcement.py: Teacher.__init__",
+    "sb3_ext/studies/teach/robust.py: run",
+    "sb3_ext/studies/teach/train.py: teach",
+    "sb3_ext/testing.py: smoke_pipeline",
+    "sb3_ext/training/quickstart.py: run",
+}
+
+
+def functions(node: ast.AST, within: str = "") -> Iterator[tuple[str, ast.FunctionDef]]:
+    """All functions in a tree by their names, such as ``Class.method``."""
+    for child in ast.iter_child_nodes(node):
+        name = within
+        if isinstance(child, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            name = f"{within}{child.name}."
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield name[:-1], child
+        yield from functions(child, name)
+
+
+def is_large(function: ast.FunctionDef) -> bool:
+    lines = function.end_lineno - function.lineno + 1
+    if (text := docstring_of(function)) is not None:
+        lines -= text.end_lineno - text.lineno + 1
+    arguments = function.args
+    names = [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    parameters = len(names) - (names[:1] in (["self"], ["cls"]))
+    return lines > MOST_LINES or parameters > MOST_PARAMETERS
+
+
+def large(root: Path) -> set[str]:
+    found = set()
+    for path in (path for folder in ("resgym", "sb3_ext") for path in files(folder, root)):
+        source, place = path.read_text(encoding="utf-8"), path.relative_to(root).as_posix()
+        if (lines := source.count("\n")) > MOST_FILE:
+            found.add(f"{place}: {lines} lines")
+        named = functions(ast.parse(source))
+        found.update(f"{place}: {name}" for name, function in named if is_large(function))
+    return found
+
+
+@pytest.mark.parametrize(("folder", "cap"), caps().items())
+def test_nothing_is_heavier_than_its_cap(folder, cap):
+    today = rooms(folder).total()
+    assert today <= cap, (
+        f"{folder} weighs {today:,} tokens, its cap is {cap:,}. Make something lighter; the cap in "
+        "pyproject.toml is raised only by a commit of its own, with what the reader gets for it in "
+        "CHANGELOG.md"
+    )
+
+
+def test_functions_and_files_stay_small():
+    found = large(ROOT)
+    listed = NOT_YET | set(WITH_REASON)
+    new, mended = sorted(found - listed), sorted(listed - found)
+    assert not new, f"more than 60 lines, 8 parameters or a file of 400 lines: {new}"
+    assert not mended, f"no longer too large, so take it off the table: {mended}"
+
+
+LIGHT = '''
+"""A module."""  # and a comment
+
+def f(x):
+    """A docstring
+
+    of several lines."""
+    return f"{x!r} and {x:>{x}}" + "text"
+'''
+
+
+def test_only_code_weighs():
+    # def f ( x ) : return f"..." + "text"
+    assert weigh(LIGHT) == weigh('def f(x): return "a" + "b"') == 10
+    assert weigh("x = [\n    1,\n    2,\n]\n") == weigh("x = [1, 2,]") == 8
+
+
+def test_the_checks_bite(tmp_path):
+    many = ", ".join("abcdefghi")
+    texts = {
+        "resgym/long.py": "class C:\n    def f(self):\n" + "        x = 1\n" * 61,
+        "resgym/wide.py": f"def f({many}): pass\n\ndef g(self, {many[3:]}): pass\n",
+        "sb3_ext/file.py": "\n" * 401,
+        "sb3_ext/short.pyi": 'def f():\n    """' + "\n" * 70 + '    """\n',
+    }
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    expected = {"resgym/long.py: C.f", "resgym/wide.py: f", "sb3_ext/file.py: 401 lines"}
+    assert large(tmp_path) == expected
+    assert rooms("sb3_ext", tmp_path).total() == 5
+
+
+def test_the_table_is_printed(capsys):
+    main()
+    lines = capsys.readouterr().out.splitlines()
+    (total,) = (line.split()[1:] for line in lines if line.startswith("sb3_ext "))
+    assert total == [f"{rooms('sb3_ext').total():,}", f"{caps()['sb3_ext']:,}"]
+    assert any(line.split() == ["stable-baselines3", "2.9.2", "67,449"] for line in lines)

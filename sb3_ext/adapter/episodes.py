@@ -27,13 +27,9 @@ class EpisodeCounter:
         self._lengths: Tensor | None = None
         self._counted_by_env = False
 
-    def restart(self, rows: Tensor | None = None) -> None:
-        """All rows begin a new episode, or those of a mask `[N]` bool."""
-        if rows is None:
-            self._returns = self._lengths = None
-        elif self._returns is not None and self._lengths is not None:
-            self._returns = torch.where(rows, 0.0, self._returns)
-            self._lengths = torch.where(rows, 0, self._lengths)
+    def restart(self) -> None:
+        """All rows begin a new episode."""
+        self._returns = self._lengths = None
 
     def update(self, rewards: Tensor, ended: Tensor, info: dict[str, Any]) -> dict[str, Any]:
         """The info, with `episode` and `_episode`; all arguments are about one step, `[N]`."""

@@ -81,11 +81,6 @@ def last_observation(model: Any) -> Any:
     return model._last_obs
 
 
-def set_last_observation(model: Any, observation: Any) -> None:
-    """Takes over what the environment shows now."""
-    model._last_obs = observation
-
-
 def last_observations(model: Any) -> dict[str, Tensor]:
     """What the environment showed last, as tensors named ``<attribute>.<entry>``."""
     shown = {name: getattr(model, name) for name in OBSERVATIONS}

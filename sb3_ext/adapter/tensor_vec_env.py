@@ -116,28 +116,6 @@ class TensorVecEnv(VecEnv):
             self._device = first.device
         return observation
 
-    def restart_rows(self, rows: Tensor, shown: Observation) -> Observation:
-        """Start new episodes in the rows of a mask `[N]` bool; what all rows show then.
-
-        Args:
-            rows: Which.
-            shown: What all rows show now.
-
-        Raises:
-            ValueError: The environment starts other rows too.
-        """
-        observation, _ = self.venv.reset(options={"reset_mask": rows})
-        for before, after in zip(
-            entries_of(shown).values(), entries_of(observation).values(), strict=True
-        ):
-            if not torch.equal(before[~rows], after[~rows]):
-                raise ValueError(
-                    f"reset_mask: {self.venv} starts other rows too, so single games of it cannot"
-                    " be cut"
-                )
-        self._counter.restart(rows)
-        return observation
-
     def step_tensors(
         self, actions: Tensor | np.ndarray
     ) -> tuple[Observation, Tensor, Tensor, Tensor, dict[str, Any]]:

@@ -25,7 +25,6 @@ from sb3_ext.cluster.chunk import Chunk, ChunkWriter, as_tensors
 from sb3_ext.config.checks import one_line
 from sb3_ext.off_policy.collector import Explorer, TensorCollector
 from sb3_ext.off_policy.legality import LegalActions
-from sb3_ext.off_policy.sampling import SamplingConfig
 
 
 def vector_env_spec(env_id: str) -> EnvSpec:
@@ -51,7 +50,6 @@ class ActorPlan:
         observation_space: What the learner's replay buffer stores.
         action_space: Likewise.
         modules: Imported first, so that what they register has names.
-        sampling: As in `TensorCollector`.
     """
 
     env: EnvSpec | Callable[..., Any]
@@ -63,7 +61,6 @@ class ActorPlan:
     observation_space: spaces.Space
     action_space: spaces.Space
     modules: tuple[str, ...] = ()
-    sampling: SamplingConfig | None = None
 
 
 class Actor:
@@ -102,9 +99,7 @@ class Actor:
         if not adapted.has_attr("load_state_dict"):
             raise ValueError("the environment has no state_dict and load_state_dict")
         legal = LegalActions(plan.observation_space, plan.action_space, adapted, plan.mask_source)
-        self._collector = TensorCollector(
-            adapted, plan.explorer, legal, torch.Generator(), sampling=plan.sampling
-        )
+        self._collector = TensorCollector(adapted, plan.explorer, legal, torch.Generator())
         self._collector.version = -1
         return os.getpid()
 
@@ -139,12 +134,10 @@ class Actor:
         collector.generator = torch.Generator().manual_seed(int(words[0] >> np.uint64(1)))
         if games is None:
             collector.env.seed(plan.seed + self.number * plan.games)
-            collector.observation = collector.legal = collector.running = None
+            collector.observation = collector.legal = None
         else:
             collector.env.load_state_dict(games["environment"])
             collector.observation, collector.legal = games["observation"], games["legal"]
-            collector.running = games.get("running")
-        collector.cut_games = 0
         writer = ChunkWriter(plan.chunk)
         for _ in range(plan.chunk):
             writer.add(collector.step())
@@ -153,7 +146,6 @@ class Actor:
             "environment": environment,
             "observation": collector.observation,
             "legal": collector.legal,
-            "running": collector.running,
         }
         chunk = writer.finish(
             collector.observation,
@@ -162,6 +154,5 @@ class Actor:
             sequence=sequence,
             version=version,
             seconds=time.perf_counter() - began,
-            cut_games=collector.cut_games,
         )
         return chunk, after

@@ -38,7 +38,6 @@ class Chunk:
         returns: `[M]` float32 of these episodes.
         lengths: `[M]` int64, likewise.
         next_legal: `[T, N, A]` bool, if the environment was asked for legal actions.
-        cut_games: Games that reached the greatest length that there is.
     """
 
     actor: int
@@ -55,7 +54,6 @@ class Chunk:
     returns: np.ndarray
     lengths: np.ndarray
     next_legal: np.ndarray | None = None
-    cut_games: int = 0
 
     @property
     def num_bytes(self) -> int:

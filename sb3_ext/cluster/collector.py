@@ -9,14 +9,13 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from resgym.players.trust import imported_modules
-from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.cluster.actor import ActorPlan, vector_env_spec
 from sb3_ext.cluster.chunk import Chunk
 from sb3_ext.cluster.connection import connected
@@ -27,8 +26,6 @@ from sb3_ext.cluster.stream import LONGEST_WAIT
 from sb3_ext.config.arguments import check_arguments
 from sb3_ext.config.checks import check_count, check_number, shown
 from sb3_ext.off_policy.collector import Collector, ParallelStep
-from sb3_ext.off_policy.sampled import SampledCollector, WholeGames
-from sb3_ext.off_policy.sampling import SamplingConfig
 
 SMALLEST_SHARE = 1e-4
 """Of a processor, that Ray can reserve."""
@@ -60,8 +57,6 @@ class RayCollector:
             bit for bit each time, also after a resume.
         actor_cpus: Processors that Ray reserves for each actor; a part of one is allowed.
         address: Of a cluster; None: the one in use, that of `RAY_ADDRESS`, or a new one.
-        sampling: A `SamplingConfig` or a mapping of its names; None: all that is played, a chunk
-            at a time.
 
     Attributes:
         version: Updates that made the weights published last.
@@ -87,7 +82,6 @@ class RayCollector:
         deterministic: bool = False,
         actor_cpus: float = 1.0,
         address: str | None = None,
-        sampling: SamplingConfig | Mapping[str, Any] | None = None,
     ) -> None:
         self.env = vector_env_spec(env) if isinstance(env, str) else env
         if not isinstance(env, str) and not callable(env):
@@ -109,12 +103,6 @@ class RayCollector:
         self.deterministic = deterministic
         self.actor_cpus = check_number("actor_cpus", actor_cpus, SMALLEST_SHARE)
         self.address = address
-        self.sampling: SamplingConfig | None = None
-        if sampling is not None:
-            with errors_named("sampling", ValueError):
-                self.sampling = SamplingConfig.read(sampling)
-            if deterministic and self.sampling.max_wait_time is not None:
-                raise ValueError("deterministic must be false with sampling.max_wait_time")
         kwargs = {} if env_kwargs is None else env_kwargs
         kwargs = [kwargs] if isinstance(kwargs, Mapping) else kwargs
         if not _all_are(kwargs, Mapping) or not all(_all_are([*each], str) for each in kwargs):
@@ -132,19 +120,11 @@ class RayCollector:
         self._rows = self._most = 1
         self._weights: Any = None
         self._crew: Any = None
-        self._games: dict[str, WholeGames] = {}
-        self._sampled = {"epochs": 0, "samples": 0, "late_epochs": 0, "cut_games": 0}
 
     @property
     def statistics(self) -> dict[str, Any]:
-        """What was counted so far, see `Ledger.statistics` and `SampledCollector`."""
-        counted = self._ledger.statistics
-        if self.sampling is not None:
-            counted |= self._sampled
-            for each in self._games.values():
-                for name, count in each.counts.items():
-                    counted[name] = counted.get(name, 0) + count
-        return counted
+        """What was counted so far, see `Ledger.statistics`."""
+        return self._ledger.statistics
 
     @contextmanager
     def session(self, model: Any) -> Iterator[Collector | None]:
@@ -154,21 +134,14 @@ class RayCollector:
             ValueError: The cluster is not there or too small, an actor cannot make its environment,
                 or the model does not fit.
         """
-        if self.actors == 0 or (self.sampling is not None and self.sampling.force_sync):
-            own = None if self.sampling is None else SampledCollector(self.sampling)
-            with nullcontext() if own is None else own.session(model) as collector:
-                yield collector
+        if self.actors == 0:
+            yield None
             return
         self._ledger = Ledger(self.actors, self.max_staleness)
         self._rows = model.n_envs
         games = self.games or self._rows
         if games % self._rows:
             raise ValueError(f"games must be a multiple of the model's {self._rows}, got {games}")
-        if self.sampling is not None:
-            with errors_named("sampling", ValueError):
-                self.sampling.check(games, model.evaluation_rows)
-        self._games.clear()
-        self._sampled = dict.fromkeys(self._sampled, 0)
         saved = model.collector_state
         fresh = int(torch.randint(2**31, ())) if model.seed is None else model.seed
         self._seed = fresh if saved is None else saved["seed"]
@@ -182,7 +155,6 @@ class RayCollector:
             observation_space=model.observation_space,
             action_space=model.action_space,
             modules=imported_modules(),
-            sampling=self.sampling,
         )
         with connected(self.address) as ray:
             self._weights = PublishedWeights(ray, model.playing_weights())
@@ -203,7 +175,6 @@ class RayCollector:
                     self._weights.load_state_dict(saved["weights"])
                     self._crew.load_state_dict(saved["crew"])
                     self._ledger.load_state_dict(saved["ledger"])
-                    self._load_games(saved)
                 self.version = self._weights.newest
                 self._ledger.begin()
                 yield self
@@ -224,16 +195,12 @@ class RayCollector:
     def _most_under_way(self, model: Any, transitions: int) -> int:
         """Chunks of so many transitions that may be asked for at a time."""
         most = self.actors * self.in_flight
-        epoch = 0 if self.sampling is None else self.sampling.num_epoch_samples
-        chunks = max(1, math.ceil(epoch / transitions))
-        updates = math.ceil(model.updates_for(chunks * transitions))
+        updates = math.ceil(model.updates_for(transitions))
         if updates:
-            blocks = (self.max_staleness - self.sync_updates + 1) // updates
-            most = min(most, 1 + chunks * blocks)
+            most = min(most, 1 + (self.max_staleness - self.sync_updates + 1) // updates)
         if most < self.actors:
             warnings.warn(
-                f"actors: of {self.actors} only {most} can work at a time:"
-                f" {'a chunk brings' if chunks == 1 else f'{chunks} chunks bring'}"
+                f"actors: of {self.actors} only {most} can work at a time: a chunk brings"
                 f" {updates} updates, and max_staleness is {self.max_staleness}",
                 stacklevel=4,
             )
@@ -252,79 +219,28 @@ class RayCollector:
         self.version = version
 
     def collect(self, num_steps: int) -> Iterator[ParallelStep]:
-        """See `Collector`: the steps of one chunk, or of an epoch, whatever `num_steps` is."""
-        if self.sampling is not None:
-            return self._epoch(self.sampling)
+        """See `Collector`: the steps of one chunk, whatever `num_steps` is."""
         while True:
             chunk = self.receive()
-            assert chunk
             if self._ledger.accept(chunk, self._updates):
                 return chunk.steps(self._rows)
 
-    def receive(self, seconds: float | None = None) -> Chunk | None:
-        """The next chunk, whatever the ledger will say of it; None if it took too long."""
+    def receive(self) -> Chunk:
+        """The next chunk, whatever the ledger will say of it."""
         self._crew.ask(self._most, self._epsilon)
         began = time.perf_counter()
-        chunk = self._crew.receive(self._ledger.actors, seconds)
+        chunk = self._crew.receive(self._ledger.actors)
         self._ledger.waiting_seconds += time.perf_counter() - began
         return chunk  # type: ignore[no-any-return]
 
-    def _epoch(self, sampling: SamplingConfig) -> Iterator[ParallelStep]:
-        """The steps of so many chunks as an epoch takes."""
-        given, began, most = 0, time.perf_counter(), sampling.max_wait_time
-        while given < sampling.num_epoch_samples:
-            left = None if most is None or not given else began + most - time.perf_counter()
-            chunk = self.receive(left and max(0.0, left))
-            if chunk is None:
-                self._sampled["late_epochs"] += 1
-                break
-            accepted = self._ledger.accept(chunk, self._updates)
-            if accepted:
-                self._sampled["cut_games"] += chunk.cut_games
-            for step in self._kept(chunk, sampling, accepted):
-                given += step.rewards.numel()
-                self._sampled["samples"] += step.rewards.numel()
-                yield step
-        self._sampled["epochs"] += 1
-
-    def _kept(self, chunk: Chunk, sampling: SamplingConfig, accepted: bool) -> list[ParallelStep]:
-        """The steps of a chunk that become experience, or those of before that do now.
-
-        All of a chunk is taken first, as a callback may end the run at any of its steps.
-        """
-        if sampling.min_trajectory_length == 1:
-            return list(chunk.steps(self._rows)) if accepted else []
-        kept = []
-        for number, block in enumerate(chunk.steps(self._rows)):
-            key = f"{chunk.actor}.{number}"
-            if key not in self._games:
-                self._games[key] = WholeGames(sampling.min_trajectory_length)
-            if accepted:
-                for step in block.each():
-                    kept += self._games[key].add(step)
-            elif self._ledger.was_stale:
-                self._games[key].break_off()
-        return kept
-
-    def _load_games(self, saved: Mapping[str, Any]) -> None:
-        if self.sampling is not None and "sampled" in saved:
-            self._sampled = dict(saved["sampled"])
-            for key, state in saved["games"].items():
-                self._games[key] = WholeGames(self.sampling.min_trajectory_length)
-                self._games[key].load_state_dict(state)
-
     def state_dict(self) -> dict[str, Any]:
         """What a run needs to go on: where the games stand, and what was asked for."""
-        state = {
+        return {
             "crew": self._crew.state_dict(),
             "ledger": self._ledger.state_dict(),
             "seed": self._seed,
             "weights": self._weights.state_dict(),
         }
-        if self.sampling is not None:
-            state["games"] = {key: each.state_dict() for key, each in self._games.items()}
-            state["sampled"] = dict(self._sampled)
-        return state
 
     def _epsilon(self, number: int) -> float | None:
         if self._rate is None or self.epsilons is None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
@@ -92,20 +90,16 @@ class Crew:
             stream.submit(len(stream.requests) - 1, self._weights[version])
         self._weights.keep({asked.version for each in self._streams for asked in each.requests})
 
-    def receive(
-        self, accounts: Sequence[ActorAccount], seconds: float | None = None
-    ) -> Chunk | None:
+    def receive(self, accounts: Sequence[ActorAccount]) -> Chunk:
         """The next chunk, after as many replacements of actors as that takes.
 
         Args:
             accounts: Of the actors, which count the replacements.
-            seconds: To wait for it at most, after which it is None; None: as long as it takes.
 
         Raises:
             ValueError: The environment raises an error again and again.
             ChildProcessError: An actor was lost too often.
         """
-        until = math.inf if seconds is None else time.monotonic() + seconds
         while True:
             asked = [each for each in self._streams if each.requests]
             asked.sort(key=lambda each: each.requests[0].number)
@@ -113,7 +107,6 @@ class Crew:
                 asked = asked[:1]
             by_reference = {each.requests[0].references[0]: each for each in asked}
             patience = min(each.patience(self._ray, self._timeout) for each in asked)
-            patience = min(patience, until - time.monotonic())
             ready, _ = self._ray.wait(list(by_reference), timeout=max(0.0, patience))
             for reference, stream in by_reference.items():
                 late = stream.patience(self._ray, self._timeout) <= 0
@@ -121,8 +114,6 @@ class Crew:
                     reason = f"did not answer for {self._timeout:g} s"
                     self._replace(stream, accounts[stream.number], reason)
             if not ready:
-                if time.monotonic() >= until:
-                    return None
                 continue
             stream = by_reference[ready[0]]
             try:

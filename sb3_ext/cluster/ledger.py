@@ -28,9 +28,6 @@ class Ledger:
         num_actors: How many actors there are.
         max_staleness: Updates that may have been made between the weights that played a chunk and
             its arrival in the replay buffer.
-
-    Attributes:
-        was_stale: Whether the last chunk that was judged was too old.
     """
 
     def __init__(self, num_actors: int, max_staleness: int) -> None:
@@ -41,11 +38,10 @@ class Ledger:
         self.staleness_sum = self.staleness_max = 0
         self.waiting_seconds = self.total_seconds = 0.0
         self._counted_until = time.perf_counter()
-        self.was_stale = False
 
     def accept(self, chunk: Chunk, updates: int) -> bool:
         """Count a chunk that arrived after so many updates; False: it must not be stored."""
-        account, self.was_stale = self.actors[chunk.actor], False
+        account = self.actors[chunk.actor]
         self.sums["bytes"] += chunk.num_bytes
         account.busy_seconds += chunk.seconds
         if chunk.sequence < account.next_sequence:
@@ -55,7 +51,6 @@ class Ledger:
         staleness = updates - chunk.version
         if staleness > self.max_staleness:
             self.chunks["stale"] += 1
-            self.was_stale = True
             return False
         self.chunks["accepted"] += 1
         self.staleness_sum += staleness

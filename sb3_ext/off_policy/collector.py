@@ -19,7 +19,6 @@ from torch import Tensor, nn
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.observations import each_entry, to_arrays, to_device
 from sb3_ext.off_policy.legality import LegalActions
-from sb3_ext.off_policy.sampling import SamplingConfig
 
 
 class ParallelStep(NamedTuple):
@@ -117,19 +116,13 @@ class TensorCollector:
     """Plays the rows of one environment.
 
     `generator` is the source of everything random, on the explorer's device, and `first_row` the
-    number of the environment's first row in the replay buffer. Of `sampling`, if it is given, count
-    the batch sizes, the greatest length and `optimal`.
+    number of the environment's first row in the replay buffer.
 
     Attributes:
         observation: What the environment shows now, on its device; None before the first reset.
         legal: Legal actions there, if the environment is asked for them and was.
         version: Of the weights that play.
         seconds: Spent in the environment.
-        cut_games: Games that reached the greatest length.
-        running: With a greatest length, returns float32 and lengths int64 `[2, N]` so far.
-
-    Raises:
-        ValueError: The rows cannot be parted into batches of the sizes that are asked for.
     """
 
     def __init__(
@@ -139,7 +132,6 @@ class TensorCollector:
         legal_actions: LegalActions,
         generator: torch.Generator,
         first_row: int = 0,
-        sampling: SamplingConfig | None = None,
     ) -> None:
         self.env, self.explorer, self.legal_actions = env, explorer, legal_actions
         self.generator, self.first_row = generator, first_row
@@ -147,10 +139,6 @@ class TensorCollector:
         self.legal: Tensor | None = None
         self.version = 0
         self.seconds = 0.0
-        self.cut_games = 0
-        self.running: tuple[Tensor, Tensor] | None = None
-        self._sampling = sampling
-        self._parts = 1 if sampling is None else sampling.parts(env.num_envs)
 
     def publish(
         self, version: int, weights: Mapping[str, Tensor], exploration_rate: float | None
@@ -170,16 +158,12 @@ class TensorCollector:
             self.observation = self.env.reset_tensors()
         before, device = self.observation, self.generator.device
         legal = self.legal_actions.now(before, self.env, device, self.legal)
-        actions = self._actions(before, legal)
+        actions = self.explorer(before, legal, self.generator)
         started = time.perf_counter()
         observation, rewards, terminated, truncated, info = self.env.step_tensors(actions)
         reached, episode = self.env.reached(observation, info), None
         if "episode" in info:
             episode = {"ended": info["_episode"], **info["episode"]}
-        if self._sampling is not None and (longest := self._sampling.max_trajectory_length):
-            observation, truncated, episode = self._cut(
-                longest, observation, rewards, terminated, truncated
-            )
         self.seconds += time.perf_counter() - started
         self.legal, next_legal = self.legal_actions.after(self.env, device, terminated | truncated)
         self.observation = to_device(observation, device)
@@ -194,38 +178,3 @@ class TensorCollector:
             episode,
             self.first_row,
         )
-
-    def _actions(self, observation: Any, legal: Tensor | None) -> Tensor:
-        """Of all rows, asked for in parts that differ by one row at most."""
-        if self._sampling is not None and self._sampling.optimal:
-            self.explorer.exploration_rate = 0.0
-        if self._parts == 1:
-            return self.explorer(observation, legal, self.generator)
-        some = each_entry(lambda value: value.tensor_split(self._parts), observation)
-        masks = [None] * self._parts if legal is None else legal.tensor_split(self._parts)
-        answers = [
-            self.explorer(each_entry(itemgetter(number), some), mask, self.generator)
-            for number, mask in enumerate(masks)
-        ]
-        return torch.cat(answers)
-
-    def _cut(
-        self, longest: int, shown: Any, rewards: Tensor, terminated: Tensor, truncated: Tensor
-    ) -> tuple[Any, Tensor, dict[str, Any] | None]:
-        """Starts the games anew that have had so many moves and go on.
-
-        Returns what is shown then, which games were truncated, and the `episode` of the step.
-        """
-        if self.running is None:
-            self.running = torch.zeros_like(rewards), torch.zeros_like(rewards, dtype=torch.int64)
-        returns, lengths = self.running[0] + rewards, self.running[1] + 1
-        ended = terminated | truncated
-        cut = ~ended & (lengths >= longest)
-        if cuts := int(cut.sum()):
-            self.cut_games += cuts
-            shown = self.env.restart_rows(cut, shown)
-            truncated, ended = truncated | cut, ended | cut
-        self.running = torch.where(ended, 0.0, returns), torch.where(ended, 0, lengths)
-        if not bool(ended.any()):
-            return shown, truncated, None
-        return shown, truncated, {"ended": ended, "r": returns, "l": lengths}

@@ -25,18 +25,16 @@ from sb3_ext.config.sections import ConfigError
 from sb3_ext.networks.extractors import EXTRACTORS
 from sb3_ext.networks.mlp import ACTIVATIONS, expand_net_arch
 from sb3_ext.off_policy.algorithm import OffPolicy
-from sb3_ext.off_policy.sampling import SamplingConfig
 
 ZOO_KEYS = (
     *("callback", "collector", "env_kwargs", "env_wrapper", "exploration_rate", "frame_stack"),
-    *("monitor_kwargs", "n_envs", "n_timesteps", "normalize", "policy", "sampling"),
+    *("monitor_kwargs", "n_envs", "n_timesteps", "normalize", "policy"),
     "vec_env_wrapper",
 )
 """Keys that are no argument of the algorithm."""
 
 MAPPINGS = (
     *("collector", "env_kwargs", "monitor_kwargs", "policy_kwargs", "replay_buffer_kwargs"),
-    "sampling",
 )
 COUNTS = {
     "batch_size": (1, 2**20),
@@ -74,9 +72,6 @@ def check_hyperparameters(values: Mapping[str, Any], algorithm: type, where: str
         check_policy(algorithm, values["policy"], values.get("policy_kwargs", {}))
         with errors_named("collector", ConfigError):
             check_arguments(RayCollector, values.get("collector", {}))
-        if "sampling" in values:
-            with errors_named("sampling", ConfigError):
-                SamplingConfig.read(values["sampling"])
 
 
 def _check_value(key: str, value: Any) -> None:

@@ -66,8 +66,6 @@ class RankManager(Manager):
         for name in ("batch_size", "buffer_size"):
             whole = hyperparams.get(name, signature(algorithm).parameters[name].default)
             hyperparams[name] = ranks.share(name, whole)
-        if "sampling" in hyperparams:
-            raise ValueError("sampling: must be left out with several ranks")
         result = super()._preprocess_hyperparams(hyperparams)
         if actors := getattr(self.collector, "actors", 0):
             raise ValueError(f"actors: must be 0 with several ranks, got {actors}")

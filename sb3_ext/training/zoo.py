@@ -53,7 +53,6 @@ from sb3_ext.config.arguments import REFUSALS
 from sb3_ext.config.reading import find_config, read_mapping, shipped_configs
 from sb3_ext.off_policy.algorithm import OffPolicy
 from sb3_ext.off_policy.collector import Collector
-from sb3_ext.off_policy.sampled import SampledCollector
 from sb3_ext.replay.transition_store import reserve_memory
 from sb3_ext.runs.command import command
 from sb3_ext.runs.folder import FolderInUseError, RunFolder
@@ -176,17 +175,13 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
     def _preprocess_hyperparams(self, hyperparams: dict[str, Any]) -> Any:
         if isinstance(network := hyperparams.get("policy_kwargs"), dict):
             hyperparams["policy_kwargs"] = resolve_extractor(network, rl_zoo3.ALGOS[self.algo])
-        given = {
-            key: hyperparams.pop(key) for key in ("collector", "sampling") if key in hyperparams
-        }
+        collector = hyperparams.pop("collector", None)
         result = super()._preprocess_hyperparams(hyperparams)
-        if given and not issubclass(rl_zoo3.ALGOS[self.algo], OffPolicy):
-            raise ValueError(f"{min(given)}: works with ddqn, got {self.algo}")
-        if (collector := given.get("collector")) is not None:
-            arguments = {"env_kwargs": self.env_kwargs, "sampling": given.get("sampling")}
-            self.collector = RayCollector(self.env_name.gym_id, **{**arguments, **collector})
-        elif "sampling" in given:
-            self.collector = SampledCollector(given["sampling"])
+        if collector is not None:
+            if not issubclass(rl_zoo3.ALGOS[self.algo], OffPolicy):
+                raise ValueError(f"collector: works with ddqn, got {self.algo}")
+            arguments = {"env_kwargs": self.env_kwargs, **collector}
+            self.collector = RayCollector(self.env_name.gym_id, **arguments)
         if self._eval_env_kwargs_args is None:
             # rl_zoo3 leaves the file's env_kwargs out of the evaluation environment.
             self.eval_env_kwargs = self.env_kwargs

@@ -8,24 +8,20 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import gymnasium
 import numpy as np
 import pytest
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
 
-from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.callbacks.checkpoints import Checkpoints
 from sb3_ext.checkpoints.resume import resume, save_run
-from sb3_ext.cluster import RayCollector
 from sb3_ext.ddqn import DDQN
-from sb3_ext.off_policy.sampled import SampledCollector
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from sb3_ext.schedules.frequency import Every
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.cluster.processes import actor_processes, marked_cluster, wait_until
 from tests.sb3_ext.cluster.runs import CHUNK, GAMES, collector, toy
-from tests.sb3_ext.ddqn.helpers import make_model, same, weights
+from tests.sb3_ext.ddqn.helpers import same, weights
 
 ray = pytest.importorskip("ray", reason="needs the extra: pip install 'resgym[cluster]'")
 
@@ -279,69 +275,3 @@ def test_checkpoints_are_written_between_chunks(tmp_path: Path) -> None:
     assert path.name.endswith("1600")
     assert other.collector_state is not None
     assert other.num_timesteps % (GAMES * CHUNK) == 0
-
-
-SIZES = {"max_num_points": 5, "max_value": 6, "opponent": "random"}
-HOST = "resgym/HironakaHost-v0"
-RULES = {"num_epoch_samples": 200, "min_trajectory_length": 3, "max_trajectory_length": 6}
-
-
-def host() -> DDQN:
-    env = TensorVecEnv(gymnasium.make_vec(HOST, num_envs=8, **SIZES))
-    return make_model(env, "HostPolicy", exploration_rate=0.3)
-
-
-def sampled(**sampling: Any) -> RayCollector:
-    arguments = {"chunk": 10, "sync_updates": 10, "max_staleness": 200, "games": 16}
-    ordered = "max_wait_time" not in sampling
-    arguments |= {"actors": 2, "deterministic": ordered, "sampling": {**RULES, **sampling}}
-    return RayCollector(HOST, SIZES, **arguments)
-
-
-class Lengths(BaseCallback):
-    def __init__(self) -> None:
-        super().__init__()
-        self.seen: list[int] = []
-
-    def _on_step(self) -> bool:
-        self.seen += [info["episode"]["l"] for info in self.locals["infos"] if "episode" in info]
-        return True
-
-
-def test_games_of_actors_are_sampled(tmp_path: Path) -> None:
-    whole, lengths, straight = host(), Lengths(), sampled()
-    whole.learn(3000, lengths, collector=straight)
-    counted = straight.statistics
-    assert (min(lengths.seen), max(lengths.seen)) == (3, 6)
-    assert counted["samples"] == whole.num_timesteps
-    assert 20 < counted["cut_games"] <= lengths.seen.count(6) + 32  # those held back
-    assert counted["short_games"] > 20
-    assert len(lengths.seen) <= counted["games"]
-    played = sum(each["transitions"] for each in counted["actors"])
-    assert played > counted["samples"] + counted["short_transitions"]
-    assert counted["epochs"] <= 3000 / 200 + 1
-    first, second = host(), host()
-    first.learn(1500, collector=sampled())
-    save_run(first, tmp_path)
-    resume(second, tmp_path)
-    left = 3000 - second.num_timesteps
-    second.learn(left, collector=(later := sampled()), reset_num_timesteps=False)
-    assert same(weights(whole), weights(second))
-    assert later.statistics["short_games"] == counted["short_games"]
-
-
-def test_sampling_in_this_process_needs_no_actors() -> None:
-    forced, own = host(), host()
-    forced.learn(800, collector=sampled(force_sync=True))
-    own.learn(800, collector=SampledCollector(RULES))
-    assert forced.num_updates == own.num_updates > 50
-    assert same(weights(forced), weights(own))
-
-
-def test_an_epoch_of_actors_ends_by_time() -> None:
-    model = host()
-    collector = sampled(num_epoch_samples=10**6, max_wait_time=0.05)
-    model.learn(2000, collector=collector)
-    assert collector.statistics["late_epochs"] == collector.statistics["epochs"] > 0
-    with pytest.raises(ValueError, match=r"deterministic must be false with sampling\.max_wait"):
-        RayCollector(HOST, SIZES, deterministic=True, sampling={**RULES, "max_wait_time": 1})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import sys
 from pathlib import Path
 
@@ -293,22 +292,8 @@ def test_a_run_can_start_from_the_networks_of_another(tmp_path: Path) -> None:
     assert all(torch.equal(first[name], second[name]) for name in first if "target" not in name)
 
 
-def test_sampling_is_a_key_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    rules = "sampling:{num_epoch_samples: 32, min_trajectory_length: 3, max_trajectory_length: 9}"
-    assert train(tmp_path, "ddqn", HOST, rules, "env_kwargs:{max_num_points: 4}") == 0
-    lines = (run_folder(tmp_path, "ddqn", HOST) / "metrics.jsonl").read_text().splitlines()
-    last = json.loads(lines[-1])
-    assert last["collector/samples"] == last["time/total_timesteps"] >= 160
-    assert last["collector/short_games"] > 0
-    assert 3 <= last["rollout/ep_len_mean"] <= 9
-    for algorithm, rule, fault in (
-        ("ddqn", "{num_epoch_samples: 0}", "sampling: num_epoch_samples must be a whole number"),
-        ("ddqn", "{min_batch_size: 2}", "sampling: the key num_epoch_samples is missing"),
-        ("ddqn", "{num_epoch_samples: 9, optimum: 1}", "sampling: unknown key 'optimum'"),
-        ("ppo", "{num_epoch_samples: 9}", "sampling: works with ddqn, got ppo"),
-    ):
-        capsys.readouterr()
-        assert train(tmp_path, algorithm, HOST, f"sampling:{rule}") == 2
-        error = capsys.readouterr().err
-        assert fault in error
-        assert error.count("\n") == 1
+def test_only_off_policy_algorithms_take_a_collector(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train(tmp_path, "ppo", HOST, "collector:{actors: 2}") == 2
+    assert "collector: works with ddqn, got ppo" in capsys.readouterr().err

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import sys
 import warnings
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
@@ -32,7 +34,8 @@ def work(folder: Path, kill: str) -> int:
     arguments = ["-f", str(folder), *ARGUMENTS]
     if any(run.glob("*/args.yml")):
         arguments = ["--resume", str(run)]
-    return train(arguments)
+    with redirect_stdout(StringIO()):  # what is printed here is in what the folder differs
+        return train(arguments)
 
 
 def run_of(folder: Path) -> Path:

@@ -53,12 +53,6 @@ def check_arguments(model: Any) -> None:
     elif not callable(model.loss):
         raise TypeError(f"loss: got {model.loss!r}, need a function or {', '.join(LOSSES)}")
     check_count("evaluation_rows", model.evaluation_rows, low=0)
-    quantiles = model.policy_kwargs.get("n_quantiles", 1)
-    if quantiles != 1 and (model.loss != "huber" or model.compile_networks):
-        raise ValueError(
-            f"n_quantiles: got {quantiles}, must be 1 with compile_networks or another loss than"
-            " 'huber'"
-        )
     for name in ("autocast", "cuda_graphs", "compile_networks"):
         if not isinstance(getattr(model, name), bool):
             raise TypeError(f"{name}: got {getattr(model, name)!r}, need True or False")

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from sb3_ext.adapter.observations import to_arrays
-from sb3_ext.ddqn import quantiles, targets
+from sb3_ext.ddqn import targets
 from sb3_ext.ddqn.arguments import check_acceleration, check_arguments, read_schedule
 from sb3_ext.ddqn.exploring import EXPLORERS, QExplorer
 from sb3_ext.ddqn.policies import AgentPolicy, HostPolicy, MlpPolicy, MultiInputPolicy
@@ -80,8 +80,6 @@ class DDQN(OffPolicy, DQN):
         device: Where networks, buffer and exploration live.
         double_q: False: the target network also chooses the next action (plain DQN).
         dueling: Value and advantage heads (Wang et al. 2016); same as the policy's argument.
-        n_quantiles: More than 1: so many quantiles of the return of each action are learned, not
-            its mean alone (QR-DQN, Dabney et al. 2018); same as the policy's argument.
         target_update_unit: `"updates"` or `"transitions"`. In transitions an interval ends with
             the parallel step that completes it.
         replay_ratio: updates * batch_size / transitions, how often each one is used on average;
@@ -161,7 +159,6 @@ class DDQN(OffPolicy, DQN):
         *,
         double_q: bool = True,
         dueling: bool = False,
-        n_quantiles: int = 1,
         target_update_unit: str = "updates",
         replay_ratio: float | None = None,
         warmup: str = "uniform_legal",
@@ -198,8 +195,6 @@ class DDQN(OffPolicy, DQN):
         policy_kwargs = dict(policy_kwargs or {})
         if dueling:
             policy_kwargs["dueling"] = True
-        if n_quantiles != 1:
-            policy_kwargs["n_quantiles"] = n_quantiles
         super().__init__(
             policy,  # type: ignore[arg-type]
             env,  # type: ignore[arg-type]
@@ -344,13 +339,11 @@ class DDQN(OffPolicy, DQN):
         """The loss on a batch of the replay buffer; replace it to learn something else."""
         with torch.no_grad():
             target = self._compute_target(batch)
-        if target.dim() == 2:
-            return quantiles.quantile_terms(self, batch, target)
         values = update_networks(self)[0](batch.observations)
         return loss_terms(self.loss, values, target, batch)
 
     def _compute_target(self, batch: Any) -> Tensor:
-        """Targets `[B]` of a batch, or `[B, K]` of K quantiles."""
+        """Targets `[B]` of a batch."""
         next_obs = batch.next_observations
         legal = getattr(batch, "next_legal", None)
         if legal is None:
@@ -363,9 +356,6 @@ class DDQN(OffPolicy, DQN):
                 online = online_net(next_obs)
         discounts = self.gamma if batch.discounts is None else batch.discounts[:, 0]
         returns = (batch.rewards[:, 0], batch.dones[:, 0], discounts)
-        if quantiles.num_quantiles(self) > 1:
-            next_quantiles = quantiles.next_quantiles(self, next_obs)
-            return quantiles.quantile_targets(*returns, next_quantiles, legal, online)
         return targets.bootstrap_target(*returns, target_net(next_obs), legal, online)
 
     def _update_learning_rate(self, optimizers: list[Optimizer] | Optimizer) -> None:

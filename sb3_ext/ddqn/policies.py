@@ -7,7 +7,6 @@
     features_extractor_class, features_extractor_kwargs   as in SB3, instead of or with `extractor`
     activation_fn       class of the activation
     dueling             value and advantage heads instead of one
-    n_quantiles         quantiles of the return that are learned for each action
     mirror              {axes, actions}: games that are each other's mirror image are one to the
                         network, see `sb3_ext.points.mirror`; boxes of points only
     optimizer_class     a name in `sb3_ext.networks.optimizers.OPTIMIZERS`, or a class
@@ -31,7 +30,6 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from sb3_ext.checkpoints.policy_description import POLICIES
-from sb3_ext.config.checks import check_count
 from sb3_ext.ddqn.targets import legal_argmax
 from sb3_ext.networks.extractors import EXTRACTORS, FlattenExtractor
 from sb3_ext.networks.mlp import MAX_WEIGHTS, build_mlp
@@ -68,23 +66,21 @@ class LegalQNetwork(QNetwork):
         net_arch: Any,
         dueling: bool = False,
         mirror: Mapping[str, Any] | None = None,
-        n_quantiles: int = 1,
         **arguments: Any,
     ) -> None:
         """`arguments` are the others of SB3's `QNetwork`."""
         super().__init__(net_arch=[], **arguments)
         self.net_arch, self.dueling, self.mirror = net_arch, dueling, mirror
         self.mask_key = mask_key(self.observation_space, self.action_space)
-        self.n_quantiles = check_count("n_quantiles", n_quantiles)
-        if n_quantiles > 1 and (dueling or mirror is not None):
-            raise ValueError("n_quantiles: must be 1 with dueling or mirror")
         num_actions = int(self.action_space.n)
         body = build_mlp(self.features_dim, net_arch, activation=self.activation_fn)
         head = DuelingHead if dueling else nn.Linear
-        if body.output_dim * n_quantiles * num_actions > MAX_WEIGHTS:
-            most = MAX_WEIGHTS // (body.output_dim * num_actions)
-            raise ValueError(f"n_quantiles must be at most {most} here, got {n_quantiles}")
-        self.q_net = PlainLayers(body, head(body.output_dim, n_quantiles * num_actions))
+        if body.output_dim * num_actions > MAX_WEIGHTS:
+            raise ValueError(
+                f"net_arch: must end with at most {MAX_WEIGHTS // num_actions} features for"
+                f" {num_actions} actions, got {body.output_dim}"
+            )
+        self.q_net = PlainLayers(body, head(body.output_dim, num_actions))
         self._mirror: Mirror | None = None
         if mirror is not None:
             shape = self.observation_space.shape or ()
@@ -96,17 +92,11 @@ class LegalQNetwork(QNetwork):
 
     def forward(self, obs: Any) -> Tensor:
         """Action values `[B, A]`."""
-        if self.n_quantiles > 1:
-            return self.quantiles(obs).mean(dim=1)
         if self._mirror is None:
             return super().forward(obs)
         obs = obs if obs.is_floating_point() else obs.float()
         turned = self._mirror.turned(obs)
         return self._mirror.values(super().forward(self._mirror.images(obs, turned)), turned)
-
-    def quantiles(self, obs: Any) -> Tensor:
-        """Quantiles of the returns, in ascending order once learned, `[B, n_quantiles, A]`."""
-        return super().forward(obs).unflatten(1, (self.n_quantiles, -1))
 
     @property
     def plain_layers(self) -> PlainLayers | None:
@@ -117,7 +107,7 @@ class LegalQNetwork(QNetwork):
             return None
         if type(self).forward is not LegalQNetwork.forward or has_hooks(self):
             return None
-        if self._mirror is not None or self.n_quantiles > 1:
+        if self._mirror is not None:
             return None
         return layers if isinstance(layers, PlainLayers) and layers.is_plain else None
 
@@ -127,7 +117,6 @@ class LegalQNetwork(QNetwork):
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
         own: dict[str, Any] = {"dueling": self.dueling, "mirror": self.mirror}
-        own["n_quantiles"] = self.n_quantiles
         return {**super()._get_constructor_parameters(), **own}
 
     def set_training_mode(self, mode: bool) -> None:
@@ -161,7 +150,6 @@ class QPolicy(DQNPolicy):
         optimizer_kwargs: dict[str, Any] | None = None,
         dueling: bool = False,
         mirror: Mapping[str, Any] | None = None,
-        n_quantiles: int = 1,
         learning_rate_factors: Mapping[str, float] | None = None,
         **arguments: Any,
     ) -> None:
@@ -173,7 +161,7 @@ class QPolicy(DQNPolicy):
                 )
             features_extractor_class = EXTRACTORS.resolve(extractor)
         optimizer, of_optimizer = _optimizer(optimizer_class, optimizer_kwargs)
-        self.dueling, self.n_quantiles = dueling, n_quantiles
+        self.dueling = dueling
         if not isinstance(learning_rate_factors, (Mapping, type(None))):
             raise TypeError(
                 "learning_rate_factors must map parts of the network to factors, got "
@@ -202,19 +190,11 @@ class QPolicy(DQNPolicy):
     def make_q_net(self) -> LegalQNetwork:
         """A new network with its own extractor."""
         arguments = self._update_features_extractor(self.net_args, features_extractor=None)
-        own: dict[str, Any] = {"dueling": self.dueling, "mirror": self.mirror}
-        own["n_quantiles"] = self.n_quantiles
-        return LegalQNetwork(**arguments, **own).to(self.device)
+        return LegalQNetwork(**arguments, dueling=self.dueling, mirror=self.mirror).to(self.device)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
-        own: dict[str, Any] = {"dueling": self.dueling}
-        # Descriptions without these are those of before.
-        if self.mirror is not None:
-            own["mirror"] = self.mirror
-        if self.n_quantiles != 1:
-            own["n_quantiles"] = self.n_quantiles
-        if self.learning_rate_factors:
-            own["learning_rate_factors"] = self.learning_rate_factors
+        own: dict[str, Any] = {"dueling": self.dueling, "mirror": self.mirror}
+        own["learning_rate_factors"] = self.learning_rate_factors
         return {**super()._get_constructor_parameters(), **own}
 
 

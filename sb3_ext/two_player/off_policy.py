@@ -202,8 +202,8 @@ class OffPolicyLearner(Learner):
         model, policy = self.model, self.policy
         if not (hasattr(policy, "q_net") and hasattr(policy, "q_net_target")):
             raise TypeError(f"{type(policy).__name__} has no q_net to replace")
-        if getattr(policy, "n_quantiles", 1) != 1 or getattr(policy, "learning_rate_factors", None):
-            raise TypeError("a network with n_quantiles or learning_rate_factors stays as it is")
+        if getattr(policy, "learning_rate_factors", None):
+            raise TypeError("a network with learning_rate_factors stays as it is")
         if not list(network.parameters()):
             raise ValueError("a network that learns needs parameters, got one without any")
         online = copy.deepcopy(policy.q_net)

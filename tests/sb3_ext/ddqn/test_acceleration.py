@@ -43,7 +43,7 @@ def trained(updates: int = 40, **options: Any) -> DDQN:
 @pytest.mark.parametrize(
     "options",
     [
-        *({}, {"n_steps": 3}, {"double_q": False}, {"dueling": True}, {"n_quantiles": 3}),
+        *({}, {"n_steps": 3}, {"double_q": False}, {"dueling": True}),
         {"replay_buffer_class": PrioritizedReplayBuffer},
     ],
 )

@@ -102,7 +102,6 @@ def test_whoever_takes_part_in_the_loss_gets_autograd() -> None:
         {"autocast": True},
         {"policy_kwargs": {"net_arch": [16, "b"]}},
         {"policy_kwargs": {"net_arch": [16], "dueling": True}},
-        {"policy_kwargs": {"net_arch": [16], "n_quantiles": 3}},
         {"policy_kwargs": {"net_arch": [16], "extractor": "sb3.FlattenExtractor"}},
     ],
     ids=str,

@@ -66,14 +66,13 @@ VARIANTS = {
         "roles.agent.policy_arguments={}",
         "roles.agent.algorithm_arguments={}",
     ),
-    "priorities, quantiles, draws by value, one encoder": lambda: tiny(
+    "priorities, draws by value, one encoder": lambda: tiny(
         *SCHEDULED[:1],
         "evaluation.every_steps=4",
         "roles.host.replay_buffer={name: prioritized, size: 1000, arguments: {beta: 0.5}}",
         "roles.host.policy_arguments={extractor: point_set}",
         "roles.host.algorithm_arguments={exploration_strategy: boltzmann, evaluation_rows: 1}",
         "roles.agent.policy_arguments={extractor: point_set, learning_rate_factors: {q_net: 0.5}}",
-        "roles.agent.algorithm_arguments={n_quantiles: 3}",
         "shared_encoder=true",
     ),
     "a PPO host against a DDQN agent": lambda: duel(

@@ -3,7 +3,9 @@
 from sb3_ext.two_player import HostAgentTrainer, read_config
 
 
-def main(phases: int = 6, max_steps: int = 2_000, games: int = 1_000, fresh: bool = False):
+def main(
+    phases: int = 6, max_steps: int = 2_000, games: int = 1_000, fresh: bool = False
+) -> list[tuple[str, float]]:
     settings = [
         f"training.updates.phases={phases}",
         f"training.updates.max_steps={max_steps}",
@@ -13,10 +15,12 @@ def main(phases: int = 6, max_steps: int = 2_000, games: int = 1_000, fresh: boo
         f"evaluation.games={games}",
     ]
     trainer = HostAgentTrainer(read_config("alternating", settings))
-    ends, phase = [], 0
+    ends: list[tuple[str, float]] = []
+    phase = 0
 
     def tell(trainer: HostAgentTrainer) -> None:
         nonlocal phase
+        assert trainer.phases is not None
         if trainer.phases.number > phase:
             role = ("host", "agent")[phase % 2]
             rho = trainer.history[-1].values["host-agent"]

@@ -33,7 +33,8 @@ def main(steps: int = 4_000, games: int = 1_000) -> HostAgentTrainer:
         settings.append(f"roles.{role}.algorithm=munchausen")
         settings.append(f"roles.{role}.algorithm_arguments={{alpha: 0.5}}")
     trainer = HostAgentTrainer(read_config("small", settings))
-    print(trainer.train(steps, evaluation_interval=steps).values)
+    trainer.train(steps, evaluation_interval=steps)
+    print(trainer.history[-1].values)
     return trainer
 
 

@@ -1,16 +1,20 @@
 """An agent of one's own: it takes the axis whose largest coordinate is largest."""
 
+from typing import Literal
+
 import torch
+from torch import Tensor
 
 import resgym
 
 
 @resgym.register_agent("tallest_axis")
 class TallestAxis:
-    role = "agent"
+    role: Literal["agent"] = "agent"
 
-    def act(self, state, coords, rng):
+    def act(self, state: resgym.GameState, coords: Tensor | None, rng: resgym.RowRandom) -> Tensor:
         """state.points is int64 [N, P, D] with -1 in absent rows; coords bool [N, D]."""
+        assert coords is not None  # the host has named a set
         tallest = state.points.amax(dim=1)
         return torch.where(coords, tallest, -1).argmax(dim=1)
 

@@ -13,7 +13,7 @@ def main(seed: int = 0) -> int:
     moves, terminated, truncated = 0, False, False
     while not (terminated or truncated):
         # A player answers for many games at once; here the batch is one game.
-        games = env.unwrapped.games
+        games = env.get_wrapper_attr("games")
         action = int(host.act(games.position, None, games.rng(resgym.Stream.HOST)))
         _, _, terminated, truncated, _ = env.step(action)
         moves += 1

@@ -12,14 +12,15 @@ def main(steps: int = 4_000, games: int = 1_000) -> float:
     config = read_config("small", [f"evaluation.games={games}"])
     trainer = HostAgentTrainer(config)
     before = trainer.evaluate_rho()
-    after = trainer.train(steps, evaluation_interval=steps).values
-    for pair, rho in after.items():
+    last = trainer.train(steps, evaluation_interval=steps)
+    assert last is not None
+    for pair, rho in last.values.items():
         print(f"{pair:20} rho {before[pair]:.4f} -> {rho:.4f}")
     with tempfile.TemporaryDirectory() as folder:
         trainer.save(Path(folder) / "players")
         copy = HostAgentTrainer.load(Path(folder) / "players")
-    sizes = {"max_num_points": 10, "max_value": 10}
-    result = resgym.rho(copy.players["host"], "random", games=games, **sizes)
+    host = copy.players["host"]
+    result = resgym.rho(host, "random", games=games, max_num_points=10, max_value=10)
     print("against a random agent:", result)
     return result.rho
 

@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
-from importlib.metadata import entry_points
+from importlib.metadata import entry_points, version
 from inspect import signature
 from pathlib import Path
 from typing import Any, NoReturn
@@ -278,6 +278,7 @@ def _parser() -> argparse.ArgumentParser:
         description="Hironaka's polyhedral game: measure players, grow and solve resolution trees.",
         epilog="examples: resgym rho zeillinger choose_first --games 20000; resgym tree E8",
     )
+    parser.add_argument("--version", action="version", version=f"resgym {version('resgym')}")
     commands = parser.add_subparsers(title="commands", dest="command", required=True)
     hosts = f"one of {', '.join(host_names())}, or a saved model's path"
     agents = f"one of {', '.join(agent_names())}, or a saved model's path"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import pkgutil
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,7 +14,8 @@ def lazy_names(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """``__getattr__`` and ``__dir__`` of a package (PEP 562).
 
-    Its modules are found as its attributes too, whether they have been imported or not.
+    Its modules are found as its attributes too, whether they have been imported or not; ``dir`` lists
+    the public names alone.
 
     Args:
         package: its name.
@@ -35,9 +35,4 @@ def lazy_names(
         setattr(sys.modules[package], name, found)
         return found
 
-    def names() -> list[str]:
-        opened = sys.modules[package]
-        rooms = (room.name for room in pkgutil.iter_modules(opened.__path__))
-        return sorted({*vars(opened), *modules, *rooms})
-
-    return get, names
+    return get, lambda: sorted(sys.modules[package].__all__)

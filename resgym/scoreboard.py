@@ -278,7 +278,8 @@ def run(args: argparse.Namespace) -> None:
     for page in args.page:  # what is wrong is told before the work
         _marked_text(page)
     if args.action:
-        resolve_player(args.model, "host")
+        for points in args.points or POINTS:
+            resolve_player(args.model, "host", GameSpec(max_num_points=points))
         for points in args.points or POINTS:
             print(f"measuring {args.name or args.model}, {points} points", file=sys.stderr)
             row = measure(args.model, points, name=args.name)

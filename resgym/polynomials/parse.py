@@ -38,7 +38,7 @@ _GREEK = (
     "tau upsilon phi chi psi omega"
 )
 _LATEX = dict(zip(_GREEK.split(), "αβγδεζηθικλμνξορστυφχψω", strict=True))
-_LATEX |= {"cdot": "·", "times": "×", **dict.fromkeys("()[],", " ")}
+_LATEX |= {"cdot": "·", "times": "×", **dict.fromkeys(["left", "right", *"()[],"], " ")}
 _COMMAND = re.compile(r"\\([A-Za-z]+|[()\[\],])")
 _FAMILY = re.compile(r"\s*(?:random|bp)\s*\(", re.IGNORECASE)
 
@@ -57,7 +57,7 @@ def parse(source: Any, variables: str | Sequence[str] | None = None) -> Exponent
     Args:
         source: one of
 
-            - a polynomial as text: ``x^2+y^3+z^5``, ``x**2 + y**3*z``, ``x^2y``, TeX's
+            - a polynomial as text: ``x^2+y^3=z^5``, ``x**2 + y**3*z``, ``x^2y``, TeX's
               ``$x^2+y^{3}$`` and ``\alpha^2``, ``α^2+β^3``, Singular's short form ``x2+y2z+z3``,
               indexed variables ``x_1^2+x_2^3``; several, separated by commas, give the union of
               their monomials (``monomialIdeal(x^13, x^6*y^4, y^9)`` too);
@@ -163,6 +163,10 @@ def parse_text(text: str, names: tuple[str, ...] | None = None) -> Exponents:
         return singularity(text)
     if _FAMILY.match(text):
         return random_family(text)
+    if re.fullmatch("[A-Za-z]{4,}", word := text.strip()):
+        letters = "*".join(word)
+        message = f"{word} is no polynomial and no name; a product is written {letters}"
+        raise ParseError(message, text, text.index(word))
     if text.lstrip().startswith("["):
         return _from_rows(_read_json(text), names)
     text = _without_frame(text.rstrip())
@@ -185,13 +189,11 @@ def _plain(command: re.Match[str]) -> str:
 
 
 def _without_frame(text: str) -> str:
-    """Text without dollar signs around it and without ``= 0`` and ``;`` at its end."""
+    """Text without dollar signs around it and without ``;`` at its end."""
     for _ in "$$":
         if text.lstrip()[:1] == text[-1:] == "$":
             text = text[:-1].replace("$", " ", 1).rstrip()
-    text = text.removesuffix(";").rstrip()
-    left = text.removesuffix("0").rstrip()
-    return left[:-1].rstrip() if left != text and left.endswith("=") else text
+    return text.removesuffix(";").rstrip()
 
 
 def _from_monomials(

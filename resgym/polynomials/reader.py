@@ -6,7 +6,8 @@ that whatever is typed is read or refused at once.
 
 Grammar (blanks are free between tokens)::
 
-    list    = sum { "," sum }
+    list    = equation { "," equation }
+    equation = sum [ "=" sum ]
     sum     = [sign] product { sign product }
     product = factor { ("*" | "/" | nothing) factor }
     factor  = (number | variable | "(" sum ")") [power]
@@ -89,10 +90,10 @@ def read_monomials(text: str) -> tuple[list[Monomial], bool]:
         ParseError: the text does not follow the grammar, or asks for too much.
     """
     reader = _Reader(text)
-    terms = reader.read_sum()
+    terms = reader.read_equation()
     unusual = any(value != 1 for value in terms.values())
     while reader.take(","):
-        more = reader.read_sum()
+        more = reader.read_equation()
         unusual |= any(value != 1 for value in more.values())
         terms |= more
         reader.check_terms(terms)
@@ -147,6 +148,14 @@ class _Reader:
         if len(found[group]) > MAX_DIGITS:
             self.fail(f"a number of more than {MAX_DIGITS} digits", found.start(group))
         return found[group].translate(PLAIN_DIGITS)
+
+    def read_equation(self) -> Terms:
+        """The left side minus the right one, if there is one."""
+        terms = self.read_sum()
+        if self.take("="):
+            for monomial, value in self.read_sum().items():
+                terms[monomial] = (terms.get(monomial, 0) - value) % _PRIME
+        return {monomial: value for monomial, value in terms.items() if value}
 
     def read_sum(self) -> Terms:
         total: Terms = {}

@@ -11,7 +11,7 @@ from resgym.game.devices import resolve_device
 from resgym.game.spec import check_integer
 from resgym.players.trust import add_trust
 from sb3_ext.config.checks import LARGEST_COUNT, numeric_string_hint
-from sb3_ext.config.reading import split_setting
+from sb3_ext.config.reading import find_config, split_setting
 
 RANGES = {"n_timesteps": (1, LARGEST_COUNT), "num_threads": (1, 1024), "seed": (0, 2**32 - 1)}
 """Numbers that rl_zoo3 takes for something else when they are out of range."""
@@ -45,6 +45,8 @@ def parse_args(parser: argparse.ArgumentParser) -> argparse.Namespace:
             check_integer(option, value, *RANGES[name])
         if name in PATHS and value == "":
             raise ValueError(f"{option} must be a path, got ''")
+        if name == "conf_file" and value:
+            args.conf_file = str(find_config(value, field=option))
         if name == "device" and value != "auto":
             resolve_device(value)
     return args

@@ -1,6 +1,7 @@
 """Input as it is typed, and what is said about input that is wrong."""
 
 import json
+import re
 import warnings
 from contextlib import suppress
 from pathlib import Path
@@ -28,6 +29,11 @@ D4 = [(2, 0, 0), (0, 2, 1), (0, 0, 3)]
         (" x ^ 2\t+ y^{3} + z^(5) ", E8),
         ("+x^2 - y^3 − z^5;", E8),
         ("x^2+y^3+z^5 = 0", E8),
+        ("x^2+y^3=z^5", E8),
+        ("0 = x^2 + y^3 + z^5", E8),
+        ("x^2 + x + y^3 = x - z^5;", E8),
+        ("X² + Y³ + Z⁵", E8),
+        (r"$\left(x^{2}+y^{3}\right) = z^{4} \cdot z$", E8),
         ("x*x + y*y*y + z^4 z", E8),
         ("a^2+b^3+c^5", E8),
         ("x_1^2+x_2^3+x_3^5", E8),
@@ -358,3 +364,18 @@ def test_readable_monomials():
     assert monomial_pretty((12, 3), ("x_1", "x_10")) == "x₁¹²x₁₀³"
     assert script_runs("x₁²+y") == [("base", "x"), ("sub", "1"), ("super", "2"), ("base", "+y")]
     assert str(parse("x2y+z")) == "x^2*y + z"
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "what"),
+    [
+        ("random", 0, "random is no polynomial and no name; a product is written r*a*n*d*o*m"),
+        ("x^2 + y^3 =", 11, "ends too early"),
+        ("x^2 = y^3 = z", 10, "unexpected '='"),
+    ],
+)
+def test_a_refusal_shows_the_place(text, place, what):
+    with pytest.raises(ParseError, match=re.escape(what)) as caught:
+        parse(text)
+    assert caught.value.position == place
+    assert str(caught.value).splitlines()[2] == "  " + " " * place + "^"

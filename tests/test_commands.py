@@ -1,0 +1,82 @@
+"""The doors of the commands: versions, tables, and what a shell's tab key shows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import resgym
+from sb3_ext.config.sections import ConfigError
+from sb3_ext.training.zoo_arguments import parse_args
+from tests.resgym.commands import run
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def python(*arguments: str) -> str:
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_the_version_is_printed(capsys):
+    assert run(capsys, "--version") == (0, f"resgym {resgym.__version__}\n", "")
+    assert python("-m", "resgym", "--version") == f"resgym {resgym.__version__}\n"
+
+
+def test_sb3_ext_lists_every_module_that_is_a_command():
+    shown = {line.split()[0] for line in python("-m", "sb3_ext").splitlines()[2:]}
+    files = [*ROOT.glob("sb3_ext/*.py"), *ROOT.glob("sb3_ext/*/__main__.py")]
+    started = [path for path in files if "start(" in path.read_text(encoding="utf-8")]
+    names = {path.parent.name if path.name == "__main__.py" else path.stem for path in started}
+    assert shown == names
+
+
+@pytest.mark.parametrize("package", ["resgym", "resgym.game", "resgym.players"])
+def test_tab_completion_shows_public_names_alone(package):
+    module = sys.modules[package]
+    assert dir(module) == sorted(module.__all__)
+
+
+@pytest.mark.parametrize("name", ["ddqn/axes4", "ddqn/axes4.yml"])
+def test_conf_file_takes_a_name_of_the_package(name, monkeypatch):
+    import argparse
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("-conf", "--conf-file")
+    monkeypatch.setattr(sys, "argv", ["train", "-conf", name])
+    assert Path(parse_args(parser).conf_file).samefile(ROOT / "configs/ddqn/axes4.yml")
+    monkeypatch.setattr(sys, "argv", ["train", "-conf", "nothing"])
+    with pytest.raises(ConfigError, match="conf-file: there is no file 'nothing'"):
+        parse_args(parser)
+
+
+def test_the_plots_of_rl_zoo3_are_part_of_the_extra():
+    text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    pinned = (ROOT / "constraints.txt").read_text(encoding="utf-8")
+    for name in ("scipy", "seaborn"):
+        assert f'    "{name}>=' in text
+        assert f"\n{name}==" in pinned
+
+
+def test_a_host_that_cannot_play_is_refused_before_one_is_measured(tmp_path, capsys, monkeypatch):
+    from resgym import scoreboard
+
+    asked: list[int] = []
+    resolve = scoreboard.resolve_player
+
+    def refuse_twenty(host, role, spec):
+        if spec.max_num_points == 20:
+            raise ValueError("it knows 5 points")
+        return resolve(host, role, spec)
+
+    monkeypatch.setattr(scoreboard, "resolve_player", refuse_twenty)
+    monkeypatch.setattr(scoreboard, "measure", lambda *_, **__: asked.append(1))
+    code, _, err = run(
+        capsys, "scoreboard", "add", "zeillinger", "--file", str(tmp_path / "rows.json")
+    )
+    assert (code, asked) == (2, [])
+    assert "it knows 5 points" in err

@@ -14,8 +14,8 @@ def lazy_names(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """``__getattr__`` and ``__dir__`` of a package (PEP 562).
 
-    Its modules are found as its attributes too, whether they have been imported or not; ``dir`` lists
-    the public names alone.
+    Its modules are found as its attributes too, whether they have been imported or not; ``dir``
+    lists the public names alone.
 
     Args:
         package: its name.

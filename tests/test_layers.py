@@ -28,7 +28,7 @@ FLOORS = (
     ("resgym.measure",),
     ("resgym.hironaka_v0", "resgym.terminal", "resgym.testing", "resgym.web"),
     ("resgym",),  # resgym/__init__.py, which gathers the public names
-    ("resgym.cli", "resgym.scoreboard", "resgym.scoreboard_command"),
+    ("resgym.__main__", "resgym.cli", "resgym.scoreboard", "resgym.scoreboard_command"),
     ("sb3_ext.adapter", "sb3_ext.config"),
     ("sb3_ext.schedules", "sb3_ext.networks"),
     ("sb3_ext.points", "sb3_ext.replay"),
@@ -43,6 +43,7 @@ FLOORS = (
     ("sb3_ext.tuning",),
     (  # the doors: what `python -m` and `import sb3_ext` find
         "sb3_ext",
+        "sb3_ext.__main__",
         "sb3_ext.attack",
         "sb3_ext.curves",
         "sb3_ext.enjoy",

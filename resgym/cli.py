@@ -76,10 +76,8 @@ def _add_out(parser: argparse.ArgumentParser) -> None:
     text = "write the tree to this file: .svg, .html, .dot, .json or .txt; or its cones as text for"
     text += " SageMath (.sage), OSCAR (.jl) or polymake (.poly)"
     _add_file(parser, "--out", sorted((".dot", ".html", ".json", ".svg", ".txt", *_FANS)), text)
-    text = (
-        "of .svg: left to right, a line a chart, or move by move beside a game (default: tree, or"
-    )
-    text += " outline if that would be wider than a screen)"
+    text = "of .svg: left to right, a line a chart, or move by move beside a game (default: tree,"
+    text += " or outline if that would be wider than a screen)"
     parser.add_argument("--layout", choices=("tree", "outline", "growing"), help=text)
 
 

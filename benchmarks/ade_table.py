@@ -3,7 +3,7 @@
 Depth and nodes of the proven optima, of Zeillinger's tree and of the tree of a trained or saved
 host. Nodes count the root; depth counts moves.
 
-  python -m benchmarks.ade_table --save runs/ade/host.zip
+  python -m benchmarks.ade_table --save runs/ade/host
   python -m benchmarks.ade_table --model taught --names E6 E7 E8
 """
 
@@ -54,14 +54,14 @@ def table(
 
 
 def train(updates: int, seed: int, save: Path) -> Path:
+    from sb3_ext.runs.best import save_player
     from sb3_ext.training.quickstart import make_model
     from sb3_ext.training.runs import transitions_for
 
     print(f"training a host against random: {updates} updates", file=sys.stderr)
     model = make_model(updates, seed, "random", n_steps=1)
     model.learn(transitions_for(model, updates), progress_bar=sys.stderr.isatty())
-    save.parent.mkdir(parents=True, exist_ok=True)
-    model.save(save)
+    save_player(save, model, {})
     return save
 
 
@@ -76,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     add("--updates", type=int, default=5_000, help="of the training (default %(default)s)")
     add("--seed", type=int, default=0, help="of the training (default 0)")
     save = "where the trained host goes (default %(default)s)"
-    add("--save", type=Path, default=Path("runs/ade/host.zip"), help=save)
+    add("--save", type=Path, default=Path("runs/ade/host"), help=save)
     names = resgym.singularity_names()
     add("--names", nargs="+", default=names, help="singularities (default: the sixteen)")
     add("--max-depth", type=int, default=40, help="cuts the host's branches (default 40)")

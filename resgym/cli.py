@@ -15,9 +15,9 @@ from typing import Any, NoReturn
 
 from resgym.files import output_file, write_file
 from resgym.game.spec import RULES
-from resgym.players.trust import add_import, add_trust, trusting
 from resgym.scoreboard_command import add_scoreboard
 from resgym.terminal.progress import progress_lines
+from resgym.trust import add_import, add_trust, command_line
 from resgym.web.command import add_serve
 
 _FANS = (".jl", ".poly", ".sage")
@@ -378,7 +378,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return 2
     args = _parser().parse_args(given)
     try:
-        with trusting(getattr(args, "trust", False)):
+        with command_line(getattr(args, "trust", False)):
             args.run(args)
         sys.stdout.flush()
     except BrokenPipeError:

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from resgym.players.trust import add_trust
+from resgym.trust import add_trust
 
 
 def _run(args: argparse.Namespace) -> None:

@@ -3,4 +3,4 @@
 from sb3_ext.runs.command import start
 
 if __name__ == "__main__":
-    raise SystemExit(start("record_video", "sb3_ext.training.zoo_scripts", "record_video"))
+    raise SystemExit(start("record_video", "sb3_ext.training.play", "record_video"))

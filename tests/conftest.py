@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import settings
 
-from resgym.players import trust
+from resgym import trust
 
 # Each worker has a core of its own; more threads would only wait for each other.
 torch.set_num_threads(1)

@@ -17,6 +17,7 @@ from benchmarks import ade_table
 from resgym.cli import main
 from resgym.render.positions import picture_of
 from resgym.render.shapes import picture_to_svg
+from sb3_ext.runs.best import save_player
 from sb3_ext.training import quickstart
 
 DOCS = Path(__file__).resolve().parents[1] / "docs"
@@ -53,10 +54,8 @@ def assert_in_order(expected: str, printed: str) -> None:
 def folder(tmp_path_factory):
     """Where the page's commands run, with the host that its training command would save."""
     folder = tmp_path_factory.mktemp("page")
-    (folder / "runs" / "ade").mkdir(parents=True)
-    quickstart.make_model(updates=3, seed=0, opponent="random").save(
-        folder / "runs" / "ade" / "host.zip"
-    )
+    model = quickstart.make_model(updates=3, seed=0, opponent="random")
+    save_player(folder / "runs" / "ade" / "host", model, {})
     return folder
 
 

@@ -277,7 +277,7 @@ class Backend:
 
         def reward_of(role: Role) -> Tensor:
             transition = Transition(before, asked, axis, after, finished, role)
-            return torch.where(answering, role_reward(plan.reward, transition), 0.0)
+            return role_reward(plan.reward, transition, answering)
 
         rewards = None
         if plan.seat == "both":

@@ -88,12 +88,35 @@ def check_reward(reward: str | RewardFunction) -> None:
         raise TypeError(f"reward must be a name or a callable, got {reward!r}")
 
 
-def role_reward(reward: str | RewardFunction, transition: Transition) -> Tensor:
-    """float32 [N]: the reward of ``transition.role``, which a callable returns itself."""
+def role_reward(
+    reward: str | RewardFunction, transition: Transition, played: Tensor | None = None
+) -> Tensor:
+    """float32 [N]: the reward of ``transition.role``, which a callable returns itself.
+
+    Args:
+        reward: a name of `REWARDS`, or a function.
+        transition: the move.
+        played: bool [N], the games that were played; the others get 0. None: all.
+
+    Raises:
+        ValueError: a function, registered or not, returns another shape, complex numbers, or for a
+            game that was played NaN or an infinity.
+    """
     function = REWARDS[reward] if isinstance(reward, str) else reward
     value = function(transition)
     if not isinstance(value, Tensor) or value.shape != transition.axis.shape:
         got = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
         raise ValueError(f"reward must return a tensor [{len(transition.axis)}], got {got}")
+    if value.is_complex():
+        raise ValueError(f"reward: got {value.dtype}; expected real numbers")
     value = value.to(torch.float32)
-    return -value if isinstance(reward, str) and transition.role == "agent" else value
+    if isinstance(reward, str) and transition.role == "agent":
+        value = -value
+    if played is not None:
+        value = torch.where(played, value, 0.0)
+    if reward not in REWARD_NAMES and not bool(value.isfinite().all()):
+        game = int((~value.isfinite()).nonzero()[0])
+        raise ValueError(
+            f"reward: got {float(value[game])} for game {game}; expected finite numbers"
+        )
+    return value

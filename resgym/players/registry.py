@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from resgym.game.spec import GameSpec, Role
 from resgym.players.base import CallablePlayer, Player, PlayerFunction, check_role
-from resgym.players.trust import named_object
+from resgym.trust import named_object
 
 Factory = Callable[..., Player]
 AnyFactory = TypeVar("AnyFactory", bound=Factory)
@@ -236,7 +236,7 @@ def resolve_player(
 
     Args:
         opponent: a registered name, perhaps with arguments (see `make_host`), or ``module:name``
-            of a player or of what builds one, within `trusting` alone; a `Player`, a
+            of a player or of what builds one, which is imported; a `Player`, a
             function ``(state, coords, rng) -> int64 [N]``, or the path of a saved model, which an
             installed loader reads (group `LOADER_GROUP`). A string is a path if it has a separator
             (``./best``, ``runs/host``) or ends in ``.zip``; any other is a name, whatever files

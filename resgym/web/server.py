@@ -20,7 +20,7 @@ from starlette.staticfiles import StaticFiles
 
 from resgym.players import agent_names, host_names
 from resgym.players.registry import LAZY
-from resgym.players.trust import imported_modules
+from resgym.trust import imported_modules
 from resgym.web import answers
 from resgym.web.models import list_models
 from resgym.web.questions import (

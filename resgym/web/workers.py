@@ -23,7 +23,7 @@ from typing import Any
 import torch
 
 from resgym.players.registry import LAZY
-from resgym.players.trust import distrusting, import_modules
+from resgym.trust import import_modules, outside
 
 MEMORY = 4 * 2**30
 """Bytes of data that a process may hold, where the system can say so."""
@@ -101,7 +101,7 @@ def _serve(pipe: Connection, prepare: Callable[[], None], modules: Sequence[str]
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    with distrusting(), suppress(EOFError, OSError):
+    with outside(), suppress(EOFError, OSError):
         import_modules(modules)
         prepare()
         pipe.send((True, None))

@@ -29,10 +29,11 @@ from stable_baselines3.dqn import policies as dqn
 
 import sb3_ext.points  # noqa: F401  registers its extractors
 from sb3_ext.checkpoints.format import split_state
+from sb3_ext.config.effects import judge
 from sb3_ext.config.registry import Registry
 from sb3_ext.config.sections import errors_of
 from sb3_ext.networks.extractors import EXTRACTORS
-from sb3_ext.networks.mlp import ACTIVATIONS
+from sb3_ext.networks.mlp import ACTIVATIONS, check_net_arch
 
 POLICIES: Registry[type[BasePolicy]] = Registry("policy")
 """Policies that can be built from a checkpoint. Those of `sb3_ext.ddqn` are added by it."""
@@ -108,12 +109,15 @@ def build_policy(description: Mapping[str, Any], device: torch.device | str = "c
     expected = {"class", "observation_space", "action_space", "arguments"}
     if not isinstance(description, Mapping) or set(description) != expected:
         raise ValueError(f"policy: need {sorted(expected)}, got {description!r:.200}")
-    make: Any = POLICIES.resolve(description["class"])
     arguments = dict(description["arguments"])
+    # Names of registries, none of which a file may extend by a module:Class.
+    judge([description["class"], *(str(arguments.get(name)) for name in _NAMED_BY)], "policy")
+    make: Any = POLICIES.resolve(description["class"])
     for name, registry in _NAMED_BY.items():
         if name in arguments:
             arguments[name] = registry.resolve(arguments[name])
     with errors_of("policy arguments", ValueError):
+        check_net_arch(arguments.get("net_arch") or [])
         policy: BasePolicy = make(
             observation_space=build_space(description["observation_space"]),
             action_space=build_space(description["action_space"]),

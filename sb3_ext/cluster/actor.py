@@ -19,7 +19,7 @@ import torch
 from gymnasium import spaces
 from gymnasium.envs.registration import EnvSpec
 
-from resgym.players.trust import import_modules
+from resgym.trust import import_modules
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.cluster.chunk import Chunk, ChunkWriter, as_tensors
 from sb3_ext.config.checks import one_line

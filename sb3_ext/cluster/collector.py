@@ -15,7 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from resgym.players.trust import imported_modules
+from resgym.trust import imported_modules
 from sb3_ext.cluster.actor import ActorPlan, vector_env_spec
 from sb3_ext.cluster.chunk import Chunk
 from sb3_ext.cluster.connection import connected

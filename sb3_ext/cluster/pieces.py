@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from resgym.players.trust import import_modules, imported_modules
+from resgym.trust import import_modules, imported_modules
 from sb3_ext.cluster.connection import check_cpus, connected, reason_of, wait_for_start
 from sb3_ext.cluster.stream import LONGEST_WAIT, START_SECONDS
 from sb3_ext.config.checks import check_count, check_number

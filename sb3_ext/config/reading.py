@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from sb3_ext.config.checks import shown
+from sb3_ext.config.effects import judge
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import ConfigError, Section, errors_of, read_section
 from sb3_ext.config.yaml_files import parse_yaml, read_yaml
@@ -88,16 +89,25 @@ class ConfigFile(Section):
             raise ConfigError(f"{path}: {error}") from None
 
     @classmethod
+    def saved(cls, data: Mapping[str, Any], file: str | Path) -> Self:
+        """A configuration that a checkpoint holds, judged as one from a file of this path."""
+        with errors_of(str(file)):
+            judge(data, file)
+            return cls.read(data)
+
+    @classmethod
     def shipped(cls) -> list[str]:
         """Names of the files that come with the package, sorted."""
         return shipped_configs(cls.folder)
 
 
 def read_mapping(path: Path) -> Mapping[str, Any]:
-    """The mapping that a file holds; a ConfigError begins with the path."""
+    """The mapping that a file holds, judged by its effects; a ConfigError begins with the path."""
     data = read_yaml(path)
     if not isinstance(data, Mapping):
         raise ConfigError(f"{path}: must hold a mapping, got {type(data).__name__}")
+    with errors_of(str(path)):
+        judge(data, path)
     return data
 
 

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar, overload
 
-from resgym.players.trust import named_class
+from resgym.trust import named_class
 from sb3_ext.config.checks import shown
 
 T = TypeVar("T")
@@ -38,7 +38,7 @@ class Registry(dict[str, T]):
         Args:
             kind: what the entries are, in the singular; it appears in every error.
             base: what classes must derive from that are given as ``module:Class`` instead of a name
-                (see `resgym.players.trust`); None: there are names only.
+                (see `resgym.trust`); None: there are names only.
         """
         super().__init__()
         self.kind, self.base = kind, base

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator
+from pydantic import AfterValidator, BeforeValidator
 
-from sb3_ext.config.sections import checked
+from sb3_ext.config.sections import Size, checked
 from sb3_ext.networks.mlp import expand_net_arch
 from sb3_ext.schedules.binding import parse_within
 from sb3_ext.schedules.schedules import Schedule, Unit
@@ -35,5 +35,9 @@ def schedule_field(
 
 NetArch = Annotated[list[Any], checked(lambda value: expand_net_arch(value, name="") and value)]
 """The ``net_arch`` language."""
+Widths = Annotated[
+    list[Size], AfterValidator(lambda value: expand_net_arch(value, name="") and value)
+]
+"""Widths of layers alone, as SB3's own policies have them."""
 LearningRate = Annotated[Any, schedule_field()]
 ExplorationRate = Annotated[Any, schedule_field(highest=1.0)]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 from torch import Tensor, nn
@@ -21,7 +21,8 @@ from sb3_ext.config.registry import Registry, unknown_word
 
 MAX_WEIGHTS = 2**28
 """Of one ``net_arch``; as float32 they take 1 GiB."""
-MAX_LAYERS = 10_000
+MAX_LAYERS = 1_000
+"""Of one ``net_arch``, repetitions written out; 10,000 take half a minute to build."""
 
 ACTIVATIONS: Registry[type[nn.Module]] = Registry("activation")
 ACTIVATIONS.register("elu", nn.ELU)
@@ -119,9 +120,10 @@ def expand_net_arch(net_arch: Sequence[Any], name: str = "net_arch") -> list[tup
 
     Raises:
         TypeError: it is no list, or a number of repetitions is no number.
-        ValueError: an item is not of the language, or all of them make more than `MAX_WEIGHTS`.
+        ValueError: an item is not of the language, or all of them make more than `MAX_LAYERS` or
+            `MAX_WEIGHTS`.
     """
-    items = list(_expand(net_arch, name))
+    items = _layers(net_arch, name)
     widths = [64]  # of a usual input
     for _, item in items:
         if isinstance(item, int):
@@ -131,6 +133,19 @@ def expand_net_arch(net_arch: Sequence[Any], name: str = "net_arch") -> list[tup
     weights = sum(before * after for before, after in pairwise(widths))
     if weights > MAX_WEIGHTS:
         raise ValueError(f"{name} must have at most {MAX_WEIGHTS} weights, got {weights}")
+    return items
+
+
+def check_net_arch(net_arch: Any) -> None:
+    """Raises as `expand_net_arch`; a mapping has a list for each part, as SB3's own policies."""
+    for part in net_arch.values() if isinstance(net_arch, Mapping) else [net_arch]:
+        expand_net_arch(part)
+
+
+def _layers(net_arch: Any, where: str) -> list[tuple[str, int | str]]:
+    items = list(islice(_expand(net_arch, where), MAX_LAYERS + 1))
+    if len(items) > MAX_LAYERS:
+        raise ValueError(f"{where} must make at most {MAX_LAYERS} layers, got more")
     return items
 
 
@@ -149,7 +164,7 @@ def _expand(net_arch: Any, where: str) -> Iterator[tuple[str, int | str]]:
                     f"{position} needs the keys repeat and net_arch, got {shown(item)}"
                 )
             times = check_count(f"{position}.repeat", item["repeat"])
-            part = list(_expand(item["net_arch"], f"{position}.net_arch"))
+            part = _layers(item["net_arch"], f"{position}.net_arch")
             layers = times * len(part)
             if layers > MAX_LAYERS:
                 raise ValueError(f"{position} must make at most {MAX_LAYERS} layers, got {layers}")

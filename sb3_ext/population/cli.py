@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from resgym.cli import OneLineParser
-from resgym.players.trust import add_trust, distrusting, trusting
+from resgym.trust import add_trust, command_line
 from sb3_ext.callbacks.stop_conditions import Ended, StopRules, read_stop_rules
 from sb3_ext.cluster.pieces import spreading
 from sb3_ext.config.checks import check_count
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str]) -> int:
         raise ConfigError(f"give --config, a file or one of {SHIPPED}, or --resume")
     if args.resume is not None and args.out is not None:
         raise ConfigError("--out: a resumed run stays in its folder; give only --resume")
-    with trusting(args.trust):
+    with command_line(args.trust, args.config):
         config = _config(args)
         base = config.base()
         if rules is not None:
@@ -86,8 +86,7 @@ def _config(args: argparse.Namespace) -> PopulationConfig:
             raise ConfigError(f"--set {setting}: a resumed run may change only rounds")
     if not (args.resume / "config.yml").is_file():
         raise ConfigError(f"--resume: there is no run in {args.resume}")
-    with distrusting():  # what a run saved names no code to be run
-        return PopulationConfig.read(args.resume / "config.yml", args.settings)
+    return PopulationConfig.read(args.resume / "config.yml", args.settings)
 
 
 class _Stopped(Exception):

@@ -10,6 +10,7 @@ import json
 import shutil
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ from sb3_ext.population.config import PopulationConfig, value_of
 from sb3_ext.population.league import League, Version
 from sb3_ext.population.member import MemberRound, Pairings, play_pairings, train_member
 from sb3_ext.population.selection import copied_from, explored, random_of
-from sb3_ext.runs.best import save_model
+from sb3_ext.runs.best import save_player
 from sb3_ext.runs.folder import LOCK, RunFolder
 from sb3_ext.two_player.games import GAMES
 from sb3_ext.two_player.trainer import HostAgentTrainer
@@ -265,5 +266,5 @@ class Population:
         model = trainer.roles[role].model
         weights = load_checkpoint(self.path_of(name), ["policy"])["policy"]
         load_policy_weights(model.policy, weights, name)
-        save_model(self.folder.path / "models" / f"{role}.zip", model)
+        save_player(self.folder.path / "models" / role, model, asdict(version))
         trainer.close()

@@ -20,8 +20,8 @@ import resgym
 from resgym.cli import OneLineParser
 from resgym.files import write_file
 from resgym.players import player_name
-from resgym.players.trust import add_trust, trusting
 from resgym.scoreboard import POINTS, Row, measure, table
+from resgym.trust import add_trust, command_line
 from sb3_ext.callbacks.rho_evaluation import player_of, seat_of
 from sb3_ext.checkpoints.policy_description import describe_policy
 from sb3_ext.checkpoints.policy_file import CONFIG, MODEL, policy_bytes
@@ -178,7 +178,7 @@ def main(arguments: Sequence[str]) -> int:
         validate_repo_id(args.push)
     path = SHIPPED_FILES.get(args.model, Path(args.model))
     print(f"measuring {args.model} as it is written to {args.out}", file=sys.stderr)
-    with trusting(args.trust):
+    with command_line(args.trust):
         write_card(path, args.out, args.name or player_name(args.model), args.license)
     print(args.out / CARD)
     if args.push:

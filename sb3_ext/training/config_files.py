@@ -1,13 +1,17 @@
 """Hyperparameter files in rl_zoo3's form, checked before anything is built.
 
-See docs/configuration.md; nothing is evaluated as code without ``--trust``.
+See docs/configuration.md; nothing in them is ever evaluated as code.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from stable_baselines3 import HerReplayBuffer
+from stable_baselines3.common import buffers
 
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.cluster import RayCollector
@@ -23,8 +27,10 @@ from sb3_ext.config.reading import read_mapping
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.networks.extractors import EXTRACTORS
-from sb3_ext.networks.mlp import ACTIVATIONS, expand_net_arch
+from sb3_ext.networks.mlp import ACTIVATIONS, check_net_arch
 from sb3_ext.off_policy.algorithm import OffPolicy
+from sb3_ext.replay.buffers import TensorReplayBuffer
+from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 
 ZOO_KEYS = (
     *("callback", "collector", "env_kwargs", "env_wrapper", "exploration_rate", "frame_stack"),
@@ -36,6 +42,14 @@ ZOO_KEYS = (
 MAPPINGS = (
     *("collector", "env_kwargs", "monitor_kwargs", "policy_kwargs", "replay_buffer_kwargs"),
 )
+BUFFERS: Mapping[str, type] = {
+    each.__name__: each
+    for each in (
+        *(buffers.DictReplayBuffer, HerReplayBuffer, buffers.ReplayBuffer),
+        *(PrioritizedReplayBuffer, TensorReplayBuffer),
+    )
+}
+"""Replay buffers that a file may name."""
 COUNTS = {
     "batch_size": (1, 2**20),
     "buffer_size": (1, 2**36),  # more are terabytes
@@ -82,8 +96,8 @@ def _check_value(key: str, value: Any) -> None:
         raise ConfigError(f"{key} must be a mapping, got {shown(value)}")
     if key == "policy" and not isinstance(value, str):
         raise ConfigError(f"policy must be text, got {shown(value)}")
-    if key == "replay_buffer_class" and not isinstance(value, (str, type(None))):
-        raise ConfigError(f"replay_buffer_class must be the name of one, got {shown(value)}")
+    if key == "replay_buffer_class" and value is not None and value not in BUFFERS:
+        raise ConfigError(unknown_word("replay_buffer_class", value, BUFFERS))
     if key in ("gae_lambda", "gamma", "tau"):
         check_number(key, value, 0, 1)
     if key == "normalize" and not isinstance(value, (bool, Mapping)):
@@ -98,9 +112,21 @@ def _check_value(key: str, value: Any) -> None:
         if unit not in ("step", "episode"):
             raise ConfigError(f"train_freq: {unknown_word('unit', unit, ('step', 'episode'))}")
     if key == "policy_kwargs":
-        net_arch = value.get("net_arch", [])
-        for part in net_arch.values() if isinstance(net_arch, Mapping) else [net_arch]:
-            expand_net_arch(part)
+        check_net_arch(value.get("net_arch", []))
+
+
+def with_classes(values: Mapping[str, Any], algorithm: type) -> dict[str, Any]:
+    """The keys of a section with classes for names, where rl_zoo3 would evaluate or not find them.
+
+    Returns:
+        A copy; callbacks, wrappers and policies stay dotted names, which rl_zoo3 imports.
+    """
+    result = copy.deepcopy(dict(values))
+    if result.get("replay_buffer_class") is not None:
+        result["replay_buffer_class"] = BUFFERS[result["replay_buffer_class"]]
+    if "policy_kwargs" in result:
+        result["policy_kwargs"] = resolve_extractor(result["policy_kwargs"], algorithm)
+    return result
 
 
 def resolve_extractor(policy_kwargs: Mapping[str, Any], algorithm: type) -> dict[str, Any]:

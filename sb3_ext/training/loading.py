@@ -1,13 +1,12 @@
 """Players from files: `opponent="runs/host"` in an environment, or on a command line.
 
-Checkpoint directories are data: reading them executes nothing. Files ``.zip`` of stable-baselines3
-contain pickles, of which only known parts are read (see `sb3_ext.training.trust`); what else they
-hold is executed within `resgym.players.trust.trusting` alone, as SB3's own `load` does.
+Checkpoint directories and runs of `train` are data: reading them executes nothing, see
+`SavedRun`. A lone ``.zip`` of stable-baselines3 holds pickles, so a command line has to say
+``--trust``; in a program its path is trust enough, as for SB3's own `load`.
 """
 
 from __future__ import annotations
 
-import io
 import json
 import zipfile
 from collections.abc import Mapping
@@ -22,7 +21,7 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.utils import ConstantSchedule
 
 from resgym.players import ScoringPlayer
-from resgym.players.trust import is_trusting
+from resgym.trust import check_pickle
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.checkpoint import (
     CheckpointError,
@@ -36,7 +35,7 @@ from sb3_ext.checkpoints.policy_description import build_policy
 from sb3_ext.checkpoints.policy_file import is_card, read_card, read_policy
 from sb3_ext.config.checks import one_line
 from sb3_ext.ddqn import DDQN
-from sb3_ext.training.trust import read_zip_data
+from sb3_ext.training.saved_run import SavedRun, is_run
 
 
 def load_player(path: Path, role: str) -> ScoringPlayer:
@@ -75,7 +74,8 @@ def load_policy(
     elif path.is_dir():
         policy = _policy_of_checkpoint(path, role, device)
     elif zipfile.is_zipfile(path):
-        policy = _policy_of_zip(path, device)
+        run = is_run(path.parent)
+        policy = SavedRun(path.parent).policy(path, device) if run else _policy_of_zip(path, device)
     elif not path.exists():
         raise ValueError(f"{path}: there is no such file")
     else:
@@ -123,11 +123,10 @@ _NOT_READ: dict[str, Any] = {
 
 
 def _policy_of_zip(path: Path, device: torch.device | str) -> BasePolicy:
-    content = path.read_bytes()  # once: what is checked is what is loaded
+    check_pickle(path)
     try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            data = archive.read("data").decode()
-        fields = json.loads(data)
+        with zipfile.ZipFile(path) as archive:
+            fields = json.loads(archive.read("data"))
         policy_module = str(fields["policy_class"]["__module__"])
     except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
         raise ValueError(f"{path}: is no model of stable-baselines3") from error
@@ -138,8 +137,7 @@ def _policy_of_zip(path: Path, device: torch.device | str) -> BasePolicy:
             " and RecurrentPPO can be loaded"
         )
     try:
-        custom = _NOT_READ if is_trusting() else read_zip_data(data, _NOT_READ)
-        model = algorithm.load(io.BytesIO(content), device=device, custom_objects=custom)
+        model = algorithm.load(path, device=device, custom_objects=_NOT_READ)
     except Exception as error:  # whatever a file may hold
         raise ValueError(f"{path}: cannot be loaded: {one_line(error)}") from error
     model.policy.set_training_mode(False)

@@ -21,7 +21,7 @@ from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.config.checks import check_count
 from sb3_ext.ddqn import DDQN
-from sb3_ext.runs.best import save_model
+from sb3_ext.runs.best import save_player
 from sb3_ext.runs.command import command
 from sb3_ext.runs.command_line import FAILED, add_options, torch_threads
 from sb3_ext.runs.folder import RunFolder
@@ -120,7 +120,7 @@ def run(out: Path, updates: int, seed: int, games: int, progress: bool = False) 
     begin = time.perf_counter()
     model.learn(transitions_for(model, updates), evaluation, progress_bar=progress)
     wall = time.perf_counter() - begin
-    save_model(out / "host.zip", model)
+    save_player(out / "host", model, {"updates": updates, "opponent": OPPONENT})
 
     print(
         f"\nrho (games finished per move), {games} games each, cut at 200 moves; in brackets its "

@@ -9,11 +9,11 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from resgym.players.trust import add_trust
+from resgym.trust import add_trust
 from sb3_ext.callbacks.stop_conditions import StopBy, read_stop_rules
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.checks import check_count
-from sb3_ext.config.yaml_files import read_yaml
+from sb3_ext.config.reading import read_mapping
 from sb3_ext.runs.command import command
 from sb3_ext.runs.command_line import add_options
 from sb3_ext.runs.folder import RunFolder
@@ -21,7 +21,7 @@ from sb3_ext.runs.numerics import SWITCHES, numerics
 from sb3_ext.runs.ranks import Ranks, torchrun
 from sb3_ext.training.on_ranks import RankManager
 from sb3_ext.training.runs import CHECKPOINT_UPDATES, RunOptions
-from sb3_ext.training.zoo import REFUSED, Manager, run_zoo
+from sb3_ext.training.zoo import REFUSED, Manager, run_train
 from sb3_ext.training.zoo_arguments import own_options
 
 # Before what was given, so that the same option given wins. One thread measures best on small
@@ -65,7 +65,7 @@ def _saved_arguments(run: Path) -> tuple[list[str], int, list[str]]:
     if not found:
         raise ValueError(f"resume: must be the folder of a run, but {run} has no */args.yml")
     with errors_named(f"resume: {found[0]} is damaged", ValueError):
-        saved: Any = read_yaml(found[0])
+        saved: Any = read_mapping(found[0])
         every = saved.get("checkpoint_updates", CHECKPOINT_UPDATES)
         # A class of a module that this command imports too, see `run_zoo`.
         kept: dict[str, Any] = {"algo": _word(saved["algo"], ":"), "env": _word(saved["env"])}
@@ -109,4 +109,4 @@ def _train(arguments: Sequence[str], ranks: Ranks) -> int:
     manager = Manager if ranks.size == 1 else RankManager
     alone = mine.resume is not None and ranks.rank == 0
     with numerics(**switched), RunFolder(mine.resume, "resume") if alone else nullcontext():
-        return run_zoo("train", [*DEFAULTS, *saved, *rest], options, mine.trust, manager)
+        return run_train([*DEFAULTS, *saved, *rest], options, mine.trust, manager)

@@ -7,8 +7,6 @@ take no manager of experiments, so `run_zoo` replaces these names while one of t
     exp_manager.EvalCallback  `Evaluation`, which a resumed run goes on with
     ArgumentParser            errors in one line, arguments checked
     *.StoreDict               key:value pairs are read as YAML, not evaluated as code
-    exp_manager.yaml          the reader of configurations
-    what runs code that files name      `sb3_ext.training.zoo_trust`, unless ``--trust`` is given
 
 `Manager` overrides methods of ExperimentManager, and its default_vec_env_cls: one batched
 environment instead of many single ones.
@@ -21,10 +19,9 @@ import importlib
 import importlib.util
 import itertools
 import os
-import runpy
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -35,35 +32,36 @@ from unittest.mock import patch
 import gymnasium
 import rl_zoo3
 import rl_zoo3.exp_manager
+import rl_zoo3.train
 import rl_zoo3.utils
 import yaml
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.utils import ConstantSchedule
-from stable_baselines3.common.vec_env import VecEnv
+from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 import resgym  # noqa: F401  registers the environments
 from resgym.cli import OneLineParser
-from resgym.players.trust import distrusting, trusting
+from resgym.trust import check_pickle, command_line
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.algorithms import family
 from sb3_ext.callbacks.evaluation import Evaluation
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.cluster import RayCollector
 from sb3_ext.config.arguments import REFUSALS
+from sb3_ext.config.effects import placed
 from sb3_ext.config.reading import find_config, read_mapping, shipped_configs
 from sb3_ext.off_policy.algorithm import OffPolicy
 from sb3_ext.off_policy.collector import Collector
 from sb3_ext.replay.transition_store import reserve_memory
-from sb3_ext.runs.command import command
 from sb3_ext.runs.folder import FolderInUseError, RunFolder
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.schedules.binding import BoundSchedule, bind_schedules
 from sb3_ext.schedules.schedules import Schedule, parse_schedule
-from sb3_ext.training.config_files import check_hyperparameters, read_sections, resolve_extractor
+from sb3_ext.training.config_files import check_hyperparameters, read_sections, with_classes
 from sb3_ext.training.runs import RunOptions
+from sb3_ext.training.saved_run import STATISTICS, has_tensor_env, save_statistics
 from sb3_ext.training.zoo_algorithms import check_algorithm
-from sb3_ext.training.zoo_arguments import StoreYaml, own_options, parse_args
-from sb3_ext.training.zoo_trust import SAFE_YAML, plain_data_only
+from sb3_ext.training.zoo_arguments import StoreYaml, parse_args
 
 REFUSED = (AssertionError, FileNotFoundError, TypeError, ValueError)
 """What rl_zoo3, SB3 and this package raise for files and command lines that are not valid."""
@@ -72,14 +70,6 @@ SETTING_UP = (*REFUSALS, ImportError, OSError, gymnasium.error.Error)
 """What is raised while environment and model are built from a file."""
 
 SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf", "delta_std")
-
-
-def _has_tensor_env(env_id: str) -> bool:
-    try:
-        TensorVecEnv([partial(gymnasium.make, env_id)]).close()
-    except Exception:  # needs arguments, or is broken: single environments will say why
-        return False
-    return True
 
 
 class Manager(rl_zoo3.exp_manager.ExperimentManager):
@@ -108,7 +98,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
                     f"or come with a file of them (-conf FILE), got {algo}"
                 )
             kwargs["config"] = str(find_config(f"{name}.yml", shipped=True))
-        if not _has_tensor_env(env_id):
+        if not has_tensor_env(env_id):
             self.default_vec_env_cls = None
         super().__init__(args, algo, env_id, *more, **kwargs)
         self._schedules: dict[str, Schedule] = {}
@@ -145,7 +135,14 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
             if key in given:
                 option = key.replace("_", "-")
                 raise ValueError(f"{path}, {section}: {key} is given by the option --{option}")
-        return (dict(given), dict(given)) if resumed else super().read_hyperparameters()
+        if self.trial_id and self.storage and self.study_name:
+            given |= self.load_trial(self.storage, self.study_name, self.trial_id)
+        if self.env_kwargs:  # the command line's win over the file's
+            given["env_kwargs"] = self.env_kwargs
+        saved = dict(sorted(given.items()))
+        if self.verbose > 0 and not resumed:
+            print(f"{path}, {section}: {saved}")
+        return with_classes(given, rl_zoo3.ALGOS[self.algo]), saved
 
     def _preprocess_schedules(self, hyperparams: dict[str, Any]) -> dict[str, Any]:  # type: ignore[override]
         if issubclass(rl_zoo3.ALGOS[self.algo], OffPolicy):  # reads every form of a schedule itself
@@ -173,8 +170,8 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         return hyperparams
 
     def _preprocess_hyperparams(self, hyperparams: dict[str, Any]) -> Any:
-        if isinstance(network := hyperparams.get("policy_kwargs"), dict):
-            hyperparams["policy_kwargs"] = resolve_extractor(network, rl_zoo3.ALGOS[self.algo])
+        names = ("callback", "env_wrapper", "vec_env_wrapper")
+        self._named = {key: hyperparams.pop(key) for key in names if key in hyperparams}
         collector = hyperparams.pop("collector", None)
         result = super()._preprocess_hyperparams(hyperparams)
         if collector is not None:
@@ -240,6 +237,27 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         self.params_path = f"{self.save_path}/{self.env_name}"
         super().create_log_folder()
 
+    def create_callbacks(self) -> None:
+        """Builds the file's callbacks and wrappers with paths inside the run's folder."""
+        named = placed(self._named, Path(self.save_path))
+        self.callbacks = rl_zoo3.utils.get_callback_list(named)
+        self.specified_callbacks = named.get("callback", [])
+        self.env_wrapper = rl_zoo3.utils.get_wrapper_class(named)
+        self.vec_env_wrapper = rl_zoo3.utils.get_wrapper_class(named, "vec_env_wrapper")
+        super().create_callbacks()
+
+    def save_trained_model(self, model: Any) -> None:
+        """Writes the model, and what `SavedRun` needs beside it."""
+        super().save_trained_model(model)
+        if self.normalize:
+            save_statistics(model.get_vec_normalize_env(), Path(self.params_path, STATISTICS))
+
+    def _maybe_normalize(self, env: VecEnv, eval_env: bool) -> VecEnv:
+        if self.trained_agent:  # with --trust: its statistics are a pickle
+            return super()._maybe_normalize(env, eval_env)
+        off = {"norm_reward": False, "training": False} if eval_env else {}
+        return VecNormalize(env, **{**self.normalize_kwargs, **off}) if self.normalize else env
+
     def learn(self, model: Any) -> None:
         """Trains, after a resume the part that is left; a run that never began leaves nothing."""
         more: dict[str, Any] = {} if self.collector is None else {"collector": self.collector}
@@ -256,100 +274,73 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
             raise
 
     def _save_config(self, saved_hyperparams: dict[str, Any]) -> None:
-        """Writes config.yml, args.yml, command.txt and versions.yml as plain data."""
+        """Writes config.yml, args.yml, command.txt and versions.yml as plain data (no `super`)."""
         if self.options.resume is not None:
             print(f"Log path: {self.save_path}")
             return
         self.args.checkpoint_updates = self.options.checkpoint_updates
         vars(self.args).update(self.options.switches)
-        super()._save_config(saved_hyperparams)
         origin = provenance(self.seed)
         about = {"commit": origin["commit"], "seed": self.seed, **origin["versions"]}
-        Path(self.params_path, "versions.yml").write_text(yaml.safe_dump(about))
+        arguments = {key: _plain(value) for key, value in vars(self.args).items()}
+        files = {"config": dict(saved_hyperparams), "args": arguments, "versions": about}
+        for name, content in files.items():
+            Path(self.params_path, f"{name}.yml").write_text(yaml.safe_dump(content))
+        Path(self.params_path, "command.txt").write_text(" ".join(sys.orig_argv))
+        print(f"Log path: {self.save_path}")
+
+
+def _plain(value: Any) -> Any:
+    """An argument as YAML has it: names of environments are texts of a class of their own."""
+    return str(value) if isinstance(value, str) else value
 
 
 def _evaluation(env: VecEnv, log_path: str, best_model_save_path: str, **more: Any) -> Evaluation:
     return Evaluation(env, Path(log_path), **more)
 
 
-def _create_test_env(make: Callable[..., VecEnv], env_id: str, **kwargs: Any) -> VecEnv:
-    """What is played or filmed, batched where it can be; ``make`` is rl_zoo3's own function."""
-    # The script that films forgets the file's env_kwargs.
-    of_file = kwargs["hyperparams"].pop("env_kwargs", None) or {}
-    kwargs["env_kwargs"] = {**of_file, **kwargs["env_kwargs"]}
-    kwargs["vec_env_cls"] = TensorVecEnv if _has_tensor_env(env_id) else None
-    return make(env_id, **kwargs)
-
-
-@contextmanager
-def _replaced_names(module: Any, trust: bool, **names: Any) -> Iterator[None]:
-    """Puts our pieces in the place of rl_zoo3's while one of its commands runs.
-
-    ``names`` are of the module and rl_zoo3's utils; those that they do not have are left.
-    """
-    make = rl_zoo3.utils.create_test_env
-    names |= {"StoreDict": StoreYaml, "create_test_env": partial(_create_test_env, make)}
-    pieces: list[Any] = [] if trust else plain_data_only(module)
-    pieces += [
-        (argparse.ArgumentParser, "error", OneLineParser.error),
-        (argparse.ArgumentParser, "parse_args", parse_args),
-        (rl_zoo3.exp_manager, "yaml", SAFE_YAML),
-        (rl_zoo3.exp_manager, "EvalCallback", _evaluation),
-    ]
-    owners = (module, rl_zoo3.utils)
-    pieces += [(owner, name, value) for owner in owners for name, value in names.items()]
-    with ExitStack() as stack:
-        stack.enter_context(trusting(trust))
-        for owner, name, value in pieces:
-            if name == "eval" or hasattr(owner, name):
-                stack.enter_context(patch.object(owner, name, value, create=True))
-        yield
-
-
-def run_zoo(
-    name: str,
+def run_train(
     arguments: Sequence[str],
     options: RunOptions | None = None,
     trust: bool = False,
     manager: type[Manager] = Manager,
 ) -> int:
-    """Runs a command of rl_zoo3 with our algorithms, environments and files.
+    """Runs rl_zoo3's ``train`` with our algorithms, environments and files.
 
     Args:
-        name: a script of rl_zoo3, or a module with a function of this name: ``train``, ``enjoy``.
-        arguments: its command line; without ``-f`` the folder is ``logs``, where ``train`` writes.
+        arguments: its command line; without ``-f`` the folder is ``logs``.
         options: what to do about checkpoints; by default there are some.
-        trust: whether files may name and hold code that is run.
+        trust: whether the configuration, or the model of ``-i``, is trusted.
         manager: what sets up the experiment.
 
     Returns:
         The exit code, 0; what is not valid is one of `REFUSED`.
     """
-    resumed = options is not None and options.resume is not None
-    with trusting(trust) if not resumed else distrusting():  # a saved name has nothing imported
-        check_algorithm(arguments)
-    module = importlib.import_module(f"rl_zoo3.{name}")
+    check_algorithm(arguments)
+    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
+    parser.add_argument("-conf", "--conf-file")
+    parser.add_argument("-i", "--trained-agent")
+    named = parser.parse_known_args(arguments)[0]
     if "--track" in arguments:  # rl_zoo3 tracks runs with it; it is not among our requirements
         found = importlib.util.find_spec("wandb")
         if found is None or found.origin is None:  # its own folder of runs looks like a package
             raise ValueError("track: needs wandb, which is not installed: pip install wandb")
     with ExitStack() as held:
         manager = type("Manager", (manager,), {"options": options or RunOptions(), "held": held})
-        held.enter_context(_replaced_names(module, trust, ExperimentManager=manager))
-        argv = [f"python -m sb3_ext.{name}", "-f", "logs", *arguments]
-        held.enter_context(patch.object(sys, "argv", argv))
+        held.enter_context(command_line(trust, named.conf_file))
+        if named.trained_agent and os.path.isfile(named.trained_agent):
+            check_pickle(named.trained_agent)
+        for owner, name, value in (
+            (argparse.ArgumentParser, "error", OneLineParser.error),
+            (argparse.ArgumentParser, "parse_args", parse_args),
+            (rl_zoo3.exp_manager, "EvalCallback", _evaluation),
+            (rl_zoo3.train, "ExperimentManager", manager),
+            (rl_zoo3.train, "StoreDict", StoreYaml),
+            (sys, "argv", ["python -m sb3_ext.train", "-f", "logs", *arguments]),
+        ):
+            held.enter_context(patch.object(owner, name, value))
         try:
-            if hasattr(module, name):
-                getattr(module, name)()
-            else:
-                runpy.run_path(str(module.__file__), run_name="__main__")
+            rl_zoo3.train.train()
         except ImportError as error:
             raise ValueError(f"gym-packages: {error}") from error
     return 0
-
-
-@command("enjoy", REFUSED)
-def enjoy(arguments: Sequence[str]) -> int:
-    """Plays a trained model; returns the exit code, see `sb3_ext.runs.command.command`."""
-    mine, rest = own_options("enjoy", arguments)
-    return run_zoo("enjoy", rest, trust=mine.trust)

@@ -9,6 +9,7 @@ from typing import Any
 import rl_zoo3
 import rl_zoo3.hyperparams_opt
 
+from resgym.trust import import_modules
 from sb3_ext.algorithms import ALGORITHMS, family
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.registry import unknown_word
@@ -86,6 +87,8 @@ def check_algorithm(arguments: Sequence[str]) -> None:
     parser.add_argument("--algo")
     given = parser.parse_known_args(arguments)[0].algo
     with errors_named("algo", ValueError):
-        known = known_algorithms(*([given] if given and ":" in given else []))
+        classes = [given] if given and ":" in given else []
+        import_modules(each.partition(":")[0] for each in classes)
+        known = known_algorithms(*classes)
         if given is not None and given not in known:
             raise ValueError(unknown_word("algorithm", given, known))

@@ -9,7 +9,7 @@ from typing import Any
 from resgym.cli import OneLineParser
 from resgym.game.devices import resolve_device
 from resgym.game.spec import check_integer
-from resgym.players.trust import add_trust
+from resgym.trust import add_trust
 from sb3_ext.config.checks import LARGEST_COUNT, numeric_string_hint
 from sb3_ext.config.reading import find_config, split_setting
 
@@ -37,8 +37,15 @@ class StoreYaml(argparse.Action):
 
 
 def parse_args(parser: argparse.ArgumentParser) -> argparse.Namespace:
-    """What a command of rl_zoo3 was given, checked; -1, where it is the default, too."""
-    args = _parse(parser)
+    """What rl_zoo3's command was given, in `sys.argv`, checked."""
+    return checked(parser)
+
+
+def checked(
+    parser: argparse.ArgumentParser, arguments: Sequence[str] | None = None
+) -> argparse.Namespace:
+    """What a command was given, in the ranges of rl_zoo3's options; -1 too, where it is default."""
+    args = _parse(parser, arguments)
     for name, value in vars(args).items():
         option = name.replace("_", "-")
         if name in RANGES and value != parser.get_default(name):

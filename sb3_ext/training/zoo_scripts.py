@@ -1,4 +1,4 @@
-"""The commands of rl_zoo3 (2.9.2) that are scripts: ``record_video`` and ``plot_train``."""
+"""rl_zoo3's ``plot_train`` (2.9.2), which is a script there."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from stable_baselines3.common.monitor import LoadMonitorResultsError, load_results
 
 from resgym.cli import OneLineParser
 from resgym.game.spec import check_integer
 from sb3_ext.config.arguments import REFUSALS
 from sb3_ext.runs.command import command
-from sb3_ext.training.zoo import REFUSED, run_zoo
-from sb3_ext.training.zoo_arguments import own_options
+from sb3_ext.training.zoo import REFUSED
 
 X_AXES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "steps": ("Timesteps", lambda episodes: episodes.l.cumsum()),
@@ -28,15 +26,6 @@ COLUMNS = {
     "reward": ("r", "Training Episodic Reward"),
     "length": ("l", "Training Episode Length"),
 }
-
-
-@command("record_video", (*REFUSED, yaml.YAMLError))
-def record_video(arguments: Sequence[str]) -> int:
-    """Films a trained model; returns the exit code, see `sb3_ext.runs.command.command`."""
-    if importlib.util.find_spec("moviepy") is None:
-        raise ValueError("videos need moviepy, which is not installed: resgym[train]")
-    mine, rest = own_options("record_video", arguments)
-    return run_zoo("record_video", rest, trust=mine.trust)
 
 
 @command("plot_train", (*REFUSED, OSError))

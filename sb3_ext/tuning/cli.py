@@ -19,7 +19,7 @@ from optuna.exceptions import ExperimentalWarning, OptunaError
 from optuna.trial import TrialState
 
 from resgym.cli import OneLineParser
-from resgym.players.trust import add_trust, trusting
+from resgym.trust import add_trust, command_line
 from sb3_ext.callbacks.stop_conditions import StopRules, read_stop_rules
 from sb3_ext.config.checks import check_count
 from sb3_ext.config.reading import find_config, read_mapping, split_setting
@@ -52,7 +52,8 @@ def main(arguments: Sequence[str]) -> int:
     check_count("--heartbeat", args.heartbeat)
     known = ("max_updates", "max_seconds", "until")
     rules = read_stop_rules(args.stop, known, ("best", "trials", "value"))
-    with trusting(args.trust), torch_threads(args.threads), warnings.catch_warnings():
+    trusted, threads = command_line(args.trust, args.study), torch_threads(args.threads)
+    with trusted, threads, warnings.catch_warnings():
         warnings.simplefilter("ignore", ExperimentalWarning)
         # The workers give theirs outside of it, see `worker`.
         warnings.filterwarnings("ignore", message="Heartbeat of storage is supposed to be used")

@@ -43,7 +43,7 @@ from sb3_ext.studies.teach.settings import TaughtConfig
 from sb3_ext.studies.teach.train import ENVIRONMENTS, build_model, read_hyperparameters
 from sb3_ext.training.config_files import check_hyperparameters, read_sections
 from sb3_ext.training.runs import RunOptions
-from sb3_ext.training.zoo import run_zoo
+from sb3_ext.training.zoo import run_train
 from sb3_ext.training.zoo_algorithms import known_algorithms
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.trainer import HostAgentTrainer
@@ -168,7 +168,7 @@ class Train(Target):
             named = {"algo": self.algo, "env": self.env, "conf-file": path, "seed": seed}
             fixed = {"eval-freq": -1, "log-interval": -1, "num-threads": 1, "verbose": 0}
             arguments = [f"--{name}={value}" for name, value in {**named, **fixed}.items()]
-            run_zoo("train", ["-f", place, *arguments], options)
+            run_train(["-f", place, *arguments], options)
         return float(evaluation.history[-1]["score"])
 
     def file(self, values: Mapping[str, Any]) -> dict[str, Any]:  # noqa: D102

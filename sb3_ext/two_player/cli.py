@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from resgym.cli import OneLineParser
-from resgym.players.trust import add_trust, distrusting, trusting
+from resgym.trust import add_trust, command_line
 from sb3_ext.callbacks.action_counts import entropy_of_counts
 from sb3_ext.callbacks.stop_conditions import StopRules, read_stop_rules
 from sb3_ext.checkpoints.checkpoint import is_checkpoint, list_checkpoints, load_checkpoint
@@ -45,7 +45,8 @@ def main(arguments: Sequence[str]) -> int:
         _checkpoints(args.resume, "--resume")
     # Before anything is read that may change.
     alone = args.resume is not None and not args.dry_run
-    with trusting(args.trust), RunFolder(args.resume, "--resume") if alone else nullcontext():
+    folder = RunFolder(args.resume, "--resume") if alone else nullcontext()
+    with command_line(args.trust, args.config), folder:
         return _train(args, ["python", "-m", "sb3_ext.two_player", *arguments])
 
 
@@ -151,10 +152,10 @@ def _config(args: argparse.Namespace, state: dict[str, Any] | None) -> TrainerCo
     if args.resume is None:
         config = _with_actors(TrainerConfig.read(args.config, args.settings), args.actors)
         return smoke_version(config) if args.smoke else config
-    with distrusting():  # a state names no code to be run
-        saved = TrainerConfig.read(
-            args.resume / "config.yml" if state is None else state["trainer"]["config"]
-        )
+    if state is None:
+        saved = TrainerConfig.read(args.resume / "config.yml")
+    else:
+        saved = TrainerConfig.saved(state["trainer"]["config"], args.resume)
     if args.config is not None and TrainerConfig.read(args.config) != saved:
         raise ConfigError(
             f"--config: {args.config} differs from the configuration of the run in {args.resume}; "

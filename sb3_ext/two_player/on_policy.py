@@ -15,6 +15,7 @@ from stable_baselines3.common.utils import ConstantSchedule
 from sb3_ext.adapter.observations import each_entry
 from sb3_ext.adapter.sb3_private import note_step
 from sb3_ext.config.sections import Fraction, Number, PositiveCount, PositiveNumber, Size
+from sb3_ext.networks.fields import Widths
 from sb3_ext.two_player.experience import buffer_arrays, joined_steps, record_steps
 from sb3_ext.two_player.learner import LEARNERS, Learner, TrainedRole
 
@@ -28,7 +29,7 @@ class OnPolicyRole(TrainedRole):
         *("ent_coef", "gae_lambda", "n_steps", "vf_coef")
     }
 
-    net_arch: list[Size] = Field(description=TrainedRole.model_fields["net_arch"].description)
+    net_arch: Widths = Field(description=TrainedRole.model_fields["net_arch"].description)
     gae_lambda: Fraction = Field(
         description="advantages, from those of one move (0) to those of whole games (1)"
     )

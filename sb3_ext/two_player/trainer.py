@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from resgym.players.trust import distrusting
 from sb3_ext.checkpoints.checkpoint import load_checkpoint, save_checkpoint
 from sb3_ext.checkpoints.resume import init_from
 from sb3_ext.checkpoints.training_state import global_random_state, load_global_random_state
@@ -384,8 +383,7 @@ class HostAgentTrainer(TwoPlayers):
             CheckpointError: there is no valid checkpoint, or it does not fit.
         """
         state = load_checkpoint(path)
-        with distrusting():  # a state names no code to be run
-            config = TrainerConfig.read(state["trainer"]["config"])
+        config = TrainerConfig.saved(state["trainer"]["config"], path)
         trainer = cls(config, **arguments)
         trainer.load_state_dict(state)
         return trainer

@@ -1,6 +1,6 @@
-"""Files from others that hold code: refused in one line without --trust, and run with it.
+"""Files from others: what they may not do is refused in one line, and nothing happens.
 
-Every payload makes a file; none may be there after a command without --trust.
+Every payload makes a file, writes outside its run or connects; none may have happened.
 """
 
 from __future__ import annotations
@@ -12,28 +12,27 @@ import json
 import pickle
 import shutil
 import sys
+import tracemalloc
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-import cloudpickle
 import pytest
-import torch
 import yaml
 
 from resgym.cli import main as resgym_main
-from resgym.players.trust import trusting
-from sb3_ext.ddqn import DDQN
+from resgym.trust import command_line, outside
+from sb3_ext.config.effects import placed
+from sb3_ext.config.reading import find_config
 from sb3_ext.studies.attack.cli import main as attack_main
 from sb3_ext.studies.teach.cli import main as teach_main
 from sb3_ext.training.loading import load_player
+from sb3_ext.training.play import enjoy as enjoy_main
 from sb3_ext.training.train import main as train_main
-from sb3_ext.training.trust import known_class, plain_value, read_pickle
-from sb3_ext.training.zoo import enjoy as enjoy_main
-from sb3_ext.training.zoo_scripts import record_video
+from sb3_ext.tuning.cli import main as tune_main
 from sb3_ext.two_player.cli import main as two_player_main
-from tests.sb3_ext.training.helpers import make_env, make_model
+from tests.sb3_ext.training.helpers import make_model
 from tests.sb3_ext.two_player.helpers import tiny
 
 HOST = "resgym/HironakaHost-v0"
@@ -151,11 +150,6 @@ def resume_two_players(place: Place) -> int:
     return two_player_main(["--resume", str(run), "--no-progress"])
 
 
-def film(place: Place) -> int:
-    pytest.importorskip("moviepy")
-    return place.put(MODEL, Path(place.zip()).read_bytes()).play(record_video)
-
-
 CONFIG, ARGS, MODEL = f"{NAME}/config.yml", f"{NAME}/args.yml", f"{NAME}.zip"
 FEW = ("--games", "5")
 ATTACKS: dict[str, Callable[[Place], int]] = {
@@ -178,7 +172,6 @@ ATTACKS: dict[str, Callable[[Place], int]] = {
     "-params buffer": lambda here: here.train(
         "-params", f"replay_buffer_class:{json.dumps(here.code)}"
     ),
-    "-params callback": lambda here: here.train("-params", "callback:evil.Code"),
     "-params gamma": lambda here: here.train("-params", f"gamma:{here.code}"),
     "--env-kwargs": lambda here: here.train("--env-kwargs", f"opponent:{here.agent()}"),
     "-i model": lambda here: here.train("-i", here.zip()),
@@ -213,8 +206,6 @@ ATTACKS: dict[str, Callable[[Place], int]] = {
     "enjoyed opponent": lambda here: here.put(
         ARGS, {"env_kwargs": {"opponent": here.agent()}}
     ).play(),
-    "enjoyed model": lambda here: here.put(MODEL, Path(here.zip()).read_bytes()).play(),
-    "filmed model": film,
     # Players and opponents.
     "two-player opponent": lambda here: here.two_player(f"roles.host.opponent={here.agent()}"),
     "two-player evaluation": lambda here: here.two_player(
@@ -258,7 +249,7 @@ def test_nothing_runs_without_trust(
     "attack",
     [
         lambda here: here.train("--trust", callback="evil.Code"),
-        lambda here: here.put(CONFIG, {"normalize": here.code}).play(enjoy_main, "--trust"),
+        lambda here: here.put(CONFIG, {"env_wrapper": "evil.Code"}).play(enjoy_main, "--trust"),
         lambda here: resgym_main(["rho", here.zip(), "random", *FEW, "--trust"]),
     ],
 )
@@ -266,75 +257,6 @@ def test_with_trust_it_runs(attack: Any, place: Place) -> None:
     with contextlib.suppress(Exception):  # what follows the payload is no sound program
         attack(place)
     assert place.marker.exists()
-
-
-class Elsewhere(torch.nn.Module):
-    """Not known."""
-
-
-@pytest.mark.parametrize(
-    "payload",
-    [
-        b"cos\nsystem\n(S'touch MARKER'\ntR.",
-        b"\x80\x04\x8c\x08builtins\x8c\x04eval\x93\x8c\x011\x85R.",
-        b"(S'touch MARKER'\nios\nsystem\n.",  # INST
-        b"(cos\nsystem\nS'touch MARKER'\no.",  # OBJ
-        # An attribute of a known class through a dotted name, a call of a class that is only named,
-        # and a change of a class.
-        b"\x80\x04\x8c\x17torch.nn.modules.module\x8c\x0fModule.__init__\x93.",
-        b"\x80\x04\x8c\x1btorch.nn.modules.activation\x8c\x04Tanh\x93)R.",
-        b"\x80\x04\x8c\x1btorch.nn.modules.activation\x8c\x04Tanh\x93N}\x8c\x01aK\x01s\x86b.",
-        b"\x80\x04\x8c\x05numpy\x8c\x05dtype\x93N}\x8c\x01aK\x01s\x86b.",
-        # Known packages that hold modules of others.
-        b"\x80\x04\x8c\x0drl_zoo3.utils\x8c\x09importlib\x93.",
-        cloudpickle.dumps(lambda: 1),
-        pickle.dumps(Elsewhere),
-        b"\x80\x04",
-        b"",
-    ],
-)
-def test_pickles_that_are_refused(
-    payload: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    path = tmp_path / "file.pkl"
-    path.write_bytes(payload)
-    with path.open("rb") as file, pytest.raises(ValueError, match=r"file\.pkl: ") as caught:
-        read_pickle(file)
-    assert "\n" not in str(caught.value)
-    assert not Path("MARKER").exists()
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("dict(norm_obs=True, norm_reward=False)", {"norm_obs": True, "norm_reward": False}),
-        ("{'a': [1, 2.5]}", {"a": [1, 2.5]}),
-        ("dict()", {}),
-    ],
-)
-def test_texts_that_rl_zoo3_evaluates(text: str, value: Any) -> None:
-    assert plain_value(text) == value
-
-
-@pytest.mark.parametrize("text", ["dict(**{})", "dict([1])", "print(1)", "a", "1 +", "dict(a=b)"])
-def test_texts_that_are_code(text: str) -> None:
-    with pytest.raises(ValueError, match="is code, which only --trust runs"):
-        plain_value(text)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "stable_baselines3.common.callbacks.CheckpointCallback",
-        "sb3_contrib.common.wrappers.TimeFeatureWrapper",
-        "gymnasium.wrappers.FlattenObservation",
-        "stable_baselines3.common.buffers.ReplayBuffer",
-        "sb3_ext.ddqn.policies.HostPolicy",
-    ],
-)
-def test_classes_that_a_configuration_may_name(name: str) -> None:
-    assert known_class(name).__name__ == name.rpartition(".")[2]
 
 
 def test_a_run_with_normalized_observations_is_enjoyed(tmp_path: Path) -> None:
@@ -347,43 +269,174 @@ def test_a_run_with_normalized_observations_is_enjoyed(tmp_path: Path) -> None:
     assert (run / "vecnormalize.pkl").is_file()
     play = [*common, "--no-render", "-n", "5", "--exp-id", "1"]
     assert enjoy_main(play) == 0
-    values["normalize"] = "dict(norm_obs=False, norm_reward=True)"
-    (run / "config.yml").write_text(yaml.safe_dump(values))
-    assert enjoy_main(play) == 0
+    (run / "vecnormalize.safetensors").write_bytes(b"damaged")
+    assert enjoy_main(play) == 2
 
 
-def test_training_goes_on_from_a_model_and_its_buffer(place: Place) -> None:
-    assert place.train("--save-replay-buffer") == 0
+class Effects:
+    """What a program did meanwhile: connections and imports of `evil`, as Python itself sees it."""
+
+    seen: ClassVar[list[str]] = []
+    watching: ClassVar[bool] = False
+
+    @classmethod
+    def hook(cls, event: str, arguments: tuple[Any, ...]) -> None:
+        if cls.watching and (
+            event == "socket.connect"
+            or (event == "import" and str(arguments[0]).split(".")[0] == "evil")
+            or (event == "pickle.find_class" and arguments[0] in ("os", "posix", "pathlib"))
+        ):
+            cls.seen.append(f"{event} {arguments[0]}")
+
+
+sys.addaudithook(Effects.hook)
+
+
+@pytest.fixture
+def effects() -> Iterator[list[str]]:
+    Effects.seen, Effects.watching = [], True
+    yield Effects.seen
+    Effects.watching = False
+
+
+def other_run(here: Place) -> Path:
+    shutil.copytree(here.run, here.root / "other")
+    return here.root / "other"
+
+
+CHECKPOINTS = "sb3_ext.callbacks.checkpoints.Checkpoints"
+SAVING = "stable_baselines3.common.callbacks.CheckpointCallback"
+MONITOR = "stable_baselines3.common.vec_env.VecMonitor"
+ADDRESS = {"actors": 1, "address": "ray://127.0.0.1:9"}
+
+
+def study(here: Place, **target: Any) -> int:
+    data = yaml.safe_load(find_config("train", "tune").read_text())
+    data["target"] |= target
+    path = here.root / "study.yml"
+    path.write_text(yaml.safe_dump(data))
+    return tune_main([str(path), "--folder", str(here.root / "study"), "--trials", "1"])
+
+
+LETTERS: dict[str, Callable[[Place], int]] = {
+    "A address": lambda here: here.train(collector=ADDRESS),
+    "A address of a saved run": lambda here: here.put(CONFIG, {"collector": ADDRESS}).resume(),
+    "B env of a study": lambda here: study(here, env=f"evil:{HOST}"),
+    "B env of a saved run": lambda here: here.put(ARGS, {"env": f"evil:{HOST}"}).resume(),
+    "B env of an enjoyed run": lambda here: here.put(ARGS, {"env": f"evil:{HOST}"}).play(),
+    "C checkpoints of another run": lambda here: here.train(
+        callback=[{CHECKPOINTS: {"run_dir": str(other_run(here)), "every": {"updates": 1}}}]
+    ),
+    "C a path upwards": lambda here: here.train(
+        callback=[{SAVING: {"save_freq": 1, "save_path": "../escaped"}}]
+    ),
+    "C a file of a wrapper": lambda here: here.train(
+        vec_env_wrapper=[{MONITOR: {"filename": str(here.root / "escaped")}}]
+    ),
+    "C a trusted file": lambda here: here.train(
+        "--trust", callback=[{SAVING: {"save_freq": 1, "save_path": str(here.root / "escaped")}}]
+    ),
+    "F a saved callback": lambda here: here.put(CONFIG, {"callback": "evil.Code"}).resume(
+        "--trust"
+    ),
+    "F a saved algorithm": lambda here: here.put(ARGS, {"algo": "evil:Code"}).resume("--trust"),
+    "a model that a trusted file names": lambda here: here.train(
+        "--trust", env_kwargs={"opponent": here.agent()}
+    ),
+    "a class in a study's settings": lambda here: study(here, config=str(tune_config(here))),
+    "a lone model": lambda here: resgym_main(["rho", here.zip(), "random", *FEW]),
+}
+
+
+def tune_config(here: Place) -> Path:
+    path = here.root / "tuned.yml"
+    path.write_text(yaml.safe_dump({HOST: {**PARAMETERS, "callback": "evil.Code"}}))
+    return path
+
+
+@pytest.mark.parametrize("name", LETTERS)
+def test_no_file_connects_imports_or_writes_elsewhere(
+    name: str, place: Place, capsys: pytest.CaptureFixture[str], effects: list[str]
+) -> None:
+    before = {path for path in place.root.rglob("*") if path.is_dir()}
+    capsys.readouterr()
+    code = LETTERS[name](place)
+    err = capsys.readouterr().err
+    assert effects == []
+    assert not place.marker.exists()
+    assert not (place.root / "escaped").exists()
+    assert not (place.logs / "ddqn" / "escaped").exists()
+    assert code == 2, err
+    assert len(err.strip().splitlines()) == 1, err
+    assert "expected" in err
+    # A refused run leaves no folder of its own.
+    made = {path for path in place.root.rglob("*") if path.is_dir()} - before
+    assert {path.relative_to(place.root).parts[0] for path in made} <= {"other"}
+
+
+def test_another_run_keeps_its_checkpoints(place: Place) -> None:
+    other = other_run(place)
+    kept = sorted(path.name for path in other.iterdir())
+    place.train(callback=[{CHECKPOINTS: {"run_dir": str(other), "every": {"updates": 1}}}])
+    assert sorted(path.name for path in other.iterdir()) == kept
+
+
+def test_a_path_of_a_file_lies_inside_its_run(place: Place) -> None:
+    saving = {"save_freq": 1, "save_path": "kept"}
+    assert place.train(callback=[{SAVING: saving}]) == 0
     run = place.run.with_name(f"{NAME}_2")
-    assert (run / "replay_buffer.pkl").is_file()
-    assert place.train("-i", str(run / MODEL)) == 0
+    assert list((run / "kept").glob("*.zip"))
+    (run / "link").symlink_to(place.root)
+    with pytest.raises(ValueError, match="writes outside the run's folder"):
+        placed({"callback": [{SAVING: {"save_path": "link/x"}}]}, run)
 
 
-def test_models_with_schedules_are_known(tmp_path: Path) -> None:
+def test_a_model_of_a_run_is_played_without_its_pickles(
+    place: Place, effects: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = f"{place.run}/{NAME}.zip"
+    assert resgym_main(["rho", model, "random", *FEW, "--json"]) == 0
+    expected = capsys.readouterr().out
+    with zipfile.ZipFile(model, "a") as archive:
+        archive.writestr("data", place.pickle)
+    assert resgym_main(["rho", model, "random", *FEW, "--json"]) == 0
+    assert capsys.readouterr().out == expected
+    place.put(MODEL, Path(place.zip()).read_bytes())
+    assert place.play() in (0, 2)  # its network may not fit
+    assert effects == []
+    assert not place.marker.exists()
+
+
+def test_a_zip_bomb_is_refused_before_it_is_unpacked(
+    place: Place, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = place.run / MODEL
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("policy.pth", bytes(2**28))
+    assert path.stat().st_size < 2**20
+    tracemalloc.start()
+    assert place.play() == 2
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 2**27
+    assert len(capsys.readouterr().err.strip().splitlines()) == 1
+
+
+def test_in_a_program_a_path_is_trust_enough(place: Place) -> None:
+    path = place.root / "model.zip"
+    make_model("host").save(path)
+    assert load_player(path, "host").role == "host"
+    with command_line(trust=False), pytest.raises(ValueError, match="expected --trust"):
+        load_player(path, "host")
+    with outside(), pytest.raises(ValueError, match="expected --trust"):
+        load_player(path, "host")
+
+
+def test_models_with_schedules_and_functions_are_played(tmp_path: Path) -> None:
     pieces = [[10, "lin_1_0.1_10"], [10, {"schedule": "warmup", "steps": 5, "then": "const_0.1"}]]
     rates = {"learning_rate": "cos_1e-3_1e-4_50", "learning_starts": 8}
-    chained = {"schedule": "chained", "pieces": pieces}
-    model = make_model("host", exploration_rate=chained, **rates)
+    model = make_model("host", exploration_rate={"schedule": "chained", "pieces": pieces}, **rates)
     model.learn(40)
-    model.save(tmp_path / "model.zip")
-    assert load_player(tmp_path / "model.zip", "host").role == "host"
-
-
-def test_functions_that_only_train_do_not_matter_for_playing(tmp_path: Path) -> None:
-    model = make_model("host")
     model.lr_schedule = lambda progress: 0.1  # type: ignore[assignment]
     model.save(tmp_path / "model.zip")
     assert load_player(tmp_path / "model.zip", "host").role == "host"
-
-
-def test_in_a_program_stable_baselines3_loads_as_always(place: Place) -> None:
-    with contextlib.suppress(Exception):  # what follows the payload is no sound model
-        DDQN.load(place.zip(), env=make_env("host"))
-    assert place.marker.exists()
-    place.marker.unlink()
-    with pytest.raises(ValueError, match="only --trust"):
-        load_player(place.zip(), "host")
-    assert not place.marker.exists()
-    with trusting(), pytest.raises(ValueError, match="cannot be loaded"):
-        load_player(place.zip(), "host")
-    assert place.marker.exists()

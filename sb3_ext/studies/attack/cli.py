@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from resgym.cli import OneLineParser
-from resgym.players.trust import add_trust, trusting
+from resgym.trust import add_trust, command_line
 from sb3_ext.callbacks.stop_conditions import Ended, read_stop_rules
 from sb3_ext.cluster.pieces import spreading
 from sb3_ext.config.sections import ConfigError
@@ -41,7 +41,7 @@ examples:
   python -m sb3_ext.attack run zeillinger                     trained agents against a host
   python -m sb3_ext.attack run choose_first                   trained hosts against an agent
   python -m sb3_ext.attack run random --role host             a name that both seats know
-  python -m sb3_ext.attack run runs/ade/host.zip --budget points20 --out runs/attack/mine
+  python -m sb3_ext.attack run runs/ade/host --budget points20 --out runs/attack/mine
   python -m sb3_ext.attack run zeillinger --set responder.updates=500 --seeds 0
   python -m sb3_ext.attack exact zeillinger                   the truth, by search
   python -m sb3_ext.attack table --model taught=runs/taught   a table of players
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str]) -> int:
     args = _parser().parse_args(arguments)
     if args.actors and args.threads != 1:
         raise ConfigError(f"--threads: actors have one thread each, got {args.threads}")
-    with torch_threads(args.threads), trusting(args.trust):
+    with torch_threads(args.threads), command_line(args.trust, getattr(args, "budget", None)):
         args.run(args)
     return 0
 

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from resgym.cli import OneLineParser
-from resgym.players.trust import add_trust, trusting
+from resgym.trust import add_trust, command_line
 from sb3_ext.runs.command import command
 from sb3_ext.runs.command_line import FAILED, torch_threads
 from sb3_ext.studies.teach import compare, everything, generate, robust, ship, train
@@ -49,7 +49,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     @command(name, failed=FAILED, interrupted=goes_on)
     def run(given: Sequence[str]) -> int:
-        with torch_threads(getattr(args, "threads", 1)), trusting(args.trust):
+        with (
+            torch_threads(getattr(args, "threads", 1)),
+            command_line(args.trust, getattr(args, "config", None)),
+        ):
             typed = ["python", "-m", "sb3_ext.teach", *given]
             return int(_COMMANDS[args.command].run(args, typed))
 

@@ -30,8 +30,8 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
-from resgym.players.trust import import_modules, imported_modules
 from resgym.solver.labels import OUT_OF_BUDGET, SOLVED, TOO_LARGE, Labeller
+from resgym.trust import import_modules, imported_modules
 from sb3_ext.checkpoints.durable_files import file_digest
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.cluster.pieces import Spread, spreading

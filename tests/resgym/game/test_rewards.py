@@ -78,6 +78,36 @@ def test_bad_rewards():
         role_reward(lambda move: 1.0, transition("host"))
 
 
+@pytest.mark.parametrize(
+    ("value", "got"),
+    [
+        (torch.tensor([0.0, torch.nan, 0.0]), "nan for game 1; expected finite numbers"),
+        (torch.tensor([0.0, 0.0, -torch.inf]), "-inf for game 2; expected finite numbers"),
+        (torch.tensor([1e300, 0.0, 0.0]).double() * 1e300, "inf for game 0; expected finite"),
+        (torch.zeros(3, dtype=torch.complex64), "torch.complex64; expected real numbers"),
+    ],
+)
+def test_rewards_that_no_learner_can_use(value, got):
+    with pytest.raises(ValueError, match=f"^reward: got {got}"):
+        role_reward(lambda move: value, transition("host"))
+
+
+def test_games_that_were_not_played_may_have_any_reward():
+    value, played = torch.tensor([torch.nan, 1.0, 2.0]), torch.tensor([False, True, True])
+    assert role_reward(lambda move: value, transition("host"), played).tolist() == [0.0, 1.0, 2.0]
+
+
+@every_backend
+@pytest.mark.parametrize("seat", ["Host", "Agent"])
+def test_an_environment_refuses_such_a_reward(backend, seat):
+    arguments = {"num_envs": 4, "reward": lambda move: move.axis / 0, "backend": backend}
+    games = gymnasium.make_vec(f"resgym/Hironaka{seat}-v0", **arguments)
+    shown, _ = games.reset(seed=3)
+    axis = 0 if seat == "Host" else shown["coords"].float().argmax(1)
+    with pytest.raises(ValueError, match=r"^reward: got (nan|inf) for game 0; expected finite"):
+        games.step(torch.zeros(4, dtype=torch.int64) + axis)
+
+
 @every_backend
 @pytest.mark.parametrize("seat", ["Host", "Agent"])
 def test_a_registered_reward_is_the_hosts_and_the_agent_gets_the_negative(

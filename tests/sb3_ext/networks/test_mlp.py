@@ -155,10 +155,15 @@ def test_activations():
         (["r8", "b"], r"net_arch\[1\]: 'b' must come directly after a width"),
         ([4, {"repeat": 2, "net_arch": [4, "y"]}], r"net_arch\[1\]\.net_arch\[1\] must be"),
         ([{"repeat": 0, "net_arch": [4]}], r"net_arch\[0\]\.repeat must be a whole number of at"),
+        ([1] * 20_000, r"^net_arch must make at most 1000 layers, got more$"),
+        (
+            [{"repeat": 2, "net_arch": [{"repeat": 501, "net_arch": [4]}]}],
+            r"^net_arch\[0\] must make at most 1000 layers, got 1002$",
+        ),
         ([{"repeat": 2}], r"net_arch\[0\] needs the keys repeat and net_arch"),
         ([{"repaet": 2, "net_arch": [4]}], r"net_arch\[0\]: unknown key 'repaet'.*'repeat'"),
     ],
-    ids=str,
+    ids=lambda value: str(value)[:80],
 )
 def test_bad_items_are_named_with_their_position(net_arch, message):
     with pytest.raises(ValueError, match=message) as error:

@@ -6,9 +6,9 @@ import pytest
 
 from sb3_ext.studies.attack import cli as attack
 from sb3_ext.training import curves, quickstart
+from sb3_ext.training.play import enjoy, record_video
 from sb3_ext.training.train import main as train
-from sb3_ext.training.zoo import enjoy
-from sb3_ext.training.zoo_scripts import plot_train, record_video
+from sb3_ext.training.zoo_scripts import plot_train
 from sb3_ext.two_player.cli import main as two_player
 
 

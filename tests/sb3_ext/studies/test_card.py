@@ -45,7 +45,10 @@ def answers(path, **game):
 
 def test_the_card_shows_what_its_folder_plays(saved, tmp_path, capsys):
     out = tmp_path / "card"
-    assert card.main([str(saved / "host.zip"), "--out", str(out), "--license", "cc0-1.0"]) == 0
+    assert (
+        card.main([str(saved / "host.zip"), "--trust", "--out", str(out), "--license", "cc0-1.0"])
+        == 0
+    )
     assert capsys.readouterr().out == f"{out / 'README.md'}\n"
     assert sorted(file.name for file in out.iterdir()) == ["README.md", CONFIG, MODEL]
     assert torch.equal(answers(out), answers(saved / "host.zip"))
@@ -105,9 +108,12 @@ def test_folders_that_are_no_cards(saved, tmp_path):
     ("arguments", "message"),
     [
         (["nothing.zip", "--out", "new"], "nothing.zip: there is no such file"),
-        (["host.zip", "--out", "full"], "with 'mine.txt'"),
-        (["host.zip", "--out", "new", "--push", "a/b/c"], "a/b/c"),
-        (["host.zip", "--out", "host.zip"], "out must be a folder, got the file host.zip"),
+        (["host.zip", "--trust", "--out", "full"], "with 'mine.txt'"),
+        (["host.zip", "--trust", "--out", "new", "--push", "a/b/c"], "a/b/c"),
+        (
+            ["host.zip", "--trust", "--out", "host.zip"],
+            "out must be a folder, got the file host.zip",
+        ),
     ],
 )
 def test_bad_input_is_one_line(arguments, message, saved, tmp_path, monkeypatch, capsys):
@@ -142,7 +148,7 @@ def test_pushed_only_when_asked(saved, tmp_path, monkeypatch, capsys):
             return "address"
 
     monkeypatch.setattr(huggingface_hub, "HfApi", Hub)
-    asked = [str(saved / "agent.zip"), "--out", str(tmp_path / "card")]
+    asked = [str(saved / "agent.zip"), "--trust", "--out", str(tmp_path / "card")]
     assert card.main(asked) == 0
     assert calls == []
     assert card.main([*asked, "--push", "me/mine"]) == 0
@@ -158,7 +164,10 @@ def test_pushed_only_when_asked(saved, tmp_path, monkeypatch, capsys):
 def test_resgym_finds_the_commands_of_installed_packages(saved, tmp_path, monkeypatch, capsys):
     entry = SimpleNamespace(name="card", load=lambda: card.main)
     monkeypatch.setattr(cli, "entry_points", lambda group: [entry] * (group == "resgym.commands"))
-    assert cli.main(["card", str(saved / "agent.zip"), "--out", str(tmp_path / "card")]) == 0
+    assert (
+        cli.main(["card", str(saved / "agent.zip"), "--trust", "--out", str(tmp_path / "card")])
+        == 0
+    )
     assert (tmp_path / "card" / "README.md").is_file()
     with pytest.raises(SystemExit):
         cli.main(["--help"])

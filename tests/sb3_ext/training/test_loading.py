@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import pickle
 import subprocess
 import sys
 import textwrap
-import types
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -31,13 +29,9 @@ from sb3_ext.checkpoints.checkpoint import CheckpointError, save_checkpoint
 from sb3_ext.checkpoints.model_state import model_state
 from sb3_ext.checkpoints.resume import save_run
 from sb3_ext.ddqn import DDQN, HostPolicy
-from sb3_ext.networks.extractors import FlattenExtractor
-from sb3_ext.points.extractors import PointSetExtractor
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.schedules.frequency import Every
-from sb3_ext.schedules.schedules import Linear
 from sb3_ext.training.loading import load_player, load_policy
-from sb3_ext.training.trust import MOVED
 from tests.sb3_ext.checkpoints.helpers import equal, rewrite_manifest
 from tests.sb3_ext.training.helpers import SIZES, make_env, make_model
 
@@ -294,32 +288,6 @@ def test_a_recurrent_opponent_forgets_when_a_game_ends(seat: str) -> None:
         return found
 
     assert seen(6) == seen(1)
-
-
-@pytest.mark.parametrize("extractor", [FlattenExtractor, PointSetExtractor])
-def test_files_name_modules_that_have_moved_since(
-    extractor: type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As the first version wrote them, whose rooms were all in ``sb3_ext.common``."""
-    arguments = {"features_extractor_class": extractor, "net_arch": [8]}
-    schedule = Linear(0.5, 0.1, steps=50)
-    model = make_model("host", policy_kwargs=arguments, exploration_rate=schedule)
-    expected = scores("host", player_of(model))
-    for name in ("sb3_ext.common", *MOVED):
-        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
-    for earlier, today in MOVED.items():
-        for name, kind in vars(sys.modules[today]).items():
-            if isinstance(kind, type) and kind.__module__ == today:
-                monkeypatch.setattr(kind, "__module__", earlier)
-                setattr(sys.modules[earlier], name, kind)
-    model.save(tmp_path / "model.zip")
-    monkeypatch.undo()
-    with zipfile.ZipFile(tmp_path / "model.zip") as archive:
-        fields = json.loads(archive.read("data"))
-    held = base64.b64decode(fields["bound_schedules"][":serialized:"])
-    assert b"sb3_ext.common.schedules" in held
-    assert b"sb3_ext.schedules.schedules" not in held
-    assert scores("host", load_player(tmp_path / "model.zip", "host")) == expected
 
 
 def test_loading_a_checkpoint_unpickles_nothing(tmp_path: Path) -> None:

@@ -60,10 +60,10 @@ def test_what_it_leaves(small, tmp_path, capsys):
     for agent in ("choose_first", "choose_last"):
         assert 0 < summary["table"]["zeillinger"][agent]["share"][0] < 1
     assert "share" in summary["curve"][0]
-    names = {"best", "best_model.zip", ".lock", "curve.png", "game.txt", "host.zip"}
+    names = {"best", "best_model.zip", ".lock", "curve.png", "game.txt", "host", "host.zip"}
     assert {path.name for path in out.iterdir()} == names | {"rho.json", "summary.json"}
     summary = json.loads((out / "summary.json").read_text())
     assert summary["updates"] == 4
     assert summary["versions"]["torch"]
     assert set(summary["rho"]["trained"]) == {"choose_first", "choose_last", "random"}
-    assert load_player(out / "host.zip", "host").role == "host"
+    assert load_player(out / "host", "host").role == "host"

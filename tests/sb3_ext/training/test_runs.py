@@ -22,9 +22,9 @@ from sb3_ext.runs import command
 from sb3_ext.runs.signals import RunSignals
 from sb3_ext.studies.teach.cli import main as teach
 from sb3_ext.training.curves import main as curves
+from sb3_ext.training.play import enjoy
 from sb3_ext.training.quickstart import main as quickstart
 from sb3_ext.training.train import main as train
-from sb3_ext.training.zoo import enjoy
 from sb3_ext.two_player.cli import main as two_player
 from tests.sb3_ext.runs.held import held_by_another
 from tests.sb3_ext.runs.killed import killed_runs
@@ -209,7 +209,7 @@ def test_warnings_of_a_command_are_one_line_each(
     [
         (curves, [LONG]),
         (curves, [".", "--out", LONG]),
-        (enjoy, [LONG]),
+        (enjoy, ["--algo", "ddqn", "--env", GAME, "-n", LONG]),
         (quickstart, ["--out", LONG]),
         (resgym, ["solve", "E8", "--objective", LONG]),
         (teach, ["generate", "--out", LONG]),

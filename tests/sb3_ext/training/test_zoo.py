@@ -19,8 +19,9 @@ from sb3_ext.config.reading import find_config
 from sb3_ext.ddqn import DDQN
 from sb3_ext.schedules.schedules import Linear
 from sb3_ext.training.config_files import read_sections
+from sb3_ext.training.play import enjoy
 from sb3_ext.training.train import main as train_main
-from sb3_ext.training.zoo import enjoy, run_zoo
+from sb3_ext.training.zoo import run_train
 
 HOST = "resgym/HironakaHost-v0"
 AGENT = "resgym/HironakaAgent-v0"
@@ -130,7 +131,7 @@ def test_ordinary_environments_keep_ordinary_vector_environments(tmp_path: Path)
     config = tmp_path / "dqn.yml"
     config.write_text("default: {policy: MlpPolicy, n_timesteps: 100, learning_starts: 50}\n")
     arguments = ["--algo", "dqn", "--env", "CartPole-v1", "-conf", str(config)]
-    assert run_zoo("train", [*arguments, "-f", str(tmp_path), "--eval-freq", "-1"]) == 0
+    assert run_train([*arguments, "-f", str(tmp_path), "--eval-freq", "-1"]) == 0
     assert (tmp_path / "dqn" / "CartPole-v1_1" / "CartPole-v1.zip").is_file()
     assert enjoy([*arguments[:4], "-f", str(tmp_path), "--no-render", "-n", "20"]) == 0
 
@@ -146,7 +147,7 @@ def test_schedules_of_the_file_reach_stock_algorithms(tmp_path: Path) -> None:
         "  exploration_rate: {schedule: linear, init: 0.9, final: 0.1, steps: 30}\n"
     )
     arguments = ["--algo", "dqn", "--env", HOST, "-conf", str(config), "--eval-freq", "-1"]
-    assert run_zoo("train", [*arguments, "-f", str(tmp_path), "--verbose", "0"]) == 0
+    assert run_train([*arguments, "-f", str(tmp_path), "--verbose", "0"]) == 0
     model = DQN.load(run_folder(tmp_path, "dqn", HOST) / "resgym-HironakaHost-v0.zip")
     assert model._n_updates > 30
     assert model.policy.optimizer.param_groups[0]["lr"] == pytest.approx(1e-4)
@@ -209,8 +210,8 @@ def test_shipped_files_name_both_environments_and_a_default() -> None:
         (["buffer_size:1000000000000000"], "buffer_size must be at most 68719476736"),
         (["policy_kwargs:{net_arch: [1000000000]}"], "net_arch must have at most"),
         (["env_kwargs:{dimension: 1000}"], "dimension"),
-        (["callback:os.nope"], "os.nope"),
-        (["callback:{os.nope: 3}"], "os.nope"),
+        (["callback:os.nope"], "'os' has no attribute 'nope'"),
+        (["callback:{os.nope: 3}"], "'os' has no attribute 'nope'"),
         (["policy:Foo"], "unknown policy 'Foo'; choices: AgentPolicy"),
         (["policy_kwargs:{foo: 1}"], "unknown key of the policy's arguments 'foo'"),
         (["seed:"], "seed is given by the option --seed"),

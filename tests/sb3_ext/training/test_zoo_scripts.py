@@ -18,8 +18,9 @@ from PIL import Image
 
 from resgym.render.positions import HEIGHT, WIDTH
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.training.zoo import run_zoo
-from sb3_ext.training.zoo_scripts import plot_train, record_video
+from sb3_ext.training.play import record_video
+from sb3_ext.training.zoo import run_train
+from sb3_ext.training.zoo_scripts import plot_train
 
 HOST = "resgym/HironakaHost-v0"
 
@@ -31,7 +32,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     more = ["policy_kwargs:{net_arch: [16]}", "env_kwargs:{opponent: choose_last}"]
     arguments = ["--algo", "ddqn", "--env", HOST, "-n", "480", "-f", str(folder), "--seed", "1"]
     quiet = ["--eval-freq", "-1", "--verbose", "0"]
-    assert run_zoo("train", [*arguments, *quiet, "-params", *sizes, *more]) == 0
+    assert run_train([*arguments, *quiet, "-params", *sizes, *more]) == 0
     return folder
 
 

@@ -151,12 +151,12 @@ def test_the_command_writes_a_saved_host(tmp_path, capsys):
     def read_back(path):
         return shipped._policy.__wrapped__(torch.device("cpu"), path).q_net(observation)
 
-    assert main(["ship", str(tmp_path / "model.zip"), "--out", str(file)]) == 0
+    assert main(["ship", str(tmp_path / "model.zip"), "--out", str(file), "--trust"]) == 0
     assert f"{file.stat().st_size:,} bytes" in capsys.readouterr().out
     assert torch.equal(read_back(file), expected)
     with safe_open(file, "pt") as content:
         assert content.metadata()["made by"].startswith("python -m sb3_ext.teach ship")
-    assert main(["ship", str(tmp_path / "model.zip"), "--out", str(half), "--half"]) == 0
+    assert main(["ship", str(tmp_path / "model.zip"), "--out", str(half), "--half", "--trust"]) == 0
     assert half.stat().st_size < 0.7 * file.stat().st_size
     torch.testing.assert_close(read_back(half), expected, atol=2e-2, rtol=2e-2)
     half.write_bytes(b"damaged")
@@ -165,7 +165,7 @@ def test_the_command_writes_a_saved_host(tmp_path, capsys):
 
     agent = make_model("agent")
     agent.save(tmp_path / "agent.zip")
-    assert main(["ship", str(tmp_path / "agent.zip"), "--out", str(file)]) == 0
+    assert main(["ship", str(tmp_path / "agent.zip"), "--out", str(file), "--trust"]) == 0
     capsys.readouterr()
     seen = {"coords": torch.ones(5, 3, dtype=torch.int8), "points": observation}
     found = shipped._policy.__wrapped__(torch.device("cpu"), file).q_net(seen)
@@ -179,7 +179,7 @@ def test_the_command_writes_a_saved_host(tmp_path, capsys):
         ("flat.zip", file, "must be a host's or an agent's, observes Box"),
         ("nothing.zip", file, "nothing.zip"),
     ):
-        assert main(["ship", str(tmp_path / model_given), "--out", str(out)]) == 2
+        assert main(["ship", str(tmp_path / model_given), "--out", str(out), "--trust"]) == 2
         (line,) = capsys.readouterr().err.splitlines()
         assert words in line
     assert {path.name: path.read_bytes() for path in tmp_path.glob("*.safetensors*")} == before

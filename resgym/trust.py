@@ -1,0 +1,167 @@
+"""What may run code: modules that a command line names, and pickles after ``--trust``.
+
+A file may choose registered names and set numbers, strings and shapes; `sb3_ext.config.effects`
+judges configurations by that rule, docs/security.md explains it. This module holds what commands
+declare: ``--import`` and ``--trust``. A program's own code is not judged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+_pickles = True
+_imports = True
+_modules: list[str] = []
+_named: set[str] = set()  # those of them that a command line or a program named
+_files: frozenset[Path] = frozenset()
+
+
+@contextmanager
+def command_line(trust: bool, *files: str | os.PathLike[str] | None) -> Iterator[None]:
+    """A command is at work: only with ``trust`` are these files trusted, and pickles opened."""
+    global _pickles, _files
+    before = _pickles, _files
+    _pickles = trust
+    _files = frozenset(Path(each).resolve() for each in files if trust and each)
+    try:
+        yield
+    finally:
+        _pickles, _files = before
+
+
+@contextmanager
+def outside() -> Iterator[None]:
+    """Strangers ask: meanwhile nothing is imported, and no pickle opened."""
+    global _pickles, _imports
+    before = _pickles, _imports
+    _pickles = _imports = False
+    try:
+        yield
+    finally:
+        _pickles, _imports = before
+
+
+def is_trusted(file: str | os.PathLike[str]) -> bool:
+    """Whether the command line named this file beside ``--trust``."""
+    return Path(file).resolve() in _files
+
+
+def check_pickle(path: str | os.PathLike[str]) -> None:
+    """Raises ValueError in one line unless a file with pickles may be opened now."""
+    if not _pickles:
+        raise ValueError(
+            f"{os.fspath(path)}: holds pickles, which can run code; expected --trust beside it, or "
+            "a folder instead: a run's or a checkpoint's, which hold none"
+        )
+
+
+def regular_file(path: str | os.PathLike[str], field: str) -> Path:
+    """The path of a file that ends: no pipe, socket or device; else a ValueError."""
+    found = Path(path)
+    if found.exists() and not found.is_file():
+        raise ValueError(f"{field}: got {os.fspath(path)!r}; expected a regular file")
+    return found
+
+
+def add_trust(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
+    """Adds ``--trust`` to a command line."""
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="trust the file or model named on this command line like a program of your own: it "
+        "may import modules, connect, and hold pickles; files that it names stay untrusted",
+    )
+
+
+def add_import(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--import``, which imports as soon as it is read, before any name is looked up."""
+
+    def imported(name: str) -> str:
+        try:
+            import_modules([name])
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+        return name
+
+    parser.add_argument(
+        "--import",
+        action="append",
+        type=imported,
+        dest="modules",
+        metavar="MODULE",
+        help="import this Python module first, so that the players, rewards, algorithms and so on "
+        "that it registers have names; may be repeated",
+    )
+
+
+def imported_modules() -> tuple[str, ...]:
+    """Modules that were imported by name, for `import_modules` in another process."""
+    return tuple(_modules)
+
+
+def is_named(module: str) -> bool:
+    """Whether a command line or a program named this module, so that files may name its classes."""
+    return module in _named
+
+
+def import_modules(names: Iterable[str], named: bool = True) -> None:
+    """Imports modules by their dotted names, also those in the working folder, as ``python -m``.
+
+    Files may then name what is in them, unless ``named`` is false.
+
+    Raises:
+        ValueError: one is no dotted name, or its import fails.
+    """
+    for name in names:
+        if not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)*", name):
+            raise ValueError(f"must be a module such as mypackage.myplayers, got {name!r}")
+        if not {"", os.getcwd()} & set(sys.path):
+            sys.path.append(os.getcwd())
+        try:
+            importlib.import_module(name)
+        except (Exception, SystemExit) as error:  # whatever a module may do
+            raise ValueError(
+                f"{name} cannot be imported: {type(error).__name__}: {error}"
+            ) from error
+        if name not in _modules:
+            _modules.append(name)
+        if named:
+            _named.add(name)
+
+
+def named_object(path: str, field: str = "name") -> Any:
+    """What ``module:name`` names; ``field`` is where it stands, for messages.
+
+    Raises:
+        ValueError: it has another form, nothing may be imported now, the import fails, or the
+            module has no such name.
+    """
+    module, _, name = path.partition(":")
+    if not all(part.isidentifier() for part in (*module.split("."), name)):
+        raise ValueError(f"{field} must be written like 'module:name', got {path!r}")
+    if module not in _named:
+        if not _imports:
+            raise ValueError(f"{field}: {path!r} names code; expected a registered name")
+        try:
+            import_modules([module], named=False)
+        except ValueError as error:
+            raise ValueError(f"{field}: {path!r} cannot be imported: {error}") from error
+    if not hasattr(sys.modules[module], name):
+        raise ValueError(f"{field}: {path!r} cannot be imported: {module} has no {name}")
+    return getattr(sys.modules[module], name)
+
+
+def named_class(path: str, base: type) -> type:
+    """The class at ``module:Class``, derived from ``base``; ValueError as of `named_object`."""
+    found = named_object(path)
+    if not (isinstance(found, type) and issubclass(found, base)):
+        raise ValueError(f"{path!r} must be a class derived from {base.__name__}, got {found!r}")
+    return found

@@ -1,0 +1,231 @@
+"""What a value from a file may do: choose a registered name, set a number, a text or a shape.
+
+Four effects are never a file's to choose. Each needs the command line: an option with that very
+value, or ``--trust`` for the one file named beside it. Models are an exception to ``--trust``, and
+paths too: a file that is trusted may still name neither pickles nor a path outside its run.
+
+`KEYS` declares every key that can have an effect, whichever schema it belongs to, and `judge` is
+called by the readers of files. A test walks over all schemas and fails on a key of text that stands
+neither in `KEYS` nor in `PLAIN`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from resgym.trust import is_named, is_trusted
+from sb3_ext.config.checks import shown
+
+
+class Effect(Enum):
+    """What a value can do, and what is expected instead of a value that may not."""
+
+    CONNECT = "connects to an address; expected the option of the command line, or --trust"
+    IMPORT = "imports code; expected a registered name, --import MODULE, or --trust"
+    LOAD = (
+        "loads a file that can run code; expected a name, a run's or checkpoint's folder, or the "
+        "same path on the command line beside --trust"
+    )
+    WRITE = "writes outside the run's folder; expected a path inside it"
+    PREFIX = "writes outside the run's folder; expected a name without a folder"
+
+
+KEYS: Mapping[str, Effect] = {
+    **dict.fromkeys(("address", "storage"), Effect.CONNECT),
+    **dict.fromkeys(
+        (
+            *("activation_fn", "callback", "callback_after_eval", "callback_on_new_best", "env"),
+            *("env_wrapper", "extractor", "features_extractor_class", "optimizer_class"),
+            *("policy", "replay_buffer_class", "rollout_buffer_class", "vec_env_wrapper"),
+        ),
+        Effect.IMPORT,
+    ),
+    **dict.fromkeys(
+        (
+            *("agent", "agents", "host", "hosts", "opponent", "opponents", "player", "players"),
+            *("student", "targets"),
+        ),
+        Effect.LOAD,
+    ),
+    **dict.fromkeys(
+        (
+            *("best_model_save_path", "csv_file", "dir", "directory", "filename"),
+            *("folder", "log_dir", "log_path", "monitor_dir", "out", "path"),
+            *("run_dir", "save_path", "tensorboard_log", "video_folder"),
+        ),
+        Effect.WRITE,
+    ),
+    "name_prefix": Effect.PREFIX,  # joined to a path, whose place it takes if it is absolute
+}
+"""Keys whose values can have an effect, in every schema."""
+
+PLAIN = frozenset(
+    {
+        *("action_mask_fn", "activation", "algo", "algorithm", "approximate", "autoreset_mode"),
+        *("backend", "best", "channels_order", "command", "condition", "device", "dict_time_key"),
+        *("direction", "ent_coef", "exploration_strategy", "explore", "families", "field"),
+        *("filter_keys", "fingerprint", "first", "game", "goal_selection_strategy"),
+        *("info_keywords", "invalid_action", "key", "learner", "learning_rate_factors", "log"),
+        *("loss", "mask_source", "max_resource", "min_resource", "mode", "name", "net_arch"),
+        *("norm_obs_keys", "objective", "obs_key", "observation", "output", "padding_type"),
+        *("params", "polytope", "precision", "reduction", "render_key", "render_mode"),
+        *("reset_keywords", "reward", "role", "rollout_precision", "rule", "schedule"),
+        *("scripted", "settings", "stats_key", "supported_action_spaces", "target_entropy"),
+        *("target_update_unit", "train_freq", "unit", "warmup"),
+        *("config", "file", "starts"),  # paths of files that are read as text
+    }
+)
+"""Keys of text that have no effect: words of a registry, names of entries, files of text."""
+
+PACKAGES = (
+    *("gymnasium.wrappers", "rl_zoo3.callbacks", "rl_zoo3.wrappers", "sb3_contrib", "sb3_ext"),
+    "stable_baselines3",
+)
+"""Where classes may come from that a configuration names with their module.
+
+Importing one of these does nothing else; `rl_zoo3.benchmark` would be run by its import.
+"""
+
+_CODE = re.compile(r"[^\W\d][\w.]*:[^\W\d]\w*")
+
+
+def judge(data: Any, file: str | os.PathLike[str]) -> None:
+    """Refuses values of a file that have an effect, unless the command line trusts the file.
+
+    Args:
+        data: the file's content, plain data.
+        file: its path, which the caller names in the message.
+
+    Raises:
+        ValueError: one line with the field, what was given and what is expected.
+    """
+    trusted = is_trusted(file)
+    for field, value, effect in effects_of(data):
+        if not trusted or effect not in (Effect.CONNECT, Effect.IMPORT):
+            what, expected = effect.value.split("; ", 1)
+            raise ValueError(f"{field or 'value'}: got {shown(value)}, which {what}; {expected}")
+
+
+def effects_of(
+    data: Any, field: str = "", effect: Effect | None = None
+) -> Iterator[tuple[str, str, Effect]]:
+    """Every value of plain data that has an effect: its field, itself, and which."""
+    if isinstance(data, str):
+        found = _effect_of(data, effect)
+        if found is not None:
+            yield field, data, found
+        if field.rpartition(".")[2].startswith("settings["):
+            from sb3_ext.config.yaml_files import parse_yaml
+
+            name, _, value = data.partition("=")
+            yield from effects_of({name: parse_yaml(value)}, field)
+    elif isinstance(data, Mapping):
+        for key, value in data.items():
+            name = str(key)
+            if effect is not None:  # names may be keys: a class with its arguments, a weight each
+                yield from effects_of(name, field, effect)
+            own = effect is Effect.IMPORT and name != "choices"  # arguments of a class
+            inner = KEYS.get(name.rpartition(".")[2], None if own else effect)
+            yield from effects_of(value, f"{field}.{name}".lstrip("."), inner)
+    elif isinstance(data, (list, tuple)):
+        for place, value in enumerate(data):
+            yield from effects_of(value, f"{field}[{place}]", effect)
+
+
+def _effect_of(value: str, declared: Effect | None) -> Effect | None:
+    """The effect of a text, in a key that declares one or in any other."""
+    if _CODE.fullmatch(value):  # module:Class, wherever a registry may be asked for it
+        return None if is_named(value.partition(":")[0]) else Effect.IMPORT
+    if declared is Effect.IMPORT and (":" in value or ("." in value and not _is_known(value))):
+        return Effect.IMPORT
+    if declared is Effect.LOAD and _may_hold_pickles(value):
+        return Effect.LOAD
+    if declared is Effect.PREFIX and os.path.basename(value) != value:
+        return Effect.PREFIX
+    if declared is Effect.WRITE and (os.path.isabs(value) or ".." in Path(value).parts):
+        return Effect.WRITE
+    return Effect.CONNECT if declared is Effect.CONNECT else None
+
+
+def _is_known(dotted: str) -> bool:
+    if is_named(dotted.rpartition(".")[0]):
+        return True
+    try:
+        known_class(dotted)
+    except ValueError:
+        return False
+    return True
+
+
+def known_class(dotted: str) -> type:
+    """The callback, wrapper, policy, extractor or buffer of `PACKAGES` with this dotted name."""
+    import gymnasium
+    from stable_baselines3.common.buffers import BaseBuffer
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.policies import BasePolicy
+    from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+    from stable_baselines3.common.vec_env import VecEnvWrapper
+
+    kinds = (BaseBuffer, BaseCallback, BaseFeaturesExtractor, BasePolicy, VecEnvWrapper)
+    module, _, name = dotted.rpartition(".")
+    found: Any = None
+    if _is_of(module) and name.isidentifier():
+        with suppress(ImportError):
+            found = getattr(importlib.import_module(module), name, None)
+    # Modules also hold what they import: the class itself has to be of these packages.
+    if not (
+        isinstance(found, type)
+        and issubclass(found, (*kinds, gymnasium.Wrapper))
+        and _is_of(found.__module__)
+    ):
+        raise ValueError(
+            f"{shown(dotted)} is no callback, wrapper, policy, extractor or buffer of "
+            f"{', '.join(PACKAGES)}"
+        )
+    return found
+
+
+def _is_of(module: str) -> bool:
+    return any(module == each or module.startswith(f"{each}.") for each in PACKAGES)
+
+
+def _may_hold_pickles(value: str) -> bool:
+    """Whether a player's name is the path of a file other than a checkpoint without pickles."""
+    path = Path(value)
+    if path.suffix == ".zip" or Path(f"{value}.zip").is_file():
+        return True
+    return os.path.basename(value) != value and path.is_file() and path.suffix != ".safetensors"
+
+
+def placed(data: Any, folder: Path, field: str = "") -> Any:
+    """Plain data in which the paths of `Effect.WRITE` are absolute, inside the run's folder.
+
+    Raises:
+        ValueError: a path leaves the folder, links resolved.
+    """
+    if isinstance(data, Mapping):
+        return {
+            key: _inside(folder, value, f"{field}.{key}".lstrip("."))
+            if KEYS.get(str(key)) is Effect.WRITE and isinstance(value, str)
+            else placed(value, folder, f"{field}.{key}".lstrip("."))
+            for key, value in data.items()
+        }
+    if isinstance(data, list):
+        return [placed(value, folder, f"{field}[{place}]") for place, value in enumerate(data)]
+    return data
+
+
+def _inside(folder: Path, value: str, field: str) -> str:
+    root = folder.resolve()
+    path = (root / value).resolve()
+    if not path.is_relative_to(root):
+        what, expected = Effect.WRITE.value.split("; ", 1)
+        raise ValueError(f"{field}: got {shown(value)}, which {what}; {expected}")
+    return str(path)

@@ -1,0 +1,139 @@
+"""Trained models at play: ``enjoy`` and ``record_video``, with rl_zoo3's options."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from huggingface_sb3 import EnvironmentName
+from rl_zoo3.utils import get_model_path
+from stable_baselines3.common.base_class import BaseAlgorithm
+from stable_baselines3.common.utils import set_random_seed
+from stable_baselines3.common.vec_env import VecEnv, VecNormalize, VecVideoRecorder
+from tqdm import tqdm
+
+from resgym.cli import OneLineParser
+from resgym.trust import add_trust, command_line, import_modules
+from sb3_ext.runs.command import command
+from sb3_ext.training.saved_run import SavedRun
+from sb3_ext.training.zoo import REFUSED
+from sb3_ext.training.zoo_algorithms import check_algorithm
+from sb3_ext.training.zoo_arguments import StoreYaml, checked
+
+
+@command("enjoy", REFUSED)
+def enjoy(arguments: Sequence[str]) -> int:
+    """Plays a trained model; returns the exit code, see `sb3_ext.runs.command.command`."""
+    parser = _parser("enjoy", "Plays a model that python -m sb3_ext.train has trained.")
+    add = parser.add_argument
+    add("--num-threads", type=int, default=-1, help="threads of torch (default: as many as it has)")
+    add("--verbose", type=int, default=1, help="0 prints nothing of episodes (default 1)")
+    add("--device", default="auto", help="where the networks are (default auto)")
+    add("--norm-reward", action="store_true", help="show rewards as VecNormalize scales them")
+    add("--reward-log", type=Path, metavar="DIR", help="write the episodes to a monitor file there")
+    add("-P", "--progress", action="store_true", help="show a progress bar")
+    args = checked(parser, arguments)
+    if args.num_threads > 0:
+        torch.set_num_threads(args.num_threads)
+    run, path, _ = _saved(args)
+    shown = {} if args.no_render else {"render_mode": "human"}
+    env = run.make_env(args.n_envs, args.seed, args.reward_log, **shown)
+    if isinstance(env, VecNormalize):
+        env.norm_reward = args.norm_reward
+    model = run.model(path, env, args.device)
+    episode = np.zeros(2)  # return and length, of the first row
+    episodes = []
+    steps = _play(model, env, args)
+    for rewards, dones in tqdm(steps, total=args.n_timesteps, disable=not args.progress):
+        if not args.no_render:
+            env.render("human")
+        episode += rewards[0], 1
+        if dones[0]:
+            if args.verbose > 0:
+                print(f"Episode Reward: {episode[0]:.2f}\nEpisode Length {episode[1]:.0f}")
+            episodes.append(episode)
+            episode = np.zeros(2)
+    env.close()
+    if args.verbose > 0 and episodes:
+        (mean, length), deviation = np.mean(episodes, 0), np.std(episodes, 0)
+        print(f"{len(episodes)} Episodes\nMean reward: {mean:.2f} +/- {deviation[0]:.2f}")
+        print(f"Mean episode length: {length:.2f} +/- {deviation[1]:.2f}")
+    return 0
+
+
+@command("record_video", REFUSED)
+def record_video(arguments: Sequence[str]) -> int:
+    """Films a trained model; returns the exit code, see `sb3_ext.runs.command.command`."""
+    if importlib.util.find_spec("moviepy") is None:
+        raise ValueError("videos need moviepy, which is not installed: resgym[train]")
+    parser = _parser("record_video", "Films a model that python -m sb3_ext.train has trained.")
+    parser.add_argument("-o", "--output-folder", type=Path, help="default: videos in the run")
+    args = checked(parser, arguments)
+    run, path, prefix = _saved(args)
+    env = run.make_env(args.n_envs, args.seed, render_mode="rgb_array")
+    model = run.model(path, env)
+    folder = str(args.output_folder or run.folder / "videos")
+    film = VecVideoRecorder(env, folder, lambda step: step == 0, args.n_timesteps, prefix)
+    for _ in _play(model, film, args):
+        pass
+    film.close()
+    return 0
+
+
+def _parser(name: str, description: str) -> argparse.ArgumentParser:
+    parser = OneLineParser(prog=f"python -m sb3_ext.{name}", description=description)
+    add = parser.add_argument
+    add("--algo", required=True, help="algorithm")
+    add("--env", type=EnvironmentName, required=True, help="id of the environment")
+    add("-f", "--folder", default="logs", help="folder of the runs (default %(default)s)")
+    add("-n", "--n-timesteps", type=int, default=1000, help="steps (default %(default)s)")
+    add("--n-envs", type=int, default=1, help="environments at once (default %(default)s)")
+    add("--exp-id", type=int, default=0, help="number of the run (default: the newest)")
+    add("--seed", type=int, default=0, help="fixes the games (default %(default)s)")
+    add("--no-render", action="store_true", help="show nothing")
+    add("--deterministic", action="store_true", help="take the best action (the default)")
+    add("--stochastic", action="store_true", help="draw actions as while training")
+    add("--load-best", action="store_true", help="the best model of the run, not the last")
+    text = "the model after so many steps"
+    add("--load-checkpoint", type=int, metavar="STEPS", help=text)
+    add("--load-last-checkpoint", action="store_true", help="the newest rl_model_*_steps.zip")
+    text = "arguments of the environment as key:value"
+    add("--env-kwargs", nargs="+", action=StoreYaml, default={}, help=text)
+    text = "modules that register environments, imported first"
+    add("--gym-packages", nargs="+", default=[], metavar="MODULE", help=text)
+    add_trust(parser)
+    return parser
+
+
+def _saved(args: argparse.Namespace) -> tuple[SavedRun, Path, str]:
+    """The run that was asked for, the model in it, and a name for what is made of it."""
+    import_modules(args.gym_packages)
+    check_algorithm(["--algo", args.algo])
+    which = (args.load_best, args.load_checkpoint, args.load_last_checkpoint)
+    found = get_model_path(args.exp_id, args.folder, args.algo, args.env, *which)
+    prefix, path, folder = found[0], Path(found[1]), Path(found[2])
+    print(f"Loading {path}")
+    set_random_seed(args.seed)
+    with command_line(args.trust, *folder.glob("*/*.yml")):
+        return SavedRun(folder, args.env_kwargs), path, prefix
+
+
+def _play(
+    model: BaseAlgorithm, env: VecEnv, args: argparse.Namespace
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Rewards and ends of so many steps of all environments; Ctrl-C ends them."""
+    observations: Any = env.reset()
+    state, starts = None, np.ones(env.num_envs, dtype=bool)
+    deterministic = not args.stochastic
+    try:
+        for _ in range(args.n_timesteps):
+            actions, state = model.predict(observations, state, starts, deterministic)
+            observations, rewards, starts, _ = env.step(actions)
+            yield rewards, starts
+    except KeyboardInterrupt:
+        return

@@ -331,8 +331,7 @@ def _parser() -> argparse.ArgumentParser:
     add("start", nargs="?", help=f"{start}; random if left out")
     seats = ("host", "agent")
     add("--as", dest="seat", choices=seats, default="agent", help="your seat (default agent)")
-    text = "a player's name or a saved model's path (default zeillinger as host, random as agent)"
-    add("--opponent", help=text)
+    add("--opponent", help="player or model's path (default zeillinger as host, random as agent)")
     add("--seed", type=int, default=0, help="fixes start and opponent (default 0)")
     text = "write the game to this file: .gif or .html (2 or 3 axes), or .json"
     _add_file(command, "--out", (".gif", ".html", ".json"), text)

@@ -30,6 +30,7 @@ from resgym.measure.rho import RhoResult, rho_bounds, rho_starts
 from resgym.measure.worst_case import STARTS_TOGETHER, worst_case_moves
 from resgym.players import Player, player_name, resolve_player
 from resgym.tables import markdown_table, percent, spread, text_table
+from resgym.trust import regular_file
 
 POINTS = (5, 20)
 STARTS, SEED, MAX_MOVES, MAX_POSITIONS = 500, 0, 200, 20_000
@@ -224,7 +225,7 @@ def read_rows(path: Path) -> list[Row]:
         ValueError: it holds something else.
     """
     try:
-        rows = json.loads(path.read_text(encoding="utf-8"))
+        rows = json.loads(regular_file(path, "file").read_text(encoding="utf-8"))
         if not isinstance(rows, list):
             raise TypeError("must be a list")
         return [Row.read(row) for row in rows]

@@ -67,7 +67,8 @@ FORBIDDEN = {"resgym": ("rl_zoo3", "sb3_contrib", "sb3_ext", "stable_baselines3"
     )
 }
 EXCEPT = {
-    # What code is let in; nothing of the game.
+    # What code and which files are let in; nothing of the game.
+    "sb3_ext.checkpoints": ("resgym.trust",),
     "sb3_ext.cluster": ("resgym.trust",),
     "sb3_ext.config": ("resgym.trust",),
     "sb3_ext.callbacks": ("resgym.measure", "resgym.players"),

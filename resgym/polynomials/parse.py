@@ -14,6 +14,7 @@ from resgym.game.spec import MAX_DIMENSION
 from resgym.polynomials.monomials import Exponents, check_points
 from resgym.polynomials.reader import LETTER, Monomial, ParseError, read_monomials
 from resgym.polynomials.singularities import is_singularity_name, random_family, singularity
+from resgym.trust import regular_file
 
 __all__ = [
     "CoefficientWarning",
@@ -122,6 +123,7 @@ def parse_lines(path: Path) -> Iterator[tuple[int, Exponents]]:
         ValueError: the file cannot be read, or a line is no position; one line that names both.
     """
     number = 0
+    regular_file(path, "starts")
     try:
         with path.open(encoding="utf-8") as file:
             # A line that is too long comes in parts, of which the first is refused.
@@ -138,6 +140,7 @@ def parse_lines(path: Path) -> Iterator[tuple[int, Exponents]]:
 
 
 def _parse_file(path: Path, names: tuple[str, ...] | None) -> Exponents:
+    regular_file(path, "points")
     try:
         with path.open(encoding="utf-8") as file:
             text = file.read(MAX_LENGTH + 1)

@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from resgym.trust import regular_file
 from sb3_ext.checkpoints.durable_files import rename_durably, sync, write_text_durably
 from sb3_ext.checkpoints.format import (
     MANIFEST,
@@ -132,8 +133,9 @@ def list_checkpoints(run_dir: StrPath) -> list[Path]:
         if match and entry.is_dir() and not _was_replaced(entry):
             found.append((int(match[1]), match[2] is None, entry))
     ordered = [entry for *_, entry in sorted(found, reverse=True)]
-    with suppress(OSError, UnicodeDecodeError):
-        named = run_dir / (run_dir / _LATEST).read_text(encoding="utf-8").strip()
+    with suppress(OSError, ValueError):
+        latest = regular_file(run_dir / _LATEST, _LATEST)
+        named = run_dir / latest.read_text(encoding="utf-8").strip()
         if named in ordered:
             ordered.remove(named)
             ordered.insert(0, named)

@@ -16,6 +16,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from stable_baselines3.common.policies import BasePolicy
 
+from resgym.trust import regular_file
 from sb3_ext.checkpoints.format import CheckpointError, errors_named
 from sb3_ext.checkpoints.model_state import load_policy_weights
 from sb3_ext.checkpoints.policy_description import build_policy, describe_policy
@@ -51,7 +52,7 @@ def read_policy(path: Path, device: torch.device | str = "cpu") -> BasePolicy:
     """
     with errors_named(f"{path}: is missing or damaged"):
         try:
-            with safe_open(path, "pt") as file:
+            with safe_open(regular_file(path, "model"), "pt") as file:
                 description = json.loads((file.metadata() or {})["policy"])
                 weights = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
         except SafetensorError as error:
@@ -73,7 +74,7 @@ def read_card(folder: Path, device: torch.device | str = "cpu") -> BasePolicy:
     policy = read_policy(folder / MODEL, device)
     file = folder / CONFIG
     with errors_named(f"{file}: cannot be read"):
-        described = json.loads(file.read_text(encoding="utf-8"))["policy"]
+        described = json.loads(regular_file(file, CONFIG).read_text(encoding="utf-8"))["policy"]
     if described != json.loads(json.dumps(describe_policy(policy))):
         raise CheckpointError(f"{file}: policy: is not the one of {MODEL}")
     return policy

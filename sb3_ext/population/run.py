@@ -16,6 +16,7 @@ from typing import Any
 
 from filelock import FileLock
 
+from resgym.trust import regular_file
 from sb3_ext.adapter.sb3_private import UPDATES
 from sb3_ext.checkpoints.checkpoint import (
     checkpoint_name,
@@ -80,7 +81,7 @@ class Population:
         file = folder.path / STATE
         if file.exists():
             with errors_named(f"{file}: is damaged, or of another config.yml", ConfigError):
-                state = json.loads(file.read_text(encoding="utf-8"))
+                state = json.loads(regular_file(file, STATE).read_text(encoding="utf-8"))
                 self._go_on_from(state)
         folder.keep_lines_until(DECISIONS, self.round)
         self._remove_what_is_gone()

@@ -124,7 +124,7 @@ class RunFolder:
     def keep_lines_until(self, name: str, step: int) -> None:
         """Drops the lines of later steps, and what a crash left of a last line."""
         file = self.path / name
-        if not file.exists():
+        if not file.is_file():
             return
         kept = []
         for line in file.read_text(encoding="utf-8").splitlines():

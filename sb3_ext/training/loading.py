@@ -21,7 +21,7 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.utils import ConstantSchedule
 
 from resgym.players import ScoringPlayer
-from resgym.trust import check_pickle
+from resgym.trust import check_pickle, regular_file
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.checkpoint import (
     CheckpointError,
@@ -67,6 +67,8 @@ def load_policy(
     ``role`` says which one, for a checkpoint of two players.
     """
     path = Path(path)
+    if not path.is_dir():
+        regular_file(path, "model")
     if path.is_dir() and is_card(path):
         policy = read_card(path, device)
     elif path.suffix == ".safetensors":

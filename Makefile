@@ -38,7 +38,7 @@ $(LOWEST)/.installed: pyproject.toml constraints-lowest.txt
 install: $(STAMP) ## make .venv and install everything
 
 train: $(STAMP) ## train a host, then print how it compares (runs/quickstart)
-	$(BIN)/python -m sb3_ext.quickstart $(TRAIN_ARGS)
+	$(BIN)/python -m sb3_ext quickstart $(TRAIN_ARGS)
 
 test: $(STAMP) ## the quick tests, in less than ten minutes on two free cores
 	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)

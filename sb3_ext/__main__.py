@@ -1,21 +1,42 @@
-"""``python -m sb3_ext``: the commands of this package, ``python -m sb3_ext.NAME`` each."""
+"""``python -m sb3_ext NAME``: the commands of this package; without a name they are listed."""
+
+import sys
+
+from sb3_ext.runs.command import start
 
 COMMANDS = {
-    "train": "train one player, with rl_zoo3's options",
-    "enjoy": "let a trained player play, with rl_zoo3's options",
-    "quickstart": "train a host for half a minute and measure it",
-    "two_player": "train a host and an agent against each other",
-    "population": "train several players against each other",
-    "teach": "learn from the solver's moves",
-    "attack": "find a player's worst opponent",
-    "tune": "search for hyperparameters",
-    "curves": "learning curves of finished runs",
-    "plot_train": "rl_zoo3's plots of training",
-    "record_video": "record a trained player, with rl_zoo3's options",
+    "train": ("sb3_ext.training.train", "main", "train one player, with rl_zoo3's options"),
+    "enjoy": ("sb3_ext.training.play", "enjoy", "let a trained player play, with rl_zoo3's options"),
+    "quickstart": ("sb3_ext.training.quickstart", "main", "train a host and measure it"),
+    "two_player": ("sb3_ext.two_player.cli", "main", "train a host and an agent as opponents"),
+    "population": ("sb3_ext.population.cli", "main", "train several players as opponents"),
+    "teach": ("sb3_ext.studies.teach.cli", "main", "learn from the solver's moves"),
+    "attack": ("sb3_ext.studies.attack.cli", "main", "find a player's worst opponent"),
+    "tune": ("sb3_ext.tuning.cli", "main", "search for hyperparameters"),
+    "curves": ("sb3_ext.training.curves", "main", "draw the learning curves of runs"),
+    "plot_train": ("sb3_ext.training.zoo_scripts", "plot_train", "rl_zoo3's plots of training"),
+    "record_video": ("sb3_ext.training.play", "record_video", "record a trained player"),
+    "card": ("sb3_ext.studies.card", "main", "write a model card for the Hugging Face Hub"),
 }
-"""What can be run, with one line of help each."""
+"""Module, function and a line of help of each."""
+
+
+def main() -> int:
+    """Runs the command that is named, or lists all; returns the exit code."""
+    name = sys.argv[1] if len(sys.argv) > 1 else "--help"
+    if name in COMMANDS:
+        module, function, _ = COMMANDS[name]
+        del sys.argv[1]
+        return start(name, module, function, ranks=name == "train")
+    if name not in ("-h", "--help"):
+        known = ", ".join(COMMANDS)
+        print(f"sb3_ext: command: got {name!r}; expected one of {known}", file=sys.stderr)
+        return 2
+    print("usage: python -m sb3_ext COMMAND ...; COMMAND --help tells more of each\n")
+    for each, (_, _, text) in COMMANDS.items():
+        print(f"  {each:13} {text}")
+    return 0
+
 
 if __name__ == "__main__":
-    print("python -m sb3_ext.COMMAND --help tells more of each command:\n")
-    for name, text in COMMANDS.items():
-        print(f"  {name:13} {text}")
+    raise SystemExit(main())

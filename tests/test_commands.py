@@ -27,14 +27,6 @@ def test_the_version_is_printed(capsys):
     assert python("-m", "resgym", "--version") == f"resgym {resgym.__version__}\n"
 
 
-def test_sb3_ext_lists_every_module_that_is_a_command():
-    shown = {line.split()[0] for line in python("-m", "sb3_ext").splitlines()[2:]}
-    files = [*ROOT.glob("sb3_ext/*.py"), *ROOT.glob("sb3_ext/*/__main__.py")]
-    started = [path for path in files if "start(" in path.read_text(encoding="utf-8")]
-    names = {path.parent.name if path.name == "__main__.py" else path.stem for path in started}
-    assert shown == names
-
-
 @pytest.mark.parametrize("package", ["resgym", "resgym.game", "resgym.players"])
 def test_tab_completion_shows_public_names_alone(package):
     module = sys.modules[package]

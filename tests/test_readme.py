@@ -59,13 +59,13 @@ def test_commands_run(command, capsys, tmp_path, monkeypatch):
 
 # What makes each of them short; of a repeated option the last one counts.
 LESS = {
-    "sb3_ext.quickstart": "--updates 2 --games 10",
+    "sb3_ext quickstart": "--updates 2 --games 10",
     "sb3_ext.train": "-n 2048 --eval-freq -1 --checkpoint-updates 0",
     "sb3_ext.enjoy": "-n 20",
     "sb3_ext.two_player": "--steps 4 --set evaluation.games=10 --set evaluation.action_games=5",
     "sb3_ext.teach generate": "--positions 400",
     "sb3_ext.teach train": "--set updates=5 --set batch_size=16",
-    "sb3_ext.curves": "",
+    "sb3_ext curves": "",
     "sb3_ext.attack": "--no-exact --seeds 0 --set responder.updates=2 --set test.games=20 "
     "--set validation.games=20 --set exact=null --set responder.lookahead_moves=0",
     "sb3_ext.tune": "--trials 2 --workers 1 --set n_timesteps=2048",

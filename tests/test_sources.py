@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from resgym.cli import main as resgym_main
+from sb3_ext.__main__ import COMMANDS as SB3_COMMANDS
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "docs" / "sources.md").read_text(encoding="utf-8")
@@ -58,19 +59,8 @@ def help_of(command: tuple[str, ...]) -> str:
     if command[0] == "resgym":
         run, given = resgym_main, [*command[1:], "--help"]
     else:
-        # Each module is `start(name, module, function)`: what starts it is looked up, not run.
-        module, *given = command
-        file = ROOT.joinpath(*module.split("."))
-        file = file / "__main__.py" if file.is_dir() else file.with_suffix(".py")
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        (call,) = (
-            node
-            for node in ast.walk(tree)
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "start"
-        )
-        _, target, *function = [ast.literal_eval(argument) for argument in call.args]
-        run = getattr(importlib.import_module(target), function[0] if function else "main")
-        given = [*given, "--help"]
+        target, function, _ = SB3_COMMANDS[command[0]]
+        run, given = getattr(importlib.import_module(target), function), [*command[1:], "--help"]
     text = io.StringIO()
     with contextlib.redirect_stdout(text), contextlib.suppress(SystemExit):
         run(given)
@@ -80,9 +70,10 @@ def help_of(command: tuple[str, ...]) -> str:
 @pytest.mark.parametrize("command", COMMANDS)
 def test_commands_and_their_options_exist(command, monkeypatch):
     words = shlex.split(command)
-    words = words[2:] if words[0] == "python" else words
+    if words[0] == "python":  # -m sb3_ext NAME or -m sb3_ext.NAME
+        words = words[3:] if words[2] == "sb3_ext" else [words[2].split(".")[1], *words[3:]]
     monkeypatch.setattr(sys, "argv", words[:1])
-    has_subcommands = words[0] in ("resgym", "sb3_ext.attack", "sb3_ext.teach")
+    has_subcommands = words[0] in ("resgym", "attack", "teach")
     text = help_of(tuple(words[: 2 if has_subcommands else 1]))
     assert "usage:" in text
     options = [word.split("=")[0] for word in words if re.match(r"--?[a-z]", word)]

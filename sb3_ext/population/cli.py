@@ -1,4 +1,4 @@
-"""The command line: ``python -m sb3_ext.population --config small --out runs/population``."""
+"""The command line: ``python -m sb3_ext population --config small --out runs/population``."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def main(arguments: Sequence[str]) -> int:
                 raise ConfigError(
                     f"--out: {out} holds a run already; take another folder, or --resume {out}"
                 )
-            given = ["python", "-m", "sb3_ext.population", *arguments]
+            given = ["python", "-m", "sb3_ext", "population", *arguments]
             return _run(args, config, folder, given, rules)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = OneLineParser(
-        prog="python -m sb3_ext.population",
+        prog="python -m sb3_ext population",
         description="Trains many hosts and agents, which play each other; the worst copy the best.",
     )
     add = parser.add_argument

@@ -1,10 +1,10 @@
-"""``python -m sb3_ext.curves``: how rho grew while players learned, of one run or of several.
+"""``python -m sb3_ext curves``: how rho grew while players learned, of one run or of several.
 
 It reads the measurements that a run leaves in its folder: ``rho.json`` of `RhoEvaluation` (the
 quickstart's too) or ``evaluations.jsonl`` of the two-player trainer. Bands are the 95 % interval of
 each evaluation over its starts, where the run kept it, or with ``--mean`` the range of the runs.
 Rewards in monitor files are
-shown by ``python -m sb3_ext.plot_train``.
+shown by ``python -m sb3_ext plot_train``.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def read_curves(folder: str | os.PathLike[str], share: bool = False) -> list[Cur
         raise ValueError(
             f"run must be a folder with {'shares of an optimum' if share else 'measurements'} in "
             f"{' or '.join(FILES)}, got {os.fspath(folder)!r} (rewards in monitor files: "
-            "python -m sb3_ext.plot_train)"
+            "python -m sb3_ext plot_train)"
         )
     return curves
 
@@ -119,7 +119,7 @@ def _mean_curves(runs: Sequence[Path], share: bool = False) -> list[Curve]:
 def main(arguments: Sequence[str]) -> int:
     """Writes the plot; returns the exit code, see `sb3_ext.runs.command.command`."""
     parser = OneLineParser(
-        prog="python -m sb3_ext.curves", description="Learning curves of runs: rho over updates."
+        prog="python -m sb3_ext curves", description="Learning curves of runs: rho over updates."
     )
     add, file = parser.add_argument, "file: .png, .svg or .pdf (default %(default)s)"
     add("runs", nargs="+", type=Path, metavar="RUN", help=f"folder with {' or '.join(FILES)}")

@@ -81,7 +81,7 @@ def make_model(updates: int, seed: int, opponent: str = OPPONENT, n_steps: int =
 def main(arguments: Sequence[str]) -> int:
     """Trains, compares, writes; returns the exit code, see `sb3_ext.runs.command.command`."""
     parser = OneLineParser(
-        prog="python -m sb3_ext.quickstart", description=(__doc__ or "").splitlines()[0]
+        prog="python -m sb3_ext quickstart", description=(__doc__ or "").splitlines()[0]
     )
     add, updates = parser.add_argument, "gradient updates (default %(default)s)"
     add("--updates", type=int, default=QUICKSTART_UPDATES, help=updates)

@@ -63,7 +63,7 @@ def own_options(
     name: str, arguments: Sequence[str], add: Callable[[Any], object] = add_trust
 ) -> tuple[argparse.Namespace, list[str]]:
     """Our options, which ``add`` adds, and what is left for rl_zoo3; help tells of ours first."""
-    parser = OneLineParser(prog=f"python -m sb3_ext.{name}", add_help=False, allow_abbrev=False)
+    parser = OneLineParser(prog=f"python -m sb3_ext {name}", add_help=False, allow_abbrev=False)
     add(parser.add_argument_group("this project's options (beside those of rl_zoo3)"))
     mine, rest = parser.parse_known_args(arguments)
     if "-h" in rest or "--help" in rest:

@@ -103,7 +103,7 @@ def _plot_run(pyplot: Any, folder: Path, column: str, args: argparse.Namespace) 
 
 def _plot_parser() -> argparse.ArgumentParser:
     parser = OneLineParser(
-        prog="python -m sb3_ext.plot_train", description="Learning curves from monitor files."
+        prog="python -m sb3_ext plot_train", description="Learning curves from monitor files."
     )
     add = parser.add_argument
     add("-a", "--algo", required=True, help="algorithm")

@@ -20,7 +20,7 @@ def test_every_key_is_listed_with_its_meaning() -> None:
 
 
 def test_commands_are_understood() -> None:
-    commands = re.findall(r"^python -m sb3_ext\.population (.+)$", PAGE, re.MULTILINE)
+    commands = re.findall(r"^python -m sb3_ext population (.+)$", PAGE, re.MULTILINE)
     assert len(commands) >= 3
     for command in commands:
         _parser().parse_args(command.split())

@@ -23,7 +23,7 @@ from tests.sb3_ext.runs.killed import contents
 
 pytest.importorskip("ray", reason="needs the extra: pip install 'resgym[cluster]'")
 
-COMMAND = [sys.executable, "-m", "sb3_ext.population", "--no-progress"]
+COMMAND = [sys.executable, "-m", "sb3_ext", "population", "--no-progress"]
 
 
 @pytest.fixture(autouse=True)

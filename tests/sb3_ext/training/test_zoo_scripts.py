@@ -128,7 +128,7 @@ def test_a_missing_library_names_its_extra(
 @pytest.mark.parametrize("command", ["record_video", "plot_train"])
 def test_the_commands_answer_help(command: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", f"sb3_ext.{command}", "--help"],
+        [sys.executable, "-m", "sb3_ext", command, "--help"],
         capture_output=True,
         text=True,
         check=True,

@@ -6,7 +6,7 @@ from sb3_ext.runs.command import start
 
 COMMANDS = {
     "train": ("sb3_ext.training.train", "main", "train one player, with rl_zoo3's options"),
-    "enjoy": ("sb3_ext.training.play", "enjoy", "let a trained player play, with rl_zoo3's options"),
+    "enjoy": ("sb3_ext.training.play", "enjoy", "let a trained player play"),
     "quickstart": ("sb3_ext.training.quickstart", "main", "train a host and measure it"),
     "two_player": ("sb3_ext.two_player.cli", "main", "train a host and an agent as opponents"),
     "population": ("sb3_ext.population.cli", "main", "train several players as opponents"),

@@ -86,7 +86,7 @@ def record_video(arguments: Sequence[str]) -> int:
 
 
 def _parser(name: str, description: str) -> argparse.ArgumentParser:
-    parser = OneLineParser(prog=f"python -m sb3_ext.{name}", description=description)
+    parser = OneLineParser(prog=f"python -m sb3_ext {name}", description=description)
     add = parser.add_argument
     add("--algo", required=True, help="algorithm")
     add("--env", type=EnvironmentName, required=True, help="id of the environment")

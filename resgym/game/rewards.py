@@ -111,7 +111,7 @@ def role_reward(
         raise ValueError(f"reward: got {value.dtype}; expected real numbers")
     value = value.to(torch.float32)
     if isinstance(reward, str) and transition.role == "agent":
-        value = -value
+        value = 0.0 - value  # -value would make -0.0 of 0
     if played is not None:
         value = torch.where(played, value, 0.0)
     if reward not in REWARD_NAMES and not bool(value.isfinite().all()):

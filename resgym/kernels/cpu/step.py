@@ -242,7 +242,7 @@ def _step_rows(
                 axis_mask = 0
                 finished = is_over(dims, position, count, unit, weighted)
                 host_reward = _host_reward(reward_kind, finished, before, count)
-                reward = host_reward if seat == _HOST_SEAT else -host_reward
+                reward = host_reward if seat == _HOST_SEAT else np.float32(0.0) - host_reward
                 if seat == _AGENT_SEAT and not finished and opponent != ASKED:
                     draws = absorb(absorb(key, half_moves), _HOST)
                     axis_mask = choose_set(dims, opponent, position, count, sets, draws, unit)

@@ -177,7 +177,7 @@ def step_games(
     host_reward = tl.where(answered, host_reward, 0.0)
     reward = host_reward
     if SEAT != _HOST_SEAT:
-        reward = tl.where(answered, host_reward * -1.0, 0.0)  # of 0 it is -0
+        reward = 0.0 - host_reward  # -host_reward would make -0 of 0
     if SEAT == _BOTH_SEATS:
         tl.store(rewards + games * 2, host_reward, mask=within)
         tl.store(rewards + games * 2 + 1, reward, mask=within)

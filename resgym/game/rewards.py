@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 
 from resgym.game.spec import Role
-from resgym.game.state import GameState
+from resgym.game.state import GameState, stamps
 
 
 @dataclass(frozen=True)
@@ -100,10 +100,16 @@ def role_reward(
 
     Raises:
         ValueError: a function, registered or not, returns another shape, complex numbers, or for a
-            game that was played NaN or an infinity.
+            game that was played NaN or an infinity, or writes to what it is handed.
     """
     function = REWARDS[reward] if isinstance(reward, str) else reward
+    states = (transition.before, transition.after)
+    handed = [tensor for state in states for tensor in (state.points, state.count)]
+    handed += [transition.coords, transition.axis, transition.finished]
+    before = stamps(*handed)
     value = function(transition)
+    if stamps(*handed) != before:
+        raise ValueError("reward must not write to the tensors that it is handed")
     if not isinstance(value, Tensor) or value.shape != transition.axis.shape:
         got = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
         raise ValueError(f"reward must return a tensor [{len(transition.axis)}], got {got}")

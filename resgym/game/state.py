@@ -40,6 +40,14 @@ def tensor_kind(tensor: Tensor) -> str:
     return f"{form}{tensor.dtype}"
 
 
+def stamps(*tensors: Tensor) -> list[tuple[int, torch.Size]]:
+    """What writing to tensors or resizing them changes: compare the stamps before and after.
+
+    Players and rewards are handed live tensors. A write through NumPy leaves no stamp.
+    """
+    return [(0 if each.is_inference() else each._version, each.shape) for each in tensors]
+
+
 @dataclass(frozen=True)
 class GameState:
     """Point sets of N games. Never written to in place: a move makes a new one.

@@ -15,7 +15,7 @@ from torch import Tensor
 from resgym.game import devices
 from resgym.game.rng import RowRandom
 from resgym.game.spec import Role
-from resgym.game.state import GameState, holds_integers, tensor_kind
+from resgym.game.state import GameState, holds_integers, stamps, tensor_kind
 from resgym.players.base import Player, check_role, rows_of
 
 
@@ -44,13 +44,18 @@ def ask_player(
 
     Raises:
         TypeError: the answer is no dense tensor of integers.
-        ValueError: it has a wrong shape or device, or an illegal entry.
+        ValueError: it has a wrong shape or device, or an illegal entry, or the player wrote to what
+            it was handed.
     """
     if type(player) is MixedPlayer:
         return player.act(state, coords, rng, rows)
     own = player if rows is None else rows_of(player, rows)
+    handed = (state.points, state.count, rng.key, *(() if coords is None else (coords,)))
+    before = stamps(*handed)
     answer = own.act(state, coords, rng)
     who = f"{'host' if coords is None else 'agent'} {player_name(own)}"
+    if stamps(*handed) != before:
+        raise ValueError(f"{who} must not write to the tensors that it is handed")
     check_form(answer, state, who)
     if devices.is_host_memory(state.device):
         check_answer(answer, state, coords, who, rows)

@@ -17,7 +17,7 @@ from resgym.game.variants import rule_of
 from resgym.kernels.backend import FusedBackend, set_numbers
 from resgym.kernels.cpu.compilation import compiled
 from resgym.kernels.cpu.players import HOSTS, name_set
-from resgym.kernels.cpu.rules import observe_position
+from resgym.kernels.cpu.rules import observe_position, within
 from resgym.kernels.cpu.variants import draw_games, move_games
 
 
@@ -30,14 +30,16 @@ def array_of(tensor: Tensor) -> np.ndarray:
 def _observe_rows(points, count, scale, seen):
     dims = np.empty(points.shape[2], np.int64)
     for game in range(points.shape[0]):
-        observe_position(dims, points[game], count[game], scale, seen[game])
+        alive = within(count[game], points[game])
+        observe_position(dims, points[game], alive, scale, seen[game])
 
 
 @compiled
 def _choose_rows(host, points, count, drawn, sets, keys, actions):
     dims = np.empty(points.shape[2], np.int64)
     for game in range(count.shape[0]):
-        axis_mask = name_set(dims, host, points[game], count[game], drawn, np.uint64(keys[game]))
+        alive = within(count[game], points[game])
+        axis_mask = name_set(dims, host, points[game], alive, drawn, np.uint64(keys[game]))
         actions[game] = np.searchsorted(sets, axis_mask)
 
 

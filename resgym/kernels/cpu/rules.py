@@ -29,6 +29,15 @@ _HALF = np.uint64(32)
 
 
 @inlined
+def within(count, position):
+    """A number of points that is not past the rows of a position: memory may have been written to.
+
+    Players and rewards are handed live tensors; what they write must not be followed out of bounds.
+    """
+    return count if 0 <= count <= position.shape[0] else 0
+
+
+@inlined
 def _mix(value):
     value = (value ^ (value >> _SHIFT_1)) * _MULTIPLIER_1
     value = (value ^ (value >> _SHIFT_2)) * _MULTIPLIER_2

@@ -17,7 +17,7 @@ from resgym.game.stepping import (
 from resgym.kernels.backend import ASKED
 from resgym.kernels.cpu.compilation import compiled, inlined
 from resgym.kernels.cpu.players import answer_set
-from resgym.kernels.cpu.rules import absorb, episode_key, set_of_row
+from resgym.kernels.cpu.rules import absorb, episode_key, set_of_row, within
 from resgym.kernels.cpu.variants import (
     answers,
     choose_set,
@@ -69,8 +69,9 @@ def _any_refused(dims, sets, rules, unit, weighted, actions, points, count, coor
         elif on_illegal == _ERROR:
             axis_mask = set_of_row(dims, coords[row])
             if not _is_legal(
-                dims, actions[row], seat, axis_mask, sets, points[row], count[row], unit, weighted
-            ):
+                dims, actions[row], seat, axis_mask, sets, points[row],
+                within(count[row], points[row]), unit, weighted,
+            ):  # fmt: skip
                 return True
     return False
 
@@ -198,7 +199,7 @@ def _step_rows(
         _fill(seen, first, last, np.float32(-1.0))
         for row in range(first, last):
             position = new_points[row]
-            before, stale = old_count[row], new_count[row]
+            before, stale = within(old_count[row], position), within(new_count[row], position)
             for p in range(before):
                 for axis in range(dimension):
                     position[p, axis] = old_points[row, p, axis]
@@ -323,10 +324,11 @@ def start_rows(
             )  # fmt: skip
             continue
         position = new_points[row]
-        observe(dims, position, count[row], rules[7], seen[row], weighted)
+        alive = within(count[row], position)
+        observe(dims, position, alive, rules[7], seen[row], weighted)
         axis_mask = set_of_row(dims, coords[row])
         _write_set(dims, axis_mask, position, new_coords[row], seen_coords[row], weighted)
-        new_count[row] = count[row]
+        new_count[row] = alive
         new_half_moves[row] = half_moves[row]
         new_episode[row] = episode[row]
         new_key[row] = key[row]

@@ -19,6 +19,7 @@ from resgym.kernels.cpu.rules import (
     observe_position,
     play_move,
     set_of_row,
+    within,
 )
 
 _ALL_COORD = HOSTS.index("all_coord")
@@ -211,7 +212,7 @@ def move_games(points, count, coords, axis, reposition, overflow, moved, unit, w
         if chosen < 0 or chosen >= dimension:
             return game
         axis_mask = set_of_row(dims, coords[game])
-        position, before = points[game], count[game]
+        position, before = points[game], within(count[game], points[game])
         if is_over(dims, position, before, unit, weighted):
             continue
         if not (answers(dims, position, axis_mask, weighted) >> chosen) & 1:

@@ -1,0 +1,89 @@
+"""Players and rewards that write to what they are handed: an error or no effect, never a crash."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import gymnasium
+import pytest
+import torch
+
+import resgym  # noqa: F401  registers the environments
+from resgym.players import CallablePlayer
+
+WRITES: dict[str, Callable[[Any], Any]] = {
+    "a huge count": lambda state: state.count.fill_(2**40),
+    "a negative count": lambda state: state.count.fill_(-(2**40)),
+    "large coordinates": lambda state: state.points.fill_(2**62),
+    "fewer games": lambda state: state.count.resize_(1),
+    "no points": lambda state: state.points.resize_(0),
+    "another memory": lambda state: state.count.set_(torch.zeros(1, dtype=torch.int64)),
+}
+UNSEEN: dict[str, Callable[[Any], Any]] = {
+    "a huge count": lambda state: state.count.numpy().fill(2**40),
+    "a negative count": lambda state: state.count.numpy().fill(-(2**40)),
+    "large coordinates": lambda state: state.points.numpy().fill(2**62),
+    "one huge count": lambda state: state.count.numpy().__setitem__(-1, 10**15),
+}
+
+
+def player_that(write: Callable[[Any], Any], role: str) -> CallablePlayer:
+    def act(state: Any, coords: Any, rng: Any) -> Any:
+        answer = torch.zeros(state.num_games, dtype=torch.int64)
+        if coords is not None:
+            answer = coords.to(torch.uint8).argmax(1)
+        write(state)
+        return answer
+
+    return CallablePlayer(act, role)  # type: ignore[arg-type]
+
+
+def steps(env: Any, number: int = 6) -> None:
+    env.reset(seed=0)
+    for _ in range(number):
+        mask = torch.as_tensor(env.unwrapped.action_masks())
+        env.step(mask.to(torch.uint8).argmax(1))
+
+
+def games(seat: str, **keywords: Any) -> Any:
+    return gymnasium.make_vec(f"resgym/Hironaka{seat}-v0", num_envs=7, **keywords)
+
+
+@pytest.mark.parametrize("backend", ["torch", "numba"])
+@pytest.mark.parametrize("seat", ["Host", "Agent"])
+@pytest.mark.parametrize("name", WRITES)
+def test_a_player_that_writes_is_one_error(name: str, seat: str, backend: str) -> None:
+    player = player_that(WRITES[name], "agent" if seat == "Host" else "host")
+    env = games(seat, opponent=player, backend=backend)
+    with pytest.raises(ValueError, match="must not write to the tensors") as error:
+        steps(env)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("backend", ["torch", "numba"])
+@pytest.mark.parametrize("seat", ["Host", "Agent"])
+@pytest.mark.parametrize("name", UNSEEN)
+def test_a_write_past_torch_crashes_nothing(name: str, seat: str, backend: str) -> None:
+    player = player_that(UNSEEN[name], "agent" if seat == "Host" else "host")
+    env = games(seat, opponent=player, backend=backend, invalid_action="noop")
+    with suppress(RuntimeError):  # torch refuses to make room for so many points
+        steps(env, 20)
+
+
+@pytest.mark.parametrize("backend", ["torch", "numba"])
+@pytest.mark.parametrize("name", sorted({*WRITES, *UNSEEN}))
+def test_a_reward_that_writes(name: str, backend: str) -> None:
+    def reward(move: Any, write: Any) -> Any:
+        write(move.after)
+        return torch.zeros(len(move.axis))
+
+    if name in WRITES:
+        env = games("Host", reward=lambda move: reward(move, WRITES[name]), backend=backend)
+        with pytest.raises(ValueError, match="reward must not write"):
+            steps(env)
+    if name in UNSEEN:
+        env = games("Host", reward=lambda move: reward(move, UNSEEN[name]), backend=backend)
+        with suppress(RuntimeError):
+            steps(env, 20)

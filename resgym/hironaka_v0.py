@@ -104,14 +104,14 @@ class raw_env(AECEnv, gymnasium.utils.EzPickle):
         """
         known = ("points", "weights")
         given = {key: value for key, value in (options or {}).items() if key in known}
-        self._seen, _ = self._game.reset(seed=seed, options=given or None)
+        self._seen, info = self._game.reset(seed=seed, options=given or None)
         self.agents = self.possible_agents[:]
         self.agent_selection = HOST
         self.rewards = dict.fromkeys(self.agents, 0.0)
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
         self.terminations = dict.fromkeys(self.agents, False)
         self.truncations = dict.fromkeys(self.agents, False)
-        self.infos: dict[str, dict[str, Any]] = {seat: {} for seat in self.agents}
+        self.infos = {seat: {"overflow": info["overflow"]} for seat in self.agents}
 
     def observe(self, agent: str) -> dict[str, np.ndarray]:
         """What ``agent`` sees now."""

@@ -61,7 +61,8 @@ class _SingleEnv(gymnasium.Env[Any, Any]):
     ) -> tuple[Any, dict[str, Any]]:
         """Starts an episode; ``options={"points": ...}`` from a given position.
 
-        Here and in a step the info has ``action_mask`` int8 [A], 1 = legal.
+        Here and in a step the info has ``action_mask`` int8 [A], 1 = legal, and ``overflow``, a
+        bool array without axes.
         """
         if seed is not None:
             seed = check_integer("seed", seed, 0, MAX_SEED)
@@ -70,7 +71,7 @@ class _SingleEnv(gymnasium.Env[Any, Any]):
         observation, _ = self.vector_env.reset(seed=seed, options=options)
         # Only now, so that a refused reset has no effect; nothing here draws from `np_random`.
         super().reset(seed=seed)
-        return _row(observation), {"action_mask": self._mask()}
+        return _row(observation), {"action_mask": self._mask(), "overflow": np.array(False)}
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Plays one action; see the vector environment for what it means."""
@@ -81,7 +82,7 @@ class _SingleEnv(gymnasium.Env[Any, Any]):
         if values.size != 1:
             raise ValueError(f"action must be one integer, got shape {values.shape}")
         observation, reward, terminated, truncated, info = self.vector_env.step(values.reshape(1))
-        row_info = {"action_mask": self._mask(), "overflow": bool(info["overflow"][0])}
+        row_info = {"action_mask": self._mask(), "overflow": info["overflow"].reshape(())}
         if "rewards" in info:
             row_info["rewards"] = info["rewards"][0]
         ends = bool(terminated[0]), bool(truncated[0])

@@ -134,6 +134,22 @@ def test_a_wrapper_counts_episodes_as_we_do(mode):
     assert ends == theirs.episode_count > 20
 
 
+@pytest.mark.parametrize("env_id", IDS)
+def test_the_info_of_a_single_environment_is_arrays_from_reset_on(env_id):
+    """Tools that learn what an info holds from a first reset, such as TorchRL's, need that."""
+    env = gymnasium.make(env_id, **SHORT)
+    _, first = env.reset(seed=0)
+    later = env.step(env.action_space.sample())[-1]
+    assert first.keys() == later.keys() - {"rewards"} == {"action_mask", "overflow"}
+    for key, shape, kind in (
+        ("action_mask", (env.action_space.n,), "int8"),
+        ("overflow", (), "bool"),
+    ):
+        for info in (first, later):
+            assert isinstance(info[key], np.ndarray)
+            assert (info[key].shape, info[key].dtype) == (shape, kind)
+
+
 @pytest.mark.parametrize("output", ["torch", "numpy"])
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("env_id", IDS)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.resgym.envs.helpers import AGENT, HOST, SHORT, make_vec
+from tests.resgym.envs.helpers import AGENT, HOST, IDS, SHORT, make_vec
 
 FLAT = ("resgym/HironakaHostFlat-v0", "resgym/HironakaAgentFlat-v0")
 
@@ -32,6 +32,18 @@ def test_torchrl_finds_the_same_entries_whatever_its_first_game_was(env_id, mode
         found.append(sorted(played["next"].keys()))
     assert found == [found[0]] * 4
     assert {"action_mask", "overflow"} <= set(found[0])
+
+
+@pytest.mark.parametrize("env_id", IDS)
+def test_torchrl_registers_the_info_of_a_single_environment(env_id):
+    pytest.importorskip("torchrl", reason="needs TorchRL, which is no requirement")
+    from torchrl.envs import GymEnv
+    from torchrl.envs.utils import check_env_specs
+
+    env = GymEnv(env_id, categorical_action_encoding=True, invalid_action="noop")
+    env.auto_register_info_dict()
+    check_env_specs(env)
+    assert {"action_mask", "overflow"} <= set(env.rollout(3).keys())
 
 
 @pytest.mark.parametrize("env_id", FLAT)

@@ -13,6 +13,7 @@ import inspect
 import pickle
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -149,6 +150,10 @@ def inlined(function: Callable[..., Any]) -> Any:
     third of the time of small functions. So a compiled function leaves loops over rows to one.
     """
     options: dict[str, Any] = {"nogil": True, "_nrt": False}
+    with suppress(Exception):  # a numba with other insides than those that are known
+        from resgym.kernels.cpu.parts import PartCompiler
+
+        options["pipeline_class"] = PartCompiler
     return numba.njit(**options)(function)
 
 

@@ -1,0 +1,67 @@
+"""What only compiled functions call is compiled as a part of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+numba = pytest.importorskip("numba")
+
+from resgym.kernels.cpu import parts  # noqa: E402
+from resgym.kernels.cpu.compilation import inlined  # noqa: E402
+
+
+def functions() -> tuple[Any, Any]:
+    """A part, and a function that calls it twice through another one."""
+
+    @inlined
+    def cut(numbers: Any, most: Any) -> Any:
+        total = 0
+        for index in range(numbers.shape[0]):
+            numbers[index] = min(numbers[index], most)
+            total += numbers[index]
+        return total
+
+    @inlined
+    def both(numbers: Any, most: Any) -> Any:
+        return cut(numbers, most) + (0 if most is None else cut(numbers, most - 1))
+
+    @numba.njit
+    def whole(numbers: Any, most: Any) -> Any:
+        return both(numbers, most)
+
+    return cut, whole
+
+
+def test_this_numba_compiles_parts() -> None:
+    """Run with every numba that is supported: without parts the kernels compile twice as long."""
+    assert parts.parts_work()
+    cut, whole = functions()
+    numbers = np.array([5, 1, 7])
+    assert whole(numbers, 4) == 4 + 1 + 4 + 3 + 1 + 3
+    assert list(numbers) == [3, 1, 3]
+    # No machine code was made of it, and calling it is an error, not a crash.
+    (result,) = cut.overloads.values()
+    assert result.library.get_pointer_to_function("anything") == 0
+    with pytest.raises(KeyError, match="only compiled functions can call cut"):
+        cut(numbers, 4)
+
+
+@pytest.mark.parametrize("broken", ["_optimize_final_module", "_finalize_final_module"])
+def test_a_numba_with_other_insides(monkeypatch: pytest.MonkeyPatch, broken: str) -> None:
+    """It fails or gives wrong results when tried: functions are compiled in numba's own way."""
+
+    def refuse(_: Any) -> None:
+        raise AttributeError("no such thing any more")
+
+    monkeypatch.setattr(parts._Part, broken, refuse)
+    parts.parts_work.cache_clear()
+    try:
+        assert not parts.parts_work()
+        cut, whole = functions()
+        assert whole(np.array([5, 1, 7]), 4) == 16
+        assert cut(np.array([5, 1, 7]), 4) == 9
+    finally:
+        parts.parts_work.cache_clear()

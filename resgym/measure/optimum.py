@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sys
 from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
@@ -18,7 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from resgym.files import write_file
+from resgym.files import check_seal, sealed, write_file
 from resgym.game.actions import host_action_table
 from resgym.game.rng import RowRandom
 from resgym.game.spec import MAX_COORDINATE, GameSpec
@@ -40,7 +41,7 @@ from resgym.players import (
 )
 from resgym.solver.players import OptimalAgent
 
-FORMAT = 2
+FORMAT = 3
 """Of the files that are kept; goes up when figures of the same question may change."""
 
 BY_SET = (ChooseFirstAgent, ChooseLastAgent)
@@ -92,8 +93,13 @@ def optimum(agent: Player, starts: GameState, spec: GameSpec, max_moves: int) ->
     digest = hashlib.sha256(question + starts.points.contiguous().numpy().tobytes()).hexdigest()
     name = f"{digest}.json"
     if type(agent) in KEPT:
-        with suppress(OSError, RecursionError, TypeError, ValueError):
-            return _read((private_folder("optima") / name).read_bytes())
+        with suppress(OSError):
+            file = private_folder("optima") / name
+            try:
+                kept = check_seal(json.loads(file.read_bytes()))
+                return Optimum(tuple(kept["rho"]), tuple(kept["moves"]))
+            except (RecursionError, TypeError, ValueError, KeyError) as error:
+                print(f"{file}: is damaged ({error}); searched again", file=sys.stderr)
     elif not answers_alike(agent, starts):
         return None
     least, most = shortest_games(agent, starts, spec, max_moves)
@@ -105,16 +111,9 @@ def optimum(agent: Player, starts: GameState, spec: GameSpec, max_moves: int) ->
     found = Optimum((won[1] / many, won[0] / few), (few, many))
     if type(agent) in KEPT:
         with suppress(OSError):
-            write_file(private_folder("optima") / name, json.dumps(found))
+            content = json.dumps(sealed(found._asdict()))
+            write_file(private_folder("optima") / name, content)
     return found
-
-
-def _read(content: bytes) -> Optimum:
-    """What a file holds; a TypeError or ValueError if that is something else."""
-    (low, high), (least, most) = json.loads(content)
-    if not (0 <= low <= high <= 1 and high > 0 and 0 < least <= most):
-        raise ValueError("no optimum")
-    return Optimum((float(low), float(high)), (int(least), int(most)))
 
 
 def answers_alike(player: Player, starts: GameState) -> bool:

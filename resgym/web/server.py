@@ -43,6 +43,8 @@ MOVE_LIMIT, SEARCH_LIMIT = 10.0, 12.0
 """Seconds after which a process is ended; the search of a hint stops by itself before."""
 
 LISTING_SECONDS = 2.0
+REQUEST_SECONDS = 10.0
+"""A client may take so long to send a request."""
 """How long a listing of a folder is kept."""
 
 HEADERS = {
@@ -197,6 +199,39 @@ def _answering(
     return respond
 
 
+def _hasty_protocol() -> type:
+    """Uvicorn's protocol for clients who send a request within `REQUEST_SECONDS`, or are cut off.
+
+    uvicorn itself waits for the rest of a header without limit.
+    """
+    import h11
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Hasty(H11Protocol):
+        _limit: Any = None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._wait()
+
+        def data_received(self, data: bytes) -> None:
+            self._wait()
+            super().data_received(data)
+            if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY) and self._limit is not None:
+                self._limit.cancel()
+                self._limit = None
+
+        def _wait(self) -> None:
+            if self._limit is None:
+                self._limit = self.loop.call_later(REQUEST_SECONDS, self._cut)
+
+        def _cut(self) -> None:
+            self._limit = None
+            self.transport.close()
+
+    return Hasty
+
+
 def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
@@ -231,7 +266,7 @@ def serve(
     app = Site(models, workers).app(["127.0.0.1", "localhost"] if local else ["*"])
     config = uvicorn.Config(
         app,
-        http="h11",
+        http=_hasty_protocol(),
         h11_max_incomplete_event_size=4 * MAX_QUERY,
         limit_concurrency=600,
         timeout_keep_alive=30,

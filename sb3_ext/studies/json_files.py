@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,23 +27,3 @@ def digest_of(*values: Any) -> str:
 def write_json(path: Path, data: Any) -> None:
     """Replaces a file of plain data as a whole."""
     write_text_durably(path, json.dumps(data, indent=1) + "\n")
-
-
-def sealed(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The same data as it is read back from JSON, with its digest as ``sha256``."""
-    plain: dict[str, Any] = json.loads(json.dumps(data))
-    plain.pop("sha256", None)
-    return {**plain, "sha256": digest_of(plain)}
-
-
-def check_seal(data: Any) -> dict[str, Any]:
-    """What was given to `sealed`.
-
-    Raises:
-        ValueError: the data have no digest, or were changed after they were sealed.
-    """
-    if not isinstance(data, dict) or "sha256" not in data:
-        raise ValueError("sha256 is missing")
-    if sealed(data) != data:
-        raise ValueError("sha256: was changed after it was written")
-    return {key: value for key, value in data.items() if key != "sha256"}

@@ -8,6 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from resgym.files import check_seal, sealed
 from resgym.game.spec import Role
 from resgym.tables import markdown_table
 from sb3_ext.checkpoints.format import errors_named
@@ -18,7 +19,7 @@ from sb3_ext.studies.attack.exploitation import exploit
 from sb3_ext.studies.attack.frozen import FrozenPlayer
 from sb3_ext.studies.attack.result import AttackResult, ExactResult, between, picks_worst
 from sb3_ext.studies.attack.settings import AttackBudget
-from sb3_ext.studies.json_files import check_seal, sealed, write_json
+from sb3_ext.studies.json_files import write_json
 
 HOSTS = ("random", "all_coord", "random_pair", "zeillinger", "spivakovsky", "taught", "robust")
 AGENTS = ("random", "choose_first", "choose_last", "greedy_points", "taught")

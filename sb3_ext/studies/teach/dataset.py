@@ -25,12 +25,12 @@ from safetensors.numpy import save
 from safetensors.torch import load_file
 from torch import Tensor
 
-from resgym.files import write_file
+from resgym.files import check_seal, write_file
 from resgym.solver.labels import SOLVER_VERSION
 from sb3_ext.checkpoints.durable_files import check_content
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.checks import one_line
-from sb3_ext.studies.json_files import check_seal, digest_of
+from sb3_ext.studies.json_files import digest_of
 from sb3_ext.studies.teach.examples import Examples
 
 SCHEMA = 1

@@ -30,6 +30,7 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
+from resgym.files import sealed
 from resgym.solver.labels import OUT_OF_BUDGET, SOLVED, TOO_LARGE, Labeller
 from resgym.trust import import_modules, imported_modules
 from sb3_ext.checkpoints.durable_files import file_digest
@@ -40,7 +41,7 @@ from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.command_line import add_options
 from sb3_ext.runs.folder import LOCK, RunFolder
 from sb3_ext.runs.provenance import provenance
-from sb3_ext.studies.json_files import digest_of, sealed, write_json
+from sb3_ext.studies.json_files import digest_of, write_json
 from sb3_ext.studies.teach import dataset, drawing
 from sb3_ext.studies.teach.dataset import MANIFEST, PLAN, Dataset, load_dataset
 from sb3_ext.studies.teach.drawing import Plan, draw_positions

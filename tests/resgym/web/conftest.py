@@ -36,6 +36,14 @@ class Served:
         self.address = self.process.stdout.readline().split()[3]
 
     def get(self, path: str, host: str = "", method: str = "GET") -> tuple[int, str]:
+        """Status and text, once the server is not too busy to answer, whatever else runs here."""
+        for _ in range(60):
+            status, text = self._get(path, host, method)
+            if status not in (503, 504):
+                break
+        return status, text
+
+    def _get(self, path: str, host: str, method: str) -> tuple[int, str]:
         parts = urlsplit(self.address)
         connection = HTTPConnection(parts.hostname, parts.port, timeout=60)
         connection.request(

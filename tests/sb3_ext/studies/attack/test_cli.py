@@ -8,8 +8,8 @@ from unittest.mock import Mock
 import pytest
 
 import sb3_ext.studies.attack.cli as cli
+from resgym.files import check_seal
 from sb3_ext.studies.attack.cli import main
-from sb3_ext.studies.json_files import check_seal
 from tests.sb3_ext.studies.attack.helpers import SMALL
 
 LESS = [part for setting in SMALL for part in ("--set", setting)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import runpy
 import shlex
 import xml.etree.ElementTree as ElementTree
 from fractions import Fraction
@@ -157,11 +158,15 @@ def test_pictures_are_those_of_the_commands():
     picture = re.compile(r"\]\(images/(\w+)\.svg\)")
     names = picture.findall(PAGE)
     shown = {each for page in DOCS.glob("*.md") for each in picture.findall(page.read_text())}
-    first_screen = re.findall(r"\]\(docs/images/(\w+)\.svg\)", README)
-    shown.update(first_screen)
-    for name in first_screen:
-        grown = resgym.resolution_tree("E6", host="taught").to_growing_svg()
-        assert (DOCS / "images" / f"{name}.svg").read_text(encoding="utf-8") == grown
+    made = {
+        "one_move": picture_to_svg(
+            runpy.run_path(str(DOCS / "images" / "one_move.py"))["picture"]()
+        ),
+        "resolving_E6": resgym.resolution_tree("E6", host="taught").to_growing_svg(),
+    }
+    assert set(re.findall(r"\]\(docs/images/(\w+)\.svg\)", README)) == set(made)
+    for name, picture in made.items():
+        assert (DOCS / "images" / f"{name}.svg").read_text(encoding="utf-8") == picture
     assert sorted(shown) == sorted(path.stem for path in (DOCS / "images").glob("*.svg"))
     trees = {
         "fewest_nodes": resgym.solve(START, "nodes").tree,

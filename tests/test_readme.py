@@ -1,4 +1,4 @@
-"""What the README shows is run, and its tables hold what exists."""
+"""The README and the pages of commands and players run as shown; tables name what exists."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from resgym.cli import main
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+PLAYERS, COMMANDS_PAGE = (
+    (ROOT / "docs" / page).read_text(encoding="utf-8") for page in ("players.md", "commands.md")
+)
+PAGES = "\n".join((README, PLAYERS, COMMANDS_PAGE))
 
 
 def blocks(language: str) -> list[str]:
-    return re.findall(rf"^```{language}\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL)
-
-
-def section(title: str) -> str:
-    return README.split(f"\n## {title}\n")[1].split("\n## ")[0]
+    return re.findall(rf"^```{language}\n(.*?)^```", PAGES, flags=re.MULTILINE | re.DOTALL)
 
 
 LINES = [line.split("#")[0].strip() for block in blocks("sh") for line in block.splitlines()]
@@ -34,12 +34,23 @@ COMMANDS = [shlex.split(line) for line in LINES if line.startswith("resgym ")]
 MODULES = [line for line in LINES if line.startswith("python -m ")]
 
 
-@pytest.mark.parametrize("block", blocks("python"))
-def test_python_examples_run(block, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize("shorter", [True, pytest.param(False, marks=pytest.mark.long)])
+def test_the_example_prints_what_is_shown(shorter, tmp_path, monkeypatch, capsys):
+    ((source, shown),) = re.findall(
+        r"^```python\n(.*?)^```\n+```text\n(.*?)^```", README, flags=re.MULTILINE | re.DOTALL
+    )
     monkeypatch.chdir(tmp_path)
+    if shorter:
+        source = source.replace("138_000", "11_000").replace("games=2_000", "games=100")
     with torch.random.fork_rng():
-        exec(compile(block, "README.md", "exec"), {"__name__": "__main__"})
-    assert capsys.readouterr().out.strip()
+        exec(compile(source, "README.md", "exec"), {"__name__": "__main__"})
+    lines = capsys.readouterr().out.splitlines()
+    for line, expected in zip(lines, shown.splitlines(), strict=True):
+        head = r"^depth \d+ \(proved|^\w+: "
+        assert re.match(head, line)[0] == re.match(head, expected)[0]
+        if not shorter and "%" in expected:  # another processor rounds otherwise
+            share = [float(re.search(r"([\d.]+)%", text)[1]) for text in (line, expected)]
+            assert abs(share[0] - share[1]) < 5
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
@@ -115,9 +126,8 @@ def test_player_tables_name_every_player():
     code = "from resgym.players import *; print(*host_names(), '|', *agent_names())"
     names = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     host_names, agent_names = (half.split() for half in names.stdout.split("|"))
-    text = section("Players and their measure")
     for table, known in zip(
-        text.split("| agent | plays |"), (host_names, agent_names), strict=True
+        PLAYERS.split("| agent | plays |"), (host_names, agent_names), strict=True
     ):
         rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| `")]
         assert set(re.findall(r"`(\w+)`", " ".join(rows))) == set(known)
@@ -125,12 +135,12 @@ def test_player_tables_name_every_player():
 
 def test_make_targets_exist():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    targets = set(re.findall(r"(?:^|`)make ([a-z-]+)", README, flags=re.MULTILINE))
+    targets = set(re.findall(r"(?:^|`)make ([a-z-]+)", PAGES, flags=re.MULTILINE))
     assert {"train", "test", "check", "bench"} <= targets
     for target in targets:
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), target
 
 
 def test_named_functions_exist():
-    for name in set(re.findall(r"`resgym\.(\w+)`", README)):
+    for name in set(re.findall(r"`resgym\.(\w+)`", PAGES)):
         assert hasattr(resgym, name), name

@@ -19,7 +19,9 @@ def panel(number: int, head: tuple[str, str, str], rows: list, shades: dict, gon
     shapes += [Text((left, 56 + 22 * line), text, INK, 16) for line, text in enumerate(head[1:])]
     for axis, colour in shades.items():
         x, low, high = left + axis * COLUMN, TOP - 40, TOP + 3 * ROW
-        shapes.append(Polygon(((x, low), (x + COLUMN - 4, low), (x + COLUMN - 4, high), (x, high)), colour))
+        shapes.append(
+            Polygon(((x, low), (x + COLUMN - 4, low), (x + COLUMN - 4, high), (x, high)), colour)
+        )
     for axis, name in enumerate("xyz"):
         shapes.append(Text((left + axis * COLUMN + 22, TOP - 16), name, MUTED, 18, "middle", True))
     for row, point in enumerate(rows):
@@ -43,8 +45,20 @@ def picture() -> Picture:
     shapes = [
         *panel(0, ("1  A position", "a set of points,", "one in each row"), POINTS, {}, []),
         *panel(1, ("2  The host", "chooses a set", "of axes: x, y"), POINTS, host, []),
-        *panel(2, ("3  The agent", "chooses one of them:", "x becomes x + y"), moved, host | {AXIS: AGENT}, []),
-        *panel(3, ("4  Drop points", "≥ another point", "on every axis"), moved, {}, [p for p in moved if p not in left]),
+        *panel(
+            2,
+            ("3  The agent", "chooses one of them:", "x becomes x + y"),
+            moved,
+            host | {AXIS: AGENT},
+            [],
+        ),
+        *panel(
+            3,
+            ("4  Drop points", "≥ another point", "on every axis"),
+            moved,
+            {},
+            [p for p in moved if p not in left],
+        ),
     ]
     note = "The host wants one single point to be left, soon. The agent wants the game to go on."
     shapes.append(Text((LEFT, TOP + 3 * ROW + 36), note, INK, 16))

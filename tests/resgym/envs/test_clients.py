@@ -17,7 +17,7 @@ from stable_baselines3.common.buffers import ReplayBuffer
 from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, MODES, SHORT, array, leaves, make_vec
 
 FLAT = {HOST: "resgym/HironakaHostFlat-v0", AGENT: "resgym/HironakaAgentFlat-v0"}
-# The recipe of the README.
+# The recipe of docs/tutorials/environments.md.
 RECIPE: dict[str, Any] = {
     "output": "numpy",
     "autoreset_mode": "NextStep",

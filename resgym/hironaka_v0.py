@@ -6,15 +6,17 @@ wrappers, ``parallel_env`` the game in which both choose at once.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import gymnasium
 import numpy as np
-from gymnasium import spaces
+from gymnasium.spaces import Box, Dict, Space
+from gymnasium.spaces.utils import flatten, flatten_space
 
 from resgym.envs.registration import DEFAULT_MAX_EPISODE_STEPS
 from resgym.envs.single import HironakaEnv, LegalDiscrete
-from resgym.game.spec import check_integer
+from resgym.game.spec import check_choice, check_integer
 from resgym.game.variants import rule_of
 
 try:
@@ -34,16 +36,17 @@ class raw_env(AECEnv, gymnasium.utils.EzPickle):
 
     Observation of both seats: ``observation`` float32 [P + 1, D], the points as in
     ``resgym/Hironaka-v0`` and in the last row the set that awaits an answer (1 for its axes, zeros
-    on the host's turn); ``action_mask`` int8 [A], zeros for the seat that is not to move.
-    Actions: ``Discrete(2^D - D - 1)`` for the host (`resgym.game.action_axes`), ``Discrete(D)`` for
-    the agent, whose space samples legal axes also without a mask. The rewards of a move are given
-    on the agent's half of it.
+    on the host's turn); ``action_mask`` int8 [A], zeros for the seat that is not to move, in the
+    info too. Actions: ``Discrete(2^D - D - 1)`` for the host (`resgym.game.action_axes`),
+    ``Discrete(D)`` for the agent; the spaces sample legal actions also without a mask. The rewards
+    of a move are given on the agent's half of it.
     """
 
     def __init__(
         self,
         max_cycles: int | None = DEFAULT_MAX_EPISODE_STEPS,
         simultaneous: bool = False,
+        spaces: str = "own",
         **kwargs: Any,
     ) -> None:
         """Makes the environment.
@@ -52,12 +55,15 @@ class raw_env(AECEnv, gymnasium.utils.EzPickle):
             max_cycles: moves after which a game is truncated; None for no limit.
             simultaneous: the agent does not see the host's set before it answers, and an axis that
                 is not in the set stands for the next one that is (the first follows on the last).
+            spaces: ``own`` of each seat; or the same for both, as SuperSuit and others need:
+                ``padded`` to the larger number of actions A, or ``flat``, which is ``padded``
+                with observations in one row, float32 [(P + 1) D + A], the mask behind the points.
             kwargs: as `resgym.HironakaVectorEnv`, without those of vector environments.
 
         Raises:
             ValueError, TypeError: an argument is out of range; the message names it.
         """
-        gymnasium.utils.EzPickle.__init__(self, max_cycles, simultaneous, **kwargs)
+        gymnasium.utils.EzPickle.__init__(self, max_cycles, simultaneous, spaces, **kwargs)
         super().__init__()
         if "observation" in kwargs:
             raise TypeError("observation is for Gymnasium's environments: both seats see points")
@@ -68,7 +74,11 @@ class raw_env(AECEnv, gymnasium.utils.EzPickle):
         spec = plan.spec
         if simultaneous and spec.rule == "polyhedra":
             raise ValueError("simultaneous must be False with rule 'polyhedra', got True")
-        self._num_actions = {HOST: spec.num_host_actions, AGENT: spec.dimension}
+        check_choice("spaces", spaces, ("own", "padded", "flat"))
+        self._flat = spaces == "flat"
+        self._num_actions = sizes = {HOST: spec.num_host_actions, AGENT: spec.dimension}
+        if spaces != "own":
+            sizes = dict.fromkeys(sizes, max(sizes.values()))
         self.possible_agents = [HOST, AGENT]
         self.agents: list[str] = []
         self.render_mode = self._game.render_mode
@@ -79,21 +89,23 @@ class raw_env(AECEnv, gymnasium.utils.EzPickle):
         }
         high = 1.0 if plan.scale_observation else np.inf
         rows = spec.max_num_points + rule_of(spec).extra_rows + 1
-        points = spaces.Box(-1.0, high, (rows, spec.dimension), np.float32)
+        points = Box(-1.0, high, (rows, spec.dimension), np.float32)
+        self._forms = {
+            seat: Dict(observation=points, action_mask=Box(0, 1, (size,), np.int8))
+            for seat, size in sizes.items()
+        }
         self.observation_spaces = {
-            seat: spaces.Dict(observation=points, action_mask=spaces.Box(0, 1, (number,), np.int8))
-            for seat, number in self._num_actions.items()
+            seat: flatten_space(form) if self._flat else form for seat, form in self._forms.items()
         }
         self.action_spaces = {
-            HOST: spaces.Discrete(self._num_actions[HOST]),
-            AGENT: LegalDiscrete(self._num_actions[AGENT], self._legal_axes),
+            seat: LegalDiscrete(size, partial(self._mask, seat)) for seat, size in sizes.items()
         }
 
-    def observation_space(self, agent: str) -> spaces.Space[Any]:
+    def observation_space(self, agent: str) -> Space[Any]:
         """What a seat sees."""
         return self.observation_spaces[agent]
 
-    def action_space(self, agent: str) -> spaces.Space[Any]:
+    def action_space(self, agent: str) -> Space[Any]:
         """What a seat may name."""
         return self.action_spaces[agent]
 
@@ -111,20 +123,31 @@ class raw_env(AECEnv, gymnasium.utils.EzPickle):
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
         self.terminations = dict.fromkeys(self.agents, False)
         self.truncations = dict.fromkeys(self.agents, False)
-        self.infos = {seat: {"overflow": info["overflow"]} for seat in self.agents}
+        self._inform(info)
 
-    def observe(self, agent: str) -> dict[str, np.ndarray]:
+    def observe(self, agent: str) -> Any:
         """What ``agent`` sees now."""
         hidden = self._simultaneous and agent == AGENT
         named = np.zeros_like(self._seen["coords"]) if hidden else self._seen["coords"]
-        mask = np.zeros(self._num_actions[agent], np.int8)
+        points = np.concatenate([self._seen["points"], named[None].astype(np.float32)])
+        seen = {"observation": points, "action_mask": self._mask(agent)}
+        return flatten(self._forms[agent], seen) if self._flat else seen
+
+    def _mask(self, agent: str) -> np.ndarray:
+        """The legal actions int8 [A] of a seat, none if it is not to move."""
+        mask = np.zeros(self.action_spaces[agent].n, np.int8)
         if agent in self.agents and not (self.terminations[agent] or self.truncations[agent]):
             if self._simultaneous:
-                mask[:] = 1
+                mask[: self._num_actions[agent]] = 1
             elif agent == self.agent_selection:
                 mask[:] = self._game.action_masks()[: len(mask)]
-        rows = [self._seen["points"], named[None].astype(np.float32)]
-        return {"observation": np.concatenate(rows), "action_mask": mask}
+        return mask
+
+    def _inform(self, info: dict[str, Any]) -> None:
+        self.infos = {
+            seat: {"overflow": info["overflow"], "action_mask": self._mask(seat)}
+            for seat in self.agents
+        }
 
     def step(self, action: Any) -> None:
         """Plays the action of the seat whose turn it is; None for a seat whose game is over.
@@ -145,14 +168,9 @@ class raw_env(AECEnv, gymnasium.utils.EzPickle):
             self.rewards = dict(zip(self.agents, map(float, info["rewards"]), strict=True))
         self.terminations = dict.fromkeys(self.agents, terminated)
         self.truncations = dict.fromkeys(self.agents, truncated)
-        self.infos = {agent: {"overflow": info["overflow"]} for agent in self.agents}
         self.agent_selection = AGENT if seat == HOST else HOST
+        self._inform(info)
         self._accumulate_rewards()
-
-    def _legal_axes(self) -> np.ndarray | None:
-        if self._simultaneous or not self.agents or self.agent_selection != AGENT:
-            return None
-        return self._game.action_masks()[: self._num_actions[AGENT]]
 
     def _next_axis(self, action: Any) -> int:
         dimension = self._num_actions[AGENT]

@@ -5,6 +5,7 @@ This module imports nothing that takes long, so that Ctrl-C is answered while th
 
 from __future__ import annotations
 
+import atexit
 import errno
 import functools
 import importlib
@@ -88,4 +89,12 @@ def start(name: str, module: str, function: str = "main", ranks: bool = False) -
 
     with warnings.catch_warnings():
         warnings.showwarning = show
-        return command(name)(run)()
+        code = command(name)(run)()
+    if ranks and os.environ.get("WORLD_SIZE", "1") != "1":
+        # gloo's threads may outlive the group, and the C++ runtime aborts a process that ends while
+        # they do: a finished run would now and then end with SIGABRT.
+        atexit._run_exitfuncs()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+    return code

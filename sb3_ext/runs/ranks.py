@@ -204,6 +204,8 @@ def torchrun() -> Iterator[Ranks]:
         raise ValueError(f"rank {rank} of {size}: cannot join the others: {error}") from error
     with Ranks(rank, size, launcher)._session() as ranks:
         yield ranks
+        with suppress(*TOLD, RuntimeError):  # none lets go of connections that another still uses
+            distributed.barrier()
     distributed.destroy_process_group()
 
 

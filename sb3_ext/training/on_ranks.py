@@ -70,13 +70,17 @@ class RankManager(Manager):
         if actors := getattr(self.collector, "actors", 0):
             raise ValueError(f"actors: must be 0 with several ranks, got {actors}")
         self.collector = None
-        for each in result[2]:
+        return result
+
+    def build_named(self) -> None:
+        """The callbacks of the file may only look on."""
+        super().build_named()
+        for each in self.callbacks:
             if type(each) not in WATCHING:
                 names = ", ".join(kind.__name__ for kind in WATCHING)
                 raise ValueError(
                     f"callback: several ranks can have {names}, got {type(each).__name__}"
                 )
-        return result
 
     def create_log_folder(self) -> None:
         """Makes the run's folder, which all ranks write their checkpoints to."""
@@ -89,6 +93,7 @@ class RankManager(Manager):
     def create_callbacks(self) -> None:
         """Those that look on are the first rank's."""
         if self.options.ranks.rank > 0:
+            self.build_named()
             self.callbacks = []
             return
         super().create_callbacks()

@@ -237,13 +237,17 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         self.params_path = f"{self.save_path}/{self.env_name}"
         super().create_log_folder()
 
-    def create_callbacks(self) -> None:
-        """Builds the file's callbacks and wrappers with paths inside the run's folder."""
+    def build_named(self) -> None:
+        """Builds the file's callbacks and wrappers, with paths inside the run's folder."""
         named = placed(self._named, Path(self.save_path))
         self.callbacks = rl_zoo3.utils.get_callback_list(named)
         self.specified_callbacks = named.get("callback", [])
         self.env_wrapper = rl_zoo3.utils.get_wrapper_class(named)
         self.vec_env_wrapper = rl_zoo3.utils.get_wrapper_class(named, "vec_env_wrapper")
+
+    def create_callbacks(self) -> None:
+        """Those of the file and of the command line."""
+        self.build_named()
         super().create_callbacks()
 
     def save_trained_model(self, model: Any) -> None:

@@ -1,282 +1,651 @@
-"""Compiled: the search of `resgym.solver.search`, on a table, for one position or for many."""
+"""The search: a table of positions with proved bounds, and the loop that raises them.
+
+This file is read twice. Imported, it is plain Python on lists, for integers of any size and for the
+first moments of a process. `resgym.solver.search.compiled` runs it again with `jit` in its globals,
+on arrays of int64; so both take the same steps.
+
+The cost of a position is ``finished`` once one point is left. Otherwise it is ``move`` more than
+the largest cost after the agent's answers to the host's best set, or than their sum:
+
+    depth:   1 + min over the host's sets of the max over the agent's axes of the next cost
+    nodes:   1 + min over the host's sets of the sum over the agent's axes of the next cost
+    leaves:      min over the host's sets of the sum over the agent's axes of the next cost
+
+At first the bounds of a position are those of its projections to two axes (proof:
+docs/mathematics.md, "How long a game lasts at least"). A value is found by asking whether it is at
+most its lower bound, until it is. A question follows the set that looks best and asks about the
+answer to it that looks worst, with a smaller limit, so positions that recur do no harm. (Iterative
+deepening with a table: Korf, "Depth-first iterative-deepening", 1985; bounds raised on the way
+back: Bonet and Geffner, "Learning Depth-First Search", ICAPS 2006.)
+
+Points are flat: coordinate j of point p stands at p * D + j.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from resgym.kernels.cpu.compilation import compiled, inlined
-from resgym.solver.forms import (
-    CHOSEN,
-    HERE,
-    KEY,
-    LARGEST,
-    ORDER,
-    ROOT,
-    THERE,
-    TRIAL,
-    canonical_key,
-    copy,
-    hash_of,
-    reduce,
-    unpack,
-    write_rows,
-)
-from resgym.solver.search import NO_TREE, SCALE
-from resgym.solver.table import (
-    END,
-    HEIGHT,
-    LEFT,
-    LOWER,
-    MOVES,
-    SHADOWS,
-    SIZE,
-    UPPER,
-    add_answers,
-    add_moves,
-    costs_of,
-    has_room,
-    ones,
-    open_answer,
-    play,
-    position_of,
-    take_shadows,
-)
+NO_TREE = 2**60 if "jit" in globals() else math.inf
+"""Cost of a position from which no tree of the allowed depth exists."""
 
-DONE, STOPPED, TOO_LARGE, FULL, CROWDED = range(5)
-"""Why a search returns: it is through, the effort allowed is spent, a coordinate is too large for
-it, the table is full, or was so before the row was begun."""
+jit: Callable[..., Any] = globals().get("jit", lambda function: function)
+
+DONE, STOPPED, FULL, TOO_LARGE = range(4)
+"""How a question ends: answered, its effort is spent, no room in the table, a coordinate is too
+large for int64."""
+
+POSITIONS, WORDS, ANSWERS, EXPANDED, HEIGHT = range(5)
+"""Counters: what is in use, how many positions have been expanded, the height of the stack."""
+
+_MASK = 2**62 - 1
 
 
-@inlined
-def _decide(table, room, root, limit, effort):
-    """Finds out whether the value of a position is at most a limit; returns why it ended.
+class Table(NamedTuple):
+    """The table, what it is asked about, and memory to work in.
 
-    ``effort`` int64 [2] is what may be spent, expansions and steps, and is counted down; an
-    expansion takes ten steps more.
+    All sequences are lists, or arrays of int64. Position 0 stands for everything finished.
+
+    Attributes:
+        finished, move, by_sum: the goal, see the head of this file.
+        cut: a position that cannot be resolved within the moves that remain costs its lower bound,
+            which bounds all trees, and not `NO_TREE`, which forbids it.
+        dimension: number of axes D.
+        rows: the most points of a position P.
+        largest: the largest coordinate of a position that is kept.
+        counters: [5], see `POSITIONS` and the next.
+        sets: [A] the host's sets, smaller ones first, bit j for axis j.
+        start, size, left, hashed: [C] of each position where its points begin among the words, how
+            many there are, the moves that remain (-1 for any number), and its hash.
+        lower, upper: [C] proved bounds of the cost.
+        total: [C] the sum of the bounds of its projections: which of two equally bad answers is
+            worse.
+        shadows, moves, end: [C] where its projections and its moves begin among the answers (-1
+            while they are not generated), and where the moves end.
+        words: [W] the points of all positions.
+        slots: [2 C] positions by hash, -1 where free; 2 C is a power of two.
+        answers: [B] of each position the number of its projections and these; of each of its moves
+            the set's index (-1 - index while its answers are not generated), a lower bound of its
+            cost, the sum of the bounds of its answers, and these.
+        stack, limits: [K] positions and the limits that they are asked about.
+        here, there: [P D] points.
+        columns: [(D + 1) P] the points by axis, and their sums over a set.
+        pairs: [(D + 1) D] moves of projections to two axes.
+        colours, order: [D] of the axes.
     """
-    entries, goal = table.entries, table.goal
-    lower, upper = entries[:, LOWER], entries[:, UPPER]
-    answers, stack = table.answers, table.stack
-    height, status = table.counters[HEIGHT], DONE
-    if height == 0 or stack[0, 0] != root or stack[0, 1] != limit:
-        height = 1
-        stack[0, 0], stack[0, 1] = root, limit
-    while height > 0:
-        top, limit = stack[height - 1, 0], stack[height - 1, 1]
-        if lower[top] > limit or upper[top] <= limit:
-            height -= 1
-            continue
-        if effort[1] <= 0:
-            status = STOPPED
-            break
-        if height == stack.shape[0] or not has_room(table, room, entries[top, SIZE]):
-            status = FULL
-            break
-        effort[1] -= 1
-        take_shadows(table, room, top)
-        # An answer along an axis leaves the projection as it is, so that it must be good for one
-        # move less if the set may have this axis.
-        fewer = np.int64(not goal.by_sum and entries[top, LEFT] < 0)
-        at = entries[top, SHADOWS]
-        asked, shut = np.int64(-1), 0
-        for axis in range(answers[at]):
-            shadow = np.int64(answers[at + 1 + axis])
-            aim = max(limit - fewer, lower[shadow])
-            if asked < 0 and aim <= limit and aim < upper[shadow]:
-                asked = shadow
-                stack[height, 0], stack[height, 1] = asked, aim
-            shut |= np.int64(aim == limit) * fewer << axis
-        if lower[top] > limit:
-            continue
-        if asked >= 0:
-            height += 1
-            continue
-        if entries[top, MOVES] < 0:
-            if effort[0] <= 0:
-                status = STOPPED
+
+    finished: Any
+    move: Any
+    by_sum: Any
+    cut: Any
+    dimension: Any
+    rows: Any
+    largest: Any
+    counters: Any
+    sets: Any
+    start: Any
+    size: Any
+    left: Any
+    hashed: Any
+    lower: Any
+    upper: Any
+    total: Any
+    shadows: Any
+    moves: Any
+    end: Any
+    words: Any
+    slots: Any
+    answers: Any
+    stack: Any
+    limits: Any
+    here: Any
+    there: Any
+    columns: Any
+    pairs: Any
+    colours: Any
+    order: Any
+
+
+@jit
+def edge_moves(a, b):
+    """How many moves an edge (a, -b) lasts: steps of Euclid's algorithm by subtraction."""
+    moves = 0
+    while b > 0:
+        if a < b:
+            a, b = b, a
+        elif a < 8 * b:
+            # Most quotients are small, and divisions slow.
+            a -= b
+            moves += 1
+        else:
+            moves += a // b
+            a %= b
+    return moves
+
+
+@jit
+def shared_nodes(a, b, c, d):
+    """Nodes that the ways to the slopes a / b and c / d in the Stern-Brocot tree have in common."""
+    common = 1
+    while True:
+        if a > b and c > d:
+            steps = min((a - 1) // b, (c - 1) // d)
+            a, c = a - steps * b, c - steps * d
+        elif a < b and c < d:
+            steps = min((b - 1) // a, (d - 1) // c)
+            b, d = b - steps * a, d - steps * c
+        else:
+            return common
+        common += steps
+
+
+@jit
+def moves_of_polygon(columns, i, j, size, by_sum):
+    """Moves on the longest branch of the only tree of a Newton polygon, or in the whole tree.
+
+    The columns that begin at i and j are the two axes. Every compact edge lasts as long as Euclid's
+    algorithm; ways to two slopes have their nodes in common up to where they part.
+    """
+    at = 0
+    for p in range(1, size):
+        if columns[i + p] <= columns[i + at] and (
+            columns[i + p] < columns[i + at] or columns[j + p] < columns[j + at]
+        ):
+            at = p
+    moves = run_before = fall_before = 0
+    while True:
+        # The steepest way down from this vertex, to its end.
+        run, fall, following = 0, 0, at
+        for p in range(size):
+            down = columns[j + at] - columns[j + p]
+            if down > 0:
+                along = columns[i + p] - columns[i + at]
+                steeper = down * run - fall * along
+                if fall == 0 or steeper > 0 or (steeper == 0 and down > fall):
+                    run, fall, following = along, down, p
+        if fall == 0:
+            return moves
+        length = edge_moves(run, fall)
+        if not by_sum:
+            moves = max(moves, length)
+        else:
+            moves += length
+            if fall_before > 0:
+                moves -= shared_nodes(run_before, fall_before, run, fall)
+        at, run_before, fall_before = following, run, fall
+
+
+@jit
+def moves_of_pairs(t, points, size, by_sum):
+    """Moves of the projections to two axes: the most, their sum; and the active axes as bits.
+
+    The rest is as it stays in ``columns`` and ``pairs``.
+    """
+    d, rows, active, most, total = t.dimension, t.rows, 0, 0, 0
+    for j in range(d):
+        for p in range(size):
+            value = points[p * d + j]
+            t.columns[j * rows + p] = value
+            if value > 0:
+                active |= 1 << j
+        for i in range(j):
+            moves = moves_of_polygon(t.columns, i * rows, j * rows, size, by_sum)
+            t.pairs[j * d + i] = moves
+            most, total = max(most, moves), total + moves
+    return most, total, active
+
+
+@jit
+def reduce(points, size, d):
+    """Moves points to the origin and divides by their divisor; returns the largest coordinate."""
+    divisor = largest = 0
+    for j in range(d):
+        least = points[j]
+        for p in range(1, size):
+            least = min(least, points[p * d + j])
+        for p in range(size):
+            value = points[p * d + j] - least
+            points[p * d + j] = value
+            largest = max(largest, value)
+            if divisor != 1:
+                while value:
+                    divisor, value = value, divisor % value
+    if divisor > 1:
+        for k in range(size * d):
+            points[k] //= divisor
+        largest //= divisor
+    return largest
+
+
+@jit
+def mix(value, colour):
+    """A number of 62 bits that depends on both in no simple way; wrapping changes none of it."""
+    mixed = (value * 0x2545F4914F6CDD1D + colour * 0x1B03738712FAD5C9 + 0x369DEA0F31A53F85) & _MASK
+    mixed = ((mixed ^ (mixed >> 31)) * 0x1C69B3F74AC4AE35) & _MASK
+    return mixed ^ (mixed >> 29)
+
+
+@jit
+def is_below(points, one, other, d):
+    """Whether the point that begins at one is <= that at other in all axes."""
+    for j in range(d):  # numba has no generators  # noqa: SIM110
+        if points[one + j] > points[other + j]:
+            return False
+    return True
+
+
+@jit
+def play(t, size, axes, axis):
+    """Writes the position after a move from ``here`` to ``there``; returns its size.
+
+    The sum over no axis is 0, so that with an empty set it is the projection along the axis.
+    """
+    d, here, there, kept = t.dimension, t.here, t.there, 0
+    for p in range(size):
+        total = 0
+        for j in range(d):
+            there[kept * d + j] = here[p * d + j]
+            if (axes >> j) & 1:
+                total += here[p * d + j]
+        there[kept * d + axis] = total
+        covered = False
+        for q in range(kept):
+            if is_below(there, q * d, kept * d, d):
+                covered = True
                 break
-            if not add_moves(table, room, top):
-                status = TOO_LARGE
-                break
-            effort[0] -= 1
-            effort[1] -= 10
-        least, sure = NO_TREE, NO_TREE
-        at = entries[top, MOVES]
-        best, best_rank = np.int64(-1), np.int64(2**62)
-        while at < entries[top, END]:
-            low, high, total = np.int64(answers[at + 1]), NO_TREE, np.int64(answers[at + 2])
-            axes = table.sets[max(answers[at], -answers[at] - 1)]
-            count = ones(axes)
-            if answers[at] >= 0:
-                low, high, total = costs_of(entries, goal, answers, at + 3, count)
-            if axes & shut:
-                low = max(low, limit + 1)
-                answers[at + 1] = min(low, NO_TREE)
-            if low <= limit:
-                rank = np.int64(total)
-                if not goal.by_sum:
-                    # What is begun goes first.
-                    rank = total * SCALE // count + (2**55 if answers[at] < 0 else 0)
-                if rank < best_rank:
-                    best, best_rank = at, rank
-            least, sure = min(least, low), min(sure, high)
-            at += 3 + count
-        lower[top], upper[top] = max(lower[top], least), min(upper[top], sure)
-        if lower[top] > limit or upper[top] <= limit:
+        if covered:
             continue
+        last, kept = kept, 0
+        for q in range(last + 1):
+            if q == last or not is_below(there, last * d, q * d, d):
+                for j in range(d):
+                    there[kept * d + j] = there[q * d + j]
+                kept += 1
+    return kept
+
+
+@jit
+def write_form(t, size):
+    """Writes ``there``, reduced, behind the words in use, in one order of axes and points.
+
+    Axes are ordered by colours, which come from the points' values and from what else is in the
+    points. Axes with equal colours can nearly always be exchanged; where they cannot, one position
+    has two forms, which costs time and is never wrong.
+    """
+    d, there, colours, order, words = t.dimension, t.there, t.colours, t.order, t.words
+    for j in range(d):
+        colours[j] = 0
+    for p in range(size):
+        colour = 0
+        for j in range(d):
+            colour += mix(there[p * d + j], 0)
+        for j in range(d):
+            colours[j] = (colours[j] + mix(there[p * d + j], colour)) & _MASK
+    for j in range(d):
+        place = j
+        while place > 0 and colours[order[place - 1]] > colours[j]:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = j
+    begin = t.counters[WORDS]
+    for p in range(size):
+        at = begin + p * d
+        for j in range(d):
+            words[at + j] = there[p * d + order[j]]
+        while at > begin:
+            j = 0
+            while j < d - 1 and words[at + j] == words[at - d + j]:
+                j += 1
+            if words[at + j] > words[at - d + j]:
+                break
+            for k in range(at, at + d):
+                words[k], words[k - d] = words[k - d], words[k]
+            at -= d
+
+
+@jit
+def enter(t, size, left):
+    """The number of the position in ``there``, which is added if it is new; -1 if too large."""
+    d, words, there = t.dimension, t.words, t.there
+    if size == 1:
+        return 0
+    if reduce(there, size, d) > t.largest:
+        return -1
+    write_form(t, size)
+    begin, length = t.counters[WORDS], size * d
+    hashed = left + 1
+    for k in range(length):
+        hashed = mix(words[begin + k], hashed)
+    mask = len(t.slots) - 1
+    slot = hashed & mask
+    while t.slots[slot] >= 0:
+        number = t.slots[slot]
+        if t.hashed[number] == hashed and t.size[number] == size and t.left[number] == left:
+            # Equal hashes do no harm: the points are compared.
+            at, k = t.start[number], 0
+            while k < length and words[at + k] == words[begin + k]:
+                k += 1
+            if k == length:
+                return number
+        slot = (slot + 1) & mask
+    number = t.counters[POSITIONS]
+    t.slots[slot] = number
+    t.start[number], t.size[number], t.left[number], t.hashed[number] = begin, size, left, hashed
+    t.shadows[number] = t.moves[number] = -1
+    most, t.total[number], active = moves_of_pairs(t, there, size, t.by_sum)
+    lower, upper = t.finished + max(most, 1) * (t.move + t.finished), NO_TREE
+    if left >= 0 and max(1, moves_of_pairs(t, there, size, False)[0]) > left:
+        lower = lower if t.cut else NO_TREE
+        upper = lower
+    elif ones(active) == 2:
+        # With two axes alone the projection is the position.
+        upper = lower
+    t.lower[number], t.upper[number] = lower, upper
+    t.counters[POSITIONS] += 1
+    t.counters[WORDS] += length
+    return number
+
+
+@jit
+def has_room(t, size):
+    """Whether there is room for all that one step makes of a position of so many points."""
+    d, new = t.dimension, t.dimension * (t.dimension + 2)
+    return (
+        t.counters[POSITIONS] + new <= len(t.lower)
+        and t.counters[WORDS] + (new + 1) * size * d <= len(t.words)
+        and t.counters[ANSWERS] + len(t.sets) * (d + 3) + 2 * new <= len(t.answers)
+    )
+
+
+@jit
+def unpack(t, number):
+    """Writes a position to ``here``; returns its size."""
+    size, start = t.size[number], t.start[number]
+    for k in range(size * t.dimension):
+        t.here[k] = t.words[start + k]
+    return size
+
+
+@jit
+def take_shadows(t, number):
+    """Raises a bound to those of the projections, generating these if need be; whether it rose."""
+    answers, d = t.answers, t.dimension
+    if d < 4:
+        return False
+    if t.shadows[number] < 0:
+        size = unpack(t, number)
+        active = moves_of_pairs(t, t.here, size, False)[2]
+        at = t.counters[ANSWERS]
+        t.shadows[number] = at
+        answers[at] = 0
+        if ones(active) > 3:
+            answers[at] = d
+            for axis in range(d):
+                answers[at + 1 + axis] = 0
+                if (active >> axis) & 1:
+                    answers[at + 1 + axis] = enter(t, play(t, size, 0, axis), t.left[number])
+        t.counters[ANSWERS] += 1 + answers[at]
+    at, before, lower, total = t.shadows[number], t.lower[number], t.lower[number], 0
+    if answers[at] == 0:
+        return False
+    for k in range(at + 1, at + 1 + answers[at]):
+        if answers[k] > 0:
+            lower, total = max(lower, t.lower[answers[k]]), total + t.lower[answers[k]]
+    t.lower[number], t.total[number] = lower, total
+    return lower > before
+
+
+@jit
+def ones(axes):
+    """How many axes a set has."""
+    number = 0
+    while axes:
+        axes &= axes - 1
+        number += 1
+    return number
+
+
+@jit
+def add_moves(t, number):
+    """Generates the sets of a position, with bounds of their costs but without the answers."""
+    answers, columns, d, rows = t.answers, t.columns, t.dimension, t.rows
+    size = unpack(t, number)
+    active = moves_of_pairs(t, t.here, size, t.by_sum)[2]
+    t.moves[number] = at = t.counters[ANSWERS]
+    for index in range(len(t.sets)):
+        axes = t.sets[index]
+        if axes & ~active:
+            # An axis on which all points are equal helps nobody but the agent.
+            continue
+        for p in range(size):
+            total = 0
+            for j in range(d):
+                if (axes >> j) & 1:
+                    total += columns[j * rows + p]
+            columns[d * rows + p] = total
+        for j in range(d):
+            t.pairs[d * d + j] = moves_of_polygon(columns, j * rows, d * rows, size, t.by_sum)
+        most, total, place = 0, 0, at + 3
+        for axis in range(d):
+            if (axes >> axis) & 1:
+                moves = 0
+                for i in range(d + 1):
+                    for j in range(min(i, d)):
+                        if i != axis and j != axis:
+                            moves = max(moves, t.pairs[i * d + j])
+                if moves == 0 and not is_finished(t, size, axis):
+                    moves = 1
+                bound = t.finished + moves * (t.move + t.finished)
+                most, total = max(most, bound), total + bound
+                place += 1
+        answers[at] = -1 - index
+        answers[at + 1] = t.move + (total if t.by_sum else most)
+        answers[at + 2] = total
+        at = place
+    t.end[number] = t.counters[ANSWERS] = at
+    t.counters[EXPANDED] += 1
+
+
+@jit
+def is_finished(t, size, axis):
+    """Whether one point is least on all axes once the sums take the place of an axis."""
+    least = 0
+    for p in range(1, size):
+        below = True
+        for j in range(t.dimension + 1):
+            at = j * t.rows
+            if j != axis and t.columns[at + p] > t.columns[at + least]:
+                below = False
+        if below:
+            least = p
+    for j in range(t.dimension + 1):
+        for p in range(size):
+            if j != axis and t.columns[j * t.rows + p] < t.columns[j * t.rows + least]:
+                return False
+    return True
+
+
+@jit
+def add_answers(t, number, at):
+    """Generates the answers to a set of a position; False if a coordinate is too large."""
+    left, index = t.left[number], -1 - t.answers[at]
+    axes, place, size = t.sets[index], at + 3, unpack(t, number)
+    for axis in range(t.dimension):
+        if (axes >> axis) & 1:
+            answer = enter(t, play(t, size, axes, axis), left - 1 if left > 0 else -1)
+            if answer < 0:
+                return False
+            if answer == number:
+                # It leads back here and is of no use.
+                t.answers[at + 1] = NO_TREE
+                return True
+            t.answers[place] = answer
+            place += 1
+    t.answers[at] = index
+    return True
+
+
+@jit
+def costs(t, at, count):
+    """Proved bounds of the cost of a set, by its answers, and the sum of their lower bounds."""
+    low = high = t.move
+    total = 0
+    for k in range(at, at + count):
+        below, above = t.lower[t.answers[k]], t.upper[t.answers[k]]
+        total += below
+        low = low + below if t.by_sum else max(low, t.move + below)
+        high = high + above if t.by_sum else max(high, t.move + above)
+    return min(low, NO_TREE), min(high, NO_TREE), min(total, NO_TREE)
+
+
+@jit
+def next_question(t, top, limit, effort):
+    """What has to be asked to answer a question: a position and a limit, or (-1, status).
+
+    -1 and `DONE` if the bounds answer the question itself, or have changed.
+    """
+    answers, lower = t.answers, t.lower
+    take_shadows(t, top)
+    # An answer along an axis leaves the projection as it is, so the projection must be good for a
+    # move less if the set may have this axis.
+    fewer, shut, at = int(not t.by_sum and t.left[top] < 0), 0, t.shadows[top]
+    for axis in range(answers[at] if at >= 0 else 0):
+        shadow = answers[at + 1 + axis]
+        aim = max(limit - fewer, lower[shadow])
+        if aim <= limit and aim < t.upper[shadow] and lower[top] <= limit:
+            return shadow, aim
+        if fewer and aim >= limit:
+            shut |= 1 << axis
+    if lower[top] > limit:
+        return -1, DONE
+    if t.moves[top] < 0:
+        if effort[0] <= 0:
+            return -1, STOPPED
+        add_moves(t, top)
+        effort[0] -= 1
+        effort[1] -= 10
+    least, best, best_rank, at = NO_TREE, -1, NO_TREE, t.moves[top]
+    while at < t.end[top]:
+        axes = t.sets[max(answers[at], -1 - answers[at])]
+        count = ones(axes)
+        if axes & shut:
+            answers[at + 1] = max(answers[at + 1], limit + 1)
+        low = answers[at + 1]
+        least = min(least, low)
+        if low <= limit:
+            # For the depth what is begun goes first, then the least bounds on average. 2520 is
+            # divided by every number up to ten.
+            rank = answers[at + 2]
+            if not t.by_sum:
+                rank = rank * 2520 // count + (2**50 if answers[at] < 0 else 0)
+            if rank < best_rank:
+                best, best_rank = at, rank
+        at += 3 + count
+    lower[top] = max(lower[top], least)
+    if lower[top] > limit:
+        return -1, DONE
+    if answers[best] < 0:
+        if not add_answers(t, top, best):
+            return -1, TOO_LARGE
         if answers[best] < 0:
-            add_answers(table, room, top, best)
+            return -1, DONE
+    # What is written of a set is true, but may be old.
+    count = ones(t.sets[answers[best]])
+    for k in range(best + 3, best + 3 + count):
+        if answers[k] > 0:
+            take_shadows(t, answers[k])
+    low, high, total = costs(t, best + 3, count)
+    t.upper[top] = min(t.upper[top], high)
+    if high <= limit:
+        return -1, DONE
+    if low <= answers[best + 1]:
+        answers[best + 2] = total
+        return open_answer(t, best + 3, count, limit)
+    # It looks worse now. One set a step, so that there is room for what it adds.
+    answers[best + 1], answers[best + 2] = low, total
+    return -1, DONE
+
+
+@jit
+def open_answer(t, at, count, limit):
+    """The answer to ask about next, and the limit to ask it about.
+
+    The answer that looks worst is the likeliest to show that the set is no good. In sums each
+    answer has to be found out exactly, so it is asked for its lower bound.
+    """
+    chosen, most, most_total = -1, -1, -1
+    for k in range(at, at + count):
+        answer = t.answers[k]
+        below, above, total = t.lower[answer], t.upper[answer], t.total[answer]
+        if below < most or (below == most and total <= most_total):
             continue
-        count = ones(table.sets[answers[best]])
-        # Projections may have been looked at for the sake of other positions.
-        rose = False
-        if room.columns.shape[0] > 3:
-            for k in range(best + 3, best + 3 + count):
-                if answers[k] > 0 and take_shadows(table, room, np.int64(answers[k])):
-                    rose = True
-        if rose:
-            continue
-        stack[height, 0], stack[height, 1] = open_answer(
-            entries, goal, answers, best + 3, count, limit
-        )
-        height += 1
-    table.counters[HEIGHT] = height
+        if above > below if t.by_sum else above >= limit:
+            chosen, most, most_total = answer, below, total
+    return chosen, most if t.by_sum else limit - 1
+
+
+# The rest is what is called from outside.
+
+
+def decide(t, root, limit, effort):
+    """Finds out whether the cost of a position is at most a limit; returns how it ended.
+
+    A question that was stopped goes on where it was, so it takes the same steps in one piece or
+    in many. What may be spent is counted down in ``effort`` [2], expansions and steps; an expansion
+    takes ten steps more.
+    """
+    height, status = t.counters[HEIGHT], DONE
+    if height == 0 or t.stack[0] != root or t.limits[0] != limit:
+        height = 1
+        t.stack[0], t.limits[0] = root, limit
+    while height > 0 and status == DONE:
+        top, limit = t.stack[height - 1], t.limits[height - 1]
+        if t.lower[top] > limit or t.upper[top] <= limit:
+            height -= 1
+        elif effort[1] <= 0:
+            status = STOPPED
+        elif height == len(t.stack) or not has_room(t, t.size[top]):
+            status = FULL
+        else:
+            effort[1] -= 1
+            asked, aim = next_question(t, top, limit, effort)
+            if asked < 0:
+                status = aim
+            else:
+                t.stack[height], t.limits[height] = asked, aim
+                height += 1
+    t.counters[HEIGHT] = height
     return status
 
 
-@inlined
-def _search_row(
-    table, room, points, size, left, asked, host_sets, highest, resumed, effort, optimal, bounds
-):
-    """One row of `search`; returns why it ended."""
-    copy(points, size, room.rows[ROOT])
-    if not has_room(table, room, size):
-        return FULL if resumed else CROWDED
-    if reduce(room.rows[ROOT], size) > LARGEST:
-        return TOO_LARGE
-    stack = table.stack
-    if resumed and table.counters[HEIGHT] > 0:
-        # The question at which there was no room; all before it are answered by the table.
-        status = _decide(table, room, stack[0, 0], stack[0, 1], effort)
-        if status != DONE:
-            return status
-    elif asked >= 0:
-        table.counters[HEIGHT] = 0
-    answers, entries, goal = room.axes[CHOSEN], table.entries, table.goal
-    # First the position itself, or every answer to the set, is settled; then, for the host, it is
-    # found out which sets reach the value.
-    count = 1
-    if asked <= 0:
-        copy(room.rows[ROOT], size, room.rows[THERE])
-        answers[0] = position_of(table, room, room.rows[THERE], size, left)
-    value = NO_TREE
-    last = host_sets.shape[0] if asked == 0 else 0
-    for action in range(-1, last):
-        axes = asked if action < 0 else host_sets[action]
-        if axes > 0:
-            if not has_room(table, room, size):
-                return FULL
-            for j in range(points.shape[1]):
-                room.axes[ORDER][j] = j
-            write_rows(room.rows[ROOT], size, room.axes[ORDER], room.words[TRIAL])
-            unpack(room.words[TRIAL], 0, size, room.rows[HERE])
-            count = 0
-            for axis in range(points.shape[1]):
-                if (axes >> axis) & 1:
-                    kept = play(room, size, axes, axis)
-                    answers[count] = -1
-                    if kept > 0:
-                        answers[count] = position_of(table, room, room.rows[THERE], kept, left)
-                    if answers[count] < 0:
-                        return TOO_LARGE
-                    count += 1
-        while True:
-            low, high, _ = costs_of(entries, goal, answers, 0, count)
-            if action >= 0:
-                optimal[action] = high <= value
-                if low > value or high <= value:
-                    break
-                answer, limit = open_answer(entries, goal, answers, 0, count, value)
-            else:
-                answer = np.int64(-1)
-                for k in range(count):
-                    if entries[answers[k], LOWER] < entries[answers[k], UPPER]:
-                        answer = answers[k]
-                        limit = entries[answer, LOWER]
-                if asked <= 0:
-                    low = entries[answers[0], LOWER]
-                    high = entries[answers[0], UPPER]
-                bounds[0], bounds[1], value = low, high, low
-                if answer < 0 or low > highest:
-                    break
-            status = _decide(table, room, answer, limit, effort)
-            if status != DONE:
-                return status
-    if asked > 0:
-        most = 0
-        for k in range(count):
-            most = max(most, entries[answers[k], LOWER])
-        k = 0
-        for axis in range(points.shape[1]):
-            if (asked >> axis) & 1:
-                optimal[axis] = entries[answers[k], LOWER] == most
-                k += 1
-    return DONE
+def answers_to(t, size, axes, left, numbers):
+    """Writes the numbers of the positions after a set from ``here``, one for each of its axes.
 
-
-@compiled
-def search(
-    table, room, begin, points, count, left, asked, host_sets, highest, effort, optimal, bounds,
-    status,
-):  # fmt: skip
-    """Bounds, and optimal moves, of many positions, from row ``begin`` on.
-
-    Args:
-        table: the table.
-        room: memory.
-        begin: the row to begin with.
-        points: int64 [N, P, D], minimal points first.
-        count: int64 [N], 1 to P.
-        left: moves that remain, -1 for any number.
-        asked: int64 [N]: -1 for the value alone, 0 for the host's optimal sets, else the set that
-            the agent is asked about.
-        host_sets: int64 [A], in the order of the environments, bit j for axis j.
-        highest: a value is settled no further once its bound is larger.
-        effort: int64 [N, 2], positions that may be expanded for a row, and steps besides; counted
-            down.
-        optimal: bool [N, A] or [N, D], False, written to.
-        bounds: int64 [N, 2], 0, written to: bounds of the value, after the set
-            if one is asked about.
-        status: int64 [N], 0, written to; a row that is `FULL` is gone on with where it stopped.
+    With the empty set it is the number of ``here`` itself; -1 where a coordinate is too large.
 
     Returns:
-        the row for which the table had no room; N if there is none.
+        whether there was room.
     """
-    for n in range(begin, points.shape[0]):
-        status[n] = _search_row(
-            table, room, points[n], count[n], left, asked[n], host_sets, highest,
-            status[n] == FULL, effort[n], optimal[n], bounds[n],
-        )  # fmt: skip
-        if status[n] >= FULL:
-            return n
-    return points.shape[0]
+    if not has_room(t, size):
+        return False
+    count = 0
+    for axis in range(t.dimension):
+        if (axes >> axis) & 1:
+            numbers[count] = enter(t, play(t, size, axes, axis), left)
+            count += 1
+    if axes == 0:
+        for k in range(size * t.dimension):
+            t.there[k] = t.here[k]
+        numbers[0] = enter(t, size, left)
+    return True
 
 
-@compiled
-def canonical_digests(room, points, count, digests):
-    """Two independent hashes of the canonical forms of many positions.
-
-    Args:
-        room: memory.
-        points: int64 [N, P, D], minimal points first.
-        count: int64 [N], 1 to P.
-        digests: int64 [N, 2], 0, written to where no coordinate is too large.
-    """
-    for n in range(points.shape[0]):
-        size = count[n]
-        copy(points[n], size, room.rows[ROOT])
-        if reduce(room.rows[ROOT], size) > LARGEST:
-            continue
-        canonical_key(room, room.rows[ROOT], size)
-        for k in range(2):
-            digests[n, k] = hash_of(room.words[KEY], size * points.shape[2], k + 1)
+def rehash(t):
+    """Fills empty slots with all positions but that of the finished ones."""
+    mask = len(t.slots) - 1
+    for number in range(1, t.counters[POSITIONS]):
+        slot = t.hashed[number] & mask
+        while t.slots[slot] >= 0:
+            slot = (slot + 1) & mask
+        t.slots[slot] = number

@@ -1,6 +1,6 @@
-"""Optimal moves of many positions at once, for either seat, proved by a compiled search.
+"""Optimal moves of many positions, for either seat, proved by the compiled search.
 
-`resgym.solve` proves one position, with integers of any size, and grows a tree. Here thousands of
+`resgym.solve` proves one position, with integers of any size, and grows a tree. Here hundreds of
 positions a second are labelled with the set of all optimal moves and the value; one table serves
 the whole batch, because small positions lead to the same ones again and again. Needs numba
 (``pip install 'resgym[fast]'``).
@@ -8,22 +8,24 @@ the whole batch, because small positions lead to the same ones again and again. 
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import NamedTuple
 
 import numpy as np
 
 from resgym.game.actions import action_axes
+from resgym.game.plain import canonical
 from resgym.game.spec import MAX_NUM_POINTS, check_integer
-from resgym.solver.bounds import Objective
+from resgym.solver.search import Objective, Points, Search, TooMuch, compiled
 from resgym.solver.solution import check_objective
 
-SOLVER_VERSION = 4
+SOLVER_VERSION = 5
 """Raised when labels of an earlier version should no longer be trusted or compared."""
 
 MAX_LABEL_DIMENSION = 5
 
 SOLVED, OUT_OF_BUDGET, TOO_LARGE = 0, 1, 2
-"""`Labels.status`: a proved label; more than the budget; a coordinate passed 2^55."""
+"""`Labels.status`: a proved label; more than the budget; a coordinate passed 2^28."""
 
 
 class Labels(NamedTuple):
@@ -68,8 +70,6 @@ class Labeller:
         budget: int = 20_000,
         room: int = 2**20,
     ) -> None:
-        from resgym.solver.compiled_search import CompiledSearch
-
         check_integer("dimension", dimension, 2, MAX_LABEL_DIMENSION)
         check_integer("max_num_points", max_num_points, 2, MAX_NUM_POINTS)
         check_integer("budget", budget, 1)
@@ -77,7 +77,7 @@ class Labeller:
         check_objective(objective)
         self.dimension, self.max_num_points = dimension, max_num_points
         self.objective, self.budget, self.room = objective, budget, room
-        self._search = CompiledSearch(objective, dimension, max_num_points)
+        self._search = Search(objective, dimension, max_num_points, compiled(), room=room)
 
     def clear(self) -> None:
         """Forgets all positions."""
@@ -93,9 +93,8 @@ class Labeller:
         Raises:
             ValueError: shapes, counts or coordinates that do not fit.
         """
-        points, count = self._checked(points, count, 2)
-        asked = np.zeros(len(count), np.int64)
-        return self._labels(points, count, asked, len(action_axes(self.dimension)))
+        sets: list[tuple[int, ...]] = [()] * len(count)
+        return self._labels(points, count, sets, len(action_axes(self.dimension)))
 
     def agent(self, points: np.ndarray, count: np.ndarray, coords: np.ndarray) -> Labels:
         """The agent's optimal axes, and the value after the host's sets ``coords``, bool [N, D].
@@ -104,7 +103,6 @@ class Labeller:
         move too: the depth, nodes or leaves, of the best tree that begins with the host's set. The
         rest is as in `host`.
         """
-        points, count = self._checked(points, count, 2)
         coords = np.asarray(coords)
         if coords.shape != (len(count), self.dimension) or coords.dtype != np.bool_:
             raise ValueError(
@@ -113,33 +111,53 @@ class Labeller:
             )
         if (coords.sum(1) < 2).any():
             raise ValueError("coords must have at least two axes in every row")
-        sets = coords.astype(np.int64) @ (1 << np.arange(self.dimension, dtype=np.int64))
+        sets = [tuple(np.flatnonzero(row).tolist()) for row in coords]
         return self._labels(points, count, sets, self.dimension)
 
     def digests(self, points: np.ndarray, count: np.ndarray) -> np.ndarray:
         """128 bits of hash, int64 [N, 2], of the canonical forms of pruned positions.
 
         Positions that differ by a shift, a factor or an order of axes or points have one form.
-        A digest is 0 where a coordinate passed 2^55. Arguments as of `host`; a count may be 1.
+        Arguments as of `host`; a count may be 1.
         """
-        from resgym.solver.kernels import canonical_digests
-
-        points, count = self._checked(points, count, 1)
         digests = np.zeros((len(count), 2), np.int64)
-        canonical_digests(self._search.room, points, count, digests)
+        for row, place in enumerate(self._checked(points, count, 1)):
+            form = repr(canonical(place)).encode()
+            digests[row] = np.frombuffer(blake2b(form, digest_size=16).digest(), np.int64)
         return digests
 
     def _labels(
-        self, points: np.ndarray, count: np.ndarray, asked: np.ndarray, moves: int
+        self, points: np.ndarray, count: np.ndarray, sets: list[tuple[int, ...]], moves: int
     ) -> Labels:
-        question = self._search.question(points, count, asked, moves, self.budget)
-        optimal, bounds, status = self._search.answer(question, self.room)
-        solved = status == SOLVED
-        return Labels(optimal & solved[:, None], np.where(solved, bounds[:, 0], 0), status)
+        optimal, value = np.zeros((len(sets), moves), np.bool_), np.zeros(len(sets), np.int64)
+        status = np.zeros(len(sets), np.int64)
+        for row, place in enumerate(self._checked(points, count, 2)):
+            try:
+                value[row] = self._label(place, sets[row], optimal[row])
+            except OverflowError:
+                status[row] = TOO_LARGE
+            except TooMuch:
+                status[row] = OUT_OF_BUDGET
+        optimal[status != SOLVED] = False
+        return Labels(optimal, value, status)
 
-    def _checked(
-        self, points: np.ndarray, count: np.ndarray, least: int
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _label(self, points: Points, axes: tuple[int, ...], optimal: np.ndarray) -> int:
+        """Marks the optimal moves of one position; returns the value."""
+        search = self._search
+        if search.size >= self.room:
+            search.clear()
+        search.allow(self.budget)
+        if axes:
+            values = [search.value(number) for number in search.numbers(points, axes)]
+            optimal[list(axes)] = np.array(values) == max(values)
+            return int(search.goal.move + (sum if search.goal.by_sum else max)(values))
+        value = search.value(search.numbers(points)[0])
+        for action, each in enumerate(action_axes(self.dimension)):
+            optimal[action] = search.reaches(search.numbers(points, each), value)
+        return int(value)
+
+    def _checked(self, points: np.ndarray, count: np.ndarray, least: int) -> list[Points]:
+        """The positions as lists of points."""
         points = np.ascontiguousarray(points, np.int64)
         count = np.ascontiguousarray(count, np.int64)
         shape = (self.max_num_points, self.dimension)
@@ -155,4 +173,5 @@ class Labeller:
         alive = np.arange(shape[0]) < count[:, None]
         if (points[alive] < 0).any() or (points[alive] >= 2**59).any():
             raise ValueError("points must have coordinates of 0 to 2^59 in the alive rows")
-        return points, count
+        rows = zip(points.tolist(), count.tolist(), strict=True)
+        return [[tuple(point) for point in row[:size]] for row, size in rows]

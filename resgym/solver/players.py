@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -21,12 +21,9 @@ from resgym.players import Mixture, Player, RandomAgent, make_mixture, resolve_p
 from resgym.players.base import given_sets
 from resgym.players.seats import Seat
 from resgym.polynomials.monomials import Exponents
-from resgym.solver.bounds import Objective
 from resgym.solver.proof import Proof, best_sets, prove
+from resgym.solver.search import Objective, Search, TooMuch
 from resgym.solver.solution import Limits, check_objective, progress_report
-
-if TYPE_CHECKING:
-    from resgym.solver.proof import Search
 
 DEFAULT_BUDGET = 20_000
 """A fifth of a second or so for a position in three axes, compiled; enough for nearly every one of
@@ -178,12 +175,11 @@ def _safe_sets(points: Position, slack: int, budget: int) -> dict[Axes, list[Pos
 
 def _is_at_most(search: Search, points: Position, limit: int, budget: int) -> bool:
     """Whether the least depth of a position is proved to be at most a limit."""
-    lower, upper = search.bounds([points], -1)[0]
-    if lower <= limit < upper and search.expanded < budget:
-        with suppress(OverflowError):
-            search.settle(points, -1, limit, budget - search.expanded)
-        _, upper = search.bounds([points], -1)[0]
-    return upper <= limit
+    (number,) = search.numbers(points)
+    search.allow(max(0, budget - search.expanded))
+    with suppress(OverflowError, TooMuch):
+        search.decide(number, limit)
+    return bool(search.bounds(number)[1] <= limit)
 
 
 @lru_cache(maxsize=REMEMBERED)

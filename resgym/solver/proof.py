@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import sys
+import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from time import thread_time
+from typing import Any
 
-from resgym.game.plain import moved, search_actions
-from resgym.solver.bounds import Objective, Points
-from resgym.solver.search import NO_TREE, PythonSearch
+from resgym.game.plain import search_actions
+from resgym.solver import kernels as plain
+from resgym.solver.search import Objective, Points, Search, TooMuch, compiled, is_cached, is_ready
 from resgym.solver.solution import Limits, Progress
 
-if TYPE_CHECKING:
-    from resgym.solver.compiled_search import CompiledSearch
-
-    Search = PythonSearch | CompiledSearch
-
-
-SWITCH_COLD = 200
-"""Expansions in three axes (fewer in more, by the number of moves) after which the compiled search
-starts over, if it is not loaded yet: loading it takes half a second or so in every new process, and
-compiling it a minute the first time."""
+PLAIN_SECONDS, PLAIN_SECONDS_COLD = 0.4, 4.0
+"""Seconds after which a plain search is begun anew with compiled kernels that have to be loaded, or
+compiled. Loading them takes about half a second in every process, compiling half a minute once."""
 
 PATIENCE_LOADING, PATIENCE_COMPILING = 2.0, 120.0
-"""Seconds that must be left to load and to compile it."""
+"""Seconds that must be left to load and to compile them."""
 
 
 @dataclass
@@ -41,7 +36,7 @@ class Proof:
 
     search: Search
     left: int
-    lower: int
+    lower: Any
     settled: bool
     stopped: str | None
 
@@ -53,62 +48,56 @@ def prove(
     *,
     left: int = -1,
     cut: bool = False,
-    highest: int = NO_TREE,
-    max_expansions: int | None = None,
+    highest: float = math.inf,
+    max_expansions: float = math.inf,
 ) -> Proof:
     """Searches until the value of a position is proved or a limit is reached.
 
     The steps and results do not depend on whether numba is there. It also stops when the bound is
-    larger than ``highest``, and after so many expansions; the rest is as of `PythonSearch`.
+    larger than ``highest``, and after so many expansions; the rest is as of `Search`.
     """
-    search: Search = PythonSearch(objective, cut)
-    dimension = len(points[0])
-    moves = (dimension << (dimension - 1)) - dimension
-    python, large = True, False
+
+    def begin(kernels: Any) -> Search:
+        return Search(objective, len(points[0]), len(points), kernels, cut=cut)
+
+    search, too_large, begun = begin(compiled() if is_ready() else plain), False, thread_time()
+    # Some hundredths of a second.
+    moves = len(search.table.sets)
     while True:
-        if python and not large and _switches((search.expanded + 1) * moves / 9, limits):
-            python = False
-            search = _compiled(objective, cut, dimension, len(points)) or search
-        # Some hundredths of a second.
-        stretch = max(1, (200 if isinstance(search, PythonSearch) else 20_000) // moves)
-        if max_expansions is not None:
-            stretch = min(stretch, max_expansions - search.expanded)
+        is_plain = search.kernels is plain
+        stretch = max(1, (400 if is_plain else 20_000) // moves)
+        number = search.numbers(points, left=left)[0]
+        search.allow(int(min(stretch, max_expansions - search.expanded)))
         try:
-            lower, upper = search.bounds([points], left)[0]
-            stopped = "max_depth" if lower > highest else limits.reached(search.size)
-            if max_expansions is not None and search.expanded >= max_expansions:
-                stopped = stopped or "max_expansions"
-            # What is cut may cost less than a projection of it, whose bound holds all the same.
-            settled = lower >= upper
-            if settled or stopped:
-                return Proof(search, left, lower, settled, None if settled else stopped)
-            search.settle(points, left, highest, stretch)
-            lower, upper = search.bounds([points], left)[0]
+            search.value(number, highest)
+        except TooMuch:
+            pass
         except OverflowError:
-            search, large = PythonSearch(objective, cut), True
+            search, too_large = begin(plain), True
             continue
-        limits.progress(Progress(lower, search.expanded, limits.seconds))
+        lower, upper = search.bounds(number)
+        # What is cut may cost less than a projection of it, whose bound holds all the same.
+        settled = lower >= upper
+        stopped = "max_depth" if lower > highest else limits.reached(search.size)
+        if search.expanded >= max_expansions:
+            stopped = stopped or "max_expansions"
+        if search.expanded:
+            limits.progress(Progress(lower, search.expanded, limits.seconds))
+        if settled or stopped:
+            return Proof(search, left, lower, settled, None if settled else stopped)
+        if is_plain and not too_large and _switches(thread_time() - begun, limits):
+            search = begin(compiled())
 
 
-def _switches(expanded: float, limits: Limits) -> bool:
-    module = sys.modules.get("resgym.solver.compiled_search")
-    if module is not None and module.is_ready():
-        return True
-    if expanded < SWITCH_COLD or limits.seconds_left < PATIENCE_LOADING:
+def _switches(seconds: float, limits: Limits) -> bool:
+    """Whether a plain search that has taken so long is begun anew with compiled kernels."""
+    if seconds < PLAIN_SECONDS or limits.seconds_left < PATIENCE_LOADING:
         return False
-    try:
-        from resgym.solver.compiled_search import is_cached
-    except ImportError:
-        return False
-    return limits.seconds_left > PATIENCE_COMPILING or is_cached()
-
-
-def _compiled(objective: Objective, cut: bool, dimension: int, num_points: int) -> Search | None:
-    try:
-        from resgym.solver.compiled_search import CompiledSearch
-    except ImportError:  # no numba, or one that does not fit the numpy that is there
-        return None
-    return CompiledSearch(objective, dimension, num_points, cut=cut)
+    with suppress(ImportError):  # no numba, or one that does not fit the numpy that is there
+        if is_cached():
+            return True
+        return seconds > PLAIN_SECONDS_COLD and limits.seconds_left > PATIENCE_COMPILING
+    return False
 
 
 def best_sets(search: Search, positions: Sequence[Points], left: int = -1) -> list[tuple[int, ...]]:
@@ -118,16 +107,11 @@ def best_sets(search: Search, positions: Sequence[Points], left: int = -1) -> li
     first among the actions. From a settled position of the search on, every position that these
     sets lead to is resolved as well as the value of the first one asks for.
     """
-    sets = search_actions(len(positions[0][0]))
-    after = left - 1 if left > 0 else -1
-    answers = [moved(points, axes, axis) for points in positions for axes in sets for axis in axes]
-    bounds = iter(search.bounds(answers, after))
-    total = sum if search.goal.by_sum else max
-    chosen = []
-    for _ in positions:
+    after, chosen = left - 1 if left > 0 else -1, []
+    for points in positions:
         ranks = {}
-        for axes in sets:
-            costs = [next(bounds)[1] for _ in axes]
-            ranks[axes] = total(costs), sum(costs)
+        for axes in search_actions(len(points[0])):
+            numbers = search.numbers(points, axes, after)
+            ranks[axes] = search.cost(numbers)[1], sum(search.bounds(n)[1] for n in numbers)
         chosen.append(min(ranks, key=ranks.__getitem__))
     return chosen

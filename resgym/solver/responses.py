@@ -21,7 +21,7 @@ from resgym.game.spec import GameSpec, Role
 from resgym.players.ordered import OrderedRule
 from resgym.players.seats import Seat
 from resgym.polynomials.monomials import Exponents
-from resgym.solver.bounds import GOALS, Goal, Objective
+from resgym.solver.search import GOALS, Goal, Objective
 from resgym.solver.solution import TREE_LIMIT, Limits, Progress, Solution, grown_tree
 from resgym.trees.data import Chart
 from resgym.trees.growth import ResolutionTree

@@ -1,230 +1,255 @@
-"""The search that proves values, on Python integers of any size.
-
-A position's cost is 0 moves (or 1 node, or 1 leaf) once one point is left, and otherwise
-
-    depth:   1 + min over the host's sets of the max over the agent's axes of the next cost
-    nodes:   1 + min over the host's sets of the sum over the agent's axes of the next cost
-    leaves:      min over the host's sets of the sum over the agent's axes of the next cost
-
-The table keeps two proved bounds of the cost of every position met, up to what `outer` and
-`canonical` make one. At first these are those of `resgym.solver.bounds`; where four or more axes
-are left, the projections of a position along one axis are positions of the table too, which are
-asked about before its moves are generated. A value is found by asking whether it is at most its
-lower bound, until it is. Such a question about a position follows the set that looks best, and asks
-about the answer to it that looks worst, with a smaller limit; so positions that recur do no harm.
-The answers to a set get into the table when the set is first followed (most sets never are), and
-what is proved of their projections by then tells how good the set can be. (Iterative
-deepening with a table: Korf, "Depth-first iterative-deepening", 1985; bounds that are raised on the
-way back: Bonet and Geffner, "Learning Depth-First Search", ICAPS 2006.)
-"""
+"""The search as an object: a table of positions that grows, and what it is asked about."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from operator import attrgetter
+from functools import cache
+from importlib.util import find_spec, module_from_spec
+from itertools import chain
+from typing import Any, Literal, NamedTuple
 
-from resgym.game.plain import Position, canonical, moved, reduced, search_actions
-from resgym.solver.bounds import (
-    GOALS,
-    Goal,
-    Objective,
-    Points,
-    active_axes,
-    lower_bound,
-    moves_of_pairs,
-    outer,
-    shadows,
-)
+from resgym.game.plain import reduced, search_actions
+from resgym.solver import kernels as plain
 
-NO_TREE = 2**30
-"""Cost of a position from which no tree of the allowed depth exists."""
+Points = Sequence[tuple[int, ...]]
+Objective = Literal["depth", "nodes", "leaves"]
 
 STEPS_PER_EXPANSION = 100
 """A search also stops after this many steps per expansion that it may make, so that it returns in
 time even where bounds rise for long without new positions."""
 
-SCALE = 2520
-"""Divided by every number up to ten."""
+LARGEST = 2**28
+"""The largest coordinate of a compiled table: for ten axes products of two sums fit int64."""
+
+_COLUMNS = ["start", "size", "left", "hashed", "lower", "upper", "total", "shadows", "moves", "end"]
 
 
-@dataclass(slots=True, eq=False)
-class _Entry:
-    """A position of the table; no shadows or moves while they are not generated.
+class Goal(NamedTuple):
+    """What the host keeps small: a value that comes from those of the answers to its set.
 
-    The total of the bounds of its projections tells which of two equally bad answers is worse.
+    A finished position has the value ``finished``, another one ``move`` more than the sum of the
+    values after the answers, or than the largest of them.
     """
 
-    points: Position
-    left: int
-    lower: int
-    upper: int
-    total: int
-    shadows: list[_Entry] | None = None
-    moves: list[_Move] | None = None
+    finished: int
+    move: int
+    by_sum: bool
+
+    def at_least(self, moves: int) -> int:
+        """The value of a tree with a branch, or with forks in two, of so many moves in all."""
+        return self.finished + moves * (self.move + self.finished)
 
 
-@dataclass(slots=True, eq=False)
-class _Move:
-    """A set, with bounds of its cost; no answers while these are not generated."""
-
-    axes: tuple[int, ...]
-    low: int = 0
-    high: int = NO_TREE
-    total: int = 0
-    answers: list[_Entry] | None = None
-
-    def take(self, lowers: list[int], goal: Goal) -> None:
-        """Sets the lower bound from those of the answers."""
-        self.total = sum(lowers)
-        self.low = min(goal.move + (self.total if goal.by_sum else max(lowers)), NO_TREE)
+GOALS = {"depth": Goal(0, 1, False), "nodes": Goal(1, 1, True), "leaves": Goal(1, 0, True)}
 
 
-class PythonSearch:
-    """A table of positions with the search on it: slow, and for coordinates of any size.
+class TooMuch(Exception):
+    """The effort allowed is spent, or the table has as many positions as it may have."""
 
-    Positions are minimal points in ascending order; ``left`` is the number of moves that remain, -1
-    for any number. With ``cut`` a position that cannot be resolved within these costs its lower
-    bound, which makes a bound for all trees; otherwise `NO_TREE`, which forbids it.
+
+@cache
+def compiled() -> Any:
+    """The kernels, read a second time and compiled; an ImportError without numba."""
+    import numba
+
+    from resgym.kernels.cpu.compilation import compiled as entry
+
+    spec = find_spec(plain.__name__)
+    assert spec is not None
+    assert spec.loader is not None
+    # Not in sys.modules, where its plain life stands.
+    module = module_from_spec(spec)
+    # Without being told numba does not inline what takes a whole table, which costs half the time.
+    options: dict[str, Any] = {"nogil": True, "_nrt": False, "forceinline": True}
+    vars(module)["jit"] = numba.njit(**options)
+    spec.loader.exec_module(module)
+    for name in ("decide", "answers_to", "rehash"):
+        setattr(module, name, entry(getattr(module, name)))
+    return module
+
+
+def is_ready() -> bool:
+    """Whether the compiled search has been used in this process, so that it takes no time."""
+    return compiled.cache_info().currsize > 0 and bool(compiled().decide.signatures)
+
+
+def is_cached() -> bool:
+    """Whether the compiled search lies on disk, so that loading it takes a moment only."""
+    from resgym.kernels.cpu import compilation
+
+    search = Search("depth", 2, 2, compiled())
+    return compilation.is_cached(search.kernels.decide, search.table, 0, 0, search.effort)
+
+
+class Search:
+    """A table of positions with the search on it.
+
+    Positions are minimal points in any order, ``left`` is the number of moves that remain, -1 for
+    any number. Positions that differ by a shift, a factor or an order have one number, those that
+    are finished 0, and those that are too large for the kernels -1.
+
+    Args:
+        num_points: the most points of a position.
+        kernels: `resgym.solver.kernels`, or `compiled`.
+        cut: see `resgym.solver.kernels.Table`.
+        room: the most positions that the table holds.
+
+    Attributes:
+        effort: [2], expansions and steps that may be spent, counted down.
     """
 
-    def __init__(self, objective: Objective, cut: bool = False) -> None:
-        self.objective, self.goal = objective, GOALS[objective]
-        # Number of positions whose moves have been generated.
-        self.expanded = 0
-        self._cut = cut
-        self._table: dict[tuple[int, Position], _Entry] = {}
-        # Questions, each asked for the sake of the one before; kept when a search is stopped.
-        self._stack: list[tuple[_Entry, int]] = []
+    def __init__(
+        self,
+        objective: Objective,
+        dimension: int,
+        num_points: int,
+        kernels: Any = plain,
+        *,
+        cut: bool = False,
+        room: float = math.inf,
+    ) -> None:
+        self.objective, self.goal, self.kernels = objective, GOALS[objective], kernels
+        self._shape, self._cut, self._room = (dimension, max(2, num_points)), cut, room
+        self.clear()
+
+    def clear(self) -> None:
+        """Forgets all positions, and is as new."""
+        d, rows = self._shape
+        # Twice what one step needs, so that doubling what is half full always is enough.
+        new, sets = 2 * d * (d + 2) + 2, [sum(1 << j for j in axes) for axes in search_actions(d)]
+        few = 1 << max(8, new.bit_length())
+        words, answers = 2 * new * rows * d, 2 * (len(sets) * (d + 3) + new)
+        sizes = {"counters": 5, "words": words, "answers": answers, "stack": 64, "limits": 64}
+        sizes |= {"here": rows * d, "there": rows * d, "columns": (d + 1) * rows}
+        sizes |= {"pairs": (d + 1) * d, "colours": d, "order": d, "slots": 2 * few}
+        sizes |= dict.fromkeys(_COLUMNS, few)
+        self.table = plain.Table(
+            *self.goal,
+            self._cut,
+            d,
+            rows,
+            math.inf if self.kernels is plain else LARGEST,
+            sets=self._sequence(sets),
+            **{name: self._sequence([0] * size) for name, size in sizes.items()},
+        )
+        self.table.slots[:] = self._sequence([-1] * (2 * few))
+        self.table.counters[plain.POSITIONS] = 1
+        self.table.lower[0] = self.table.upper[0] = self.goal.finished
+        self.effort, self._numbers = self._sequence([0, 0]), self._sequence([0] * d)
+
+    def _sequence(self, values: list[Any]) -> Any:
+        """A list as what the kernels work on."""
+        if self.kernels is plain:
+            return values
+        import numpy as np
+
+        return np.array(values, np.int64)
 
     @property
     def size(self) -> int:
         """Number of positions in the table."""
-        return len(self._table)
+        return int(self.table.counters[plain.POSITIONS])
 
-    def bounds(self, positions: Sequence[Points], left: int) -> list[tuple[int, int]]:
-        """What is proved: the value of each position is at least and at most this."""
-        entries = [self._entry(points, left) for points in positions]
-        return [(entry.lower, entry.upper) for entry in entries]
+    @property
+    def expanded(self) -> int:
+        """Number of positions whose moves have been generated."""
+        return int(self.table.counters[plain.EXPANDED])
 
-    def settle(self, points: Points, left: int, highest: int, expansions: int) -> None:
-        """Searches until a value is proved, its bound is above ``highest``, or effort is spent."""
-        root = self._entry(points, left)
-        end, steps = self.expanded + expansions, expansions * STEPS_PER_EXPANSION
-        stack = self._stack
-        while root.lower < root.upper and root.lower <= highest:
-            if not stack or stack[0] != (root, root.lower):
-                stack[:] = [(root, root.lower)]
-            while stack:
-                entry, limit = stack[-1]
-                if entry.lower > limit or entry.upper <= limit:
-                    stack.pop()
-                    continue
-                if steps <= 0:
-                    return
-                steps -= 1
-                asked, shut = self._shadow(entry, limit)
-                if asked is None and entry.lower <= limit:
-                    if entry.moves is None:
-                        if self.expanded >= end:
-                            return
-                        steps -= 10
-                    asked = self._answer(entry, limit, shut)
-                if asked is not None:
-                    stack.append(asked)
+    def allow(self, expansions: int) -> None:
+        """Sets the effort that may be spent."""
+        self.effort[0], self.effort[1] = expansions, expansions * STEPS_PER_EXPANSION
 
-    def _entry(self, points: Points, left: int) -> _Entry:
-        form = canonical(outer(reduced(points)))
-        key = (left, form)
-        entry = self._table.get(key)
-        if entry is None:
-            lower, upper = lower_bound(form, self.objective), NO_TREE
-            if len(form) > 1 and left >= 0 and lower_bound(form) > left:
-                lower = lower if self._cut else NO_TREE
-                upper = lower
-            elif len(active_axes(form)) <= 2:
-                upper = lower
-            total = sum(moves_of_pairs(form, self.goal.by_sum))
-            entry = self._table[key] = _Entry(form, left, lower, upper, total)
-        return entry
+    def numbers(self, points: Points, axes: Sequence[int] = (), left: int = -1) -> list[int]:
+        """The number of a position, or those of the positions after each axis of a set."""
+        flat = [*chain.from_iterable(points)]
+        if self.kernels is not plain and max(flat) >= 2**59:
+            flat = [*chain.from_iterable(reduced(points))]
+            if max(flat) >= 2**59:
+                return [0 if len(points) == 1 else -1] * max(1, len(axes))
+        self.table.here[: len(flat)] = self._sequence(flat)
+        question = len(points), sum(1 << j for j in axes), left, self._numbers
+        while not self.kernels.answers_to(self.table, *question):
+            self._grow()
+        return [int(number) for number in self._numbers[: max(1, len(axes))]]
 
-    def _take_shadows(self, entry: _Entry) -> bool:
-        """Raises a bound to those of the projections; whether it rose."""
-        if entry.shadows is None:
-            entry.shadows = [self._entry(each, entry.left) for each in shadows(entry.points)]
-        before = entry.lower
-        if entry.shadows:
-            lowers = [shadow.lower for shadow in entry.shadows if len(shadow.points) > 1]
-            entry.lower, entry.total = max([before, *lowers]), sum(lowers)
-        return entry.lower > before
+    def bounds(self, number: int) -> tuple[Any, Any]:
+        """What is proved: the value is at least and at most this."""
+        if number < 0:
+            return 0, self.kernels.NO_TREE
+        lower, upper = self.table.lower[number], self.table.upper[number]
+        return (lower, upper) if self.kernels is plain else (int(lower), int(upper))
 
-    def _shadow(self, entry: _Entry, limit: int) -> tuple[tuple[_Entry, int] | None, set[int]]:
-        """A projection to ask about, if there is one that may tell, and axes that no set may have.
+    def cost(self, numbers: list[int]) -> tuple[Any, Any]:
+        """What is proved of the cost of a set, by the numbers of the answers."""
+        lower, upper = zip(*map(self.bounds, numbers), strict=True)
+        total = sum if self.goal.by_sum else max
+        return self.goal.move + total(lower), self.goal.move + total(upper)
 
-        An answer along an axis leaves the projection as it is, so that it must be good for one move
-        less if the set may have this axis.
+    def decide(self, number: int, limit: Any) -> None:
+        """Searches until it is known whether a value is at most a limit.
+
+        Raises:
+            TooMuch: the effort is spent, or the table is full.
+            OverflowError: a coordinate is too large for the kernels.
         """
-        self._take_shadows(entry)
-        fewer = int(not self.goal.by_sum and entry.left < 0)
-        asked: tuple[_Entry, int] | None = None
-        shut: set[int] = set()
-        for axis, shadow in zip(active_axes(entry.points), entry.shadows or [], strict=False):
-            aim = max(limit - fewer, shadow.lower)
-            if asked is None and aim <= limit and aim < shadow.upper:
-                asked = shadow, aim
-            if fewer and aim >= limit:
-                shut.add(axis)
-        return (asked if entry.lower <= limit else None), shut
+        status = plain.TOO_LARGE if number < 0 else plain.FULL
+        while status == plain.FULL:
+            status = self.kernels.decide(self.table, number, limit, self.effort)
+            if status == plain.FULL:
+                self._grow()
+        if status == plain.STOPPED:
+            raise TooMuch
+        if status == plain.TOO_LARGE:
+            raise OverflowError("a coordinate is too large for the compiled search")
 
-    def _answer(self, entry: _Entry, limit: int, shut: set[int]) -> tuple[_Entry, int] | None:
-        """Sharpens the bounds of a position; the answer to ask about if they do not tell."""
-        if entry.moves is None:
-            entry.moves = self._moves(entry)
+    def value(self, number: int, highest: float = math.inf) -> Any:
+        """The value of a position, or a bound above ``highest``; raises as `decide`."""
         while True:
-            for move in entry.moves:
-                if move.answers is not None:
-                    move.take([answer.lower for answer in move.answers], self.goal)
-                    uppers = [answer.upper for answer in move.answers]
-                    move.high = self.goal.move + (sum if self.goal.by_sum else max)(uppers)
-                if shut & {*move.axes}:
-                    move.low = max(move.low, limit + 1)
-            entry.lower = max(entry.lower, min(move.low for move in entry.moves))
-            entry.upper = min([entry.upper, *(move.high for move in entry.moves)])
-            if entry.lower > limit or entry.upper <= limit:
-                return None
-            best = min((move for move in entry.moves if move.low <= limit), key=self._rank)
-            if best.answers is not None:
-                # Projections may have been looked at for the sake of other positions.
-                if any(list(map(self._take_shadows, best.answers))):
-                    continue
-                break
-            after = entry.left - 1 if entry.left > 0 else -1
-            answers = [self._entry(moved(entry.points, best.axes, j), after) for j in best.axes]
-            if entry in answers:
-                # It leads back here and is of no use.
-                best.low = NO_TREE
-            else:
-                best.answers = answers
-        # The answer that looks worst is the likeliest to show that the set is no good. In sums each
-        # answer has to be found out exactly, so it is asked for its lower bound.
-        if self.goal.by_sum:
-            open_answers = [answer for answer in best.answers if answer.upper > answer.lower]
-        else:
-            open_answers = [answer for answer in best.answers if answer.upper >= limit]
-        asked = max(open_answers, key=attrgetter("lower", "total"))
-        return asked, asked.lower if self.goal.by_sum else limit - 1
+            lower, upper = self.bounds(number)
+            if lower >= upper or lower > highest:
+                return lower
+            self.decide(number, lower)
 
-    def _rank(self, move: _Move) -> tuple[bool, int]:
-        """What is looked at first: for the depth what is begun, and least bounds on average."""
-        if self.goal.by_sum:
-            return False, move.total
-        return move.answers is None, move.total * SCALE // len(move.axes)
+    def reaches(self, numbers: list[int], limit: Any) -> bool:
+        """Whether a set costs at most a limit, by its answers' numbers; raises as `decide`."""
+        while True:
+            low, high = self.cost(numbers)
+            if low > limit or high <= limit:
+                return bool(high <= limit)
+            # In sums each answer has to be found out exactly.
+            bounds = {number: self.bounds(number) for number in numbers}
+            below = 1 if self.goal.by_sum else limit
+            unknown = [n for n, (low, high) in bounds.items() if high >= max(below, low + 1)]
+            worst = max(unknown, key=lambda number: bounds[number][0])
+            self.decide(worst, bounds[worst][0] if self.goal.by_sum else limit - 1)
 
-    def _moves(self, entry: _Entry) -> list[_Move]:
-        self.expanded += 1
-        active = set(active_axes(entry.points))
-        moves = [_Move(axes) for axes in search_actions(len(entry.points[0])) if active >= {*axes}]
-        for move in moves:
-            answers = [moved(entry.points, move.axes, axis) for axis in move.axes]
-            move.take([lower_bound(points, self.objective) for points in answers], self.goal)
-        return moves
+    def _grow(self) -> None:
+        """Doubles what is more than half full."""
+        table, counters = self.table, self.table.counters
+        if counters[plain.POSITIONS] >= self._room:
+            raise TooMuch
+        groups = {
+            plain.POSITIONS: _COLUMNS,
+            plain.WORDS: ["words"],
+            plain.ANSWERS: ["answers"],
+            plain.HEIGHT: ["stack", "limits"],
+        }
+        for counter, names in groups.items():
+            length = len(getattr(table, names[0]))
+            if 2 * counters[counter] >= length:
+                more = [0] * length
+                for name in names:
+                    table = table._replace(**{name: self._joined(getattr(table, name), more)})
+        grown = len(table.lower) > len(self.table.lower)
+        self.table = table
+        if grown:
+            self.table = table._replace(slots=self._sequence([-1] * (2 * len(table.lower))))
+            self.kernels.rehash(self.table)
+
+    def _joined(self, sequence: Any, more: list[int]) -> Any:
+        if self.kernels is plain:
+            return sequence + more
+        import numpy as np
+
+        return np.concatenate([sequence, np.array(more, np.int64)])

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, get_args
 from resgym.game.spec import GameSpec
 from resgym.players.ordered import OrderedRule
 from resgym.polynomials.monomials import Exponents
-from resgym.solver.bounds import Objective
+from resgym.solver.search import Objective
 from resgym.trees.growth import Choose, ResolutionTree, Respond, grow_tree
 
 TREE_LIMIT = 100_000

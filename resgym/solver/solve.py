@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -12,9 +13,8 @@ from resgym.game.plain import prune
 from resgym.game.spec import GameSpec, RuleName, check_integer
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
-from resgym.solver.bounds import GOALS, Objective, Points
 from resgym.solver.proof import PATIENCE_LOADING, Proof, best_sets, prove
-from resgym.solver.search import NO_TREE
+from resgym.solver.search import GOALS, Objective, Points
 from resgym.solver.solution import (
     Limits,
     Progress,
@@ -118,7 +118,7 @@ def solve(
         _zeillinger(position).host_sets([tuple(start)])
     if GOALS[objective].by_sum and max_depth is not None:
         return _least_tree_within(position, start, objective, max_depth, limits)
-    proof = prove(start, objective, limits, highest=NO_TREE if max_depth is None else max_depth)
+    proof = prove(start, objective, limits, highest=math.inf if max_depth is None else max_depth)
     expanded = proof.search.expanded
     if proof.settled:
         return _proved(position, proof, limits, expanded)
@@ -142,7 +142,7 @@ def _least_tree_within(
     expanded = below.search.expanded + within.search.expanded
     lower = below.lower
     stopped = below.stopped or within.stopped or "max_depth"
-    if within.settled and within.lower < NO_TREE:
+    if within.settled and within.lower < within.search.kernels.NO_TREE:
         solution = _proved(position, within, limits, expanded)
         if within.lower == lower:
             return solution

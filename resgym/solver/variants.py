@@ -14,7 +14,7 @@ from resgym.game.plain import Position
 from resgym.game.spec import GameSpec
 from resgym.players.ordered import Axes, OrderedRule, ordered_rule
 from resgym.polynomials.monomials import Exponents
-from resgym.solver.bounds import GOALS, Objective
+from resgym.solver.search import GOALS, Objective
 from resgym.solver.solution import Limits, Progress, Solution, grown_tree
 from resgym.trees.data import Chart
 

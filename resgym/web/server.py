@@ -62,9 +62,10 @@ EXAMPLES = (
 def _prepare_search() -> None:
     """Loads the compiled search, so that a hint's seconds are the search's own."""
     with suppress(ImportError):
-        from resgym.solver.compiled_search import CompiledSearch
+        from resgym.solver.search import Search, compiled
 
-        CompiledSearch("depth", 2, 2).settle(((0, 2), (2, 0)), -1, 10, 1)
+        search = Search("depth", 2, 2, compiled())
+        search.decide(search.numbers(((0, 2), (2, 0)))[0], 0)
 
 
 def _prepare_moves() -> None:

@@ -14,7 +14,7 @@ from resgym.game.actions import host_action_table
 from resgym.game.rng import RowRandom, derive_seed
 from resgym.game.spec import GameSpec
 from resgym.players import Player
-from resgym.solver.bounds import Objective
+from resgym.solver.search import Objective
 from resgym.solver.labels import SOLVER_VERSION, Labeller
 from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.sections import ConfigError, Count, Number, PositiveCount

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import os
 import random
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -14,12 +10,13 @@ import pytest
 from resgym.game.actions import action_axes
 from resgym.game.plain import canonical, moved, prune
 from resgym.polynomials.singularities import random_family, singularity, singularity_names
-from resgym.solver.labels import OUT_OF_BUDGET, SOLVED, TOO_LARGE, Labeller, Labels
-from resgym.solver.search import NO_TREE
+from resgym.solver import kernels
+from resgym.solver.labels import OUT_OF_BUDGET, SOLVED, TOO_LARGE, Labeller
+from resgym.solver.search import Search
 from resgym.solver.solve import solve
 from tests.resgym.solver.positions import LEAST, OBJECTIVES, batch, drawn
 
-compiled_search = pytest.importorskip("resgym.solver.compiled_search")
+pytest.importorskip("numba")
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
@@ -92,62 +89,15 @@ def test_labels_do_not_depend_on_what_came_before():
     assert (often.optimal[known] == together.optimal[known]).all()
 
 
-@pytest.mark.parametrize("objective", OBJECTIVES)
-def test_what_is_found_does_not_depend_on_the_first_size_of_the_table(monkeypatch, objective):
-    """However often the table grows, a row may spend its budget but once."""
-    points, count = batch(drawn(60, 8, 3, 5, 8), 5)
-    sets = np.arange(len(count)) % 2 * 7  # every other row is the agent's, about all axes
-    found = []
-    for size in (16, 256, 2**17):
-        monkeypatch.setattr(compiled_search, "FIRST_POSITIONS", size)
-        search = compiled_search.CompiledSearch(objective, 3, 5)
-        question = search.question(points, count, sets, 4, 100)
-        steps = [array.tolist() for array in (*search.answer(question), question[-4])]
-        assert {SOLVED, OUT_OF_BUDGET} == {*steps[2]}
-        # As much as every row has spent, and no more, has been done.
-        assert search.expanded == sum(100 - left for left, _ in steps[3])
-        assert all(left >= 0 for left, _ in steps[3])
-        one = compiled_search.CompiledSearch(objective, 3, 5)
-        place = [tuple(point) for point in points[0, : count[0]].tolist()]
-        one.settle(place, -1, NO_TREE, 100)
-        found.append((steps, search.size, one.bounds([place], -1), one.expanded, one.size))
-    assert found[0] == found[1] == found[2]
-
-
-def test_equal_hashes_do_no_harm():
-    """With the hash of every key the same, only the comparison of keys tells positions apart."""
+def test_equal_hashes_do_no_harm(monkeypatch):
+    """With one hash for every key only the comparison of points tells positions apart."""
     positions = drawn(40, 6, 2, 4, 5)
     expected = Labeller(2, 4).host(*batch(positions, 4))
-    one_hash = "table.hash_of = lambda *_: np.int64(7)"
-    same = uncompiled_labels(positions, one_hash)
-    assert (same.value == expected.value).all()
-    assert (same.optimal == expected.optimal).all()
-    # The control: without the comparison labels are wrong.
-    no_keys = "table.compare = lambda *_: 0"
-    assert (uncompiled_labels(positions, one_hash, no_keys).value != expected.value).any()
-
-
-def uncompiled_labels(positions, *changes):
-    """Labels by the compiled search as plain Python, with changes of it, in its own process."""
-    script = f"""
-import json, sys
-import numpy as np
-from resgym.solver import table
-from resgym.solver.labels import Labeller
-from tests.resgym.solver.positions import batch
-{"; ".join(changes)}
-labels = Labeller(2, 4).host(*batch([[tuple(p) for p in some] for some in json.load(sys.stdin)], 4))
-print(json.dumps([array.tolist() for array in labels]))
-"""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", script],
-        input=json.dumps(positions),
-        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return Labels(*map(np.array, json.loads(done.stdout)))
+    monkeypatch.setattr(kernels, "mix", lambda *_: 7)
+    search = Search("depth", 2, 4)
+    for place, value in zip(positions, expected.value, strict=True):
+        search.allow(10**6)
+        assert search.value(search.numbers(place)[0]) == value
 
 
 def test_what_the_budget_is_not_enough_for_is_told():

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import pickle
 import random
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from resgym.game.plain import prune
 from resgym.polynomials.singularities import random_family, singularity, singularity_names
+from resgym.solver import kernels
 from resgym.solver import proof as proof_module
-from resgym.solver.search import NO_TREE, PythonSearch
+from resgym.solver.search import Search, TooMuch, compiled
 from resgym.solver.solution import Progress
 from resgym.solver.solve import solve
 from tests.reference import rule
@@ -161,54 +166,60 @@ def test_progress_on_request_is_printed(capsys):
     assert "at least" in capsys.readouterr().err
 
 
-def both_searches(points, objective, cut, left):
-    compiled = pytest.importorskip("resgym.solver.compiled_search")
+def lives():
+    """The kernels, plain and compiled."""
+    pytest.importorskip("numba")
+    return kernels, compiled()
+
+
+def steps(points, objective, life, stretch=37, left=-1, cut=False):
+    """What is proved after some stretches, and how much was done for it."""
     root = prune(list(points))
-    results = []
-    for search in (
-        PythonSearch(objective, cut),
-        compiled.CompiledSearch(objective, len(points[0]), len(root), cut=cut),
-    ):
-        bounds = (0, 1)
-        while bounds[0] < bounds[1] and search.expanded < 500:
-            search.settle(root, left, NO_TREE, 37)
-            bounds = search.bounds([root], left)[0]
-        results.append((bounds, search.expanded))
-    return results
+    search = Search(objective, len(points[0]), len(root), life, cut=cut)
+    bounds = (0, 1)
+    while bounds[0] < bounds[1] and search.expanded < 500:
+        search.allow(min(stretch, 500 - search.expanded))
+        (number,) = search.numbers(root, left=left)
+        with contextlib.suppress(TooMuch):
+            search.value(number)
+        bounds = search.bounds(number)
+    bounds = [None if bound == life.NO_TREE else bound for bound in bounds]
+    return bounds, search.expanded, search.size
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
-def test_the_compiled_search_takes_the_same_steps(objective):
+def test_both_lives_take_the_same_steps(objective):
+    plain, fast = lives()
     cases = [*small_positions(12, seed=2), list(singularity("E8"))]
-    # Many equal axes, so that their orders are tried, up to and beyond the limit.
+    # Many equal axes.
     cases += [[tuple(2 if j == k else 0 for j in range(d)) for k in range(d)] for d in (5, 6, 7)]
     cases += [[(0, 3, 1, 1), (2, 0, 1, 2), (1, 1, 0, 3), (3, 1, 2, 0)]]
     cases += [[(0, 1, 1, 0, 2), (1, 0, 0, 2, 1), (2, 1, 0, 1, 0)]]
     for points in cases:
-        one, other = both_searches(points, objective, False, -1)
-        assert one == other
+        assert steps(points, objective, plain) == steps(points, objective, fast)
     for cut in (False, True):
-        one, other = both_searches(singularity("D5"), objective, cut, 4)
+        one, other = (steps(singularity("D5"), objective, life, 37, 4, cut) for life in lives())
         assert one == other
 
 
-def test_bounds_are_told_whenever_the_table_is_full():
-    compiled = pytest.importorskip("resgym.solver.compiled_search")
-    points, last = [(0, 1, 2, 7), (0, 6, 6, 1), (6, 8, 1, 9), (7, 4, 2, 2)], 1
-    search = compiled.CompiledSearch("depth", 4, 4)
-    while search.size < 5000:
-        search.settle(points, -1, NO_TREE, 1)
-        lower, upper = search.bounds([points], -1)[0]
-        assert last <= lower < upper
-        last = lower
+@pytest.mark.parametrize("objective", OBJECTIVES)
+def test_a_search_in_pieces_proves_the_same(objective):
+    """Bounds rise, hold, and do not depend on where the search was stopped meanwhile."""
+    _, fast = lives()
+    for points in FIVE_POINTS:
+        value = solve(points, objective).value
+        for stretch in (1, 37, 500):
+            (low, high), _, _ = steps(points, objective, fast, stretch)
+            assert low <= value <= (math.inf if high is None else high)
 
 
 @pytest.mark.parametrize("objective", OBJECTIVES)
 def test_results_are_the_same_without_numba(monkeypatch, objective):
     points = random_family("random(points=5, max=5, dim=3)", seed=11)
-    monkeypatch.setattr(proof_module, "_switches", lambda *_: True)
+    monkeypatch.setattr(proof_module, "is_ready", lambda: True)
     with_it = solve(points, objective)
-    monkeypatch.setattr(proof_module, "_compiled", lambda *_: None)
+    monkeypatch.setattr(proof_module, "is_ready", lambda: False)
+    monkeypatch.setattr(proof_module, "PLAIN_SECONDS", math.inf)
     without = solve(points, objective)
     assert with_it.value == without.value
     assert with_it.positions_searched == without.positions_searched
@@ -217,14 +228,71 @@ def test_results_are_the_same_without_numba(monkeypatch, objective):
 
 @pytest.mark.parametrize("size", [2**40, 2**54, 2**59])
 def test_huge_exponents_are_exact(monkeypatch, size):
-    # Coprime, so that dividing does not help; 2^59 is too large for the compiled search.
+    # Coprime, so that dividing does not help; too large for the compiled search.
     points = [(size, 0, 1), (0, size - 1, 2), (1, 3, 0)]
-    monkeypatch.setattr(proof_module, "_switches", lambda *_: True)
+    monkeypatch.setattr(proof_module, "is_ready", lambda: True)
     solution = solve(points, max_depth=4)
-    monkeypatch.setattr(proof_module, "_compiled", lambda *_: None)
+    monkeypatch.setattr(proof_module, "is_ready", lambda: False)
     exact = solve(points, max_depth=4)
     assert (solution.value, solution.lower_bound) == (exact.value, exact.lower_bound)
     assert exact.lower_bound >= size // 4
+    assert not exact.proved
+
+
+def played_out(points, objective):
+    """The value in two axes, where the host has no choice, move by move."""
+    finished, cost, total = OBJECTIVES[objective]
+    if len(points) == 1:
+        return finished
+    return cost + total(played_out(rule.move(points, (0, 1), k), objective) for k in (0, 1))
+
+
+def some(dimension, points, top):
+    point = st.tuples(*[st.integers(0, top)] * dimension)
+    return st.lists(point, min_size=1, max_size=points).map(prune)
+
+
+@settings(deadline=None)
+@given(some(2, 6, 12))
+def test_two_axes_are_exact(points):
+    points = rule.canonical(points)
+    for objective in OBJECTIVES:
+        assert solve(points, objective).value == played_out(points, objective)
+
+
+@settings(deadline=None)
+@given(st.integers(1, 2**59), st.integers(1, 2**59))
+def test_one_edge_of_any_size(a, b):
+    quotients, (x, y) = 0, (a, b)
+    while y:
+        quotients, (x, y) = quotients + x // y, (y, x % y)
+    assert solve([(0, b), (a, 0)]).value == quotients
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.data())
+def test_bounds_without_a_search_are_at_most_the_value(data):
+    dimension = data.draw(st.integers(3, 5))
+    points = data.draw(some(dimension, 5 - (dimension > 3), 6 - dimension))
+    for objective in OBJECTIVES:
+        start = solve(points, objective, max_depth=0)
+        assert start.lower_bound <= solve(points, objective).value
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.data())
+def test_the_value_is_that_of_the_polyhedron(data):
+    """Shifts, factors, orders of axes and points inside the polyhedron change nothing."""
+    dimension = data.draw(st.integers(2, 4))
+    points = data.draw(some(dimension, 4, 4))
+    order = data.draw(st.permutations(range(dimension)))
+    shift = data.draw(st.lists(st.integers(0, 50), min_size=dimension, max_size=dimension))
+    factor = 2 * data.draw(st.integers(1, 9))
+    changed = [tuple(factor * (point[j] + shift[j]) for j in order) for point in points]
+    # The middle of two points.
+    changed.append(tuple((a + b) // 2 for a, b in zip(changed[0], changed[-1], strict=True)))
+    for objective in OBJECTIVES:
+        assert solve(changed, objective).value == solve(points, objective).value
 
 
 def test_ten_variables():

@@ -122,7 +122,7 @@ class Search:
         words, answers = 2 * new * rows * d, 2 * (len(sets) * (d + 3) + new)
         sizes = {"counters": 5, "words": words, "answers": answers, "stack": 64, "limits": 64}
         sizes |= {"here": rows * d, "there": rows * d, "columns": (d + 1) * rows}
-        sizes |= {"pairs": (d + 1) * d, "colours": d, "order": d, "slots": 2 * few}
+        sizes |= {"pairs": (d + 1) * d, "colours": d, "order": d}
         sizes |= dict.fromkeys(_COLUMNS, few)
         self.table = plain.Table(
             *self.goal,
@@ -131,12 +131,12 @@ class Search:
             rows,
             math.inf if self.kernels is plain else LARGEST,
             sets=self._sequence(sets),
-            **{name: self._sequence([0] * size) for name, size in sizes.items()},
+            slots=self._filled(-1, 2 * few),
+            **{name: self._filled(0, size) for name, size in sizes.items()},
         )
-        self.table.slots[:] = self._sequence([-1] * (2 * few))
         self.table.counters[plain.POSITIONS] = 1
         self.table.lower[0] = self.table.upper[0] = self.goal.finished
-        self.effort, self._numbers = self._sequence([0, 0]), self._sequence([0] * d)
+        self.effort, self._numbers = self._filled(0, 2), self._filled(0, d)
 
     def _sequence(self, values: list[Any]) -> Any:
         """A list as what the kernels work on."""
@@ -145,6 +145,13 @@ class Search:
         import numpy as np
 
         return np.array(values, np.int64)
+
+    def _filled(self, value: int, size: int) -> Any:
+        if self.kernels is plain:
+            return [value] * size
+        import numpy as np
+
+        return np.full(size, value, np.int64)
 
     @property
     def size(self) -> int:
@@ -238,18 +245,12 @@ class Search:
         for counter, names in groups.items():
             length = len(getattr(table, names[0]))
             if 2 * counters[counter] >= length:
-                more = [0] * length
                 for name in names:
-                    table = table._replace(**{name: self._joined(getattr(table, name), more)})
+                    column = self._filled(0, 2 * length)
+                    column[:length] = getattr(table, name)
+                    table = table._replace(**{name: column})
         grown = len(table.lower) > len(self.table.lower)
         self.table = table
         if grown:
-            self.table = table._replace(slots=self._sequence([-1] * (2 * len(table.lower))))
+            self.table = table._replace(slots=self._filled(-1, 2 * len(table.lower)))
             self.kernels.rehash(self.table)
-
-    def _joined(self, sequence: Any, more: list[int]) -> Any:
-        if self.kernels is plain:
-            return sequence + more
-        import numpy as np
-
-        return np.concatenate([sequence, np.array(more, np.int64)])

@@ -74,6 +74,7 @@ def is_ready() -> bool:
     return compiled.cache_info().currsize > 0 and bool(compiled().decide.signatures)
 
 
+@cache
 def is_cached() -> bool:
     """Whether the compiled search lies on disk, so that loading it takes a moment only."""
     from resgym.kernels.cpu import compilation

@@ -294,7 +294,7 @@ def _report(manifest: Mapping[str, Any], out: Path) -> str:
         if family["out_of_budget"]:
             line += f", {family['out_of_budget']} left out for budget"
         if family["too_large"]:
-            line += f", {family['too_large']} left out for coordinates above 2^55"
+            line += f", {family['too_large']} left out for coordinates above 2^28"
         if family["positions"] < family["wanted"]:
             line += f" (no more than {family['positions']} of {family['wanted']} found)"
         lines.append(line)

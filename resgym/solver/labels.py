@@ -54,7 +54,7 @@ class Labeller:
         max_num_points: rows of the positions P.
         objective: ``depth``, ``nodes`` or ``leaves``.
         budget: positions expanded for one label, at least 1.
-        room: positions that the table holds; a full one is emptied. About 250 bytes each.
+        room: positions that the table holds; a full one is emptied. About 500 bytes each.
 
     Raises:
         ImportError: numba is missing.

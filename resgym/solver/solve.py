@@ -68,7 +68,7 @@ def solve(
         progress: called with a `Progress` again and again; True prints to stderr.
         agent: a name, a `Player`, a function or a saved model.
         host: the same for the other seat.
-        max_positions: largest table, about 400 bytes an entry in three axes.
+        max_positions: largest table, about 500 bytes an entry in three axes.
         rule: which rule is played; see docs/game.md. Rules other than ``basic`` are solved for
             ``depth`` and ``nodes``, by trying everything: small positions only.
         unit: with ``polyhedra``, exponents are multiples of 1/unit.

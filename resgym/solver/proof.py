@@ -65,8 +65,9 @@ def prove(
     moves = len(search.table.sets)
     while True:
         is_plain = search.kernels is plain
-        room = (limits.max_positions - search.size) // 4  # an expansion adds about so many
-        stretch = max(1, min((400 if is_plain else 20_000) // moves, room))
+        # An expansion adds about four positions.
+        room = (limits.max_positions - search.size) // 4
+        stretch = max(1, 200 // moves, min((400 if is_plain else 20_000) // moves, room))
         number = search.numbers(points, left=left)[0]
         search.allow(int(min(stretch, max_expansions - search.expanded)))
         try:

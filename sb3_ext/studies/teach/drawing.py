@@ -14,8 +14,8 @@ from resgym.game.actions import host_action_table
 from resgym.game.rng import RowRandom, derive_seed
 from resgym.game.spec import GameSpec
 from resgym.players import Player
-from resgym.solver.search import Objective
 from resgym.solver.labels import SOLVER_VERSION, Labeller
+from resgym.solver.search import Objective
 from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.sections import ConfigError, Count, Number, PositiveCount
 from sb3_ext.studies.attack.frozen import FrozenPlayer

@@ -80,13 +80,13 @@ def check_vector_env(
 ) -> None:
     """Checks that vector environments keep Gymnasium's contract and ours, by random legal play.
 
-    Spaces and batch spaces agree; observations, rewards (float32), terminations and truncations
-    (bool) have the right shapes and types and lie in their spaces; info holds numbers and booleans
-    only; the same seed gives the same run, another seed another; a row does not depend on the
-    number of rows; rows that do not end are untouched by the ends of others; final observations are
-    dense, kept apart from live memory and in their space; episode statistics, where there are any,
-    are those of the episodes; results are never overwritten later; options are not modified; rows
-    restart as the autoreset mode declares.
+    Spaces and batch spaces agree; observations, rewards (float32, in NumPy also float64),
+    terminations and truncations (bool) have the right shapes and types and lie in their spaces;
+    info holds numbers and booleans only; the same seed gives the same run, another seed another; a
+    row does not depend on the number of rows; rows that do not end are untouched by the ends of
+    others; final observations are dense, kept apart from live memory and in their space; episode
+    statistics, where there are any, are those of the episodes; results are never overwritten later;
+    options are not modified; rows restart as the autoreset mode declares.
 
     Args:
         make: builds the environment with so many rows; it must end some episodes within ``steps``.
@@ -204,6 +204,8 @@ def _record(
         outcome = {"reward": reward, "terminated": terminated, "truncated": truncated}
         for name, value in outcome.items():
             kind = np.float32 if name == "reward" else np.bool_
+            if name == "reward" and getattr(value, "dtype", None) == np.float64:
+                kind = np.float64  # as Gymnasium's own, in NumPy
             _require_array(name, value, kind, env.num_envs)
         _check_info(info)
         _check_observation(env, observation, f"the observation of step {time}")

@@ -22,7 +22,8 @@ class ResultForm:
     """What the caller of an environment gets; the game is the same.
 
     Attributes:
-        output: ``torch`` (tensors on the environment's device) or ``numpy``.
+        output: ``torch`` (tensors on the environment's device) or ``numpy``: as Gymnasium's own
+            vector environments, rewards float64 and a mask ``_key`` for each key of the info.
         observation: ``points``, or ``flat``: one row of numbers a game, in the order of
             `gymnasium.spaces.flatten`.
         episode_statistics: whether the info has ``episode`` when games end.

@@ -232,7 +232,8 @@ class TensorVectorEnv(VectorEnv):
         self._last_step = self._last_moves = None
         self._show()
         info = self._full_info(result.points, result.coords) if self.form.full_info else {}
-        return self._observation(self._out(result.points), self._out(result.coords)), info
+        seen = self._observation(self._out(result.points), self._out(result.coords))
+        return seen, self._with_masks(info)
 
     def _reseeded(self, seeds: Sequence[int | None], mask: Tensor) -> Games:
         """The games with new seeds in the rows of ``mask`` that have one; their count is afresh."""
@@ -253,11 +254,12 @@ class TensorVectorEnv(VectorEnv):
             actions: int [N], torch or numpy.
 
         Returns:
-            observation, reward float32 [N], terminated bool [N], truncated bool [N] and info with
-            ``overflow`` bool [N]; ``final_obs`` (as the observation, dense, never overwritten) with
-            its mask ``_final_obs``, and ``episode`` = {r, l} with its mask ``_episode``. On the CPU
-            these four are there only when an episode ended; on an accelerator, and with
-            ``full_info``, always.
+            observation, reward float32 [N] (float64 in NumPy), terminated bool [N], truncated bool
+            [N] and info with ``overflow`` bool [N]; ``final_obs`` (as the observation, dense, never
+            overwritten) with its mask ``_final_obs``, and ``episode`` = {r, l} with its mask
+            ``_episode``. On the CPU these four are there only when an episode ended; on an
+            accelerator, and with ``full_info``, always. In NumPy every key has its mask,
+            ``_overflow`` too.
 
         Raises:
             ValueError, TypeError: actions of a wrong shape, dtype or (``invalid_action="error"``)
@@ -284,8 +286,8 @@ class TensorVectorEnv(VectorEnv):
         if result.ended is not None:
             ended = out(result.ended)
             if self.form.episode_statistics:
-                returns, lengths = out(result.episode_returns), out(result.episode_lengths)
-                info["episode"] = {"r": returns, "l": lengths}
+                returns = self._paid(result.episode_returns)
+                info["episode"] = {"r": returns, "l": out(result.episode_lengths)}
                 info["_episode"] = ended
             if result.final_points is not None:
                 info["final_obs"] = self._observation(
@@ -293,13 +295,13 @@ class TensorVectorEnv(VectorEnv):
                 )
                 info["_final_obs"] = _copied(ended)
         if result.rewards is not None:
-            info["rewards"] = out(result.rewards)
+            info["rewards"] = self._paid(result.rewards)
         return (
             self._observation(out(result.points), out(result.coords)),
-            out(result.reward),
+            self._paid(result.reward),
             out(result.terminated),
             out(result.truncated),
-            info,
+            self._with_masks(info),
         )
 
     def _ask(
@@ -343,13 +345,14 @@ class TensorVectorEnv(VectorEnv):
             "overflow": out(no.clone()),
         }
         if self.form.episode_statistics:
-            info["episode"] = {"r": out(games.returns.clone()), "l": out(games.lengths.clone())}
+            returns = self._paid(games.returns.clone())
+            info["episode"] = {"r": returns, "l": out(games.lengths.clone())}
             info["_episode"] = out(no.clone())
         if plan.autoreset_mode == "SAME_STEP":
             info["final_obs"] = self._observation(_copied(out(points)), _copied(out(coords)))
             info["_final_obs"] = out(no)
         if plan.seat == "both":
-            info["rewards"] = out(torch.zeros(self.num_envs, 2, device=self.device))
+            info["rewards"] = self._paid(torch.zeros(self.num_envs, 2, device=self.device))
         return info
 
     def _observation(self, points: Any, coords: Any) -> Any:
@@ -371,6 +374,18 @@ class TensorVectorEnv(VectorEnv):
         if self.form.output == "torch":
             return value if isinstance(value, Tensor) else torch.from_numpy(value)
         return value.cpu().numpy() if isinstance(value, Tensor) else value
+
+    def _paid(self, value: Array | None) -> Any:
+        """Rewards given out: in NumPy they are float64, as in Gymnasium's own environments."""
+        paid = self._out(value)
+        return paid.astype(np.float64) if self.form.output == "numpy" else paid
+
+    def _with_masks(self, info: dict[str, Any]) -> dict[str, Any]:
+        """In NumPy each key has its mask ``_key``, as in Gymnasium's own environments."""
+        if self.form.output == "torch":
+            return info
+        masks = {f"_{key}": np.ones(self.num_envs, bool) for key in info if key[0] != "_"}
+        return {**masks, **info}
 
     def _show(self) -> None:
         if self.render_mode == "human":

@@ -297,7 +297,7 @@ SAME, NEXT, DISABLED = AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP, Autores
 # In each mode what is broken: the environment, and what the check must say.
 _BROKEN_IN: dict[AutoresetMode, dict[str, tuple[Any, str]]] = {
     SAME: {
-        "reward float64": (_changed(1, lambda env, x: x.astype(float)), "reward must be"),
+        "reward float16": (_changed(1, lambda env, x: x.astype(np.float16)), "reward must be"),
         "reward [N, 1]": (_changed(1, lambda env, x: x[:, None]), "reward must be"),
         "terminated int8": (_changed(2, lambda env, x: x.astype(np.int8)), "terminated must"),
         "observation outside": (

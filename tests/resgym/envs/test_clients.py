@@ -134,6 +134,25 @@ def test_a_wrapper_counts_episodes_as_we_do(mode):
     assert ends == theirs.episode_count > 20
 
 
+@pytest.mark.parametrize("full_info", [False, True])
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("env_id", IDS)
+def test_every_key_of_numpy_info_has_its_mask(env_id, mode, full_info):
+    keywords: dict[str, Any] = {**SHORT, "autoreset_mode": mode, "full_info": full_info}
+    env = make_vec(env_id, 3, output="numpy", **keywords)
+    _, info = env.reset(seed=0)
+    for _ in range(30):
+        named = {key for key in info if key[0] != "_"}
+        assert info.keys() - named == {f"_{key}" for key in named}
+        for key in named:
+            assert (info[f"_{key}"].dtype, info[f"_{key}"].shape) == (bool, (3,))
+            assert key in ("episode", "final_obs") or info[f"_{key}"].all()
+        _, _, terminated, truncated, info = env.step(env.action_space.sample())
+        if mode == "DISABLED" and (ended := terminated | truncated).any():
+            env.reset(options={"reset_mask": ended})
+    assert not any(key[0] == "_" for key in make_vec(HOST, 3).reset()[1])
+
+
 @pytest.mark.parametrize("env_id", IDS)
 def test_the_info_of_a_single_environment_is_arrays_from_reset_on(env_id):
     """Tools that learn what an info holds from a first reset, such as TorchRL's, need that."""

@@ -305,7 +305,8 @@ def _spoil(tree) -> None:
 
 @pytest.mark.parametrize("env_id", IDS)
 def test_results_have_the_declared_types(env_id):
-    for output, kind in (("torch", torch.Tensor), ("numpy", np.ndarray)):
+    kinds = {"torch": (torch.Tensor, np.float32), "numpy": (np.ndarray, np.float64)}
+    for output, (kind, paid) in kinds.items():
         env = make_vec(env_id, 3, output=output, **SHORT)
         observation, info = env.reset(seed=0)
         assert info == {}
@@ -315,14 +316,15 @@ def test_results_have_the_declared_types(env_id):
             flat = [*parts(observation), reward, terminated, truncated, *parts(info)]
             assert all(isinstance(each, kind) for each in flat)
             assert all(len(each) == 3 for each in flat)
-            assert array(reward).dtype == np.float32
+            assert array(reward).dtype == paid
             assert array(terminated).dtype == array(truncated).dtype == np.bool_
             assert array(info["overflow"]).dtype == np.bool_
+            assert array(info.get("rewards", reward)).dtype == paid
             ended = bool((terminated | truncated).any())
             assert ("episode" in info) is ended
             ends += ended
             if ended:
-                assert array(info["episode"]["r"]).dtype == np.float32
+                assert array(info["episode"]["r"]).dtype == paid
                 assert array(info["episode"]["l"]).dtype == np.int64
         assert 0 < ends < 60
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 import subprocess
 import sys
 import warnings
@@ -15,13 +17,14 @@ import rl_zoo3.enjoy
 import rl_zoo3.hyperparams_opt
 import rl_zoo3.train
 import yaml
-from stable_baselines3 import DQN
+from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.vec_env import VecMonitor
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.config.reading import find_config, shipped_configs
 from sb3_ext.ddqn import DDQN
+from sb3_ext.points import PointSetExtractor
 from sb3_ext.training.train import main as train_main
 from sb3_ext.training.zoo_algorithms import known_algorithms
 
@@ -62,6 +65,28 @@ def test_rl_zoo3_itself_trains_with_the_files_made_for_it(
     monkeypatch.setattr(sys, "argv", ["enjoy", *common, "--no-render", "-n", "300"])
     rl_zoo3.enjoy.enjoy()
     assert "Mean episode length" in capsys.readouterr().out
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")  # what rl_zoo3 leaves open
+def test_rl_zoo3_itself_takes_our_file_with_the_class_of_the_extractor(
+    tmp_path: Path, monkeypatch
+) -> None:
+    """The command of docs/configuration.md, made short; without the class it is an error."""
+    page = (Path(__file__).resolve().parents[3] / "docs/configuration.md").read_text()
+    command = r"^python -m rl_zoo3.train ([^`]*--conf-file configs/ppo.yml[^`]*)^```"
+    (words,) = re.findall(command, page, re.MULTILINE)
+    given = shlex.split(words.replace("\\\n", ""))
+    given[given.index("configs/ppo.yml")] = str(find_config("ppo", shipped=True))
+    given[given.index("-params") + 1 : given.index("-params") + 1] = FEW["ppo"]
+    given += ["-f", str(tmp_path), "-n", "32", "--eval-freq", "-1", "--verbose", "0"]
+    monkeypatch.setattr(sys, "argv", ["train", *given])
+    rl_zoo3.train.train()
+    model = PPO.load(next(tmp_path.glob("ppo/*/resgym-HironakaHost-v0.zip")))
+    assert isinstance(model.policy.features_extractor, PointSetExtractor)
+    without = [word for word in given if not word.startswith("policy_kwargs:")]
+    monkeypatch.setattr(sys, "argv", ["train", *without])
+    with pytest.raises(TypeError, match="got an unexpected keyword argument 'extractor'"):
+        rl_zoo3.train.train()
 
 
 @pytest.mark.parametrize("algorithm", STOCK)

@@ -7,6 +7,7 @@ import json
 import re
 import runpy
 import shlex
+import tomllib
 import xml.etree.ElementTree as ElementTree
 from fractions import Fraction
 from pathlib import Path
@@ -235,3 +236,18 @@ def test_tables_of_hosts_show_their_data():
     for agent in ("choose_first", "choose_last", "random"):
         rhos = " | ".join(f"{host['rho'][agent]:.3f}" for host in hosts)
         assert f"| rho against {agent}, 20 points | {rhos} |" in page
+
+
+def test_pages_with_benchmarks_say_that_they_are_not_in_the_wheel():
+    settings = tomllib.loads((DOCS.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    assert settings["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"] == [
+        "resgym",
+        "sb3_ext",
+    ]
+    texts = {page: page.read_text(encoding="utf-8") for page in DOCS.rglob("*.md")}
+    named = {page.name: text for page, text in texts.items() if "python -m benchmarks." in text}
+    assert "benchmarks.md" in named
+    silent = [
+        name for name, text in named.items() if "not in the wheel" not in " ".join(text.split())
+    ]
+    assert not silent

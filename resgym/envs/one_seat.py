@@ -140,6 +140,10 @@ class AlternatingPlayers(TensorVectorEnv):
         playing = (known == actions) & ~before.ended
         return answers_of_agents(self.plan, before, known, playing, self._ask)
 
+    def __repr__(self) -> str:
+        names = ", ".join(self._names.values())
+        return f"{super().__repr__()[:-1]}, seat={self.seat}, opponent={names})"
+
     def _seats(self, row: int) -> str:
         player = self._opponent
         if isinstance(player, Mixture):

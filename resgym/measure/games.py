@@ -110,7 +110,8 @@ def record_all(
     of `play_move`. Games are cut after ``max_moves``, and before a coordinate would pass 2^59.
     """
     check_integer("max_moves", max_moves, 1)
-    hosts, agents = resolve_player(host, "host", spec), resolve_player(agent, "agent", spec)
+    hosts = resolve_player(host, "host", spec, "host")
+    agents = resolve_player(agent, "agent", spec, "agent")
     kernels = resolve_backend("auto", starts.device, spec)
     sets = action_axes(spec.dimension, spec.least_axes)
     ended = starts.finished().tolist()

@@ -157,8 +157,8 @@ def rho(
     seed = check_integer("seed", seed, 0)
     spec = GameSpec(dimension, max_num_points, max_value, polytope, reposition, rule, unit)
     resolved = resolve_device(device)
-    host_player = resolve_player(host, "host", spec)
-    agent_player = resolve_player(agent, "agent", spec)
+    host_player = resolve_player(host, "host", spec, "host")
+    agent_player = resolve_player(agent, "agent", spec, "agent")
     if points is not None and starts is not None:
         raise ValueError("starts: give a set to draw from, or points to take in turn, not both")
     given = None if points is None else state_from_points(points, spec, resolved)
@@ -307,8 +307,12 @@ def cross_play(
     sizes = {field.name for field in fields(GameSpec)} & kwargs.keys()
     spec = GameSpec(**{name: kwargs[name] for name in sizes})
     kwargs["starts"] = resolve_starts(kwargs.get("starts"), spec)
-    host_players = {name: resolve_player(one, "host", spec) for name, one in named_hosts.items()}
-    agent_players = {name: resolve_player(one, "agent", spec) for name, one in named_agents.items()}
+    host_players = {
+        name: resolve_player(one, "host", spec, "hosts") for name, one in named_hosts.items()
+    }
+    agent_players = {
+        name: resolve_player(one, "agent", spec, "agents") for name, one in named_agents.items()
+    }
     optima = dict.fromkeys(agent_players, kwargs.pop("optimum", False))
     results: dict[str, dict[str, RhoResult]] = {}
     for host, hp in host_players.items():

@@ -197,15 +197,15 @@ def make_agent(name: str, **arguments: Any) -> Player:
     return _make("agent", name, arguments, "agent")
 
 
-def _load_model(path: Path, role: Role) -> Player:
+def _load_model(path: Path, role: Role, field: str) -> Player:
     # stable-baselines3 appends .zip when it saves, so the name given to save() works here too.
     found = next((p for p in (path, Path(f"{path}.zip")) if p.exists()), None)
     if found is None:
-        raise ValueError(f"opponent: there is no saved model at {str(path)!r}")
+        raise ValueError(f"{field}: there is no saved model at {str(path)!r}")
     loaders = sorted(importlib.metadata.entry_points(group=LOADER_GROUP), key=lambda e: e.name)
     if not loaders:
         raise ValueError(
-            f"opponent: {str(found)!r} cannot be loaded, no installed package offers a loader "
+            f"{field}: {str(found)!r} cannot be loaded, no installed package offers a loader "
             f"(entry-point group {LOADER_GROUP!r})"
         )
     reasons = []
@@ -216,7 +216,7 @@ def _load_model(path: Path, role: Role) -> Player:
             reasons.append(f"{entry.name}: {error}")
             continue
         return _checked_player(player, role, f"the loader {entry.name!r}")
-    raise ValueError(f"opponent: {str(found)!r} cannot be loaded ({'; '.join(reasons)})")
+    raise ValueError(f"{field}: {str(found)!r} cannot be loaded ({'; '.join(reasons)})")
 
 
 def _checked_player(player: Any, role: Role, source: str) -> Player:
@@ -231,6 +231,7 @@ def resolve_player(
     opponent: str | os.PathLike[str] | Player | PlayerFunction,
     role: Role,
     spec: GameSpec | None = None,
+    field: str = "opponent",
 ) -> Player:
     """The player that a caller means.
 
@@ -243,6 +244,7 @@ def resolve_player(
             lie about.
         role: the seat that the player has to take.
         spec: the game, handed to named players that have a ``spec`` argument.
+        field: what messages call the argument.
 
     Raises:
         TypeError: ``opponent`` is none of these.
@@ -251,19 +253,20 @@ def resolve_player(
             can read.
     """
     role = check_role(role)
+    seat = f"opponent ({role})" if field == "opponent" else field
     if isinstance(opponent, os.PathLike) or (isinstance(opponent, str) and _is_path(opponent)):
-        return _load_model(Path(opponent), role)
+        return _load_model(Path(opponent), role, field)
     if isinstance(opponent, str):
-        return _make(role, opponent, {}, f"opponent ({role})", spec)
+        return _make(role, opponent, {}, seat, spec)
     if not isinstance(opponent, type):
         if isinstance(opponent, Player):
             if hasattr(opponent, "rules"):
-                _check_rule(spec, opponent.rules, f"opponent ({role}): {opponent!r}")
-            return _checked_player(opponent, role, "opponent")
+                _check_rule(spec, opponent.rules, f"{seat}: {opponent!r}")
+            return _checked_player(opponent, role, field)
         if callable(opponent):
             return CallablePlayer(opponent, role)
     raise TypeError(
-        "opponent must be a name, a Player, a function (state, coords, rng) or the path of a saved "
+        f"{field} must be a name, a Player, a function (state, coords, rng) or the path of a saved "
         f"model, got {opponent!r}"
     )
 

@@ -47,7 +47,7 @@ class Seat:
         game = GameSpec() if game is None else game
         # To subtract what is least changes no answer.
         game = replace(game, dimension=position.dimension, max_num_points=rows, reposition=False)
-        self.player: Player = resolve_player(player, role, game)
+        self.player: Player = resolve_player(player, role, game, role)
         if max_num_points is None:
             own = getattr(self.player, "max_num_points", None)
             own = own or getattr(getattr(self.player, "spec", None), "max_num_points", None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
+from resgym.envs import AlternatingPlayers, HironakaVectorEnv
 from resgym.game.rng import Stream
 from resgym.players import MixedPlayer, make_agent, make_host, register_host
 from tests.resgym.envs.helpers import (
@@ -315,3 +316,13 @@ def test_a_registered_player_answers(on_every_backend):
 
     observation, _ = make_vec(AGENT, 2, opponent=name).reset(seed=0)
     assert observation["coords"].tolist() == [[1, 1, 1]] * 2
+
+
+def test_the_name_of_an_environment_says_who_sits_where():
+    env = make_vec(HOST, 2, opponent=["choose_first", "random"])
+    assert repr(env) == (
+        "AlternatingPlayers(resgym/HironakaHost-v0, num_envs=2, seat=host, "
+        "opponent=choose_first, random)"
+    )
+    env = AlternatingPlayers(HironakaVectorEnv(2), "agent", "zeillinger")
+    assert repr(env) == "AlternatingPlayers(num_envs=2, seat=agent, opponent=zeillinger)"

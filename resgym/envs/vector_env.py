@@ -233,7 +233,7 @@ class TensorVectorEnv(VectorEnv):
         self._show()
         info = self._full_info(result.points, result.coords) if self.form.full_info else {}
         seen = self._observation(self._out(result.points), self._out(result.coords))
-        return seen, self._with_masks(info)
+        return seen, self.form.with_masks(info, self.num_envs)
 
     def _reseeded(self, seeds: Sequence[int | None], mask: Tensor) -> Games:
         """The games with new seeds in the rows of ``mask`` that have one; their count is afresh."""
@@ -301,7 +301,7 @@ class TensorVectorEnv(VectorEnv):
             self._paid(result.reward),
             out(result.terminated),
             out(result.truncated),
-            self._with_masks(info),
+            self.form.with_masks(info, self.num_envs),
         )
 
     def _ask(
@@ -379,13 +379,6 @@ class TensorVectorEnv(VectorEnv):
         """Rewards given out: in NumPy they are float64, as in Gymnasium's own environments."""
         paid = self._out(value)
         return paid.astype(np.float64) if self.form.output == "numpy" else paid
-
-    def _with_masks(self, info: dict[str, Any]) -> dict[str, Any]:
-        """In NumPy each key has its mask ``_key``, as in Gymnasium's own environments."""
-        if self.form.output == "torch":
-            return info
-        masks = {f"_{key}": np.ones(self.num_envs, bool) for key in info if key[0] != "_"}
-        return {**masks, **info}
 
     def _show(self) -> None:
         if self.render_mode == "human":

@@ -86,6 +86,6 @@ dist-test: $(STAMP) ## build the wheel, install it into an empty environment and
 		venv/bin/resgym scoreboard | grep -q taught && \
 		venv/bin/python -c "import gymnasium, resgym; gymnasium.make_vec('resgym/HironakaHost-v0', num_envs=2)"
 
-clean: ## remove the environments and everything that can be made again, except runs/
+clean: ## delete generated files and virtual environments, except runs/
 	rm -rf $(VENV) $(LOWEST) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

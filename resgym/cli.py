@@ -273,20 +273,21 @@ def _parser() -> argparse.ArgumentParser:
 
     parser = OneLineParser(
         prog="resgym",
-        description="Hironaka's polyhedral game: measure players, grow and solve resolution trees.",
-        epilog="examples: resgym rho zeillinger choose_first --games 20000; resgym tree E8",
+        description="A two-player game with proved optimal play (Hironaka's polyhedral game): play it, "
+        "measure players, solve positions, grow resolution trees.",
+        epilog="begin with: resgym play E8; resgym solve E8; resgym tree E8 --host taught",
     )
     parser.add_argument("--version", action="version", version=f"resgym {version('resgym')}")
     commands = parser.add_subparsers(title="commands", dest="command", required=True)
     hosts = f"one of {', '.join(host_names())}, or a saved model's path"
     agents = f"one of {', '.join(agent_names())}, or a saved model's path"
 
-    command = commands.add_parser("rho", help="games finished per move, host against agent")
+    command = commands.add_parser("rho", help="measure games finished per move")
     command.add_argument("host", help=hosts)
     command.add_argument("agent", help=agents)
     _add_play(command)
 
-    command = commands.add_parser("cross-play", help="a table of rho, hosts against agents")
+    command = commands.add_parser("cross-play", help="make a table of rho, hosts against agents")
     add = command.add_argument
     add("--hosts", nargs="+", default=["random", "all_coord", "zeillinger"], help=hosts)
     add("--agents", nargs="+", default=["random", "choose_first", "choose_last"], help=agents)
@@ -294,7 +295,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_file(command, "--plot", (".png", ".svg", ".pdf"), text)
     _add_play(command)
 
-    command = commands.add_parser("check", help="does an environment keep the vector contract?")
+    command = commands.add_parser("check", help="check an environment by the vector contract")
     add = command.add_argument
     add("id", help="a Gymnasium id, for example resgym/HironakaHost-v0")
     add("--steps", type=int, default=200, help="steps to play (default 200)")
@@ -302,7 +303,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_starts(command)
 
     start = "E8, a polynomial like x^2+y^3+z^5, exponent lists or a file"
-    command = commands.add_parser("tree", help="the resolution tree of a host")
+    command = commands.add_parser("tree", help="grow the resolution tree of a host")
     add = command.add_argument
     add("start", help=start)
     add("--host", default="zeillinger", help=f"{hosts} (default zeillinger)")
@@ -314,7 +315,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_rule(command)
     _add_out(command)
 
-    command = commands.add_parser("solve", help="the optimal value of a position, with proof")
+    command = commands.add_parser("solve", help="prove the optimal value of a position")
     add = command.add_argument
     add("start", help=start)
     text = "moves on the longest branch, or nodes or leaves of the tree (default depth)"
@@ -339,7 +340,7 @@ def _parser() -> argparse.ArgumentParser:
     # None tells that they were not given: with a start they would do nothing.
     command.set_defaults(dimension=None, max_num_points=None, max_value=None)
 
-    command = commands.add_parser("bench", help="moves per second of the vector environment")
+    command = commands.add_parser("bench", help="measure moves per second")
     add = command.add_argument
     add("--batch-sizes", type=int, nargs="+", default=[1, 64, 1024, 4096, 16384], metavar="B")
     add("--dimension", type=int, default=3)

@@ -17,7 +17,7 @@ def _run(args: argparse.Namespace) -> None:
 
 def add_scoreboard(commands: Any) -> None:
     """Adds ``scoreboard`` to the commands of ``resgym``."""
-    about = "the exact worst case and rho of hosts, from the same starts"
+    about = "show the exact worst case and rho of hosts, from the same starts"
     command = commands.add_parser("scoreboard", help=about, description=about)
     _add_options(command)
     file = Path("scoreboard.json")

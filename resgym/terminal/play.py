@@ -223,9 +223,9 @@ class _Person:
             f"{word} ({letter})" if letter not in self.names else word
             for letter, word in COMMANDS.items()
         ]
-        task = "Name two axes or more" if self.role == "host" else "Choose an axis of the host's"
-        number = "or the number, which is the action in an environment"
-        return f"{task}, like {example}, {number}. Also: {', '.join(keys)}."
+        task = "two or more axes" if self.role == "host" else "an axis of the host's set"
+        number = "or its number, which is the action id of the environments"
+        return f"Type {task}, like {example}, {number}. Also: {', '.join(keys)}."
 
     def _shown(self, choice: Sequence[int]) -> str:
         return format_axes(choice, self.names) if self.role == "host" else self.names[choice[0]]

@@ -26,7 +26,7 @@ def add_serve(commands: Any) -> None:
     """Adds the command ``serve`` to those of the command line."""
     command = commands.add_parser(
         "serve",
-        help="a page to play and explore",
+        help="open a page to play and explore in a browser",
         description=ABOUT,
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -38,7 +38,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
         "action": "append",
         "default": [],
         "metavar": "RULE=VALUE",
-        "help": "end with what is there once a rule holds: max_seconds, max_updates, ..., or "
+        "help": "stop early and save when a rule is met: max_seconds, max_updates, ..., or "
         "until={condition: bound, field: METRIC, lower: 0.2}; may be repeated, see "
         "docs/configuration.md",
     },

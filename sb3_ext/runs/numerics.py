@@ -11,8 +11,7 @@ import torch
 SWITCHES = {
     "deterministic": "only operations that give the same bits each time, where PyTorch has one; "
     "where it has none it warns. For CUDA: on a CPU runs repeat themselves anyway",
-    "tf32": "products of float32 matrices may round their inputs to 11 bits, on CUDA devices that "
-    "are faster so",
+    "tf32": "allow TF32 matrix multiplication: faster on recent NVIDIA GPUs, lower precision",
     "detect_anomaly": "look for NaN in every gradient and name the operation that made it; updates "
     "take several times as long",
 }

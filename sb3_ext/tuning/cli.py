@@ -76,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--trials", type=int, help="trials of all workers together, instead of the file's")
     add("--workers", type=int, default=1, help="processes on this machine (default 1)")
     add("--folder", type=Path, help="of the results (default runs/tune/<name>)")
-    text = "seconds between signs of life; who gives none six times is taken for dead (default 10)"
+    text = "seconds between heartbeats; a worker that misses six is considered dead (default 10)"
     add("--heartbeat", type=int, default=10, metavar="SECONDS", help=text)
     add("--worker-of", type=int, help=argparse.SUPPRESS)
     add_options(parser, "--set", "--stop", "--threads", "--no-progress")

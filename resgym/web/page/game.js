@@ -92,7 +92,7 @@ function statusText() {
   if (game.ending) return [make("b", {}, ENDS[game.ending]), ` ${count}.`];
   const named = [...game.named].map((axis) => game.variables[axis]).join(", ");
   const left = ` ${count} so far, ${game.monomials.length} monomials.`;
-  if (game.to_play === "host") return [make("b", {}, "Name two axes or more."), left];
+  if (game.to_play === "host") return [make("b", {}, "Choose two or more axes to blow up."), left];
   return [make("b", {}, "The host named ", make("span", { class: "named" }, `{${named}}`), ". Choose one of them."), left];
 }
 

@@ -108,7 +108,7 @@ def load_dataset(
 def joined(datasets: Sequence[Dataset]) -> Dataset:
     """Several datasets as one, with the manifest of the first; families are not told apart.
 
-    What is held out is so by its form, so datasets with the same share hold out the same.
+    Held-out positions are chosen by their form: datasets with the same share hold out the same.
 
     Raises:
         DatasetError: they are of other seats, objectives, dimensions or shares.

@@ -273,8 +273,7 @@ def _parser() -> argparse.ArgumentParser:
 
     parser = OneLineParser(
         prog="resgym",
-        description="A two-player game with proved optimal play (Hironaka's polyhedral game): play it, "
-        "measure players, solve positions, grow resolution trees.",
+        description="Play, measure and solve Hironaka's polyhedral game, and grow resolution trees.",
         epilog="begin with: resgym play E8; resgym solve E8; resgym tree E8 --host taught",
     )
     parser.add_argument("--version", action="version", version=f"resgym {version('resgym')}")

@@ -273,7 +273,7 @@ def _parser() -> argparse.ArgumentParser:
 
     parser = OneLineParser(
         prog="resgym",
-        description="Play, measure and solve Hironaka's polyhedral game, and grow resolution trees.",
+        description="Play, measure and solve Hironaka's polyhedral game; grow resolution trees.",
         epilog="begin with: resgym play E8; resgym solve E8; resgym tree E8 --host taught",
     )
     parser.add_argument("--version", action="version", version=f"resgym {version('resgym')}")

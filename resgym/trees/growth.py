@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from resgym.game.plain import Position
 from resgym.game.spec import GameSpec, Polytope, RuleName, check_integer
 from resgym.players.ordered import OrderedRule, ordered_rule
+from resgym.players.plain import PLAIN_HOSTS
 from resgym.polynomials.monomials import Exponents
 from resgym.polynomials.parse import as_position
 from resgym.trees.data import Chart, ChartTree, Ending
@@ -85,10 +86,6 @@ def resolution_tree(
     Raises:
         ValueError, TypeError: an argument is out of range or of a wrong type.
     """
-    # Here, so that a tree of a solver's sets needs no torch.
-    from resgym.game.rng import Stream
-    from resgym.players.seats import Seat
-
     position = as_position(points)
     check_integer("max_depth", max_depth, 0)
     check_integer("max_nodes", max_nodes, 1)
@@ -96,20 +93,32 @@ def resolution_tree(
     spec = GameSpec(
         position.dimension, polytope=polytope, reposition=reposition, rule=rule, unit=unit
     )
-    seat = Seat(host, "host", position, game=spec, max_num_points=max_num_points)
     respond: Respond | None = None
-    title = f"host {seat.name}"
-    if agent is not None:
-        other = Seat(agent, "agent", position, game=spec, max_num_points=max_num_points)
-        title += f", agent {other.name}"
+    title = f"host {host}"
+    plain = PLAIN_HOSTS.get(host) if isinstance(host, str) else None
+    if plain is not None and rule == "basic" and agent is None and max_num_points is None:
 
-        def respond(charts: Sequence[Chart], sets: Sequence[tuple[int, ...]]) -> list[int]:
+        def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:
+            return [plain(chart.points) for chart in charts]
+
+    else:
+        # Here, because it needs torch.
+        from resgym.game.rng import Stream
+        from resgym.players.seats import Seat
+
+        seat = Seat(host, "host", position, game=spec, max_num_points=max_num_points)
+        title = f"host {seat.name}"
+        if agent is not None:
+            other = Seat(agent, "agent", position, game=spec, max_num_points=max_num_points)
+            title += f", agent {other.name}"
+
+            def respond(charts: Sequence[Chart], sets: Sequence[tuple[int, ...]]) -> list[int]:
+                points = [chart.points for chart in charts]
+                return other.agent_axes(points, sets, _random(seed, charts, Stream.AGENT))
+
+        def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:
             points = [chart.points for chart in charts]
-            return other.agent_axes(points, sets, _random(seed, charts, Stream.AGENT))
-
-    def choose(charts: Sequence[Chart]) -> list[tuple[int, ...]]:
-        points = [chart.points for chart in charts]
-        return seat.host_sets(points, _random(seed, charts, Stream.HOST))
+            return seat.host_sets(points, _random(seed, charts, Stream.HOST))
 
     return grow_tree(
         position,

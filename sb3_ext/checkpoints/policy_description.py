@@ -100,8 +100,15 @@ def describe_policy(policy: BasePolicy) -> dict[str, Any]:
     }
 
 
+class _NoOptimizer(torch.optim.Optimizer):
+    """In the place of an optimiser: torch takes a second or two to begin with the first one."""
+
+    def __init__(self, *_: Any, **__: Any) -> None:
+        self.defaults, self.state, self.param_groups = {}, {}, []  # type: ignore[assignment]
+
+
 def build_policy(description: Mapping[str, Any], device: torch.device | str = "cpu") -> BasePolicy:
-    """A policy with fresh weights, as `describe_policy` described it.
+    """A policy with fresh weights, as `describe_policy` described it, that only plays.
 
     Raises:
         ValueError: a name is not registered, or the description is malformed.
@@ -121,7 +128,8 @@ def build_policy(description: Mapping[str, Any], device: torch.device | str = "c
         policy: BasePolicy = make(
             observation_space=build_space(description["observation_space"]),
             action_space=build_space(description["action_space"]),
-            lr_schedule=ConstantSchedule(0.0),  # it only plays
+            lr_schedule=ConstantSchedule(0.0),
+            optimizer_class=_NoOptimizer,
             **arguments,
         )
     policy.set_training_mode(False)

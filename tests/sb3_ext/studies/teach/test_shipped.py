@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 import torch
 from safetensors import safe_open
@@ -183,3 +186,11 @@ def test_the_command_writes_a_saved_host(tmp_path, capsys):
         (line,) = capsys.readouterr().err.splitlines()
         assert words in line
     assert {path.name: path.read_bytes() for path in tmp_path.glob("*.safetensors*")} == before
+
+
+def test_a_shipped_player_waits_for_nothing_that_trains():
+    code = (
+        "import sys, resgym; resgym.resolution_tree('A2', 'taught');"
+        "sys.exit(bool({'torch._dynamo', 'sb3_ext.studies.teach.dataset'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

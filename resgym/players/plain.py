@@ -1,0 +1,41 @@
+"""Scripted hosts on plain integers, which need no torch: quick for a few positions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import combinations
+
+from resgym.game.plain import Position
+
+
+def _zeillinger(points: Position, *, lex: bool = False) -> tuple[int, ...]:
+    """See `resgym.players.zeillinger`."""
+    if lex:
+        points = tuple(sorted(points, reverse=True))
+
+    def key(v: list[int]) -> tuple[int, ...]:
+        low, high = min(v), max(v)
+        axes = (v.index(low), v.index(high)) if lex else ()
+        return (high - low, v.count(low) + v.count(high), *axes)
+
+    differences = (
+        [a - b for a, b in zip(one, other, strict=True)] for one, other in combinations(points, 2)
+    )
+    v = min(differences, key=key)  # the first of equal ones
+    first, second = v.index(min(v)), v.index(max(v))
+    return (0, 1) if first == second else tuple(sorted((first, second)))
+
+
+def _all_coord(points: Position) -> tuple[int, ...]:
+    return tuple(range(len(points[0])))
+
+
+PLAIN_HOSTS: dict[str, Callable[[Position], tuple[int, ...]]] = {
+    "all_coord": _all_coord,
+    "zeillinger": _zeillinger,
+    "zeillinger_lex": partial(_zeillinger, lex=True),
+}
+"""The set that a host names in a position that is not over, in the default rule.
+
+Its points are in the order in which they were typed, as `resgym.players.seats.Seat` takes them."""

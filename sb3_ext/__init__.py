@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sb3_ext.studies.attack import exploit
+    from sb3_ext.attack.attack import exploit
 
 __all__ = ["__version__", "exploit"]
 
@@ -18,7 +18,7 @@ __version__ = "0.1.0"
 
 def __getattr__(name: str) -> Any:
     if name == "exploit":
-        from sb3_ext.studies.attack import exploit
+        from sb3_ext.attack.attack import exploit
 
         return exploit
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

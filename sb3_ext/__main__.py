@@ -11,7 +11,7 @@ COMMANDS = {
     "two_player": ("sb3_ext.two_player.cli", "main", "train a host and an agent as opponents"),
     "population": ("sb3_ext.population.cli", "main", "train several players as opponents"),
     "teach": ("sb3_ext.studies.teach.cli", "main", "learn from the solver's moves"),
-    "attack": ("sb3_ext.studies.attack.cli", "main", "find a player's worst opponent"),
+    "attack": ("sb3_ext.attack.attack", "main", "find a player's worst opponent"),
     "tune": ("sb3_ext.tuning.cli", "main", "search for hyperparameters"),
     "curves": ("sb3_ext.training.curves", "main", "draw the learning curves of runs"),
     "plot_train": ("sb3_ext.training.zoo_scripts", "plot_train", "rl_zoo3's plots of training"),

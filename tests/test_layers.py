@@ -39,12 +39,12 @@ FLOORS = (
     ("sb3_ext.callbacks",),
     ("sb3_ext.two_player",),
     ("sb3_ext.training", "sb3_ext.testing", "sb3_ext.population"),
+    ("sb3_ext.attack",),
     ("sb3_ext.studies",),
     ("sb3_ext.tuning",),
     (  # the doors: what `python -m` and `import sb3_ext` find
         "sb3_ext",
         "sb3_ext.__main__",
-        "sb3_ext.attack",
         "sb3_ext.enjoy",
         "sb3_ext.teach",
         "sb3_ext.train",
@@ -70,6 +70,7 @@ EXCEPT = {
     "sb3_ext.callbacks": ("resgym.measure", "resgym.players"),
     "sb3_ext.ddqn": ("resgym.kernels.cpu.compilation",),
     "sb3_ext.points": ("resgym.kernels.cpu.compilation",),
+    "sb3_ext.runs": ("resgym.cli", "resgym.trust"),  # command lines and what they allow
     "sb3_ext.replay": ("resgym.game.devices",),  # how much memory there is; nothing of the game
 }
 

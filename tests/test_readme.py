@@ -77,8 +77,8 @@ LESS = {
     "sb3_ext.teach generate": "--positions 400",
     "sb3_ext.teach train": "--set updates=5 --set batch_size=16",
     "sb3_ext curves": "",
-    "sb3_ext.attack": "--no-exact --seeds 0 --set responder.updates=2 --set test.games=20 "
-    "--set validation.games=20 --set exact=null --set responder.lookahead_moves=0",
+    "sb3_ext.attack": "--seeds 0 --set updates=2 --set test.games=20 --set validation.games=20 "
+    "--set exact=null --set lookahead=0",
     "sb3_ext.tune": "--trials 2 --workers 1 --set n_timesteps=2048",
 }
 

@@ -57,7 +57,6 @@ NOT_YET = {
     "resgym/solver/solve.py: solve",
     "resgym/trees/growth.py: resolution_tree",
     "sb3_ext/cluster/collector.py: RayCollector.__init__",
-    "sb3_ext/studies/attack/exploitation.py: exploit",
     "sb3_ext/studies/teach/everything.py: _run",
     "sb3_ext/studies/teach/losses.py: teaching_loss",
     "sb3_ext/studies/teach/reinforcement.py: Teacher.__init__",

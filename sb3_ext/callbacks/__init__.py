@@ -11,7 +11,6 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from sb3_ext.callbacks.action_counts import ActionCounts
 from sb3_ext.callbacks.checkpoints import Checkpoints, Signals
-from sb3_ext.callbacks.conditions import Bound, Converged
 from sb3_ext.callbacks.curriculum import Curriculum
 from sb3_ext.callbacks.layer_statistics import LayerStatistics
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation
@@ -20,6 +19,7 @@ from sb3_ext.callbacks.stop_conditions import StopConditions
 from sb3_ext.callbacks.system import SystemStatistics
 from sb3_ext.callbacks.timers import Timers
 from sb3_ext.config.registry import Registry
+from sb3_ext.runs.stopping import Bound, Converged
 
 __all__ = [
     "CALLBACKS",

@@ -9,7 +9,8 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.vec_env import VecEnv
 
 from sb3_ext.adapter.sb3_private import num_updates
-from sb3_ext.callbacks.conditions import Condition, MetricFeed, load_states, parse_conditions
+from sb3_ext.callbacks.conditions import MetricFeed
+from sb3_ext.runs.stopping import Condition, load_states, parse_conditions
 
 
 class Curriculum(BaseCallback):

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from resgym.cli import OneLineParser
 from resgym.trust import add_trust, command_line
-from sb3_ext.callbacks.stop_conditions import Ended, StopRules, read_stop_rules
 from sb3_ext.cluster.pieces import spreading
 from sb3_ext.config.checks import check_count
 from sb3_ext.config.sections import ConfigError
@@ -22,6 +21,7 @@ from sb3_ext.runs.command_line import FAILED, add_options, reporter, starts_sett
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.runs.signals import RunSignals
+from sb3_ext.runs.stopping import Ended, StopRules, read_stop_rules
 from sb3_ext.two_player.trainer import HostAgentTrainer
 
 SHIPPED = ", ".join(PopulationConfig.shipped())

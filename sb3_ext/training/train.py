@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from resgym.trust import add_trust
-from sb3_ext.callbacks.stop_conditions import StopBy, read_stop_rules
+from sb3_ext.callbacks.stop_conditions import StopBy
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.checks import check_count
 from sb3_ext.config.reading import read_mapping
@@ -19,6 +19,7 @@ from sb3_ext.runs.command_line import add_options
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.numerics import SWITCHES, numerics
 from sb3_ext.runs.ranks import Ranks, torchrun
+from sb3_ext.runs.stopping import read_stop_rules
 from sb3_ext.training.on_ranks import RankManager
 from sb3_ext.training.runs import CHECKPOINT_UPDATES, RunOptions
 from sb3_ext.training.zoo import REFUSED, Manager, run_train

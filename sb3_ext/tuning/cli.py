@@ -20,13 +20,13 @@ from optuna.trial import TrialState
 
 from resgym.cli import OneLineParser
 from resgym.trust import add_trust, command_line
-from sb3_ext.callbacks.stop_conditions import StopRules, read_stop_rules
 from sb3_ext.config.checks import check_count
 from sb3_ext.config.reading import find_config, read_mapping, split_setting
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.command import command
 from sb3_ext.runs.command_line import FAILED, Report, add_options, reporter, torch_threads
 from sb3_ext.runs.signals import RunSignals
+from sb3_ext.runs.stopping import StopRules, read_stop_rules
 from sb3_ext.tuning import results
 from sb3_ext.tuning.storage import open_study
 from sb3_ext.tuning.study_file import StudyConfig

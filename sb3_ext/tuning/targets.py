@@ -19,6 +19,8 @@ from filelock import FileLock
 
 from resgym.measure.rho import rho
 from resgym.players import resolve_player
+from sb3_ext.attack.config import AttackConfig
+from sb3_ext.attack.responder import seated, trained
 from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, player_of, seat_of
 from sb3_ext.config.arguments import REFUSALS
 from sb3_ext.config.checks import one_line, shown
@@ -34,9 +36,7 @@ from sb3_ext.config.sections import (
     errors_of,
     read_section,
 )
-from sb3_ext.studies.attack.frozen import FrozenPlayer
-from sb3_ext.studies.attack.responder import train_responder
-from sb3_ext.studies.attack.settings import AttackBudget
+from sb3_ext.runs.driver import Used
 from sb3_ext.studies.teach.generate import prepared
 from sb3_ext.studies.teach.pretraining import Pretraining
 from sb3_ext.studies.teach.settings import TaughtConfig
@@ -226,27 +226,28 @@ class Attack(Target):
         return dict(read_mapping(find_config(self.config, "attack")))
 
     def check(self, values: Mapping[str, Any]) -> None:  # noqa: D102
-        self._frozen(AttackBudget.read(values))
-
-    def _frozen(self, budget: AttackBudget) -> FrozenPlayer:
-        return FrozenPlayer.of(self.player, budget.game.spec(), self.seat)
+        seated(self.player, AttackConfig.read(values).game.spec(), self.seat)
 
     def train(self, values: Mapping[str, Any], report: Report, seed: int, folder: Path) -> float:  # noqa: D102
-        budget = AttackBudget.read(values)
-        frozen, found, before = self._frozen(budget), list[float](), 0
-        for each in budget.responder.seeds:
+        config = AttackConfig.read(values)
+        player = seated(self.player, config.game.spec(), self.seat)
+        found, before = list[float](), Used()
 
-            def look(entry: dict[str, Any], before: int = before) -> None:
-                report(before + entry["updates"], fmean([*found, entry["best"]]))
+        def look(used: Used, *, exact: bool = True, **metrics: float) -> bool:
+            if metrics:
+                report(used.updates + len(found), fmean([*found, *metrics.values()]))
+            return True
 
-            _, training = train_responder(frozen, budget, each, look)
-            found.append(training["best"]["rho"])
-            before += training["updates"] + 1
+        for each in config.seeds:
+            model, best = trained(player, config, each, look, before)
+            before = Used(before.updates + model.num_updates)
+            assert best.best_score is not None
+            found.append(best.best_score)
         return fmean(found)
 
     def command_line(self, path: Path) -> str:  # noqa: D102
         seat = f" --role {self.seat}" if self.seat else ""
-        return f"python -m sb3_ext.attack run {self.player}{seat} --budget {path}"
+        return f"python -m sb3_ext.attack {self.player}{seat} --budget {path}"
 
 
 @TARGETS.register("teach")

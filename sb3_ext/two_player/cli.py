@@ -11,7 +11,6 @@ from typing import Any
 from resgym.cli import OneLineParser
 from resgym.trust import add_trust, command_line
 from sb3_ext.callbacks.action_counts import entropy_of_counts
-from sb3_ext.callbacks.stop_conditions import StopRules, read_stop_rules
 from sb3_ext.checkpoints.checkpoint import is_checkpoint, list_checkpoints, load_checkpoint
 from sb3_ext.config.checks import check_count
 from sb3_ext.config.sections import ConfigError, errors_of
@@ -20,6 +19,7 @@ from sb3_ext.runs.command import command
 from sb3_ext.runs.command_line import add_options, starts_setting
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.signals import RunSignals
+from sb3_ext.runs.stopping import StopRules, read_stop_rules
 from sb3_ext.two_player.config import TrainerConfig, smoke_version
 from sb3_ext.two_player.run_directory import Evaluation, RunDirectory
 from sb3_ext.two_player.trainer import HostAgentTrainer

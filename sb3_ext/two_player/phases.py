@@ -10,8 +10,8 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from sb3_ext.callbacks.conditions import load_states, parse_conditions
 from sb3_ext.config.checks import check_count
+from sb3_ext.runs.stopping import load_states, parse_conditions
 from sb3_ext.two_player.update_schedule import UPDATE_MODES, UpdateSchedule
 
 
@@ -24,7 +24,7 @@ class Phases(UpdateSchedule):
         phases: how many there are.
         max_steps: steps after which a phase ends in any case.
         until: conditions on evaluations, which must all hold to end a phase before (see
-            `sb3_ext.callbacks.conditions`). Its values are ``<measure>/<pair>`` and
+            `sb3_ext.runs.stopping`). Its values are ``<measure>/<pair>`` and
             ``<measure>/score``, the score of the role that learns, from this phase alone. None:
             a phase always has all its steps.
         fresh: whether a role begins each of its phases as a new one, with networks, optimiser,

@@ -13,18 +13,18 @@ import yaml
 from optuna.trial import TrialState
 
 import resgym
-from sb3_ext.callbacks.stop_conditions import Ended, StopRules, read_stop_rules
+from sb3_ext.attack.attack import main as attack
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.population.cli import main as population
 from sb3_ext.population.config import PopulationConfig
-from sb3_ext.studies.attack.cli import main as attack
+from sb3_ext.runs.stopping import Ended, StopRules, read_stop_rules
 from sb3_ext.studies.teach.cli import main as teach
 from sb3_ext.training.train import main as train
 from sb3_ext.two_player.cli import main as two_player
 from sb3_ext.two_player.trainer import HostAgentTrainer
+from tests.sb3_ext.attack.helpers import SMALL
 from tests.sb3_ext.population.helpers import plain
-from tests.sb3_ext.studies.attack.helpers import SMALL
 from tests.sb3_ext.studies.teach.labelled import QUICK
 from tests.sb3_ext.tuning.test_workers import trials_of, tune
 from tests.sb3_ext.two_player.helpers import tiny
@@ -82,7 +82,7 @@ class Command:
     def attack(self, more: tuple[str, ...], goes_on: bool) -> int:
         less = [part for each in (*SMALL, "exact=null") for part in ("--set", each)]
         given = ["--out", str(self.out), "--no-progress", "--seeds", "0", "1"]
-        return attack(["run", "zeillinger", *less, *given, *more])
+        return attack(["zeillinger", *less, *given, *more])
 
     def teach(self, more: tuple[str, ...], goes_on: bool) -> int:
         file = written(self.folder / "teach.yml", SHARED)
@@ -321,14 +321,14 @@ def test_what_is_measured_starts_from_a_file(tmp_path: Path, capsys: Any) -> Non
     command, path = Command("attack", tmp_path), file_of_starts(tmp_path)
     assert command("--starts", str(tmp_path / "none.txt")) == 2
     assert "game.starts: file " in capsys.readouterr().err
-    assert command("--starts", path, "--set", "responder.updates=0") == 0
+    assert command("--starts", path, "--set", "updates=0") == 0
     result = json.loads((command.out / "result.json").read_text())
     sizes = {"max_num_points": 3, "max_value": 6, "max_moves": 40}
     seed = result["budget"]["test"]["seed"]
     found = resgym.rho("zeillinger", "choose_first", games=100, seed=seed, starts=path, **sizes)
-    assert result["scripted"]["choose_first"]["rho"] == found.rho
-    assert command("--set", "responder.updates=0") == 2
-    assert "has another budget" in capsys.readouterr().err
+    assert result["scripted"]["choose_first"] == found.to_dict()
+    assert command("--set", "updates=0") == 2
+    assert "holds a run with another game" in capsys.readouterr().err
     taught = Command("teach", tmp_path)
     taught.out = tmp_path / "taught"
     assert taught("--starts", path) == 0

@@ -23,9 +23,9 @@ import yaml
 
 from resgym.cli import main as resgym_main
 from resgym.trust import command_line, outside
+from sb3_ext.attack.attack import main as attack_main
 from sb3_ext.config.effects import placed
 from sb3_ext.config.reading import find_config
-from sb3_ext.studies.attack.cli import main as attack_main
 from sb3_ext.studies.teach.cli import main as teach_main
 from sb3_ext.training.loading import load_player
 from sb3_ext.training.play import enjoy as enjoy_main
@@ -223,9 +223,9 @@ ATTACKS: dict[str, Callable[[Place], int]] = {
         ["rho", here.zip(field="policy_class"), "random", *FEW]
     ),
     "tree": lambda here: resgym_main(["tree", "E8", "--host", here.zip(field="observation_space")]),
-    "attack": lambda here: attack_main(["exact", here.zip(), "--role", "host", "--no-progress"]),
+    "attack": lambda here: attack_main([here.zip(), "--role", "host", "--no-progress"]),
     "attack misspelt": lambda here: attack_main(
-        ["exact", Path(here.zip("zeilinger.zip")).stem, "--no-progress"]
+        [Path(here.zip("zeilinger.zip")).stem, "--parts", "exact", "--no-progress"]
     ),
     "ship": lambda here: teach_main(
         ["ship", here.zip(), "--out", str(here.root / "out.safetensors")]

@@ -30,7 +30,7 @@ from resgym.solver.labels import SOLVER_VERSION
 from sb3_ext.checkpoints.durable_files import check_content
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.checks import one_line
-from sb3_ext.studies.json_files import digest_of
+from sb3_ext.runs.files import digest_of
 from sb3_ext.studies.teach.examples import Examples
 
 SCHEMA = 1

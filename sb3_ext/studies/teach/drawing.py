@@ -16,9 +16,9 @@ from resgym.game.spec import GameSpec
 from resgym.players import Player
 from resgym.solver.labels import SOLVER_VERSION, Labeller
 from resgym.solver.search import Objective
+from sb3_ext.attack.responder import fingerprint, seated
 from sb3_ext.config.reading import ConfigFile
 from sb3_ext.config.sections import ConfigError, Count, Number, PositiveCount
-from sb3_ext.studies.attack.frozen import FrozenPlayer
 from sb3_ext.studies.teach.dataset import SCHEMA
 from sb3_ext.studies.teach.families import TeachConfig, draw_batch, excluded_forms
 from sb3_ext.training.loading import load_player
@@ -75,7 +75,7 @@ class Plan(ConfigFile):
         """Plain data that names everything the content of the dataset depends on."""
         spec = GameSpec(self.config.dimension, self.config.max_num_points)
         seat = self.config.student_seat
-        student = self.student and FrozenPlayer.of(self.student, spec, seat).fingerprint
+        student = self.student and fingerprint(seated(self.student, spec, seat), spec)
         return {
             **self.to_dict(),
             "student": student,

@@ -38,8 +38,8 @@ from sb3_ext.checkpoints.model_state import load_policy_weights, network_descrip
 from sb3_ext.checkpoints.training_state import load_optimizer_state, optimizer_state
 from sb3_ext.ddqn import DDQN
 from sb3_ext.networks.optimizers import clip_gradients
+from sb3_ext.runs.files import write_json
 from sb3_ext.runs.folder import going_on_without
-from sb3_ext.studies.json_files import write_json
 from sb3_ext.studies.teach.examples import (
     Examples,
     checked,

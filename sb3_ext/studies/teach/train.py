@@ -22,7 +22,6 @@ from tqdm import tqdm
 import resgym  # noqa: F401  registers the environments
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.callbacks.rho_evaluation import player_of
-from sb3_ext.callbacks.stop_conditions import StopRules
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.checkpoints.resume import init_from
@@ -34,6 +33,7 @@ from sb3_ext.runs.command_line import add_options
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.runs.signals import RunSignals
+from sb3_ext.runs.stopping import StopRules
 from sb3_ext.studies.teach.dataset import joined, load_dataset
 from sb3_ext.studies.teach.examples import checked
 from sb3_ext.studies.teach.measures import held_out_accuracy

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sb3_ext.callbacks.conditions import Bound, Condition, Converged, parse_conditions
+from sb3_ext.runs.stopping import Bound, Condition, Converged, parse_conditions
 
 
 def feed(condition: Condition, values: list[float], field: str = "x") -> list[bool]:

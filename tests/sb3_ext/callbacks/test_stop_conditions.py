@@ -11,9 +11,9 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.callbacks import Bound, Checkpoints, RhoEvaluation, StopConditions
-from sb3_ext.callbacks import stop_conditions as module
 from sb3_ext.checkpoints.model_state import model_state
 from sb3_ext.checkpoints.resume import resume
+from sb3_ext.runs import stopping as module
 from sb3_ext.schedules.frequency import Every
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.callbacks.helpers import StepHook, game_model, keep_logs

@@ -17,15 +17,14 @@ import numpy as np
 import pytest
 import torch
 
+from sb3_ext.attack.attack import main as attack
 from sb3_ext.checkpoints.durable_files import file_digest
 from sb3_ext.cluster import pieces
 from sb3_ext.cluster.pieces import AHEAD, spreading
-from sb3_ext.studies.attack import exact_worst_case, exploit
-from sb3_ext.studies.attack.cli import main as attack
 from sb3_ext.studies.teach import drawing
 from sb3_ext.studies.teach.cli import main as teach
+from tests.sb3_ext.attack.helpers import LESS
 from tests.sb3_ext.cluster.processes import MARK, marked, marked_cluster, wait_until
-from tests.sb3_ext.studies.attack.helpers import small
 
 COMMAND = b"ray::PieceActor"
 NEEDS_RAY = "needs the extra: pip install 'resgym[cluster]'"
@@ -195,42 +194,25 @@ def test_labels_are_the_same_with_actors(tmp_path: Path, monkeypatch: Any) -> No
 
 @pytest.mark.usefixtures("cluster")
 def test_attacks_are_the_same_with_actors(tmp_path: Path) -> None:
-    settings = ("exact.starts=50", "responder.seeds=[0, 1]", "responder.lookahead_moves=5")
-    budget = small(*settings)
-    with spreading(2) as spread:
-        for player in ("zeillinger", "taught"):
-            here = exact_worst_case(player, budget, role="host")
-            assert exact_worst_case(player, budget, role="host", spread=spread) == here
-        there = exploit("zeillinger", budget, out=tmp_path / "there", spread=spread)
-        with pytest.raises(ValueError, match=r"^exact: host must be deterministic, got 'random'"):
-            exact_worst_case("random", budget, role="host", spread=spread)
-    here = exploit("zeillinger", budget, out=tmp_path / "here")
-    assert plain(there) == plain(here)
-    for seed in ("seed-0", "seed-1"):
-        saved = [tmp_path / name / seed / "policy.safetensors" for name in ("here", "there")]
-        assert file_digest(saved[0]) == file_digest(saved[1])
-
-
-def plain(result: Any) -> Any:
-    """A result without times."""
-
-    def without(entry: Any) -> Any:
-        if isinstance(entry, dict):
-            return {key: without(each) for key, each in entry.items() if key != "seconds"}
-        return [without(each) for each in entry] if isinstance(entry, list) else entry
-
-    return without(result.to_dict())
+    more = ("--set", "exact.starts=50", "--set", "lookahead=5", "--seeds", "0", "1")
+    for name, actors in (("here", "0"), ("there", "2")):
+        given = ["--out", str(tmp_path / name), "--actors", actors, "--no-progress"]
+        assert attack(["zeillinger", *LESS, *more, *given]) == 0
+    files = ["exact.json", "scripted.json", "seed-0.json", "seed-1.json", "result.json"]
+    files += [f"seed-{seed}/policy.safetensors" for seed in (0, 1)]
+    for file in files:
+        assert file_digest(tmp_path / "here" / file) == file_digest(tmp_path / "there" / file)
 
 
 @pytest.mark.parametrize(
     ("more", "message"),
     [
         (["--actors", "-1"], "attack: actors must be a whole number of at least 0, got -1"),
-        (["--actors", "2", "--threads", "2"], "attack: --threads: actors have one thread each"),
+        (["--actors", "2", "--threads", "2"], "attack: threads: got 2; expected 1, as actors have"),
     ],
 )
 def test_the_command_line_refuses_in_one_line(more: list[str], message: str, capsys: Any) -> None:
-    assert attack(["exact", "zeillinger", "--role", "host", *more]) == 2
+    assert attack(["zeillinger", *more]) == 2
     said = capsys.readouterr().err
     assert message in said
     assert said.count("\n") == 1

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from sb3_ext.attack.attack import main as attack
 from sb3_ext.checkpoints.checkpoint import CheckpointWarning
 from sb3_ext.runs.folder import FolderError, FolderInUseError, RunFolder
-from sb3_ext.studies.attack.cli import main as attack
 from sb3_ext.studies.teach.cli import main as teach
 from sb3_ext.training.quickstart import main as quickstart
 from sb3_ext.two_player.cli import main as two_player
@@ -59,7 +59,7 @@ def test_a_second_command_is_refused_in_one_line(
         lambda folder: two_player(["--resume", folder]),
         lambda folder: quickstart(["--updates", "2", "--games", "2", "--out", folder]),
         lambda folder: teach(["run", "--out", folder]),
-        lambda folder: attack(["run", "zeillinger", "--out", folder]),
+        lambda folder: attack(["zeillinger", "--out", folder]),
     ],
 )
 def test_every_driver_keeps_out_of_the_folder_of_another(

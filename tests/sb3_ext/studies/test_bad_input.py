@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sb3_ext.studies.attack import cli as attack
+from sb3_ext.attack import attack
 from sb3_ext.training import curves, quickstart
 from sb3_ext.training.play import enjoy, record_video
 from sb3_ext.training.train import main as train
@@ -15,14 +15,13 @@ from sb3_ext.two_player.cli import main as two_player
 @pytest.mark.parametrize(
     ("module", "arguments", "message"),
     [
-        (attack, "run zeilinger", "player: "),
-        (attack, "run random", "role must be given"),
-        (attack, "run zeillinger --budget nothing", "budget: there is no file"),
-        (attack, "run zeillinger --set game.sise=3", "unknown key of game 'sise'"),
-        (attack, "run zeillinger --seeds -1", "responder.seeds[0] must be at least 0, got -1"),
-        (attack, "run zeillinger --threads 0", "threads must be between 1 and 1024"),
-        (attack, "exact random --role host", "host must be deterministic"),
-        (attack, "table --hosts nobody", "player: "),
+        (attack, "zeilinger", "player: "),
+        (attack, "random", "role: got none; expected host or agent"),
+        (attack, "zeillinger --budget nothing", "budget: there is no file"),
+        (attack, "zeillinger --set game.sise=3", "unknown key of game 'sise'"),
+        (attack, "zeillinger --seeds -1", "seeds[0] must be at least 0, got -1"),
+        (attack, "zeillinger --threads 0", "threads must be between 1 and 1024"),
+        (attack, "random --role host --parts exact", "expected one that draws no numbers"),
         (curves, "run --out curve.bmp", "out must end in one of .png, .svg, .pdf, got 'curve.bmp'"),
         (quickstart, "--updates 0", "updates must be a whole number of at least 1, got 0"),
         (quickstart, "--games -1", "games must be a whole number of at least 1, got -1"),
@@ -34,7 +33,7 @@ def test_bad_input(module, arguments, message, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert module.main(arguments.split()) == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"{module.__name__.split('.')[2]}: ")
+    assert line.startswith(f"{module.__name__.split('.')[-1]}: ")
     assert message in line
     assert not list(tmp_path.iterdir())
 
@@ -42,7 +41,7 @@ def test_bad_input(module, arguments, message, tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("main", "arguments"),
     [
-        *((attack.main, given) for given in ("", "rum", "run", "run zeillinger --seeds a")),
+        *((attack.main, given) for given in ("", "zeillinger --parts all", "zeillinger --seeds a")),
         *((main, "--bogus") for main in (curves.main, two_player)),
         *((main, "-n many") for main in (train, enjoy, record_video)),
         *((main, "--out=") for main in (quickstart.main, two_player)),

@@ -24,7 +24,7 @@ TRAIN = {
 }
 GAMMA = {"gamma": {"low": 0.9, "high": 0.99}}
 ATTACK = {"command": "attack", "config": "points5", "player": "zeillinger"}
-STEPS = {"responder.n_steps": {"low": 1, "high": 3}}
+STEPS = {"learner.n_steps": {"low": 1, "high": 3}}
 TEACH = {"command": "teach", "config": "taught/host.yml", "measure": "accuracy"}
 
 

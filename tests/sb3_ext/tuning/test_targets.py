@@ -12,7 +12,7 @@ from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import TrialState
 
-from sb3_ext.studies.attack import cli as attack
+from sb3_ext.attack import attack
 from sb3_ext.studies.teach import cli as teach
 from sb3_ext.training import train
 from sb3_ext.tuning import cli
@@ -53,18 +53,18 @@ STUDIES: dict[str, dict[str, Any]] = {
     "attack": {
         "target": {"command": "attack", "config": "points5", "player": "zeillinger"},
         "settings": {
-            "responder.seeds": [0, 1],
-            "responder.updates": 4,
-            "responder.num_envs": 16,
-            "responder.learning_starts": 64,
-            "responder.batch_size": 16,
-            "responder.lookahead_moves": 0,
-            "validation.every_updates": 2,
+            "seeds": [0, 1],
+            "updates": 4,
+            "every": 2,
+            "learner.n_envs": 16,
+            "learner.learning_starts": 64,
+            "learner.batch_size": 16,
+            "lookahead": 0,
             "validation.games": 20,
             "test.games": 20,
             "exact": None,
         },
-        "search": {"responder.n_steps": {"low": 1, "high": 4}},
+        "search": {"learner.n_steps": {"low": 1, "high": 4}},
     },
     "teach": {
         "target": {"command": "teach", "config": "taught/host.yml", "measure": "accuracy"},
@@ -142,7 +142,7 @@ def test_a_command_is_tuned_and_trains_with_the_best(command, steps, tmp_path, c
             ],
         ),
         "two_player": (two_player.main, ["--config", "best.yml", "--out", out]),
-        "attack": (attack.main, ["run", "zeillinger", "--budget", "best.yml", "--out", out]),
+        "attack": (attack.main, ["zeillinger", "--budget", "best.yml", "--out", out]),
         "teach": (teach.main, ["run", "--config", "best.yml", "--out", out, "--workers", "1"]),
     }[command]
     assert run(arguments) == 0, capfd.readouterr().err

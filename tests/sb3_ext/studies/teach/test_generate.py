@@ -21,7 +21,7 @@ from resgym.polynomials.singularities import singularity, singularity_names
 from resgym.solver.labels import Labeller
 from resgym.solver.solve import solve
 from sb3_ext.checkpoints.durable_files import file_digest
-from sb3_ext.studies.json_files import write_json
+from sb3_ext.runs.files import write_json
 from sb3_ext.studies.teach import drawing, families
 from sb3_ext.studies.teach import generate as module
 from sb3_ext.studies.teach.cli import main

@@ -1,4 +1,4 @@
-"""Small budgets, and players that are weak in a known way."""
+"""Small budgets, and a player that is weak in a known way."""
 
 from __future__ import annotations
 
@@ -7,21 +7,15 @@ from typing import Any
 import torch
 
 import resgym
-from sb3_ext.studies.attack import AttackBudget, read_budget
 
 SMALL = [
     *("name=small", "game.max_num_points=3", "game.max_value=6", "game.max_moves=40"),
-    *("responder.seeds=[0]", "responder.updates=4", "responder.num_envs=16"),
-    *("responder.learning_starts=64", "responder.batch_size=16", "responder.buffer_size=2000"),
-    *("responder.net_arch=[16]", "responder.lookahead_moves=0", "validation.every_updates=2"),
-    *("validation.games=40", "test.games=100", "exact.starts=10"),
-    *("scripted.agents=[choose_first, random]", "scripted.hosts=[random, zeillinger]"),
+    *("seeds=[0]", "updates=4", "every=2", "learner.n_envs=16", "learner.learning_starts=64"),
+    *("learner.batch_size=16", "learner.buffer_size=2000", "learner.policy_kwargs.net_arch=[16]"),
+    *("lookahead=0", "validation.games=40", "test.games=100", "exact.starts=10"),
+    *("agents=[choose_first, random]", "hosts=[random, zeillinger]"),
 ]
-
-
-def small(*settings: str) -> AttackBudget:
-    """A budget for an attack that takes a moment."""
-    return read_budget("points5", [*SMALL, *settings])
+LESS = [part for setting in SMALL for part in ("--set", setting)]
 
 
 def trap(state: Any, coords: Any, rng: Any) -> torch.Tensor:

@@ -1,0 +1,146 @@
+"""The strength of a player: what it keeps against the best opponent, beside the optimum."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from resgym.game.spec import GameSpec, Role
+from resgym.game.state import GameState
+from resgym.measure.rho import rho_bounds, rho_of_games
+from resgym.measure.worst_case import STARTS_TOGETHER, worst_case_moves
+from resgym.players import Player
+from resgym.solver.labels import MAX_LABEL_DIMENSION, SOLVED, Labeller
+from resgym.solver.solve import solve
+
+
+class Strength(NamedTuple):
+    """The worst case of a player from N starts.
+
+    Attributes:
+        role: the seat of the player.
+        limit: games are cut after so many moves.
+        moves: int64 [N]: of the longest game against a host, the shortest against an agent; more
+            than ``limit``: it goes on.
+        open: bool [N]: the search was given up, the game has at least ``moves``.
+        least: int64 [N]: the least depth, what a perfect host and agent play.
+        proved: bool [N]: ``least`` is no mere lower bound.
+    """
+
+    role: Role
+    limit: int
+    moves: Tensor
+    open: Tensor
+    least: Tensor
+    proved: Tensor
+
+    @property
+    def per_start(self) -> Tensor:
+        """float64 [N]: 1 for perfect play, 0 where a game is open or goes on beyond the limit."""
+        pair = (self.least, self.moves) if self.role == "host" else (self.moves, self.least)
+        share = pair[0] / pair[1].clamp(min=1).double()
+        return torch.where(self.open | (self.moves > self.limit), 0.0, share)
+
+    @property
+    def value(self) -> float:
+        """The mean of `per_start`."""
+        return float(self.per_start.mean())
+
+    def summary(self) -> dict[str, Any]:
+        """Plain data: rho of a perfect opponent, and how far it is from the optimum.
+
+        ``lowest`` and ``highest`` are the rho if no open game ends before the cut (against an
+        agent: before the proved least depth), and if each ends as soon as its bound allows.
+        ``cut`` games are proved to go on beyond the limit, ``given_up`` searches are open;
+        ``optimal`` games are proved to be as long as the optimum and ``largest_gap`` is how far the
+        others are from it; ``unproved`` optima count with their lower bounds.
+        """
+        limit, moves, given_up = self.limit, self.moves, self.open.clone()
+        cut, length = moves > limit, moves.clamp(max=limit)
+        proved, most = self.proved.clone(), torch.full_like(length, limit)
+        if self.role == "host":  # no better host can keep below the lower bound
+            proved |= ~given_up & ~cut & (length == self.least)
+        else:  # no agent holds up the optimal host for longer than that
+            most = torch.where(proved, self.least, most).clamp(max=limit)
+            given_up &= length < most
+        lowest, highest = rho_bounds(moves, given_up, most, limit)
+        apart = (length - self.least).abs()[~given_up & proved]
+        none = torch.zeros_like(cut)
+        return {
+            "starts": len(moves),
+            "lowest": lowest.to_dict(),
+            "highest": highest.to_dict(),
+            "optimum": rho_of_games(self.least, ~none, none).to_dict(),
+            "optimal": int((apart == 0).sum()),
+            "largest_gap": max(apart.tolist(), default=0),
+            "cut": int(cut.sum()),
+            "given_up": int(given_up.sum()),
+            "unproved": int((~proved).sum()),
+        }
+
+
+def strength(
+    player: Player,
+    starts: GameState,
+    spec: GameSpec,
+    limit: int = 200,
+    positions: int = 20_000,
+    spread: Callable[..., Iterable[Any]] = map,
+) -> Strength:
+    """The worst case of a player that draws no numbers, by search.
+
+    Args:
+        player: its seat is ``player.role``.
+        starts: N positions.
+        spec: the game, by dominance and without repositioning.
+        limit: games are cut after so many moves.
+        positions: looked at for a start, after which a search is given up.
+        spread: `map`, or the like in other processes.
+
+    Raises:
+        ValueError: the game has other rules than the solver knows.
+    """
+    for name, given, wanted in (
+        ("polytope", spec.polytope, "dominance"),
+        ("reposition", spec.reposition, False),
+    ):
+        if given != wanted:
+            raise ValueError(f"{name}: got {given!r}; expected {wanted!r}, as the solver plays")
+    rows = torch.arange(starts.num_games).split(STARTS_TOGETHER)
+    search = partial(_searched, player, spec, limit, positions)
+    parts = zip(*spread(search, [starts.select(each) for each in rows]), strict=True)
+    return Strength(player.role, limit, *map(torch.cat, parts))
+
+
+def _searched(
+    player: Player, spec: GameSpec, limit: int, positions: int, starts: GameState
+) -> tuple[Tensor, ...]:
+    found = worst_case_moves(player, starts, spec, limit, positions)
+    return (*found, *least_depths(starts, spec, positions))
+
+
+def least_depths(starts: GameState, spec: GameSpec, positions: int) -> tuple[Tensor, Tensor]:
+    """Least depths int64 [N] of N positions, bool [N]: proved; others are lower bounds."""
+    least, proved = torch.zeros_like(starts.count), starts.finished()
+    rows = (~proved).nonzero()[:, 0]
+    if spec.dimension <= MAX_LABEL_DIMENSION and len(rows):
+        asked = starts.select(rows)
+        points, count = asked.points.numpy(), asked.count.numpy()
+        try:
+            labeller = Labeller(spec.dimension, points.shape[1], budget=positions)
+        except ImportError:  # without numba one position after the other
+            pass
+        else:
+            labels = labeller.host(np.ascontiguousarray(points), count)
+            least[rows] = torch.from_numpy(labels.value)
+            proved[rows] = torch.from_numpy(labels.status == SOLVED)
+    lists = starts.point_lists()
+    for row in (~proved).nonzero()[:, 0].tolist():
+        solution = solve(lists[row], max_positions=positions)
+        least[row], proved[row] = int(solution.lower_bound), solution.proved
+    return least, proved

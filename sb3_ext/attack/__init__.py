@@ -1,0 +1,1 @@
+"""A fair attack: the worst opponent of a frozen player, found with a stated budget."""

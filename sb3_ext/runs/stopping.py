@@ -1,0 +1,298 @@
+"""What ends work: budgets, and conditions on metrics; the same few rules for every command.
+
+In configuration files a condition is a mapping: ``{condition: bound, field: rho/choose_first,
+lower: 0.15}`` or ``{condition: converged, field: rho/score, window: 5, tolerance: 0.002}``.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from sb3_ext.config.arguments import from_data
+from sb3_ext.config.checks import check_count, check_number
+from sb3_ext.config.reading import split_setting
+from sb3_ext.config.registry import Registry, unknown_word
+from sb3_ext.config.sections import ConfigError, errors_of
+
+
+class Condition(ABC):
+    """Something about the values that one metric takes one after the other.
+
+    Args:
+        field: name of the metric, such as ``rho/choose_first`` or ``updates``.
+    """
+
+    def __init__(self, field: str) -> None:
+        if not isinstance(field, str) or not field:
+            raise ValueError(f"field must be the name of a metric, got {field!r}")
+        self.field = field
+        self._noted: dict[str, Any] = {}  # plain data
+
+    def observe(self, values: Mapping[str, float]) -> None:
+        """Takes note of new values; metrics that are not there have none."""
+        if self.field in values:
+            self._observe(float(values[self.field]))
+
+    @abstractmethod
+    def _observe(self, value: float) -> None:
+        """Takes note of a new value."""
+
+    @property
+    @abstractmethod
+    def met(self) -> bool:
+        """Whether the condition holds now."""
+
+    def state_dict(self) -> dict[str, Any]:
+        """What has been noted, as plain data."""
+        return copy.deepcopy(self._noted)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Puts back what `state_dict` gave."""
+        self._noted = {name: copy.deepcopy(state[name]) for name in self._noted}
+
+
+CONDITIONS: Registry[type[Condition]] = Registry("condition", Condition)
+
+
+@CONDITIONS.register("bound")
+class Bound(Condition):
+    """The newest values lie between two bounds.
+
+    Args:
+        field: name of the metric.
+        lower: smallest value that counts; None for no such bound.
+        upper: largest value that counts; None for no such bound.
+        times: how many values in a row have to lie between them.
+
+    Raises:
+        ValueError, TypeError: no bound at all, or an upper one below the lower one.
+    """
+
+    def __init__(
+        self, field: str, lower: float | None = None, upper: float | None = None, times: int = 1
+    ) -> None:
+        super().__init__(field)
+        if lower is None and upper is None:
+            raise ValueError(f"bound of {field}: give lower, upper or both")
+        self.lower = -math.inf if lower is None else check_number("lower", lower)
+        self.upper = math.inf if upper is None else check_number("upper", upper)
+        if self.upper < self.lower:
+            raise ValueError(f"upper must be at least lower ({lower:g}), got {upper:g}")
+        self.times = check_count("times", times)
+        self._noted = {"in_a_row": 0}
+
+    def _observe(self, value: float) -> None:
+        inside = self.lower <= value <= self.upper
+        self._noted["in_a_row"] = self._noted["in_a_row"] + 1 if inside else 0
+
+    @property
+    def met(self) -> bool:  # noqa: D102
+        return bool(self._noted["in_a_row"] >= self.times)
+
+
+@CONDITIONS.register("converged")
+class Converged(Condition):
+    """The newest values are all about the same.
+
+    Args:
+        field: name of the metric.
+        window: how many of the newest values are looked at, at least 2.
+        tolerance: largest distance from their mean, in the metric's own unit.
+        confidence: share of them that must keep to it, above 0 and at most 1.
+        warmup: values that are left out at the beginning.
+
+    Raises:
+        ValueError, TypeError: a number out of its range.
+    """
+
+    def __init__(
+        self,
+        field: str,
+        window: int = 10,
+        tolerance: float = 0.01,
+        confidence: float = 0.9,
+        warmup: int = 0,
+    ) -> None:
+        super().__init__(field)
+        self.window = check_count("window", window, low=2)
+        self.tolerance = check_number("tolerance", tolerance, low=0)
+        self.confidence = check_number("confidence", confidence, low=0, high=1, above=True)
+        self.warmup = check_count("warmup", warmup, low=0)
+        self._noted = {"seen": 0, "values": []}
+
+    def _observe(self, value: float) -> None:
+        self._noted["seen"] += 1
+        if self._noted["seen"] > self.warmup:
+            self._noted["values"] = [*self._noted["values"], value][-self.window :]
+
+    @property
+    def met(self) -> bool:  # noqa: D102
+        values = self._noted["values"]
+        if len(values) < self.window:
+            return False
+        mean = sum(values) / self.window
+        near = sum(abs(value - mean) <= self.tolerance for value in values)
+        return near >= self.confidence * self.window
+
+
+def parse_conditions(value: Any, name: str = "until") -> list[Condition]:
+    """Conditions from objects or mappings, one or a list of them; errors as `from_data`."""
+    items = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+    try:
+        return [
+            item if isinstance(item, Condition) else from_data(CONDITIONS, "condition", item)
+            for item in items
+        ]
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{name}: {error}") from None
+
+
+def load_states(
+    conditions: Sequence[Condition], states: Sequence[Mapping[str, Any]], name: str = "until"
+) -> None:
+    """Puts back the states of conditions; a ValueError if there were more or fewer."""
+    if len(states) != len(conditions):
+        raise ValueError(f"{name}: {len(states)} conditions were saved, {len(conditions)} are here")
+    for condition, state in zip(conditions, states, strict=True):
+        condition.load_state_dict(state)
+
+
+RULES = ("max_updates", "max_timesteps", "max_episodes", "max_seconds", "until")
+
+
+class Ended(Exception):
+    """A rule ended the work; what is finished is kept."""
+
+
+class StopRules:
+    """Budgets, of which the first that is used up ends the work, and conditions that all must hold.
+
+    Args:
+        max_updates: gradient updates.
+        max_timesteps: transitions collected.
+        max_episodes: episodes ended in all rows together.
+        max_seconds: seconds while `start` was called last and not `pause`.
+        until: conditions on metrics, see `this module`.
+
+    Attributes:
+        reason: what ended the work, None if nothing did.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_updates: int | None = None,
+        max_timesteps: int | None = None,
+        max_episodes: int | None = None,
+        max_seconds: float | None = None,
+        until: Any = None,
+    ) -> None:
+        counts = (max_updates, max_timesteps, max_episodes)
+        self.budgets: dict[str, float] = {
+            name: check_count(name, count)
+            for name, count in zip(RULES, counts, strict=False)
+            if count is not None
+        }
+        if max_seconds is not None:
+            seconds = check_number("max_seconds", max_seconds, low=0, above=True)
+            self.budgets["max_seconds"] = seconds
+        self.conditions = [] if until is None else parse_conditions(until)
+        if not self.budgets and not self.conditions:
+            raise ValueError(f"give at least one of {', '.join(RULES[:-1])} and {RULES[-1]}")
+        self.reason: str | None = None
+        self.earlier_seconds = 0.0
+        self._began: float | None = None
+
+    @property
+    def seconds(self) -> float:
+        """How many seconds count so far."""
+        now = 0.0 if self._began is None else time.monotonic() - self._began
+        return self.earlier_seconds + now
+
+    def start(self) -> None:
+        """Seconds count from now on."""
+        self.earlier_seconds, self._began = self.seconds, time.monotonic()
+
+    def pause(self) -> None:
+        """Seconds do not count until `start` is called again."""
+        self.earlier_seconds, self._began = self.seconds, None
+
+    def check_fields(self, known: Collection[str], where: str = "--stop: until") -> None:
+        """Raises a ConfigError for a condition on a metric that is none of these."""
+        for condition in self.conditions:
+            if condition.field not in known:
+                raise ConfigError(f"{where}: {unknown_word('field', condition.field, known)}")
+
+    def observe(self, values: Mapping[str, float]) -> None:
+        """Has the conditions see new values."""
+        for condition in self.conditions:
+            condition.observe(values)
+
+    def remaining(self, **used: float) -> float | None:
+        """The share that is left of the budget that will be used up first; None without any."""
+        left = [1.0 - used[name] / budget for name, budget in self.budgets.items() if name in used]
+        return max(min(left), 0.0) if left else None
+
+    def ended(self, **used: float) -> bool:
+        """Whether the work shall end, so much of each budget being used; sets `reason`.
+
+        Seconds are known here, and a budget that is not named is not looked at.
+        """
+        used = {"max_seconds": self.seconds, **used}
+        if self.reason is None:
+            for name, budget in self.budgets.items():
+                if used.get(name, 0) >= budget:
+                    self.reason = f"{name} {budget:g} reached"
+                    return True
+            if self.conditions and all(condition.met for condition in self.conditions):
+                fields = ", ".join(condition.field for condition in self.conditions)
+                self.reason = f"goal reached: {fields}"
+        return self.reason is not None
+
+    def check(self, **used: float) -> None:
+        """Raises `Ended` if `ended` says so."""
+        if self.ended(**used):
+            raise Ended(self.reason)
+
+
+def read_stop_rules(
+    given: Sequence[str],
+    known: Collection[str] = RULES,
+    fields: Collection[str] | None = None,
+    option: str = "--stop",
+) -> StopRules | None:
+    """The rules of a command line, whose seconds count from now on; None if there are none.
+
+    Args:
+        given: ``rule=value`` each, the value in YAML; ``until`` may come several times.
+        known: the rules that the command can follow.
+        fields: the metrics that its conditions can be about; None: any.
+        option: its name in errors.
+
+    Raises:
+        ConfigError: there is no such rule or metric, it is not one of this command, or its value
+            is wrong.
+    """
+    if not given:
+        return None
+    values: dict[str, Any] = {}
+    for text in given:
+        name, value = split_setting(text, option=option)
+        if name not in known:
+            raise ConfigError(f"{option}: {unknown_word('rule', name, known)}")
+        if name == "until":
+            value = [*values.get(name, []), *(value if isinstance(value, list) else [value])]
+        elif name in values:
+            raise ConfigError(f"{option}: {name} is given twice")
+        values[name] = value
+    with errors_of(option):
+        rules = StopRules(**values)
+    if fields is not None:
+        rules.check_fields(fields)
+    rules.start()
+    return rules

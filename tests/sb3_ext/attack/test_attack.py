@@ -1,0 +1,188 @@
+"""The attack finds what is weak, in the same way every time, and goes on where it stopped."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from safetensors.torch import load_file
+
+import resgym
+import sb3_ext
+from sb3_ext.attack import responder
+from sb3_ext.attack.attack import exploit, main
+from sb3_ext.config.sections import ConfigError
+from tests.sb3_ext.attack.helpers import LESS, SMALL, trap
+
+LEARNS = (
+    *("seeds=[1]", "updates=200", "every=50", "learner.batch_size=64", "learner.n_envs=32"),
+    *("learner.policy_kwargs.net_arch=[32]", "learner.learning_rate=0.003"),
+    *("learner.exploration_rate=0.3", "learner.target_update_interval=25"),
+)
+HARD = ("game.max_num_points=12", "game.max_value=20", "exact.positions=6", "updates=0")
+HERE = {"max_num_points": 3, "max_value": 6, "max_moves": 40}
+
+
+def attack(player: Any, *settings: str, **more: Any) -> dict[str, Any]:
+    return exploit(player, settings=[*SMALL, *settings], **more)
+
+
+def test_it_is_offered_by_the_package():
+    assert sb3_ext.exploit is exploit
+
+
+@pytest.mark.learning
+def test_a_planted_hole_is_found():
+    """Recorded: 0.093 with training, 0.330 without, scripted agents 0.32 to 0.37."""
+    more = {"role": "host", "parts": ["scripted", "trained"]}
+    found = attack(trap, *LEARNS, **more)
+    control = attack(trap, *LEARNS, "updates=0", **more)
+    assert found["worst"]["rho"] < 0.15
+    assert found["worst_responder"] == "seed 1"
+    assert control["trained"]["1"]["test"]["rho"] > 0.25
+    assert min(each["rho"] for each in found["scripted"].values()) > 0.25
+
+
+@pytest.mark.parametrize(("player", "worst"), [("zeillinger", min), ("choose_first", max)])
+def test_the_worst_responder_counts_and_its_best_version(player, worst):
+    found = attack(player, "exact.starts=100", "lookahead=20")
+    rhos = {name: each["rho"] for name, each in found["responders"].items()}
+    assert len(rhos) == 5
+    assert found["worst"]["rho"] == worst(rhos.values()) == rhos[found["worst_responder"]]
+    seed = found["trained"]["0"]
+    assert [each["updates"] for each in seed["history"]] == [0, 2, 4]
+    assert seed["best"]["rho"] == worst(each["rho"] for each in seed["history"])
+    # Nobody does more than the longest games, or the shortest, and lookahead does not do less.
+    end = found["exact"]["lowest" if worst is min else "highest"]["rho"]
+    assert worst(end, found["worst"]["rho"]) == end
+    assert worst(seed["lookahead"]["rho"], seed["test"]["rho"]) == seed["lookahead"]["rho"]
+
+
+def test_starts_of_training_validation_and_test_are_their_own(monkeypatch):
+    drawn: list[tuple] = []
+    make = responder.gymnasium.make_vec
+
+    def recorded(*args, **kwargs):
+        env = make(*args, **kwargs)
+        reset = env.unwrapped.reset
+
+        def keep(**options):
+            result = reset(**options)
+            drawn.extend(map(tuple, env.unwrapped.games.point_lists()))
+            return result
+
+        env.unwrapped.reset = keep
+        return env
+
+    monkeypatch.setattr(responder.gymnasium, "make_vec", recorded)
+    large = ("game.max_num_points=20", "game.max_value=50", "learner.n_envs=64")
+    attack("zeillinger", *large, parts=["trained"])
+    assert len(drawn) == 64
+    for seed in (1, 2):
+        spec = resgym.GameSpec(3, 20, 50)
+        drawn.extend(map(tuple, responder.rho_starts(spec, 200, seed).point_lists()))
+    assert len(set(drawn)) == 464
+
+
+def test_the_command_goes_on_and_repeats_nothing(tmp_path, capsys):
+    out = tmp_path / "a"
+    command = ["zeillinger", *LESS, "--seeds", "0", "2", "--out", str(out)]
+    assert main([*command, "--stop", "max_updates=5"]) == 0  # in the second seed
+    assert "max_updates 5 reached" in capsys.readouterr().out
+    first = json.loads((out / "result.json").read_text())
+    assert (list(first["trained"]), first["complete"]) == (["0"], False)
+    files = {file.name: file.stat().st_mtime_ns for file in out.glob("*.json")}
+    assert main([*command, "--json"]) == 0
+    printed = capsys.readouterr()
+    result = json.loads(printed.out)
+    assert list(result["trained"]) == ["0", "2"]
+    assert result["complete"]
+    kept = ("exact.json", "scripted.json", "seed-0.json")
+    assert {name: (out / name).stat().st_mtime_ns for name in kept}.items() <= files.items()
+    assert result["responders"] == attack("zeillinger", "seeds=[0, 2]")["responders"]
+    assert attack("zeillinger", "seeds=[7]")["trained"]["7"]["test"] != result["worst"]
+    # What was kept plays as it was measured, and can be attacked itself.
+    assert load_file(out / "seed-0" / "policy.safetensors")
+    again = resgym.rho("zeillinger", out / "seed-0", games=100, seed=2, **HERE)
+    assert again.to_dict() == result["trained"]["0"]["test"]
+    assert attack(out / "seed-0", parts=["exact"])["role"] == "agent"
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The folder of a finished attack, and its command line."""
+    out = tmp_path_factory.mktemp("attack") / "a"
+    command = [*LESS, "--set", "updates=0", "--set", "exact.starts=2", "--out", str(out)]
+    assert main(["zeillinger", *command, "--no-progress"]) == 0
+    return out, command
+
+
+@pytest.mark.parametrize(
+    ("player", "more", "message"),
+    [
+        ("random_pair", [], "holds an attack on a player that answers differently"),
+        ("choose_first", [], "holds an attack on a player that answers differently"),
+        ("zeillinger", ["--set", "updates=2"], "another updates: got 2; expected 0"),
+    ],
+)
+def test_folders_of_other_attacks_are_refused(finished, player, more, message, capsys):
+    assert main([player, *finished[1], *more]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
+
+
+@pytest.mark.parametrize("name", ["scripted.json", "exact.json", "seed-0.json"])
+def test_a_changed_file_is_one_line(finished, name, capsys):
+    """Every number, word, key and bracket of a file counts."""
+    out, command = finished
+    file = out / name
+    text = file.read_text()
+    places = [match.start() for match in re.finditer(r'[0-9]|\w(?=")|[]{}[]', text)]
+    try:
+        for place in places[:: max(1, len(places) // 5)]:
+            other = "7" if text[place] != "7" else "3"
+            file.write_text(text[:place] + other + text[place + 1 :])
+            assert main(["zeillinger", *command, "--no-progress"]) == 2
+            (line,) = capsys.readouterr().err.splitlines()
+            assert f"{file} is damaged" in line
+    finally:
+        file.write_text(text)
+
+
+def test_random_players_have_no_exact_figure():
+    lines: list[str] = []
+    found = attack("random", "updates=0", role="host", say=lines.append)
+    assert found["exact"] is None
+    assert any("no exact figure" in line for line in lines)
+
+
+def test_nothing_is_trained_where_the_search_settles_everything():
+    proved = attack("zeillinger", parts=["unless-proved"])
+    assert (proved["worst_responder"], proved["trained"]) == ("proof", {})
+    assert proved["complete"]
+    open_ = attack("spivakovsky", *HARD, parts=["unless-proved"])
+    assert list(open_["trained"]) == ["0"]
+
+
+@pytest.mark.parametrize(
+    ("player", "settings", "more", "message"),
+    [
+        ("random", [], {}, "role: got none; expected host or agent, 'random' is both"),
+        ("zeillinger", [], {"role": "agent"}, "player: "),
+        ("runs/nobody.zip", [], {}, "there is no saved model at"),
+        (trap, [], {}, "role: got none"),
+        ("zeillinger", ["game.polytope=newton"], {}, "polytope: got 'newton'"),
+        ("zeillinger", ["learner.batch=3"], {}, "learner: unknown key 'batch'"),
+        ("zeillinger", ["test.seed=1"], {}, "validation.seed: got 1"),
+    ],
+)
+def test_what_cannot_be_attacked(player, settings, more, message):
+    with pytest.raises(ValueError, match=f"^.*{re.escape(message)}.*$"):
+        attack(player, *settings, **more)
+
+
+def test_errors_of_a_configuration_are_its_own():
+    with pytest.raises(ConfigError, match="seeds: got"):
+        attack("zeillinger", "seeds=[1, 1]")

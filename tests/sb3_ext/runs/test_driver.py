@@ -1,0 +1,160 @@
+"""One small job through every way in which a driver can begin, end and go on."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+import pytest
+import yaml
+
+from sb3_ext.checkpoints.checkpoint import list_checkpoints
+from sb3_ext.config.reading import ConfigFile
+from sb3_ext.config.sections import PositiveCount
+from sb3_ext.runs.driver import Job, Pulse, Run, Used, drive, go
+
+
+class CountConfig(ConfigFile):
+    updates: PositiveCount
+    seed: int = 0
+
+
+class Count(Job[CountConfig]):
+    """Adds numbers; `signals` are sent to the process after so many updates."""
+
+    name = "count"
+    about = "Counts."
+    Config = CountConfig
+    metrics = ("sum",)
+    may_change = frozenset({"updates"})
+    checkpoint_updates = 3
+    signals: dict[int, int] = {}  # noqa: RUF012
+
+    def __init__(self, config: CountConfig, run: Run) -> None:
+        super().__init__(config, run)
+        self.done, self.sum, self.began = 0, 0, 0
+
+    @classmethod
+    def options(cls, parser: Any) -> None:
+        parser.add_argument("--config", default={"updates": 10}, type=yaml.safe_load)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        return {"count": {"done": self.done, "sum": self.sum}}
+
+    @state.setter
+    def state(self, parts: dict[str, Any]) -> None:
+        self.done, self.sum = parts["count"]["done"], parts["count"]["sum"]
+        self.began = self.done
+
+    def run(self, pulse: Pulse) -> None:
+        while self.done < self.config.updates:
+            self.done += 1
+            self.sum += self.done
+            if number := self.signals.get(self.done):
+                os.kill(os.getpid(), number)
+            if not pulse(Used(self.done), sum=float(self.sum)):
+                return
+
+    def report(self) -> str:
+        return f"{self.began} to {self.done}: {self.sum}"
+
+
+@pytest.fixture
+def count(tmp_path, capsys, monkeypatch):
+    def run(*more: str, signals: dict[int, int] | None = None) -> tuple[int, str]:
+        monkeypatch.setattr(Count, "signals", signals or {})
+        code = drive(Count, ["--out", str(tmp_path / "out"), "--no-progress", *more])
+        printed = capsys.readouterr()
+        return code, printed.out + printed.err
+
+    run.out = tmp_path / "out"
+    return run
+
+
+def test_a_run_to_its_end_and_again(count):
+    assert count() == (0, "0 to 10: 55\n")
+    assert count() == (0, "10 to 10: 55\n")
+    assert count("--set", "updates=12") == (0, "10 to 12: 78\n")
+    assert [path.name[-2:] for path in list_checkpoints(count.out / "checkpoints")] == ["12", "10"]
+    assert len((count.out / "runs.jsonl").read_text().splitlines()) == 3
+    assert yaml.safe_load((count.out / "config.yml").read_text())["updates"] == 12
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ("max_updates=4", "max_updates 4 reached"),
+        ("until={condition: bound, field: sum, lower: 9}", "goal reached: sum"),
+    ],
+)
+def test_a_rule_ends_it_exactly(count, rule, said):
+    code, text = count("--stop", rule)
+    assert code == 0
+    assert "0 to 4: 10" in text
+    assert said in text
+    assert count() == (0, "4 to 10: 55\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_it_after_a_checkpoint(count, number):
+    code, text = count(signals={5: number})
+    assert code == 128 + number
+    assert "0 to 5: 15" in text
+    assert number.name in text
+    assert count() == (0, "5 to 10: 55\n")
+
+
+def test_a_checkpoint_is_written_when_asked_for(count):
+    for number, before in ((4, "04"), (2, "02")):  # else 3
+        count(
+            "--set",
+            "updates=5",
+            "--out",
+            str(count.out / str(number)),
+            signals={number: signal.SIGUSR1},
+        )
+        names = list_checkpoints(count.out / str(number) / "checkpoints")
+        assert [path.name[-2:] for path in names] == ["05", before]
+
+
+def test_what_a_kill_leaves_goes_on(count, monkeypatch):
+    class Killed(BaseException):
+        pass
+
+    def die(self: Any) -> str:
+        raise Killed
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Count, "report", die)
+        with pytest.raises(Killed):
+            count("--stop", "max_updates=7")
+    assert count() == (0, "7 to 10: 55\n")
+
+
+def test_what_is_refused_is_one_line_and_leaves_nothing(count, tmp_path):
+    for more, fault in (
+        (("--set", "update=3"), "unknown key 'update'"),
+        (("--stop", "max_episodes=3"), "unknown rule 'max_episodes'"),
+        (("--stop", "until={condition: bound, field: rho, lower: 1}"), "unknown field 'rho'"),
+    ):
+        code, text = count(*more)
+        assert (code, text.count("\n")) == (2, 1)
+        assert fault in text
+    assert not count.out.exists()
+    assert count("--dry-run") == (0, "updates: 10\nseed: 0\n")
+    assert not count.out.exists()
+    count()
+    code, text = count("--set", "seed=1")
+    assert code == 2
+    assert "another seed: got 1; expected 0" in text
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "mine.txt").touch()
+    assert "holds other files" in count("--out", str(other))[1]
+
+
+def test_from_python():
+    assert go(Count(CountConfig(updates=3), Run())) == "0 to 3: 6"
+    assert go(Count(CountConfig(updates=3), Run()), lambda used, **more: False) == "0 to 1: 1"

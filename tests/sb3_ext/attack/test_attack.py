@@ -21,7 +21,10 @@ LEARNS = (
     *("learner.policy_kwargs.net_arch=[32]", "learner.learning_rate=0.003"),
     *("learner.exploration_rate=0.3", "learner.target_update_interval=25"),
 )
-HARD = ("game.max_num_points=12", "game.max_value=20", "exact.positions=6", "updates=0")
+HARD = (
+    *("game.max_num_points=12", "game.max_value=20", "game.max_moves=200"),
+    *("exact.positions=6", "updates=0"),
+)
 HERE = {"max_num_points": 3, "max_value": 6, "max_moves": 40}
 
 

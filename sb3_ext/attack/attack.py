@@ -15,12 +15,12 @@ from typing import Any
 
 from resgym.game.spec import Role
 from resgym.measure.rho import rho, rho_starts
-from resgym.measure.strength import strength
 from resgym.players import Player, player_name, resolve_player
 from resgym.tables import text_table
 from sb3_ext.attack.ahead import Ahead
 from sb3_ext.attack.config import AttackConfig
 from sb3_ext.attack.responder import fingerprint, seated, trained
+from sb3_ext.attack.strength import strength
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.cluster.pieces import Spread, spreading

@@ -9,8 +9,8 @@ import resgym
 from resgym import GameSpec, make_agent, make_host
 from resgym.game.rng import RowRandom
 from resgym.measure.rho import rho_starts
-from resgym.measure.strength import strength
 from sb3_ext.attack.ahead import Ahead
+from sb3_ext.attack.strength import strength
 from tests.reference import players as reference
 from tests.reference.rule import host_actions, is_finished, move
 

@@ -7,8 +7,8 @@ import torch
 
 from resgym import GameSpec, make_agent, make_host, solve, state_from_points
 from resgym.measure.rho import rho_starts
-from resgym.measure.strength import least_depths, strength
 from resgym.measure.worst_case import worst_case_moves
+from sb3_ext.attack.strength import least_depths, strength
 from tests.reference import players as reference
 from tests.reference.search import least_depth, shortest_game, tree_of
 

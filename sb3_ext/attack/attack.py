@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from resgym.files import check_seal, sealed
 from resgym.game.spec import Role
 from resgym.measure.rho import rho, rho_starts
 from resgym.players import Player, player_name, resolve_player
@@ -29,7 +30,7 @@ from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.best import save_player
 from sb3_ext.runs.command_line import add_options, starts_setting
 from sb3_ext.runs.driver import Job, Pulse, Run, Used, drive, go
-from sb3_ext.runs.files import check_seal, sealed, write_json
+from sb3_ext.runs.files import write_json
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.stopping import Ended
 

@@ -39,10 +39,9 @@ from sb3_ext.cluster.pieces import Spread, spreading
 from sb3_ext.cluster.stream import LONGEST_WAIT
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.command_line import add_options
-from sb3_ext.runs.files import digest_of, sealed, write_json
+from sb3_ext.runs.files import digest_of, write_json
 from sb3_ext.runs.folder import LOCK, RunFolder
 from sb3_ext.runs.provenance import provenance
-from sb3_ext.runs.files import digest_of, write_json
 from sb3_ext.studies.teach import dataset, drawing
 from sb3_ext.studies.teach.dataset import MANIFEST, PLAN, Dataset, load_dataset
 from sb3_ext.studies.teach.drawing import Plan, draw_positions

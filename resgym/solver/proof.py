@@ -16,7 +16,7 @@ from resgym.solver.solution import Limits, Progress
 
 PLAIN_SECONDS, PLAIN_SECONDS_COLD = 0.4, 4.0
 """Seconds after which a plain search is begun anew with compiled kernels that have to be loaded, or
-compiled. Loading them takes about half a second in every process, compiling half a minute once."""
+compiled. Loading them takes about half a second in every process, compiling ten seconds once."""
 
 PATIENCE_LOADING, PATIENCE_COMPILING = 2.0, 120.0
 """Seconds that must be left to load and to compile them."""

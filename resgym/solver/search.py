@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from importlib.util import find_spec, module_from_spec
 from itertools import chain
 from typing import Any, Literal, NamedTuple
@@ -51,9 +51,8 @@ class TooMuch(Exception):
 @cache
 def compiled() -> Any:
     """The kernels, read a second time and compiled; an ImportError without numba."""
-    import numba
-
     from resgym.kernels.cpu.compilation import compiled as entry
+    from resgym.kernels.cpu.compilation import inlined
 
     spec = find_spec(plain.__name__)
     assert spec is not None
@@ -61,8 +60,7 @@ def compiled() -> Any:
     # Not in sys.modules, where its plain life stands.
     module = module_from_spec(spec)
     # Without being told numba does not inline what takes a whole table, which costs half the time.
-    options: dict[str, Any] = {"nogil": True, "_nrt": False, "forceinline": True}
-    vars(module)["jit"] = numba.njit(**options)
+    vars(module)["jit"] = partial(inlined, forceinline=True)
     spec.loader.exec_module(module)
     for name in ("decide", "answers_to", "rehash"):
         setattr(module, name, entry(getattr(module, name)))

@@ -143,13 +143,14 @@ def compiled(function: Callable[..., Any]) -> Any:
     return dispatcher
 
 
-def inlined(function: Callable[..., Any]) -> Any:
+def inlined(function: Callable[..., Any], **more: Any) -> Any:
     """A function that compiled functions call; it becomes part of them and is not cached itself.
 
     It may neither make arrays nor return any: no references are counted in it, which would take a
     third of the time of small functions. So a compiled function leaves loops over rows to one.
+    ``more`` are options of numba's.
     """
-    options: dict[str, Any] = {"nogil": True, "_nrt": False}
+    options: dict[str, Any] = {"nogil": True, "_nrt": False, **more}
     with suppress(Exception):  # a numba with other insides than those that are known
         from resgym.kernels.cpu.parts import PartCompiler
 

@@ -1,31 +1,29 @@
-"""The decorator of compiled functions, with a cache on disk that cannot give a wrong result.
+"""The decorator of compiled functions, with numba's cache in a folder that only the user can write.
 
-Numba's own cache trusts its files: a damaged one is an obscure exception or wrong machine code, one
-left by an older source of an imported function is used as it is, and a folder that cannot be
-written ends the import. Here every file is named after all that went into it and starts with a
-digest of the rest. Files are pickles and machine code, so they lie in a `private_folder`.
+Files of the cache are pickles and machine code, so they lie in a `private_folder`. Numba by itself
+uses what an older source of an imported function left, and an unwritable folder ends the import.
 """
 
 from __future__ import annotations
 
 import hashlib
-import inspect
-import pickle
+import logging
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserWideCacheLocator
-from numba.core.serialize import dumps
+from numba.core.caching import (
+    CompileResultCacheImpl,
+    FunctionCache,
+    IndexDataCacheFile,
+    UserWideCacheLocator,
+)
 
-from resgym.files import write_file
 from resgym.kernels.private_folder import check_private, private_folder
-
-_DIGEST_SIZE = 32
 
 
 @cache
@@ -34,60 +32,33 @@ def _warn(problem: str) -> None:
     warnings.warn(f"compiled kernels: {problem}", RuntimeWarning, stacklevel=2)
 
 
+@cache
+def _tell() -> None:
+    """Says once a process why it is slow to begin; logging prints it on stderr."""
+    logging.getLogger("resgym").warning(
+        "resgym: compiling for this processor, once; it takes some seconds (resgym compile "
+        "compiles everything beforehand)"
+    )
+
+
 def _text(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _digest_of_sources(function: Callable[..., Any]) -> str:
-    """A digest of all that a kernel may be made of, constants of the rule included."""
+@cache
+def _digest_of_sources(folder: Path) -> str:
+    """A digest of all that a kernel of a folder may be made of, constants of the rule included."""
     digest = hashlib.sha256()
     package = Path(__file__).parents[2]
-    rule = (file for folder in ("game", "kernels") for file in (package / folder).rglob("*.py"))
-    # Its neighbours too, which it may call.
-    files = {*Path(inspect.getfile(function)).parent.glob("*.py"), *rule}
-    for file in sorted(files):
+    rule = (file for name in ("game", "kernels") for file in (package / name).rglob("*.py"))
+    for file in sorted({*folder.glob("*.py"), *rule}):
         digest.update(file.name.encode())
         digest.update(file.read_bytes())
     return digest.hexdigest()
 
 
-class _Files:
-    """The files of one function: a digest, then the compiled code as numba stores it.
-
-    Their names start with ``stem``; ``version`` is whatever makes older files worthless.
-    """
-
-    def __init__(self, folder: str, stem: str, version: str) -> None:
-        self._folder = Path(folder)
-        self._stem = stem
-        self._version = version
-
-    def _path(self, key: Any) -> Path:
-        name = hashlib.sha256(f"{self._version}\n{key!r}".encode()).hexdigest()[:24]
-        return self._folder / f"{self._stem}.{name}.kernel"
-
-    def load(self, key: Any) -> Any:
-        """What was saved under a key, or None; an error if others may have had a hand in it."""
-        path = self._path(key)
-        check_private(self._folder)
-        try:
-            check_private(path)
-            content = path.read_bytes()
-        except FileNotFoundError:
-            return None
-        payload = content[_DIGEST_SIZE:]
-        if hashlib.sha256(payload).digest() != content[:_DIGEST_SIZE]:
-            raise ValueError(f"{path} is damaged")
-        return pickle.loads(payload)
-
-    def save(self, key: Any, data: Any) -> None:
-        check_private(self._folder)
-        payload = dumps(data)
-        write_file(self._path(key), hashlib.sha256(payload).digest() + payload)
-
-
 class _Locator(UserWideCacheLocator):  # type: ignore[misc]
-    """Says to numba where the files lie."""
+    """Says to numba where the files of a function lie, and what they are made of."""
 
     def __init__(self, py_func: Callable[..., Any], py_file: str) -> None:
         self._py_file = py_file
@@ -99,28 +70,57 @@ class _Locator(UserWideCacheLocator):  # type: ignore[misc]
         """The locator of a function; what is wrong with the folder is raised, not left out."""
         return cls(py_func, py_file)
 
+    def get_source_stamp(self) -> str:
+        """See numba."""
+        return _digest_of_sources(Path(self._py_file).parent)
+
+    def get_disambiguator(self) -> str:
+        """See numba: a part of the names, so that versions do not take each other's files away."""
+        return f"{self._lineno}-{self.get_source_stamp()[:16]}"
+
 
 class _Implementation(CompileResultCacheImpl):  # type: ignore[misc]
     _locator_classes = [_Locator]  # type: ignore[assignment]  # noqa: RUF012
 
 
+class _Files(IndexDataCacheFile):  # type: ignore[misc]
+    """Numba's files of one function, read if nobody else may have had a hand in them."""
+
+    def paths(self) -> Iterator[Path]:
+        """The files."""
+        return Path(self._cache_path).glob(f"{Path(self._index_name).stem}.*nb?")
+
+    def _load_index(self) -> Any:
+        check_private(self._cache_path)
+        for path in self.paths():
+            check_private(path)
+        return super()._load_index()
+
+
 class _Cache(FunctionCache):  # type: ignore[misc]
-    """Numba's cache of one function, on `_Files` instead of its own index and data files."""
+    """Numba's cache of one function, whose problems are warnings."""
 
     _impl_class = _Implementation
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        version = f"{numba.__version__}\n{_digest_of_sources(function)}"
-        self._cache_file = _Files(self._cache_path, self._impl.filename_base, version)
+        stamp = self._impl.locator.get_source_stamp()
+        self._cache_file = _Files(self._cache_path, self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled code of a signature, or None."""
+        found = None
         try:
-            return super().load_overload(sig, target_context)
+            found = super().load_overload(sig, target_context)
         except Exception as error:
             _warn(f"the cache cannot be used, compiling again ({_text(error)})")
-            return None
+            with suppress(OSError):
+                check_private(self._cache_path)
+                for path in self._cache_file.paths():
+                    path.unlink()
+        if found is None:
+            _tell()
+        return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Stores the compiled code of a signature, if it can be stored."""

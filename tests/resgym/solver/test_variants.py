@@ -132,7 +132,7 @@ def test_rules_on_the_command_line(capsys):
 def test_a_player_that_tells_its_rules_is_held_to_them():
     player = resgym.make_host("zeillinger")
     assert resgym.rho(player, "random", games=4, max_num_points=4).unfinished == 0
-    with pytest.raises(ValueError, match=r"opponent \(host\): .* plays rules .* has 'polyhedra'"):
+    with pytest.raises(ValueError, match=r"host: .* plays rules .* has 'polyhedra'"):
         resgym.rho(player, "random", games=4, max_num_points=4, rule="polyhedra")
     with pytest.raises(ValueError, match=r"opponent \(host\): .* plays rules"):
         gymnasium.make("resgym/HironakaAgent-v0", opponent=player, rule="polyhedra")

@@ -287,7 +287,11 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         origin = provenance(self.seed)
         about = {"commit": origin["commit"], "seed": self.seed, **origin["versions"]}
         arguments = {key: _plain(value) for key, value in vars(self.args).items()}
-        files = {"config": dict(saved_hyperparams), "args": arguments, "versions": about}
+        hyperparams = dict(saved_hyperparams)
+        if "collector" in hyperparams:  # an address is for the command line alone
+            collector = {k: v for k, v in hyperparams["collector"].items() if k != "address"}
+            hyperparams["collector"] = collector
+        files = {"config": hyperparams, "args": arguments, "versions": about}
         for name, content in files.items():
             Path(self.params_path, f"{name}.yml").write_text(yaml.safe_dump(content))
         Path(self.params_path, "command.txt").write_text(" ".join(sys.orig_argv))

@@ -283,7 +283,7 @@ class Effects:
     def hook(cls, event: str, arguments: tuple[Any, ...]) -> None:
         if cls.watching and (
             event == "socket.connect"
-            or (event == "import" and str(arguments[0]).split(".")[0] == "evil")
+            or (event == "exec" and "evil" in str(getattr(arguments[0], "co_filename", "")))
             or (event == "pickle.find_class" and arguments[0] in ("os", "posix", "pathlib"))
         ):
             cls.seen.append(f"{event} {arguments[0]}")

@@ -36,8 +36,7 @@ def _warn(problem: str) -> None:
 def _tell() -> None:
     """Says once a process why it is slow to begin; logging prints it on stderr."""
     logging.getLogger("resgym").warning(
-        "resgym: compiling for this processor, once; it takes some seconds (resgym compile "
-        "compiles everything beforehand)"
+        "resgym: compiling for this processor, which takes some seconds the first time"
     )
 
 

@@ -218,6 +218,8 @@ def test_enjoy_finds_what_train_wrote_and_warns_of_nothing(tmp_path: Path) -> No
             check=False,
         )
         assert found.returncode == 0
-        assert found.stderr == ""
+        # Where nothing has been compiled yet, one line says what takes the time.
+        lines = found.stderr.splitlines()
+        assert [line for line in lines if not line.startswith("resgym: compiling")] == []
         assert "download" not in found.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["logs"]

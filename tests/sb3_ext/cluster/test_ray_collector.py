@@ -106,7 +106,7 @@ PRIORITIES = {
     ("actors", "arguments"),
     [
         pytest.param(1, {}, marks=pytest.mark.long),
-        (2, {}),
+        pytest.param(2, {}, marks=pytest.mark.long),
         (2, PRIORITIES),
         pytest.param(4, {}, marks=pytest.mark.long),
     ],

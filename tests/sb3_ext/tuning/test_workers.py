@@ -127,7 +127,9 @@ def test_a_worker_that_was_only_silent_drops_its_trial_and_goes_on(folder):
     assert done.state is TrialState.COMPLETE
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)]
+)
 def test_a_worker_that_is_stopped_gives_its_trial_back(number, folder):
     first = process(folder, "--trials", "1")
     wait_for(lambda: held(folder) and any(trial.intermediate_values for trial in trials_of(folder)))
@@ -191,7 +193,7 @@ def parameters(folder: Path) -> list[tuple[float, float | None]]:
     return [(trial.params["x"], trial.value) for trial in trials_of(folder)]
 
 
-@pytest.mark.parametrize("sampler", ["random", "tpe"])
+@pytest.mark.parametrize("sampler", [pytest.param("random", marks=pytest.mark.long), "tpe"])
 def test_the_same_seed_is_the_same_study_also_in_two_parts(sampler, tmp_path):
     once, again, parts, other = (tmp_path / name for name in ("once", "again", "parts", "other"))
     changes: dict[str, Any] = {"sampler": {"name": sampler}, "trials": 14}

@@ -61,9 +61,7 @@ class ResultForm:
         return spaces.Box(flat.low.astype(np.float32), flat.high.astype(np.float32))
 
     def with_masks(self, info: dict[str, Any], num_envs: int) -> dict[str, Any]:
-        """In NumPy each key gets its mask ``_key``, as in Gymnasium's own environments."""
-        if self.output == "torch":
-            return info
+        """Each key gets its mask ``_key``, as in Gymnasium's own environments."""
         masks = {f"_{key}": np.ones(num_envs, bool) for key in info if key[0] != "_"}
         return {**masks, **info}
 

@@ -232,8 +232,7 @@ class TensorVectorEnv(VectorEnv):
         self._last_step = self._last_moves = None
         self._show()
         info = self._full_info(result.points, result.coords) if self.form.full_info else {}
-        seen = self._observation(self._out(result.points), self._out(result.coords))
-        return seen, self.form.with_masks(info, self.num_envs)
+        return self._observation(*map(self._out, result[1:3])), self._masked(info)
 
     def _reseeded(self, seeds: Sequence[int | None], mask: Tensor) -> Games:
         """The games with new seeds in the rows of ``mask`` that have one; their count is afresh."""
@@ -301,8 +300,11 @@ class TensorVectorEnv(VectorEnv):
             self._paid(result.reward),
             out(result.terminated),
             out(result.truncated),
-            self.form.with_masks(info, self.num_envs),
+            self._masked(info),
         )
+
+    def _masked(self, info: dict[str, Any]) -> dict[str, Any]:
+        return info if self.form.output == "torch" else self.form.with_masks(info, self.num_envs)
 
     def _ask(
         self, games: EpisodeState, coords: Tensor | None, rng: RowRandom, rows: Tensor | None

@@ -40,12 +40,12 @@ def tensor_kind(tensor: Tensor) -> str:
     return f"{form}{tensor.dtype}"
 
 
-def stamps(*tensors: Tensor) -> list[tuple[int, torch.Size]]:
-    """What writing to tensors or resizing them changes: compare the stamps before and after.
+def stamps(*tensors: Tensor) -> list[int]:
+    """What writing to tensors changes, also through `Tensor.detach`: compare before and after.
 
-    Players and rewards are handed live tensors. A write through NumPy leaves no stamp.
+    Players and rewards are handed live memory. A write through NumPy leaves no stamp.
     """
-    return [(0 if each.is_inference() else each._version, each.shape) for each in tensors]
+    return [0 if each.is_inference() else each._version for each in tensors]
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,10 @@ class GameState:
     def answers(self, coords: Tensor) -> Tensor:
         """Bool [N, D]: the axes of the sets bool [N, D] that agents may choose."""
         return self.rule.answers(self.points, coords)
+
+    def detached(self) -> GameState:
+        """The same games in tensors of their own, which share the memory and nothing else."""
+        return GameState(self.points.detach(), self.count.detach(), self.rule)
 
     def select(self, index: Tensor | slice) -> GameState:
         """The games of ``index`` (int64 or bool [N]) as copies, or those of a slice as views."""

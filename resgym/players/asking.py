@@ -50,9 +50,10 @@ def ask_player(
     if type(player) is MixedPlayer:
         return player.act(state, coords, rng, rows)
     own = player if rows is None else rows_of(player, rows)
-    handed = (state.points, state.count, rng.key, *(() if coords is None else (coords,)))
+    handed = (state.points, state.count, *(() if coords is None else (coords,)))
     before = stamps(*handed)
-    answer = own.act(state, coords, rng)
+    # Objects of this call alone: what a player does to their shape or memory reaches no game.
+    answer = own.act(state.detached(), None if coords is None else coords.detach(), rng)
     who = f"{'host' if coords is None else 'agent'} {player_name(own)}"
     if stamps(*handed) != before:
         raise ValueError(f"{who} must not write to the tensors that it is handed")

@@ -43,9 +43,10 @@ MOVE_LIMIT, SEARCH_LIMIT = 10.0, 12.0
 """Seconds after which a process is ended; the search of a hint stops by itself before."""
 
 LISTING_SECONDS = 2.0
+"""How long a listing of a folder is kept."""
+
 REQUEST_SECONDS = 10.0
 """A client may take so long to send a request."""
-"""How long a listing of a folder is kept."""
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'self'; img-src 'self' data: blob:; "
@@ -221,6 +222,11 @@ def _hasty_protocol() -> type:
             if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY) and self._limit is not None:
                 self._limit.cancel()
                 self._limit = None
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            if self._limit is not None:
+                self._limit.cancel()
+            super().connection_lost(exc)
 
         def _wait(self) -> None:
             if self._limit is None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -34,9 +35,11 @@ def _warn(problem: str) -> None:
 
 @cache
 def _tell() -> None:
-    """Says once a process why it is slow to begin; logging prints it on stderr."""
-    logging.getLogger("resgym").warning(
-        "resgym: compiling for this processor, which takes some seconds the first time"
+    """Says once a process why it is slow to begin, to a person who looks at it."""
+    log = logging.getLogger("resgym")
+    log.log(
+        logging.WARNING if sys.stderr.isatty() else logging.INFO,
+        "resgym: compiling for this processor, which takes some seconds the first time",
     )
 
 

@@ -17,9 +17,13 @@ WRITES: dict[str, Callable[[Any], Any]] = {
     "a huge count": lambda state: state.count.fill_(2**40),
     "a negative count": lambda state: state.count.fill_(-(2**40)),
     "large coordinates": lambda state: state.points.fill_(2**62),
+}
+RESHAPES: dict[str, Callable[[Any], Any]] = {
     "fewer games": lambda state: state.count.resize_(1),
     "no points": lambda state: state.points.resize_(0),
     "another memory": lambda state: state.count.set_(torch.zeros(1, dtype=torch.int64)),
+    "other data": lambda state: setattr(state.count, "data", torch.zeros(1, dtype=torch.int64)),
+    "data": lambda state: state.count.data.fill_(2**40),
 }
 UNSEEN: dict[str, Callable[[Any], Any]] = {
     "a huge count": lambda state: state.count.numpy().fill(2**40),
@@ -48,7 +52,7 @@ def steps(env: Any, number: int = 6) -> None:
 
 
 def games(seat: str, **keywords: Any) -> Any:
-    return gymnasium.make_vec(f"resgym/Hironaka{seat}-v0", num_envs=7, **keywords)
+    return gymnasium.make_vec(f"resgym/Hironaka{seat}-v0", num_envs=64, **keywords)
 
 
 @pytest.mark.parametrize("backend", ["torch", "numba"])
@@ -60,6 +64,18 @@ def test_a_player_that_writes_is_one_error(name: str, seat: str, backend: str) -
     with pytest.raises(ValueError, match="must not write to the tensors") as error:
         steps(env)
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("backend", ["torch", "numba"])
+@pytest.mark.parametrize("seat", ["Host", "Agent"])
+@pytest.mark.parametrize("name", {**WRITES, **RESHAPES})
+def test_steps_after_a_refusal_crash_nothing(name: str, seat: str, backend: str) -> None:
+    write = {**WRITES, **RESHAPES}[name]
+    player = player_that(write, "agent" if seat == "Host" else "host")
+    env = games(seat, opponent=player, backend=backend, invalid_action="noop")
+    for _ in range(4):
+        with suppress(RuntimeError, ValueError):
+            steps(env, 5)
 
 
 @pytest.mark.parametrize("backend", ["torch", "numba"])

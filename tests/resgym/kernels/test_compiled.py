@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import importlib.util
 import itertools
+import logging
 import os
 import pickle
 import shutil
@@ -102,6 +103,7 @@ def test_the_second_process_compiles_nothing(write: Callable[..., Path]) -> None
 def test_who_waits_for_the_compiler_is_told_once(
     write: Callable[..., Path], caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO, "resgym")
     function = load(write())
     assert function(1) == 8
     assert function(1.5) == 9.0

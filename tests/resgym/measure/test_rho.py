@@ -271,9 +271,9 @@ def test_results_as_text_and_plain_data():
         ({"backend": "x"}, ValueError, "^backend must be one of"),
         ({"points": [(1, 2)]}, ValueError, r"^points\[0\] must have 3 coordinates"),
         ({"points": [(1, 2, math.nan)]}, TypeError, r"^points\[0\] must hold integers, got nan"),
-        ({"host": "nobody"}, ValueError, r"\(host\) must be one of .*, got 'nobody'"),
-        ({"agent": 3}, TypeError, "^opponent must be a name"),
-        ({"agent": make_host("random")}, ValueError, "opponent must play the agent"),
+        ({"host": "nobody"}, ValueError, "^host must be one of .*, got 'nobody'"),
+        ({"agent": 3}, TypeError, "^agent must be a name"),
+        ({"agent": make_host("random")}, ValueError, "^agent must play the agent"),
     ],
 )
 def test_bad_arguments(arguments, kind, message):

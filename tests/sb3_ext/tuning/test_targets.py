@@ -156,7 +156,7 @@ def test_a_taught_player_is_measured_by_games_too(tmp_path):
     assert cli.main([str(path), "--folder", str(tmp_path), "--no-progress"]) == 0
     journal = JournalStorage(JournalFileBackend(str(tmp_path / "journal.log")))
     (trial,) = optuna.load_study(study_name="parabola", storage=journal).trials
-    assert 0 < trial.value < 1
+    assert 0 <= trial.value < 1  # a host of a few updates may finish no game
     assert len(trial.intermediate_values) == 3
 
 

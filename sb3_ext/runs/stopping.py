@@ -177,7 +177,7 @@ class StopRules:
         max_timesteps: transitions collected.
         max_episodes: episodes ended in all rows together.
         max_seconds: seconds while `start` was called last and not `pause`.
-        until: conditions on metrics, see `this module`.
+        until: conditions on metrics, as `parse_conditions` reads them.
 
     Attributes:
         reason: what ended the work, None if nothing did.

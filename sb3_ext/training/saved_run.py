@@ -31,7 +31,7 @@ from sb3_ext.training.config_files import check_hyperparameters, with_classes
 from sb3_ext.training.zoo_algorithms import known_algorithms
 
 STATISTICS = "vecnormalize.safetensors"
-_PLAYING = ("dueling", "mask_source", "n_quantiles", "policy", "policy_kwargs", "use_sde")
+_PLAYING = ("dueling", "mask_source", "policy", "policy_kwargs", "use_sde")
 """Arguments of an algorithm that a model needs to play."""
 
 
@@ -110,7 +110,7 @@ class SavedRun:
         if issubclass(make, OffPolicyAlgorithm):
             values["buffer_size"] = 1
         if not issubclass(make, OffPolicy):
-            for name in ("dueling", "mask_source", "n_quantiles"):
+            for name in ("dueling", "mask_source"):
                 values.pop(name, None)
         with errors_named(f"{path}: cannot be loaded", ValueError):
             model: BaseAlgorithm = make(env=env, device=device, **values)

@@ -25,16 +25,10 @@ GAME = "the sizes and options of a game, by the names that `make_vec` gives them
 # Longer than 60 lines (docstrings apart) or with more than 8 parameters, and why that stays.
 WITH_REASON = {
     "resgym/envs/two_player.py: HironakaVectorEnv.__init__": GAME,
-    "resgym/kernels/cpu/step.py: _any_refused": KERNELS,
-    "resgym/kernels/cpu/step.py: _is_legal": KERNELS,
     "resgym/kernels/cpu/step.py: _start_row": KERNELS,
     "resgym/kernels/cpu/step.py: _step_rows": KERNELS,
-    "resgym/kernels/cpu/step.py: any_refused": KERNELS,
     "resgym/kernels/cpu/step.py: start_rows": KERNELS,
     "resgym/kernels/cpu/step.py: step_rows": KERNELS,
-    "resgym/kernels/cpu/variants.py: draw": KERNELS,
-    "resgym/kernels/cpu/variants.py: move_games": KERNELS,
-    "resgym/kernels/cpu/variants.py: play": KERNELS,
     "resgym/kernels/cuda/kernels.py: draw_games": KERNELS,
     "resgym/kernels/cuda/kernels.py: move_games": KERNELS,
     "resgym/kernels/cuda/kernels.py: observe_games": KERNELS,

@@ -14,30 +14,27 @@ from resgym.game.actions import action_axes
 from resgym.game.episode import Backend
 from resgym.game.rewards import REWARD_NAMES
 from resgym.game.rng import RowRandom
-from resgym.game.rules import check_startable, draw_weights
-from resgym.game.spec import MAX_COORDINATE, GameSpec
-from resgym.game.state import GameState, canonical_state, where_state, with_weights
+from resgym.game.rules import check_startable
+from resgym.game.spec import GameSpec
+from resgym.game.state import GameState, canonical_state, where_state
 from resgym.game.stepping import AUTORESET_MODES, INVALID_ACTIONS, SEATS, StepPlan
 
 ASKED = -1
 """Number of an opponent who does not play inside a pass."""
-
-LAWFUL_HOSTS = ("random", "all_coord")
-"""Hosts that name permissible sets only, in rule ``polyhedra``."""
 
 AGENTS = ("random", "choose_first", "choose_last")
 """Agents that play inside a pass; kernels take the index."""
 
 
 @cache
-def set_numbers(dimension: int, host: str | None, least: int = 2) -> np.ndarray:
+def set_numbers(dimension: int, host: str | None) -> np.ndarray:
     """The sets int64 [A] that a host draws from, bit j for axis j: those of all actions, ascending.
 
-    ``random_pair`` draws from the pairs (0, 1), (0, 2), ..., (1, 2), ... instead; ``least`` is as
-    of `GameSpec.least_axes`. The array is shared and cached: do not write to it.
+    ``random_pair`` draws from the pairs (0, 1), (0, 2), ..., (1, 2), ... instead. The array is
+    shared and cached: do not write to it.
     """
     pairs = combinations(range(dimension), 2)
-    chosen = pairs if host == "random_pair" else action_axes(dimension, least)
+    chosen = pairs if host == "random_pair" else action_axes(dimension)
     return np.array([sum(1 << axis for axis in axes) for axes in chosen], dtype=np.int64)
 
 
@@ -45,14 +42,12 @@ class FusedBackend(Backend):
     """Base of backends that play a step in one pass; the rest is left to the reference.
 
     The reference plays with their own single operations: Newton polytopes, rewards that are
-    functions, sets of starts, and the opponents that a backend neither knows nor asks.
+    functions, sets of starts, and the opponents that a backend neither knows nor asks. Other rules
+    than the default one it plays alone.
     """
 
     hosts: tuple[str, ...]
     """Hosts that play inside a pass, as `AGENTS`."""
-
-    rules: tuple[str, ...] = ("basic",)
-    """Rules that passes know; the others are left to the reference too."""
 
     @classmethod
     def indices(cls, plan: StepPlan) -> tuple[int, int, int, int, int] | None:
@@ -62,20 +57,16 @@ class FusedBackend(Backend):
         becomes of an illegal action, and the autoreset mode. None for a plan whose moves, reward
         or starts no pass knows.
         """
-        rule, polytope = plan.spec.rule, plan.spec.polytope
-        if rule not in cls.rules or polytope != "dominance" or plan.reward not in REWARD_NAMES:
+        if plan.spec.rule != "basic" or plan.spec.polytope != "dominance":
             return None
-        if plan.starts is not None:
+        if plan.reward not in REWARD_NAMES or plan.starts is not None:
             return None
         players: dict[str, tuple[str | None, ...]]
         players = {"host": AGENTS, "agent": cls.hosts, "both": (plan.opponent,)}
         others = players[plan.seat]
-        plays = plan.opponent in others
-        if plan.seat == "agent" and rule == "polyhedra":
-            plays = plan.opponent in LAWFUL_HOSTS
         return (
             SEATS.index(plan.seat),
-            others.index(plan.opponent) if plays else ASKED,
+            others.index(plan.opponent) if plan.opponent in others else ASKED,
             REWARD_NAMES.index(str(plan.reward)),
             INVALID_ACTIONS.index(plan.invalid_action),
             AUTORESET_MODES.index(plan.autoreset_mode),
@@ -97,6 +88,8 @@ class FusedBackend(Backend):
         self, state: GameState, coords: Tensor, axis: Tensor, spec: GameSpec
     ) -> tuple[GameState, Tensor]:
         """As `resgym.game.rules.move`."""
+        if spec.rule != "basic":
+            return Backend.move(state, coords, axis, spec)
         after, moved, overflow = self._moved(state, coords.to(torch.bool), axis, _plain(spec))
         if spec.polytope == "newton":
             after = where_state(moved, _vertices(after, spec), state)
@@ -105,8 +98,8 @@ class FusedBackend(Backend):
     def random_starts(self, spec: GameSpec, rng: RowRandom) -> GameState:
         """As `resgym.game.rules.random_starts`."""
         check_startable(spec)
-        if spec.rule == "thom":
-            return draw_weights(self.random_starts(replace(spec, rule="basic"), rng), rng)
+        if spec.rule != "basic":
+            return Backend.random_starts(spec, rng)
         state = self._drawn(_plain(spec), rng)
         # A position of several minimal points has several vertices: no start is finished after all.
         return _vertices(state, spec) if spec.polytope == "newton" else state
@@ -121,11 +114,4 @@ def _plain(spec: GameSpec) -> GameSpec:
 
 def _vertices(state: GameState, spec: GameSpec) -> GameState:
     """The vertices among minimal points, by the reference."""
-    after = canonical_state(state.points.permute(2, 1, 0).contiguous(), state.count, spec)
-    if not state.rule.extra_rows:
-        return after
-    weights, marked = state.points[:, -2], state.points[:, -1]
-    if spec.reposition:
-        alive = state.alive()[:, :, None]
-        marked = marked - torch.where(alive, state.points, MAX_COORDINATE).amin(1)
-    return with_weights(after, weights, marked)
+    return canonical_state(state.points.permute(2, 1, 0).contiguous(), state.count, spec)

@@ -13,7 +13,6 @@ import torch
 from torch import Tensor
 
 from resgym.game.episode import answers_of_agents, name_sets
-from resgym.game.spec import RULES
 from resgym.game.state import GameState
 from resgym.game.stepping import (
     Ask,
@@ -24,9 +23,8 @@ from resgym.game.stepping import (
     StepPlan,
     StepResult,
 )
-from resgym.game.variants import Rule, rule_of
 from resgym.kernels.backend import ASKED, set_numbers
-from resgym.kernels.cpu.operations import NumbaOperations, array_of, rule_numbers
+from resgym.kernels.cpu.operations import NumbaOperations, array_of
 from resgym.kernels.cpu.step import any_refused, start_rows, step_rows
 from resgym.kernels.cpu.threads import share_rows
 
@@ -49,16 +47,14 @@ class HostGames(NamedTuple):
         fields: the state.
         spare: memory to write the next state to, but for the seeds: that of the state before, if
             nobody has seen it either.
-        rule: what is played.
     """
 
     fields: Fields
     spare: Fields | None
-    rule: Rule
 
     def tensors(self) -> EpisodeState:
         """The state as tensors, to which nobody writes from now on."""
-        return EpisodeState._make((*map(torch.from_numpy, self.fields), self.rule))
+        return EpisodeState(*map(torch.from_numpy, self.fields))
 
 
 def _memory(games: Games) -> tuple[Fields, Fields, Fields | None]:
@@ -82,8 +78,6 @@ def _memory(games: Games) -> tuple[Fields, Fields, Fields | None]:
 class _Numbers(NamedTuple):
     """What a plan comes to: the arguments of `step_rows` that are the same in every step."""
 
-    rule: Rule
-    variant: tuple[int | None, bool | None]
     dims: Any
     sets: np.ndarray
     rules: tuple[int, ...]
@@ -108,12 +102,8 @@ def _numbers(plan: StepPlan) -> _Numbers | None:
     drawn = (starts.max_num_points, starts.max_value + 1, starts.start_attempts, spec.reposition)
     unrolled = spec.dimension in _UNROLLED
     return _Numbers(
-        rule=rule_of(spec),
-        variant=rule_numbers(spec),
         dims=(0,) * spec.dimension if unrolled else np.zeros(spec.dimension, int),
-        sets=set_numbers(
-            spec.dimension, plan.opponent if plan.seat == "agent" else None, spec.least_axes
-        ),
+        sets=set_numbers(spec.dimension, plan.opponent if plan.seat == "agent" else None),
         rules=tuple(map(int, rules)),
         starts=tuple(map(int, drawn)),
         shows_final=restarts and mode == "SAME_STEP",
@@ -126,8 +116,6 @@ def _numbers(plan: StepPlan) -> _Numbers | None:
 class NumbaBackend(NumbaOperations):
     """Compiled passes over all rows, around the answers of opponents that have to be asked."""
 
-    rules = RULES
-
     def step(self, plan: StepPlan, games: Games, actions: Tensor, ask: Ask) -> StepResult:
         """See `resgym.game.episode.Backend.step`."""
         numbers = _numbers(plan)
@@ -138,11 +126,9 @@ class NumbaBackend(NumbaOperations):
             games = games.tensors()
         memory = _memory(games)
         old = memory[0]
-        points, count, coords, *_, ended = old
         if numbers.may_refuse and any_refused(
-            numbers.dims, numbers.sets, numbers.rules, *numbers.variant, chosen,
-            points, count, coords, ended,
-        ):  # fmt: skip
+            numbers.dims, numbers.sets, numbers.rules, chosen, old[2], old[-1]
+        ):
             raise RefusedStep
         if not numbers.asked:
             return _step_pass(numbers, memory, chosen, chosen)
@@ -193,7 +179,7 @@ def _step_pass(
     lengths = np.empty(num_games, _INTEGER)
     num_ended = share_rows(
         step_rows, num_games, dimension, numbers.dims, numbers.sets, numbers.rules, numbers.starts,
-        *numbers.variant, actions, answers, old, new,
+        actions, answers, old, new,
         (
             seen, seen_coords, reward, rewards, terminated, truncated, overflow, ended, final,
             final_coords, returns, lengths,
@@ -201,7 +187,7 @@ def _step_pass(
     )  # fmt: skip
     any_final = num_ended > 0 and numbers.shows_final
     return StepResult(
-        games=HostGames(new, spare, numbers.rule),
+        games=HostGames(new, spare),
         points=seen,
         coords=seen_coords,
         reward=reward,
@@ -223,9 +209,9 @@ def _start_pass(numbers: _Numbers, games: Games, mask: Tensor) -> ResetResult:
     seen, seen_coords = np.empty(shape, _FLOAT), np.empty((num_games, dimension), _BYTE)
     share_rows(
         start_rows, num_games, dimension, numbers.dims, numbers.sets, numbers.rules, numbers.starts,
-        *numbers.variant, array_of(mask), old, new, seen, seen_coords,
+        array_of(mask), old, new, seen, seen_coords,
     )  # fmt: skip
-    return ResetResult(HostGames(new, spare, numbers.rule), seen, seen_coords)
+    return ResetResult(HostGames(new, spare), seen, seen_coords)
 
 
 def _ask_hosts(

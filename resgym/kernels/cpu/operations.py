@@ -13,12 +13,16 @@ from resgym.game.rng import RowRandom
 from resgym.game.rules import observe_points
 from resgym.game.spec import GameSpec
 from resgym.game.state import GameState
-from resgym.game.variants import rule_of
 from resgym.kernels.backend import FusedBackend, set_numbers
 from resgym.kernels.cpu.compilation import compiled
 from resgym.kernels.cpu.players import HOSTS, name_set
-from resgym.kernels.cpu.rules import observe_position, within
-from resgym.kernels.cpu.variants import draw_games, move_games
+from resgym.kernels.cpu.rules import (
+    draw_start,
+    observe_position,
+    play_move,
+    set_of_row,
+    within,
+)
 
 
 def array_of(tensor: Tensor) -> np.ndarray:
@@ -43,10 +47,48 @@ def _choose_rows(host, points, count, drawn, sets, keys, actions):
         actions[game] = np.searchsorted(sets, axis_mask)
 
 
-def rule_numbers(spec: GameSpec) -> tuple[int | None, bool | None]:
-    """What kernels take for a rule; see `resgym.kernels.cpu.variants`."""
-    unit = spec.unit if spec.rule == "polyhedra" else None
-    return unit, True if spec.rule == "thom" else None
+@compiled
+def _move_games(points, count, coords, axis, reposition, overflow, moved):
+    """Plays in place; returns the first row whose axis is none, or -1."""
+    num_games, num_points, dimension = points.shape
+    scratch = np.empty(2 * num_points, np.int64)
+    numbers = np.empty(dimension, np.int64)
+    dims = np.empty(dimension, np.int64)
+    for game in range(num_games):
+        overflow[game] = moved[game] = False
+        chosen = axis[game]
+        if chosen < 0 or chosen >= dimension:
+            return game
+        axis_mask = set_of_row(dims, coords[game])
+        position, before = points[game], within(count[game], points[game])
+        if before <= 1 or not (axis_mask >> chosen) & 1 or axis_mask & (axis_mask - 1) == 0:
+            continue
+        after = play_move(dims, position, before, axis_mask, chosen, reposition, scratch, numbers)
+        if after < 0:
+            overflow[game] = True
+            continue
+        moved[game] = True
+        count[game] = after
+        for row in range(after, before):
+            for other in range(dimension):
+                points[game, row, other] = -1
+    return -1
+
+
+@compiled
+def _draw_games(points, count, keys, values, attempts, reposition):
+    """Writes random unfinished positions; see `draw_start`."""
+    num_games, num_points, dimension = points.shape
+    scratch = np.empty(2 * num_points, np.int64)
+    numbers = np.empty(num_points * dimension, np.int64)
+    dims = np.empty(dimension, np.int64)
+    for game in range(num_games):
+        position, key = points[game], np.uint64(keys[game])
+        drawn = draw_start(dims, position, key, values, attempts, reposition, scratch, numbers)
+        count[game] = drawn
+        for row in range(drawn, num_points):
+            for axis in range(dimension):
+                points[game, row, axis] = -1
 
 
 class NumbaOperations(FusedBackend):
@@ -67,7 +109,7 @@ class NumbaOperations(FusedBackend):
         moved, overflow = torch.empty(2, state.num_games, dtype=torch.bool).unbind()
         arrays = map(array_of, (after.points, after.count, coords, axis))
         options = (spec.reposition, array_of(overflow), array_of(moved))
-        bad = move_games(*arrays, *options, *rule_numbers(spec))
+        bad = _move_games(*arrays, *options)
         if bad >= 0:
             raise IndexError(f"axis must be in 0..{spec.dimension - 1}, got {int(axis[bad])}")
         return after, moved, overflow
@@ -75,10 +117,10 @@ class NumbaOperations(FusedBackend):
     def _drawn(self, spec: GameSpec, rng: RowRandom) -> GameState:
         shape = (*rng.key.shape, spec.max_num_points, spec.dimension)
         points, count = torch.empty(shape, dtype=torch.int64), torch.empty_like(rng.key)
-        state = GameState(points, count, rule_of(spec))
+        state = GameState(points, count)
         arrays = map(array_of, (points, count, rng.key))
         sizes = (spec.max_value + 1, spec.start_attempts, spec.reposition)
-        draw_games(*arrays, *sizes, rule_numbers(spec)[0])
+        _draw_games(*arrays, *sizes)
         return state
 
     def observe_points(self, state: GameState, scale: bool = True) -> Tensor:

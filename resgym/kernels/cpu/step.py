@@ -16,18 +16,15 @@ from resgym.game.stepping import (
 )
 from resgym.kernels.backend import ASKED
 from resgym.kernels.cpu.compilation import compiled, inlined
-from resgym.kernels.cpu.players import answer_set
-from resgym.kernels.cpu.rules import absorb, episode_key, set_of_row, within
-from resgym.kernels.cpu.variants import (
-    answers,
-    choose_set,
-    copy_extra,
-    draw,
-    draw_extra,
-    is_over,
-    may_name,
-    observe,
-    play,
+from resgym.kernels.cpu.players import answer_set, name_set
+from resgym.kernels.cpu.rules import (
+    absorb,
+    draw_start,
+    episode_key,
+    observe_position,
+    play_move,
+    set_of_row,
+    within,
 )
 
 _HOST_SEAT, _AGENT_SEAT, _BOTH_SEATS = map(SEATS.index, ("host", "agent", "both"))
@@ -40,27 +37,23 @@ _BLOCK = 256  # rows whose results stay in a core's cache
 
 
 @inlined
-def _is_legal(dims, action, seat, axis_mask, sets, points, count, unit, weighted):
+def _is_legal(dims, action, seat, axis_mask, sets):
     if seat == _HOST_SEAT or (seat == _BOTH_SEATS and axis_mask == 0):
-        if not 0 <= action < sets.shape[0]:
-            return False
-        return may_name(dims, points, count, sets[action], unit)
-    if not 0 <= action < len(dims):
-        return False
-    return (answers(dims, points, axis_mask, weighted) >> action) & 1 == 1
+        return 0 <= action < sets.shape[0]
+    return 0 <= action < len(dims) and (axis_mask >> action) & 1 == 1
 
 
 @compiled
-def any_refused(dims, sets, rules, unit, weighted, actions, points, count, coords, ended):
+def any_refused(dims, sets, rules, actions, coords, ended):
     """Whether the step is refused: for an illegal action or an ended row.
 
-    The arguments are those of `step_rows`, the last four of them fields of the old state.
+    The arguments are those of `step_rows`, the last two of them fields of the old state.
     """
-    return _any_refused(dims, sets, rules, unit, weighted, actions, points, count, coords, ended)
+    return _any_refused(dims, sets, rules, actions, coords, ended)
 
 
 @inlined
-def _any_refused(dims, sets, rules, unit, weighted, actions, points, count, coords, ended):
+def _any_refused(dims, sets, rules, actions, coords, ended):
     seat, on_illegal, mode = rules[0], rules[3], rules[4]
     for row in range(actions.shape[0]):
         if ended[row]:
@@ -68,10 +61,7 @@ def _any_refused(dims, sets, rules, unit, weighted, actions, points, count, coor
                 return True
         elif on_illegal == _ERROR:
             axis_mask = set_of_row(dims, coords[row])
-            if not _is_legal(
-                dims, actions[row], seat, axis_mask, sets, points[row],
-                within(count[row], points[row]), unit, weighted,
-            ):  # fmt: skip
+            if not _is_legal(dims, actions[row], seat, axis_mask, sets):
                 return True
     return False
 
@@ -88,12 +78,11 @@ def _host_reward(kind, finished, before, after):
 
 
 @inlined
-def _write_set(dims, axis_mask, points, coords, seen_coords, weighted):
+def _write_set(dims, axis_mask, coords, seen_coords):
     """Writes a set as flags bool [D], and what an agent sees of it as int8 [D]."""
-    shown = answers(dims, points, axis_mask, weighted)
     for axis in range(len(dims)):
         coords[axis] = (axis_mask >> axis) & 1 == 1
-        seen_coords[axis] = (shown >> axis) & 1
+        seen_coords[axis] = (axis_mask >> axis) & 1
 
 
 @inlined
@@ -114,7 +103,7 @@ def _copy(source, target, begin, end):
 
 @inlined
 def _start_row(
-    dims, row, sets, rules, starts, unit, weighted, scratch, numbers, old, new, seen, seen_coords
+    dims, row, sets, rules, starts, scratch, numbers, old, new, seen, seen_coords
 ):  # fmt: skip
     """Starts an episode in a row: overwrites its state and what is seen of it."""
     seat, opponent, scale = rules[0], rules[1], rules[7]
@@ -123,18 +112,17 @@ def _start_row(
     position, episode = points[row], old[5][row] + 1
     key = episode_key(old[4][row], episode)
     draws = absorb(absorb(key, 0), _START)
-    num_points = draw(dims, position, draws, values, attempts, reposition, scratch, numbers, unit)
+    num_points = draw_start(dims, position, draws, values, attempts, reposition, scratch, numbers)
     axis_mask = 0
     if seat == _AGENT_SEAT and opponent != ASKED:
         chances = absorb(absorb(key, 0), _HOST)
-        axis_mask = choose_set(dims, opponent, position, num_points, sets, chances, unit)
+        axis_mask = name_set(dims, opponent, position, num_points, sets, chances)
     for p in range(num_points, position.shape[0]):
         for axis in range(len(dims)):
             position[p, axis] = -1
             seen[row, p, axis] = np.float32(-1.0)
-    draw_extra(dims, position, num_points, draws, numbers, weighted)
-    observe(dims, position, num_points, scale, seen[row], weighted)
-    _write_set(dims, axis_mask, position, coords[row], seen_coords[row], weighted)
+    observe_position(dims, position, num_points, scale, seen[row])
+    _write_set(dims, axis_mask, coords[row], seen_coords[row])
     count[row] = num_points
     half_moves[row] = np.int64(axis_mask != 0)
     episodes[row] = episode
@@ -145,7 +133,7 @@ def _start_row(
 
 @compiled
 def step_rows(
-    begin, end, dims, sets, rules, starts, unit, weighted, actions, answered, old, new, results
+    begin, end, dims, sets, rules, starts, actions, answered, old, new, results
 ):  # fmt: skip
     """Plays the rows begin..end-1; returns how many of them ended.
 
@@ -158,7 +146,6 @@ def step_rows(
         rules: indices of seat, opponent (or `ASKED`), reward, what becomes of an illegal action,
             and autoreset mode; whether rows restart here; limit of steps; scaling of what is seen.
         starts: points drawn, number of values, attempts, whether to reposition.
-        unit, weighted: see `resgym.kernels.cpu.variants`.
         answered: int64 [N], what agents who were asked choose. Hosts who are asked name their sets
             afterwards.
         old, new: the fields of `EpisodeState`; the new ones hold a state of before.
@@ -168,14 +155,14 @@ def step_rows(
     scratch = np.empty(2 * old[0].shape[1], np.int64)
     numbers = np.empty(starts[0] * len(dims), np.int64)
     return _step_rows(
-        begin, end, dims, sets, rules, starts, unit, weighted, scratch, numbers, actions, answered,
+        begin, end, dims, sets, rules, starts, scratch, numbers, actions, answered,
         old, new, results,
     )  # fmt: skip
 
 
 @inlined
 def _step_rows(
-    begin, end, dims, sets, rules, starts, unit, weighted, scratch, numbers, actions, answered,
+    begin, end, dims, sets, rules, starts, scratch, numbers, actions, answered,
     old, new, results,
 ):  # fmt: skip
     seat, opponent, reward_kind, on_illegal, mode, restarts, limit, scale = rules
@@ -203,16 +190,13 @@ def _step_rows(
             for p in range(before):
                 for axis in range(dimension):
                     position[p, axis] = old_points[row, p, axis]
-            copy_extra(dims, old_points[row], position, weighted)
             count = before
             axis_mask = set_of_row(dims, old_coords[row])
             half_moves = old_half_moves[row]
             key = np.uint64(old_key[row])
             active = not old_ended[row]
             action = actions[row]
-            legal = active and _is_legal(
-                dims, action, seat, axis_mask, sets, position, before, unit, weighted
-            )
+            legal = active and _is_legal(dims, action, seat, axis_mask, sets)
 
             # The move, or the half-move.
             host_reward = reward = np.float32(0.0)
@@ -227,26 +211,24 @@ def _step_rows(
                         axis = answered[row]
                     elif seat == _HOST_SEAT:
                         draws = absorb(absorb(key, half_moves), _AGENT)
-                        choice = answers(dims, position, axis_mask, weighted)
-                        axis = answer_set(opponent, choice, dimension, draws)
+                        axis = answer_set(opponent, axis_mask, dimension, draws)
                     if seat == _HOST_SEAT:
                         half_moves += 1
                         moved = True
             if moved:
-                if not is_over(dims, position, before, unit, weighted):
-                    count = play(
-                        dims, position, before, axis_mask, axis, reposition, scratch, numbers,
-                        unit, weighted,
-                    )  # fmt: skip
+                if before > 1:
+                    count = play_move(
+                        dims, position, before, axis_mask, axis, reposition, scratch, numbers
+                    )
                     if count < 0:
                         count, overflow = before, True
                 axis_mask = 0
-                finished = is_over(dims, position, count, unit, weighted)
+                finished = count <= 1
                 host_reward = _host_reward(reward_kind, finished, before, count)
                 reward = host_reward if seat == _HOST_SEAT else np.float32(0.0) - host_reward
                 if seat == _AGENT_SEAT and not finished and opponent != ASKED:
                     draws = absorb(absorb(key, half_moves), _HOST)
-                    axis_mask = choose_set(dims, opponent, position, count, sets, draws, unit)
+                    axis_mask = name_set(dims, opponent, position, count, sets, draws)
                     half_moves += 1
             if seat == _BOTH_SEATS:
                 both_rewards[row, 0] = host_reward
@@ -273,8 +255,8 @@ def _step_rows(
             for p in range(count, max(before, stale)):
                 for j in range(dimension):
                     position[p, j] = -1
-            observe(dims, position, count, scale, seen[row], weighted)
-            _write_set(dims, axis_mask, position, new_coords[row], seen_coords[row], weighted)
+            observe_position(dims, position, count, scale, seen[row])
+            _write_set(dims, axis_mask, new_coords[row], seen_coords[row])
             new_count[row] = count
             new_half_moves[row] = half_moves
             new_episode[row] = old_episode[row]
@@ -291,7 +273,7 @@ def _step_rows(
         for row in range(first, last):
             if ended[row] if mode == _SAME_STEP else old_ended[row]:
                 _start_row(
-                    dims, row, sets, rules, starts, unit, weighted, scratch, numbers, old, new,
+                    dims, row, sets, rules, starts, scratch, numbers, old, new,
                     seen, seen_coords,
                 )  # fmt: skip
     return num_ended
@@ -299,7 +281,7 @@ def _step_rows(
 
 @compiled
 def start_rows(
-    begin, end, dims, sets, rules, starts, unit, weighted, mask, old, new, seen, seen_coords
+    begin, end, dims, sets, rules, starts, mask, old, new, seen, seen_coords
 ):  # fmt: skip
     """Starts episodes in the rows of begin..end-1 that ``mask`` marks, and observes all; returns 0.
 
@@ -319,15 +301,15 @@ def start_rows(
         new_ended[row] = was_ended[row] and not mask[row]
         if mask[row]:
             _start_row(
-                dims, row, sets, rules, starts, unit, weighted, scratch, numbers, old, new, seen,
+                dims, row, sets, rules, starts, scratch, numbers, old, new, seen,
                 seen_coords,
             )  # fmt: skip
             continue
         position = new_points[row]
         alive = within(count[row], position)
-        observe(dims, position, alive, rules[7], seen[row], weighted)
+        observe_position(dims, position, alive, rules[7], seen[row])
         axis_mask = set_of_row(dims, coords[row])
-        _write_set(dims, axis_mask, position, new_coords[row], seen_coords[row], weighted)
+        _write_set(dims, axis_mask, new_coords[row], seen_coords[row])
         new_count[row] = alive
         new_half_moves[row] = half_moves[row]
         new_episode[row] = episode[row]

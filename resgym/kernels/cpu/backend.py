@@ -23,6 +23,7 @@ from resgym.game.stepping import (
     StepPlan,
     StepResult,
 )
+from resgym.game.variants import BASIC
 from resgym.kernels.backend import ASKED, set_numbers
 from resgym.kernels.cpu.operations import NumbaOperations, array_of
 from resgym.kernels.cpu.step import any_refused, start_rows, step_rows
@@ -54,7 +55,7 @@ class HostGames(NamedTuple):
 
     def tensors(self) -> EpisodeState:
         """The state as tensors, to which nobody writes from now on."""
-        return EpisodeState(*map(torch.from_numpy, self.fields))
+        return EpisodeState._make((*map(torch.from_numpy, self.fields), BASIC))
 
 
 def _memory(games: Games) -> tuple[Fields, Fields, Fields | None]:

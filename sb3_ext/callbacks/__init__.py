@@ -1,4 +1,4 @@
-"""Callbacks for SB3's `learn`, one file a purpose.
+"""Callbacks for SB3's `learn`.
 
 All of them work with our algorithms and with those of SB3, say how often with an `Every`, and go on
 after a resume as if nothing had happened (`sb3_ext.checkpoints.resume`). A configuration
@@ -9,15 +9,10 @@ from __future__ import annotations
 
 from stable_baselines3.common.callbacks import BaseCallback
 
-from sb3_ext.callbacks.action_counts import ActionCounts
 from sb3_ext.callbacks.checkpoints import Checkpoints, Signals
-from sb3_ext.callbacks.curriculum import Curriculum
-from sb3_ext.callbacks.layer_statistics import LayerStatistics
-from sb3_ext.callbacks.rho_evaluation import RhoEvaluation
-from sb3_ext.callbacks.sample_games import SampleGames
-from sb3_ext.callbacks.stop_conditions import StopConditions
-from sb3_ext.callbacks.system import SystemStatistics
-from sb3_ext.callbacks.timers import Timers
+from sb3_ext.callbacks.rho_evaluation import RhoEvaluation, SampleGames
+from sb3_ext.callbacks.stopping import Curriculum, StopConditions
+from sb3_ext.callbacks.watching import ActionCounts, LayerStatistics, SystemStatistics, Timers
 from sb3_ext.config.registry import Registry
 from sb3_ext.runs.stopping import Bound, Converged
 
@@ -40,11 +35,15 @@ __all__ = [
 CALLBACKS: Registry[type[BaseCallback]] = Registry("callback", BaseCallback)
 """Callbacks whose arguments are plain data; your own by ``CALLBACKS.register("mine", Mine)``."""
 
-CALLBACKS.register("action_counts", ActionCounts)
-CALLBACKS.register("curriculum", Curriculum)
-CALLBACKS.register("layer_statistics", LayerStatistics)
-CALLBACKS.register("rho_evaluation", RhoEvaluation)
-CALLBACKS.register("sample_games", SampleGames)
-CALLBACKS.register("stop_conditions", StopConditions)
-CALLBACKS.register("system_statistics", SystemStatistics)
-CALLBACKS.register("timers", Timers)
+_KINDS: dict[str, type[BaseCallback]] = {
+    "action_counts": ActionCounts,
+    "curriculum": Curriculum,
+    "layer_statistics": LayerStatistics,
+    "rho_evaluation": RhoEvaluation,
+    "sample_games": SampleGames,
+    "stop_conditions": StopConditions,
+    "system_statistics": SystemStatistics,
+    "timers": Timers,
+}
+for _name, _kind in _KINDS.items():
+    CALLBACKS.register(_name, _kind)

@@ -1,54 +1,70 @@
-"""What callbacks share: a rhythm that survives a resume, and a way to end training."""
+"""What callbacks share: a rhythm and a memory that survive a resume, and a way to end training."""
 
 from __future__ import annotations
 
+import copy
+from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
-import numpy as np
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
 from torch import Tensor
 
 from sb3_ext.adapter.sb3_private import num_updates
-from sb3_ext.off_policy.callback_locals import LazyArray
 from sb3_ext.schedules.frequency import Every, parse_every
 
 
 class PeriodicCallback(BaseCallback):
     """Does something every so often; a resumed run goes on in the same rhythm.
 
+    A subclass writes `act`, and names in `remembered` the attributes that a checkpoint needs.
+
     Args:
         every: how often, an `Every` or ``{"updates": 1000}``.
         verbose: as in SB3.
     """
 
+    remembered: ClassVar[tuple[str, ...]] = ()
+    between_rollouts: ClassVar[bool] = False
+    """Act when a rollout begins, after the updates of the one before, rather than in a step."""
+
     def __init__(self, every: Every | Mapping[str, Any], verbose: int = 0) -> None:
         super().__init__(verbose)
         self.every = parse_every(every)
 
+    @abstractmethod
+    def act(self) -> None:
+        """What is done each time it is due."""
+
     def _is_due(self) -> bool:
-        """Whether it is time again; asking counts as having acted."""
-        transitions = self.model.num_timesteps
-        return self.every.due(updates=num_updates(self.model), transitions=transitions)
+        counters = {"updates": num_updates(self.model), "transitions": self.model.num_timesteps}
+        return self.every.due(**counters)
+
+    def _on_rollout_start(self) -> None:
+        if self.between_rollouts and self._is_due():
+            self.act()
 
     def _on_step(self) -> bool:
+        if not self.between_rollouts and self._is_due():
+            self.act()
         return True
 
     def state_dict(self) -> dict[str, Any]:
         """What a checkpoint needs, as tensors and plain data."""
-        return {"every": self.every.state_dict()}
+        own = {name: copy.deepcopy(getattr(self, name)) for name in self.remembered}
+        return {"every": self.every.state_dict(), **own}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on where `state_dict` was taken."""
         self.every.load_state_dict(state["every"])
+        for name in self.remembered:
+            setattr(self, name, copy.deepcopy(state[name]))
 
 
 def as_tensor(value: Any) -> Tensor:
     """What a callback finds in its locals, as a tensor where it is."""
-    if isinstance(value, LazyArray):
-        return value.tensor
-    return value if isinstance(value, Tensor) else torch.from_numpy(np.asarray(value))
+    return torch.as_tensor(getattr(value, "tensor", value))
 
 
 def stop_training(model: Any) -> bool:

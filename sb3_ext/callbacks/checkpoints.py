@@ -34,12 +34,9 @@ class Checkpoints(PeriodicCallback):
         every: how often to save.
         keep_last: how many checkpoints stay, at least 1.
         buffer: False leaves out the experience: small files, but no exact resume.
-        at_end: save when `learn` ends.
-        verbose: 1 prints a line each time.
-
-    Attributes:
-        last_path: the newest checkpoint written, None before the first.
     """
+
+    between_rollouts = True
 
     def __init__(
         self,
@@ -48,29 +45,27 @@ class Checkpoints(PeriodicCallback):
         *,
         keep_last: int = 2,
         buffer: bool = True,
-        at_end: bool = True,
-        verbose: int = 0,
     ) -> None:
-        super().__init__(every, verbose)
+        super().__init__(every)
         self.run_dir = Path(run_dir)
-        self.keep_last = check_count("keep_last", keep_last)
-        self.buffer, self.at_end = buffer, at_end
-        self.last_path: Path | None = None
+        self.keep_last, self.buffer = check_count("keep_last", keep_last), buffer
         self._requested = False
 
     def request(self) -> None:
         """Save at the next opportunity, whatever is due. Safe to call from a signal handler."""
         self._requested = True
 
-    def _on_rollout_start(self) -> None:
-        if ranks_of(self.model).any(self._is_due() or self._requested):
-            self._requested = False
-            with going_on_without("checkpoint", self.run_dir):
-                self.save()
+    def _is_due(self) -> bool:
+        return ranks_of(self.model).any(super()._is_due() or self._requested)
+
+    def act(self) -> None:
+        """Saves; training goes on if the disk is full."""
+        self._requested = False
+        with going_on_without("checkpoint", self.run_dir):
+            self.save()
 
     def _on_training_end(self) -> None:
-        if self.at_end or self._requested:
-            self.save()
+        self.save()
 
     def save(self) -> Path:
         """Saves now. Exact only between two blocks of updates.
@@ -80,16 +75,8 @@ class Checkpoints(PeriodicCallback):
             OSError: the checkpoint could not be written.
         """
         model: Any = self.model
-        self.last_path = save_run(
-            model,
-            self.run_dir,
-            self.locals.get("callback", self),
-            keep_last=self.keep_last,
-            buffer=self.buffer,
-        )
-        if self.verbose:
-            print(f"checkpoint {self.last_path}")
-        return self.last_path
+        kept: dict[str, Any] = {"keep_last": self.keep_last, "buffer": self.buffer}
+        return save_run(model, self.run_dir, self.locals.get("callback", self), **kept)
 
 
 class Signals(BaseCallback):

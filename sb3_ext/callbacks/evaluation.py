@@ -16,7 +16,10 @@ from sb3_ext.checkpoints.vec_env_state import load_vec_env_state, vec_env_state
 from sb3_ext.runs.best import save_model
 from sb3_ext.runs.folder import going_on_without
 
-_LISTS = ("timesteps", "results", "length", "successes")
+_REMEMBERED = (
+    *(f"evaluations_{name}" for name in ("timesteps", "results", "length", "successes")),
+    *("best_mean_reward", "last_mean_reward"),
+)
 
 
 class Evaluation(EvalCallback):
@@ -52,22 +55,13 @@ class Evaluation(EvalCallback):
 
     def state_dict(self) -> dict[str, Any]:
         """What was measured so far, and where the environment stands."""
+        values = {name: torch.from_numpy(np.array(getattr(self, name))) for name in _REMEMBERED}
         played = bool(self.evaluations_timesteps)
-        values: dict[str, Any] = {
-            name: torch.from_numpy(np.array(getattr(self, f"evaluations_{name}")))
-            for name in _LISTS
-        }
-        best = [self.best_mean_reward, self.last_mean_reward]
-        return {
-            "best_and_last": torch.tensor(best, dtype=torch.float64),
-            "environment": vec_env_state(self.eval_env) if played else None,
-            **values,
-        }
+        return {"environment": vec_env_state(self.eval_env) if played else None, **values}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Goes on where `state_dict` was taken."""
-        for name in _LISTS:
-            setattr(self, f"evaluations_{name}", list(state[name].numpy()))
-        self.best_mean_reward, self.last_mean_reward = state["best_and_last"].tolist()
+        for name in _REMEMBERED:
+            setattr(self, name, state[name].tolist())
         if state["environment"] is not None:
             load_vec_env_state(self.eval_env, state["environment"])

@@ -1,23 +1,31 @@
-"""Measures rho of the model against fixed opponents while it trains."""
+"""The model against fixed opponents while it trains: its rho, and games to read."""
 
 from __future__ import annotations
 
+import json
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from resgym.measure.games import sample_games
 from resgym.measure.optimum import KEPT
 from resgym.measure.rho import rho
 from resgym.players import RecurrentPlayer, ScoringPlayer, player_name, resolve_player
 from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.callbacks.base import PeriodicCallback
+from sb3_ext.checkpoints.durable_files import write_text_durably
+from sb3_ext.checkpoints.resume import walk_callbacks
 from sb3_ext.config.checks import check_count
 from sb3_ext.networks.policy_scores import action_scores, recurrent_scores
 from sb3_ext.runs.best import save_player
 from sb3_ext.runs.folder import RunFolder, going_on_without
 from sb3_ext.schedules.frequency import Every
+
+if TYPE_CHECKING:
+    from resgym.measure.games import GameRecord
 
 
 def seat_of(policy: Any) -> tuple[Any, Any]:
@@ -50,6 +58,8 @@ def player_of(model: Any, name: str = "trained") -> ScoringPlayer:
 class GamesAgainst(PeriodicCallback):
     """Has the model play fixed opponents on the same starts every time, without exploring.
 
+    It acts at the end too, unless that version has played already.
+
     Args:
         opponents: players of the other seat, by name or as objects.
         every: how often.
@@ -58,6 +68,8 @@ class GamesAgainst(PeriodicCallback):
         game: as `resgym.rho` (dimension, max_num_points, ...); default: the model's own sizes.
         verbose: 1 prints a line each time.
     """
+
+    remembered: ClassVar[tuple[str, ...]] = ("_played",)
 
     def __init__(
         self,
@@ -73,21 +85,26 @@ class GamesAgainst(PeriodicCallback):
             raise ValueError(f"opponents must be a list of at least one player, got {opponents!r}")
         self.opponents = {player_name(opponent): opponent for opponent in opponents}
         self.games, self.seed, self.game = check_count("games", games), seed, game
+        self._played: int | None = None  # updates of the version that has played last
 
     def _on_training_start(self) -> None:
         self._role, points = seat_of(self.model)
+        other: Any = "agent" if self._role == "host" else "host"
         self._players = {
-            name: resolve_player(opponent, "agent" if self._role == "host" else "host")
-            for name, opponent in self.opponents.items()
+            name: resolve_player(opponent, other) for name, opponent in self.opponents.items()
         }
         rows, dimension = points.shape
         self._game = {"dimension": dimension, "max_num_points": rows, **self.game}
 
     def _pairs(self) -> Iterator[tuple[str, tuple[Any, Any]]]:
         """Each opponent's name, with the host and the agent of its games."""
-        mine = player_of(self.model)
+        mine, self._played = player_of(self.model), num_updates(self.model)
         for name, other in self._players.items():
             yield name, (mine, other) if self._role == "host" else (other, mine)
+
+    def _on_training_end(self) -> None:
+        if self._played != num_updates(self.model):
+            self.act()
 
 
 class RhoEvaluation(GamesAgainst):
@@ -123,6 +140,8 @@ class RhoEvaluation(GamesAgainst):
             from these starts, from the least to the greatest that it can be, or None.
     """
 
+    remembered = (*GamesAgainst.remembered, "best_score", "history")
+
     def __init__(
         self,
         opponents: Sequence[Any],
@@ -141,12 +160,10 @@ class RhoEvaluation(GamesAgainst):
             raise ValueError(
                 f"best must be 'worst', 'mean' or one of {list(self.opponents)}, got {best!r}"
             )
-        self.best = best
+        self.best, self.at_start = best, at_start
         self.save_path = None if save_path is None else Path(save_path)
-        self.at_start = at_start
         self.history: list[dict[str, Any]] = []
         self.best_score: float | None = None
-        self._begin = time.monotonic()
         self.optima: dict[str, tuple[float, float] | None] = {}
 
     def _on_training_start(self) -> None:
@@ -156,14 +173,9 @@ class RhoEvaluation(GamesAgainst):
         if self.at_start and not self.history:
             self.evaluate()
 
-    def _on_step(self) -> bool:
-        if self._is_due():
-            self.evaluate()
-        return True
-
-    def _on_training_end(self) -> None:
-        if not self.history or self.history[-1]["updates"] != num_updates(self.model):
-            self.evaluate()
+    def act(self) -> None:
+        """Evaluates."""
+        self.evaluate()
 
     def evaluate(self) -> dict[str, float]:
         """Evaluates now; returns rho by opponent."""
@@ -177,7 +189,7 @@ class RhoEvaluation(GamesAgainst):
             self.optima[name] = measured[name].optimum
         shares = {name: list(each.share) for name, each in measured.items() if each.share}
         results = {name: each.rho for name, each in measured.items()}
-        score = self._score(results)
+        score, sign = self._score(results), 1 if self._role == "host" else -1
         entry = {
             "updates": num_updates(self.model),
             "transitions": self.num_timesteps,
@@ -189,31 +201,35 @@ class RhoEvaluation(GamesAgainst):
             **self._details(),
         }
         self.history.append(entry)
-        better = self.best_score is None or (
-            score > self.best_score if self._role == "host" else score < self.best_score
-        )
+        better = self.best_score is None or sign * score > sign * self.best_score
         if better:
             self.best_score = score
-            if self.save_path is not None:
-                with going_on_without("best model", self.save_path):
-                    save_player(self.save_path / "best", self.model, entry)
-        for name, each in measured.items():
-            worst = each.longest if self._role == "host" else each.shortest
-            self.logger.record(f"rho/{name}", each.rho)
-            self.logger.record(f"win_rate/{name}", each.win_rate)
-            self.logger.record(f"worst_length/{name}", worst)
-            if each.share:
-                self.logger.record(f"rho_share/{name}", each.share[0])
-        self.logger.record("rho/best", self.best_score)
         if self.save_path is not None:
-            with going_on_without("history", self.save_path):
-                self.save_path.mkdir(parents=True, exist_ok=True)
-                RunFolder(self.save_path).write_json("rho.json", self.history)
+            self._save(self.save_path, better)
+        values = {f"rho/{name}": value for name, value in results.items()}
+        for each in walk_callbacks(self.locals.get("callback")):
+            if hasattr(each, "observe"):
+                each.observe({**values, "rho/score": score})
+        for name, found in measured.items():
+            values[f"win_rate/{name}"] = found.win_rate
+            values[f"worst_length/{name}"] = found.longest if sign == 1 else found.shortest
+            if found.share:
+                values[f"rho_share/{name}"] = found.share[0]
+        for key, value in {**values, "rho/best": self.best_score}.items():
+            self.logger.record(key, value)
         if self.verbose:
             shown = "  ".join(f"{name} {value:.4f}" for name, value in results.items())
             print(f"update {entry['updates']}: rho against {shown}")
         self._begin += time.monotonic() - begin  # only training counts
         return results
+
+    def _save(self, folder: Path, better: bool) -> None:
+        if better:
+            with going_on_without("best model", folder):
+                save_player(folder / "best", self.model, self.history[-1])
+        with going_on_without("history", folder):
+            folder.mkdir(parents=True, exist_ok=True)
+            RunFolder(folder).write_json("rho.json", self.history)
 
     def _score(self, results: dict[str, float]) -> float:
         values = list(results.values())
@@ -227,12 +243,48 @@ class RhoEvaluation(GamesAgainst):
         """What else an entry of the history says, as plain data; called after `_score`."""
         return {}
 
-    def state_dict(self) -> dict[str, Any]:
-        """What has been measured so far, too."""
-        own = {"best_score": self.best_score, "history": list(self.history)}
-        return {**super().state_dict(), **own}
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:  # noqa: D102
-        super().load_state_dict(state)
-        self.best_score = state["best_score"]
-        self.history = [dict(entry) for entry in state["history"]]
+def write_games(folder: Path, name: str, title: str, records: Sequence[GameRecord]) -> None:
+    """Writes games into a folder, made if needed: ``<name>.txt`` to read and ``<name>.json``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    texts = [f"game {number}\n\n{record}" for number, record in enumerate(records, 1)]
+    data = json.dumps([record.to_dict() for record in records])
+    stem = "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
+    write_text_durably(folder / f"{stem}.txt", "\n\n\n".join([title, *texts]) + "\n")
+    write_text_durably(folder / f"{stem}.json", f"{data}\n")
+
+
+class SampleGames(GamesAgainst):
+    """Plays whole games without exploring and writes them as text and JSON, at the end too.
+
+    Into ``<run_dir>/games/<updates>/``: ``<opponent>.txt`` to read and ``<opponent>.json``, a list
+    of games with positions, the host's sets and the agent's axes. The starts are the same each
+    time, so that versions of the learner can be compared.
+
+    Arguments that are not told here are those of `GamesAgainst`.
+
+    Args:
+        run_dir: the folder of the run.
+    """
+
+    def __init__(
+        self,
+        run_dir: str | os.PathLike[str],
+        opponents: Sequence[Any],
+        every: Every | Mapping[str, Any],
+        *,
+        games: int = 3,
+        seed: int = 0,
+        **game: Any,
+    ) -> None:
+        super().__init__(opponents, every, games, seed, game)
+        self.folder = Path(run_dir) / "games"
+
+    def act(self) -> None:
+        """Plays and writes."""
+        updates = num_updates(self.model)
+        about: dict[str, Any] = {"games": self.games, "seed": self.seed, **self._game}
+        for name, pair in self._pairs():
+            records = sample_games(*pair, **about)
+            title = f"trained {self._role} against {name}, after {updates} updates"
+            write_games(self.folder / f"{updates:09d}", name, title, records)

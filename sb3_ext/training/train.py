@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from resgym.trust import add_trust
-from sb3_ext.callbacks.stop_conditions import StopBy
+from sb3_ext.callbacks.stopping import StopBy
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.checks import check_count
 from sb3_ext.config.reading import read_mapping

@@ -10,7 +10,7 @@ from typing import Any
 
 from resgym.cli import OneLineParser
 from resgym.trust import add_trust, command_line
-from sb3_ext.callbacks.action_counts import entropy_of_counts
+from sb3_ext.callbacks.watching import entropy_of_counts
 from sb3_ext.checkpoints.checkpoint import is_checkpoint, list_checkpoints, load_checkpoint
 from sb3_ext.config.checks import check_count
 from sb3_ext.config.sections import ConfigError, errors_of

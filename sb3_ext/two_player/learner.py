@@ -29,8 +29,8 @@ from sb3_ext.adapter.sb3_private import (
 )
 from sb3_ext.algorithms import ALGORITHMS
 from sb3_ext.callbacks import CALLBACKS
-from sb3_ext.callbacks.conditions import LastLogged
-from sb3_ext.callbacks.layer_statistics import layer_statistics
+from sb3_ext.callbacks.stopping import LastLogged
+from sb3_ext.callbacks.watching import layer_statistics
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.checkpoints.model_state import check_finite, model_state, restore_model
 from sb3_ext.checkpoints.resume import callback_states, load_callback_states

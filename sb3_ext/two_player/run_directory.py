@@ -11,8 +11,8 @@ from typing import Any
 
 from stable_baselines3.common.logger import KVWriter, TensorBoardOutputFormat
 
-from sb3_ext.callbacks.action_counts import entropy_of_counts
-from sb3_ext.callbacks.sample_games import write_games
+from sb3_ext.callbacks.rho_evaluation import write_games
+from sb3_ext.callbacks.watching import entropy_of_counts
 from sb3_ext.checkpoints.checkpoint import checkpoint_name, prune_checkpoints, save_checkpoint
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.sections import ConfigError

@@ -36,13 +36,11 @@ def test_rhythm_and_number_kept(tmp_path: Path) -> None:
     assert "buffer" not in load_checkpoint(tmp_path)
 
 
-def test_updates_and_no_save_at_the_end(tmp_path: Path) -> None:
+def test_rhythm_by_updates(tmp_path: Path) -> None:
     model = make_model(learning_starts=80)
-    checkpoints = Checkpoints(tmp_path, {"updates": 15}, keep_last=9, at_end=False)
-    model.learn(400, checkpoints)
+    model.learn(400, Checkpoints(tmp_path, {"updates": 15}, keep_last=9))
     saved = [load_checkpoint(p)["training"]["counters"] for p in list_checkpoints(tmp_path)]
-    assert [counters["_n_updates"] for counters in saved] == [30, 15]
-    assert checkpoints.last_path == list_checkpoints(tmp_path)[0]
+    assert [counters["_n_updates"] for counters in saved] == [40, 30, 15]
 
 
 @pytest.mark.parametrize("train_freq", [1, 4])
@@ -123,12 +121,10 @@ def test_what_the_environment_spoils_is_named_and_never_kept(tmp_path: Path, fie
 
 @pytest.mark.parametrize("keep_last", [0, 1.5, "2"])
 def test_bad_arguments(keep_last: Any, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="keep_last must be a"):
+    with pytest.raises(ValueError, match="keep_last"):
         Checkpoints(tmp_path, Every(updates=1), keep_last=keep_last)
-    with pytest.raises(TypeError, match=r"every must be an Every or a mapping .*, got 1000"):
+    with pytest.raises(TypeError, match=r"every .* 1000"):
         Checkpoints(tmp_path, 1000)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="every must have updates, transitions or seconds, got"):
-        Checkpoints(tmp_path, {"steps": 1000})
 
 
 class Counting(BaseCallback):

@@ -13,7 +13,7 @@ import torch
 from stable_baselines3.common.callbacks import BaseCallback
 
 from resgym.measure.rho import rho
-from sb3_ext.callbacks import Checkpoints, RhoEvaluation
+from sb3_ext.callbacks import Checkpoints, RhoEvaluation, SampleGames
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.checkpoint import load_checkpoint
 from sb3_ext.checkpoints.resume import resume
@@ -227,17 +227,19 @@ def test_models_of_other_environments_have_no_player() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("arguments", "named"),
     [
-        ({"opponents": []}, "opponents must be a list of at least one player, got"),
-        ({"opponents": "random"}, "opponents must be a list of at least one player, got"),
-        ({"opponents": ["random"], "best": "median"}, "best must be 'worst', 'mean' or one of"),
-        ({"opponents": ["random"], "every": {"updates": 0}}, "every.updates must lie in"),
+        ({"opponents": []}, "opponents"),
+        ({"opponents": "random"}, "opponents"),
+        ({"best": "median"}, "best .*'median'"),
+        ({"every": {"updates": 0}}, "every.updates"),
+        ({"every": {"steps": 1000}}, "updates, transitions"),
+        ({"games": 0}, "games"),
     ],
 )
-def test_bad_arguments(arguments: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        RhoEvaluation(**{"every": Every(updates=1), **arguments})
+def test_bad_arguments(arguments: Any, named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        RhoEvaluation(**{"opponents": ["random"], "every": Every(updates=1), **arguments})
 
 
 @pytest.mark.parametrize("seat", ["host", "agent"])
@@ -252,3 +254,31 @@ def test_games_won_and_the_worst_length_are_logged(seat: str) -> None:
     assert logged[f"win_rate/{other}"] == last.win_rate
     worst = last.longest if seat == "host" else last.shortest
     assert logged[f"worst_length/{other}"] == worst > 0
+
+
+@pytest.mark.parametrize("seat", ["host", "agent"])
+def test_games_are_written_down(seat: str, tmp_path: Path) -> None:
+    opponents = ["choose_first", "random"] if seat == "host" else ["zeillinger", "all_coord"]
+    samples = SampleGames(tmp_path, opponents, Every(updates=10), games=2, max_value=6)
+    model = game_model(seat)
+    model.learn(240, samples)
+    folders = sorted((tmp_path / "games").iterdir())
+    assert [int(folder.name) for folder in folders] == [10, 20, model._n_updates]
+    for folder in folders:
+        assert sorted(p.name for p in folder.iterdir()) == sorted(
+            f"{name}{suffix}" for name in opponents for suffix in (".json", ".txt")
+        )
+        for name in opponents:
+            text = (folder / f"{name}.txt").read_text()
+            updates = int(folder.name)
+            assert text.startswith(f"trained {seat} against {name}, after {updates} updates\n")
+            assert [f"\ngame {number}\n\nstart\n" in text for number in (1, 2, 3)] == [1, 1, 0]
+            for game in json.loads((folder / f"{name}.json").read_text()):
+                assert len(game["positions"]) == game["moves"] + 1
+                assert game["finished"] == (len(game["positions"][-1]) == 1)
+    starts = [
+        [game["positions"][0] for game in json.loads((folder / f"{opponents[0]}.json").read_text())]
+        for folder in folders
+    ]
+    assert starts[0] == starts[1] == starts[2]
+    assert starts[0][0] != starts[0][1]

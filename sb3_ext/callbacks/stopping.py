@@ -1,0 +1,251 @@
+"""Callbacks that decide by numbers: end training, or go to the next stage of a curriculum."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import KVWriter
+
+from sb3_ext.adapter.sb3_private import num_updates
+from sb3_ext.callbacks.base import as_tensor, stop_training
+from sb3_ext.runs.stopping import Condition, StopRules, load_states, parse_conditions
+
+
+class LastLogged(KVWriter):
+    """Keeps the numbers that a logger wrote last, by name."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, float] = {}
+
+    def write(self, key_values: dict[str, Any], key_excluded: Any, step: int = 0) -> None:
+        """Takes what is written to a log."""
+        numbers = {k: float(v) for k, v in key_values.items() if hasattr(v, "__float__")}
+        self.values.update(numbers)
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+
+class ByConditions(BaseCallback, KVWriter):
+    """Shows every new value to its `conditions`, once.
+
+    ``rho/<opponent>`` and ``rho/score`` come from the evaluations among the callbacks, as soon as
+    they are measured; ``updates`` and ``transitions`` at every step; everything else under its name
+    in the log, when that is written. When logs are written by time, as is the default, what is
+    decided by them is not repeatable: use ``log_interval_updates`` then.
+    """
+
+    conditions: Sequence[Condition]
+
+    def __init__(self, verbose: int = 0) -> None:
+        super().__init__(verbose)
+        self._told: set[str] = set()
+
+    def observe(self, values: Mapping[str, float]) -> None:
+        """Takes values that are new, and leaves those of their names in the log out from now on."""
+        self._told |= values.keys()
+        for condition in self.conditions:
+            condition.observe(values)
+
+    def write(self, key_values: dict[str, Any], key_excluded: Any, step: int = 0) -> None:
+        """Takes what is written to a log."""
+        for condition in self.conditions:
+            if condition.field not in self._told:
+                condition.observe(key_values)
+
+    def close(self) -> None:
+        """Nothing is held open."""
+
+    def _on_training_start(self) -> None:
+        if self not in self.logger.output_formats:
+            self.logger.output_formats.append(self)
+
+    def _on_training_end(self) -> None:
+        if self in self.logger.output_formats:
+            self.logger.output_formats.remove(self)
+
+    def _on_step(self) -> bool:
+        updates, transitions = num_updates(self.model), self.model.num_timesteps
+        self.observe({"transitions": transitions, "updates": updates})
+        return True
+
+    def _states(self) -> list[dict[str, Any]]:
+        return [condition.state_dict() for condition in self.conditions]
+
+
+class StopBy(ByConditions):
+    """Ends `learn` by rules, which a checkpoint knows nothing of: those of a command line.
+
+    What was collected is still learnt from, so the numbers are lower bounds. Logs
+    ``time/remaining``, the share of the budget that will be used up first which is left.
+
+    Args:
+        rules: the rules.
+        verbose: 1 prints the reason.
+    """
+
+    def __init__(self, rules: StopRules, verbose: int = 0) -> None:
+        super().__init__(verbose)
+        self.rules, self.conditions = rules, rules.conditions
+        self._episodes = 0
+
+    @property
+    def reason(self) -> str | None:
+        """What ended training, None if nothing did."""
+        return self.rules.reason
+
+    def used(self) -> dict[str, float]:
+        """How much of each budget was used."""
+        now = {
+            "max_updates": num_updates(self.model),
+            "max_timesteps": self.model.num_timesteps,
+            "max_episodes": self._episodes,
+            "max_seconds": self.rules.seconds,
+        }
+        return {name: float(now[name]) for name in self.rules.budgets}
+
+    def _on_training_start(self) -> None:
+        super()._on_training_start()
+        self.rules.reason = None
+        self.rules.start()
+        self._check()
+
+    def _on_step(self) -> bool:
+        super()._on_step()
+        if "max_episodes" in self.rules.budgets:
+            self._episodes += int(as_tensor(self.locals["dones"]).sum())
+        return self._check()
+
+    def after_train(self) -> None:
+        """Called by our algorithms after every block of updates."""
+        self._check()
+
+    def _check(self) -> bool:
+        """What `_on_step` has to return."""
+        used, ended_before = self.used(), self.reason is not None
+        left = self.rules.remaining(**used)
+        if left is not None:
+            self.logger.record("time/remaining", left)
+        if not self.rules.ended(**used):
+            return True
+        if self.verbose and not ended_before:
+            print(f"training ends: {self.reason}")
+        return stop_training(self.model)
+
+
+class StopConditions(StopBy):
+    """As `StopBy`, with rules of its own that count from the beginning of the run.
+
+    The arguments are those of `StopRules`; seconds are those of training, whatever was resumed in
+    between.
+    """
+
+    __signature__ = inspect.signature(StopRules)
+
+    def __init__(self, **rules: Any) -> None:
+        super().__init__(StopRules(**rules))
+
+    def _on_training_end(self) -> None:
+        super()._on_training_end()
+        self.rules.pause()
+
+    def state_dict(self) -> dict[str, Any]:
+        """What was used of the budgets that the model does not count itself, and of conditions."""
+        used = {"episodes": self._episodes, "seconds": self.rules.seconds}
+        return {"conditions": self._states(), **used}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on where `state_dict` was taken; a ValueError if there were other conditions."""
+        load_states(self.conditions, state["conditions"])
+        self._episodes = state["episodes"]
+        self.rules.pause()
+        self.rules.earlier_seconds = state["seconds"]
+
+
+class Curriculum(ByConditions):
+    """Calls `set_stage` of the environment, and goes to the next stage when all conditions hold.
+
+    A row changes over when its next episode begins. The environments of `resgym` take
+    ``num_points`` and ``max_value``, the sizes of random starts, up to those that they were made
+    with; shapes stay. So one learner can begin with few points and small numbers:
+
+        Curriculum([
+            {"num_points": 5, "max_value": 5, "until": Bound("rho/choose_first", lower=0.2)},
+            {"num_points": 10, "until": {"condition": "bound", "field": "updates", "lower": 5000}},
+            {},
+        ])
+
+    Metrics that conditions can name are those of `ByConditions`. `RhoEvaluation` measures on
+    full-sized starts unless it is told other sizes; put it before this in the list. Logs
+    ``curriculum/stage``, from 0.
+
+    Args:
+        stages: for each, the keyword arguments of `set_stage`, and ``until``: what must hold
+            to go on (one condition or a list). The last one has no ``until``.
+        verbose: 1 prints a line for each change.
+
+    Attributes:
+        stage: number of the stage now.
+        changes: one dict per change: stage, updates, transitions.
+    """
+
+    def __init__(self, stages: Sequence[Mapping[str, Any]], verbose: int = 0) -> None:
+        super().__init__(verbose)
+        if isinstance(stages, (str, Mapping)) or not isinstance(stages, Sequence) or not stages:
+            raise ValueError(f"stages must be a list of at least one mapping, got {stages!r}")
+        self.settings: list[dict[str, Any]] = []
+        self.until: list[list[Condition]] = []
+        for number, stage in enumerate(stages):
+            where, last = f"stages[{number}]", number == len(stages) - 1
+            if not isinstance(stage, Mapping) or ("until" in stage) == last:
+                need = "without" if last else "with a condition"
+                raise ValueError(f"{where} must be a mapping {need} 'until', got {stage!r}")
+            until = [] if last else parse_conditions(stage["until"], f"{where}.until")
+            self.settings.append({key: v for key, v in stage.items() if key != "until"})
+            self.until.append(until)
+        self.stage = 0
+        self.changes: list[dict[str, int]] = []
+
+    @property
+    def conditions(self) -> Sequence[Condition]:  # type: ignore[override]
+        """Those of the stage now: what was measured in one says nothing about the next."""
+        return self.until[self.stage]
+
+    def _on_training_start(self) -> None:
+        if not self.training_env.has_attr("set_stage"):
+            env = self.training_env
+            raise ValueError(f"curriculum: the environment has no set_stage, it is {env}")
+        # All of them, so that a mistake in a later stage is found now.
+        for settings in [*self.settings, self.settings[self.stage]]:
+            self.training_env.env_method("set_stage", **settings)
+        super()._on_training_start()
+
+    def _on_step(self) -> bool:
+        super()._on_step()
+        if self.conditions and all(condition.met for condition in self.conditions):
+            self.stage += 1
+            settings = self.settings[self.stage]
+            self.training_env.env_method("set_stage", **settings)
+            counters = {"updates": num_updates(self.model), "transitions": self.num_timesteps}
+            self.changes.append({"stage": self.stage, **counters})
+            if self.verbose:
+                print(f"curriculum: stage {self.stage} {settings} begins")
+        self.logger.record("curriculum/stage", self.stage)
+        return True
+
+    def state_dict(self) -> dict[str, Any]:
+        """The stage, the changes so far, and what its conditions have noted."""
+        own = {"changes": copy.deepcopy(self.changes), "stage": self.stage}
+        return {"conditions": self._states(), **own}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on where `state_dict` was taken; a ValueError if there were other stages."""
+        stage = state["stage"]
+        if not 0 <= stage < len(self.settings):
+            raise ValueError(f"stage: got {stage}, there are {len(self.settings)}")
+        load_states(self.until[stage], state["conditions"], f"stages[{stage}].until")
+        self.stage, self.changes = stage, copy.deepcopy(state["changes"])

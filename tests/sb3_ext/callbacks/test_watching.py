@@ -1,0 +1,233 @@
+"""What is logged of a run: actions, layers, times, and what it costs the machine."""
+
+from __future__ import annotations
+
+import math
+import time
+from typing import Any
+
+import pytest
+import torch
+from gymnasium import spaces
+from stable_baselines3 import DQN, PPO
+from stable_baselines3.common.callbacks import BaseCallback
+
+from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.callbacks import ActionCounts, LayerStatistics, SystemStatistics, Timers
+from sb3_ext.callbacks.watching import entropy_of_counts
+from sb3_ext.schedules.frequency import Every
+from tests.fakes import ToyVectorEnv
+from tests.sb3_ext.callbacks.helpers import StepHook, game_model, keep_logs
+from tests.sb3_ext.checkpoints.helpers import equal
+from tests.sb3_ext.ddqn.helpers import MaskedToy, make_model, weights
+
+KINDS = ("weight_mean", "weight_std", "gradient_mean", "gradient_std")
+
+
+@pytest.mark.parametrize(
+    ("counts", "expected"),
+    [
+        ([5, 5, 5, 5], 1.0),
+        ([9, 0, 0, 0], 0.0),
+        ([1, 1, 0, 0], 0.5),
+        ([1, 3], -(0.25 * math.log2(0.25) + 0.75 * math.log2(0.75))),
+        ([0, 0, 0], 0.0),
+        ([7], 0.0),
+    ],
+)
+def test_b25_entropy(counts: list[int], expected: float) -> None:
+    assert entropy_of_counts(torch.tensor(counts)) == pytest.approx(expected, abs=1e-12)
+
+
+def test_counts_are_those_of_the_rollouts_since_the_last_log() -> None:
+    expected = torch.zeros(4, dtype=torch.int64)
+
+    def count(callback: BaseCallback) -> None:
+        if callback.num_timesteps == 8 * 21:
+            expected.zero_()
+        for action in callback.locals["actions"].tolist():
+            expected[action] += 1
+
+    model = make_model(log_interval_updates=1)
+    logs = keep_logs(model)
+    counts = ActionCounts(Every(transitions=160))
+    model.learn(328, [StepHook(count), counts])
+    assert sum(counts.last["rollout"]) == 160
+    assert sum(counts.last["greedy"]) == 8
+    shares = [logs.values(f"actions/{action}")[-1] for action in range(4)]
+    assert shares == pytest.approx([each / 160 for each in counts.last["rollout"]])
+    assert counts.state_dict()["counts"].sum() == 8
+    whole = torch.tensor(counts.last["rollout"]) + counts.state_dict()["counts"]
+    assert whole.tolist() == expected.tolist()
+    entropy = entropy_of_counts(counts.last["rollout"])
+    assert logs.values("actions/entropy")[-1] == pytest.approx(entropy)
+    assert logs.values("actions/most_common_share")[-1] == pytest.approx(max(shares))
+
+
+def test_a_collapsed_policy_shows() -> None:
+    """With a bias that drowns everything else, only exploration varies."""
+    model = make_model(TensorVecEnv(ToyVectorEnv(8)), mask_source="none", exploration_rate=0.0)
+    with torch.no_grad():
+        [*model.q_net.parameters()][-1][2] = 1e6
+    counts = ActionCounts(Every(transitions=80))
+    logs = keep_logs(model)
+    model.learn(80, counts)
+    assert counts.last["greedy"] == [0, 0, 8, 0]
+    assert logs.values("actions/greedy_entropy") == [0.0]
+    assert logs.values("actions/greedy_most_common_share") == [1.0]
+
+
+@pytest.mark.parametrize("env", [lambda: TensorVecEnv(MaskedToy(8)), lambda: None])
+def test_greedy_choices_are_legal_and_training_is_not_touched(env: Any) -> None:
+    legal: list[bool] = []
+
+    class Checked(ActionCounts):
+        def act(self) -> None:
+            super().act()
+            masks = ToyVectorEnv.action_masks(self.training_env.venv)  # type: ignore[attr-defined]
+            legal.append(bool((torch.tensor(self.last["greedy"]) <= masks.sum(0)).all()))
+
+    first, second = make_model(env()), make_model(env())
+    first.learn(320)
+    second.learn(320, Checked(Every(transitions=16)))
+    assert equal(weights(first), weights(second))
+    assert legal == [True] * 20
+
+
+@pytest.mark.parametrize("algorithm", [DQN, PPO])
+def test_stock_algorithms(algorithm: Any) -> None:
+    arguments = {"n_steps": 10} if algorithm is PPO else {"buffer_size": 400, "learning_starts": 0}
+    env = TensorVecEnv(ToyVectorEnv(8))
+    model = algorithm("MlpPolicy", env, device="cpu", seed=0, **arguments)
+    logs, counts = keep_logs(model), ActionCounts(Every(transitions=80))
+    watching = [counts, Timers(Every(transitions=40)), LayerStatistics(Every(transitions=32))]
+    model.learn(160, watching, log_interval=1)
+    assert sum(counts.last["rollout"]) == 80
+    assert sum(counts.last["greedy"]) == 8
+    assert all(each > 0 for each in logs.values("time/rollout_ms"))
+    keys = {key for dump in logs.dumps for key in dump if key.startswith("layers/")}
+    trained = getattr(model, "q_net", model.policy).parameters()
+    assert len(keys) == 4 * len(list(trained))
+
+
+def test_both_seats_of_the_game() -> None:
+    for seat, actions in (("host", 4), ("agent", 3)):
+        counts = ActionCounts(Every(transitions=80))
+        game_model(seat).learn(80, counts)
+        assert [len(each) for each in counts.last.values()] == [actions, actions]
+
+
+def test_continuous_actions_are_refused() -> None:
+    model = make_model()
+    model.action_space = spaces.Box(-1.0, 1.0, (2,))  # type: ignore[assignment]
+    counts = ActionCounts(Every(updates=1))
+    counts.init_callback(model)
+    with pytest.raises(ValueError, match="Discrete action space, got Box"):
+        counts.on_training_start({}, {})
+
+
+def test_layers_of_every_trained_parameter_in_their_rhythm() -> None:
+    expected: dict[str, float] = {}
+
+    def look(callback: BaseCallback) -> None:
+        for name, parameter in callback.model.policy.named_parameters():
+            if parameter.grad is not None:
+                for kind, tensor in (("weight", parameter), ("gradient", parameter.grad)):
+                    expected[f"layers/{name}/{kind}_mean"] = tensor.mean().item()
+                    expected[f"layers/{name}/{kind}_std"] = tensor.std(correction=0).item()
+
+    model = make_model(log_interval_updates=1)
+    logs = keep_logs(model)
+    model.learn(320, [StepHook(look), LayerStatistics({"updates": 10})])
+    found = [dump for dump in logs.dumps if any(key.startswith("layers/") for key in dump)]
+    # Recorded when the next rollout begins, written with that rollout's updates.
+    assert [dump["train/n_updates"] for dump in found] == [11, 21, 31]
+    names = [name for name, _ in model.q_net.named_parameters()]
+    logged = {key: value for key, value in found[-1].items() if key.startswith("layers/")}
+    assert sorted(logged) == sorted(f"layers/q_net.{n}/{kind}" for n in names for kind in KINDS)
+    model = make_model(log_interval_updates=1)
+    logs = keep_logs(model)
+    model.learn(240, [StepHook(look), LayerStatistics(Every(updates=1))])
+    last = [dump for dump in logs.dumps if any(key.startswith("layers/") for key in dump)][-1]
+    assert {key: last[key] for key in expected} == pytest.approx(expected)
+
+
+def test_before_the_first_update_there_are_no_layers() -> None:
+    model = make_model(learning_starts=10_000)
+    logs = keep_logs(model)
+    model.learn(160, LayerStatistics(Every(transitions=8)))
+    assert not any(key.startswith("layers/") for dump in logs.dumps for key in dump)
+
+
+class Clock:
+    """Stands still unless it is moved."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 0.0
+        monkeypatch.setattr(time, "perf_counter", lambda: self.now)
+
+    def move(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def test_rollouts_and_what_lies_between(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    model = make_model(train_freq=2, learning_starts=0, log_interval_updates=1)
+    logs, timers = keep_logs(model), Timers(Every(transitions=64))
+    hook = StepHook(lambda _: clock.move(1.0))
+    hook.after_train = lambda: clock.move(0.25)  # type: ignore[attr-defined]
+    model.learn(144, [timers, hook])
+    assert logs.values("time/rollout_ms") == [2000.0] * 2
+    assert logs.values("time/update_ms") == [250.0] * 2
+
+
+def test_sections_and_means_since_the_last_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    model = make_model(log_interval_updates=1, learning_starts=0)
+    logs, timers = keep_logs(model), Timers(Every(transitions=40))
+
+    def work(callback: BaseCallback) -> None:
+        try:
+            with timers.section("thinking"):
+                clock.move(1.0 if callback.num_timesteps <= 40 else 3.0)
+                raise ZeroDivisionError
+        except ZeroDivisionError:  # what fails is measured too
+            pass
+
+    model.learn(96, [timers, StepHook(work)])
+    assert logs.values("time/thinking_ms") == [1000.0, 3000.0]
+
+
+def test_slow_sections_are_counted_and_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(monkeypatch)
+    model = make_model(log_interval_updates=1, learning_starts=0)
+    logs, timers = keep_logs(model), Timers(Every(transitions=40), slow_seconds=2.0)
+
+    def work(callback: BaseCallback) -> None:
+        for name, seconds in (("thinking", 3.0), ("writing", 0.5)):
+            with timers.section(name):
+                clock.move(seconds if callback.num_timesteps > 40 else 0.1)
+
+    with pytest.warns(UserWarning, match="timers: .* took .* s") as told:
+        model.learn(96, [timers, StepHook(work)])
+    assert sum("thinking" in str(each.message) for each in told) == 1
+    assert logs.values("time/thinking_slow") == [5]
+    assert not logs.values("time/writing_slow")
+    with pytest.raises(ValueError, match="slow_seconds"):
+        Timers(Every(updates=1), slow_seconds=0.0)
+
+
+def test_what_a_run_costs_its_machine() -> None:
+    model = make_model(log_interval_updates=1, learning_starts=0)
+    logs = keep_logs(model)
+    kept: list[torch.Tensor] = []
+
+    def take(callback: BaseCallback) -> None:
+        if callback.num_timesteps == 48:
+            kept.append(torch.ones(2**24))  # 64 MiB
+
+    model.learn(96, [StepHook(take), SystemStatistics(Every(transitions=40))])
+    before, after = logs.values("system/memory_mb")
+    assert 50 < after - before < 100
+    assert logs.values("system/peak_memory_mb")[-1] > 50
+    assert all(0 <= busy < 64 for busy in logs.values("system/processors"))

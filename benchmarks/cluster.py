@@ -173,7 +173,7 @@ def time_path(games: int, chunk: int, repeats: int) -> None:
     sent, _ = Actor(0, 0, plan, ENV_KWARGS).collect(0, 0, weights, None, None)
     buffer: Any = model.replay_buffer
     buffer.allocate()
-    for field in buffer._store.fields.values():  # pages that were never written cost more
+    for field in buffer._fields.values():  # pages that were never written cost more
         field.zero_()
     put, rest = [], []
     for _ in range(repeats):
@@ -181,10 +181,8 @@ def time_path(games: int, chunk: int, repeats: int) -> None:
         reference = ray.put(sent)
         put.append(time.perf_counter() - began)
         for step in ray.get(reference).steps(games):
-            o, a, r, terminated, truncated, reached, legal, _, row = step.on(buffer.device)
-            buffer.add_batch(
-                *(o, reached, a, r, terminated, truncated, legal), first_row=row, steps=chunk
-            )
+            o, a, r, terminated, truncated, reached, legal, _ = step.on(buffer.device)
+            buffer.add_batch(o, reached, a, r, terminated, truncated, legal, steps=chunk)
         rest.append(time.perf_counter() - began - put[-1])
     seconds = statistics.median(a + b for a, b in zip(put, rest, strict=True))
     stored = chunk * games * buffer.bytes_per_transition

@@ -41,7 +41,6 @@ WITH_REASON = {
     "sb3_ext/ddqn/ddqn.py: DDQN.__init__": SB3,
     "sb3_ext/ddqn/policies.py: QPolicy.__init__": SB3,
     "sb3_ext/replay/buffers.py: TensorReplayBuffer.__init__": SB3,
-    "sb3_ext/replay/buffers.py: TensorReplayBuffer.add_batch": SB3,
 }
 # The same without a reason: nothing may be added.
 NOT_YET = {

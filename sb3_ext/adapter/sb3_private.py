@@ -56,8 +56,14 @@ def begin_learning(
     return model._setup_learn(total_timesteps, callback, reset_num_timesteps)[1]  # type: ignore[no-any-return]
 
 
+def cut_windows(model: Any) -> None:
+    """Tell a tensor replay buffer that its next transitions are of other games."""
+    getattr(getattr(model, "replay_buffer", None), "cut", lambda: None)()
+
+
 def restart_episodes(model: Any) -> None:
     """Start new episodes in every row of the model's environment."""
+    cut_windows(model)
     if getattr(model, "collects_tensors", False):
         model._last_obs = to_device(model.env.reset_tensors(), model.device)
         model.last_legal = None
@@ -68,6 +74,7 @@ def restart_episodes(model: Any) -> None:
 
 def forget_observation(model: Any) -> None:
     """Makes the next `learn` reset the environment."""
+    cut_windows(model)
     model._last_obs = None
 
 

@@ -109,8 +109,7 @@ def restore_model(model: BaseAlgorithm, state: Mapping[str, Any], prefix: str = 
         load_optimizer_state(model.policy.optimizer, parts["optimizer"])
     if "buffer" in parts:
         with errors_named(f"{prefix}buffer"):
-            saved = parts["buffer"]
-            _load_buffer_state(_buffer_of(model), saved["tensors"], saved["counters"])
+            _load_buffer_state(_buffer_of(model), parts["buffer"])
     else:
         _warn(f"{prefix}buffer: it was not saved; experience is collected anew")
     environment = parts.get("environment")
@@ -204,7 +203,7 @@ def _buffer_state(buffer: Any) -> dict[str, Any]:
         counters = {name: getattr(buffer, name) for name in _ROLLOUT_COUNTERS}
     elif isinstance(buffer, TensorReplayBuffer):
         buffer.check_finite()
-        tensors, counters = buffer.state_dict()
+        return buffer.state_dict()
     else:
         raise ValueError(
             f"replay_buffer_class: {type(buffer).__name__} cannot be saved in a checkpoint, only"
@@ -213,13 +212,13 @@ def _buffer_state(buffer: Any) -> dict[str, Any]:
     return {"counters": counters, "tensors": tensors}
 
 
-def _load_buffer_state(buffer: Any, tensors: Mapping[str, Any], counters: Any) -> None:
+def _load_buffer_state(buffer: Any, state: Mapping[str, Any]) -> None:
     if isinstance(buffer, TensorReplayBuffer):
-        return buffer.load_state_dict(tensors, counters)
+        return buffer.load_state_dict(state)
     if not isinstance(buffer, RolloutBuffer):
         raise ValueError(f"need a TensorReplayBuffer, the model has {type(buffer).__name__}")
     buffer.reset()
-    for name, value in tensors.items():
+    for name, value in state["tensors"].items():
         attribute, _, key = name.partition(".")
         array = value.cpu().numpy().copy()
         if key:
@@ -227,4 +226,4 @@ def _load_buffer_state(buffer: Any, tensors: Mapping[str, Any], counters: Any) -
         else:
             setattr(buffer, attribute, array)
     for name in _ROLLOUT_COUNTERS:
-        setattr(buffer, name, counters[name])
+        setattr(buffer, name, state["counters"][name])

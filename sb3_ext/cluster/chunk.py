@@ -89,7 +89,7 @@ class Chunk:
         for first in range(0, self.actions.shape[1], rows):
             part = partial(_rows, slice(first, first + rows))
             cut = [None if each is None else each_entry(part, each) for each in whole]
-            yield ParallelStep._make([*cut, 0])
+            yield ParallelStep._make(cut)
 
 
 def side_by_side(chunks: Sequence[Chunk]) -> Chunk:

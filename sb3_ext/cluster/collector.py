@@ -118,6 +118,7 @@ class RayCollector:
         self._updates = self._seed = 0
         self._rate: float | None = None
         self._rows = self._most = 1
+        self._cut: Any = None
         self._weights: Any = None
         self._crew: Any = None
 
@@ -138,7 +139,7 @@ class RayCollector:
             yield None
             return
         self._ledger = Ledger(self.actors, self.max_staleness)
-        self._rows = model.n_envs
+        self._rows, self._cut = model.n_envs, model.replay_buffer.cut
         games = self.games or self._rows
         if games % self._rows:
             raise ValueError(f"games must be a multiple of the model's {self._rows}, got {games}")
@@ -184,6 +185,7 @@ class RayCollector:
                     print(self._ledger.table())
             finally:
                 self._crew.stop()
+                self._cut()
                 self._crew = self._weights = None
 
     def _env_kwargs_of(self, number: int) -> dict[str, Any]:
@@ -223,7 +225,10 @@ class RayCollector:
         while True:
             chunk = self.receive()
             if self._ledger.accept(chunk, self._updates):
-                return chunk.steps(self._rows)
+                for step in chunk.steps(self._rows):
+                    self._cut()  # other games than those stored last
+                    yield step
+                return
 
     def receive(self) -> Chunk:
         """The next chunk, whatever the ledger will say of it."""

@@ -67,7 +67,7 @@ class DDQN(OffPolicy, DQN):
         gradient_steps: Updates in a block; -1: as many as transitions were collected for it.
         replay_buffer_class: None: `TensorReplayBuffer`.
         replay_buffer_kwargs: Its arguments.
-        optimize_memory_usage: Store every observation once: half the memory, the same batches.
+        optimize_memory_usage: As in SB3; `TensorReplayBuffer` refuses it.
         n_steps: Rewards summed before the value is bootstrapped.
         target_update_interval: Distance of target updates, in `target_update_unit`.
         exploration_fraction: SB3's linear fall of the exploration rate from

@@ -117,6 +117,8 @@ class OffPolicy(OfflineModel):
         total_timesteps, callback = super()._setup_learn(*args, **kwargs)
         if self._last_obs is not before:  # the environments were reset
             self.last_legal = None
+            if isinstance(buffer, TensorReplayBuffer):
+                buffer.cut()
         if self.collects_tensors:
             self._last_obs = to_device(self._last_obs, self.device)
         intervals = (self.log_interval_seconds, self.log_interval_updates)
@@ -252,10 +254,9 @@ class OffPolicy(OfflineModel):
         before = self.num_timesteps
         number = 0
         for played in self.play(env, steps):
-            obs, actions, rewards, terminated, truncated, reached, legal, _, row = played
+            obs, actions, rewards, terminated, truncated, reached, legal, _ = played
             replay_buffer.add_batch(
                 *(obs, reached, actions, rewards, terminated, truncated, legal),
-                first_row=row,
                 steps=None if rewards.dim() == 1 else len(rewards),
             )
             stored = self.num_timesteps + rewards.numel() * self.ranks.size
@@ -263,7 +264,7 @@ class OffPolicy(OfflineModel):
                 number += 1
                 self._episode_sums.add(step.episode)
                 if self.evaluation_rows and step.episode is not None:
-                    first = max(self.n_envs - self.evaluation_rows - row, 0)
+                    first = self.n_envs - self.evaluation_rows
                     ended = {key: value[first:] for key, value in step.episode.items()}
                     self._evaluation_sums.add(ended)
                 self._transitions_of_step = len(step.rewards) * self.ranks.size

@@ -24,7 +24,7 @@ from sb3_ext.off_policy.legality import LegalActions
 class ParallelStep(NamedTuple):
     """One transition of each of M rows, or T of each; tensors, or NumPy arrays.
 
-    With T transitions everything but `first_row` has one axis more in front, of T.
+    With T transitions everything has one axis more in front, of T.
 
     Attributes:
         observations: Acted on, `[M, ...]` or a dictionary of such.
@@ -35,7 +35,6 @@ class ParallelStep(NamedTuple):
         next_observations: Reached; where an episode ended, its final observation.
         next_legal: Legal actions there, `[M, A]` bool, if the environment was asked for them.
         episode: If any row ended: `ended` `[M]` bool, returns `r` and lengths `l` of those rows.
-        first_row: Number of the first row in the replay buffer.
     """
 
     observations: Any
@@ -46,7 +45,6 @@ class ParallelStep(NamedTuple):
     next_observations: Any
     next_legal: Any = None
     episode: dict[str, Any] | None = None
-    first_row: int = 0
 
     def as_arrays(self) -> ParallelStep:
         """The same in NumPy arrays, to be sent to another process."""
@@ -57,16 +55,13 @@ class ParallelStep(NamedTuple):
         if self.rewards.ndim == 1:
             yield self
             return
-        *values, first_row = self
         for number in range(len(self.rewards)):
-            cut = (None if x is None else each_entry(itemgetter(number), x) for x in values)
-            yield ParallelStep._make([*cut, first_row])
+            cut = (None if x is None else each_entry(itemgetter(number), x) for x in self)
+            yield ParallelStep._make(cut)
 
     def on(self, device: torch.device) -> ParallelStep:
         """The same in tensors on a device; what is there already is not copied."""
-        given = {name: value for name, value in self._asdict().items() if name != "first_row"}
-        moved = {name: to_device(x, device) for name, x in given.items() if x is not None}
-        return self._replace(**moved)
+        return ParallelStep._make(None if x is None else to_device(x, device) for x in self)
 
 
 class Explorer(Protocol):
@@ -97,7 +92,7 @@ class Collector(Protocol):
     """
 
     def collect(self, num_steps: int) -> Iterable[ParallelStep]:
-        """Play so many parallel steps; several writers put in one for each of their row ranges.
+        """Play so many parallel steps of all rows of the model.
 
         Who collects in larger pieces may give all steps of one, also as one `ParallelStep` of all
         of them, which is stored at once. A step is done with when the next one is taken.
@@ -115,8 +110,7 @@ class Collector(Protocol):
 class TensorCollector:
     """Plays the rows of one environment.
 
-    `generator` is the source of everything random, on the explorer's device, and `first_row` the
-    number of the environment's first row in the replay buffer.
+    `generator` is the source of everything random, on the explorer's device.
 
     Attributes:
         observation: What the environment shows now, on its device; None before the first reset.
@@ -131,10 +125,9 @@ class TensorCollector:
         explorer: Explorer,
         legal_actions: LegalActions,
         generator: torch.Generator,
-        first_row: int = 0,
     ) -> None:
         self.env, self.explorer, self.legal_actions = env, explorer, legal_actions
-        self.generator, self.first_row = generator, first_row
+        self.generator = generator
         self.observation: Any = None
         self.legal: Tensor | None = None
         self.version = 0
@@ -176,5 +169,4 @@ class TensorCollector:
             reached,
             next_legal,
             episode,
-            self.first_row,
         )

@@ -108,9 +108,6 @@ class OffPolicyModel(OffPolicyAlgorithm):
             self.random_streams.load_state_dict(
                 {name: torch.from_numpy(saved[name].copy()) for name in streams}
             )
-            if "replay" in saved and isinstance(self.replay_buffer, TensorReplayBuffer):
-                self.replay_buffer.set_seed(saved["replay"][0])
-                self.replay_buffer.num_batches_drawn = saved["replay"][1]
 
     def _find_legal_actions(self) -> None:
         """Settle who knows the legal actions, and make the replay buffer to match."""
@@ -233,9 +230,6 @@ class OffPolicyModel(OffPolicyAlgorithm):
         self.check_finite()
         streams = self.random_streams.state_dict()
         self._saved_random_state = {name: value.numpy() for name, value in streams.items()}
-        if isinstance(self.replay_buffer, TensorReplayBuffer):
-            replay = (self.replay_buffer.seed, self.replay_buffer.num_batches_drawn)
-            self._saved_random_state["replay"] = replay
         super().save(path, exclude, include)
 
     def _excluded_save_params(self) -> list[str]:

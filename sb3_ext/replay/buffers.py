@@ -1,39 +1,28 @@
 """A replay buffer whose transitions are tensors that stay on one device.
 
 It takes the place of SB3's `ReplayBuffer`, `DictReplayBuffer` and `NStepReplayBuffer` (2.9.2) in
-any off-policy algorithm, and adds a tensor door (`add_batch`) that never waits for the device.
+any off-policy algorithm. Its tensor door `add_batch` never waits for the device.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 from gymnasium import spaces
 from stable_baselines3.common.buffers import ReplayBuffer
+from stable_baselines3.common.preprocessing import get_action_dim, get_obs_shape
 from stable_baselines3.common.utils import get_device
 from stable_baselines3.common.vec_env import VecNormalize
 from torch import Tensor
 
-from resgym.game.devices import available_bytes, format_bytes
-from sb3_ext.adapter.observations import Observation, to_device
+from resgym.game.devices import available_bytes, check_memory, format_bytes
+from sb3_ext.adapter.observations import Observation, each_entry, entries_of, to_arrays, to_device
 from sb3_ext.config.checks import check_count, check_number
-from sb3_ext.replay.samples import (
-    TensorReplayBufferSamples,
-    batch_seed,
-    check_seed,
-    checked_counters,
-    n_step_return,
-    normalize_observation,
-    normalize_reward,
-)
-from sb3_ext.replay.shared_observations import SharedObservationStore
-from sb3_ext.replay.transition_store import TransitionStore, named_entries, transition_layout
-from sb3_ext.replay.writers import RowRanges
-
-_COUNTERS = ("n_envs", "pos", "full", "seed", "num_batches_drawn", "optimize_memory_usage")
+from sb3_ext.replay.samples import TensorReplayBufferSamples
 
 
 class TensorReplayBuffer(ReplayBuffer):
@@ -43,14 +32,11 @@ class TensorReplayBuffer(ReplayBuffer):
     (at least one) of N = n_envs, and the *attribute* `buffer_size` and `size()` count slots.
 
     Nothing is allocated before the first transition arrives (or `allocate()`), so a model that is
-    loaded to play costs no memory.
+    loaded to play costs no memory. Sampling is uniform with replacement, from a generator of the
+    buffer's own, which lies on the CPU: the same batches are drawn on every device.
 
-    Sampling is uniform with replacement. The generator is the buffer's own, reseeded for every
-    batch from (seed, number of batches drawn so far), so two integers are the whole random state.
-
-    n-step windows stop at the end of an episode, at the newest slot, and where an observation does
-    not follow from the stored one before it (the environments were reset from outside). A truncated
-    episode is bootstrapped from its final observation, a terminated one not at all.
+    n-step windows stop at the end of an episode, at the newest slot, and where `cut` was called. A
+    truncated episode is bootstrapped from its final observation, a terminated one not at all.
 
     Args:
         buffer_size: Capacity in transitions, >= 1.
@@ -58,22 +44,18 @@ class TensorReplayBuffer(ReplayBuffer):
         action_space: Of one row.
         device: Where transitions are kept and samples returned.
         n_envs: Rows N that are added at a time.
-        optimize_memory_usage: Store every observation once (`sb3_ext.replay.shared_observations`):
-            about half the memory, the same samples, final observations included.
-        handle_timeout_termination: True: a truncation is no termination. False: it is one.
+        optimize_memory_usage: False; SB3 passes it.
         n_steps: Longest window of the n-step return, >= 1.
         gamma: Discount of one step, in [0, 1]. Required for n_steps > 1; without it `discounts`
             of the samples is None and SB3's algorithms use their own gamma.
-        final_share: With `optimize_memory_usage`: room for final observations at first, in parts of
-            the capacity, in (0, 1]; one over the mean length of an episode is needed.
-        store_next_legal: Keep a `[T, N, A]` mask of the actions legal at the next observation.
-        seed: Seed of the sampling, see `set_seed`.
+        store_next_legal: Keep a mask `[T, N, A]` of the actions legal at the next observation.
+        seed: Of the sampling, see `set_seed`.
 
     Raises:
         ValueError: An argument is out of its range.
     """
 
-    _store: TransitionStore
+    handle_timeout_termination = True  # SB3 asks a buffer from a file
 
     def __init__(
         self,
@@ -83,37 +65,44 @@ class TensorReplayBuffer(ReplayBuffer):
         device: torch.device | str = "auto",
         n_envs: int = 1,
         optimize_memory_usage: bool = False,
-        handle_timeout_termination: bool = True,
         *,
         n_steps: int = 1,
         gamma: float | None = None,
-        final_share: float = 0.25,
         store_next_legal: bool = False,
         seed: int = 0,
     ) -> None:
         buffer_size = check_count("buffer_size", buffer_size)
         n_envs = check_count("n_envs", n_envs)
         self.n_steps = check_count("n_steps", n_steps)
-        self.final_share = check_number("final_share", final_share, 0.0, 1.0, above=True)
-        if gamma is not None:
-            gamma = check_number("gamma", gamma, 0.0, 1.0)
-        elif n_steps > 1:
+        self.gamma = None if gamma is None else check_number("gamma", gamma, 0.0, 1.0)
+        if gamma is None and n_steps > 1:
             raise ValueError(f"gamma: got None, n_steps={n_steps} needs a number in [0, 1]")
-        if store_next_legal and not isinstance(action_space, spaces.Discrete):
-            raise ValueError(
-                f"store_next_legal: got True for {action_space}, allowed only for Discrete actions"
-            )
-        self._generator: torch.Generator | None = None
+        if optimize_memory_usage:
+            raise ValueError("optimize_memory_usage: got True; this buffer keeps what it is given")
         # ReplayBuffer's own constructor allocates the numpy arrays that this class replaces.
         super(ReplayBuffer, self).__init__(
             buffer_size, observation_space, action_space, device, n_envs=n_envs
         )
         self.buffer_size = max(buffer_size // n_envs, 1)
-        self.optimize_memory_usage = bool(optimize_memory_usage)
-        self.handle_timeout_termination = handle_timeout_termination
-        self.gamma = gamma
         self.store_next_legal = store_next_legal
-        self._make_store()
+        # One transition of one row: shapes, dtypes and sizes of everything come from here.
+        entries: Any = getattr(observation_space, "spaces", observation_space)
+        shown = each_entry(lambda space: _example(get_obs_shape(space), space), entries)
+        action = _example(get_action_dim(action_space), action_space)
+        flag = torch.empty((), dtype=torch.bool)
+        self._example: dict[str, Observation] = {
+            "observations": shown,
+            "actions": action.float() if action.dtype == torch.float64 else action,
+            "rewards": torch.empty(()),
+            "next_observations": shown,
+            "terminated": flag,
+            "ended": flag,
+        }
+        if store_next_legal:
+            if not isinstance(action_space, spaces.Discrete):
+                raise ValueError(f"store_next_legal: got {action_space}; expected Discrete actions")
+            self._example["next_legal"] = torch.empty(int(action_space.n), dtype=torch.bool)
+        self._fields: dict[str, Any] = {}
         self.set_seed(seed)
 
     @property  # type: ignore[override]
@@ -123,10 +112,10 @@ class TensorReplayBuffer(ReplayBuffer):
 
     @device.setter
     def device(self, device: torch.device | str) -> None:
-        self._device = get_device(device)
-        self._generator = None
-        if hasattr(self, "_store"):
-            self._move()
+        state = self.state_dict() if hasattr(self, "_fields") else None
+        self._device, self._fields = get_device(device), {}
+        if state is not None:
+            self.load_state_dict(state)
 
     @property
     def num_transitions(self) -> int:
@@ -136,35 +125,40 @@ class TensorReplayBuffer(ReplayBuffer):
     @property
     def bytes_per_transition(self) -> int:
         """Memory of one transition."""
-        return self._store.bytes_per_transition
+        return sum(x.nbytes for each in self._example.values() for x in entries_of(each).values())
 
     def memory_bytes(self) -> int:
         """Memory of the full buffer, whether allocated yet or not."""
-        return self._store.total_bytes
+        return self.buffer_size * self.n_envs * self.bytes_per_transition
 
     @property
     def is_allocated(self) -> bool:
         """Whether the memory was reserved already."""
-        return bool(self._store.fields)
+        return bool(self._fields)
 
     def memory_estimate(self) -> str:
         """One line: how much memory the full buffer takes, and how much there is."""
         available = available_bytes(self._device)
         there = "" if available is None else f", {format_bytes(available)} available"
         return (
-            f"Replay buffer: {self._store.capacity:,} transitions of {self.bytes_per_transition:,}"
-            f" bytes, {format_bytes(self.memory_bytes())} on {self._device}{there}"
+            f"Replay buffer: {self.buffer_size * self.n_envs:,} transitions of"
+            f" {self.bytes_per_transition:,} bytes, {format_bytes(self.memory_bytes())} on"
+            f" {self._device}{there}"
         )
 
-    def reset(self) -> None:
-        """Forget all transitions; the memory stays reserved."""
-        super().reset()
-        self._store.clear()
-        self._row_ranges.clear()
-
     def allocate(self) -> None:
-        """Reserve the memory now, or raise ValueError if there is too little; again is harmless."""
-        self._store.allocate()
+        """Reserve the memory now, if it was not; ValueError if there is too little."""
+        if self._fields:
+            return
+        slots, rows, size = self.buffer_size, self.n_envs, self.bytes_per_transition
+        what = f"buffer_size: {slots * rows} transitions of {size} bytes"
+        check_memory(what, self.memory_bytes(), size, self._device)
+
+        # Not zeros: pages that were never written cost nothing, so a long buffer fills gradually.
+        def make(each: Tensor) -> Tensor:
+            return torch.empty((slots, rows, *each.shape), dtype=each.dtype, device=self._device)
+
+        self._fields = {name: each_entry(make, each) for name, each in self._example.items()}
 
     def add_batch(
         self,
@@ -176,14 +170,9 @@ class TensorReplayBuffer(ReplayBuffer):
         truncated: Tensor,
         next_legal: Tensor | None = None,
         *,
-        first_row: int = 0,
         steps: int | None = None,
     ) -> None:
         """Store one transition of every row. Copies its arguments; never waits for the device.
-
-        Several writers can fill one buffer, each M consecutive rows: pass M for N below. A slot is
-        stored, and can be sampled, when the transitions of all rows have come; those of a writer
-        that is ahead wait until then and are no part of what is saved.
 
         Args:
             obs: Observations acted on, `[N, ...]` or a dictionary of such.
@@ -194,62 +183,35 @@ class TensorReplayBuffer(ReplayBuffer):
             terminated: `[N]` bool.
             truncated: `[N]` bool.
             next_legal: `[N, A]` bool, actions legal at `next_obs`; exactly with `store_next_legal`.
-            first_row: Number of the writer's first row.
-            steps: T, if all arguments have one axis more in front, of T transitions of every row,
-                stored as by T calls; by one copy a field without n-step returns or sharing.
+            steps: S, if all arguments have one axis more in front, of S transitions of every row.
 
         Raises:
-            ValueError: A shape does not fit the spaces, `next_legal` is missing or not expected,
-                the rows are not there or belong in part to another writer, or the buffer does not
-                fit into memory. Nothing is stored then.
+            ValueError: A shape does not fit the spaces, `next_legal` is missing or not expected, or
+                the buffer does not fit into memory. Nothing is stored then.
         """
-        if (next_legal is not None) != self.store_next_legal:
-            given = "none" if next_legal is None else "a mask"
-            raise ValueError(
-                f"next_legal: got {given}, the buffer has store_next_legal={self.store_next_legal}"
-            )
-        if not self.handle_timeout_termination:
-            terminated = terminated | truncated
-        entries = {
-            **named_entries("observations", obs),
-            **named_entries("next_observations", next_obs),
-            "actions": actions,
-            "rewards": rewards,
-            "terminated": terminated,
-            "ended": terminated | truncated,
-        }
-        if next_legal is not None:
-            entries["next_legal"] = next_legal
-        whole = self.n_steps == 1 and not self.optimize_memory_usage
-        if steps is None:
-            self._add_one(entries, first_row)
-        elif whole and (first_row, *terminated.shape[1:]) == (0, self.n_envs):
-            self._put_steps(self._store.checked(entries, steps, self.n_envs), steps)
-            self._row_ranges.clear()
-            self.full = self.full or self.pos + steps >= self.buffer_size
-            self.pos = (self.pos + steps) % self.buffer_size
-        else:
-            for step in range(steps):
-                self._add_one({name: value[step] for name, value in entries.items()}, first_row)
+        values = (obs, actions, rewards, next_obs, terminated, terminated | truncated, next_legal)
+        given = dict(zip(self._example, values, strict=False))
+        if self.store_next_legal != (next_legal is not None):
+            raise ValueError(f"next_legal: store_next_legal is {self.store_next_legal}")
+        lead = (self.n_envs,) if steps is None else (steps, self.n_envs)
+        for name, value in given.items():
+            given[name] = each_entry(partial(_shaped, name, lead), self._example[name], value)
+        self.allocate()
+        done, steps = 0, steps or 1
+        while done < steps:  # up to the end of the ring, and on from its beginning
+            slots = slice(self.pos, min(self.pos + steps - done, self.buffer_size))
+            size = slots.stop - slots.start
+            self._put(slots, given, slice(done, done + size))
+            done += size
+            self.pos = slots.stop % self.buffer_size
+            self.full = self.full or self.pos == 0
 
-    def _add_one(self, entries: dict[str, Tensor], first_row: int) -> None:
-        rows = min(len(entries["ended"]), self.n_envs)
-        entries = self._store.checked(entries, rows)
-        if rows == self.n_envs and first_row == 0:
-            self._row_ranges.clear()
-        else:
-            entries = self._row_ranges.add(first_row, entries)
-            if not entries:
-                return
-        if (self.n_steps > 1 or self.optimize_memory_usage) and self.num_transitions > 0:
-            newest = (self.pos - 1) % self.buffer_size
-            differs = self._store.not_following(newest, entries)
-            self._store.keep_reached(newest, differs)
-            if self.n_steps > 1:
-                self._store.fields["ended"][newest].logical_or_(differs)
-        self._put(entries)
-        self.pos = (self.pos + 1) % self.buffer_size
-        self.full = self.full or self.pos == 0
+    def _put(self, slots: slice, given: Mapping[str, Any], steps: slice) -> None:
+        def copy(field: Tensor, value: Tensor) -> None:
+            field[slots].copy_(value[steps], non_blocking=True)
+
+        for name, value in given.items():
+            each_entry(copy, self._fields[name], value)
 
     def add(
         self,
@@ -265,13 +227,19 @@ class TensorReplayBuffer(ReplayBuffer):
         timeout = np.array([bool(info.get("TimeLimit.truncated")) for info in infos], dtype=bool)
         ended = np.asarray(done, dtype=bool).reshape(self.n_envs)
         values = (obs, next_obs, action, reward, ended & ~timeout, ended & timeout)
-        legal = None if next_legal is None else torch.as_tensor(next_legal, dtype=torch.bool)
-        tensors = (to_device(value, torch.device("cpu")) for value in values)
-        self.add_batch(*tensors, next_legal=legal)  # type: ignore[misc]
+        tensors = [to_device(value, torch.device("cpu")) for value in values]
+        if next_legal is not None:
+            tensors.append(torch.as_tensor(next_legal))
+        self.add_batch(*tensors)
+
+    def cut(self) -> None:
+        """Let no window go on from the newest transitions: the next ones are of other games."""
+        if self.num_transitions:
+            self._fields["ended"][(self.pos - 1) % self.buffer_size] = True
 
     def set_seed(self, seed: int) -> None:
-        """Start the sampling sequence of a seed, 0 <= seed < 2**63, at its first batch."""
-        self.seed = check_seed(seed)
+        """Start the sampling sequence of a seed at its first batch."""
+        self._random = torch.Generator().manual_seed(seed)
         self.num_batches_drawn = 0
 
     def sample(  # type: ignore[override]
@@ -281,120 +249,152 @@ class TensorReplayBuffer(ReplayBuffer):
         batch_size = check_count("batch_size", batch_size)
         if self.num_transitions == 0:
             raise ValueError("sample: the buffer is empty, add transitions first")
-        if self._generator is None:
-            self._generator = torch.Generator(device=self._device)
-        self._generator.manual_seed(batch_seed(self.seed, self.num_batches_drawn))
         self.num_batches_drawn += 1
-        return self._get_samples(self._draw(batch_size, self._generator), env)
+        return self._get_samples(self._draw(batch_size), env)
 
-    def _draw(self, batch_size: int, generator: torch.Generator) -> Tensor:
+    def _draw(self, batch_size: int) -> Tensor:
         """Flat indices of the transitions of a batch, `[B]` int64 on `device`."""
-        shape = (batch_size,)
-        return torch.randint(self.num_transitions, shape, generator=generator, device=self._device)
+        index = torch.randint(self.num_transitions, (batch_size,), generator=self._random)
+        return index.to(self._device, non_blocking=True)
+
+    def _take(self, name: str, index: Tensor) -> Any:
+        return each_entry(lambda x: x.flatten(0, 1).index_select(0, index), self._fields[name])
 
     def _get_samples(  # type: ignore[override]
         self, batch_inds: Tensor, env: VecNormalize | None = None
     ) -> TensorReplayBufferSamples:
         """Transitions by flat index slot * N + row, `[B]` int64 on `device`."""
-        last = batch_inds
-        if self.n_steps == 1:
-            returns = normalize_reward(self._store.take("rewards", batch_inds), env)
-            discounts = None if self.gamma is None else torch.full_like(returns, self.gamma)
+        if self.n_steps > 1:
+            returns, last, discounts = self._windows(batch_inds, env)
         else:
-            slot, row = batch_inds // self.n_envs, batch_inds % self.n_envs
-            step = torch.arange(self.n_steps, device=slot.device)
-            window = (slot[:, None] + step) % self.buffer_size * self.n_envs + row[:, None]
-            returns, discounts, length = n_step_return(
-                normalize_reward(self._store.take("rewards", window.view(-1)), env).view_as(window),
-                self._store.take("ended", window.view(-1)).view_as(window),
-                newer=(self.pos - 1 - slot) % self.buffer_size,
-                gamma=1.0 if self.gamma is None else self.gamma,
-            )
-            last = window.gather(1, length[:, None] - 1)[:, 0]
-        actions = self._store.take("actions", batch_inds)
+            returns, last, discounts = self._rewards(batch_inds, env), batch_inds, None
+            if self.gamma is not None:
+                discounts = torch.full_like(returns, self.gamma)
+        actions = self._take("actions", batch_inds)
         return TensorReplayBufferSamples(
             observations=self._observation("observations", batch_inds, env),
             actions=actions if actions.is_floating_point() else actions.long(),
             next_observations=self._observation("next_observations", last, env),
-            dones=self._store.take("terminated", last).float()[:, None],
+            dones=self._take("terminated", last).float()[:, None],
             rewards=returns[:, None],
             discounts=None if discounts is None else discounts[:, None],
-            next_legal=self._store.take("next_legal", last) if self.store_next_legal else None,
+            next_legal=self._take("next_legal", last) if self.store_next_legal else None,
         )
 
-    def check_finite(self, *fields: str) -> None:
+    def _windows(
+        self, first: Tensor, env: VecNormalize | None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Returns, last transitions and discounts of the windows that begin at `[B]` indices."""
+        assert self.gamma is not None
+        slot, row = first // self.n_envs, first % self.n_envs
+        step = torch.arange(self.n_steps, device=first.device)
+        window = (slot[:, None] + step) % self.buffer_size * self.n_envs + row[:, None]
+        ended = self._take("ended", window.flatten()).view_as(window)
+        newer = (self.pos - 1 - slot) % self.buffer_size
+        # The transition that ends an episode is still taken, the one after it is not.
+        taken = (ended.cumsum(dim=1) - ended.long() == 0) & (step <= newer[:, None])
+        length = taken.sum(dim=1)
+        rewards = self._rewards(window.flatten(), env).view_as(window)
+        rewards = torch.where(taken, rewards * torch.pow(self.gamma, step.float()), 0.0)
+        last = window.gather(1, length[:, None] - 1)[:, 0]
+        return rewards.sum(dim=1), last, torch.pow(self.gamma, length.float())
+
+    def _rewards(self, index: Tensor, env: VecNormalize | None) -> Tensor:
+        rewards = self._take("rewards", index)
+        if env is None:
+            return rewards
+        return torch.from_numpy(env.normalize_reward(rewards.cpu().numpy())).to(self._device)
+
+    def _observation(self, name: str, index: Tensor, env: VecNormalize | None) -> Any:
+        found = self._take(name, index)
+        if env is None:
+            return found
+        return to_device(env.normalize_obs(to_arrays(found)), self._device)
+
+    def check_finite(self, field: str = "") -> None:
         """Raises FloatingPointError if what the environment gave was not finite. Waits.
 
-        Args:
-            fields: ``rewards``, ``observations`` and so on; by default all that hold numbers.
+        `field` is ``rewards`` and so on; by default all that hold numbers are looked at.
         """
-        self._store.check_finite(self.size(), fields)
+        for name, values in self._used().items():
+            for value in entries_of(values).values() if name.startswith(field) else ():
+                if value.is_floating_point() and not bool(value.isfinite().all()):
+                    raise FloatingPointError(
+                        f"{name}: the environment gave NaN or an infinite number, which is now in"
+                        " the replay buffer; mend it and go back to the last checkpoint"
+                    )
 
-    def state_dict(self) -> tuple[dict[str, Tensor], dict[str, int | bool]]:
-        """The stored transitions and the counters, random state included.
+    def _used(self) -> dict[str, Any]:
+        used = self.size()
+        return {k: each_entry(lambda x: x[:used], v) for k, v in self._fields.items() if used}
 
-        Returns:
-            Tensors `[slots in use, N, ...]` by field, views of the buffer; and plain numbers. With
-            `optimize_memory_usage` also `final_observations` `[M, ...]` and `newest_observations`
-            `[N, ...]`.
-        """
-        return self._filled(), self._counters()
+    def state_dict(self) -> dict[str, Any]:
+        """The transitions `[slots in use, N, ...]`, views of the buffer, counters and generator."""
+        return {
+            "num_slots": self.buffer_size,
+            **{name: getattr(self, name) for name in ("n_envs", "pos", "full")},
+            "num_batches_drawn": self.num_batches_drawn,
+            "random": self._random.get_state(),
+            "fields": self._used(),
+        }
 
-    def _counters(self) -> dict[str, int | bool]:
-        return {"num_slots": self.buffer_size, **{name: getattr(self, name) for name in _COUNTERS}}
-
-    def load_state_dict(
-        self, tensors: Mapping[str, Tensor], counters: Mapping[str, int | bool]
-    ) -> None:
-        """Continue from `state_dict()`; ValueError, and unchanged, if a size or dtype differs."""
-        pos, full, seed, drawn = checked_counters(counters, self._counters())
-        self._fill(tensors, self.buffer_size if full else pos, (pos - 1) % self.buffer_size)
-        self.pos, self.full = pos, full
-        self.set_seed(seed)
-        self.num_batches_drawn = drawn
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continue from `state_dict()`; ValueError if a size or dtype differs."""
+        for name, own in (("num_slots", self.buffer_size), ("n_envs", self.n_envs)):
+            if state[name] != own:
+                raise ValueError(f"replay buffer {name}: got {state[name]}, need {own}")
+        pos, full, fields = state["pos"], bool(state["full"]), state["fields"]
+        if not 0 <= pos < self.buffer_size:
+            raise ValueError(f"replay buffer pos: got {pos}; expected 0 to {self.buffer_size - 1}")
+        slots = self.buffer_size if full else pos
+        need = self._example if slots else {}
+        if fields.keys() != need.keys():
+            raise ValueError(f"replay buffer: got {sorted(fields)}, need {sorted(need)}")
+        for name, example in need.items():
+            each_entry(partial(_check, name, (slots, self.n_envs)), example, fields[name])
+        self._random.set_state(state["random"].cpu())
+        if slots:
+            self.allocate()
+        for name, value in fields.items():
+            each_entry(lambda field, x: field[:slots].copy_(x), self._fields[name], value)
+        self.pos, self.full, self.num_batches_drawn = pos, full, state["num_batches_drawn"]
 
     def __getstate__(self) -> dict[str, Any]:
-        # Only the slots in use, as arrays, so that a machine without this device can load them.
-        state = {name: None if name[0] == "_" else value for name, value in vars(self).items()}
-        state["_arrays"] = {name: value.cpu().numpy() for name, value in self._filled().items()}
-        return state
+        # Only the slots in use, on the CPU, so that a machine without this device can load them.
+        kept = {name: None if name[0] == "_" else value for name, value in vars(self).items()}
+        return kept | {"_example": self._example, "_fields": {}, "_saved": _own(self.state_dict())}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        arrays = state.pop("_arrays")
-        self.__dict__.update(state)
-        self._device = torch.device("cpu")
-        self._make_store()
-        tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
-        self._fill(tensors, self.size(), (self.pos - 1) % self.buffer_size)
+        saved = state.pop("_saved")
+        vars(self).update(state, _device=torch.device("cpu"), _random=torch.Generator())
+        self.load_state_dict(saved)
 
-    # What a buffer that knows more of its transitions adds to.
 
-    def _move(self) -> None:
-        self._store.move(self._device)
+def reserve_memory(model: Any) -> None:
+    """Reserves the replay buffer of a model now; ValueError if there is too little memory."""
+    getattr(getattr(model, "replay_buffer", None), "allocate", lambda: None)()
 
-    def _put(self, entries: Mapping[str, Tensor]) -> None:
-        self._store.put(self.pos, entries)
 
-    def _put_steps(self, entries: Mapping[str, Tensor], steps: int) -> None:
-        self._store.put_steps(self.pos, entries)
+def _example(shape: Any, space: spaces.Space) -> Tensor:
+    return torch.from_numpy(np.empty(shape, space.dtype))
 
-    def _filled(self) -> dict[str, Tensor]:
-        return self._store.filled(self.size())
 
-    def _fill(self, tensors: Mapping[str, Tensor], num_slots: int, newest: int) -> None:
-        self._store.fill(tensors, num_slots, newest)
+def _own(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _own(entry) for name, entry in value.items()}
+    return value.cpu().clone() if isinstance(value, Tensor) else value
 
-    def _make_store(self) -> None:
-        layout = transition_layout(self.observation_space, self.action_space, self.store_next_legal)
-        arguments = (layout, self.buffer_size, self.n_envs, self._device)
-        if self.optimize_memory_usage:
-            self._store = SharedObservationStore(*arguments, self.final_share)
-        else:
-            self._store = TransitionStore(*arguments)
-        self._row_ranges = RowRanges(self.n_envs)
 
-    def _observation(self, name: str, index: Tensor, env: VecNormalize | None) -> Observation:
-        space, take = self.observation_space, self._store.take
-        if isinstance(space, spaces.Dict):
-            return normalize_observation({k: take(f"{name}.{k}", index) for k in space}, env)
-        return normalize_observation(take(name, index), env)
+def _shaped(name: str, lead: tuple[int, ...], example: Tensor, value: Tensor) -> Tensor:
+    """Values `[*lead, ...]`, one of them like the example, as `[T, N, ...]`."""
+    need = (*lead, *example.shape)
+    # SB3 passes [N] where a space has the shape [N, 1], and the other way round.
+    if [size for size in value.shape if size != 1] != [size for size in need if size != 1]:
+        raise ValueError(f"{name}: got shape {tuple(value.shape)}, need {need}")
+    return value.reshape(-1, lead[-1], *example.shape)
+
+
+def _check(name: str, lead: tuple[int, ...], example: Tensor, value: Tensor) -> None:
+    given, need = (tuple(value.shape), value.dtype), ((*lead, *example.shape), example.dtype)
+    if given != need:
+        raise ValueError(f"replay buffer {name}: got {given}, need {need}")

@@ -8,15 +8,15 @@ from typing import Any
 import torch
 from stable_baselines3.common.vec_env import VecNormalize
 from torch import Tensor
+from torch.nn.functional import pad
 
 from sb3_ext.config.checks import check_number
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.replay.samples import TensorReplayBufferSamples
-from sb3_ext.replay.sum_tree import SumTree
-from sb3_ext.replay.transition_store import check_fields
 from sb3_ext.schedules.binding import parse_within
 
 _LARGEST_ERROR = 1e38  # what is infinite or NaN counts as this: sums have to stay finite
+_WIDTH = 64
 
 
 class PrioritizedReplayBuffer(TensorReplayBuffer):
@@ -26,6 +26,8 @@ class PrioritizedReplayBuffer(TensorReplayBuffer):
     are to be weighted by w_i = (n P(i))^-beta, n transitions being there, over the largest w of the
     batch, and its errors handed to `update_priorities`: `DDQN` does both, SB3's own algorithms do
     neither. A new transition gets the largest priority that any had so far, at first 1.
+
+    Priorities lie in blocks of 64, and the sum of each block beside them.
 
     Args:
         *arguments: Those of `TensorReplayBuffer`, keywords too.
@@ -38,7 +40,8 @@ class PrioritizedReplayBuffer(TensorReplayBuffer):
         ValueError, TypeError: An argument is out of its range or of another type.
     """
 
-    _tree: SumTree | None
+    _blocks: Tensor
+    _sums: Tensor
     _largest: Tensor
 
     def __init__(
@@ -52,10 +55,7 @@ class PrioritizedReplayBuffer(TensorReplayBuffer):
         self.alpha = check_number("alpha", alpha, 0.0, 1.0)
         self.beta = parse_within("beta", beta, 1.0, "updates")
         if self.beta.unit != "updates":
-            raise ValueError(
-                f"beta: must be a schedule of updates, which are batches drawn, got unit"
-                f" {self.beta.unit!r}"
-            )
+            raise ValueError(f"beta: got the unit {self.beta.unit!r}; expected 'updates'")
         self.priority_eps = check_number("priority_eps", priority_eps, 0.0, above=True)
         super().__init__(*arguments, **keywords)
 
@@ -64,99 +64,87 @@ class PrioritizedReplayBuffer(TensorReplayBuffer):
         """Memory of one transition and its priority."""
         return super().bytes_per_transition + 8
 
-    def memory_bytes(self) -> int:
-        """Memory of the full buffer, whether allocated yet or not."""
-        return super().memory_bytes() + SumTree.num_bytes(self._store.capacity)
-
     @property
     def priorities(self) -> Tensor:
         """The p of every transition that can be sampled, `[size(), N]` float64."""
-        return self._sums.values.view(self.buffer_size, self.n_envs)[: self.size()]
+        return self._blocks.flatten()[: self.num_transitions].view(-1, self.n_envs)
 
-    @property
-    def _sums(self) -> SumTree:
-        if self._tree is None:
-            self._tree = SumTree(self._store.capacity, self.device)
-        return self._tree
+    def allocate(self) -> None:
+        """As in `TensorReplayBuffer`."""
+        if not self.is_allocated:
+            super().allocate()
+            count = -(-self.buffer_size * self.n_envs // _WIDTH)
+            self._blocks = torch.zeros(count, _WIDTH, dtype=torch.float64, device=self.device)
+            self._sums = self._blocks[:, 0].clone()
+            self._largest = self._sums.new_ones(())
 
     def update_priorities(self, indices: Tensor, errors: Tensor) -> None:
         """Take over the errors `[B]` of a batch, at its `indices`. Never waits for the device."""
         errors = errors.detach().abs().nan_to_num(nan=_LARGEST_ERROR, posinf=_LARGEST_ERROR)
         priorities = (errors.double() + self.priority_eps) ** self.alpha
-        self._sums.put(indices, priorities)
+        self._blocks.view(-1)[indices] = priorities
+        self._add_up(indices // _WIDTH)
         self._largest = torch.maximum(self._largest, priorities.max())
+
+    def _add_up(self, blocks: Tensor | slice) -> None:
+        self._sums[blocks] = self._blocks[blocks].sum(dim=1)
 
     def reset(self) -> None:
         """As in `TensorReplayBuffer`; the priorities are forgotten too."""
         super().reset()
         self._forget()
 
-    def _draw(self, batch_size: int, generator: torch.Generator) -> Tensor:
-        number = torch.arange(batch_size, device=self.device)
-        inside = torch.rand(
-            batch_size, generator=generator, device=self.device, dtype=torch.float64
-        )
-        return self._sums.find((number + inside) / batch_size * self._sums.total)
+    def _put(self, slots: slice, given: Mapping[str, Any], steps: slice) -> None:
+        super()._put(slots, given, steps)
+        first, end = slots.start * self.n_envs, slots.stop * self.n_envs
+        self._blocks.view(-1)[first:end] = self._largest
+        self._add_up(slice(first // _WIDTH, (end - 1) // _WIDTH + 1))
+
+    def _draw(self, batch_size: int) -> Tensor:
+        part = torch.rand(batch_size, generator=self._random, dtype=torch.float64)
+        part = (torch.arange(batch_size) + part) / batch_size
+        sums = self._sums.cumsum(dim=0)
+        mass = part.to(self.device, non_blocking=True) * sums[-1]
+        # Below the last sum, whatever the rounding, so that what is found has a share in it.
+        mass = torch.minimum(mass, _just_below(sums[-1]))
+        block = torch.searchsorted(sums, mass, right=True)
+        inside = self._blocks[block].cumsum(dim=1)
+        mass = torch.minimum(mass - pad(sums, (1, 0))[block], _just_below(inside[:, -1]))
+        return block * _WIDTH + torch.searchsorted(inside, mass[:, None], right=True)[:, 0]
 
     def _get_samples(  # type: ignore[override]
         self, batch_inds: Tensor, env: VecNormalize | None = None
     ) -> TensorReplayBufferSamples:
-        share = self._sums.values[batch_inds] / self._sums.total
+        share = self._blocks.view(-1)[batch_inds] / self._sums.sum()
         beta = self.beta(max(self.num_batches_drawn - 1, 0))
         weights = (self.num_transitions * share) ** -beta
-        return (
-            super()
-            ._get_samples(batch_inds, env)
-            ._replace(weights=(weights / weights.max()).float(), indices=batch_inds)
-        )
+        weights = (weights / weights.max()).float()
+        samples = super()._get_samples(batch_inds, env)
+        return samples._replace(weights=weights, indices=batch_inds)
 
-    def _make_store(self) -> None:
-        super()._make_store()
+    def state_dict(self) -> dict[str, Any]:
+        """As in `TensorReplayBuffer`, with the priorities."""
+        state = super().state_dict()
+        if self.is_allocated:
+            state |= {"priorities": self.priorities, "largest_priority": self._largest}
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """As in `TensorReplayBuffer`; of a buffer without priorities it is a KeyError."""
+        priorities = state["priorities"].flatten() if state["fields"] else None
+        super().load_state_dict(state)
         self._forget()
+        if priorities is not None:
+            self._blocks.view(-1)[: self.num_transitions] = priorities.to(self.device)
+            self._add_up(slice(None))
+            self._largest.copy_(state["largest_priority"])
 
     def _forget(self) -> None:
-        self._tree = None
-        self._largest = torch.ones((), dtype=torch.float64, device=self.device)
+        if self.is_allocated:
+            self._blocks.zero_()
+            self._sums.zero_()
+            self._largest.fill_(1.0)
 
-    def _move(self) -> None:
-        super()._move()
-        self._largest = self._largest.to(self.device)
-        if self._tree is not None:
-            self._tree.move(self.device)
 
-    def _put(self, entries: Mapping[str, Tensor]) -> None:
-        super()._put(entries)
-        first = self.pos * self.n_envs
-        self._sums.put_range(first, first + self.n_envs, self._largest)
-
-    def _put_steps(self, entries: Mapping[str, Tensor], steps: int) -> None:
-        super()._put_steps(entries, steps)
-        beyond = self.pos + steps - self.buffer_size  # slots that go round the ring
-        parts = [(self.pos, min(self.pos + steps, self.buffer_size))]
-        if beyond > 0:
-            parts.append((0, min(beyond, self.buffer_size)))
-        for first, end in parts:
-            self._sums.put_range(first * self.n_envs, end * self.n_envs, self._largest)
-
-    def _filled(self) -> dict[str, Tensor]:
-        tensors = super()._filled()
-        if tensors:
-            tensors |= {"priorities": self.priorities, "largest_priority": self._largest}
-        return tensors
-
-    def _fill(self, tensors: Mapping[str, Tensor], num_slots: int, newest: int) -> None:
-        if num_slots:
-            number = torch.float64
-            need = {
-                "priorities": ((num_slots, self.n_envs), number),
-                "largest_priority": ((), number),
-            }
-            own = {name: tensors[name] for name in need.keys() & tensors.keys()}
-            check_fields(own, need)
-            tensors = {name: value for name, value in tensors.items() if name not in need}
-        super()._fill(tensors, num_slots, newest)
-        self._forget()
-        if num_slots:
-            self._largest = own["largest_priority"].to(self.device, copy=True)
-            values = own["priorities"].to(self.device).flatten()
-            self._sums.put_range(0, num_slots * self.n_envs, values)
+def _just_below(number: Tensor) -> Tensor:
+    return torch.nextafter(number, torch.zeros_like(number))

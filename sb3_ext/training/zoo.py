@@ -52,7 +52,7 @@ from sb3_ext.config.effects import placed
 from sb3_ext.config.reading import find_config, read_mapping, shipped_configs
 from sb3_ext.off_policy.algorithm import OffPolicy
 from sb3_ext.off_policy.collector import Collector
-from sb3_ext.replay.transition_store import reserve_memory
+from sb3_ext.replay.buffers import reserve_memory
 from sb3_ext.runs.folder import FolderInUseError, RunFolder
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.schedules.binding import BoundSchedule, bind_schedules

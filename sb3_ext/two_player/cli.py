@@ -14,7 +14,7 @@ from sb3_ext.callbacks.watching import entropy_of_counts
 from sb3_ext.checkpoints.checkpoint import is_checkpoint, list_checkpoints, load_checkpoint
 from sb3_ext.config.checks import check_count
 from sb3_ext.config.sections import ConfigError, errors_of
-from sb3_ext.replay.transition_store import reserve_memory
+from sb3_ext.replay.buffers import reserve_memory
 from sb3_ext.runs.command import command
 from sb3_ext.runs.command_line import add_options, starts_setting
 from sb3_ext.runs.folder import RunFolder

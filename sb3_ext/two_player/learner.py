@@ -23,6 +23,7 @@ from torch import nn
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.sb3_private import (
     begin_learning,
+    cut_windows,
     has_observation,
     num_updates,
     restart_episodes,
@@ -288,8 +289,8 @@ class Learner(ABC):
         games = rollout.rollout_size if games is None else games
         before = self.transitions
         for _ in range(-(-games // rollout.rollout_size)):
-            if rollout.reset_each_rollout and self.crew is None:
-                restart_episodes(self.model)
+            if rollout.reset_each_rollout:
+                (restart_episodes if self.crew is None else cut_windows)(self.model)
             with torch.no_grad():
                 if not (self._play(steps) if self.crew is None else self.crew.play(self, steps)):
                     self.model.stop_requested = True

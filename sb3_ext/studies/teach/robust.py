@@ -25,7 +25,7 @@ from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.yaml_files import read_yaml
-from sb3_ext.replay.transition_store import reserve_memory
+from sb3_ext.replay.buffers import reserve_memory
 from sb3_ext.runs.command_line import add_options
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.provenance import provenance

@@ -195,7 +195,7 @@ def test_chunks_side_by_side_are_those_of_all_rows(kind: str) -> None:
     each = [chunk.steps(games) for chunk, games in zip(chunks, sizes, strict=True)]
     for block, parts in zip(joined.steps(12), zip(*each, strict=True), strict=True):
         for name, value in block._asdict().items():
-            if name != "first_row" and value is not None:
+            if value is not None:
                 others = (getattr(part, name) for part in parts)
                 assert equal(value, each_entry(lambda *rows: torch.cat(rows, 1), *others))
     assert joined.episode_sums()[0] == sum(chunk.episode_sums()[0] for chunk in chunks)

@@ -19,6 +19,7 @@ from sb3_ext.ddqn import DDQN
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 from sb3_ext.schedules.frequency import Every
 from tests.fakes import ToyVectorEnv
+from tests.sb3_ext.checkpoints.helpers import equal
 from tests.sb3_ext.cluster.processes import actor_processes, marked_cluster, wait_until
 from tests.sb3_ext.cluster.runs import CHUNK, GAMES, collector, toy
 from tests.sb3_ext.ddqn.helpers import same, weights
@@ -127,9 +128,7 @@ def test_in_order_a_run_repeats_itself_and_goes_on_from_a_checkpoint(
     assert same(weights(whole), weights(second))
     for name in ("received", "episodes", "returns", "staleness_max", "staleness_mean"):
         assert after[name] == counted[name]
-    fields, _ = whole.replay_buffer.state_dict()  # type: ignore[union-attr]
-    again, _ = second.replay_buffer.state_dict()  # type: ignore[union-attr]
-    assert all(torch.equal(fields[name], again[name]) for name in fields)
+    assert equal(whole.replay_buffer.state_dict(), second.replay_buffer.state_dict())  # type: ignore[union-attr]
 
 
 def test_a_run_goes_on_with_as_many_actors(tmp_path: Path) -> None:

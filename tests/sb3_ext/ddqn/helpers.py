@@ -13,7 +13,7 @@ from torch import Tensor
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn import DDQN
-from sb3_ext.replay.buffers import TensorReplayBufferSamples
+from sb3_ext.replay.samples import TensorReplayBufferSamples
 from tests.fakes import ToyEnv, ToyVectorEnv
 
 

@@ -56,7 +56,7 @@ def test_rows_that_do_not_explore_play_as_predict_does() -> None:
 
     def choose(rows: slice) -> float:
         buffer: Any = model.replay_buffer
-        stored = buffer.state_dict()[0]
+        stored = buffer.state_dict()["fields"]
         greedy, _ = model.predict(stored["observations"].flatten(0, 1).numpy(), deterministic=True)
         same = stored["actions"][:, :, 0].numpy() == greedy.reshape(-1, 8)
         return float(same[:, rows].mean())

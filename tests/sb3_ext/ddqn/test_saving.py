@@ -100,7 +100,7 @@ def test_training_state_resumes_bit_for_bit(name: str, steps: int) -> None:
     other = scheduled(other_env, n_steps=steps)
     other.policy.load_state_dict(state["policy"])
     other.policy.optimizer.load_state_dict(state["optimizer"])
-    other.replay_buffer.load_state_dict(*state["buffer"])
+    other.replay_buffer.load_state_dict(state["buffer"])
     other_env.reset()
     other_env.venv.load_state_dict(state["games"])
     load_training_state(other, state["tensors"], counters)

@@ -23,16 +23,14 @@ from tests.sb3_ext.callbacks.helpers import keep_logs
 from tests.sb3_ext.ddqn.helpers import make_model, same, weights
 
 
-def collector_of(
-    model: DDQN, env: TensorVecEnv, generator: torch.Generator, first_row: int = 0
-) -> TensorCollector:
+def collector_of(model: DDQN, env: TensorVecEnv, generator: torch.Generator) -> TensorCollector:
     """A collector that shares nothing with the model but the mask's source."""
     network = copy.deepcopy(model.q_net)
     network.set_training_mode(False)
     explorer = EpsilonGreedy(network, model.num_actions)
     spaces = env.observation_space, env.action_space
     legal_actions = LegalActions(*spaces, env, model.mask_source)
-    return TensorCollector(env, explorer, legal_actions, generator, first_row)
+    return TensorCollector(env, explorer, legal_actions, generator)
 
 
 @pytest.mark.parametrize("dict_obs", [True, False])
@@ -64,7 +62,7 @@ class Blocks:
                 episode = {"ended": nothing.bool(), "r": nothing, "l": nothing.int()}
                 steps[place] = step._replace(episode=episode)
         values = []
-        for parts in zip(*(step[:-1] for step in steps), strict=True):
+        for parts in zip(*steps, strict=True):
             if isinstance(parts[0], dict):
                 names = parts[0]
                 values.append({name: torch.stack([part[name] for part in parts]) for name in names})
@@ -87,9 +85,8 @@ class Seen(BaseCallback):
         return len(self.steps) < self.stop_after
 
 
-@pytest.mark.parametrize("optimize", [False, True])
-def test_many_steps_in_one_are_stored_at_once_and_seen_one_by_one(optimize: bool) -> None:
-    options = {"train_freq": 10, "optimize_memory_usage": optimize, "evaluation_rows": 3}
+def test_many_steps_in_one_are_stored_at_once_and_seen_one_by_one() -> None:
+    options = {"train_freq": 10, "evaluation_rows": 3}
     one_by_one, at_once = (make_model(TensorVecEnv(ToyVectorEnv(8)), **options) for _ in "ab")
     logs = {each: keep_logs(each) for each in (one_by_one, at_once)}
     seen = {one_by_one: Seen(10**9), at_once: Seen(95)}
@@ -102,7 +99,7 @@ def test_many_steps_in_one_are_stored_at_once_and_seen_one_by_one(optimize: bool
     assert seen[at_once].steps == seen[one_by_one].steps[:95]
     # Ended in the middle of a block, it counts what is stored of it.
     assert at_once.num_timesteps == one_by_one.num_timesteps == 800
-    fields, others = (each.replay_buffer.state_dict()[0] for each in seen)  # type: ignore[union-attr]
+    fields, others = (each.replay_buffer.state_dict()["fields"] for each in seen)  # type: ignore[union-attr]
     assert all(torch.equal(value, others[name]) for name, value in fields.items())
     assert at_once.num_updates == one_by_one.num_updates - 1  # none for the last block
     for model, callback in seen.items():
@@ -111,11 +108,11 @@ def test_many_steps_in_one_are_stored_at_once_and_seen_one_by_one(optimize: bool
         assert logs[model].dumps[-1]["rollout/evaluation_ep_rew_mean"] == pytest.approx(mean)
 
 
-class Both:
-    """Two collectors, each with its own environment and rows; steps travel as arrays."""
+class Sending:
+    """A collector whose steps travel as arrays."""
 
-    def __init__(self, *collectors: TensorCollector) -> None:
-        self.collectors = collectors
+    def __init__(self, collector: TensorCollector) -> None:
+        self.collector = collector
         self.versions: list[int] = []
         self.rates: list[float | None] = []
         self.steps: list[ParallelStep] = []
@@ -123,12 +120,10 @@ class Both:
     def publish(self, version: int, weights: Mapping[str, Tensor], rate: float | None) -> None:
         self.versions.append(version)
         self.rates.append(rate)
-        for each in self.collectors:
-            each.publish(version, weights, rate)
+        self.collector.publish(version, weights, rate)
 
     def collect(self, num_steps: int) -> list[ParallelStep]:
-        # One after the other, so that the first is ahead of the second.
-        steps = [s.as_arrays() for each in self.collectors for s in each.collect(num_steps)]
+        steps = [step.as_arrays() for step in self.collector.collect(num_steps)]
         self.steps += steps
         return steps
 
@@ -145,12 +140,12 @@ class Infos(BaseCallback):
 
 
 @pytest.mark.parametrize("legal", ["none", "environment"])
-def test_two_collectors_feed_one_buffer(legal: str) -> None:
-    def games(rows: int) -> TensorVecEnv:
-        return TensorVecEnv(ToyVectorEnv(rows, dict_obs=legal == "none"))
+def test_steps_from_elsewhere_are_stored_and_counted(legal: str) -> None:
+    def games() -> TensorVecEnv:
+        return TensorVecEnv(ToyVectorEnv(8, dict_obs=legal == "none"))
 
     model = make_model(
-        games(8),
+        games(),
         mask_source=legal,
         train_freq=5,
         learning_starts=64,
@@ -158,53 +153,38 @@ def test_two_collectors_feed_one_buffer(legal: str) -> None:
         target_update_unit="transitions",
         target_update_interval=100,
     )
-    before = weights(model)
-    pair = []
-    for number in range(2):
-        env = games(4)
-        env.seed(number)
-        generator = torch.Generator().manual_seed(number)
-        pair.append(collector_of(model, env, generator, first_row=4 * number))
-    both, seen = Both(*pair), Infos()
-    model.learn(800, seen, collector=both)
+    before, seen = weights(model), Infos()
+    sending = Sending(collector_of(model, games(), torch.Generator().manual_seed(0)))
+    model.learn(800, seen, collector=sending)
     assert model.num_timesteps == 800
     assert model.num_target_updates == 8
-    assert seen.calls == 200
+    assert seen.calls == 100
     assert seen.episodes == sum(
-        int(step.episode["ended"].sum()) for step in both.steps if step.episode is not None
+        int(step.episode["ended"].sum()) for step in sending.steps if step.episode is not None
     )
     assert seen.episodes > 20
-    assert isinstance(both.steps[0].rewards, np.ndarray)
+    assert isinstance(sending.steps[0].rewards, np.ndarray)
     # Versions are numbers of updates; at first there are none, and actions are random.
-    assert both.versions == sorted(both.versions)
-    assert (both.versions[0], both.rates[0]) == (0, None)
-    assert both.versions[-1] == model.num_updates - 1
+    assert sending.versions == sorted(sending.versions)
+    assert (sending.versions[0], sending.rates[0]) == (0, None)
+    assert sending.versions[-1] == model.num_updates - 1
     assert not same(before, weights(model))
-    # In the buffer each writer's transitions stand in its rows, in its order.
-    fields, _ = model.replay_buffer.state_dict()  # type: ignore[union-attr]
-    for each in pair:
-        steps = [step for step in both.steps if step.first_row == each.first_row]
-        for name, values in (
-            ("actions", [step.actions[:, None] for step in steps]),
-            ("rewards", [step.rewards for step in steps]),
-            ("terminated", [step.terminated for step in steps]),
-        ):
-            stored = fields[name][:, each.first_row : each.first_row + 4].numpy()
-            np.testing.assert_array_equal(stored, np.stack(values))
+    stored = model.replay_buffer.state_dict()["fields"]["rewards"]  # type: ignore[union-attr]
+    rewards = np.stack([step.rewards for step in sending.steps])
+    np.testing.assert_array_equal(stored[: len(rewards)], rewards[-len(stored) :])
 
 
 def test_a_model_without_a_tensor_loop_takes_no_collector() -> None:
     model = make_model(VecMonitor(TensorVecEnv(ToyVectorEnv(8))))
-    collector: Any = Both()
+    collector: Any = Sending(None)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"^collector: needs a TensorVecEnv"):
         model.learn(80, collector=collector)
 
 
 def test_the_model_goes_on_in_its_own_environment() -> None:
     model = make_model(TensorVecEnv(ToyVectorEnv(8)))
-    half = collector_of(model, TensorVecEnv(ToyVectorEnv(4)), torch.Generator())
-    other = collector_of(model, TensorVecEnv(ToyVectorEnv(4)), torch.Generator(), first_row=4)
-    model.learn(160, collector=Both(half, other))
+    games = TensorVecEnv(ToyVectorEnv(8))
+    model.learn(160, collector=collector_of(model, games, torch.Generator()))
     updates = model.num_updates
     model.learn(80, reset_num_timesteps=False)
     assert model.num_timesteps == 240

@@ -62,7 +62,7 @@ def test_learns_from_a_file_and_not_from_random_rewards(tmp_path: Path, kind: An
     control = fresh(tmp_path)
     control.load_replay_buffer(file)
     buffer: Any = control.replay_buffer
-    rewards = buffer.state_dict()[0]["rewards"]
+    rewards = buffer.state_dict()["fields"]["rewards"]
     order = torch.randperm(rewards.numel(), generator=torch.Generator().manual_seed(0))
     rewards.copy_(rewards.flatten()[order].view_as(rewards))
     assert score(control.fit(updates=500)) < 0.75

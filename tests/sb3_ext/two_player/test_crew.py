@@ -148,7 +148,7 @@ def test_players_networks_and_rewards_of_ones_own_travel() -> None:
 
     one, two = own(1), own(2)
     assert difference(one.state_dict(), two.state_dict()) == []
-    rewards = two.roles["agent"].model.replay_buffer.state_dict()[0]["rewards"]
+    rewards = two.roles["agent"].model.replay_buffer.state_dict()["fields"]["rewards"]
     assert set(rewards.unique().tolist()) == {0.0, 3.0}
 
 

@@ -27,8 +27,8 @@ from benchmarks.run import Parser, number, progress
 _DRAW = Random(11).randint
 START = [[_DRAW(0, 20) for _ in range(3)] for _ in range(20)]
 STEP = """
-import resgym, torch
-env = resgym.make_vec("resgym/HironakaHost-v0", 8, opponent="random")
+import gymnasium, resgym, torch
+env = gymnasium.make_vec("resgym/HironakaHost-v0", num_envs=8, opponent="random")
 env.reset(seed=0)
 env.step(torch.zeros(8, dtype=torch.int64))
 """

@@ -38,6 +38,7 @@ import torch
 from benchmarks import environment, training
 from benchmarks.measure import side_by_side
 from benchmarks.results import ROOT, Results, ResultsError, case, commit
+from resgym.kernels import dispatch
 
 RATES: dict[str, Callable[..., list[tuple[str, Callable[[], Any]]]]] = {
     "environment": environment.makers,
@@ -306,6 +307,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Short runs of many algorithms: their advice about evaluation wrappers is not for us.
     warnings.filterwarnings("ignore", module="stable_baselines3")
     threads = torch.get_num_threads()
+    dispatch.PATIENCE = 0.0  # compiled from the first step on
     try:
         return run(args)
     except (OSError, ResultsError, ValueError) as error:

@@ -220,10 +220,8 @@ def _solve(args: argparse.Namespace) -> None:
         solution = solve(start, progress=note, **_options(args, solve))
     except KeyboardInterrupt:
         # What is proved by now holds, whoever stops the search.
-        bound, positions, seconds = latest
-        solution = Solution(
-            None, bound, None, False, args.objective, seconds, positions, "interrupt"
-        )
+        bound, seen, seconds = latest
+        solution = Solution(None, bound, None, False, args.objective, seconds, seen, "interrupt")
         _print(solution, args.json)
         raise
     _show(args, solution, solution.tree, str(solution))
@@ -242,10 +240,8 @@ def _play(args: argparse.Namespace) -> None:
     points = random_position(**drawing) if args.start is None else _parse_start(args)
     form = None if args.out is None else args.out.suffix.lower()
     if form in (".gif", ".html") and points.dimension not in PICTURE_DIMENSIONS:
-        raise ValueError(
-            f"out must end in .json for {points.dimension} axes (pictures need 2 or 3), got "
-            f"{args.out.name!r}"
-        )
+        more = f"got {args.out.name!r} and {points.dimension} axes"
+        raise ValueError(f"out must end in .json, as pictures need 2 or 3 axes, {more}")
     if form == ".gif":
         require_matplotlib("--out with .gif")
     # With --json the conversation must not mix with the result.
@@ -263,9 +259,12 @@ def _play(args: argparse.Namespace) -> None:
 
 
 def _bench(args: argparse.Namespace) -> None:
-    from resgym.measure.bench import bench
+    from resgym.measure.bench import bench, compile_ahead
 
-    _print(bench(**_options(args, bench), progress=progress_lines()), args.json)
+    if args.command == "compile":
+        _print(compile_ahead(), args.json)
+    else:
+        _print(bench(**_options(args, bench), progress=progress_lines()), args.json)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -350,7 +349,9 @@ def _parser() -> argparse.ArgumentParser:
     add("--seconds", type=float, default=1.0, help="a repeat (default 1)")
     _add_starts(command)
 
-    runs = (_rho, _cross_play, _check, _tree, _solve, _play, _bench)
+    commands.add_parser("compile", help="compile for this processor ahead of the first use")
+
+    runs = (_rho, _cross_play, _check, _tree, _solve, _play, _bench, _bench)
     for command, run in zip(commands.choices.values(), runs, strict=True):
         command.add_argument("--json", action="store_true", help="print the result as JSON")
         if run not in (_check, _bench):

@@ -140,3 +140,14 @@ def _shortened(values: list[int]) -> str:
     if len(values) > 12 and values == list(range(values[0], values[-1] + 1)):
         return f"{values[0]}..{values[-1]}"
     return str(values)
+
+
+def add_masks(info: dict[str, Any], every: np.ndarray) -> None:
+    """Gives each key its mask ``_key``, a copy of ``every``, as Gymnasium's own environments do.
+
+    Tensors go without: for them ``every`` is empty.
+    """
+    if len(every):
+        for key in (*info,):
+            if key[0] != "_":
+                info.setdefault("_" + key, every.copy())

@@ -60,11 +60,6 @@ class ResultForm:
         assert isinstance(flat, spaces.Box)
         return spaces.Box(flat.low.astype(np.float32), flat.high.astype(np.float32))
 
-    def with_masks(self, info: dict[str, Any], num_envs: int) -> dict[str, Any]:
-        """Each key gets its mask ``_key``, as in Gymnasium's own environments."""
-        masks = {f"_{key}": np.ones(num_envs, bool) for key in info if key[0] != "_"}
-        return {**masks, **info}
-
 
 def flat_observation(seat: Seat, points: Any, coords: Any) -> Any:
     """float32 [N, F] of points float32 [N, P, D] and sets int8 [N, D].

@@ -55,6 +55,7 @@ class _SingleEnv(gymnasium.Env[Any, Any]):
         self.action_space = LegalDiscrete(int(space.n), self._legal_now)
         self.metadata = {**type(self).metadata, "render_modes": vector_env.metadata["render_modes"]}
         self.render_mode = vector_env.render_mode
+        self._every_action = np.ones(int(space.n), np.int8)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -96,7 +97,7 @@ class _SingleEnv(gymnasium.Env[Any, Any]):
     def _mask(self) -> np.ndarray:
         """int8 [A], as `Discrete.sample` takes it."""
         if self.vector_env.all_actions_legal:
-            return np.ones(self.vector_env.plan.num_actions, np.int8)
+            return self._every_action.copy()
         return self.action_masks().astype(np.int8)
 
     def _legal_now(self) -> np.ndarray | None:

@@ -17,6 +17,7 @@ from gymnasium.vector.utils import batch_space
 from torch import Tensor
 
 from resgym.envs.arguments import (
+    add_masks,
     parse_integers,
     parse_options,
     parse_reset_mask,
@@ -90,6 +91,7 @@ class TensorVectorEnv(VectorEnv):
             self.action_space = LegalMultiDiscrete(self.action_space, self._legal_now)
         self._started = False
         self._answers: Tensor | None = None  # the axes of an agent that was asked last, int64 [N]
+        self._every = np.ones(num_envs if form.output == "numpy" else 0, bool)
         # With a render mode: the games before the last step, its actions, and what was refused.
         self._last_step: tuple[Games, Tensor, Any] | None = None
         self._last_moves: tuple[Tensor, Tensor] | None = None
@@ -168,8 +170,7 @@ class TensorVectorEnv(VectorEnv):
         return render_game(points, coords, move, render_mode, last, self._seats(row))
 
     def _seats(self, row: int) -> str:
-        """Who plays which seat in a row, for its frames."""
-        return ""
+        return ""  # who plays which seat, for a row's frames
 
     def _moves(self) -> tuple[Tensor, Tensor] | None:
         """The moves that the last step completed, None after a reset.
@@ -232,7 +233,8 @@ class TensorVectorEnv(VectorEnv):
         self._last_step = self._last_moves = None
         self._show()
         info = self._full_info(result.points, result.coords) if self.form.full_info else {}
-        return self._observation(*map(self._out, result[1:3])), self._masked(info)
+        add_masks(info, self._every)
+        return self._observation(*map(self._out, result[1:3])), info
 
     def _reseeded(self, seeds: Sequence[int | None], mask: Tensor) -> Games:
         """The games with new seeds in the rows of ``mask`` that have one; their count is afresh."""
@@ -295,16 +297,14 @@ class TensorVectorEnv(VectorEnv):
                 info["_final_obs"] = _copied(ended)
         if result.rewards is not None:
             info["rewards"] = self._paid(result.rewards)
+        add_masks(info, self._every)
         return (
             self._observation(out(result.points), out(result.coords)),
             self._paid(result.reward),
             out(result.terminated),
             out(result.truncated),
-            self._masked(info),
+            info,
         )
-
-    def _masked(self, info: dict[str, Any]) -> dict[str, Any]:
-        return info if self.form.output == "torch" else self.form.with_masks(info, self.num_envs)
 
     def _ask(
         self, games: EpisodeState, coords: Tensor | None, rng: RowRandom, rows: Tensor | None

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from functools import cache
+from functools import cache, partialmethod
+from time import perf_counter
+from typing import Any
 
 import torch
+from torch import Tensor
 
 from resgym.game.episode import Backend
 from resgym.game.rng import RowRandom
 from resgym.game.rules import random_starts
 from resgym.game.spec import GameSpec, check_choice
+from resgym.game.state import GameState
 
 BACKENDS = ("auto", "torch", "numba", "triton")
 
@@ -34,6 +38,58 @@ def _found(name: str) -> Backend | str:
     return _TORCH
 
 
+PATIENCE = 3.0
+"""Seconds of the reference that a process takes rather than to compile, which takes about twice."""
+_SECONDS_OF_A_CHOICE = 2e-5
+"""What a scripted host takes for one row; it plays outside the backend."""
+
+
+class Patient(Backend):
+    """The compiled backend where its machine code lies on disk, and elsewhere the reference.
+
+    Once the reference has taken `PATIENCE` in all it is the compiled one, whose results are the
+    same to the bit. So whoever plays little never waits for a compiler.
+    """
+
+    name = "numba"
+
+    def __init__(self, compiled: Any) -> None:
+        self._compiled, self._left = compiled, PATIENCE
+        self._ready = compiled.operations_on_disk()
+
+    def is_ready(self) -> bool:
+        """Whether all operations lie on disk."""
+        return self._ready == {*self._compiled.compiled}
+
+    def _play(self, operation: str, *given: Any) -> Any:
+        if self._left <= 0 or operation in self._ready:
+            return getattr(self._compiled, operation)(*given)
+        begin = perf_counter()
+        result = getattr(_TORCH, operation)(*given)
+        self._left -= perf_counter() - begin
+        return result
+
+    step: Any = partialmethod(_play, "step")
+    start: Any = partialmethod(_play, "start")
+    move: Any = partialmethod(_play, "move")
+    random_starts: Any = partialmethod(_play, "random_starts")
+    observe_points: Any = partialmethod(_play, "observe_points")
+
+    def host_actions(self, name: str | None, state: GameState, rng: RowRandom) -> Tensor | None:
+        """See `Backend.host_actions`."""
+        self._left -= state.num_games * _SECONDS_OF_A_CHOICE
+        return self._play("host_actions", name, state, rng)  # type: ignore[no-any-return]
+
+
+@cache
+def _patient() -> Backend | str:
+    compiled = _found("numba")
+    if isinstance(compiled, str):
+        return compiled
+    patient = Patient(compiled)
+    return compiled if patient.is_ready() else patient
+
+
 @cache
 def _triton_fault(device: torch.device) -> str | None:
     """Why the kernels do not work on a device: they are tried on a small batch."""
@@ -51,7 +107,7 @@ def _triton_fault(device: torch.device) -> str | None:
 
 def quickest_backend(device: torch.device) -> Backend:
     """Whose single operations are fastest on a device: compiled on the CPU, where that works."""
-    backend = _found("numba" if device.type == "cpu" else "torch")
+    backend = _patient() if device.type == "cpu" else _TORCH
     return backend if isinstance(backend, Backend) else _TORCH
 
 
@@ -69,7 +125,7 @@ def resolve_backend(name: str, device: torch.device, spec: GameSpec) -> Backend:
     """The backend of a name.
 
     ``auto`` takes the fastest that works for the device and the game, and warns once if that is the
-    reference where a faster one could be had.
+    reference where a faster one could be had. On the CPU it is `Patient` with the compiler.
 
     Raises:
         ValueError: unknown name, or a named backend that is not installed or does not fit the
@@ -84,7 +140,7 @@ def resolve_backend(name: str, device: torch.device, spec: GameSpec) -> Backend:
             raise ValueError(f"backend {name!r} {problem}")
         _warn(f"backend 'auto' is 'torch': {wanted!r} {problem}")
         wanted = "torch"
-    backend = _found(wanted)
+    backend = _patient() if name == "auto" and wanted == "numba" else _found(wanted)
     assert isinstance(backend, Backend)
     return backend
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 
 from resgym.envs.registration import one_seat_vector_env
 from resgym.game.spec import check_integer
+from resgym.measure.rho import rho
+from resgym.solver.search import Search, compiled
 
 
 @dataclass(frozen=True)
@@ -107,14 +109,44 @@ def bench(
     }
     if starts is not None:
         settings["starts"] = starts
-    name = backend
     for size in batch_sizes:
         number = check_integer("batch_sizes", size, 1)
         if progress is not None:
             progress(f"{number} games at once: {repeats} times {seconds:g} s")
+        # By its own name a backend compiles at once; 'auto' may be the reference for a while.
+        settings["backend"] = one_seat_vector_env("host", 1, **settings).backend.name
         env = one_seat_vector_env("host", number, opponent="random", **settings)
-        name = env.backend.name
         rates[size] = moves_per_second(env, repeats, seconds)
         env.close()
-    settings |= {"backend": name, "threads": torch.get_num_threads(), "repeats": repeats}
+    settings |= {"threads": torch.get_num_threads(), "repeats": repeats}
     return BenchResult(settings, rates)
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """The seconds that compiling has taken."""
+
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, for JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return f"compiled in {self.seconds:.1f} s"
+
+
+def compile_ahead() -> Compiled:
+    """Compiles the games and the solver for this processor, as far as that is not done."""
+    begin = time.perf_counter()
+    for dimension in (3, 4):  # three axes have code of their own
+        more: dict[str, Any] = {"dimension": dimension, "backend": "numba"}
+        env = one_seat_vector_env("host", 2, opponent="random", invalid_action="error", **more)
+        env.reset(seed=0)
+        env.step(torch.zeros(2, dtype=torch.int64))
+        rho("zeillinger", "random", games=2, **more)
+    search = Search("depth", 3, 6, compiled())
+    search.allow(10_000)
+    (number,) = search.numbers([(0, 5, 19), (1, 17, 2), (4, 9, 8), (7, 3, 12), (13, 6, 1)])
+    search.value(number)
+    return Compiled(time.perf_counter() - begin)

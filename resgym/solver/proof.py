@@ -15,11 +15,16 @@ from resgym.solver.search import Objective, Points, Search, TooMuch, compiled, i
 from resgym.solver.solution import Limits, Progress
 
 PLAIN_SECONDS, PLAIN_SECONDS_COLD = 0.4, 4.0
-"""Seconds after which a plain search is begun anew with compiled kernels that have to be loaded, or
-compiled. Loading them takes about half a second in every process, compiling ten seconds once."""
+"""Seconds of plain searches in a process after which compiled kernels are loaded, or compiled.
+
+Loading them takes about half a second in every process, compiling ten seconds once.
+"""
 
 PATIENCE_LOADING, PATIENCE_COMPILING = 2.0, 120.0
 """Seconds that must be left to load and to compile them."""
+
+_plain_seconds = 0.0
+"""What finished plain searches have taken in this process."""
 
 
 @dataclass
@@ -60,7 +65,9 @@ def prove(
     def begin(kernels: Any) -> Search:
         return Search(objective, len(points[0]), len(points), kernels, cut=cut)
 
-    search, too_large, begun = begin(compiled() if is_ready() else plain), False, thread_time()
+    global _plain_seconds
+    begun, too_large = thread_time(), False
+    search = begin(compiled() if is_ready() or _switches(_plain_seconds, limits) else plain)
     # Some hundredths of a second.
     moves = len(search.table.sets)
     while True:
@@ -85,14 +92,16 @@ def prove(
             stopped = stopped or "max_expansions"
         if search.expanded:
             limits.progress(Progress(lower, search.expanded, limits.seconds))
+        seconds = thread_time() - begun
         if settled or stopped:
+            _plain_seconds += seconds if is_plain else 0.0
             return Proof(search, left, lower, settled, None if settled else stopped)
-        if is_plain and not too_large and _switches(thread_time() - begun, limits):
+        if is_plain and not too_large and _switches(_plain_seconds + seconds, limits):
             search = begin(compiled())
 
 
 def _switches(seconds: float, limits: Limits) -> bool:
-    """Whether a plain search that has taken so long is begun anew with compiled kernels."""
+    """Whether compiled kernels pay after plain searches that took so many seconds."""
     if seconds < PLAIN_SECONDS or limits.seconds_left < PATIENCE_LOADING:
         return False
     with suppress(ImportError):  # no numba, or one that does not fit the numpy that is there

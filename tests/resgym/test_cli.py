@@ -157,8 +157,8 @@ BAD = [
     (["play", "E8", "--dimension", "3"], "dimension", "is for random starts, got the start 'E8'"),
     (["play", "E8", "--max-value", "7"], "max_value", "is for random starts"),
     (["play", "--dimension", "11"], "dimension", "must be between 2 and 10, got 11"),
-    (["play", "x^2+y^3+z^5+w^2", "--out", "g.gif"], "out", "must end in .json for 4 axes"),
-    (["play", "--dimension", "4", "--out", "g.html"], "out", "must end in .json for 4 axes"),
+    (["play", "x^2+y^3+z^5+w^2", "--out", "g.gif"], "out", "must end in .json"),
+    (["play", "--dimension", "4", "--out", "g.html"], "out", "must end in .json"),
     (["solve", "A2", "--host", "random_pair", "--out", "g.sage"], "out", "against one player"),
 ]
 

@@ -6,7 +6,7 @@ Importing this module needs numba (``pip install 'resgym[fast]'``).
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -25,6 +25,7 @@ from resgym.game.stepping import (
 )
 from resgym.game.variants import BASIC
 from resgym.kernels.backend import ASKED, set_numbers
+from resgym.kernels.cpu.compilation import lies_on_disk
 from resgym.kernels.cpu.operations import NumbaOperations, array_of
 from resgym.kernels.cpu.step import any_refused, start_rows, step_rows
 from resgym.kernels.cpu.threads import share_rows
@@ -116,6 +117,16 @@ def _numbers(plan: StepPlan) -> _Numbers | None:
 
 class NumbaBackend(NumbaOperations):
     """Compiled passes over all rows, around the answers of opponents that have to be asked."""
+
+    compiled: ClassVar[dict[str, Any]] = {
+        **NumbaOperations.compiled,
+        "step": step_rows,
+        "start": start_rows,
+    }
+
+    def operations_on_disk(self) -> set[str]:
+        """The operations whose machine code lies on disk, so that they take no compiling."""
+        return {name for name, function in self.compiled.items() if lies_on_disk(function)}
 
     def step(self, plan: StepPlan, games: Games, actions: Tensor, ask: Ask) -> StepResult:
         """See `resgym.game.episode.Backend.step`."""

@@ -160,6 +160,14 @@ def inlined(function: Callable[..., Any], **more: Any) -> Any:
     return numba.njit(**options)(function)
 
 
+def lies_on_disk(function: Any) -> bool:
+    """Whether a compiled function lies on disk, for arguments of whatever types."""
+    try:
+        return bool(function._cache._cache_file._load_index())
+    except Exception:
+        return False
+
+
 def is_cached(function: Any, *arguments: Any) -> bool:
     """Whether a compiled function lies on disk for arguments of these types."""
     try:

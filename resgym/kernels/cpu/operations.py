@@ -5,6 +5,8 @@ Tensors are read and written through NumPy views, without copies; results are ne
 
 from __future__ import annotations
 
+from typing import Any, ClassVar
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -96,6 +98,13 @@ class NumbaOperations(FusedBackend):
 
     name = "numba"
     hosts = HOSTS
+    compiled: ClassVar[dict[str, Any]] = {
+        "move": _move_games,
+        "random_starts": _draw_games,
+        "observe_points": _observe_rows,
+        "host_actions": _choose_rows,
+    }
+    """What is compiled of each operation."""
 
     def _moved(
         self, state: GameState, coords: Tensor, axis: Tensor, spec: GameSpec

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 import pickle
 import random
@@ -16,7 +17,7 @@ from resgym.polynomials.singularities import random_family, singularity, singula
 from resgym.solver import kernels
 from resgym.solver import proof as proof_module
 from resgym.solver.search import Search, TooMuch, compiled
-from resgym.solver.solution import Progress
+from resgym.solver.solution import Limits, Progress
 from resgym.solver.solve import solve
 from tests.reference import rule
 from tests.reference.search import Exhaustive
@@ -224,6 +225,23 @@ def test_results_are_the_same_without_numba(monkeypatch, objective):
     assert with_it.value == without.value
     assert with_it.positions_searched == without.positions_searched
     assert with_it.tree.to_json() == without.tree.to_json()
+
+
+def test_many_short_searches_turn_to_the_compiled_one(monkeypatch):
+    """What plain searches take counts for the whole process, not for each of them."""
+    monkeypatch.setattr(proof_module, "is_ready", lambda: False)
+    monkeypatch.setattr(proof_module, "is_cached", lambda: True)
+    monkeypatch.setattr(proof_module, "_plain_seconds", 0.0)
+    monkeypatch.setattr(proof_module, "thread_time", itertools.count(0.0, 0.15).__next__)
+    used = []
+    for points in FIVE_POINTS:
+        limits = Limits(None, 10**6, lambda progress: None)
+        found = proof_module.prove([tuple(each) for each in points], "depth", limits)
+        used.append(found.search.kernels is kernels)
+        assert found.settled
+    assert used[0]
+    assert not used[-1]
+    assert used == sorted(used, reverse=True)
 
 
 @pytest.mark.parametrize("size", [2**40, 2**54, 2**59])

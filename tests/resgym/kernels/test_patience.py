@@ -1,0 +1,79 @@
+"""`auto` on a CPU: the reference until compiling pays, with the same bits before and after."""
+
+import pytest
+import torch
+
+pytest.importorskip("numba")
+
+from resgym.envs import HironakaVectorEnv
+from resgym.game.rng import RowRandom
+from resgym.game.spec import GameSpec
+from resgym.kernels import dispatch, resolve_backend
+from resgym.kernels.cpu.backend import NumbaBackend
+
+OPERATIONS = {*NumbaBackend.compiled}
+
+
+class Counted(NumbaBackend):
+    """The compiled backend, which counts its steps and says what lies on disk."""
+
+    def __init__(self, on_disk):
+        self.on_disk, self.steps = set(on_disk), 0
+
+    def operations_on_disk(self):
+        return self.on_disk
+
+    def step(self, *given):
+        self.steps += 1
+        return super().step(*given)
+
+
+def played(backend, steps=40):
+    env = HironakaVectorEnv(9, max_num_points=6, max_value=5, invalid_action="noop")
+    env.backend = backend
+    source = torch.Generator().manual_seed(3)
+    seen = [env.reset(seed=4)[0]]
+    for _ in range(steps):
+        *more, info = env.step(torch.randint(4, (9,), generator=source))
+        seen += [*more, info["overflow"]]
+    return [part for each in seen for part in (each.values() if isinstance(each, dict) else [each])]
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Every look at the time is a second later."""
+    now = iter(range(10**6))
+    monkeypatch.setattr(dispatch, "perf_counter", lambda: next(now))
+
+
+@pytest.mark.parametrize(("on_disk", "compiled_steps"), [(OPERATIONS, 40), ((), 30)])
+def test_the_reference_plays_until_compiling_pays(on_disk, compiled_steps, monkeypatch, clock):
+    monkeypatch.setattr(dispatch, "PATIENCE", 11.0)  # a start and ten steps, a second each
+    compiled = Counted(on_disk)
+    found = played(dispatch.Patient(compiled))
+    assert compiled.steps == compiled_steps
+    for mine, reference in zip(found, played(dispatch._TORCH), strict=True):
+        assert mine.dtype == reference.dtype
+        assert torch.equal(mine, reference)
+
+
+def test_single_operations_are_the_reference_s_too(clock):
+    spec = GameSpec(3, 6, 5)
+    patient = dispatch.Patient(Counted(()))
+    rng = RowRandom(torch.arange(7))
+    drawn = patient.random_starts(spec, rng)
+    assert patient.host_actions("zeillinger", drawn, rng) is None
+    assert torch.equal(drawn.points, NumbaBackend().random_starts(spec, rng).points)
+    assert torch.equal(patient.observe_points(drawn), NumbaBackend().observe_points(drawn))
+
+
+def test_scripted_hosts_use_the_patience_up(monkeypatch):
+    monkeypatch.setattr(dispatch, "PATIENCE", 1e-5)
+    patient = dispatch.Patient(Counted(()))
+    rng = RowRandom(torch.arange(7))
+    drawn = dispatch._TORCH.random_starts(GameSpec(3, 6, 5), rng)
+    assert patient.host_actions("zeillinger", drawn, rng) is not None
+
+
+def test_a_named_backend_compiles_at_once():
+    assert type(resolve_backend("numba", torch.device("cpu"), GameSpec(3, 6))) is NumbaBackend

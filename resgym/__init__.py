@@ -10,8 +10,7 @@ from resgym.envs.registration import register_envs
 from resgym.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from resgym.envs.one_seat import AlternatingPlayers
-    from resgym.envs.two_player import HironakaVectorEnv
+    from resgym.envs.vector_env import AlternatingPlayers, HironakaVectorEnv
     from resgym.game.rewards import Transition, register_reward
     from resgym.game.rng import RowRandom, Stream
     from resgym.game.spec import GameSpec
@@ -29,8 +28,7 @@ else:
     __getattr__, __dir__ = lazy_names(
         __name__,
         {
-            "envs.one_seat": "AlternatingPlayers",
-            "envs.two_player": "HironakaVectorEnv",
+            "envs.vector_env": "AlternatingPlayers HironakaVectorEnv",
             "game.rewards": "Transition register_reward",
             "game.rng": "RowRandom Stream",
             "game.spec": "GameSpec",

@@ -15,7 +15,8 @@ from gymnasium.spaces import Box, Dict, Space
 from gymnasium.spaces.utils import flatten, flatten_space
 
 from resgym.envs.registration import DEFAULT_MAX_EPISODE_STEPS
-from resgym.envs.single import HironakaEnv, LegalDiscrete
+from resgym.envs.results import LegalDiscrete
+from resgym.envs.single import HironakaEnv
 from resgym.game.spec import check_choice, check_integer
 from resgym.game.variants import rule_of
 

@@ -12,8 +12,9 @@ from gymnasium import spaces
 from gymnasium.spaces.utils import flatten_space
 from torch import Tensor
 
+from resgym.game.episode import legal_actions
 from resgym.game.spec import check_choice
-from resgym.game.stepping import Seat, StepPlan
+from resgym.game.stepping import Array, EpisodeState, Seat, StepPlan, StepResult
 from resgym.game.variants import rule_of
 
 
@@ -60,6 +61,70 @@ class ResultForm:
         assert isinstance(flat, spaces.Box)
         return spaces.Box(flat.low.astype(np.float32), flat.high.astype(np.float32))
 
+    def out(self, value: Array | None) -> Any:
+        """What the caller gets of an array."""
+        if value is None:
+            return None
+        if self.output == "torch":
+            return value if isinstance(value, Tensor) else torch.from_numpy(value)
+        return value.cpu().numpy() if isinstance(value, Tensor) else value
+
+    def paid(self, value: Array | None) -> Any:
+        """Rewards given out: in NumPy they are float64, as in Gymnasium's own environments."""
+        paid = self.out(value)
+        return paid.astype(np.float64) if self.output == "numpy" else paid
+
+    def seen(self, seat: Seat, points: Array, coords: Array) -> Any:
+        """The observation of a seat, of points float32 [N, P, D] and sets int8 [N, D]."""
+        points, coords = self.out(points), self.out(coords)
+        if self.observation == "flat":
+            return flat_observation(seat, points, coords)
+        if seat == "host":
+            return points
+        if seat == "agent":
+            return {"coords": coords, "points": points}
+        named = coords.any(1)  # 1 where a set awaits the agent's answer
+        to_play = named.long() if isinstance(named, Tensor) else named.astype(np.int64)
+        return {"coords": coords, "points": points, "to_play": to_play}
+
+    def info(
+        self, plan: StepPlan, result: StepResult, games: EpisodeState | None = None
+    ) -> dict[str, Any]:
+        """The info of a step; with the ``games`` after it, all keys of `full_info`."""
+        info: dict[str, Any] = {"overflow": self.out(result.overflow)}
+        if games is not None:
+            result = _completed(plan, result, games)
+            info["action_mask"] = self.out(legal_actions(plan, games).to(torch.int8))
+        if result.ended is not None:
+            ended = self.out(result.ended)
+            if self.episode_statistics:
+                returns, lengths = self.paid(result.episode_returns), result.episode_lengths
+                info["episode"], info["_episode"] = {"r": returns, "l": self.out(lengths)}, ended
+            if result.final_points is not None and result.final_coords is not None:
+                final = self.seen(plan.seat, result.final_points, result.final_coords)
+                info["final_obs"], info["_final_obs"] = final, _copied(ended)
+        if result.rewards is not None:
+            info["rewards"] = self.paid(result.rewards)
+        return info
+
+
+def _completed(plan: StepPlan, result: StepResult, games: EpisodeState) -> StepResult:
+    """A result that has what one without ended games lacks."""
+    if result.ended is None:
+        result = result._replace(
+            ended=torch.zeros_like(games.ended),
+            episode_returns=games.returns.clone(),
+            episode_lengths=games.lengths.clone(),
+        )
+    if result.final_points is None and plan.autoreset_mode == "SAME_STEP":
+        points, coords = _copied(result.points), _copied(result.coords)
+        result = result._replace(final_points=points, final_coords=coords)
+    return result
+
+
+def _copied(value: Any) -> Any:
+    return value.clone() if isinstance(value, Tensor) else value.copy()
+
 
 def flat_observation(seat: Seat, points: Any, coords: Any) -> Any:
     """float32 [N, F] of points float32 [N, P, D] and sets int8 [N, D].
@@ -76,6 +141,29 @@ def flat_observation(seat: Seat, points: Any, coords: Any) -> Any:
     if isinstance(points, Tensor):
         return torch.cat([part.float() for part in parts], 1)
     return np.concatenate(parts, 1, dtype=np.float32)
+
+
+class LegalDiscrete(spaces.Discrete):
+    """`Discrete` that samples among the actions that are legal now.
+
+    Gymnasium's own tools, and the loop of every tutorial, draw actions by ``action_space.sample()``
+    without a mask. A copy, also a pickled one, is a plain `Discrete`: it has left its environment.
+    """
+
+    def __init__(self, n: int, masks: Callable[[], np.ndarray | None]) -> None:
+        super().__init__(n)
+        self._masks = masks
+
+    def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
+        """`Discrete`'s draw, repeated until it is legal; a mask or probabilities are obeyed."""
+        action = super().sample(mask, probability)
+        legal = self._masks() if mask is None and probability is None else None
+        while legal is not None and legal.any() and not legal[action]:
+            action = super().sample()
+        return action
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return spaces.Discrete, (int(self.n),)
 
 
 class LegalMultiDiscrete(spaces.MultiDiscrete):

@@ -20,32 +20,25 @@ from resgym.game.spec import MAX_COORDINATE
 from resgym.game.state import GameState, canonical_state
 from resgym.game.stepping import EpisodeState, StepPlan
 
-# The names in a saved state, and those of `EpisodeState`.
-_OF_GAMES = {name: name for name in ("coords", "episode", "half_moves", "points", "seed")}
-_OF_GAMES["count"] = "counts"
-_OF_EPISODES = {"ended": "ended", "length": "lengths", "return": "returns"}
+FIELDS = tuple(name for name in EpisodeState._fields if name not in ("key", "rule"))
+"""What is saved of a state: keys follow from seeds and episodes."""
 
 
 def save_state(plan: StepPlan, games: EpisodeState, started: bool) -> dict[str, Any]:
     """All that the next steps depend on.
 
     Returns:
-        ``table``: the game's sizes and options (``game``), those of the stage that new games start
-        from (``starts``) and fields of the state (``fields``, copies); ``episodes``: the other
-        fields, but for the keys, which follow from seeds and episodes; ``started``.
+        ``game``: the game's sizes and options; ``starts``: those of the stage that new games start
+        from; ``fields``: copies of `FIELDS` of the state; ``started``.
     """
-    starts = plan.start_spec
+    starts: dict[str, Any]
+    starts = {"num_points": plan.start_spec.max_num_points, "max_value": plan.start_spec.max_value}
+    if plan.starts is not None:
+        starts["given"] = _digest(plan.starts)
     return {
-        "table": {
-            "game": asdict(plan.spec),
-            "starts": {
-                "num_points": starts.max_num_points,
-                "max_value": starts.max_value,
-                **({} if plan.starts is None else {"given": _digest(plan.starts)}),
-            },
-            "fields": {name: getattr(games, own).clone() for name, own in _OF_GAMES.items()},
-        },
-        "episodes": {name: getattr(games, own).clone() for name, own in _OF_EPISODES.items()},
+        "game": asdict(plan.spec),
+        "starts": starts,
+        "fields": {name: getattr(games, name).clone() for name in FIELDS},
         "started": started,
     }
 
@@ -61,36 +54,25 @@ def load_state(
         ValueError, TypeError: the state is of another game or form, or holds values that no game of
             this plan can have.
     """
-    if set(state) != {"table", "episodes", "started"}:
-        raise ValueError(f"state must have table, episodes and started, got {sorted(state)}")
-    started, table = state["started"], state["table"]
+    own = save_state(plan, like, False)
+    if state.keys() != own.keys():
+        raise ValueError(f"state must have {', '.join(own)}, got {sorted(state)}")
+    started, starts = state["started"], dict(state["starts"])
     if not isinstance(started, bool):
         raise TypeError(f"started must be True or False, got {started!r}")
-    for name in ("game", "starts", "fields"):
-        if name not in table:
-            raise ValueError(f"{name} is missing in the state of the games")
-    for name, own in asdict(plan.spec).items():
-        given = table["game"].get(name)
-        if given != own:
+    for name, value in own["game"].items():
+        given = state["game"].get(name)
+        if given != value:
             raise ValueError(
-                f"{name}: the saved games have {given!r}, this environment has {own!r}"
+                f"{name}: the saved games have {given!r}, this environment has {value!r}"
             )
-    own_state = save_state(plan, like, started)
-    episodes = _checked_fields(state["episodes"], own_state["episodes"])
-    fields = _checked_fields(table["fields"], own_state["table"]["fields"])
-    starts = dict(table["starts"])
-    own_starts = own_state["table"]["starts"]
-    if starts.pop("given", None) != own_starts.pop("given", None):
+    if starts.keys() != own["starts"].keys():
+        raise ValueError(f"starts must have {', '.join(own['starts'])}, got {sorted(starts)}")
+    if starts.pop("given", None) != own["starts"].get("given"):
         raise ValueError("starts: the saved games start from others than this environment's")
-    if starts.keys() != own_starts.keys():
-        raise ValueError(f"starts must have num_points and max_value, got {sorted(starts)}")
+    fields = _checked_fields(state["fields"], own["fields"])
     key = RowRandom.for_episode(fields["seed"], fields["episode"]).key
-    games = EpisodeState(
-        key=key,
-        rule=like.rule,
-        **{own: fields[name] for name, own in _OF_GAMES.items()},
-        **{own: episodes[name] for name, own in _OF_EPISODES.items()},
-    )
+    games = EpisodeState(key=key, rule=like.rule, **fields)
     _check_values(plan, games)
     if started:
         _check_started(plan, games)
@@ -105,11 +87,10 @@ def _digest(starts: GameState) -> str:
 def _check_values(plan: StepPlan, games: EpisodeState) -> None:
     """Raises ValueError if fields of the right form hold what no game can: kernels trust them."""
     spec, count, points = plan.spec, games.counts, games.points[:, : plan.spec.max_num_points]
-    _check_rows("length", games.lengths >= 0, "at least 0")
-    _check_rows("count", (count >= 1) & (count <= spec.max_num_points), f"1..{spec.max_num_points}")
-    _check_rows("half_moves", games.half_moves >= 0, "at least 0")
-    _check_rows("seed", games.seed >= 0, "at least 0")
-    _check_rows("episode", games.episode >= -1, "at least -1")
+    rows = f"1..{spec.max_num_points}"
+    _check_rows("counts", (count >= 1) & (count <= spec.max_num_points), rows)
+    for name, least in (("lengths", 0), ("half_moves", 0), ("seed", 0), ("episode", -1)):
+        _check_rows(name, getattr(games, name) >= least, f"at least {least}")
     alive = games.position.alive()[:, : points.shape[1], None]
     # Rows in which no episode was started have no points yet.
     waiting = (games.episode == -1) & (points == -1).flatten(1).all(1) & (count == 1)
@@ -119,10 +100,6 @@ def _check_values(plan: StepPlan, games: EpisodeState) -> None:
     canonical = canonical_state(columns, count, spec)
     same = (canonical.points == points).flatten(1).all(1) & (canonical.count == count)
     _check_rows("points", same | waiting, "a position that a move leaves, and -1 in absent rows")
-    if spec.rule == "thom":
-        weights, marked = games.points[:, -2], games.points[:, -1:]
-        known = (marked == -1).all(2)[:, 0] | (points == marked).all(2).any(1)
-        _check_rows("points", (weights >= 0).all(1) & known | waiting, "weights and a vertex last")
     if spec.least_axes > 1:
         _check_rows("coords", games.coords.sum(1) != 1, "no axis, or two and more")
 

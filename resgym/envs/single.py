@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import gymnasium
@@ -11,43 +10,27 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
 from resgym.envs.arguments import MAX_SEED, parse_options
-from resgym.envs.registration import one_seat_vector_env
-from resgym.envs.two_player import HironakaVectorEnv
-from resgym.envs.vector_env import TensorVectorEnv
+from resgym.envs.results import LegalDiscrete
+from resgym.envs.vector_env import HironakaVectorEnv
 from resgym.game.spec import check_integer
 from resgym.game.stepping import EpisodeState
 
 
-class LegalDiscrete(spaces.Discrete):
-    """`Discrete` that samples among the actions that are legal now.
+class HironakaEnv(gymnasium.Env[Any, Any]):
+    """Row 0 of a `HironakaVectorEnv` of one, without autoreset; its keyword arguments.
 
-    Gymnasium's own tools, and the loop of every tutorial, draw actions by ``action_space.sample()``
-    without a mask. A copy, also a pickled one, is a plain `Discrete`: it has left its environment.
+    Without `gymnasium.make` there is no time limit unless ``max_episode_steps`` is given.
     """
-
-    def __init__(self, n: int, masks: Callable[[], np.ndarray | None]) -> None:
-        super().__init__(n)
-        self._masks = masks
-
-    def sample(self, mask: Any = None, probability: Any = None) -> np.int64:
-        """`Discrete`'s draw, repeated until it is legal; a mask or probabilities are obeyed."""
-        action = super().sample(mask, probability)
-        legal = self._masks() if mask is None and probability is None else None
-        if legal is not None and legal.any():
-            while not legal[action]:
-                action = super().sample()
-        return action
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return spaces.Discrete, (int(self.n),)
-
-
-class _SingleEnv(gymnasium.Env[Any, Any]):
-    """Row 0 of a vector environment of one, without autoreset."""
 
     metadata = HironakaVectorEnv.metadata
 
-    def __init__(self, vector_env: TensorVectorEnv) -> None:
+    def __init__(self, **kwargs: Any) -> None:
+        for name in ("num_envs", "output", "autoreset_mode", "episode_statistics", "full_info"):
+            if name in kwargs:
+                raise TypeError(f"{name} is for make_vec: a single environment has none")
+        # `gymnasium.make` adds the time limit itself.
+        fixed = {"output": "numpy", "autoreset_mode": AutoresetMode.DISABLED}
+        vector_env = HironakaVectorEnv(**{"max_episode_steps": None, **fixed, **kwargs})
         self.vector_env = vector_env
         self.observation_space = vector_env.single_observation_space
         space = vector_env.single_action_space
@@ -91,7 +74,7 @@ class _SingleEnv(gymnasium.Env[Any, Any]):
 
     @property
     def games(self) -> EpisodeState:
-        """The game as it is now, in row 0; see `TensorVectorEnv.games`."""
+        """The game as it is now, in row 0; see `HironakaVectorEnv.games`."""
         return self.vector_env.games
 
     def _mask(self) -> np.ndarray:
@@ -121,37 +104,3 @@ def _row(observation: Any) -> Any:
     if isinstance(observation, dict):
         return {name: part[0] for name, part in observation.items()}
     return observation[0]
-
-
-def _one_row(kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Keyword arguments of the vector environment behind a single one."""
-    for name in ("num_envs", "output", "autoreset_mode", "episode_statistics", "full_info"):
-        if name in kwargs:
-            raise TypeError(f"{name} is for make_vec: a single environment has none")
-    # `gymnasium.make` adds the time limit itself.
-    fixed = {"output": "numpy", "autoreset_mode": AutoresetMode.DISABLED}
-    return {"max_episode_steps": None, **fixed, **kwargs}
-
-
-class HironakaEnv(_SingleEnv):
-    """Both seats, one half-move a step; see `HironakaVectorEnv`.
-
-    Without `gymnasium.make` there is no time limit unless ``max_episode_steps`` is given.
-    """
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(HironakaVectorEnv(**_one_row(kwargs)))
-
-
-class HironakaHostEnv(_SingleEnv):
-    """You name axis sets, against ``opponent``; else as `HironakaEnv`."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(one_seat_vector_env("host", **_one_row(kwargs)))
-
-
-class HironakaAgentEnv(_SingleEnv):
-    """You choose one axis of the set that the host ``opponent`` names; else as `HironakaEnv`."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(one_seat_vector_env("agent", **_one_row(kwargs)))

@@ -1,400 +1,169 @@
-"""Every vector environment of the package: input is checked, a backend plays, output is handed out.
-
-What a step does in every situation is a table at `resgym.game.episode.Backend.step`.
-"""
+"""The vector environment, from its arguments."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import torch
-from gymnasium import spaces
-from gymnasium.vector import AutoresetMode, VectorEnv
-from gymnasium.vector.utils import batch_space
-from torch import Tensor
+from gymnasium.vector import AutoresetMode
 
 from resgym.envs.arguments import (
-    add_masks,
-    parse_integers,
-    parse_options,
-    parse_reset_mask,
-    parse_seeds,
-    refusal,
-    start_sizes,
+    parse_autoreset_mode,
 )
-from resgym.envs.results import LegalMultiDiscrete, ResultForm, flat_observation
-from resgym.envs.saving import load_state, save_state
-from resgym.game.actions import host_action_table
-from resgym.game.episode import legal_actions
+from resgym.envs.base import PlannedVectorEnv
+from resgym.envs.results import ResultForm
+from resgym.game import devices
 from resgym.game.rewards import RewardFunction, check_reward
-from resgym.game.rng import RowRandom
-from resgym.game.rules import given_starts
-from resgym.game.stepping import Array, EpisodeState, Games, RefusedStep, StepPlan
-from resgym.kernels import Backend
-from resgym.render.positions import RENDER_MODES, check_render_mode, render_game, render_modes
+from resgym.game.rules import check_startable
+from resgym.game.spec import GameSpec, Polytope, Role, RuleName, check_choice, check_integer
+from resgym.game.stepping import (
+    INVALID_ACTIONS,
+    SEATS,
+    Seat,
+    StepPlan,
+)
+from resgym.kernels import resolve_backend
+from resgym.players.base import check_role
+from resgym.polynomials.starts import resolve_starts
 
 
-class TensorVectorEnv(VectorEnv):
-    """N games: actions in, masks, autoreset, statistics, results out.
+class HironakaVectorEnv(PlannedVectorEnv):
+    """N games seen from one seat, or from the one whose turn it is.
 
-    Attributes:
-        num_envs: N.
-        plan: what is played, and what a step does.
-        backend: plays it.
-        device: where results live when they are tensors.
-        form: how results are handed out.
-        all_actions_legal: a promise to learners: every action is legal in every position, nobody
-            needs `action_masks`. A subclass that does it another way takes it back, and likewise
-        final_obs_of_all_rows: rows that go on have their observation in ``final_obs``, where a step
-            has it, so that it is what the actions of all rows led to.
+    ``seat="host"`` (``resgym/HironakaHost-v0``): a step is a whole move. Action
+    ``Discrete(2^D - D - 1)``: k names the k-th axis set (`resgym.game.action_axes`). Observation
+    float32 [N, P, D]: the points in descending lexicographic order, scaled by the largest
+    coordinate; absent rows are -1.
+
+    ``seat="agent"`` (``resgym/HironakaAgent-v0``): a step is a whole move. Action ``Discrete(D)``,
+    an axis of the observed set. Observation ``points`` as above and ``coords`` int8 [N, D], the set
+    that the host has named, which is the legal-action mask and the set that will be played.
+
+    ``seat="both"`` (``resgym/Hironaka-v0``): a step is a half-move. Action
+    ``Discrete(max(2^D - D - 1, D))``; `action_masks` gives the legal ones. Observation ``points``,
+    ``coords`` (zeros on the host's turn), ``to_play`` int64 [N] (0 host, 1 agent). The reward is
+    that of the player who made the half-move; a host's half-move gets 0, because what it leads to
+    is known only after the answer. ``info["rewards"]`` float32 [N, 2] has both roles' rewards
+    (host, agent) on the half-move that completes a move.
     """
-
-    # As Gymnasium declares it: each instance has its own, with its autoreset mode.
-    metadata: dict[str, Any] = {  # noqa: RUF012
-        "render_modes": list(RENDER_MODES),
-        "render_fps": 2,
-    }
-    all_actions_legal = False
-    final_obs_of_all_rows = True
 
     def __init__(
         self,
-        num_envs: int,
-        plan: StepPlan,
-        backend: Backend,
-        device: torch.device,
-        form: ResultForm,
+        num_envs: int = 1,
         *,
-        render_mode: str | None,
+        seat: Seat = "both",
+        opponent: Any = None,
+        dimension: int = 3,
+        max_num_points: int = 20,
+        max_value: int = 20,
+        polytope: Polytope = "dominance",
+        reposition: bool = False,
+        rule: RuleName = "basic",
+        unit: int = 1,
+        scale_observation: bool = True,
+        reward: str | RewardFunction = "terminal",
+        max_episode_steps: int | None = 200,
+        invalid_action: str = "error",
+        autoreset_mode: AutoresetMode | str = AutoresetMode.SAME_STEP,
+        device: torch.device | str = "cpu",
+        output: str = "torch",
+        backend: str = "auto",
+        render_mode: str | None = None,
+        starts: Any = None,
+        observation: str = "points",
+        episode_statistics: bool = True,
+        full_info: bool = False,
     ) -> None:
-        self.num_envs = num_envs
-        self.plan = plan
-        self.backend = backend
-        self.device = device
-        self.form = form
-        self.autoreset_mode = AutoresetMode[plan.autoreset_mode]
-        self.single_observation_space = form.space(plan)
-        self.single_action_space = spaces.Discrete(plan.num_actions)
-        self.observation_space = batch_space(self.single_observation_space, num_envs)
-        self.action_space = batch_space(self.single_action_space, num_envs)
-        self.metadata = {
-            **type(self).metadata,
-            "autoreset_mode": self.autoreset_mode,
-            "render_modes": render_modes(plan.spec.dimension),
-        }
-        self.render_mode = check_render_mode(render_mode, plan.spec.dimension)
-        if not self.all_actions_legal:
-            assert isinstance(self.action_space, spaces.MultiDiscrete)
-            self.action_space = LegalMultiDiscrete(self.action_space, self._legal_now)
-        self._started = False
-        self._answers: Tensor | None = None  # the axes of an agent that was asked last, int64 [N]
-        self._every = np.ones(num_envs if form.output == "numpy" else 0, bool)
-        # With a render mode: the games before the last step, its actions, and what was refused.
-        self._last_step: tuple[Games, Tensor, Any] | None = None
-        self._last_moves: tuple[Tensor, Tensor] | None = None
-        self._games: Games = EpisodeState.empty(num_envs, plan.spec, device)
+        """Makes the environment; nothing is drawn before `reset`.
 
-    @property
-    def output(self) -> str:
-        """``torch`` or ``numpy``, what results are."""
-        return self.form.output
+        Args:
+            num_envs: games in parallel, N.
+            seat: whose actions are given: ``host``, ``agent`` or ``both``.
+            opponent: who answers in the other seat, see `set_opponent`; None is ``random``.
+            dimension: axes D, 2 to 10.
+            max_num_points: rows P of a position, and points of a random start.
+            max_value: random starts are uniform on 0..max_value inclusive.
+            polytope: which points a move keeps, ``dominance`` or ``newton``.
+            reposition: subtract the per-axis minimum after every move.
+            rule: ``basic``, ``polyhedra`` or ``thom``; see docs/game.md.
+            unit: with ``polyhedra``, coordinates are multiples of 1/unit.
+            scale_observation: divide the observed points by the position's largest coordinate.
+            reward: ``terminal``, ``step``, ``survival``, ``points`` or a callable that gets a
+                `resgym.game.Transition` and returns float32 [N].
+            max_episode_steps: steps after which an episode is truncated; None for no limit.
+            invalid_action: ``error``, ``noop``, ``penalty`` or ``terminate``.
+            autoreset_mode: SAME_STEP, NEXT_STEP or DISABLED.
+            device: where the games live and results are made.
+            output: ``torch`` (tensors on ``device``) or ``numpy``.
+            backend: ``auto`` or the name of an implementation of the move.
+            render_mode: ``ansi``, ``human``, and with 2 or 3 axes ``rgb_array`` (needs matplotlib)
+                or ``svg``; see `render`. None for no frames.
+            starts: positions that episodes start from, drawn uniformly: a file, see
+                `resgym.polynomials.starts.read_starts`, or lists of points. None: random ones.
+            observation: ``points``, or ``flat`` for one row of numbers a game.
+            episode_statistics: False leaves ``episode`` out of the info, for wrappers that count.
+            full_info: all keys in the info of every reset and step, ``action_mask`` int8 [N, A]
+                among them.
 
-    @property
-    def invalid_action(self) -> str:
-        """What becomes of an illegal action."""
-        return self.plan.invalid_action
-
-    @property
-    def reward(self) -> str | RewardFunction:
-        """The reward, a name or a function; a new one holds from the next step on."""
-        return self.plan.reward
-
-    @reward.setter
-    def reward(self, reward: str | RewardFunction) -> None:
+        Raises:
+            ValueError, TypeError: an argument is out of range; the message names it.
+        """
+        check_choice("seat", seat, SEATS)
+        num_envs = check_integer("num_envs", num_envs, 1, 2**62)
+        spec = GameSpec(dimension, max_num_points, max_value, polytope, reposition, rule, unit)
+        check_startable(spec)
+        if not isinstance(scale_observation, bool):
+            raise TypeError(f"scale_observation must be True or False, got {scale_observation!r}")
         check_reward(reward)
-        self.plan = replace(self.plan, reward=reward)
-
-    @property
-    def games(self) -> EpisodeState:
-        """The games as they are now: tensors that no later step writes to."""
-        games = self._games = self._games.tensors()
-        return games
-
-    @property
-    def is_started(self) -> bool:
-        """Whether there are games to act in: there was a reset, and no close."""
-        return self._started and not self.closed
-
-    def action_masks(self) -> Any:
-        """Bool [N, A], True = legal, for the current observation.
-
-        Raises:
-            ValueError: before the first reset, or after close.
-        """
-        self._require_started("action_masks")
-        return self._out(legal_actions(self.plan, self.games).clone())
-
-    def _legal_now(self) -> np.ndarray | None:
-        return legal_actions(self.plan, self.games).cpu().numpy() if self.is_started else None
-
-    def render(self) -> tuple[Any, ...] | None:
-        """One frame per row in ``render_mode``, or None without one.
-
-        A frame says which move the last step completed and, where one seat is yours, who plays the
-        other. ``ansi`` and ``svg`` frames are text, ``rgb_array`` frames uint8 [H, W, 3] of one
-        size. In ``human`` row 0's are printed at every reset and step, and here is None.
-
-        Raises:
-            ValueError: before the first reset, or after close.
-        """
-        self._require_open()
-        if self.render_mode is None:
-            return None
-        self._require_started("render")
-        if self.render_mode == "human":
-            return None
-        return tuple(self._frame(row, self.render_mode) for row in range(self.num_envs))
-
-    def _frame(self, row: int, render_mode: str) -> Any:
-        games = self.games
-        points = games.position.select(slice(row, row + 1)).point_lists()[0]
-        coords = games.coords[row].nonzero()[:, 0].tolist()
-        last = None
-        if (moves := self._moves()) is not None:
-            axes, axis = (part[row] for part in moves)
-            last = (axes.nonzero()[:, 0].tolist(), int(axis)) if bool(axes.any()) else None
-        move = int(games.half_moves[row]) // 2
-        return render_game(points, coords, move, render_mode, last, self._seats(row))
-
-    def _seats(self, row: int) -> str:
-        return ""  # who plays which seat, for a row's frames
-
-    def _moves(self) -> tuple[Tensor, Tensor] | None:
-        """The moves that the last step completed, None after a reset.
-
-        Sets bool [N, D], empty for none, and axes int64 [N]. Found only when a frame shows them:
-        many clients ask for a render mode and for no frame.
-        """
-        if self._last_moves is None and self._last_step is not None:
-            games, actions, overflow = self._last_step
-            before = games.tensors()  # the next step writes to new memory: `games` is looked at too
-            axes, axis = before.coords, actions
-            answers = self._answers_to(before, actions)
-            if answers is not None:
-                spec = self.plan.spec
-                sets = host_action_table(spec.dimension, self.device, spec.least_axes)
-                axes, axis = sets[actions.clamp(0, len(sets) - 1)], answers
-            # An illegal action, a refused one and a restart do not make the count grow.
-            played = (self.games.half_moves > before.half_moves) & ~torch.as_tensor(overflow)
-            self._last_moves = axes & played[:, None], axis
-        return self._last_moves
-
-    def _answers_to(self, before: EpisodeState, actions: Tensor) -> Tensor | None:
-        """The axes of an agent that answered these actions, int64 [N]; None if there is none."""
-        return self._answers
-
-    def reset(
-        self,
-        *,
-        seed: int | Sequence[int | None] | None = None,
-        options: dict[str, Any] | None = None,
-    ) -> tuple[Any, dict[str, Any]]:
-        """Starts new episodes.
-
-        Args:
-            seed: s seeds row i with s + i; a list gives one seed per row. Rows with None go on with
-                their own random numbers (the first time, with fresh entropy).
-            options: ``points`` (one game or N of them) to start from, with rule ``thom`` perhaps
-                with ``weights``, see `resgym.state_from_points`; ``reset_mask`` (bool [N], torch or
-                numpy) to restart some rows only. Not modified.
-
-        Raises:
-            ValueError, TypeError: an option is unknown or does not fit; nothing has changed then.
-        """
-        self._require_open()
-        options = parse_options(options)
-        mask = parse_reset_mask(
-            options.get("reset_mask"), self.num_envs, self.device, self._started
+        if max_episode_steps is not None:
+            max_episode_steps = check_integer("max_episode_steps", max_episode_steps, 1)
+        resolved = devices.resolve_device(device)
+        # Positions before and after a step, an observation, and the bounds of its space.
+        size = 32 * max_num_points * dimension
+        if num_envs * size > 2**28:
+            devices.check_memory(f"num_envs: {num_envs} games", num_envs * size, size, resolved)
+        plan = StepPlan(
+            spec,
+            start_spec=spec,
+            seat=seat,
+            reward=reward,
+            invalid_action=check_choice("invalid_action", invalid_action, INVALID_ACTIONS),
+            autoreset_mode=parse_autoreset_mode(autoreset_mode).name,
+            max_episode_steps=max_episode_steps,
+            scale_observation=scale_observation,
+            starts=resolve_starts(starts, spec, resolved),
         )
-        seeds = parse_seeds(seed, self.num_envs, fresh=not self._started)
-        points, given = options.get("points"), None
-        weights = options.get("weights")
-        if points is not None:
-            spec = self.plan.spec
-            given = given_starts(points, spec, self.num_envs, self.device, weights)
-        elif weights is not None:
-            raise ValueError("options: weights need points")
-        games = self._reseeded(seeds, mask)
-        result = self.backend.start(self.plan, games, mask, self._ask, given)
-        self._games, self._started = result.games, True
-        self._last_step = self._last_moves = None
-        self._show()
-        info = self._full_info(result.points, result.coords) if self.form.full_info else {}
-        add_masks(info, self._every)
-        return self._observation(*map(self._out, result[1:3])), info
+        backend_found = resolve_backend(backend, resolved, spec)
+        form = ResultForm(output, observation, episode_statistics, full_info)
+        super().__init__(num_envs, plan, backend_found, resolved, form, render_mode, opponent)
 
-    def _reseeded(self, seeds: Sequence[int | None], mask: Tensor) -> Games:
-        """The games with new seeds in the rows of ``mask`` that have one; their count is afresh."""
-        if all(seed is None for seed in seeds):
-            return self._games
-        games = self.games
-        given = torch.tensor([seed is not None for seed in seeds], device=self.device) & mask
-        fresh = torch.tensor([seed or 0 for seed in seeds], device=self.device)
-        return games._replace(
-            seed=torch.where(given, fresh, games.seed),
-            episode=torch.where(given, -1, games.episode),
-        )
 
-    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """Plays one action in every row.
+class AlternatingPlayers(HironakaVectorEnv):
+    """One-seat view of an environment of both seats: a step is a whole move.
 
-        Args:
-            actions: int [N], torch or numpy.
+    It is `HironakaVectorEnv` with ``seat`` and ``opponent``, and the game, reward, limits and modes
+    of the wrapped ``env``. The games are its own, and start at its first reset.
+    ``max_episode_steps`` of ``env`` counts half-moves, so an episode here lasts at most half as
+    many steps.
+    """
 
-        Returns:
-            observation, reward float32 [N] (float64 in NumPy), terminated bool [N], truncated bool
-            [N] and info with ``overflow`` bool [N]; ``final_obs`` (as the observation, dense, never
-            overwritten) with its mask ``_final_obs``, and ``episode`` = {r, l} with its mask
-            ``_episode``. On the CPU these four are there only when an episode ended; on an
-            accelerator, and with ``full_info``, always. In NumPy every key has its mask,
-            ``_overflow`` too.
+    def __init__(self, env: HironakaVectorEnv, seat: Role = "host", opponent: Any = None) -> None:
+        """Makes the view.
 
         Raises:
-            ValueError, TypeError: actions of a wrong shape, dtype or (``invalid_action="error"``)
-                an illegal one; stepping before a reset, after close, or an ended row in DISABLED
-                mode. Nothing has changed then, nor after an error of an opponent or of a reward
-                function, which is passed on.
+            ValueError, TypeError: ``env`` has not both seats, the seat or an opponent is none.
         """
-        self._require_started("step")
-        values = parse_integers("actions", actions, self.num_envs, self.device)
-        before = None if self.render_mode is None else self._games
-        try:
-            result = self.backend.step(self.plan, self._games, values, self._ask)
-        except RefusedStep:
-            raise refusal(self.plan, self.games, values, actions) from None
-        self._games = result.games
-        if before is not None:
-            # The actions may be the caller's own memory.
-            self._last_step, self._last_moves = (before, values.clone(), result.overflow), None
-        self._show()
+        if not isinstance(env, HironakaVectorEnv) or env.seat != "both":
+            given = type(env).__name__
+            raise TypeError(f"env must be a HironakaVectorEnv with both seats, got {given}")
+        limit = env.plan.max_episode_steps
+        limit = None if limit is None else (limit + 1) // 2
+        plan = replace(env.plan, seat=check_role(seat, "seat"), max_episode_steps=limit)
+        own = env.backend, env.device, env.form, env.render_mode
+        PlannedVectorEnv.__init__(self, env.num_envs, plan, *own, opponent)
+        self.env = env
 
-        out = self._out
-        info = self._full_info(result.points, result.coords) if self.form.full_info else {}
-        info["overflow"] = out(result.overflow)
-        if result.ended is not None:
-            ended = out(result.ended)
-            if self.form.episode_statistics:
-                returns = self._paid(result.episode_returns)
-                info["episode"] = {"r": returns, "l": out(result.episode_lengths)}
-                info["_episode"] = ended
-            if result.final_points is not None:
-                info["final_obs"] = self._observation(
-                    out(result.final_points), out(result.final_coords)
-                )
-                info["_final_obs"] = _copied(ended)
-        if result.rewards is not None:
-            info["rewards"] = self._paid(result.rewards)
-        add_masks(info, self._every)
-        return (
-            self._observation(out(result.points), out(result.coords)),
-            self._paid(result.reward),
-            out(result.terminated),
-            out(result.truncated),
-            info,
-        )
-
-    def _ask(
-        self, games: EpisodeState, coords: Tensor | None, rng: RowRandom, rows: Tensor | None
-    ) -> Tensor:
-        """Asks the other seat; see `resgym.game.stepping.Ask`."""
-        raise NotImplementedError("both seats are played")
-
-    def set_stage(self, num_points: int | None = None, max_value: int | None = None) -> None:
-        """Makes random starts smaller, for a curriculum; each row's next episode is the first.
-
-        Points drawn are 2 to ``max_num_points``, the largest coordinate is 1 to ``max_value``; None
-        is the environment's own. A ValueError where starts are given.
-        """
-        if self.plan.starts is not None:
-            raise ValueError("starts: are given, so there are no random ones to make smaller")
-        starts = start_sizes(self.plan.spec, num_points, max_value)
-        self.plan = replace(self.plan, start_spec=starts)
-
-    def state_dict(self) -> dict[str, Any]:
-        """All that the next steps depend on, beside the players: copies of tensors, plain data."""
-        return save_state(self.plan, self.games, self._started)
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on where `state_dict` was taken, with as many rows of the same game.
-
-        Raises:
-            ValueError, TypeError: the state is of another game or form, or holds values that no
-                game of this environment can have. Nothing has changed then.
-        """
-        self._require_open()
-        self.plan, self._games, self._started = load_state(self.plan, self.games, state)
-        self._last_step = self._last_moves = None
-
-    def _full_info(self, points: Any, coords: Any) -> dict[str, Any]:
-        """All keys of `ResultForm.full_info`, as they are where no game has ended."""
-        out, plan, games = self._out, self.plan, self.games
-        no = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
-        info = {
-            "action_mask": out(legal_actions(plan, games).to(torch.int8)),
-            "overflow": out(no.clone()),
-        }
-        if self.form.episode_statistics:
-            returns = self._paid(games.returns.clone())
-            info["episode"] = {"r": returns, "l": out(games.lengths.clone())}
-            info["_episode"] = out(no.clone())
-        if plan.autoreset_mode == "SAME_STEP":
-            info["final_obs"] = self._observation(_copied(out(points)), _copied(out(coords)))
-            info["_final_obs"] = out(no)
-        if plan.seat == "both":
-            info["rewards"] = self._paid(torch.zeros(self.num_envs, 2, device=self.device))
-        return info
-
-    def _observation(self, points: Any, coords: Any) -> Any:
-        """What the seat sees, of what is given out: float32 [N, P, D] and int8 [N, D]."""
-        seat = self.plan.seat
-        if self.form.observation == "flat":
-            return flat_observation(seat, points, coords)
-        if seat == "host":
-            return points
-        if seat == "agent":
-            return {"coords": coords, "points": points}
-        named = coords.any(1)  # 1 where a set awaits the agent's answer
-        to_play = named.long() if isinstance(named, Tensor) else named.astype(np.int64)
-        return {"coords": coords, "points": points, "to_play": to_play}
-
-    def _out(self, value: Array | None) -> Any:
-        if value is None:
-            return None
-        if self.form.output == "torch":
-            return value if isinstance(value, Tensor) else torch.from_numpy(value)
-        return value.cpu().numpy() if isinstance(value, Tensor) else value
-
-    def _paid(self, value: Array | None) -> Any:
-        """Rewards given out: in NumPy they are float64, as in Gymnasium's own environments."""
-        paid = self._out(value)
-        return paid.astype(np.float64) if self.form.output == "numpy" else paid
-
-    def _show(self) -> None:
-        if self.render_mode == "human":
-            print(self._frame(0, "ansi"))
-
-    def _require_open(self) -> None:
-        if self.closed:
-            raise ValueError("the environment is closed: make a new one")
-
-    def _require_started(self, what: str) -> None:
-        self._require_open()
-        if not self.is_started:
-            raise ValueError(f"{what} before reset: call reset() first")
-
-
-def _copied(value: Any) -> Any:
-    return value.clone() if isinstance(value, Tensor) else value.copy()
+    def close_extras(self, **kwargs: Any) -> None:
+        """Closes the wrapped environment too."""
+        self.env.close()

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from resgym.envs.registration import one_seat_vector_env
+from resgym.envs import HironakaVectorEnv
 from resgym.game.spec import check_integer
 from resgym.measure.rho import rho
 from resgym.solver.search import Search, compiled
@@ -114,8 +114,8 @@ def bench(
         if progress is not None:
             progress(f"{number} games at once: {repeats} times {seconds:g} s")
         # By its own name a backend compiles at once; 'auto' may be the reference for a while.
-        settings["backend"] = one_seat_vector_env("host", 1, **settings).backend.name
-        env = one_seat_vector_env("host", number, opponent="random", **settings)
+        settings["backend"] = HironakaVectorEnv(seat="host", **settings).backend.name
+        env = HironakaVectorEnv(number, seat="host", **settings)
         rates[size] = moves_per_second(env, repeats, seconds)
         env.close()
     settings |= {"threads": torch.get_num_threads(), "repeats": repeats}
@@ -141,7 +141,7 @@ def compile_ahead() -> Compiled:
     begin = time.perf_counter()
     for dimension in (3, 4):  # three axes have code of their own
         more: dict[str, Any] = {"dimension": dimension, "backend": "numba"}
-        env = one_seat_vector_env("host", 2, opponent="random", invalid_action="error", **more)
+        env = HironakaVectorEnv(2, seat="host", **more)
         env.reset(seed=0)
         env.step(torch.zeros(2, dtype=torch.int64))
         rho("zeillinger", "random", games=2, **more)

@@ -11,7 +11,7 @@ from gymnasium.vector import VectorEnv
 from pydantic import Field
 from torch import Tensor
 
-from resgym.envs import AlternatingPlayers
+from resgym.envs import HironakaVectorEnv
 from resgym.game import GameSpec
 from resgym.game.rng import RowRandom, Stream, derive_seed
 from resgym.game.rules import start_positions
@@ -86,7 +86,7 @@ class HironakaGame(Game):
         return player_of(policy, name)
 
     def set_reward(self, env: VectorEnv, reward: Any) -> None:  # noqa: D102
-        cast("AlternatingPlayers", env.unwrapped).reward = reward
+        cast("HironakaVectorEnv", env.unwrapped).reward = reward
 
     def evaluate(  # noqa: D102
         self, players: Mapping[str, Any], games: int, seed: int, max_moves: int

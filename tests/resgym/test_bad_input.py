@@ -357,7 +357,7 @@ def test_making(name, value, kind, message, env_id):
 def test_the_wrapper_checks_what_it_wraps():
     from resgym.envs import AlternatingPlayers, HironakaVectorEnv
 
-    with pytest.raises(TypeError, match=r"^env must be a HironakaVectorEnv, got SyncVectorEnv$"):
+    with pytest.raises(TypeError, match=r"^env must be a HironakaVectorEnv .*, got SyncVectorEnv$"):
         AlternatingPlayers(gymnasium.make_vec(HOST, num_envs=1, vectorization_mode="sync"))
     with pytest.raises(ValueError, match=r"^seat must be 'host' or 'agent', got 'dealer'$"):
         AlternatingPlayers(HironakaVectorEnv(1), seat="dealer")

@@ -321,7 +321,7 @@ def test_a_registered_player_answers(on_every_backend):
 def test_the_name_of_an_environment_says_who_sits_where():
     env = make_vec(HOST, 2, opponent=["choose_first", "random"])
     assert repr(env) == (
-        "AlternatingPlayers(resgym/HironakaHost-v0, num_envs=2, seat=host, "
+        "HironakaVectorEnv(resgym/HironakaHost-v0, num_envs=2, seat=host, "
         "opponent=choose_first, random)"
     )
     env = AlternatingPlayers(HironakaVectorEnv(2), "agent", "zeillinger")

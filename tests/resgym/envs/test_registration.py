@@ -10,7 +10,7 @@ import torch
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import resgym
-from resgym.envs import ENV_IDS, AlternatingPlayers, HironakaVectorEnv, register_envs
+from resgym.envs import ENV_IDS, HironakaVectorEnv, register_envs
 from tests.resgym.backends import available
 from tests.resgym.envs.helpers import AGENT, BOTH, HOST, IDS, make_vec
 
@@ -102,7 +102,7 @@ def test_keyword_arguments_of_make_vec():
         autoreset_mode="NextStep",
         backend="torch",
     )
-    assert isinstance(env, AlternatingPlayers)
+    assert isinstance(env, HironakaVectorEnv)
     assert env.plan.spec == resgym.GameSpec(4, 9, 11, "dominance", True)
     assert (env.num_envs, env.seat, env.reward) == (6, "agent", "survival")
     assert (env.plan.max_episode_steps, env.invalid_action) == (17, "noop")

@@ -58,10 +58,10 @@ def road(env_id: str, **options: Any) -> list[str]:
 def test_a_compiled_step_with_a_scripted_opponent(env_id: str, options: dict[str, Any]) -> None:
     pytest.importorskip("numba")
     entered = road(env_id, backend="numba", **options)
-    assert entered[:2] == ["envs/vector_env.py", "envs/arguments.py"]
+    assert entered[:2] == ["envs/base.py", "envs/arguments.py"]
     # Whether a compiled function is seen depends on how it was compiled.
     assert {*entered, "kernels/cpu/step.py"} == {
-        "envs/vector_env.py", "envs/arguments.py", "game/state.py",
+        "envs/base.py", "envs/arguments.py", "envs/results.py", "game/state.py",
         "kernels/cpu/backend.py", "kernels/cpu/threads.py", "kernels/cpu/step.py",
     }  # fmt: skip
 
@@ -70,8 +70,8 @@ def test_a_compiled_step_with_a_scripted_opponent(env_id: str, options: dict[str
 @pytest.mark.parametrize("env_id", [HOST, AGENT])
 def test_an_opponent_that_is_asked_is_met_on_the_same_road(env_id: str, backend: str) -> None:
     entered = road(env_id, backend=backend, opponent=asked)
-    assert entered[:2] == ["envs/vector_env.py", "envs/arguments.py"]
-    order = [entered.index(f"{name}.py") for name in ("game/episode", "envs/one_seat")]
+    assert entered[:2] == ["envs/base.py", "envs/arguments.py"]
+    order = [entered.index(f"{name}.py") for name in ("game/episode", "envs/opponents")]
     assert order == sorted(order)
-    assert entered.index("envs/one_seat.py") < entered.index("players/asking.py")
-    assert not any("players/" in name for name in entered[: entered.index("envs/one_seat.py")])
+    assert entered.index("envs/opponents.py") < entered.index("players/asking.py")
+    assert not any("players/" in name for name in entered[: entered.index("envs/opponents.py")])

@@ -34,10 +34,10 @@ def test_another_environment_goes_on_exactly(env_id: str, mode: str) -> None:
     env.reset(seed=3)
     play(env, 9)
     state = env.state_dict()
-    kept = {name: value.clone() for name, value in state["table"]["fields"].items()}
+    kept = {name: value.clone() for name, value in state["fields"].items()}
     expected = play(env, 25)
     assert any(bool((step[2] | step[3]).any()) for step in expected)
-    assert same(kept, state["table"]["fields"])  # later steps do not reach into the state
+    assert same(kept, state["fields"])  # later steps do not reach into the state
     other = make(env_id, **settings)
     other.load_state_dict(state)
     assert same(play(other, 25), expected)
@@ -60,7 +60,7 @@ def test_state_without_its_tensors_is_json() -> None:
     ("changed", "message"),
     [
         ({"dimension": 4}, "dimension: the saved games have 3, this environment has 4"),
-        ({"num_envs": 4}, r"ended: got \(5,\) torch.bool, need \(4,\) torch.bool"),
+        ({"num_envs": 4}, r"points: got \(5, 6, 3\) torch.int64, need \(4, 6, 3\) torch.int64"),
         ({"max_num_points": 7}, "max_num_points: the saved games have 6"),
         ({"polytope": "newton"}, "polytope: the saved games have 'dominance'"),
     ],
@@ -78,14 +78,14 @@ def test_another_game_is_refused_and_nothing_changes(changed: Any, message: str)
 def test_malformed_states() -> None:
     env = make(IDS[0])
     env.reset(seed=1)
-    with pytest.raises(ValueError, match="state must have table, episodes and started, got"):
+    with pytest.raises(ValueError, match="state must have game, starts, fields, started, got"):
         env.load_state_dict({})
     state = env.state_dict()
-    del state["table"]["fields"]["seed"]
+    del state["fields"]["seed"]
     with pytest.raises(ValueError, match="fields must be"):
         env.load_state_dict(state)
     state = env.state_dict()
-    state["table"]["fields"]["seed"] = [1, 2, 3, 4, 5]
+    state["fields"]["seed"] = [1, 2, 3, 4, 5]
     with pytest.raises(ValueError, match="seed: got list"):
         env.load_state_dict(state)
 
@@ -94,14 +94,14 @@ def _with(name: str, row: int, value: Any) -> Any:
     """A change of one row of a saved field."""
 
     def change(state: Any) -> None:
-        fields = {**state["table"]["fields"], **state["episodes"]}
+        fields = state["fields"]
         fields[name][row] = torch.as_tensor(value, dtype=fields[name].dtype)
 
     return change
 
 
 def _swap(state: Any) -> None:
-    points = state["table"]["fields"]["points"]
+    points = state["fields"]["points"]
     points[0, [0, 1]] = points[0, [1, 0]]
 
 
@@ -110,27 +110,27 @@ def _both(first: Any, second: Any) -> Any:
 
 
 NONE = [-1] * 3
-ONE_POINT = _both(_with("count", 3, 1), _with("points", 3, [[2, 2, 2], *[NONE] * 5]))
+ONE_POINT = _both(_with("counts", 3, 1), _with("points", 3, [[2, 2, 2], *[NONE] * 5]))
 
 IMPOSSIBLE = {
-    "more points than there is room": (IDS[0], _with("count", 2, 10**6), "count: row 2 .* 1..6"),
-    "no point": (IDS[0], _with("count", 1, 0), r"count: row 1 .* must be 1\.\.6"),
+    "more points than there is room": (IDS[0], _with("counts", 2, 10**6), "counts: row 2 .* 1..6"),
+    "no point": (IDS[0], _with("counts", 1, 0), r"counts: row 1 .* must be 1\.\.6"),
     "a negative coordinate": (
         IDS[0], _with("points", 1, [[-3, 0, 0]] * 6), r"points: row 1 .* 0\.\.2\^59",
     ),
     "a large coordinate": (
         IDS[0],
-        _both(_with("count", 0, 2), _with("points", 0, [[2**60, 0, 0], [0, 1, 0], *[NONE] * 4])),
+        _both(_with("counts", 0, 2), _with("points", 0, [[2**60, 0, 0], [0, 1, 0], *[NONE] * 4])),
         r"points: row 0 .* 0\.\.2\^59",
     ),
     "points out of order": (IDS[0], _swap, "points: row 0 .* a position that a move leaves"),
-    "points where there are none": (IDS[0], _with("count", 4, 1), "points: row 4 .* a position"),
+    "points where there are none": (IDS[0], _with("counts", 4, 1), "points: row 4 .* a position"),
     "a set of one axis": (IDS[2], _with("coords", 1, [0, 1, 0]), "coords: row 1 .* two and more"),
     "a set before the host has named it": (IDS[0], _with("coords", 1, [0, 1, 1]), "coords: row 1"),
     "no set to answer": (IDS[1], _with("coords", 3, [0, 0, 0]), "coords: row 3 .* only if, an"),
     "a game that is over": (IDS[0], ONE_POINT, "ended: row 3 .* True where the game is over"),
     "an end that restarts at once": (IDS[0], _with("ended", 0, True), "ended: row 0 .* SAME_STEP"),
-    "negative length": (IDS[0], _with("length", 0, -1), "length: row 0 .* at least 0"),
+    "negative length": (IDS[0], _with("lengths", 0, -1), "lengths: row 0 .* at least 0"),
     "negative half-moves": (IDS[0], _with("half_moves", 0, -1), "half_moves: row 0 .* at least 0"),
     "negative seed": (IDS[0], _with("seed", 0, -1), "seed: row 0 .* at least 0"),
     "negative episode": (IDS[0], _with("episode", 0, -2), "episode: row 0 .* at least -1"),

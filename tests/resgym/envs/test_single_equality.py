@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import gymnasium
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from resgym.envs import HironakaAgentEnv, HironakaEnv, HironakaHostEnv
+from resgym.envs import HironakaEnv
 from tests.resgym.backends import every_backend, get
 from tests.resgym.envs.helpers import (
     AGENT,
@@ -27,7 +28,11 @@ from tests.resgym.envs.helpers import (
 )
 
 NUM_ENVS = 5
-CLASSES = {HOST: HironakaHostEnv, AGENT: HironakaAgentEnv, BOTH: HironakaEnv}
+CLASSES = {
+    HOST: partial(HironakaEnv, seat="host"),
+    AGENT: partial(HironakaEnv, seat="agent"),
+    BOTH: HironakaEnv,
+}
 VARIANTS = {
     "default game": {},
     "short": {**SHORT, "reward": "points"},

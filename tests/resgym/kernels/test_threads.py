@@ -69,9 +69,9 @@ def test_an_error_arrives() -> None:
 
 def play(seed: int, steps: int = 25) -> Any:
     """The state after some moves of a compiled environment."""
-    from resgym.envs.registration import one_seat_vector_env
+    from resgym.envs import HironakaVectorEnv
 
-    env = one_seat_vector_env("host", GAMES, opponent="random", backend="numba")
+    env = HironakaVectorEnv(GAMES, seat="host", backend="numba")
     env.reset(seed=seed)
     for step in range(steps):
         env.step(torch.full((GAMES,), step % 4))

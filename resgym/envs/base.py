@@ -1,0 +1,397 @@
+"""The road of a step: input is checked, a backend plays, output is handed out.
+
+What a step does in every situation is a table at `resgym.game.episode.Backend.step`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from torch import Tensor
+
+from resgym.envs.arguments import (
+    add_masks,
+    parse_integers,
+    parse_options,
+    parse_reset_mask,
+    parse_seeds,
+    refusal,
+    start_sizes,
+)
+from resgym.envs.opponents import Opponents
+from resgym.envs.results import LegalMultiDiscrete, ResultForm
+from resgym.envs.saving import load_state, save_state
+from resgym.game.actions import host_action_table
+from resgym.game.episode import answers_of_agents, legal_actions
+from resgym.game.rewards import RewardFunction, check_reward
+from resgym.game.rng import RowRandom
+from resgym.game.rules import given_starts
+from resgym.game.stepping import (
+    EpisodeState,
+    Games,
+    RefusedStep,
+    StepPlan,
+    StepResult,
+)
+from resgym.kernels import Backend
+from resgym.players import Player
+from resgym.players.base import check_role
+from resgym.render.positions import RENDER_MODES, check_render_mode, render_game, render_modes
+
+
+class PlannedVectorEnv(VectorEnv):
+    """N games of a plan; `HironakaVectorEnv` makes the plan.
+
+    Attributes:
+        num_envs: N.
+        plan: what is played, and what a step does.
+        backend: plays it.
+        device: where results live when they are tensors.
+        form: how results are handed out.
+        all_actions_legal: a promise to learners: every action is legal in every position, nobody
+            needs `action_masks`. A subclass that does it another way takes it back, and likewise
+        final_obs_of_all_rows: rows that go on have their observation in ``final_obs``, where a step
+            has it, so that it is what the actions of all rows led to.
+    """
+
+    # As Gymnasium declares it: each instance has its own, with its autoreset mode.
+    metadata: dict[str, Any] = {  # noqa: RUF012
+        "render_modes": list(RENDER_MODES),
+        "render_fps": 2,
+    }
+    final_obs_of_all_rows = True
+
+    def __init__(
+        self,
+        num_envs: int,
+        plan: StepPlan,
+        backend: Backend,
+        device: torch.device,
+        form: ResultForm,
+        render_mode: str | None,
+        opponent: Any,
+    ) -> None:
+        self.num_envs = num_envs
+        self.plan = plan
+        self.backend = backend
+        self.device = device
+        self.form = form
+        self.seat = plan.seat
+        self.all_actions_legal = plan.seat == "host" and plan.spec.rule != "polyhedra"
+        self.autoreset_mode = AutoresetMode[plan.autoreset_mode]
+        self.single_observation_space = form.space(plan)
+        self.single_action_space = spaces.Discrete(plan.num_actions)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        self.metadata = {
+            **type(self).metadata,
+            "autoreset_mode": self.autoreset_mode,
+            "render_modes": render_modes(plan.spec.dimension),
+        }
+        self.render_mode = check_render_mode(render_mode, plan.spec.dimension)
+        if not self.all_actions_legal:
+            assert isinstance(self.action_space, spaces.MultiDiscrete)
+            self.action_space = LegalMultiDiscrete(self.action_space, self._legal_now)
+        self._started = False
+        self._answers: Tensor | None = None  # the axes of an agent that was asked last, int64 [N]
+        self._every = np.ones(num_envs if form.output == "numpy" else 0, bool)
+        # With a render mode: the games before the last step, its actions, and what was refused.
+        self._last_step: tuple[Games, Tensor, Any] | None = None
+        self._last_moves: tuple[Tensor, Tensor] | None = None
+        self._games: Games = EpisodeState.empty(num_envs, plan.spec, device)
+        self._opponents: Opponents | None = None
+        if plan.seat != "both":
+            self.set_opponent("random" if opponent is None else opponent)
+        elif opponent is not None:
+            raise ValueError(f"opponent must be None with seat 'both', got {opponent!r}")
+
+    def set_opponent(self, opponent: Any, assignment: Any = None) -> None:
+        """Replaces the opponent, from the next move on.
+
+        Args:
+            opponent: one opponent, as of `resgym.players.resolve_player`: a player's name, a
+                `Player`, a callable, a saved model's path; or a sequence of them, to whom the games
+                are dealt out in turn (N of them: one per row); or a mapping of opponents to
+                weights. See `Mixture`.
+            assignment: int [N], which of a sequence plays each row, whatever the episode.
+
+        Raises:
+            ValueError, TypeError: an opponent is none, or the assignment does not fit.
+        """
+        if self.seat == "both":
+            raise ValueError("opponent: both seats are played here")
+        self._moves()  # those that the last opponent answered
+        role = check_role("agent" if self.seat == "host" else "host")
+        self._opponents = Opponents(
+            opponent, assignment, role, self.plan.spec, self.num_envs, self.device
+        )
+        self.plan = replace(self.plan, opponent=self._opponents.compiled)
+
+    @property
+    def opponents(self) -> list[Player]:
+        """The distinct players that answer."""
+        return [] if self._opponents is None else self._opponents.players
+
+    def __repr__(self) -> str:
+        if self._opponents is None:
+            return super().__repr__()
+        names = self._opponents.names
+        return f"{super().__repr__()[:-1]}, seat={self.seat}, opponent={names})"
+
+    @property
+    def output(self) -> str:
+        """``torch`` or ``numpy``, what results are."""
+        return self.form.output
+
+    @property
+    def invalid_action(self) -> str:
+        """What becomes of an illegal action."""
+        return self.plan.invalid_action
+
+    @property
+    def reward(self) -> str | RewardFunction:
+        """The reward, a name or a function; a new one holds from the next step on."""
+        return self.plan.reward
+
+    @reward.setter
+    def reward(self, reward: str | RewardFunction) -> None:
+        check_reward(reward)
+        self.plan = replace(self.plan, reward=reward)
+
+    @property
+    def games(self) -> EpisodeState:
+        """The games as they are now: tensors that no later step writes to."""
+        games = self._games = self._games.tensors()
+        return games
+
+    @property
+    def is_started(self) -> bool:
+        """Whether there are games to act in: there was a reset, and no close."""
+        return self._started and not self.closed
+
+    def action_masks(self) -> Any:
+        """Bool [N, A], True = legal, for the current observation.
+
+        Raises:
+            ValueError: before the first reset, or after close.
+        """
+        self._require_started("action_masks")
+        return self.form.out(legal_actions(self.plan, self.games).clone())
+
+    def _legal_now(self) -> np.ndarray | None:
+        return legal_actions(self.plan, self.games).cpu().numpy() if self.is_started else None
+
+    def render(self) -> tuple[Any, ...] | None:
+        """One frame per row in ``render_mode``, or None without one.
+
+        A frame says which move the last step completed and, where one seat is yours, who plays the
+        other. ``ansi`` and ``svg`` frames are text, ``rgb_array`` frames uint8 [H, W, 3] of one
+        size. In ``human`` row 0's are printed at every reset and step, and here is None.
+
+        Raises:
+            ValueError: before the first reset, or after close.
+        """
+        self._require_open()
+        if self.render_mode is None:
+            return None
+        self._require_started("render")
+        if self.render_mode == "human":
+            return None
+        return tuple(self._frame(row, self.render_mode) for row in range(self.num_envs))
+
+    def _frame(self, row: int, render_mode: str) -> Any:
+        games, others, moves = self.games, self._opponents, self._moves()
+        last = None
+        if moves is not None and bool(moves[0][row].any()):
+            last = moves[0][row].nonzero()[:, 0].tolist(), int(moves[1][row])
+        seats = ""
+        if others is not None:
+            seats = f"{others.role}: {others.name(games, row)}"
+            seats = f"host: you, {seats}" if self.seat == "host" else f"{seats}, agent: you"
+        points = games.position.select(slice(row, row + 1)).point_lists()[0]
+        coords = games.coords[row].nonzero()[:, 0].tolist()
+        move = int(games.half_moves[row]) // 2
+        return render_game(points, coords, move, render_mode, last, seats)
+
+    def _moves(self) -> tuple[Tensor, Tensor] | None:
+        """The moves that the last step completed, None after a reset.
+
+        Sets bool [N, D], empty for none, and axes int64 [N]. Found only when a frame shows them:
+        many clients ask for a render mode and for no frame.
+        """
+        if self._last_moves is None and self._last_step is not None:
+            games, actions, overflow = self._last_step
+            plan, before = self.plan, games.tensors()  # the next step writes to new memory
+            axes, axis = before.coords, actions
+            if plan.seat == "host":
+                sets = host_action_table(plan.spec.dimension, self.device, plan.spec.least_axes)
+                known = actions.clamp(0, len(sets) - 1)
+                if plan.opponent is not None:
+                    # One that answers in compiled code is asked again.
+                    playing = (known == actions) & ~before.ended
+                    answers_of_agents(plan, before, known, playing, self._ask)
+                assert self._answers is not None
+                axes, axis = sets[known], self._answers
+            # An illegal action, a refused one and a restart do not make the count grow.
+            played = (self.games.half_moves > before.half_moves) & ~torch.as_tensor(overflow)
+            self._last_moves = axes & played[:, None], axis
+        return self._last_moves
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[Any, dict[str, Any]]:
+        """Starts new episodes.
+
+        Args:
+            seed: s seeds row i with s + i; a list gives one seed per row. Rows with None go on with
+                their own random numbers (the first time, with fresh entropy).
+            options: ``points`` (one game or N of them) to start from, with rule ``thom`` perhaps
+                with ``weights``, see `resgym.state_from_points`; ``reset_mask`` (bool [N], torch or
+                numpy) to restart some rows only. Not modified.
+
+        Raises:
+            ValueError, TypeError: an option is unknown or does not fit; nothing has changed then.
+        """
+        self._require_open()
+        options = parse_options(options)
+        mask = parse_reset_mask(
+            options.get("reset_mask"), self.num_envs, self.device, self._started
+        )
+        seeds = parse_seeds(seed, self.num_envs, fresh=not self._started)
+        points, given = options.get("points"), None
+        weights = options.get("weights")
+        if points is not None:
+            spec = self.plan.spec
+            given = given_starts(points, spec, self.num_envs, self.device, weights)
+        elif weights is not None:
+            raise ValueError("options: weights need points")
+        games = self._reseeded(seeds, mask)
+        result = self.backend.start(self.plan, games, mask, self._ask, given)
+        self._games, self._started = result.games, True
+        self._last_step = self._last_moves = None
+        self._show()
+        form, plan, info = self.form, self.plan, {}
+        if form.full_info:
+            no, zeros = torch.zeros((2, self.num_envs), device=self.device)
+            rewards = torch.stack([zeros, zeros], 1) if plan.seat == "both" else None
+            started = StepResult(*result, zeros, rewards, *[no > 0] * 3, *[None] * 5)
+            info = form.info(plan, started, self.games)
+            add_masks(info, self._every)
+        return form.seen(plan.seat, result.points, result.coords), info
+
+    def _reseeded(self, seeds: Sequence[int | None], mask: Tensor) -> Games:
+        """The games with new seeds in the rows of ``mask`` that have one; their count is afresh."""
+        if all(seed is None for seed in seeds):
+            return self._games
+        games = self.games
+        given = torch.tensor([seed is not None for seed in seeds], device=self.device) & mask
+        fresh = torch.tensor([seed or 0 for seed in seeds], device=self.device)
+        return games._replace(
+            seed=torch.where(given, fresh, games.seed),
+            episode=torch.where(given, -1, games.episode),
+        )
+
+    def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
+        """Plays one action in every row.
+
+        Args:
+            actions: int [N], torch or numpy.
+
+        Returns:
+            observation, reward float32 [N] (float64 in NumPy), terminated bool [N], truncated bool
+            [N] and info with ``overflow`` bool [N]; ``final_obs`` (as the observation, dense, never
+            overwritten) with its mask ``_final_obs``, and ``episode`` = {r, l} with its mask
+            ``_episode``. On the CPU these four are there only when an episode ended; on an
+            accelerator, and with ``full_info``, always. In NumPy every key has its mask,
+            ``_overflow`` too.
+
+        Raises:
+            ValueError, TypeError: actions of a wrong shape, dtype or (``invalid_action="error"``)
+                an illegal one; stepping before a reset, after close, or an ended row in DISABLED
+                mode. Nothing has changed then, nor after an error of an opponent or of a reward
+                function, which is passed on.
+        """
+        self._require_started("step")
+        values = parse_integers("actions", actions, self.num_envs, self.device)
+        before = None if self.render_mode is None else self._games
+        try:
+            result = self.backend.step(self.plan, self._games, values, self._ask)
+        except RefusedStep:
+            raise refusal(self.plan, self.games, values, actions) from None
+        self._games = result.games
+        if before is not None:
+            # The actions may be the caller's own memory.
+            self._last_step, self._last_moves = (before, values.clone(), result.overflow), None
+        self._show()
+
+        form, plan = self.form, self.plan
+        info = form.info(plan, result, self.games if form.full_info else None)
+        add_masks(info, self._every)
+        return (
+            form.seen(plan.seat, result.points, result.coords),
+            form.paid(result.reward),
+            form.out(result.terminated),
+            form.out(result.truncated),
+            info,
+        )
+
+    def _ask(
+        self, games: EpisodeState, coords: Tensor | None, rng: RowRandom, rows: Tensor | None
+    ) -> Tensor:
+        """Asks the other seat; see `resgym.game.stepping.Ask`."""
+        assert self._opponents is not None
+        # Who is asked may keep what it was shown, also if it fails.
+        self._games = self._games.tensors()
+        answers = self._opponents.ask(games, coords, rng, rows)
+        if coords is not None:
+            self._answers = answers
+        return answers
+
+    def set_stage(self, num_points: int | None = None, max_value: int | None = None) -> None:
+        """Makes random starts smaller, for a curriculum; each row's next episode is the first.
+
+        Points drawn are 2 to ``max_num_points``, the largest coordinate is 1 to ``max_value``; None
+        is the environment's own. A ValueError where starts are given.
+        """
+        if self.plan.starts is not None:
+            raise ValueError("starts: are given, so there are no random ones to make smaller")
+        starts = start_sizes(self.plan.spec, num_points, max_value)
+        self.plan = replace(self.plan, start_spec=starts)
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that the next steps depend on, beside the players: copies of tensors, plain data."""
+        return save_state(self.plan, self.games, self._started)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on where `state_dict` was taken, with as many rows of the same game.
+
+        Raises:
+            ValueError, TypeError: the state is of another game or form, or holds values that no
+                game of this environment can have. Nothing has changed then.
+        """
+        self._require_open()
+        self.plan, self._games, self._started = load_state(self.plan, self.games, state)
+        self._last_step = self._last_moves = None
+
+    def _show(self) -> None:
+        if self.render_mode == "human":
+            print(self._frame(0, "ansi"))
+
+    def _require_open(self) -> None:
+        if self.closed:
+            raise ValueError("the environment is closed: make a new one")
+
+    def _require_started(self, what: str) -> None:
+        self._require_open()
+        if not self.is_started:
+            raise ValueError(f"{what} before reset: call reset() first")

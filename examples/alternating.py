@@ -28,7 +28,7 @@ def main(
             ends.append((role, rho))
             phase = trainer.phases.number
 
-    trainer.train(callback=tell, progress=True)
+    trainer.train(callback=tell)
     return ends
 
 

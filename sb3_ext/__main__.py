@@ -8,7 +8,7 @@ COMMANDS = {
     "train": ("sb3_ext.training.train", "main", "train one player, with rl_zoo3's options"),
     "enjoy": ("sb3_ext.training.play", "enjoy", "let a trained player play"),
     "quickstart": ("sb3_ext.training.quickstart", "main", "train a host and measure it"),
-    "two_player": ("sb3_ext.two_player.cli", "main", "train a host and an agent as opponents"),
+    "two_player": ("sb3_ext.two_player.job", "main", "train a host and an agent as opponents"),
     "population": ("sb3_ext.population.cli", "main", "train several players as opponents"),
     "teach": ("sb3_ext.studies.teach.cli", "main", "learn from the solver's moves"),
     "attack": ("sb3_ext.attack.attack", "main", "find a player's worst opponent"),

@@ -210,7 +210,7 @@ examples:
 
             found = self._part(f"seed-{seed}", make)
             self.found["trained"][str(seed)] = found
-            updates, timesteps = self.used
+            updates, timesteps, _ = self.used
             self.used = Used(updates + found["updates"], timesteps + found["transitions"])
             rhos = [each["test"]["rho"] for each in self.found["trained"].values()]
             self.run_of.say(f"seed {seed}: {found['test']['rho']:.4f}")

@@ -18,6 +18,7 @@ from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.callbacks.base import PeriodicCallback
 from sb3_ext.checkpoints.durable_files import write_text_durably
 from sb3_ext.checkpoints.resume import walk_callbacks
+from sb3_ext.config.arguments import check_arguments
 from sb3_ext.config.checks import check_count
 from sb3_ext.networks.policy_scores import action_scores, recurrent_scores
 from sb3_ext.runs.best import save_player
@@ -83,6 +84,7 @@ class GamesAgainst(PeriodicCallback):
         super().__init__(every, verbose)
         if isinstance(opponents, str) or not opponents:
             raise ValueError(f"opponents must be a list of at least one player, got {opponents!r}")
+        check_arguments(partial(rho, None, None), game)
         self.opponents = {player_name(opponent): opponent for opponent in opponents}
         self.games, self.seed, self.game = check_count("games", games), seed, game
         self._played: int | None = None  # updates of the version that has played last

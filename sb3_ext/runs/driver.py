@@ -9,8 +9,8 @@ from __future__ import annotations
 import argparse
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -31,21 +31,34 @@ from sb3_ext.config.reading import ConfigFile, read_mapping
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.runs.command import command
 from sb3_ext.runs.command_line import FAILED, Report, add_options, reporter, torch_threads
-from sb3_ext.runs.folder import RunFolder
+from sb3_ext.runs.folder import RunFolder, going_on_without
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.runs.signals import RunSignals
 from sb3_ext.runs.stopping import StopRules, read_stop_rules
 
 C = TypeVar("C", bound=ConfigFile)
-KEPT = 2
-"""Checkpoints that stay: the last one, and the one before it."""
+
+OWN = {".lock", "config.yml.tmp"}
+"""What may be in a folder before a run: the lock, and what a kill left of the first file."""
 
 
 class Used(NamedTuple):
-    """What a job has used of its budgets, over all its resumes."""
+    """What a job has used of its budgets, over all its resumes.
+
+    Attributes:
+        updates: gradient updates.
+        timesteps: transitions.
+        steps: what its checkpoints count; None: updates.
+    """
 
     updates: int = 0
     timesteps: int = 0
+    steps: int | None = None
+
+    @property
+    def place(self) -> int:
+        """The number of a checkpoint that is written now."""
+        return self.updates if self.steps is None else self.steps
 
 
 class Pulse(Protocol):
@@ -69,11 +82,13 @@ class Run:
         folder: it alone writes there; None: nothing is kept.
         say: prints a line of progress.
         given: the command line.
+        interrupted: a signal came, so that the end must not take long.
     """
 
     folder: Path | None = None
     say: Report = lambda line: None
     given: argparse.Namespace = field(default_factory=argparse.Namespace)
+    interrupted: bool = False
 
 
 class Job(ABC, Generic[C]):
@@ -84,12 +99,20 @@ class Job(ABC, Generic[C]):
     examples: ClassVar[str] = ""
     Config: ClassVar[type[ConfigFile]]
     rules: ClassVar[tuple[str, ...]] = ("max_updates", "max_timesteps", "max_seconds", "until")
-    metrics: ClassVar[tuple[str, ...]] = ()
+    shared: ClassVar[tuple[str, ...]] = ("--set", "--stop", "--threads", "--no-progress")
+    """Options that several commands have."""
+    metrics: Collection[str] = ()
+    """What conditions of `--stop` may be about; known once the job is made."""
     may_change: ClassVar[frozenset[str]] = frozenset()
-    """Keys of `identity` that may be others when the same command goes on."""
+    """Dotted keys of `identity` that may be others when a run goes on."""
+    resumes: ClassVar[bool] = False
+    """It goes on by ``--resume FOLDER``, with the configuration there; else by the same command."""
     alone: ClassVar[bool] = True
     """Only one process may work in its folder."""
-    checkpoint_updates: ClassVar[int] = 500
+    every: int = 500
+    """Updates, or steps, between two checkpoints."""
+    keep: int = 2
+    """Checkpoints that stay."""
 
     def __init__(self, config: C, run: Run) -> None:
         self.config, self.run_of = config, run
@@ -112,6 +135,10 @@ class Job(ABC, Generic[C]):
         """What a folder holds a run of, as plain data; another one is refused."""
         return self.config.to_dict()
 
+    def describe(self) -> str:
+        """What ``--dry-run`` prints."""
+        return yaml.safe_dump(self.identity(), sort_keys=False).rstrip()
+
     @property
     def state(self) -> dict[str, Any] | None:
         """Parts of a checkpoint; None: the job keeps what is finished by itself."""
@@ -128,6 +155,29 @@ class Job(ABC, Generic[C]):
     @abstractmethod
     def report(self) -> str:
         """Writes the results and gives the last lines; also after a stop."""
+
+
+def refuse_another(
+    found: Any, about: Any, may_change: Collection[str], what: str, name: str = ""
+) -> None:
+    """Raises a ConfigError if two configurations differ in more than these dotted keys.
+
+    Args:
+        found: what is on the disk, plain data.
+        about: what is wanted.
+        may_change: keys, with all below them.
+        what: the beginning of the message.
+        name: of the values, empty for whole configurations.
+    """
+    if name in may_change or found == about:
+        return
+    if not (isinstance(found, Mapping) and isinstance(about, Mapping)):
+        raise ConfigError(
+            f"{what} another {name}: got {shown(about)}; expected {shown(found)}, or another folder"
+        )
+    for key in {**found, **about}:
+        inner = f"{name}.{key}".lstrip(".")
+        refuse_another(found.get(key), about.get(key), may_change, what, inner)
 
 
 def go(job: Job[Any], pulse: Pulse = lambda used, **more: True) -> str:
@@ -147,30 +197,51 @@ def drive(job: type[Job[Any]], arguments: Sequence[str] | None = None) -> int:
     return command(job.name, failed=FAILED, interrupted=said)(partial(_drive, job))(arguments)
 
 
-def _drive(job: type[Job[Any]], arguments: Sequence[str]) -> int:
+def parser_of(job: type[Job[Any]]) -> argparse.ArgumentParser:
+    """The command line of a job."""
     parser = OneLineParser(
-        prog=f"python -m sb3_ext.{job.name}",
+        prog=f"python -m sb3_ext {job.name}",
         description=job.about,
         epilog=job.examples,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     job.options(parser)
-    add_options(parser, "--set", "--stop", "--threads", "--no-progress")
+    add_options(parser, *job.shared)
     add_trust(parser)
     parser.add_argument("--out", type=Path, help="folder of the run")
-    parser.add_argument("--dry-run", action="store_true", help="print the configuration and end")
-    given = parser.parse_args(arguments)
-    file = getattr(given, "config", None)
-    with torch_threads(given.threads), command_line(given.trust, file):
-        rules = read_stop_rules(given.stop, job.rules, job.metrics)
+    if job.resumes:
+        text = "go on with the run in this folder"
+        parser.add_argument("--resume", type=Path, metavar="FOLDER", help=text)
+    parser.add_argument("--dry-run", action="store_true", help="build everything and say what")
+    return parser
+
+
+def _drive(job: type[Job[Any]], arguments: Sequence[str]) -> int:
+    given = parser_of(job).parse_args(arguments)
+    file, resume = getattr(given, "config", None), getattr(given, "resume", None)
+    if resume is not None and (given.out, file) != (None, None):
+        raise ConfigError("--resume: got --out or --config too; expected it without them")
+    with (
+        torch_threads(getattr(given, "threads", None)),
+        command_line(given.trust, file),
+        ExitStack() as locked,
+    ):
+        rules = read_stop_rules(given.stop, job.rules)
+        if resume is not None:
+            locked.enter_context(RunFolder(resume, "--resume"))
+            if not (resume / "config.yml").is_file():
+                raise ConfigError(f"--resume: got {resume}, where no run is; expected its folder")
         config = job.read(given)
-        place = given.out or job.place(given, config)
-        with RunFolder(place) if job.alone and not given.dry_run else nullcontext():
-            made = job(config, Run(place, reporter(not given.no_progress), given))
-            if given.dry_run:
-                print(yaml.safe_dump(made.identity(), sort_keys=False), end="")
-                return 0
-            return _Driver(made, place, rules).go()
+        place = resume or given.out or job.place(given, config)
+        if job.alone and not given.dry_run:
+            locked.enter_context(RunFolder(place))
+        made = job(config, Run(place, reporter(not given.no_progress), given))
+        if rules is not None:
+            rules.check_fields(made.metrics)
+        if given.dry_run:
+            print(made.describe())
+            return 0
+        return _Driver(made, place, rules).go(resume is not None)
 
 
 class _Driver:
@@ -182,14 +253,19 @@ class _Driver:
         self.wanted = False
         self.used, self.saved = Used(), -1
 
-    def go(self) -> int:
-        self._enter()
-        with RunSignals(self._stop, self._want):
-            self.job.run(self)
+    def go(self, resumed: bool) -> int:
+        self._enter(resumed)
+        try:
+            with RunSignals(self._stop, self._want):
+                self.job.run(self)
+        except FloatingPointError as error:
+            raise FloatingPointError(f"{error}; what was saved is in {self.place}") from None
         self._save()
         print(self.job.report())
         if self.reason:
             again = f"the same command goes on from what is in {self.place}"
+            if self.job.resumes:
+                again = f"--resume {self.place} goes on from there"
             print(f"{self.job.name} ends: {self.reason}; {again}")
         return self.code
 
@@ -199,47 +275,47 @@ class _Driver:
             self.rules.observe(metrics)
             if self.rules.ended(max_updates=used.updates, max_timesteps=used.timesteps):
                 self.reason = self.reason or str(self.rules.reason)
-        if exact and (
-            self.wanted or used.updates - max(self.saved, 0) >= self.job.checkpoint_updates
-        ):
-            self._save()
+        if exact and (self.wanted or used.place - max(self.saved, 0) >= self.job.every):
+            self.wanted = False
+            with going_on_without("checkpoint", self.place):
+                self._save()
         return not self.reason
 
-    def _enter(self) -> None:
+    def _enter(self, resumed: bool) -> None:
         """Refuses the folder of another run; goes on from the newest checkpoint."""
-        folder, about = RunFolder(self.place), yaml.safe_load(yaml.safe_dump(self.job.identity()))
+        job, folder = self.job, RunFolder(self.place)
+        about = yaml.safe_load(yaml.safe_dump(job.identity()))
         path = self.place / "config.yml"
         if path.exists():
-            found = read_mapping(path)
-            for key in {**about, **found}.keys() - self.job.may_change:
-                if found.get(key) != about.get(key):
-                    raise ConfigError(
-                        f"out: {self.place} holds a run with another {key}: got "
-                        f"{shown(about.get(key))}; expected {shown(found.get(key))}, or another "
-                        "folder"
-                    )
-        elif self.job.alone and any(each.name != ".lock" for each in self.place.iterdir()):
+            if job.resumes and not resumed:
+                raise ConfigError(
+                    f"out: {self.place} holds a run already; expected another folder, or --resume "
+                    f"{self.place}"
+                )
+            what = f"out: {self.place} holds a run with"
+            refuse_another(read_mapping(path), about, job.may_change, what)
+        elif job.alone and {each.name for each in self.place.iterdir()} - OWN:
             raise ConfigError(f"out: got {self.place}, which holds other files; expected a new one")
         if list_checkpoints(self.place / "checkpoints"):
             newest, parts = read_checkpoint(self.place / "checkpoints")
-            self.job.state = parts
-            self.job.run_of.say(f"going on from {newest}")
+            job.state = parts
+            job.run_of.say(f"going on from {newest}")
             self.saved = int(newest.name.split("-")[-1])
         self.place.mkdir(parents=True, exist_ok=True)
         folder.write_yaml("config.yml", about)
         origin = provenance(about.get("seed"))
-        folder.append("runs.jsonl", {"updates": max(self.saved, 0), **origin})
+        folder.append("runs.jsonl", {"from": max(self.saved, 0), **origin})
 
     def _stop(self, received: signal.Signals) -> None:
         self.reason, self.code = received.name, 128 + received
+        self.job.run_of.interrupted = True
 
     def _want(self) -> None:
         self.wanted = True
 
     def _save(self) -> None:
         state = self.job.state
-        if state is not None and self.used.updates > self.saved:
-            path = self.place / "checkpoints" / checkpoint_name(self.used.updates)
-            save_checkpoint(path, state, keep_last=KEPT)
-            self.saved = self.used.updates
-        self.wanted = False
+        if state is not None and self.used.place > self.saved:
+            path = self.place / "checkpoints" / checkpoint_name(self.used.place)
+            save_checkpoint(path, state, keep_last=self.job.keep)
+            self.saved = self.used.place

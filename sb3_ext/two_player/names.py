@@ -18,8 +18,7 @@ from sb3_ext.two_player.off_policy import OffPolicyLearner as OffPolicyLearner
 from sb3_ext.two_player.on_policy import OnPolicyLearner as OnPolicyLearner
 from sb3_ext.two_player.phases import Phases as Phases
 from sb3_ext.two_player.pool import OpponentPool as OpponentPool
-from sb3_ext.two_player.run_directory import Evaluation as Evaluation
-from sb3_ext.two_player.run_directory import RunDirectory as RunDirectory
+from sb3_ext.two_player.trainer import Evaluation as Evaluation
 from sb3_ext.two_player.trainer import HostAgentTrainer as HostAgentTrainer
 from sb3_ext.two_player.update_schedule import UPDATE_SCHEDULES as UPDATE_SCHEDULES
 from sb3_ext.two_player.update_schedule import AlternatingPeriodic as AlternatingPeriodic

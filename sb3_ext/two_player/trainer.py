@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
-from tqdm import tqdm
 
 from sb3_ext.checkpoints.checkpoint import load_checkpoint, save_checkpoint
 from sb3_ext.checkpoints.resume import init_from
@@ -17,14 +16,44 @@ from sb3_ext.config.checks import check_count
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import ConfigError
 from sb3_ext.off_policy.log import Stopwatch
-from sb3_ext.runs.best import save_model
 from sb3_ext.runs.command_line import torch_threads
-from sb3_ext.runs.folder import going_on_without
 from sb3_ext.runs.numerics import SWITCHES, numerics
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.phases import Phases
 from sb3_ext.two_player.players import TwoPlayers
-from sb3_ext.two_player.run_directory import Evaluation, RunDirectory
+
+
+@dataclass
+class Evaluation:
+    """One measurement of one version of the players.
+
+    Attributes:
+        step: steps of the trainer when it was made.
+        versions: updates of each learning role at that time.
+        values: the game's measure by pair, such as ``host-choose_first``.
+        actions: how often each learning role took each action.
+        scores: by learning role, the value that decides which version is best.
+        improved: learning roles whose score was better than ever before.
+        ratings: ratings of the roles, if there is a pool.
+    """
+
+    step: int
+    versions: dict[str, int]
+    values: dict[str, float]
+    actions: dict[str, list[int]] = field(default_factory=dict)
+    scores: dict[str, float] = field(default_factory=dict)
+    improved: list[str] = field(default_factory=list)
+    ratings: dict[str, float] = field(default_factory=dict)
+
+
+class Output(Protocol):
+    """Who is told what a trainer finds."""
+
+    def add_metrics(self, metrics: Mapping[str, float]) -> None:
+        """Metrics of the step that was made."""
+
+    def add_evaluation(self, evaluation: Evaluation) -> None:
+        """A measurement, of the players as they are."""
 
 
 class HostAgentTrainer(TwoPlayers):
@@ -32,10 +61,10 @@ class HostAgentTrainer(TwoPlayers):
 
     Args:
         config: see `TwoPlayers`.
-        output: folder of the run; None writes nothing anywhere.
         **arguments: of `TwoPlayers`: ``nets``, ``rewards``, ``opponents``, ``callbacks``.
 
     Attributes:
+        output: is told of metrics and measurements; None writes nothing anywhere.
         history: the measurements of the players, the oldest first.
         seconds: time spent on updates, rollouts and evaluations, over resumes too.
         stopped: whether the last `train` was asked to stop.
@@ -45,14 +74,10 @@ class HostAgentTrainer(TwoPlayers):
     """
 
     def __init__(
-        self,
-        config: TrainerConfig | Mapping[str, Any] | str | Path,
-        *,
-        output: RunDirectory | None = None,
-        **arguments: Any,
+        self, config: TrainerConfig | Mapping[str, Any] | str | Path, **arguments: Any
     ) -> None:
         super().__init__(config, **arguments)
-        self.output = output
+        self.output: Output | None = None
         self.history: list[Evaluation] = []
         self.total_steps = 0
         self.update_schedules = self.config.update_schedules()
@@ -62,8 +87,6 @@ class HostAgentTrainer(TwoPlayers):
             self._check_fields(self.phases)
         self.seconds = Stopwatch(evaluation=0.0, rollout=0.0, update=0.0)
         self.stopped = False
-        self._checkpoint_requested = False
-        self._checkpoint_step = 0
 
     def train(
         self,
@@ -72,7 +95,6 @@ class HostAgentTrainer(TwoPlayers):
         players: Sequence[str] | None = None,
         *,
         callback: Callable[[HostAgentTrainer], bool | None] | None = None,
-        progress: bool = False,
     ) -> Evaluation | None:
         """Makes steps, fewer if the last of its phases is over, then measures the players.
 
@@ -84,7 +106,6 @@ class HostAgentTrainer(TwoPlayers):
                 `training.players` that are not frozen.
             callback: called with the trainer after each step; False stops. So does a callback of a
                 role that ends training, such as `StopConditions`.
-            progress: show a progress bar.
 
         Returns:
             The measurement at the end. After `request_stop`, when none is made, the last one; None
@@ -102,31 +123,23 @@ class HostAgentTrainer(TwoPlayers):
         self.stopped = False
         learners = [self.roles[name] for name in names]
         end = self.total_steps + steps
-        shown: Any = {"unit": "step", "dynamic_ncols": True, "disable": not progress}
-        bar = tqdm(initial=self.total_steps, total=self._last_step(end), **shown)
         compute = self.config.compute
         exactly = numerics(**compute.model_dump(include=set(SWITCHES)))
-        with torch_threads(compute.torch_threads), exactly, self.collecting(), bar:
+        with torch_threads(compute.torch_threads), exactly, self.collecting():
             for learner in learners:
                 learner.begin()
             if steps and not any(learner.wants_to_stop for learner in learners):
                 self.collect_initial_rollouts(self._in_turn(names))
-            while self.total_steps < self._last_step(end):
+            while self.total_steps < self.last_step(end):
                 if any(learner.wants_to_stop for learner in learners):
                     break
                 self.step(names)
                 if self.total_steps % self.config.logging.every_steps == 0:
                     self.log_metrics()
                 if self.total_steps % interval == 0 or self._phase_runs_out():
-                    evaluation = self.evaluate()
-                    pair, value = next(iter(evaluation.values.items()))
-                    bar.set_postfix({pair: f"{value:.4f}"})
-                    self._observe(evaluation)
+                    self._observe(self.evaluate())
                 self._next_phase(names)
-                bar.total = self._last_step(end)
-                bar.update()
                 wants_more = callback is None or callback(self) is not False
-                self._checkpoint_if_due()
                 if self.stopped or not wants_more:
                     break
             for learner in learners:
@@ -134,7 +147,6 @@ class HostAgentTrainer(TwoPlayers):
             measured = bool(self.history) and self.history[-1].step == self.total_steps
             if not measured and not self.stopped:
                 self.evaluate()
-        self._save_results()
         return self.history[-1] if self.history else None
 
     def collect_initial_rollouts(self, players: Sequence[str]) -> None:
@@ -169,10 +181,10 @@ class HostAgentTrainer(TwoPlayers):
     def _check_fields(self, phases: Phases) -> None:
         """Raises a ConfigError for a condition on what no evaluation measures."""
         names = {f"{self.game.measure}/score", *self.measured}
-        for field in phases.fields - names:
-            raise ConfigError(f"training.updates.until: {unknown_word('field', field, names)}")
+        for name in phases.fields - names:
+            raise ConfigError(f"training.updates.until: {unknown_word('field', name, names)}")
 
-    def _last_step(self, end: int) -> int:
+    def last_step(self, end: int) -> int:
         """Steps in all when training ends, at most `end`."""
         if self.phases is None:
             return end
@@ -207,14 +219,10 @@ class HostAgentTrainer(TwoPlayers):
     def request_stop(self) -> None:
         """Let `train` end after the step in progress; may be called from a signal handler.
 
-        The state is saved at once, and the players are not measured: a run that goes on from there
-        measures them when the run that was not interrupted does.
+        The players are not measured: a run that goes on from there measures them when the run that
+        was not interrupted does.
         """
         self.stopped = True
-
-    def request_checkpoint(self) -> None:
-        """Write a checkpoint after the step in progress; may be called from a signal handler."""
-        self._checkpoint_requested = True
 
     def _players_to_train(self, players: Sequence[str] | None) -> list[str]:
         if players is None:
@@ -244,14 +252,7 @@ class HostAgentTrainer(TwoPlayers):
         self._judge(evaluation)
         self.history.append(evaluation)
         if self.output is not None:
-            self.output.add_evaluation(evaluation, self.game.measure)
-            if games := self.config.logging.sample_games:
-                about = self.config.evaluation
-                records = self.game.sample_games(self.players, games, about.seed, about.max_moves)
-                self.output.add_games(self.total_steps, records)
-            if self.config.evaluation.keep_best:
-                for role in evaluation.improved:
-                    self.output.save_best(role, self.roles[role].model, evaluation)
+            self.output.add_evaluation(evaluation)
         return evaluation
 
     def _judge(self, evaluation: Evaluation) -> None:
@@ -290,37 +291,8 @@ class HostAgentTrainer(TwoPlayers):
         if self.pool is not None:
             metrics |= {f"elo/{name}": rating for name, rating in self.pool.ratings.items()}
         if self.output is not None:
-            self.output.add_metrics(self.total_steps, metrics)
+            self.output.add_metrics(metrics)
         return metrics
-
-    def _checkpoint_if_due(self) -> None:
-        section = self.config.checkpoint
-        due = section is not None and self.total_steps % section.every_steps == 0
-        if self.output is not None and (due or self._checkpoint_requested):
-            with going_on_without("checkpoint", self.output.checkpoints):
-                self.save_checkpoint()
-        self._checkpoint_requested = False
-
-    def save_checkpoint(self) -> None:
-        """Write a checkpoint into the run's folder; once a step is enough."""
-        if self.output is not None and self._checkpoint_step != self.total_steps:
-            self.output.save_checkpoint(self.total_steps, self.state_dict())
-            self._checkpoint_step = self.total_steps
-
-    def _save_results(self) -> None:
-        if self.output is None:
-            return
-        if self.config.checkpoint is not None:
-            self.save_checkpoint()
-        for role, learner in self.roles.items():
-            save_model(self.output.path / "models" / f"{role}.zip", learner.model)
-        summary = {
-            "best_scores": self.best_scores,
-            "last": asdict(self.history[-1]) if self.history else None,
-            "measure": self.game.measure,
-            "seconds": self.seconds,
-        }
-        self.output.write_json("summary.json", summary)
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that training depends on, as parts of a checkpoint.
@@ -362,7 +334,7 @@ class HostAgentTrainer(TwoPlayers):
             self.phases.load_state_dict(trainer["phases"])
         self.history = [Evaluation(**entry) for entry in trainer["history"]]
         self.best_scores = dict(trainer["best_scores"])
-        self.total_steps = self._checkpoint_step = int(trainer["total_steps"])
+        self.total_steps = int(trainer["total_steps"])
         self.seconds = Stopwatch(trainer["seconds"])
         load_global_random_state(state["random"])
 

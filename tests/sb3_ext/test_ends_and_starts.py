@@ -21,7 +21,7 @@ from sb3_ext.population.config import PopulationConfig
 from sb3_ext.runs.stopping import Ended, StopRules, read_stop_rules
 from sb3_ext.studies.teach.cli import main as teach
 from sb3_ext.training.train import main as train
-from sb3_ext.two_player.cli import main as two_player
+from sb3_ext.two_player.job import main as two_player
 from sb3_ext.two_player.trainer import HostAgentTrainer
 from tests.sb3_ext.attack.helpers import SMALL
 from tests.sb3_ext.population.helpers import plain

@@ -31,7 +31,7 @@ from sb3_ext.training.loading import load_player
 from sb3_ext.training.play import enjoy as enjoy_main
 from sb3_ext.training.train import main as train_main
 from sb3_ext.tuning.cli import main as tune_main
-from sb3_ext.two_player.cli import main as two_player_main
+from sb3_ext.two_player.job import main as two_player_main
 from tests.sb3_ext.training.helpers import make_model
 from tests.sb3_ext.two_player.helpers import tiny
 

@@ -232,10 +232,10 @@ def test_other_commands_are_refused(
     monkeypatch.setitem(os.environ, "WORLD_SIZE", "2")
     monkeypatch.setitem(os.environ, "RANK", str(rank))
     if rank == 0:
-        assert start("two_player", "sb3_ext.two_player.cli") == 2
+        assert start("two_player", "sb3_ext.two_player.job") == 2
         line = "two_player: WORLD_SIZE: torchrun can start only train, got 2 ranks\n"
         assert capsys.readouterr().err == line
     else:
         with pytest.raises(SystemExit, match="2"):
-            start("two_player", "sb3_ext.two_player.cli")
+            start("two_player", "sb3_ext.two_player.job")
         assert capsys.readouterr().err == ""

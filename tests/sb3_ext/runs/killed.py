@@ -21,7 +21,16 @@ import torch
 from sb3_ext.checkpoints.checkpoint import is_checkpoint, load_checkpoint
 
 # What says when, how long, or with how many processes a run was made.
-ASIDE = (".lock", "resumed.jsonl", "monitor", "seconds", "start_time", "training_seconds", "t")
+ASIDE = (
+    ".lock",
+    "resumed.jsonl",
+    "runs.jsonl",
+    "monitor",
+    "seconds",
+    "start_time",
+    "training_seconds",
+    "t",
+)
 ASIDE_IN_ZIP = (
     *("start_time", "_num_timesteps_at_start", "_total_timesteps"),
     *("_last_episode_starts", "_updates_owed"),  # attributes of the class until they are loaded

@@ -28,7 +28,7 @@ class Count(Job[CountConfig]):
     Config = CountConfig
     metrics = ("sum",)
     may_change = frozenset({"updates"})
-    checkpoint_updates = 3
+    every = 3
     signals: dict[int, int] = {}  # noqa: RUF012
 
     def __init__(self, config: CountConfig, run: Run) -> None:

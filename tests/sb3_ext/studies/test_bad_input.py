@@ -9,7 +9,7 @@ from sb3_ext.training import curves, quickstart
 from sb3_ext.training.play import enjoy, record_video
 from sb3_ext.training.train import main as train
 from sb3_ext.training.zoo_scripts import plot_train
-from sb3_ext.two_player.cli import main as two_player
+from sb3_ext.two_player.job import main as two_player
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,7 @@ from sb3_ext.training.curves import main as curves
 from sb3_ext.training.play import enjoy
 from sb3_ext.training.quickstart import main as quickstart
 from sb3_ext.training.train import main as train
-from sb3_ext.two_player.cli import main as two_player
+from sb3_ext.two_player.job import main as two_player
 from tests.sb3_ext.runs.held import held_by_another
 from tests.sb3_ext.runs.killed import killed_runs
 from tests.sb3_ext.runs.switches import switched_on

@@ -16,7 +16,7 @@ from sb3_ext.attack import attack
 from sb3_ext.studies.teach import cli as teach
 from sb3_ext.training import train
 from sb3_ext.tuning import cli
-from sb3_ext.two_player import cli as two_player
+from sb3_ext.two_player import job as two_player
 from tests.sb3_ext.tuning.parabola import study
 
 HOST = "resgym/HironakaHost-v0"

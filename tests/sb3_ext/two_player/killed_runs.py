@@ -14,7 +14,7 @@ from pathlib import Path
 
 import yaml
 
-from sb3_ext.two_player.cli import main as train
+from sb3_ext.two_player.job import main as train
 from sb3_ext.two_player.trainer import HostAgentTrainer
 from tests.sb3_ext.runs.killed import compare, die_at
 from tests.sb3_ext.two_player.helpers import tiny

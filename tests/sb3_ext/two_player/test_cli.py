@@ -18,7 +18,7 @@ import resgym
 from sb3_ext.checkpoints.checkpoint import CheckpointWarning, list_checkpoints
 from sb3_ext.ddqn import DDQN
 from sb3_ext.two_player import HostAgentTrainer, RunDirectory, read_config, run_directory
-from sb3_ext.two_player.cli import main
+from sb3_ext.two_player.job import main
 from tests.sb3_ext.two_player.helpers import difference, tiny
 
 

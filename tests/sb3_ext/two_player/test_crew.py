@@ -13,7 +13,7 @@ import torch
 from stable_baselines3.common.callbacks import BaseCallback
 
 from sb3_ext.two_player import HostAgentTrainer
-from sb3_ext.two_player.cli import main
+from sb3_ext.two_player.job import main
 from tests.sb3_ext.cluster.processes import MARK, marked, marked_cluster, wait_until
 from tests.sb3_ext.two_player.helpers import (
     POOL,

@@ -6,9 +6,10 @@ import re
 from pathlib import Path
 
 from sb3_ext.config.sections import Section
-from sb3_ext.two_player.cli import _parser
+from sb3_ext.runs.driver import parser_of
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.hironaka import HironakaSettings
+from sb3_ext.two_player.job import TwoPlayer
 from sb3_ext.two_player.off_policy import OffPolicyRole
 from sb3_ext.two_player.on_policy import PPORole
 
@@ -51,4 +52,4 @@ def test_commands_are_understood():
     commands = re.findall(r"^python -m sb3_ext\.two_player (.+)$", PAGE.read_text(), re.MULTILINE)
     assert len(commands) >= 5
     for command in commands:
-        _parser().parse_args(command.split())
+        parser_of(TwoPlayer).parse_args(command.split())

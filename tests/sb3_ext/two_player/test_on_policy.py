@@ -9,10 +9,11 @@ import pytest
 import torch
 
 import resgym
+from sb3_ext.runs.driver import Run, go
 from sb3_ext.training.loading import load_player
 from sb3_ext.two_player import HostAgentTrainer, read_config
 from sb3_ext.two_player.config import smoke_version
-from sb3_ext.two_player.run_directory import RunDirectory
+from sb3_ext.two_player.job import TwoPlayer
 from tests.sb3_ext.ddqn.helpers import same, weights
 from tests.sb3_ext.two_player.helpers import duel
 
@@ -57,15 +58,17 @@ def test_the_learning_rate_follows_its_schedule_of_updates():
 
 
 def test_both_are_measured_counted_copied_and_played(tmp_path):
-    players = HostAgentTrainer(duel("evaluation.keep_best=true"), output=None)
-    players.output = RunDirectory(tmp_path / "run", players.config, ["test"])
-    result = players.train(2)
+    config = read_config(duel("evaluation.keep_best=true", "training.steps=2"))
+    job = TwoPlayer(config, Run(tmp_path / "run"))
+    go(job)
+    players = job.trainer
+    (result,) = players.history
     assert list(result.values) == ["host-agent", "host-random", "random-agent"]
     assert sum(result.actions["host"]) > 0
     assert players.copy().evaluate_rho() == result.values
     sizes = {"max_num_points": 5, "max_value": 5, "games": 50, "seed": 3}
     live = resgym.rho(players.players["host"], "random", **sizes).rho
-    for saved in ("checkpoints", "best/host", "models/host.zip"):
+    for saved in ("best/host", "models/host.zip"):
         host = load_player(tmp_path / "run" / saved, "host")
         assert resgym.rho(host, "random", **sizes).rho == live
 

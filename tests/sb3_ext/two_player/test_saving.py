@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import random
 import warnings
+from functools import partial
 
 import pytest
 
 from sb3_ext.checkpoints.checkpoint import CheckpointError
+from sb3_ext.runs.driver import Run
 from sb3_ext.two_player import HostAgentTrainer
-from sb3_ext.two_player.run_directory import RunDirectory
+from sb3_ext.two_player.job import TwoPlayer
 from tests.sb3_ext.ddqn.helpers import same, weights
 from tests.sb3_ext.runs.killed import killed_runs
 from tests.sb3_ext.two_player.helpers import (
@@ -117,18 +119,15 @@ def test_a_stop_and_a_resume_leave_no_trace_in_what_is_measured(tmp_path):
     """The interrupted run is measured when the other one is, and keeps the same best players."""
     folders, states = [tmp_path / "whole", tmp_path / "halves"], []
     for folder, stops in zip(folders, ([], [3, 5]), strict=True):
-        players = trainer("evaluation.every_steps=4", "evaluation.keep_best=true")
+        players = trainer("evaluation.every_steps=4", "training.steps=10")
         for stop in (*stops, None):
-            players.output = RunDirectory(
-                folder, players.config, ["test"], resumed_at=players.total_steps or None
-            )
-            note = None if stop is None else asks_at(stop)
-            players.train(10 - players.total_steps, callback=note)
+            run = Run(folder)
+            job = TwoPlayer(players.config, run)
+            job.state = players.state_dict()
+            job.run(partial(interrupted, run, stop))
+            players = job.trainer
             assert players.total_steps == (stop or 10)
-            players.output.close()
             state = players.state_dict()
-            players = HostAgentTrainer(players.config)
-            players.load_state_dict(state)
         states.append(state["trainer"])
     for name in ("best_scores", "history"):
         assert states[0][name] == states[1][name]
@@ -139,12 +138,10 @@ def test_a_stop_and_a_resume_leave_no_trace_in_what_is_measured(tmp_path):
         assert first.read_bytes() == second.read_bytes()
 
 
-def asks_at(step):
-    def ask(players):
-        if players.total_steps == step:
-            players.request_stop()
-
-    return ask
+def interrupted(run, step, used, **more):
+    """A pulse to which a signal comes in a step."""
+    run.interrupted = used.steps == step
+    return not run.interrupted
 
 
 def test_same_seed_same_run_another_seed_another():

@@ -1,0 +1,261 @@
+"""The command ``python -m sb3_ext two_player``: a trainer as a job, and the files of its folder."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from stable_baselines3.common.logger import KVWriter, TensorBoardOutputFormat
+from tqdm import tqdm
+
+from sb3_ext.callbacks.rho_evaluation import write_games
+from sb3_ext.callbacks.watching import entropy_of_counts
+from sb3_ext.checkpoints.durable_files import write_text_durably
+from sb3_ext.config.checks import check_count
+from sb3_ext.config.reading import shipped_configs, with_values
+from sb3_ext.config.sections import ConfigError, errors_of
+from sb3_ext.replay.buffers import reserve_memory
+from sb3_ext.runs.best import save_model, save_player
+from sb3_ext.runs.command_line import add_options, starts_setting
+from sb3_ext.runs.driver import Job, Pulse, Run, Used, drive, refuse_another
+from sb3_ext.runs.folder import RunFolder, going_on_without
+from sb3_ext.two_player.config import TrainerConfig, smoke_version
+from sb3_ext.two_player.trainer import Evaluation, HostAgentTrainer
+
+
+class TwoPlayer(Job[TrainerConfig]):
+    """A run of `HostAgentTrainer`, of which it is the output."""
+
+    name = "two_player"
+    about = "Trains a host and an agent against each other."
+    Config = TrainerConfig
+    shared = ("--set", "--stop", "--no-progress")
+    may_change = frozenset(
+        {
+            *("training.steps", "logging", "checkpoint", "compute"),
+            *("collector.actors", "collector.timeout_s"),
+        }
+    )
+    resumes = True
+
+    def __init__(self, config: TrainerConfig, run: Run) -> None:
+        super().__init__(config, run)
+        self.given = vars(run.given)
+        if config.logging.tensorboard and find_spec("tensorboard") is None:
+            raise ConfigError("logging.tensorboard: got true; expected false without tensorboard")
+        self.trainer = HostAgentTrainer(config)
+        self.metrics = {*self.trainer.measured, "steps"}
+        if config.checkpoint is not None:
+            self.every, self.keep = config.checkpoint.every_steps, config.checkpoint.keep
+        if self.given.get("init_from") is not None:
+            self.trainer.init_from(_checkpoints(self.given["init_from"]))
+        for role, learner in self.trainer.roles.items():
+            with errors_of(f"roles.{role}.replay_buffer.size"):
+                if not self.given.get("dry_run"):
+                    reserve_memory(learner.model)
+        self._files: RunFolder | None = None
+        self._tensorboard: KVWriter | None = None
+
+    @classmethod
+    def options(cls, parser: argparse.ArgumentParser) -> None:
+        """Adds the configuration and what is short for some of its keys."""
+        add = parser.add_argument
+        add("--config", help=f"a YAML file, or one of {', '.join(shipped_configs('two_player'))}")
+        add("--steps", type=int, help="steps to make, instead of training.steps")
+        text = "start from the networks of a run's folder"
+        add("--init-from", type=Path, metavar="FOLDER", help=text)
+        add("--actors", type=int, metavar="N", help="processes of Ray that play the rollouts")
+        add("--smoke", action="store_true", help="a few steps of everything, in seconds")
+        add_options(parser, "--starts")
+
+    @classmethod
+    def read(cls, given: argparse.Namespace) -> TrainerConfig:
+        """The configuration of a command line, or of the folder that it goes on with."""
+        if given.steps is not None:
+            check_count("--steps", given.steps)
+        if given.resume is not None and given.init_from is not None:
+            raise ConfigError("--init-from: got --resume too; expected one of them")
+        file = given.config if given.resume is None else given.resume / "config.yml"
+        if file is None:
+            known = ", ".join(TrainerConfig.shipped())
+            raise ConfigError(f"--config: is missing; expected a file or one of {known}")
+        settings = [*given.settings, *starts_setting(given.starts, "game.starts")]
+        config = TrainerConfig.read(file, settings)
+        if given.actors is not None:
+            data = with_values(config.to_dict(), [("collector.actors", given.actors)])
+            config = TrainerConfig.read(data)
+        if config.collector is not None and not config.collector.actors:
+            config = config.model_copy(update={"collector": None})
+        return smoke_version(config) if given.smoke else config
+
+    @classmethod
+    def place(cls, given: argparse.Namespace, config: TrainerConfig) -> Path:
+        """A folder for each name."""
+        return Path("runs", config.name)
+
+    @property
+    def state(self) -> dict[str, Any] | None:
+        """See `HostAgentTrainer.state_dict`; None without checkpoints."""
+        return None if self.config.checkpoint is None else self.trainer.state_dict()
+
+    @state.setter
+    def state(self, parts: Mapping[str, Any]) -> None:
+        what = f"--resume: {self.run_of.folder}/config.yml was changed: its checkpoint has"
+        refuse_another(parts["trainer"]["config"], self.config.to_dict(), self.may_change, what)
+        self.trainer.load_state_dict(parts)
+
+    @property
+    def used(self) -> Used:
+        """Updates and transitions of both roles together."""
+        learners = self.trainer.roles.values()
+        updates = sum(learner.updates for learner in learners)
+        transitions = sum(learner.transitions for learner in learners)
+        return Used(updates, transitions, self.trainer.total_steps)
+
+    def run(self, pulse: Pulse) -> None:
+        """Makes the steps that are left."""
+        trainer = self.trainer
+        self._begin()
+        steps = self.given.get("steps")
+        if steps is None:
+            steps = max(self.config.training.steps - trainer.total_steps, 0)
+        if not pulse(self.used, exact=False):
+            if self.run_of.interrupted:
+                return
+            steps = 0
+        end = trainer.total_steps + steps
+        shown: Any = {"unit": "step", "dynamic_ncols": True}
+        hidden = self.given.get("no_progress", True)
+        with tqdm(
+            total=trainer.last_step(end), initial=end - steps, disable=hidden, **shown
+        ) as bar:
+
+            def beat(trainer: HostAgentTrainer) -> bool:
+                bar.total = trainer.last_step(end)
+                bar.update()
+                values: Any = {"steps": float(trainer.total_steps)}
+                if trainer.history and trainer.history[-1].step == trainer.total_steps:
+                    found = trainer.history[-1].values.items()
+                    values |= {f"{trainer.game.measure}/{pair}": value for pair, value in found}
+                going_on = pulse(self.used, **values)
+                if self.run_of.interrupted:
+                    trainer.request_stop()
+                return going_on
+
+            trainer.train(steps, callback=beat)
+
+    def _begin(self) -> None:
+        """Drops what a killed process wrote of later steps than its checkpoint's."""
+        if self.run_of.folder is None:
+            return
+        self._files, self.trainer.output = RunFolder(self.run_of.folder), self
+        self._files.path.mkdir(parents=True, exist_ok=True)
+        self._files.keep_lines_until("metrics.jsonl", self.trainer.total_steps)
+        self._write_evaluations()
+        if self.config.logging.tensorboard:
+            self._tensorboard = TensorBoardOutputFormat(str(self._files.path / "tensorboard"))
+
+    def _write_evaluations(self) -> None:
+        assert self._files is not None
+        lines = [f"{json.dumps(asdict(each))}\n" for each in self.trainer.history]
+        write_text_durably(self._files.path / "evaluations.jsonl", "".join(lines))
+
+    def add_metrics(self, metrics: Mapping[str, float]) -> None:
+        """Appends a line of metrics."""
+        assert self._files is not None
+        step = self.trainer.total_steps
+        self._files.append("metrics.jsonl", {"step": step, **metrics})
+        self._show(metrics)
+
+    def add_evaluation(self, evaluation: Evaluation) -> None:
+        """Writes down a measurement, games, and the versions that are the best so far."""
+        assert self._files is not None
+        trainer, path = self.trainer, self._files.path
+        with going_on_without("line", path / "evaluations.jsonl"):
+            self._write_evaluations()
+        measure = trainer.game.measure
+        shown = {f"{measure}/{pair}": value for pair, value in evaluation.values.items()}
+        for role, counts in evaluation.actions.items():
+            shown[f"{role}/action_entropy"] = entropy_of_counts(counts)
+        self._show(shown)
+        section = self.config.evaluation
+        if games := self.config.logging.sample_games:
+            about = games, section.seed, section.max_moves
+            records = trainer.game.sample_games(trainer.players, *about)
+            title = f"after {evaluation.step} steps"
+            with going_on_without("games", path / "games"):
+                write_games(path / "games", f"{evaluation.step:09d}", title, records)
+        for role in evaluation.improved if section.keep_best else ():
+            with going_on_without("best version", path / "best" / role):
+                save_player(path / "best" / role, trainer.roles[role].model, asdict(evaluation))
+
+    def _show(self, values: Mapping[str, float]) -> None:
+        if self._tensorboard is not None:
+            keys: dict[str, tuple[str, ...]] = dict.fromkeys(values, ())
+            self._tensorboard.write(dict(values), keys, self.trainer.total_steps)
+
+    def describe(self) -> str:
+        """What would be trained, and how long."""
+        trainer, training = self.trainer, self.config.training
+        lines = [f"{self.config.name}: {training.steps} steps of {', '.join(training.players)}"]
+        for role, learner in trainer.roles.items():
+            weights = sum(
+                value.numel()
+                for name, value in learner.policy.named_parameters()
+                if "_target." not in name
+            )
+            due = trainer.update_schedules[role].is_due
+            lines += [
+                f"{role}: {learner.section.algorithm} on {learner.model.device}",
+                f"  observation  {learner.model.observation_space}",
+                f"  action       {learner.model.action_space}",
+                f"  network      {weights} parameters",
+                f"  buffer       {learner.capacity}",
+                f"  updates      {sum(due(role, step) for step in range(training.steps))}",
+            ]
+        others = {role: each for role, each in trainer.players.items() if role not in trainer.roles}
+        return "\n".join([*lines, *(f"{role}: {each!r}" for role, each in others.items())])
+
+    def report(self) -> str:
+        """Writes the last models and a summary."""
+        trainer = self.trainer
+        last = trainer.history[-1] if trainer.history else None
+        if self._files is not None:
+            for role, learner in trainer.roles.items():
+                save_model(self._files.path / "models" / f"{role}.zip", learner.model)
+            summary = {
+                "best_scores": trainer.best_scores,
+                "last": None if last is None else asdict(last),
+                "measure": trainer.game.measure,
+                "seconds": trainer.seconds,
+            }
+            self._files.write_json("summary.json", summary)
+        if self._tensorboard is not None:
+            self._tensorboard.close()
+        trainer.close()
+        counts = [f"{role} {each.updates}" for role, each in trainer.roles.items()]
+        lines = [f"{trainer.total_steps} steps, updates: {', '.join(counts)}"]
+        if last is not None:
+            for pair, value in last.values.items():
+                lines.append(f"{trainer.game.measure} {pair} {value:.4f}")
+            for role, actions in last.actions.items():
+                lines.append(f"{role} actions {actions}, entropy {entropy_of_counts(actions):.2f}")
+            lines += [f"{role} rating {rating:.0f}" for role, rating in last.ratings.items()]
+        return "\n".join([*lines, f"results are in {self.run_of.folder}"])
+
+
+def _checkpoints(folder: Path) -> Path:
+    """The folder with checkpoints of a run's folder, which itself may be meant too."""
+    if not folder.is_dir():
+        raise ConfigError(f"--init-from: got {folder}; expected the folder of a run")
+    inner = folder / "checkpoints"
+    return inner if inner.is_dir() else folder
+
+
+main = partial(drive, TwoPlayer)

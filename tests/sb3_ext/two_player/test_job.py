@@ -1,0 +1,308 @@
+"""The command line, its folder, and runs that are stopped and resumed."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+import resgym
+from sb3_ext.checkpoints.checkpoint import CheckpointWarning, list_checkpoints
+from sb3_ext.ddqn import DDQN
+from sb3_ext.runs import driver
+from sb3_ext.two_player import HostAgentTrainer, job, read_config
+from sb3_ext.two_player.job import main
+from tests.sb3_ext.two_player.helpers import difference, tiny
+
+
+@pytest.fixture
+def config(tmp_path):
+    """A function that writes a tiny configuration to a file and returns its path."""
+
+    def write(*settings, **sections):
+        path = tmp_path / "tiny.yml"
+        path.write_text(yaml.safe_dump(tiny(*settings, **sections), sort_keys=False))
+        return str(path)
+
+    return write
+
+
+def run(*arguments):
+    return main([*map(str, arguments), "--no-progress"])
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def state_of(out):
+    return HostAgentTrainer.load(out / "checkpoints").state_dict()
+
+
+def last(out):
+    return json.loads((Path(out) / "summary.json").read_text())["last"]
+
+
+def test_a_run_leaves_everything_in_its_folder(tmp_path, config, capsys):
+    out = tmp_path / "run"
+    given = config("logging.every_steps=2", "logging.sample_games=1")
+    assert run("--config", given, "--out", out, "--set", "seed=5") == 0
+    printed = capsys.readouterr().out
+    words = "host-agent", "random-agent", "rho", "entropy", str(out)
+    assert [word for word in words if word not in printed] == []
+    assert read_config(out / "config.yml").seed == 5
+    (about,) = lines(out / "runs.jsonl")
+    assert (about["seed"], about["from"]) == (5, 0)
+    assert {"command", "commit", "versions"} < about.keys()
+    assert [each["step"] for each in lines(out / "metrics.jsonl")] == [2, 4, 6]
+    assert "host/loss" in lines(out / "metrics.jsonl")[0]
+    assert lines(out / "evaluations.jsonl") == [last(out)]
+    assert last(out)["step"] == 6
+    assert (out / "games" / "000000006.json").is_file()
+    assert last(out)["values"].keys() == {"host-agent", "host-random", "random-agent"}
+    for role in ("host", "agent"):
+        assert (out / "best" / f"{role}.zip").is_file()
+        best = str(out / "best" / role)
+        pair = (best, "random") if role == "host" else ("random", best)
+        sizes = {"max_num_points": 5, "max_value": 5}
+        found = resgym.rho(*pair, games=20, seed=1, max_moves=20, **sizes).rho
+        name = "host-random" if role == "host" else "random-agent"
+        assert found == last(out)["values"][name]
+        assert DDQN.load(out / "models" / f"{role}.zip", device="cpu")._n_updates == 6
+    assert len(list_checkpoints(out / "checkpoints")) == 1
+
+
+def test_steps_and_smoke_and_dry_run(tmp_path, config, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run("--config", config(), "--steps", "2", "--out", "a") == 0
+    assert last("a")["step"] == 2
+    assert run("--config", "small", "--smoke", "--set", "name=quick") == 0
+    assert last("runs/quick")["step"] == 4
+    capsys.readouterr()
+    assert run("--config", "host_vs_choose_first", "--dry-run") == 0
+    printed = capsys.readouterr().out
+    words = "5000 steps", "Discrete(4)", "parameters", "200000 transitions", "choose_first"
+    assert [word for word in words if word not in printed] == []
+    assert sorted(each.name for each in Path().iterdir() if each.is_dir()) == ["a", "runs"]
+
+
+SMALL = ("--config", "small", "--set")
+EVALUATION = "{callback: rho_evaluation, opponents: [random], every: {updates: 1}, save: x}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ([], "--config: is missing"),
+        (["--config", "smal"], "there is no file 'smal'"),
+        ([*SMALL, "sed=1"], "did you mean 'seed'?"),
+        ([*SMALL, "roles.host.learning_rate=1e-4"], "write 1.0e-4"),
+        (
+            [*SMALL, f"roles.host.callbacks=[{EVALUATION}]"],
+            "roles.host.callbacks[0]: unknown key 'save'",
+        ),
+        (["--config", "small", "--steps", "0"], "--steps must be a whole number of at least 1"),
+        (["--config", "small", "--steps", str(2**70)], "--steps must be at most"),
+        (["--resume", "nowhere"], "--resume: got nowhere, where no run is"),
+        (["--resume", ".", "--out", "b"], "--resume: got --out"),
+        (["--resume", ".", "--config", "small"], "--resume: got --out or --config"),
+        (["--config", "small", "--init-from", "nowhere"], "--init-from: got nowhere"),
+        (["--resume", "."], "where no run is"),
+        ([*SMALL, "roles.host.reward=gold"], "roles.host: reward must be"),
+        ([*SMALL, "seed=!!int x"], "--set seed: '!!int x' is no YAML value"),
+        (
+            [*SMALL, f"roles.host.replay_buffer.size={6 * 10**10}"],
+            "roles.host.replay_buffer.size: buffer_size: 60000000000 transitions",
+        ),
+        (
+            [*SMALL, f"roles.host.replay_buffer.size={10**15}"],
+            "roles.host.replay_buffer.size must be at most 68719476736",
+        ),
+    ],
+)
+def test_errors_are_one_line_and_code_2(arguments, expected, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run(*arguments) == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.count("\n") == 1
+    assert printed.err.startswith("two_player: ")
+    assert expected in printed.err
+    assert [each for each in tmp_path.iterdir() if each.name != ".lock"] == []
+
+
+def test_a_folder_with_a_run_is_not_written_over(tmp_path, config, capsys):
+    arguments = ("--config", config(), "--steps", "1", "--out", tmp_path / "run")
+    assert run(*arguments) == 0
+    before = (tmp_path / "run" / "summary.json").read_bytes()
+    assert run(*arguments) == 2
+    assert "holds a run already" in capsys.readouterr().err
+    assert (tmp_path / "run" / "summary.json").read_bytes() == before
+    assert run(*arguments[:-1], tmp_path / "run" / "summary.json" / "run") == 2
+    assert "cannot be written to" in capsys.readouterr().err
+
+
+def test_a_broken_off_run_is_resumed_as_if_it_had_not_been(tmp_path, config, monkeypatch):
+    settings = ("checkpoint.every_steps=2", "logging.every_steps=1", "evaluation.every_steps=2")
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    assert run("--config", config(*settings), "--out", whole) == 0
+
+    original = HostAgentTrainer.step
+
+    def crash(self, players):
+        if self.total_steps == 5:
+            raise MemoryError
+        original(self, players)
+
+    given = ("--config", config(*settings), "--out", broken)
+    with monkeypatch.context() as broke:
+        broke.setattr(HostAgentTrainer, "step", crash)
+        with pytest.raises(MemoryError):
+            run(*given)
+    with (broken / "metrics.jsonl").open("a") as file:
+        file.write('{"step": 6, "ho')  # a line that the crash cut off
+    assert run("--resume", broken) == 0
+    assert difference(state_of(whole), state_of(broken)) == []
+    assert lines(whole / "evaluations.jsonl") == lines(broken / "evaluations.jsonl")
+    assert [each["step"] for each in lines(broken / "metrics.jsonl")] == [1, 2, 3, 4, 5, 6]
+    first, second = lines(whole / "metrics.jsonl"), lines(broken / "metrics.jsonl")
+    assert [each["host/loss"] for each in first] == [each["host/loss"] for each in second]
+    assert [each["from"] for each in lines(broken / "runs.jsonl")] == [0, 4]
+
+
+def test_resume_refuses_another_experiment(tmp_path, config, capsys):
+    out = tmp_path / "run"
+    assert run("--config", config(), "--steps", "2", "--out", out) == 0
+    assert run("--resume", out, "--set", "roles.host.batch_size=4") == 2
+    assert "another roles.host.batch_size: got 4; expected 8" in capsys.readouterr().err
+    assert run("--resume", out, "--actors", "2") == 2
+    assert "another collector" in capsys.readouterr().err
+    assert run("--resume", out, "--set", "training.steps=3", "--set", "logging.layers=true") == 0
+    assert last(out)["step"] == 3
+    assert run("--resume", out, "--steps", "2") == 0
+    assert last(out)["step"] == 5
+    capsys.readouterr()
+    for old, new, code in (("gamma: 0.97", "gamma: 0.9", 2), ("\n  steps: 3", "\n  steps: 6", 0)):
+        text = (out / "config.yml").read_text()
+        (out / "config.yml").write_text(text.replace(old, new, 1))  # by hand
+        assert run("--resume", out) == code
+        if code:
+            (line,) = capsys.readouterr().err.splitlines()
+            assert "config.yml was changed" in line
+            assert ".gamma: got 0.9; expected 0.97" in line
+            (out / "config.yml").write_text(text)
+    assert last(out)["step"] == 6
+
+
+def test_init_from_starts_a_new_run_from_the_networks(tmp_path, config):
+    assert run("--config", config(), "--steps", "3", "--out", tmp_path / "a") == 0
+    still = config("roles.host.learning_rate=0.0", "roles.agent.learning_rate=0.0")
+    arguments = ("--config", still, "--steps", "1", "--init-from", tmp_path / "a")
+    assert run(*arguments, "--out", tmp_path / "b") == 0
+    first, second = (last(tmp_path / name) for name in "ab")
+    assert second["values"] == first["values"]
+    assert second["step"] == 1
+
+
+@pytest.mark.parametrize("damage", ["cut", "flip"])
+def test_a_damaged_checkpoint_is_passed_over(tmp_path, config, damage):
+    out = tmp_path / "run"
+    assert run("--config", config("checkpoint.every_steps=2"), "--out", out) == 0
+    newest = list_checkpoints(out / "checkpoints")[0] / "host.policy.safetensors"
+    content = bytearray(newest.read_bytes())
+    if damage == "flip":
+        content[-3] ^= 1
+    newest.write_bytes(content[:-5] if damage == "cut" else content)
+    with pytest.warns(UserWarning, match=r"host\.policy\.safetensors.*going back to"):
+        assert run("--resume", out) == 0
+    assert lines(out / "runs.jsonl")[1]["from"] == 4
+
+
+def test_nan_ends_with_code_1_and_keeps_the_last_good_checkpoint(
+    tmp_path, config, capsys, monkeypatch
+):
+    original = HostAgentTrainer.step
+
+    def spoil(self, players):
+        original(self, players)
+        if self.total_steps == 3:
+            with torch.no_grad():
+                next(self.roles["host"].policy.q_net.parameters())[0, 0] = torch.nan
+
+    monkeypatch.setattr(HostAgentTrainer, "step", spoil)
+    out = tmp_path / "run"
+    settings = ("checkpoint.every_steps=2", "checkpoint.keep=1", "logging.every_steps=1")
+    assert run("--config", config(*settings), "--out", out) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "roles.host" in error
+    assert str(out) in error
+    monkeypatch.undo()
+    assert state_of(out)["trainer"]["total_steps"] == 2
+
+
+def test_a_full_disk_is_told_and_training_goes_on(tmp_path, config, monkeypatch, capsys):
+    def full(*arguments, **more):
+        raise OSError("disk full")
+
+    monkeypatch.setattr(driver, "save_checkpoint", full)
+    monkeypatch.setattr(job, "save_player", full)
+    given = config("checkpoint.every_steps=2", "evaluation.every_steps=2")
+    with pytest.warns(CheckpointWarning) as told:
+        assert run("--config", given, "--out", tmp_path / "run") == 1  # at the end it is an error
+    for what in ("checkpoint", "best version"):
+        assert any(f"no {what} was written: disk full" in str(each.message) for each in told)
+    assert "disk full" in capsys.readouterr().err
+    steps = [each["step"] for each in lines(tmp_path / "run" / "evaluations.jsonl")]
+    assert steps == [2, 4, 6]
+
+
+def test_tensorboard_files_are_written_if_asked_for(tmp_path, config):
+    pytest.importorskip("tensorboard")
+    out = tmp_path / "run"
+    assert run("--config", config("logging.tensorboard=true"), "--steps", "1", "--out", out) == 0
+    assert list((out / "tensorboard").iterdir())
+
+
+def test_signals_stop_or_save_a_real_process(tmp_path, config):
+    """SIGUSR1 writes a checkpoint, SIGTERM ends with one; the run can be resumed."""
+    out = tmp_path / "run"
+    path = config("training.steps=1000000", "checkpoint.every_steps=1000000")
+    command = [sys.executable, "-m", "sb3_ext.two_player", "--config", path, "--out", str(out)]
+    process = subprocess.Popen(
+        [*command, "--set", "logging.every_steps=1", "--no-progress"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        wait_for(process, lambda: (out / "metrics.jsonl").exists())
+        process.send_signal(signal.SIGUSR1)
+        wait_for(process, lambda: (out / "checkpoints" / "LATEST").exists())
+        assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        printed, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert (process.returncode, errors) == (143, "")
+    saved = state_of(out)["trainer"]
+    assert f"two_player ends: SIGTERM; --resume {out} goes on" in printed
+    # It was saved at once: an evaluation may take longer than a machine waits.
+    assert saved["history"] == []
+    assert last(out) is None
+
+
+def wait_for(process, condition):
+    for _ in range(1200):
+        if condition():
+            return
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.05)
+    raise AssertionError("it took more than a minute")

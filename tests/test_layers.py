@@ -31,7 +31,7 @@ FLOORS = (
     ("resgym.__main__", "resgym.cli", "resgym.scoreboard", "resgym.scoreboard_command"),
     ("sb3_ext.adapter", "sb3_ext.config"),
     ("sb3_ext.schedules", "sb3_ext.networks"),
-    ("sb3_ext.points", "sb3_ext.replay"),
+    ("sb3_ext.replay",),
     ("sb3_ext.checkpoints", "sb3_ext.runs"),
     ("sb3_ext.off_policy",),
     ("sb3_ext.ddqn",),
@@ -59,7 +59,7 @@ FORBIDDEN = {"resgym": ("rl_zoo3", "sb3_contrib", "sb3_ext", "stable_baselines3"
     f"sb3_ext.{name}": ("resgym",)
     for name in (
         *("adapter", "callbacks", "checkpoints", "cluster", "config", "ddqn", "networks"),
-        *("off_policy", "points", "replay", "runs", "schedules"),
+        *("off_policy", "replay", "runs", "schedules"),
     )
 }
 EXCEPT = {
@@ -69,7 +69,7 @@ EXCEPT = {
     "sb3_ext.config": ("resgym.trust",),
     "sb3_ext.callbacks": ("resgym.measure", "resgym.players"),
     "sb3_ext.ddqn": ("resgym.kernels.cpu.compilation",),
-    "sb3_ext.points": ("resgym.kernels.cpu.compilation",),
+    "sb3_ext.networks": ("resgym.kernels.cpu.compilation",),
     "sb3_ext.runs": ("resgym.cli", "resgym.trust"),  # command lines and what they allow
     "sb3_ext.replay": ("resgym.game.devices",),  # how much memory there is; nothing of the game
 }

@@ -27,7 +27,6 @@ from stable_baselines3.common.policies import (
 from stable_baselines3.common.utils import ConstantSchedule
 from stable_baselines3.dqn import policies as dqn
 
-import sb3_ext.points  # noqa: F401  registers its extractors
 from sb3_ext.checkpoints.format import split_state
 from sb3_ext.config.effects import judge
 from sb3_ext.config.registry import Registry

@@ -8,7 +8,7 @@
     activation_fn       class of the activation
     dueling             value and advantage heads instead of one
     mirror              {axes, actions}: games that are each other's mirror image are one to the
-                        network, see `sb3_ext.points.mirror`; boxes of points only
+                        network, see `sb3_ext.networks.mirror`; boxes of points only
     optimizer_class     a name in `sb3_ext.networks.optimizers.OPTIMIZERS`, or a class
     optimizer_kwargs    its arguments without the learning rate
     learning_rate_factors   {part: factor}: the learning rate of parts of the network, by the
@@ -32,11 +32,11 @@ from torch.optim import Optimizer
 from sb3_ext.checkpoints.policy_description import POLICIES
 from sb3_ext.ddqn.targets import legal_argmax
 from sb3_ext.networks.extractors import EXTRACTORS, FlattenExtractor
+from sb3_ext.networks.mirror import Mirror, parse_mirror
 from sb3_ext.networks.mlp import MAX_WEIGHTS, build_mlp
 from sb3_ext.networks.optimizers import OPTIMIZERS, parameter_groups
 from sb3_ext.networks.plain_layers import PlainLayers, has_hooks
 from sb3_ext.off_policy.legality import mask_key
-from sb3_ext.points.mirror import Mirror, parse_mirror
 from sb3_ext.schedules.binding import set_learning_rate
 
 

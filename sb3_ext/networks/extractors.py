@@ -1,4 +1,4 @@
-"""Features extractors by name, and the plain one that only flattens.
+"""Features extractors by name: one that only flattens, and those that know the points of a game.
 
 Pass one as ``policy_kwargs=dict(features_extractor_class=..., features_extractor_kwargs=...)`` to
 any SB3 algorithm.
@@ -14,9 +14,19 @@ from gymnasium import spaces
 from stable_baselines3.common import torch_layers
 from stable_baselines3.common.preprocessing import get_flattened_obs_dim
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
-from torch import Tensor
+from torch import Tensor, nn
 
 from sb3_ext.config.registry import Registry
+from sb3_ext.networks.features import (
+    axis_sums,
+    canonical_points,
+    pair_features,
+    point_features,
+    points_of,
+    quotient_features,
+)
+from sb3_ext.networks.mlp import Mlp, build_mlp, expand_net_arch
+from sb3_ext.networks.rows import Rows, pool
 
 EXTRACTORS: Registry[type[BaseFeaturesExtractor]] = Registry("features extractor")
 # What SB3's policies take when none is named.
@@ -53,3 +63,214 @@ class FlattenExtractor(BaseFeaturesExtractor):
     def forward(self, observations: Tensor | Mapping[str, Tensor]) -> Tensor:
         """From observations [N, ...] to features [N, features_dim]."""
         return flatten_entries(observations, self.keys)
+
+
+class _PointExtractor(BaseFeaturesExtractor):
+    """Where an observation has its points, and what else it holds.
+
+    There are at most `most` points of D = `dimension` axes. The `others`, in alphabetical order,
+    make `other_size` numbers; those `beside` have D values, which describe the axes.
+    """
+
+    def __init__(self, name: str, space: spaces.Space[Any]) -> None:
+        entries = dict(space.spaces) if isinstance(space, spaces.Dict) else {"points": space}
+        points = entries.pop("points", None)
+        if not isinstance(points, spaces.Box) or len(points.shape) != 2:
+            raise ValueError(
+                f"{name} needs a Box of shape (points, dimension), or a Dict with such an entry"
+                f" 'points', got {space}"
+            )
+        super().__init__(space, 1)  # the number of features is set when it is known
+        self.most, self.dimension = points.shape
+        self.others = tuple(sorted(entries))
+        self.beside = tuple(key for key in self.others if entries[key].shape == points.shape[1:])
+        self.other_size = sum(get_flattened_obs_dim(each) for each in entries.values())
+
+    def _with_others(self, features: Sequence[Tensor], observations: Any) -> Tensor:
+        """Features [N, ...] of the points one after another, then the other entries."""
+        others = [flatten_entries(observations, self.others)] if self.others else []
+        return torch.cat([*features, *others], 1)
+
+
+class _PoolingExtractor(_PointExtractor):
+    """Encodes points one by one, and has a head after pooling over them."""
+
+    def __init__(
+        self, name: str, space: spaces.Space[Any], point_net: Sequence[Any], activation: Any
+    ) -> None:
+        super().__init__(name, space)
+        self.activation = activation
+        size = self.dimension * (3 + len(self.beside))
+        self.encoder = self._net("point_net", size, point_net)
+
+    def _net(self, name: str, input_dim: int, net_arch: Sequence[Any]) -> Mlp:
+        for position, item in expand_net_arch(net_arch):
+            if item == "b" or (isinstance(item, str) and item.startswith("r")):
+                raise ValueError(
+                    f"{name}: {position} {item!r} has BatchNorm, whose statistics would depend on "
+                    "the padding; use 'ln' here, or BatchNorm in head_net"
+                )
+        return build_mlp(input_dim, net_arch, activation=self.activation)
+
+    def _add_head(self, pooled_size: int, head_net: Sequence[Any]) -> None:
+        size = pooled_size + 1 + self.other_size
+        self.head = build_mlp(size, head_net, activation=self.activation)
+        self._features_dim = self.head.output_dim
+
+    def _encode(self, rows: Rows, observations: Any) -> Tensor:
+        """Every point encoded by itself, [R, F]."""
+        features = [point_features(rows.points)]
+        if self.beside:
+            features.append(rows.spread(flatten_entries(observations, self.beside)))
+        return self.encoder(torch.cat(features, 1))  # type: ignore[no-any-return]
+
+    def _finish(self, pooled: Tensor, rows: Rows, observations: Any) -> Tensor:
+        count = rows.count[:, None].to(pooled.dtype).log1p()  # the mean hides how many there are
+        return self.head(self._with_others([pooled, count], observations))  # type: ignore[no-any-return]
+
+
+@EXTRACTORS.register("ordered_points")
+class OrderedPointsExtractor(_PointExtractor):
+    """One long vector: every row's features, as seen and translated to the axes.
+
+    Has no weights, so the layers of ``net_arch`` come next. It costs a fraction of ``point_set``
+    and knows what that one hides: the order of the rows, by which some players break ties, and
+    where the set lies. That suits a learner that has to exploit one given player, symmetric or not.
+
+    Each of the first ``rows`` rows gives x as observed, the `point_features` of x after the
+    translation of the set to every x_i = 0 with largest coordinate 1, and whether there is a point;
+    an absent row gives zeros. Other entries of the observation (``coords``) follow.
+
+    Args:
+        observation_space: a Box [P, D] of points, or a Dict with such an entry ``points``.
+        rows: how many rows are read; None for all.
+
+    Raises:
+        ValueError: the space has no points, or ``rows`` is not in 1..P.
+    """
+
+    def __init__(self, observation_space: spaces.Space[Any], rows: int | None = None) -> None:
+        super().__init__("ordered_points", observation_space)
+        rows = self.most if rows is None else rows
+        if isinstance(rows, bool) or not isinstance(rows, int) or not 1 <= rows <= self.most:
+            raise ValueError(f"rows must be in 1..{self.most}, got {rows!r}")
+        self.rows = rows
+        self._features_dim = rows * (4 * self.dimension + 1) + self.other_size
+
+    def forward(self, observations: Tensor | Mapping[str, Tensor]) -> Tensor:
+        """From observations, points float [N, P, D], to features [N, features_dim]."""
+        points = points_of(observations)
+        there = points[:, :, 0] >= 0
+        # Where the whole set lies counts, also if only some of its rows are read.
+        moved = canonical_points(points, there)
+        seen, moved = points[:, : self.rows], moved[:, : self.rows]
+        present = there[:, : self.rows, None].to(points.dtype)
+        features = torch.cat([seen * present, point_features(moved) * present, present], 2)
+        return self._with_others([features.flatten(1)], observations)
+
+
+@EXTRACTORS.register("point_set")
+class PointSetExtractor(_PoolingExtractor):
+    """Encodes every point by itself, pools over the points, and once more knowing the first result.
+
+    Each set is first brought into its canonical position, which changes neither moves nor their
+    number: a host whose network has to learn that reaches a rho of 0.14 against ``choose_first``
+    instead of 0.178. Every point is encoded from `point_features`, and the maximum and the mean
+    over the points are taken. What they say is added to each point, the points are encoded and
+    pooled again, and ``head_net`` follows. Absent rows, those with a negative first entry, have no
+    influence.
+
+    On a CPU only the rows that are present pass through the networks (packed and pooled by compiled
+    loops where numba is installed, from float32); elsewhere, and under a compiler, all do and the
+    absent ones are masked, which keeps every shape fixed. Both give the same features up to
+    rounding.
+
+    Args:
+        observation_space: a Box [P, D] of points, or a Dict with such an entry ``points``. Other
+            entries (``coords``) join after the pooling, those with D values also each point.
+        point_net: layers for each point, in the language of ``build_mlp``.
+        context_net: layers for each point in the second round; empty leaves that round out.
+        head_net: layers after the pooling; with none the pooled points are the features.
+        activation: name or class of the activation everywhere.
+
+    Raises:
+        ValueError: the space has no points, a net is malformed, or ``point_net`` or
+            ``context_net`` contains BatchNorm, whose statistics would depend on the padding.
+    """
+
+    def __init__(
+        self,
+        observation_space: spaces.Space[Any],
+        point_net: Sequence[Any] = (64, 64),
+        context_net: Sequence[Any] = (64,),
+        head_net: Sequence[Any] = (64,),
+        activation: str | type[nn.Module] = "relu",
+    ) -> None:
+        super().__init__("point_set", observation_space, point_net, activation)
+        width = size = self.encoder.output_dim
+        self.second = nn.ModuleDict()
+        if len(context_net) > 0:
+            context = self._net("context_net", width, context_net)
+            self.second.update({"around": nn.Linear(2 * width, width), "context": context})
+            size = context.output_dim
+        self._add_head(2 * size, head_net)
+
+    def forward(self, observations: Tensor | Mapping[str, Tensor]) -> Tensor:
+        """From observations, points float [N, P, D], to features [N, features_dim]."""
+        rows = Rows(points_of(observations))
+        encoded = self._encode(rows, observations)
+        pooled = pool(encoded, rows.groups)
+        if self.second:
+            # Added rather than concatenated: the large product is then one per game, not per row.
+            around = rows.spread(self.second["around"](pooled))
+            pooled = pool(self.second["context"](encoded + around), rows.groups)
+        return self._finish(pooled, rows, observations)
+
+
+@EXTRACTORS.register("point_pairs")
+class PointPairsExtractor(_PoolingExtractor):
+    """Encodes every point and every ordered pair of points, and pools twice.
+
+    The set is brought into a canonical position. Every point is encoded from `point_features`,
+    every ordered pair from `pair_features`. A point then gets the maximum over its pairs, and
+    ``context_net`` encodes both together; the maximum and the mean over the points and the
+    logarithm of their number go through ``head_net``. The order of the rows has no influence, nor
+    have absent rows. The cost grows with the square of the number of points.
+
+    What passes through the networks, the arguments and the errors are as in `PointSetExtractor`,
+    and ``pair_net`` are the layers for each pair, ``context_net`` those for each point with its
+    pairs; ``quotients`` tells them `quotient_features` too.
+    """
+
+    def __init__(
+        self,
+        observation_space: spaces.Space[Any],
+        point_net: Sequence[Any] = (64,),
+        pair_net: Sequence[Any] = (64, 64),
+        context_net: Sequence[Any] = (128, 128),
+        head_net: Sequence[Any] = (128,),
+        activation: str | type[nn.Module] = "relu",
+        quotients: bool = False,
+    ) -> None:
+        super().__init__("point_pairs", observation_space, point_net, activation)
+        self.quotients = quotients
+        no_pair = torch.zeros(0, self.dimension)
+        self.pair_encoder = self._net("pair_net", self._of_pairs(no_pair).shape[1], pair_net)
+        size = self.encoder.output_dim + self.pair_encoder.output_dim
+        self.context = self._net("context_net", size, context_net)
+        self._add_head(2 * self.context.output_dim, head_net)
+
+    def forward(self, observations: Tensor | Mapping[str, Tensor]) -> Tensor:
+        """From observations, points float [N, P, D], to features [N, features_dim]."""
+        rows = Rows(points_of(observations))
+        first, second, groups = rows.pairs()
+        pairs = self.pair_encoder(self._of_pairs(rows.points[first] - rows.points[second]))
+        around = pool(pairs, groups, mean=False)
+        context = self.context(torch.cat([self._encode(rows, observations), around], 1))
+        return self._finish(pool(context, rows.groups), rows, observations)
+
+    def _of_pairs(self, differences: Tensor) -> Tensor:
+        """What the network is told of pairs, [Q, F] of one point minus another [Q, D]."""
+        sums = axis_sums(differences)
+        quotients = [quotient_features(sums)] if self.quotients else []
+        return torch.cat([pair_features(sums), *quotients], 1)

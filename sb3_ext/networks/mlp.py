@@ -17,7 +17,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from sb3_ext.config.checks import check_count, shown
-from sb3_ext.config.registry import Registry, unknown_word
+from sb3_ext.config.registry import Registry
 
 MAX_WEIGHTS = 2**28
 """Of one ``net_arch``; as float32 they take 1 GiB."""
@@ -25,11 +25,9 @@ MAX_LAYERS = 1_000
 """Of one ``net_arch``, repetitions written out; 10,000 take half a minute to build."""
 
 ACTIVATIONS: Registry[type[nn.Module]] = Registry("activation")
-ACTIVATIONS.register("elu", nn.ELU)
-ACTIVATIONS.register("gelu", nn.GELU)
-ACTIVATIONS.register("relu", nn.ReLU)
-ACTIVATIONS.register("silu", nn.SiLU)
-ACTIVATIONS.register("tanh", nn.Tanh)
+_KINDS: tuple[type[nn.Module], ...] = (nn.ELU, nn.GELU, nn.ReLU, nn.SiLU, nn.Tanh)
+for _kind in _KINDS:
+    ACTIVATIONS.register(_kind.__name__.lower(), _kind)
 
 _ALLOWED = "a width (int >= 1), 'b', 'ln', 'rK' or {repeat: n, net_arch: [...]}"
 _NORMS: dict[str, type[nn.Module]] = {"b": nn.BatchNorm1d, "ln": nn.LayerNorm}
@@ -123,7 +121,9 @@ def expand_net_arch(net_arch: Sequence[Any], name: str = "net_arch") -> list[tup
         ValueError: an item is not of the language, or all of them make more than `MAX_LAYERS` or
             `MAX_WEIGHTS`.
     """
-    items = _layers(net_arch, name)
+    items = list(islice(_expand(net_arch, name), MAX_LAYERS + 1))
+    if len(items) > MAX_LAYERS:
+        raise ValueError(f"{name} must make at most {MAX_LAYERS} layers, got more")
     widths = [64]  # of a usual input
     for _, item in items:
         if isinstance(item, int):
@@ -142,33 +142,19 @@ def check_net_arch(net_arch: Any) -> None:
         expand_net_arch(part)
 
 
-def _layers(net_arch: Any, where: str) -> list[tuple[str, int | str]]:
-    items = list(islice(_expand(net_arch, where), MAX_LAYERS + 1))
-    if len(items) > MAX_LAYERS:
-        raise ValueError(f"{where} must make at most {MAX_LAYERS} layers, got more")
-    return items
-
-
 def _expand(net_arch: Any, where: str) -> Iterator[tuple[str, int | str]]:
     if isinstance(net_arch, (str, Mapping)) or not isinstance(net_arch, Sequence):
         raise TypeError(f"{where} must be a list of layers, got {shown(net_arch)}")
     for index, item in enumerate(net_arch):
         position = f"{where}[{index}]"
         if isinstance(item, Mapping):
-            keys = ("repeat", "net_arch")
-            for key in item:
-                if key not in keys:
-                    raise ValueError(f"{position}: {unknown_word('key', key, keys)}")
-            if len(item) != 2:
-                raise ValueError(
-                    f"{position} needs the keys repeat and net_arch, got {shown(item)}"
-                )
+            if set(item) != {"repeat", "net_arch"}:
+                keys = "the keys repeat and net_arch"
+                raise ValueError(f"{position} must have {keys}, got {shown(item)}")
             times = check_count(f"{position}.repeat", item["repeat"])
-            part = _layers(item["net_arch"], f"{position}.net_arch")
-            layers = times * len(part)
-            if layers > MAX_LAYERS:
-                raise ValueError(f"{position} must make at most {MAX_LAYERS} layers, got {layers}")
-            yield from part * times
+            part = list(islice(_expand(item["net_arch"], f"{position}.net_arch"), MAX_LAYERS + 1))
+            for _ in range(times if part else 0):
+                yield from part
         elif _is_layer(item):
             yield position, item
         else:

@@ -13,10 +13,8 @@ from sb3_ext.config.checks import check_number
 from sb3_ext.config.registry import Registry, unknown_word
 
 OPTIMIZERS: Registry[type[optim.Optimizer]] = Registry("optimizer", optim.Optimizer)
-OPTIMIZERS.register("adam", optim.Adam)
-OPTIMIZERS.register("adamw", optim.AdamW)
-OPTIMIZERS.register("rmsprop", optim.RMSprop)
-OPTIMIZERS.register("sgd", optim.SGD)
+for _kind in (optim.Adam, optim.AdamW, optim.RMSprop, optim.SGD):
+    OPTIMIZERS.register(_kind.__name__.lower(), _kind)
 
 TINY = 1e-30
 """Mean gradients below this move no weight. After 100 updates without a gradient (beta 0.9) 3e-35
@@ -34,14 +32,10 @@ def forget_tiny_moments(optimizer: optim.Optimizer) -> None:
     some 800 updates, the squares after some 70,000, they are subnormal numbers, with which a step
     takes several times as long. To be called every 100 updates, those of a resumed run the same.
     """
-    for group in optimizer.param_groups:
-        for parameter in group["params"]:
-            state = optimizer.state.get(parameter, {})
-            mean, square = state.get("exp_avg"), state.get("exp_avg_sq")
-            if isinstance(mean, torch.Tensor):
-                mean.masked_fill_(mean.abs() < TINY, 0.0)
-            if isinstance(square, torch.Tensor) and group.get("eps", 0.0) >= 1e-15:
-                square.masked_fill_(square < TINY_SQUARE, 0.0)
+    for state in optimizer.state.values():
+        for name, least in (("exp_avg", TINY), ("exp_avg_sq", TINY_SQUARE)):
+            if name in state:
+                state[name].masked_fill_(state[name].abs() < least, 0.0)
 
 
 @torch.no_grad()
@@ -116,17 +110,15 @@ def parameter_groups(network: nn.Module, factors: Mapping[str, float]) -> list[d
     for name, factor in factors.items():
         where = f"learning_rate_factors.{name}"
         groups[name] = {"params": [], "rate_factor": check_number(where, factor, low=0)}
-    found = []
+    parts: set[str] = set()
     for name, parameter in network.named_parameters():
-        parts = name.split(".")
-        beginnings = [".".join(parts[:count]) for count in range(len(parts) + 1)]
-        found += beginnings[1:]
-        group = next(each for each in reversed(beginnings) if each in groups)
-        groups[group]["params"].append(parameter)
-    for name in factors:
-        if name not in found:
-            parts = sorted({each for each in found if each.count(".") < 2})
-            raise ValueError(f"learning_rate_factors: {unknown_word('part', name, parts)}")
+        steps = name.split(".")
+        beginnings = [".".join(steps[:count]) for count in range(len(steps) + 1)]
+        parts.update(beginnings[1:])
+        groups[max(groups.keys() & beginnings, key=len)]["params"].append(parameter)
+    for name in factors.keys() - parts:
+        known = sorted(each for each in parts if each.count(".") < 2)
+        raise ValueError(f"learning_rate_factors: {unknown_word('part', name, known)}")
     return list(groups.values())
 
 

@@ -18,7 +18,7 @@ from torch import Tensor
 from resgym.game.actions import coords_to_action, host_action_table
 from resgym.game.rules import observe_points
 from resgym.game.state import GameState
-from sb3_ext.points.mirror import rows_in_order
+from sb3_ext.networks.mirror import rows_in_order
 
 
 @dataclass(frozen=True)

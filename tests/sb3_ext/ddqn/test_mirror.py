@@ -10,7 +10,7 @@ from gymnasium import spaces
 
 from sb3_ext.checkpoints.policy_description import build_policy, describe_policy
 from sb3_ext.ddqn import HostPolicy
-from sb3_ext.points.mirror import Mirror, parse_mirror, rows_in_order
+from sb3_ext.networks.mirror import Mirror, parse_mirror, rows_in_order
 
 MIRROR = {"axes": [2, 1, 0], "actions": [2, 1, 0, 3]}
 SPACE = spaces.Box(-1.0, 1.0, (5, 3))

@@ -11,7 +11,6 @@ from sb3_contrib import QRDQN, MaskablePPO
 from stable_baselines3 import DQN, PPO
 
 import resgym  # noqa: F401  registers the environments
-import sb3_ext.points  # noqa: F401  registers its extractors
 from sb3_ext.networks.extractors import EXTRACTORS, FlattenExtractor
 
 

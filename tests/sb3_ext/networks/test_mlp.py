@@ -143,44 +143,44 @@ def test_activations():
 
 
 @pytest.mark.parametrize(
-    ("net_arch", "message"),
+    ("net_arch", "named"),
     [
-        ([8, "x"], r"net_arch\[1\] must be a width .*, got 'x'"),
-        ([8, 0], r"net_arch\[1\] must be a width .*, got 0"),
-        ([True], r"net_arch\[0\] must be"),
-        ([8.0], r"net_arch\[0\] must be"),
-        (["r0"], r"net_arch\[0\] must be"),
-        (["b"], r"net_arch\[0\]: 'b' must come directly after a width"),
-        ([8, "b", "ln"], r"net_arch\[2\]: 'ln' must come directly after a width"),
-        (["r8", "b"], r"net_arch\[1\]: 'b' must come directly after a width"),
-        ([4, {"repeat": 2, "net_arch": [4, "y"]}], r"net_arch\[1\]\.net_arch\[1\] must be"),
-        ([{"repeat": 0, "net_arch": [4]}], r"net_arch\[0\]\.repeat must be a whole number of at"),
-        ([1] * 20_000, r"^net_arch must make at most 1000 layers, got more$"),
-        (
-            [{"repeat": 2, "net_arch": [{"repeat": 501, "net_arch": [4]}]}],
-            r"^net_arch\[0\] must make at most 1000 layers, got 1002$",
-        ),
-        ([{"repeat": 2}], r"net_arch\[0\] needs the keys repeat and net_arch"),
-        ([{"repaet": 2, "net_arch": [4]}], r"net_arch\[0\]: unknown key 'repaet'.*'repeat'"),
+        ([8, "x"], r"net_arch\[1\] .*'x'"),
+        ([8, 0], r"net_arch\[1\] .*0"),
+        ([True], r"net_arch\[0\]"),
+        ([8.0], r"net_arch\[0\]"),
+        (["r0"], r"net_arch\[0\]"),
+        (["b"], r"net_arch\[0\].*'b'"),
+        ([8, "b", "ln"], r"net_arch\[2\].*'ln'"),
+        (["r8", "b"], r"net_arch\[1\].*'b'"),
+        ([4, {"repeat": 2, "net_arch": [4, "y"]}], r"net_arch\[1\]\.net_arch\[1\]"),
+        ([{"repeat": 0, "net_arch": [4]}], r"net_arch\[0\]\.repeat"),
+        ([{"repeat": 2}], r"net_arch\[0\] .*repeat and net_arch"),
+        ([{"repaet": 2, "net_arch": [4]}], r"net_arch\[0\] .*'repaet'"),
+        ([1] * 20_000, "at most 1000 layers"),
+        ([{"repeat": 2, "net_arch": [{"repeat": 501, "net_arch": [4]}]}], "at most 1000 layers"),
+        ([{"repeat": 10**18, "net_arch": [{"repeat": 10**18, "net_arch": []}]}, 0], r"\[1\]"),
+        ([2**20, 2**20], "weights"),
     ],
     ids=lambda value: str(value)[:80],
 )
-def test_bad_items_are_named_with_their_position(net_arch, message):
-    with pytest.raises(ValueError, match=message) as error:
+def test_bad_items_are_named_with_their_position(net_arch, named):
+    with pytest.raises(ValueError, match=named) as error:
         build_mlp(3, net_arch)
     assert "\n" not in str(error.value)
 
 
-def test_other_bad_arguments():
-    with pytest.raises(TypeError, match="net_arch must be a list"):
-        build_mlp(3, "256")
-    with pytest.raises(TypeError, match=r"net_arch\[0\]\.net_arch must be a list"):
-        build_mlp(3, [{"repeat": 2, "net_arch": 8}])
-    with pytest.raises(ValueError, match="input_dim"):
-        build_mlp(0, [3])
-    with pytest.raises(ValueError, match="output_dim"):
-        build_mlp(3, [3], 0)
-    with pytest.raises(ValueError, match="unknown activation 'rely'; did you mean 'relu'"):
-        build_mlp(3, [3], activation="rely")
-    with pytest.raises(TypeError, match="activation must be a name or a torch module class"):
-        build_mlp(3, [3], activation=torch.relu)
+@pytest.mark.parametrize(
+    ("arguments", "error", "named"),
+    [
+        ((3, "256"), TypeError, "net_arch"),
+        ((3, [{"repeat": 2, "net_arch": 8}]), TypeError, r"net_arch\[0\]\.net_arch"),
+        ((0, [3]), ValueError, "input_dim"),
+        ((3, [3], 0), ValueError, "output_dim"),
+        ((3, [3], None, "rely"), ValueError, "'rely'.*'relu'"),
+        ((3, [3], None, torch.relu), TypeError, "activation"),
+    ],
+)
+def test_other_bad_arguments(arguments, error, named):
+    with pytest.raises(error, match=named):
+        build_mlp(*arguments)

@@ -24,7 +24,7 @@ from stable_baselines3.common.vec_env import VecMonitor
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.config.reading import find_config, shipped_configs
 from sb3_ext.ddqn import DDQN
-from sb3_ext.points import PointSetExtractor
+from sb3_ext.networks.extractors import PointSetExtractor
 from sb3_ext.training.train import main as train_main
 from sb3_ext.training.zoo_algorithms import known_algorithms
 

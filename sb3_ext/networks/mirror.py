@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from sb3_ext.points.point_rows import shapes_are_fixed
+from sb3_ext.networks.rows import shapes_are_fixed
 
 
 def rows_in_order(points: Tensor) -> Tensor:

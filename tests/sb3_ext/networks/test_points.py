@@ -11,16 +11,19 @@ from gymnasium import spaces
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sb3_ext.points import point_rows
-from sb3_ext.points.extractors import OrderedPointsExtractor, PointPairsExtractor, PointSetExtractor
-from sb3_ext.points.point_inputs import (
+from sb3_ext.networks import rows
+from sb3_ext.networks.extractors import (
+    OrderedPointsExtractor,
+    PointPairsExtractor,
+    PointSetExtractor,
+)
+from sb3_ext.networks.features import (
     axis_sums,
     pair_features,
     point_features,
-    points_of,
     quotient_features,
 )
-from sb3_ext.points.point_rows import CompiledRows, DenseRows, GroupedRows
+from sb3_ext.networks.rows import Rows
 
 
 def box(size=6, dimension=3):
@@ -147,23 +150,6 @@ def test_order_and_padding_do_not_matter(make, counts, dimension, with_coords, s
     assert torch.allclose(features(points[:1]), expected[:1], atol=1e-5)  # nor other games
 
 
-@pooling
-@given(counts=counts_of_games, seed=st.integers(0, 1000), equal=st.booleans())
-@settings(deadline=None, max_examples=30)
-def test_rows_of_fixed_shape_give_the_same_features_and_gradients(make, counts, seed, equal):
-    """The fast path of the CPU against the one of accelerators and compilers."""
-    points = random_points(counts, seed=seed).double()
-    points = points.clamp(max=0.0) if equal else points
-    grouped = features_and_gradients(make, points, seed)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(point_rows, "shapes_are_fixed", lambda points: True)
-        assert isinstance(point_rows.rows_of(points_of(points)), DenseRows)
-        fixed = features_and_gradients(make, points, seed)
-    for one, other in zip(grouped, fixed, strict=True):
-        assert torch.isfinite(one).all()
-        assert torch.allclose(one, other, atol=1e-10)
-
-
 def features_and_gradients(make, points, seed):
     """Of an extractor with weights of this seed and of the points' precision."""
     torch.manual_seed(seed)
@@ -175,28 +161,33 @@ def features_and_gradients(make, points, seed):
     return [features, *gradients]
 
 
-@pytest.mark.parametrize("name", ["set", "set, one round"])
+@pooling
 @given(
-    counts=st.lists(st.integers(0, 9), min_size=1, max_size=40),
+    counts=st.lists(st.integers(0, 9), min_size=1, max_size=20),
     dimension=st.integers(2, 5),
     seed=st.integers(0, 1000),
     equal=st.booleans(),
     turned=st.booleans(),
 )
-@settings(deadline=None, max_examples=60)
-def test_compiled_rows_give_the_same_features_and_gradients(
-    name, counts, dimension, seed, equal, turned
+@settings(deadline=None, max_examples=40)
+def test_all_three_ways_give_the_same_features_and_gradients(
+    make, counts, dimension, seed, equal, turned
 ):
-    """Rows that tie for a maximum, games without a point and gaps between points among them."""
-    pytest.importorskip("numba")
+    """Compiled loops, the same without, and rows of fixed shape as accelerators have them.
+
+    Rows that tie for a maximum, games without a point and gaps between points among them.
+    """
     points = random_points(counts, 9, dimension, seed)
     points = points.clamp(max=0.0) if equal else points
     points = points.flip(1).contiguous() if turned else points
-    assert isinstance(point_rows.rows_of(points_of(points)), CompiledRows)
-    assert not isinstance(point_rows.rows_of(points_of(points.double())), CompiledRows)
-    quick = features_and_gradients(POOLING[name], points, seed)
-    plain = features_and_gradients(POOLING[name], points.double(), seed)
-    for one, other in zip(quick, plain, strict=True):
+    quick = features_and_gradients(make, points, seed)
+    packed = features_and_gradients(make, points.double(), seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rows, "shapes_are_fixed", lambda points: True)
+        fixed = features_and_gradients(make, points.double(), seed)
+    for one, other, third in zip(quick, packed, fixed, strict=True):
+        assert torch.isfinite(third).all()
+        assert torch.allclose(other, third, atol=1e-10)
         assert torch.allclose(one.double(), other, rtol=1e-3, atol=1e-3)
 
 
@@ -208,10 +199,14 @@ def test_points_with_a_gradient_keep_it():
 
 
 def test_only_present_points_and_pairs_are_computed():
-    points = random_points([5, 3, 2])
-    rows = GroupedRows(points, points[:, :, 0] >= 0)
-    assert rows.points.shape == (10, 3)
-    assert rows.pairs.shape == (5 * 4 + 3 * 2 + 2 * 1, 3)
+    packed = Rows(random_points([5, 3, 2]))
+    assert packed.points.shape == (10, 3)
+    first, second, groups = packed.pairs()
+    assert len(first) == len(second) == 5 * 4 + 3 * 2 + 2 * 1
+    assert groups.tolist() == [4] * 5 + [2] * 3 + [1] * 2
+    games = [range(5), range(5, 8), range(8, 10)]
+    found = list(zip(first.tolist(), second.tolist(), strict=True))
+    assert found == [(i, j) for game in games for i in game for j in game if i != j]
 
 
 @pooling
@@ -325,30 +320,21 @@ FLAT, NONE = spaces.Box(-1, 1, (6,)), spaces.Dict(coords=spaces.MultiBinary(3))
 
 
 @pytest.mark.parametrize(
-    ("make", "space", "arguments", "message"),
+    ("make", "space", "arguments", "named"),
     [
-        (PointSetExtractor, FLAT, {}, "point_set needs a Box of shape"),
-        (PointSetExtractor, NONE, {}, "entry 'points'"),
-        (PointPairsExtractor, spaces.Discrete(3), {}, "point_pairs needs a Box of shape"),
-        (OrderedPointsExtractor, FLAT, {}, "ordered_points needs a Box of shape"),
-        (PointSetExtractor, box(), {"head_net": ("x",)}, r"net_arch\[0\] must be"),
-        *(
-            (make, box(), {net: (8, "b")}, rf"{net}: net_arch\[1\] 'b' has BatchNorm")
-            for make, nets in (
-                (PointSetExtractor, ("point_net", "context_net")),
-                (PointPairsExtractor, ("point_net", "pair_net", "context_net")),
-            )
-            for net in nets
-        ),
-        (PointSetExtractor, box(), {"context_net": ("r8",)}, "context_net: .* 'r8' has BatchNorm"),
-        *(
-            (OrderedPointsExtractor, box(), {"rows": rows}, r"rows must be in 1\.\.6")
-            for rows in (0, 7, True, 1.5)
-        ),
+        (PointSetExtractor, FLAT, {}, "point_set .* Box"),
+        (PointSetExtractor, NONE, {}, "'points'"),
+        (PointPairsExtractor, spaces.Discrete(3), {}, "point_pairs .* Box"),
+        (OrderedPointsExtractor, FLAT, {}, "ordered_points .* Box"),
+        (PointSetExtractor, box(), {"head_net": ("x",)}, r"net_arch\[0\]"),
+        (PointSetExtractor, box(), {"point_net": (8, "b")}, r"point_net: net_arch\[1\] 'b'"),
+        (PointSetExtractor, box(), {"context_net": ("r8",)}, "context_net: .* 'r8'"),
+        (PointPairsExtractor, box(), {"pair_net": (8, "b")}, "pair_net: .* 'b'"),
+        *((OrderedPointsExtractor, box(), {"rows": rows}, r"1\.\.6") for rows in (0, 7, True, 1.5)),
     ],
 )
-def test_bad_arguments(make, space, arguments, message):
-    with pytest.raises(ValueError, match=message):
+def test_bad_arguments(make, space, arguments, named):
+    with pytest.raises(ValueError, match=named):
         make(space, **arguments)
 
 

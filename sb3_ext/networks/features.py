@@ -7,28 +7,21 @@ An observation holds the points of N games, float [N, P, D], or is a dictionary 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import cache
-from typing import Any
 
 import torch
-from gymnasium import spaces
-from stable_baselines3.common.preprocessing import get_flattened_obs_dim
 from torch import Tensor
-
-from sb3_ext.networks.extractors import flatten_entries
-from sb3_ext.networks.mlp import Mlp, build_mlp, expand_net_arch
 
 # Of coordinates in [0, 1]: smaller differences are rounding, smaller logarithms are cut off.
 _EQUAL = 1e-6
 _SMALLEST = 1e-3
 
 
-def points_of(observations: Tensor | Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
-    """The points of an observation, float [N, P, D], and which are present, bool [N, P]."""
+def points_of(observations: Tensor | Mapping[str, Tensor]) -> Tensor:
+    """The points of an observation, float [N, P, D]."""
     points = observations if isinstance(observations, Tensor) else observations["points"]
-    points = points if points.is_floating_point() else points.float()
-    return points, points[:, :, 0] >= 0
+    return points if points.is_floating_point() else points.float()
 
 
 def canonical_points(points: Tensor, present: Tensor) -> Tensor:
@@ -123,56 +116,3 @@ def _sums_and_axes(num_sums: int) -> tuple[list[int], list[int]]:
     ]
     left, right = zip(*pairs, strict=True)
     return list(left), list(right)
-
-
-class PointEntries:
-    """Where an observation has its points, and what else it holds.
-
-    There are at most `most` points of D = `dimension` axes. The `others`, in alphabetical order,
-    make `other_size` numbers; those `beside` have D values, which describe the axes.
-    """
-
-    def __init__(self, extractor: str, space: spaces.Space[Any]) -> None:
-        """Raises ValueError, which names the extractor, if the space has no points."""
-        entries = dict(space.spaces) if isinstance(space, spaces.Dict) else {"points": space}
-        points = entries.pop("points", None)
-        if not isinstance(points, spaces.Box) or len(points.shape) != 2:
-            raise ValueError(
-                f"{extractor} needs a Box of shape (points, dimension), or a Dict with such an"
-                f" entry 'points', got {space}"
-            )
-        self.most, self.dimension = points.shape
-        self.others = tuple(sorted(entries))
-        self.beside = tuple(key for key in self.others if entries[key].shape == points.shape[1:])
-        self.other_size = sum(get_flattened_obs_dim(each) for each in entries.values())
-
-    @property
-    def row_size(self) -> int:
-        """Width of what `rows` gives."""
-        return self.dimension * (3 + len(self.beside))
-
-    def rows(self, rows: Any, observations: Tensor | Mapping[str, Tensor]) -> Tensor:
-        """What a network is told about each row of points, [R, row_size]."""
-        features = point_features(rows.points.clamp(min=0.0))
-        if not self.beside:
-            return features
-        return torch.cat([features, rows.spread(flatten_entries(observations, self.beside))], 1)
-
-    def with_others(
-        self, features: list[Tensor], observations: Tensor | Mapping[str, Tensor]
-    ) -> Tensor:
-        """Features [N, ...] of the points one after another, then the other entries."""
-        if self.others:
-            features = [*features, flatten_entries(observations, self.others)]
-        return torch.cat(features, 1) if len(features) > 1 else features[0]
-
-
-def build_point_net(name: str, input_dim: int, net_arch: Sequence[Any], activation: Any) -> Mlp:
-    """As `build_mlp`, for points one by one; ValueError with the argument's name for BatchNorm."""
-    for position, item in expand_net_arch(net_arch):
-        if item == "b" or (isinstance(item, str) and item.startswith("r")):
-            raise ValueError(
-                f"{name}: {position} {item!r} has BatchNorm, whose statistics would depend on the "
-                "padding; use 'ln' here, or BatchNorm in head_net"
-            )
-    return build_mlp(input_dim, net_arch, activation=activation)

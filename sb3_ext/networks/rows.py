@@ -1,0 +1,134 @@
+"""Points of many games as rows for networks: only those that are there, or all of fixed shape.
+
+Letters: N games, P rows of points each, D axes, R rows in all, Q ordered pairs, G groups, F
+features.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from sb3_ext.networks.compiled import are_plain, compiled_module
+from sb3_ext.networks.features import canonical_points
+
+
+def shapes_are_fixed(points: Tensor) -> bool:
+    """Whether shapes must not depend on data, as for CUDA graphs and compilers."""
+    return points.device.type != "cpu" or torch.compiler.is_compiling()
+
+
+class Rows:
+    """The points of observations, canonical, game by game.
+
+    On a CPU only those that are present: in play about one in seven, so the network costs less.
+    Elsewhere, and under a compiler, all of them.
+
+    Args:
+        points: float [N, P, D]; a row with a negative first entry is absent.
+
+    Attributes:
+        count: int64 [N], points of each game.
+        points: [R, D]; absent ones are 0.
+        groups: the games, as `pool` takes them.
+    """
+
+    def __init__(self, points: Tensor) -> None:
+        self._fixed = shapes_are_fixed(points) or len(points) == 0
+        plain = not self._fixed and are_plain(points) and not points.requires_grad
+        if plain and _loops() is not None:
+            rows, size = points.shape[0] * points.shape[1], points.shape[2]
+            self.points = points.new_empty(rows, size)
+            self._game = torch.empty(rows, dtype=torch.int64)
+            self.groups = self.count = torch.empty(len(points), dtype=torch.int64)
+            packed = (points, self.points, self._game, self.count)
+            total = _loops().pack_canonical(*(each.numpy() for each in packed))
+            self.points, self._game = self.points[:total], self._game[:total]
+            return
+        present = points[:, :, 0] >= 0
+        canonical = canonical_points(points, present)
+        self.groups = self.count = present.sum(1)
+        if self._fixed:
+            self.points, self.groups = canonical.flatten(0, 1), present
+        else:
+            self.points = canonical[present]
+            self._game = torch.arange(len(points)).repeat_interleave(self.count)  # of each row
+
+    def spread(self, x: Tensor) -> Tensor:
+        """[N, F], one per game, to rows of points [R, F]."""
+        if not self._fixed:
+            return x.index_select(0, self._game)
+        # Its gradient is a sum, that of an index is added up in an order that may vary.
+        return x[:, None].expand(*self.groups.shape, x.shape[1]).flatten(0, 1)
+
+    def pairs(self) -> tuple[Tensor, Tensor, Tensor]:
+        """All ordered pairs of a game's points: the rows of both, int64 [Q] each, and the groups.
+
+        A group for each point, of its pairs. With all rows a point and itself is among them, and
+        absent ones are, which the groups leave out.
+        """
+        rows = torch.arange(len(self.points), device=self.count.device)
+        if self._fixed:
+            here, size = self.groups, self.groups.shape[1]
+            apart = ~torch.eye(size, dtype=torch.bool, device=here.device)
+            together = (here[:, :, None] & here[:, None] & apart).flatten(0, 1)
+            second = rows.view(-1, 1, size).expand(-1, size, size).flatten()
+            return rows.repeat_interleave(size), second, together
+        others = (self.count - 1)[self._game]
+        first = rows.repeat_interleave(others)
+        begin = (self.count.cumsum(0) - self.count)[self._game] - (others.cumsum(0) - others)
+        second = torch.arange(len(first)) + begin[first]
+        return first, second + (second >= first), others
+
+
+def pool(x: Tensor, groups: Tensor, mean: bool = True) -> Tensor:
+    """The maximum over each group, and the mean behind it if asked for: [G, 2 F], 0 without any.
+
+    Args:
+        x: [R, F], group by group.
+        groups: how many rows each has, int64 [G], or which of its K rows count, bool [G, K].
+        mean: False gives the maximum alone, [G, F].
+    """
+    size = x.shape[1]
+    if groups.dtype is torch.bool:
+        x, absent = x.view(*groups.shape, size), ~groups[:, :, None]
+        parts = [x.masked_fill(absent, torch.finfo(x.dtype).min).amax(1)]
+        if mean:
+            parts.append(x.masked_fill(absent, 0.0).sum(1) / groups.sum(1).clamp(min=1)[:, None])
+        return torch.cat(parts, 1).masked_fill(~groups.any(1, keepdim=True), 0.0)
+    if are_plain(x) and _loops() is not None:
+        pooled: Tensor = _Pool.apply(x, groups)  # type: ignore[no-untyped-call]
+        return pooled if mean else pooled[:, :size]
+    index = torch.arange(len(groups)).repeat_interleave(groups)[:, None].expand_as(x)
+    highest = x.new_full((len(groups), size), -torch.inf).scatter_reduce(0, index, x, "amax")
+    parts = [highest.masked_fill((groups == 0)[:, None], 0.0)]
+    if mean:
+        zeros = x.new_zeros(highest.shape)
+        parts.append(zeros.scatter_reduce(0, index, x, "mean", include_self=False))
+    return torch.cat(parts, 1)
+
+
+def _loops() -> Any:
+    """The compiled loops, or None without numba."""
+    return compiled_module("sb3_ext.networks.compiled_rows")
+
+
+class _Pool(torch.autograd.Function):
+    @staticmethod
+    def forward(context: Any, x: Tensor, count: Tensor) -> Tensor:
+        pooled = x.new_empty(len(count), 2 * x.shape[1])
+        _loops().pool(x.detach().numpy(), count.numpy(), pooled.numpy())
+        context.save_for_backward(x, count, pooled)
+        return pooled
+
+    @staticmethod
+    @once_differentiable
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        x, count, pooled = context.saved_tensors
+        result = torch.empty_like(x)
+        given = (x.detach(), count, pooled.detach(), gradient.contiguous(), result)
+        _loops().pool_backward(*(each.numpy() for each in given))
+        return result, None

@@ -24,7 +24,7 @@ from sb3_ext.cluster import RayCollector
 from sb3_ext.cluster.actor import Actor, ActorPlan, vector_env_spec
 from sb3_ext.cluster.chunk import Chunk
 from sb3_ext.ddqn import DDQN
-from sb3_ext.off_policy.collector import ParallelStep
+from sb3_ext.ddqn.collector import ParallelStep
 
 ENV_ID = "resgym/HironakaHost-v0"
 ENV_KWARGS = {"opponent": "choose_first", "reward": "step"}

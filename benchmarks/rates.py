@@ -6,6 +6,7 @@ compiled or drawn first is not timed.
 
 from __future__ import annotations
 
+import inspect
 import itertools
 import sys
 import time
@@ -65,6 +66,9 @@ def learning(number: int, updates: int, **policy: Any) -> Callable[[], int]:
     from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
     from sb3_ext.ddqn import DDQN
 
+    more: dict[str, Any] = {}
+    if "rollout_precision" in inspect.signature(DDQN).parameters:  # of trees of long ago
+        more["rollout_precision"] = "float32"
     env = gymnasium.make_vec("resgym/HironakaHost-v0", num_envs=number, opponent="random")
     model = DDQN(
         "HostPolicy",
@@ -74,9 +78,9 @@ def learning(number: int, updates: int, **policy: Any) -> Callable[[], int]:
         gradient_steps=1,
         learning_starts=number,
         policy_kwargs=policy,
-        rollout_precision="float32",
         seed=0,
         train_freq=1,
+        **more,
     )
 
     def learn() -> int:

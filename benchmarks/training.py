@@ -218,7 +218,7 @@ def training_makers(
     best = "numba" if "numba" in names else names[-1]
     if device == "cpu":
         for number in threads:
-            single = learning(best, number, rollout_precision="float32")
+            single = learning(best, number)
             found.append((f"DDQN {best} float32 rollouts, {number}", single))
             # The target of the peers: one forward pass fewer.
             found.append(

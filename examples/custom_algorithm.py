@@ -15,7 +15,7 @@ class Munchausen(DDQN):
         self.alpha, self.temperature = alpha, temperature
         super().__init__(*args, **kwargs)
 
-    def _compute_target(self, batch):
+    def compute_target(self, batch):
         """float32 [B]: the target of DDQN plus the clipped bonus."""
         values = self.q_net_target(batch.observations)
         legal = self.legal_actions.of_observation(batch.observations)
@@ -24,7 +24,7 @@ class Munchausen(DDQN):
         log_policy = torch.log_softmax(values / self.temperature, dim=1)
         chosen = log_policy.gather(1, batch.actions)[:, 0]
         bonus = (self.temperature * chosen).clamp(min=-1.0)
-        return super()._compute_target(batch) + self.alpha * bonus
+        return super().compute_target(batch) + self.alpha * bonus
 
 
 def main(steps: int = 4_000, games: int = 1_000) -> HostAgentTrainer:

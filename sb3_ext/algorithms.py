@@ -16,7 +16,7 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 
 from sb3_ext.config.registry import Registry
 from sb3_ext.ddqn import DDQN
-from sb3_ext.off_policy.legality import mask_key
+from sb3_ext.ddqn.legality import mask_key
 
 ALGORITHMS: Registry[type[BaseAlgorithm]] = Registry("algorithm", BaseAlgorithm)
 """Algorithms of stable-baselines3's form."""

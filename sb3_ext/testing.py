@@ -32,7 +32,7 @@ from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.sb3_private import num_updates
 from sb3_ext.algorithms import ALGORITHMS
 from sb3_ext.config.checks import check_count
-from sb3_ext.off_policy.legality import environment_masks, mask_key
+from sb3_ext.ddqn.legality import environment_masks, mask_key
 
 __all__ = ["STAGES", "SmokeError", "SmokeReport", "smoke_pipeline"]
 

@@ -95,8 +95,8 @@ def test_custom_algorithm_learns_with_its_bonus() -> None:
         assert model.alpha == 0.5
         assert learner.updates == 20
         batch = model.replay_buffer.sample(64)
-        target = model._compute_target(batch)
-        plain = super(type(model), model)._compute_target(batch)
+        target = model.compute_target(batch)
+        plain = super(type(model), model).compute_target(batch)
         # The bonus is a clipped log-probability: never positive, at most alpha below.
         assert bool((target <= plain).all())
         assert bool((target >= plain - 0.5).all())

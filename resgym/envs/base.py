@@ -66,6 +66,7 @@ class PlannedVectorEnv(VectorEnv):
         "render_modes": list(RENDER_MODES),
         "render_fps": 2,
     }
+    all_actions_legal = False
     final_obs_of_all_rows = True
 
     def __init__(

@@ -31,7 +31,7 @@ def training_state(model: BaseAlgorithm) -> tuple[dict[str, Tensor], dict[str, A
 
     Returns:
         Named tensors (random streams, last observation and its legal actions), and plain data
-        (counters, clocks of the schedules) that JSON can hold.
+        (counters) that JSON can hold.
     """
     tensors = last_observations(model)
     ours: Any = model
@@ -47,8 +47,6 @@ def training_state(model: BaseAlgorithm) -> tuple[dict[str, Tensor], dict[str, A
             tensors["last_legal"] = ours.last_legal
     else:
         counters["action_space"] = model.action_space.np_random.bit_generator.state
-    schedules = getattr(model, "bound_schedules", {})
-    counters["schedules"] = {name: bound.state_dict() for name, bound in schedules.items()}
     return tensors, counters
 
 
@@ -74,8 +72,6 @@ def load_training_state(
         model.action_space.np_random.bit_generator.state = counters["action_space"]
     for name in _counters(model):
         setattr(model, name, counters[name])
-    for name, bound in getattr(model, "bound_schedules", {}).items():
-        bound.load_state_dict(counters["schedules"][name])
 
 
 def optimizer_state(optimizer: Optimizer) -> dict[str, Any]:

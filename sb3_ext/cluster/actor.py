@@ -23,8 +23,8 @@ from resgym.trust import import_modules
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.cluster.chunk import Chunk, ChunkWriter, as_tensors
 from sb3_ext.config.checks import one_line
-from sb3_ext.off_policy.collector import Explorer, TensorCollector
-from sb3_ext.off_policy.legality import LegalActions
+from sb3_ext.ddqn.collector import Explorer, TensorCollector
+from sb3_ext.ddqn.legality import LegalActions
 
 
 def vector_env_spec(env_id: str) -> EnvSpec:

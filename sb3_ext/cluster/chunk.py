@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from sb3_ext.adapter.observations import each_entry, entries_of, to_arrays
-from sb3_ext.off_policy.collector import ParallelStep
+from sb3_ext.ddqn.collector import ParallelStep
 
 
 @dataclass

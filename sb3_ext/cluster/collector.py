@@ -25,7 +25,7 @@ from sb3_ext.cluster.published import PublishedWeights
 from sb3_ext.cluster.stream import LONGEST_WAIT
 from sb3_ext.config.arguments import check_arguments
 from sb3_ext.config.checks import check_count, check_number, shown
-from sb3_ext.off_policy.collector import Collector, ParallelStep
+from sb3_ext.ddqn.collector import Collector, ParallelStep
 
 SMALLEST_SHARE = 1e-4
 """Of a processor, that Ray can reserve."""

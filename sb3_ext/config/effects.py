@@ -69,14 +69,30 @@ KEYS: Mapping[str, Effect] = {
 PLAIN = frozenset(
     {
         *("action_mask_fn", "activation", "algo", "algorithm", "approximate", "autoreset_mode"),
-        *("backend", "best", "channels_order", "command", "condition", "device", "dict_time_key"),
-        *("direction", "ent_coef", "exploration_strategy", "explore", "families", "field"),
+        *(
+            "backend",
+            "best",
+            "channels_order",
+            "command",
+            "compile_networks",
+            "condition",
+            "device",
+        ),
+        *(
+            "dict_time_key",
+            "direction",
+            "ent_coef",
+            "exploration_strategy",
+            "explore",
+            "families",
+            "field",
+        ),
         *("filter_keys", "fingerprint", "first", "game", "goal_selection_strategy"),
         *("info_keywords", "invalid_action", "key", "learner", "learning_rate_factors", "log"),
         *("loss", "mask_source", "max_resource", "min_resource", "mode", "name", "net_arch"),
         *("norm_obs_keys", "objective", "obs_key", "observation", "output", "padding_type"),
         *("params", "polytope", "precision", "reduction", "render_key", "render_mode"),
-        *("reset_keywords", "reward", "role", "rollout_precision", "rule", "schedule"),
+        *("reset_keywords", "reward", "role", "rule", "schedule"),
         *("scripted", "settings", "stats_key", "supported_action_spaces", "target_entropy"),
         *("target_update_unit", "train_freq", "unit", "warmup"),
         *("config", "file", "starts"),  # paths of files that are read as text

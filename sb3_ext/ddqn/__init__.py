@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from sb3_ext.ddqn.ddqn import DDQN
+from sb3_ext.ddqn.ddqn import DDQN, LossTerms, UpdateExtension
 from sb3_ext.ddqn.policies import AgentPolicy, HostPolicy, MlpPolicy, MultiInputPolicy, QPolicy
-from sb3_ext.ddqn.update import LossTerms, UpdateExtension
 
 __all__ = [
     "DDQN",

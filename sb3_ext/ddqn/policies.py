@@ -30,13 +30,13 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from sb3_ext.checkpoints.policy_description import POLICIES
+from sb3_ext.ddqn.legality import mask_key
 from sb3_ext.ddqn.targets import legal_argmax
 from sb3_ext.networks.extractors import EXTRACTORS, FlattenExtractor
 from sb3_ext.networks.mirror import Mirror, parse_mirror
 from sb3_ext.networks.mlp import MAX_WEIGHTS, build_mlp
 from sb3_ext.networks.optimizers import OPTIMIZERS, parameter_groups
 from sb3_ext.networks.plain_layers import PlainLayers, has_hooks
-from sb3_ext.off_policy.legality import mask_key
 from sb3_ext.schedules.binding import set_learning_rate
 
 

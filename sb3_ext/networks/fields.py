@@ -9,8 +9,7 @@ from pydantic import AfterValidator, BeforeValidator
 
 from sb3_ext.config.sections import Size, checked
 from sb3_ext.networks.mlp import expand_net_arch
-from sb3_ext.schedules.binding import parse_within
-from sb3_ext.schedules.schedules import Schedule, Unit
+from sb3_ext.schedules.schedules import Schedule, Unit, parse_within
 
 
 def schedule_field(

@@ -13,7 +13,7 @@ from torch.nn.functional import pad
 from sb3_ext.config.checks import check_number
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.replay.samples import TensorReplayBufferSamples
-from sb3_ext.schedules.binding import parse_within
+from sb3_ext.schedules.schedules import parse_within
 
 _LARGEST_ERROR = 1e38  # what is infinite or NaN counts as this: sums have to stay finite
 _WIDTH = 64

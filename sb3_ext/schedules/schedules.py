@@ -1,12 +1,11 @@
 """Schedules: a learning rate or an exploration rate as a function of how far training has come.
 
-A schedule is a small picklable object, called with a count t and giving a float. It holds no
-clock of its own: t is read from the algorithm (``binding.py``), so that the value goes on
-after a resume and after a second ``learn``. What t counts is the schedule's
-``unit``: gradient ``updates`` (the default), environment ``transitions``, or ``progress`` from 0 at
-the start of training to 1 at its end. Past its end a schedule keeps its last value.
+A schedule is a small picklable function of a count t. It has no clock: whoever asks passes the
+count of the schedule's ``unit``: gradient ``updates`` (the default), environment ``transitions``,
+or ``progress`` from 0 at the start of training to 1 at its end. So a value goes on after a resume
+and in a second ``learn``. Past its end a schedule keeps its last value.
 
-``parse_schedule`` reads the forms of configuration files that docs/configuration.md lists.
+`parse_schedule` reads the forms of configuration files that docs/configuration.md lists.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from sb3_ext.config.arguments import from_data
 from sb3_ext.config.checks import check_count, check_number, numeric_string_hint
@@ -36,14 +35,17 @@ def _number(low: float = -math.inf, *, above: bool = False, high: float = math.i
 class Schedule(ABC):
     """What all schedules share. A subclass defines ``_value`` and ``bounds``.
 
-    ``unit`` None takes ``"updates"``, or the unit of the schedules inside.
+    ``unit`` None takes that of the schedules inside, or ``"updates"``.
     """
 
     unit: Unit = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        if self.unit is None:
-            self.unit = "updates"
+        units = {each.unit for each in (self, *self._inside()) if each.unit is not None}
+        if len(units) > 1:
+            units_given = ", ".join(sorted(units))
+            raise ValueError(f"all parts of a schedule need one unit, got {units_given}")
+        self.unit = units.pop() if units else "updates"
         if self.unit not in UNITS:
             raise ValueError(unknown_word("unit", self.unit, UNITS))
         for each in fields(self):
@@ -64,20 +66,26 @@ class Schedule(ABC):
         """The lowest and the highest value that the schedule can take."""
 
     def to_dict(self) -> dict[str, Any]:
-        """The definition as plain data, which ``parse_schedule`` reads back to an equal object."""
-        data: dict[str, Any] = {"schedule": SCHEDULES.name_of(type(self))}
-        for each in fields(self):
-            value = getattr(self, each.name)
-            data[each.name] = value.to_dict() if isinstance(value, Schedule) else value
-        return data
+        """The definition as plain data, which `parse_schedule` reads back to an equal object."""
+        own = {each.name: _plain(getattr(self, each.name)) for each in fields(self)}
+        return {"schedule": SCHEDULES.name_of(type(self)), **own}
 
-    def _check_steps(self, steps: Any, label: str = "steps") -> float:
-        """A length in this schedule's unit; the whole progress where that is the unit."""
+    def _inside(self) -> list[Schedule]:
+        return []
+
+    def _check_steps(self, steps: Any, name: str = "steps") -> float:
+        """A length in the unit; the whole progress where that is the unit."""
         if self.unit == "progress":
-            return check_number(label, 1.0 if steps is None else steps, low=0, high=1, above=True)
+            return check_number(name, 1.0 if steps is None else steps, low=0, high=1, above=True)
         if steps is None:
-            raise ValueError(f"{label} is missing: the number of {self.unit} that it takes")
-        return check_count(label, steps)
+            raise ValueError(f"{name} is missing: the number of {self.unit} that it takes")
+        return check_count(name, steps)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Schedule):
+        return value.to_dict()
+    return [_plain(each) for each in value] if isinstance(value, (list, tuple)) else value
 
 
 @SCHEDULES.register("constant")
@@ -133,9 +141,10 @@ class Inverse(Schedule):
         return 0.0, self.init
 
 
+@SCHEDULES.register("linear")
 @dataclass
-class _Ramp(_Between):
-    """From ``init`` at t = 0 to ``final`` at t = ``steps`` and ever after.
+class Linear(_Between):
+    """A straight line from ``init`` at t = 0 to ``final`` at t = ``steps`` and ever after.
 
     ``steps`` are in the unit; with progress a part of it, by default all of it.
     """
@@ -147,31 +156,19 @@ class _Ramp(_Between):
         self.steps = self._check_steps(self.steps)
 
     def _value(self, count: float) -> float:
-        if count >= self.steps:
-            return self.final
-        part = self._part_done(count / self.steps)
+        part = self._part(min(count / self.steps, 1.0))
         return self.init * (1.0 - part) + self.final * part
 
-    @abstractmethod
-    def _part_done(self, time: float) -> float:
-        """The part of the way, 0 to 1, done after the part ``time`` of the steps."""
-
-
-@SCHEDULES.register("linear")
-@dataclass
-class Linear(_Ramp):
-    """A straight line from ``init`` to ``final`` in ``steps``, or over the whole progress."""
-
-    def _part_done(self, time: float) -> float:
+    def _part(self, time: float) -> float:
         return time
 
 
 @SCHEDULES.register("cosine")
 @dataclass
-class Cosine(_Ramp):
+class Cosine(Linear):
     """Half a period of a cosine, flat at both ends; arguments as for `Linear`."""
 
-    def _part_done(self, time: float) -> float:
+    def _part(self, time: float) -> float:
         return 0.5 * (1.0 - math.cos(math.pi * time))
 
 
@@ -180,7 +177,7 @@ class Cosine(_Ramp):
 class Warmup(Schedule):
     """A straight line of ``steps`` from ``init`` to another schedule, which then begins to count.
 
-    ``then`` has any form that ``parse_schedule`` reads; its unit is that of the whole.
+    ``then`` has any form that `parse_schedule` reads; its unit is that of the whole.
     """
 
     steps: float
@@ -189,10 +186,12 @@ class Warmup(Schedule):
 
     def __post_init__(self) -> None:
         self.then = parse_schedule(self.then, "then", unit=self.unit)
-        self.unit = _common_unit(self.unit, [self.then])
         super().__post_init__()
         self.init = check_number("init", self.init)
         self.steps = self._check_steps(self.steps)
+
+    def _inside(self) -> list[Schedule]:
+        return [self.then]
 
     def _value(self, count: float) -> float:
         if count >= self.steps:
@@ -210,22 +209,29 @@ class Warmup(Schedule):
 class Chained(Schedule):
     """One schedule after another, each counting from its own start, all in the unit of the whole.
 
-    Pieces are pairs (steps, schedule), or mappings with the keys ``steps`` and ``then``. A count on
-    the border belongs to the later piece. With None for its steps the last one has no end.
+    Pieces are pairs (steps, schedule). A count on the border belongs to the later piece. With None
+    for its steps the last one has no end.
     """
 
     pieces: list[tuple[float | None, Schedule]]
 
     def __post_init__(self) -> None:
-        pairs = _read_pieces(self.pieces, self.unit)
-        self.unit = _common_unit(self.unit, [then for _, then in pairs])
+        if not isinstance(self.pieces, (list, tuple)) or not self.pieces:
+            raise ValueError(f"pieces must be a list of (steps, schedule), got {self.pieces!r}")
+        pairs = []
+        for index, pair in enumerate(self.pieces):
+            name = f"pieces[{index}]"
+            if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+                raise ValueError(f"{name} must be a pair (steps, schedule), got {pair!r}")
+            pairs.append((pair[0], parse_schedule(pair[1], f"{name}.then", unit=self.unit)))
+        self.pieces = pairs
         super().__post_init__()
-        last = len(pairs) - 1
-        self.pieces = []
         for index, (steps, then) in enumerate(pairs):
-            if steps is not None or index < last:
-                steps = self._check_steps(steps, f"pieces[{index}].steps")
-            self.pieces.append((steps, then))
+            if steps is not None or index + 1 < len(pairs):
+                pairs[index] = (self._check_steps(steps, f"pieces[{index}].steps"), then)
+
+    def _inside(self) -> list[Schedule]:
+        return [then for _, then in self.pieces]
 
     def _value(self, count: float) -> float:
         for steps, then in self.pieces[:-1]:
@@ -237,45 +243,17 @@ class Chained(Schedule):
         return then(count if steps is None else min(count, steps))
 
     def bounds(self) -> tuple[float, float]:  # noqa: D102
-        lows, highs = zip(*(then.bounds() for _, then in self.pieces), strict=True)
+        lows, highs = zip(*(then.bounds() for then in self._inside()), strict=True)
         return min(lows), max(highs)
 
-    def to_dict(self) -> dict[str, Any]:  # noqa: D102
-        pieces = [{"steps": steps, "then": then.to_dict()} for steps, then in self.pieces]
-        return {**super().to_dict(), "pieces": pieces}
 
-
-def _read_pieces(pieces: Any, unit: Unit | None) -> list[tuple[Any, Schedule]]:
-    if isinstance(pieces, (str, Mapping)) or not isinstance(pieces, Sequence) or not pieces:
-        raise ValueError(f"pieces must be a list of (steps, schedule) pairs, got {pieces!r}")
-    pairs = []
-    for index, piece in enumerate(pieces):
-        if isinstance(piece, Mapping) and set(piece) == {"steps", "then"}:
-            steps, then = piece["steps"], piece["then"]
-        elif isinstance(piece, Sequence) and not isinstance(piece, str) and len(piece) == 2:
-            steps, then = piece
-        else:
-            raise ValueError(
-                f"pieces[{index}] must be a pair (steps, schedule) or a mapping with the keys "
-                f"steps and then, got {piece!r}"
-            )
-        pairs.append((steps, parse_schedule(then, f"pieces[{index}].then", unit=unit)))
-    return pairs
-
-
-def _common_unit(unit: Unit | None, inside: Sequence[Schedule]) -> Unit:
-    units = {schedule.unit for schedule in inside} | ({unit} if unit is not None else set())
-    if len(units) > 1:
-        raise ValueError(f"all parts of a schedule need one unit, got {', '.join(sorted(units))}")
-    return units.pop()
-
-
-_SHORT_FORMS = {
-    "const": ("constant", "const_1e-3"),
-    "cos": ("cosine", "cos_1e-3, cos_1e-3_1e-5 or cos_1e-3_1e-5_100000"),
-    "exp": ("exponential", "exp_1e-3_1e-8_0.996"),
-    "inv": ("inverse", "inv_1e-3_10"),
-    "lin": ("linear", "lin_1e-3, lin_1e-3_1e-5 or lin_1e-3_1e-5_100000"),
+# Short forms: the schedule, how many numbers they may have, an example.
+_SHORT: dict[str, tuple[Any, tuple[int, ...], str]] = {
+    "const": (Constant, (1,), "const_1e-3"),
+    "cos": (Cosine, (1, 2, 3), "cos_1e-3, cos_1e-3_1e-5 or cos_1e-3_1e-5_100000"),
+    "exp": (Exponential, (3,), "exp_1e-3_1e-8_0.996"),
+    "inv": (Inverse, (2,), "inv_1e-3_10"),
+    "lin": (Linear, (1, 2, 3), "lin_1e-3, lin_1e-3_1e-5 or lin_1e-3_1e-5_100000"),
 }
 
 
@@ -296,10 +274,23 @@ def parse_schedule(value: Any, name: str = "schedule", unit: Unit | None = None)
         if isinstance(value, str):
             return _parse_string(value, unit)
         if isinstance(value, Mapping):
-            return _parse_mapping(value, unit)
+            return from_data(SCHEDULES, "schedule", {"unit": unit, **value})
         return Constant(check_number("value", value), unit=unit)  # type: ignore[arg-type]
     except (TypeError, ValueError) as error:
         raise type(error)(f"{name}: {error}") from None
+
+
+def parse_within(
+    name: str, value: Any, highest: float = math.inf, unit: Unit | None = None
+) -> Schedule:
+    """As `parse_schedule`, for values in [0, highest]."""
+    schedule = parse_schedule(value, name, unit)
+    low, high = schedule.bounds()
+    if low < 0 or high > highest:
+        raise ValueError(
+            f"{name}: values must lie in 0..{highest:g}, {schedule!r} takes {low:g} to {high:g}"
+        )
+    return schedule
 
 
 def _parse_string(text: str, unit: Unit | None) -> Schedule:
@@ -307,25 +298,17 @@ def _parse_string(text: str, unit: Unit | None) -> Schedule:
     if hint:
         raise ValueError(f"got the string {text!r}{hint}")
     word, *rest = text.split("_")
-    if word not in _SHORT_FORMS:
-        raise ValueError(unknown_word("schedule", word, _SHORT_FORMS))
-    name, examples = _SHORT_FORMS[word]
+    if word not in _SHORT:
+        raise ValueError(unknown_word("schedule", word, _SHORT))
+    make, lengths, example = _SHORT[word]
     try:
         numbers = [float(item) for item in rest]
     except ValueError:
-        raise ValueError(f"{text!r} is not of the form {examples}") from None
-    if word in ("lin", "cos") and len(numbers) in (1, 2):
+        numbers = []
+    if len(numbers) not in lengths:
+        raise ValueError(f"{text!r} is not of the form {example}")
+    if issubclass(make, Linear) and len(numbers) < 3:
         # rl_zoo3's meaning: one number falls to 0 while the progress runs out.
-        unit = "progress" if unit is None else unit
-        numbers = numbers if len(numbers) == 2 else [*numbers, 0.0]
-    elif len(numbers) != {"const": 1, "inv": 2}.get(word, 3):
-        raise ValueError(f"{text!r} is not of the form {examples}")
-    make: Any = SCHEDULES.resolve(name)
-    return cast("Schedule", make(*numbers, unit=unit))
-
-
-def _parse_mapping(data: Mapping[Any, Any], unit: Unit | None) -> Schedule:
-    word = data.get("schedule")
-    if isinstance(word, str) and word in _SHORT_FORMS:
-        data = {**data, "schedule": _SHORT_FORMS[word][0]}
-    return from_data(SCHEDULES, "schedule", {"unit": unit, **data})
+        unit = unit or "progress"
+        numbers = [*numbers, 0.0][:2]
+    return make(*numbers, unit=unit)  # type: ignore[no-any-return]

@@ -26,9 +26,9 @@ from sb3_ext.config.checks import (
 from sb3_ext.config.reading import read_mapping
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import ConfigError
+from sb3_ext.ddqn import DDQN
 from sb3_ext.networks.extractors import EXTRACTORS
 from sb3_ext.networks.mlp import ACTIVATIONS, check_net_arch
-from sb3_ext.off_policy.algorithm import OffPolicy
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
 
@@ -135,7 +135,7 @@ def resolve_extractor(policy_kwargs: Mapping[str, Any], algorithm: type) -> dict
     The policies of our algorithms read the names themselves.
     """
     kwargs = dict(policy_kwargs)
-    if issubclass(algorithm, OffPolicy):
+    if issubclass(algorithm, DDQN):
         return kwargs
     if "extractor" in kwargs:
         kwargs["features_extractor_class"] = EXTRACTORS.resolve(kwargs.pop("extractor"))

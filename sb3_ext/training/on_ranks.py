@@ -18,7 +18,7 @@ from sb3_ext.callbacks import (
     SystemStatistics,
     Timers,
 )
-from sb3_ext.off_policy.algorithm import OffPolicy
+from sb3_ext.ddqn import DDQN
 from sb3_ext.runs.ranks import local_device
 from sb3_ext.training.zoo import Manager
 
@@ -47,7 +47,7 @@ class RankManager(Manager):
 
     def __init__(self, args: argparse.Namespace, algo: str, env_id: str, *more: Any, **kwargs: Any):
         ranks = self.options.ranks
-        if not issubclass(rl_zoo3.ALGOS[algo], OffPolicy):
+        if not issubclass(rl_zoo3.ALGOS[algo], DDQN):
             raise ValueError(f"algo: only ddqn learns on several ranks, got {algo}")
         for name in ALONE_ONLY:
             if getattr(args, name):

@@ -16,7 +16,7 @@ from sb3_ext.callbacks.checkpoints import Checkpoints, Signals
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.checkpoints.resume import init_from, resume
 from sb3_ext.config.checks import check_count
-from sb3_ext.off_policy.algorithm import OffPolicy
+from sb3_ext.ddqn import DDQN
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.runs.ranks import ALONE, Ranks
@@ -64,7 +64,7 @@ class RunOptions:
         Then the checkpoint that was asked for is put into both. Only DDQN has checkpoints.
         """
         callbacks += self.callbacks
-        if not isinstance(model, OffPolicy):
+        if not isinstance(model, DDQN):
             if self.resume is None and self.init_from is None:
                 return
             raise ValueError(

@@ -26,7 +26,7 @@ from sb3_ext.checkpoints.durable_files import rename_durably
 from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.effects import placed
 from sb3_ext.config.reading import read_mapping
-from sb3_ext.off_policy.algorithm import OffPolicy
+from sb3_ext.ddqn import DDQN
 from sb3_ext.training.config_files import check_hyperparameters, with_classes
 from sb3_ext.training.zoo_algorithms import known_algorithms
 
@@ -109,7 +109,7 @@ class SavedRun:
         make: Any = self.algorithm
         if issubclass(make, OffPolicyAlgorithm):
             values["buffer_size"] = 1
-        if not issubclass(make, OffPolicy):
+        if not issubclass(make, DDQN):
             for name in ("dueling", "mask_source"):
                 values.pop(name, None)
         with errors_named(f"{path}: cannot be loaded", ValueError):

@@ -50,12 +50,12 @@ from sb3_ext.cluster import RayCollector
 from sb3_ext.config.arguments import REFUSALS
 from sb3_ext.config.effects import placed
 from sb3_ext.config.reading import find_config, read_mapping, shipped_configs
-from sb3_ext.off_policy.algorithm import OffPolicy
-from sb3_ext.off_policy.collector import Collector
+from sb3_ext.ddqn import DDQN
+from sb3_ext.ddqn.collector import Collector
 from sb3_ext.replay.buffers import reserve_memory
 from sb3_ext.runs.folder import FolderInUseError, RunFolder
 from sb3_ext.runs.provenance import provenance
-from sb3_ext.schedules.binding import BoundSchedule, bind_schedules
+from sb3_ext.schedules.binding import bind_schedules, of_progress
 from sb3_ext.schedules.schedules import Schedule, parse_schedule
 from sb3_ext.training.config_files import check_hyperparameters, read_sections, with_classes
 from sb3_ext.training.runs import RunOptions
@@ -145,7 +145,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         return with_classes(given, rl_zoo3.ALGOS[self.algo]), saved
 
     def _preprocess_schedules(self, hyperparams: dict[str, Any]) -> dict[str, Any]:  # type: ignore[override]
-        if issubclass(rl_zoo3.ALGOS[self.algo], OffPolicy):  # reads every form of a schedule itself
+        if issubclass(rl_zoo3.ALGOS[self.algo], DDQN):  # reads every form of a schedule itself
             return hyperparams
         off_policy = issubclass(rl_zoo3.ALGOS[self.algo], OffPolicyAlgorithm)
         for key in (*SCHEDULED, "exploration_rate"):
@@ -161,7 +161,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
                 self._schedules[key] = schedule
                 del hyperparams[key]
             elif schedule.unit == "progress":
-                hyperparams[key] = BoundSchedule(schedule)
+                hyperparams[key] = of_progress(schedule)
             else:
                 raise ValueError(
                     f"{self.config}: {key} of {self.algo} must be a schedule of the progress, "
@@ -175,7 +175,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
         collector = hyperparams.pop("collector", None)
         result = super()._preprocess_hyperparams(hyperparams)
         if collector is not None:
-            if not issubclass(rl_zoo3.ALGOS[self.algo], OffPolicy):
+            if not issubclass(rl_zoo3.ALGOS[self.algo], DDQN):
                 raise ValueError(f"collector: works with ddqn, got {self.algo}")
             arguments = {"env_kwargs": self.env_kwargs, **collector}
             self.collector = RayCollector(self.env_name.gym_id, **arguments)
@@ -206,7 +206,7 @@ class Manager(rl_zoo3.exp_manager.ExperimentManager):
                 model: Any = result[0]
                 self._check_evaluations(model)
                 if self._schedules:
-                    bind_schedules(model, total_timesteps=self.n_timesteps, **self._schedules)
+                    bind_schedules(model, **self._schedules)
                 self.options.attach(model, self.callbacks, Path(self.save_path))
                 reserve_memory(model)
         except BaseException as error:

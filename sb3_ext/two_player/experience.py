@@ -15,7 +15,7 @@ from torch import Tensor
 from sb3_ext.adapter.observations import each_entry, entries_of
 from sb3_ext.adapter.sb3_private import last_observation, taking_actions
 from sb3_ext.cluster.chunk import Chunk
-from sb3_ext.off_policy.collector import ParallelStep
+from sb3_ext.ddqn.collector import ParallelStep
 
 
 @dataclass

@@ -19,9 +19,9 @@ from torch import Tensor
 
 from sb3_ext.config.registry import Registry, unknown_word
 from sb3_ext.config.sections import Section
+from sb3_ext.ddqn.legality import mask_key
 from sb3_ext.ddqn.targets import legal_argmax
 from sb3_ext.networks.policy_scores import action_scores
-from sb3_ext.off_policy.legality import mask_key
 
 
 class GameSettings(Section):

@@ -46,10 +46,10 @@ from sb3_ext.config.sections import (
     accepted_by,
     errors_of,
 )
+from sb3_ext.ddqn.logs import callback_hooks
 from sb3_ext.networks.fields import LearningRate
 from sb3_ext.networks.optimizers import OPTIMIZERS
 from sb3_ext.networks.policy_scores import in_mode
-from sb3_ext.off_policy.log import callback_hooks
 from sb3_ext.schedules.schedules import Schedule, parse_schedule
 from sb3_ext.two_player.experience import Elsewhere
 from sb3_ext.two_player.games import Game

@@ -32,7 +32,7 @@ from sb3_ext.config.sections import (
 from sb3_ext.networks.fields import ExplorationRate, NetArch
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.replay.prioritized import PrioritizedReplayBuffer
-from sb3_ext.schedules.binding import bind_schedules, rebind_schedules
+from sb3_ext.schedules.binding import bind_schedules
 from sb3_ext.schedules.schedules import parse_schedule
 from sb3_ext.two_player.experience import Given, record_steps, replaying
 from sb3_ext.two_player.learner import LEARNERS, Learner, RolloutSection, TrainedRole
@@ -108,10 +108,14 @@ class OffPolicyLearner(Learner):
 
     def _build(self, seed: int, device: str) -> Any:
         model = super()._build(seed, device)
+        self._bind(model)
+        return model
+
+    def _bind(self, model: Any) -> None:
+        """Let rates and target updates follow the networks and the optimiser that there are."""
         exploration = parse_schedule(self.section.exploration_rate, "exploration_rate", "updates")
         bind_schedules(model, learning_rate=self.rate, exploration_rate=exploration)
         self.update_target = _target_updater(model)
-        return model
 
     def _arguments(self) -> dict[str, Any]:
         section = self.section
@@ -225,8 +229,7 @@ class OffPolicyLearner(Learner):
             online.parameters(), lr=rate, **policy.optimizer_kwargs
         )
         networks_were_replaced(model)
-        rebind_schedules(model)
-        self.update_target = _target_updater(model)
+        self._bind(model)
 
 
 LEARNERS[OffPolicyAlgorithm] = OffPolicyLearner

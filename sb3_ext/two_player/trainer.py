@@ -15,7 +15,7 @@ from sb3_ext.checkpoints.training_state import global_random_state, load_global_
 from sb3_ext.config.checks import check_count
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.config.sections import ConfigError
-from sb3_ext.off_policy.log import Stopwatch
+from sb3_ext.ddqn.logs import Stopwatch
 from sb3_ext.runs.command_line import torch_threads
 from sb3_ext.runs.numerics import SWITCHES, numerics
 from sb3_ext.two_player.config import TrainerConfig

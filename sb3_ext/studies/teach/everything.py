@@ -18,7 +18,7 @@ from typing import Any
 
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
-from sb3_ext.off_policy.log import Stopwatch
+from sb3_ext.ddqn.logs import Stopwatch
 from sb3_ext.runs.command_line import add_options, starts_setting
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.stopping import Ended, StopRules, read_stop_rules

@@ -229,7 +229,7 @@ def test_a_model_of_another_dimension_is_refused(tmp_path: Path) -> None:
         (lambda state: state["buffer"].update(pos=-1), "buffer: "),
         (lambda state: state["buffer"]["fields"].pop("rewards"), "buffer: "),
         (lambda state: state["environment"][0].pop("venv"), "environment: "),
-        (lambda state: state["logs"].pop("updates"), "logs: "),
+        (lambda state: state["logs"].pop("update"), "logs: "),
     ],
 )
 def test_missing_and_malformed_parts_are_named(spoil: Any, message: str, tmp_path: Path) -> None:
@@ -255,10 +255,11 @@ def test_a_spoiled_model_is_not_saved(tmp_path: Path) -> None:
     model = make_model()
     model.learn(320)
     good = save_run(model, tmp_path)
-    model.update_sums.add(torch.full((6,), torch.nan))
+    sums = model.log_state()
+    model.load_log_state({**sums, "update": torch.full((7,), torch.nan)})
     with pytest.raises(FloatingPointError, match=r"train/loss .* NaN or infinite"):
         save_run(model, tmp_path)
-    model.update_sums.clear()
+    model.load_log_state(sums)
     with torch.no_grad():
         model.q_net.q_net[1].bias[0] = torch.inf
     with pytest.raises(FloatingPointError, match=r"policy/q_net\.q_net\.1\.bias: is NaN or inf"):

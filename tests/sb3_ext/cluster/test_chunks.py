@@ -15,8 +15,8 @@ from sb3_ext.cluster.actor import Actor, ActorPlan
 from sb3_ext.cluster.chunk import Chunk, side_by_side
 from sb3_ext.cluster.ledger import Ledger
 from sb3_ext.ddqn import DDQN
-from sb3_ext.off_policy.collector import TensorCollector
-from sb3_ext.off_policy.legality import LegalActions
+from sb3_ext.ddqn.collector import TensorCollector
+from sb3_ext.ddqn.legality import LegalActions
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.ddqn.helpers import make_model
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space
-from torch import Tensor
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn import DDQN
@@ -83,6 +81,9 @@ class FixedBatches:
     def sample(self, batch_size: int, env: Any = None) -> TensorReplayBufferSamples:
         return self.batches.pop(0)
 
+    def check_finite(self, *fields: str) -> None:
+        """They are."""
+
 
 def random_batch(
     seed: int, size: int = 16, inputs: int = 9, actions: int = 4, masked: bool = False
@@ -99,21 +100,3 @@ def random_batch(
         discounts=None,
         next_legal=legal if masked else None,
     )
-
-
-class Recorder:
-    """Does again what was recorded, on the tensors that were recorded."""
-
-    def __init__(self) -> None:
-        self.function: Callable[[], Tensor] = lambda: torch.zeros(())
-        self.result = torch.full((), torch.nan)
-
-    def warm_up(self, function: Callable[[], Tensor]) -> Tensor:
-        return function()
-
-    def record(self, function: Callable[[], Tensor]) -> Tensor:
-        self.function = function
-        return self.result
-
-    def replay(self) -> None:
-        self.result.copy_(self.function())

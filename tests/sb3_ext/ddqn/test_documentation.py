@@ -13,8 +13,8 @@ from tests.sb3_ext.callbacks.helpers import keep_logs
 from tests.sb3_ext.ddqn.helpers import make_model
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "ddqn.md").read_text(encoding="utf-8")
-OURS = inspect.signature(DDQN.__init__).parameters
-STOCK = inspect.signature(DQN.__init__).parameters
+OURS = inspect.signature(DDQN).parameters
+STOCK = inspect.signature(DQN).parameters
 
 
 def rows(columns: int) -> dict[str, list[str]]:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.callbacks import (
     BaseCallback,
     CallbackList,
@@ -20,7 +19,7 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormalize
 
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.ddqn import DDQN, exploring
+from sb3_ext.ddqn import DDQN
 from sb3_ext.schedules.schedules import Exponential
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.callbacks.helpers import keep_logs
@@ -95,7 +94,7 @@ def test_predict_explores_per_row_and_only_among_legal_actions() -> None:
 
 
 def test_tensor_and_numpy_loops_learn_the_same() -> None:
-    """The wrapper forces SB3's numpy loop upon the same rows, seed and networks."""
+    """Around the same rows, seed and networks."""
     direct = make_model(TensorVecEnv(ToyVectorEnv(8)))
     around = make_model(VecMonitor(TensorVecEnv(ToyVectorEnv(8))))
     assert direct.collects_tensors
@@ -104,35 +103,6 @@ def test_tensor_and_numpy_loops_learn_the_same() -> None:
     around.learn(800)
     assert direct._n_updates == around._n_updates > 50
     assert same(weights(direct), weights(around))
-
-
-def test_bfloat16_rollouts_choose_nearly_the_same_and_updates_stay_float32() -> None:
-    model = make_model(rollout_precision="bfloat16", exploration_rate=0.0)
-    model.learn(800)
-    assert {p.dtype for p in model.q_net.parameters()} == {torch.float32}
-    observation = torch.rand(512, 9)
-    with torch.no_grad():
-        values = model.q_net(observation)
-    assert values.dtype == torch.float32
-    chosen = values.gather(1, model.explorer()(observation, None, torch.Generator())[:, None])[:, 0]
-    assert (values.amax(dim=1) - chosen).max() < 0.05
-
-
-@pytest.mark.parametrize("has_it", [True, False])
-def test_rollouts_are_in_bfloat16_by_themselves_only_where_that_is_faster(
-    has_it: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    model = make_model(exploration_rate=0.0)
-    assert model.rollout_precision == "auto"
-    layers = sum(p.numel() for p in model.q_net.parameters() if p.dim() == 2)
-    monkeypatch.setattr(exploring, "_multiplies_bfloat16", lambda: has_it)
-    monkeypatch.setattr(exploring, "_FASTER_FROM", 512 * layers)
-    types = []
-    model.q_net.q_net.register_forward_hook(lambda *call: types.append(call[-1].dtype))
-    model.learning_starts = 0
-    for rows in (8, 512):
-        model.explorer()(torch.rand(rows, 9), None, torch.Generator())
-    assert types == [torch.float32, torch.bfloat16 if has_it else torch.float32]
 
 
 def test_same_seed_same_weights_another_seed_others() -> None:
@@ -320,15 +290,6 @@ def test_vec_normalize_still_normalises_samples() -> None:
     raw, normed = (model.replay_buffer.sample(256, env=e) for e in (None, env))
     assert raw.observations.min() >= 0
     assert normed.observations.min() < 0
-
-
-def test_other_buffers_and_single_environments_work() -> None:
-    model = make_model(numpy_rows(1), replay_buffer_class=ReplayBuffer, mask_source="none")
-    model.learn(150)
-    assert model._n_updates == 86
-    single = make_model(TensorVecEnv(ToyVectorEnv(1)), train_freq=(2, "episode"))
-    single.learn(100)
-    assert single._n_updates > 0
 
 
 def test_set_env_finds_out_again_who_knows_the_legal_actions(tmp_path: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,14 +25,19 @@ def test_legal_argmax_by_hand() -> None:
     assert targets.legal_argmax(VALUES, None).tolist() == [1, 1, 0, 0]
 
 
+def values_of(*networks: Any) -> list[float]:
+    """What is bootstrapped, of a target without rewards and discounting."""
+    return targets.bootstrap_target(torch.zeros(4), torch.zeros(4), 1.0, *networks).tolist()
+
+
 def test_b10_bootstrap_target_ignores_illegal_actions() -> None:
-    assert targets.bootstrap_value(VALUES, LEGAL).tolist() == [5.0, 3.0, -3.0, 0.0]
+    assert values_of(VALUES, LEGAL) == [5.0, 3.0, -3.0, 0.0]
 
 
 def test_b12_double_q_chooses_with_the_online_net_and_reads_the_target_net() -> None:
     online = torch.tensor([[7.0, 0.0, 1.0], [0.0, 9.0, 1.0], [9.0, 0.0, -1.0], [0.0, 1.0, 2.0]])
-    assert targets.bootstrap_value(VALUES, LEGAL, online).tolist() == [1.0, 3.0, -5.0, 0.0]
-    assert targets.bootstrap_value(VALUES, None, online).tolist() == [1.0, 5.0, -2.0, 9.0]
+    assert values_of(VALUES, LEGAL, online) == [1.0, 3.0, -5.0, 0.0]
+    assert values_of(VALUES, None, online) == [1.0, 5.0, -2.0, 9.0]
 
 
 def test_td_target_with_ends_time_limits_and_n_step_discounts_by_hand() -> None:
@@ -41,7 +47,7 @@ def test_td_target_with_ends_time_limits_and_n_step_discounts_by_hand() -> None:
     dones = torch.tensor([0.0, 1.0, 0.0, 0.0, 1.0])
     discounts = torch.tensor([0.5, 0.5, 0.5, 0.25, 0.125])
     value = torch.tensor([4.0, math.nan, 2.0, 8.0, math.inf])
-    target = targets.td_target(rewards, dones, discounts, value)
+    target = targets.bootstrap_target(rewards, dones, discounts, value[:, None])
     assert target.tolist() == [3.0, 1.0, 0.0, 3.5, 1.75]
 
 

@@ -84,14 +84,16 @@ def test_updates_equal_numpy_ones(double_q: bool, masked: bool, clip: float) -> 
     )
     batches = [random_batch(seed, masked=masked) for seed in range(5)]
     online, target = layers_of(model.q_net), layers_of(model.q_net_target)
-    model.replay_buffer = FixedBatches(batches)  # type: ignore[assignment]
+    model.replay_buffer = FixedBatches(batches)
+    total = 0.0
     for number, batch in enumerate(batches, start=1):
         model.train(1, 16)
+        sums = model.log_state()["update"]
         online, loss = reference_update(online, target, batch, 0.9, clip, 0.05, double_q)
         if number % 2 == 0:
             target = [0.1 * old + 0.9 * new for old, new in zip(target, online, strict=True)]
-        assert model.update_sums.read()["loss"] == pytest.approx(loss, abs=1e-6)
-        model.update_sums.clear()
+        assert sums[:2].tolist() == pytest.approx([number, total + loss], abs=1e-5)
+        total += loss
         for ours, theirs in zip(layers_of(model.q_net), online, strict=True):
             np.testing.assert_allclose(ours, theirs, atol=1e-6)
         for ours, theirs in zip(layers_of(model.q_net_target), target, strict=True):
@@ -102,9 +104,9 @@ def test_discounts_of_the_buffer_replace_gamma() -> None:
     model = make_model(gamma=0.9)
     batch = random_batch(0)
     near, far = torch.full((16, 1), 0.9), torch.full((16, 1), 0.9**3)
-    by_gamma = model._compute_target(batch)
-    assert torch.allclose(model._compute_target(batch._replace(discounts=near)), by_gamma)
-    by_three = model._compute_target(batch._replace(discounts=far))
+    by_gamma = model.compute_target(batch)
+    assert torch.allclose(model.compute_target(batch._replace(discounts=near)), by_gamma)
+    by_three = model.compute_target(batch._replace(discounts=far))
     going_on = batch.dones[:, 0] == 0
     ratio = (by_three - batch.rewards[:, 0]) / (by_gamma - batch.rewards[:, 0])
     assert torch.allclose(ratio[going_on], torch.tensor(0.81), atol=1e-4)
@@ -128,7 +130,7 @@ def test_b10_illegal_actions_stay_out_of_targets(environment: type) -> None:
             model.double_q = double_q
             if double_q:
                 model.q_net.forward = lambda _: values  # type: ignore[method-assign]
-            target = model._compute_target(batch)
+            target = model.compute_target(batch)
             known = ~legal.all(dim=1) | (batch.dones[:, 0] > 0)
             assert target[known].max() < 3.0
 
@@ -195,9 +197,9 @@ def test_b9_batch_norm_target_and_next_observations_leave_statistics_alone() -> 
     assert torch.equal(statistics, torch.zeros_like(statistics))
     batch = random_batch(0)
     with in_mode(model.policy, training=True):
-        target = model._compute_target(batch)
+        target = model.compute_target(batch)
         assert torch.equal(statistics, torch.zeros_like(statistics))
-        again = model._compute_target(batch._replace(next_observations=batch.next_observations[:1]))
+        again = model.compute_target(batch._replace(next_observations=batch.next_observations[:1]))
         assert torch.allclose(again[0], target[0])
     model.learn(80, reset_num_timesteps=False)
     assert not torch.equal(statistics, torch.zeros_like(statistics))
@@ -222,7 +224,7 @@ def test_b20_b21_modes_are_restored_even_after_an_error(mode: bool) -> None:
         assert model.q_net.training
         raise RuntimeError("in the middle of an update")
 
-    model._compute_loss = fail  # type: ignore[method-assign]
+    model.compute_loss = fail  # type: ignore[method-assign]
     with pytest.raises(RuntimeError, match="in the middle"):
         model.train(1, 8)
     assert model.policy.training is model.q_net.training is mode
@@ -273,7 +275,7 @@ def test_gradient_steps_minus_one_means_one_update_per_transition() -> None:
 def test_b11_updates_keep_no_graph() -> None:
     model = make_model()
     model.learn(200)
-    assert not model.update_sums.state_dict()["sums"].requires_grad
+    assert not model.log_state()["update"].requires_grad
 
 
 def test_b6_two_models_do_not_share_a_schedule_state() -> None:

@@ -211,7 +211,7 @@ def test_an_update_weighs_the_losses_and_hands_over_the_errors() -> None:
     model.policy.set_training_mode(False)
     before = copy.deepcopy(buffer.state_dict())
     drawn = buffer.sample(32)
-    terms = model._compute_loss(drawn)
+    terms = model.compute_loss(drawn)
     errors = (terms.predicted - terms.target).abs()
     huber = torch.where(errors < 1, errors**2 / 2, errors - 0.5)
     assert not torch.allclose(drawn.weights, torch.ones(()))

@@ -20,8 +20,8 @@ HOST = "resgym/HironakaHost-v0"
 class OfOthers(DDQN):
     """Learns the targets of other transitions of the batch: as many, as large, and noise."""
 
-    def _compute_target(self, batch):
-        target = super()._compute_target(batch)
+    def compute_target(self, batch):
+        target = super().compute_target(batch)
         order = torch.Generator().manual_seed(self.num_updates)
         return target[torch.randperm(len(target), generator=order)]
 

@@ -157,7 +157,7 @@ def test_schedules_of_the_file_reach_stock_algorithms(tmp_path: Path) -> None:
 def test_ddqn_reads_its_schedules_from_the_file(tmp_path: Path) -> None:
     assert train(tmp_path, "ddqn", HOST) == 0
     model = DDQN.load(run_folder(tmp_path, "ddqn", HOST) / "resgym-HironakaHost-v0.zip")
-    schedule = model.bound_schedules["learning_rate"].schedule
+    schedule = model.learning_rate
     assert isinstance(schedule, Linear)
     assert model.policy.optimizer.param_groups[0]["lr"] < schedule.init
 

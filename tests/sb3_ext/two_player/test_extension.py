@@ -18,9 +18,9 @@ class CautiousDDQN(DDQN):
 
     seen = 0
 
-    def _compute_target(self, batch):
+    def compute_target(self, batch):
         CautiousDDQN.seen += 1
-        return 0.5 * super()._compute_target(batch)
+        return 0.5 * super().compute_target(batch)
 
 
 class CountingBuffer(TensorReplayBuffer):

@@ -125,20 +125,20 @@ def test_b20_b21_networks_are_in_evaluation_mode_outside_an_update_and_after_an_
     players = trainer("roles.host.net_arch=[16, b]", "roles.agent.net_arch=[16, b]")
     learner = players.roles["host"]
     modes = []
-    loss = learner.model._compute_loss
+    loss = learner.model.compute_loss
 
     def spy(batch):
         modes.append(learner.policy.q_net.training)
         return loss(batch)
 
-    monkeypatch.setattr(learner.model, "_compute_loss", spy)
+    monkeypatch.setattr(learner.model, "compute_loss", spy)
     players.train(2)
     assert modes == [True, True]
 
     def broken(batch):
         raise RuntimeError("broken")
 
-    monkeypatch.setattr(learner.model, "_compute_loss", broken)
+    monkeypatch.setattr(learner.model, "compute_loss", broken)
     with pytest.raises(RuntimeError, match="broken"):
         players.train(1)
     for each in players.roles.values():
@@ -252,7 +252,9 @@ def test_rollouts_are_fresh_games_or_go_on(reset):
     ended = env.games.half_moves[going_on] == 0
     assert torch.equal(started, torch.ones_like(started) if reset == "true" else ended)
     assert started.all() == (reset == "true")
-    assert not players.roles["host"].model.replay_buffer._store.fields["terminated"][:2].all()
+    assert (
+        not players.roles["host"].model.replay_buffer.state_dict()["fields"]["terminated"][:2].all()
+    )
 
 
 def test_collect_rollout_plays_whole_groups_of_games():

@@ -101,7 +101,7 @@ def test_what_cannot_be_fitted_is_told_in_one_line(tmp_path: Path) -> None:
     model = fresh(tmp_path)
     with pytest.raises(ValueError, match=r"^buffer: is empty$"):
         model.fit(updates=1)
-    with pytest.raises(TypeError, match=r"^buffer must be a replay buffer or the path of one"):
+    with pytest.raises(TypeError, match=r"^buffer must be a TensorReplayBuffer"):
         model.fit(3, updates=1)  # type: ignore[arg-type]
     other = make_model(TensorVecEnv(ToyVectorEnv(8, num_actions=5)))
     with pytest.raises(ValueError, match=r"^buffer: has observation_space .*, the model Box"):

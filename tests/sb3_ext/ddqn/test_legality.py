@@ -1,9 +1,8 @@
-"""The small parts that the off-policy loop is made of."""
+"""Who knows the legal actions, what callbacks find, and the random streams."""
 
 from __future__ import annotations
 
 import copy
-import math
 import pickle
 from typing import Any
 
@@ -18,11 +17,10 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
 import resgym  # noqa: F401  registers the environments
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.off_policy.callback_locals import LazyArray, LazyInfos
-from sb3_ext.off_policy.collector import TensorCollector
-from sb3_ext.off_policy.legality import LegalActions, environment_masks
-from sb3_ext.off_policy.log import EpisodeSums, LoopClock, UpdateSums, callback_hooks
-from sb3_ext.off_policy.model import RandomStreams
+from sb3_ext.ddqn.collector import LazyArray, LazyInfos, TensorCollector
+from sb3_ext.ddqn.legality import LegalActions, environment_masks
+from sb3_ext.ddqn.logs import callback_hooks
+from sb3_ext.ddqn.state import RandomStreams
 from tests.fakes import ToyEnv, ToyVectorEnv
 
 
@@ -162,44 +160,6 @@ def test_masks_are_the_same_through_every_kind_of_environment() -> None:
     singles.seed(0)
     singles.reset()
     np.testing.assert_array_equal(environment_masks(singles), expected)
-
-
-def test_update_sums_give_means_a_maximum_and_notice_a_single_nan() -> None:
-    sums = UpdateSums(("loss", "error"), "cpu")
-    assert sums.read() == {}
-    sums.add(torch.tensor([1.0, 5.0]))
-    sums.add(torch.tensor([3.0, 2.0]))
-    assert sums.read() == {"loss": 2.0, "error": 5.0}
-    assert sums.all_finite()
-    sums.add(torch.tensor([math.nan, 1.0]))
-    for _ in range(3):
-        sums.add(torch.tensor([1.0, 1.0]))
-    assert not sums.all_finite()
-    sums.clear()
-    assert sums.all_finite()
-    assert sums.read() == {}
-
-
-def test_episode_sums_count_only_the_rows_that_ended() -> None:
-    sums = EpisodeSums()
-    assert sums.take() == (0, 0.0, 0.0)
-    sums.add(None)
-    episode = {"r": torch.tensor([1.0, 2.0, 4.0]), "l": torch.tensor([3, 5, 7])}
-    sums.add({**episode, "ended": torch.tensor([True, False, True])})
-    sums.add({**episode, "ended": torch.tensor([False, True, False])})
-    assert sums.take() == (3, 7.0, 15.0)
-    assert sums.take() == (0, 0.0, 0.0)
-
-
-def test_clock_is_due_by_updates_or_by_seconds() -> None:
-    by_updates = LoopClock(0, 100, None, 10)
-    assert not by_updates.is_due(9)
-    assert by_updates.is_due(10)
-    assert LoopClock(0, 0, 0.0, None).is_due(0)
-    assert not LoopClock(0, 0, None, None).is_due(10**9)
-    with by_updates.seconds.timed("update"):
-        pass
-    assert by_updates.seconds["update"] > 0 == by_updates.seconds["environment"]
 
 
 class Hooked(BaseCallback):

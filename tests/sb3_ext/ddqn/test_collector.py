@@ -10,14 +10,12 @@ import numpy as np
 import pytest
 import torch
 from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.vec_env import VecMonitor
 from torch import Tensor
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.ddqn import DDQN
-from sb3_ext.ddqn.exploring import EpsilonGreedy
-from sb3_ext.off_policy.collector import ParallelStep, TensorCollector
-from sb3_ext.off_policy.legality import LegalActions
+from sb3_ext.ddqn.collector import Explorer, ParallelStep, TensorCollector
+from sb3_ext.ddqn.legality import LegalActions
 from tests.fakes import ToyVectorEnv
 from tests.sb3_ext.callbacks.helpers import keep_logs
 from tests.sb3_ext.ddqn.helpers import make_model, same, weights
@@ -27,7 +25,7 @@ def collector_of(model: DDQN, env: TensorVecEnv, generator: torch.Generator) -> 
     """A collector that shares nothing with the model but the mask's source."""
     network = copy.deepcopy(model.q_net)
     network.set_training_mode(False)
-    explorer = EpsilonGreedy(network, model.num_actions)
+    explorer = Explorer(network, 4)
     spaces = env.observation_space, env.action_space
     legal_actions = LegalActions(*spaces, env, model.mask_source)
     return TensorCollector(env, explorer, legal_actions, generator)
@@ -99,7 +97,7 @@ def test_many_steps_in_one_are_stored_at_once_and_seen_one_by_one() -> None:
     assert seen[at_once].steps == seen[one_by_one].steps[:95]
     # Ended in the middle of a block, it counts what is stored of it.
     assert at_once.num_timesteps == one_by_one.num_timesteps == 800
-    fields, others = (each.replay_buffer.state_dict()["fields"] for each in seen)  # type: ignore[union-attr]
+    fields, others = (each.replay_buffer.state_dict()["fields"] for each in seen)
     assert all(torch.equal(value, others[name]) for name, value in fields.items())
     assert at_once.num_updates == one_by_one.num_updates - 1  # none for the last block
     for model, callback in seen.items():
@@ -169,16 +167,9 @@ def test_steps_from_elsewhere_are_stored_and_counted(legal: str) -> None:
     assert (sending.versions[0], sending.rates[0]) == (0, None)
     assert sending.versions[-1] == model.num_updates - 1
     assert not same(before, weights(model))
-    stored = model.replay_buffer.state_dict()["fields"]["rewards"]  # type: ignore[union-attr]
+    stored = model.replay_buffer.state_dict()["fields"]["rewards"]
     rewards = np.stack([step.rewards for step in sending.steps])
     np.testing.assert_array_equal(stored[: len(rewards)], rewards[-len(stored) :])
-
-
-def test_a_model_without_a_tensor_loop_takes_no_collector() -> None:
-    model = make_model(VecMonitor(TensorVecEnv(ToyVectorEnv(8))))
-    collector: Any = Sending(None)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match=r"^collector: needs a TensorVecEnv"):
-        model.learn(80, collector=collector)
 
 
 def test_the_model_goes_on_in_its_own_environment() -> None:

@@ -13,6 +13,8 @@ from gymnasium import spaces
 from stable_baselines3.common.vec_env import VecEnv
 from torch import Tensor
 
+from sb3_ext.config.registry import unknown_word
+
 MASK_KEYS = ("action_mask", "coords")
 MASK_SOURCES = ("auto", "observation", "environment", "none")
 
@@ -65,18 +67,17 @@ class LegalActions:
         source: str = "auto",
     ) -> None:
         if source not in MASK_SOURCES:
-            raise ValueError(f"mask_source: got {source!r}, allowed are {', '.join(MASK_SOURCES)}")
+            raise ValueError(unknown_word("mask_source", source, MASK_SOURCES))
         key = mask_key(observation_space, action_space)
-        if source == "observation" and key is None:
-            raise ValueError(
-                f"mask_source: got 'observation', but {observation_space} has no MultiBinary entry"
-                f" named {' or '.join(MASK_KEYS)} of the size of {action_space}"
-            )
         has_masks = env is not None and env.has_attr("action_masks")
-        if source == "environment" and env is not None and not has_masks:
-            raise ValueError(
-                "mask_source: got 'environment', but the environment has no action_masks()"
-            )
+        fault = None
+        if source == "observation" and key is None:
+            entry = f"MultiBinary entry named {' or '.join(MASK_KEYS)} of the size of"
+            fault = f"{observation_space} has no {entry} {action_space}"
+        elif source == "environment" and env is not None and not has_masks:
+            fault = "the environment has no action_masks()"
+        if fault is not None:
+            raise ValueError(f"mask_source: got {source!r}, but {fault}")
         if source == "auto":
             # Looked up on the class: a wrapper around it may have masks of its own.
             all_legal = hasattr(type(env), "all_actions_legal") and env.all_actions_legal  # type: ignore[union-attr]
@@ -90,31 +91,26 @@ class LegalActions:
         return None if self.key is None else observation[self.key].bool()
 
     def now(
-        self,
-        observation: Any,
-        env: VecEnv | None,
-        device: torch.device,
-        known: Tensor | None = None,
+        self, observation: Any, env: VecEnv | None, device: torch.device, known: Tensor | None
     ) -> Tensor | None:
         """Legal actions at the current observation, `[N, A]` bool, or None if nobody tells.
 
         An environment that said so already (`known`) is not asked again.
         """
-        if self.source != "environment":
+        if self.source != "environment" or env is None:
             return self.of_observation(observation)
-        return self._ask(env, device) if known is None else known
+        if known is not None:
+            return known
+        return torch.as_tensor(environment_masks(env), device=device).bool()
 
     def after(
-        self, env: VecEnv | None, device: torch.device, dones: Tensor
+        self, env: VecEnv, device: torch.device, dones: Tensor
     ) -> tuple[Tensor | None, Tensor | None]:
         """Masks from an environment that was just stepped, if it is asked: for now, and to store.
 
         The mask of a final observation is unknown, and every action counts as legal there.
         """
-        legal = self._ask(env, device) if self.source == "environment" else None
-        return legal, None if legal is None else legal | dones.to(device)[:, None]
-
-    def _ask(self, env: VecEnv | None, device: torch.device) -> Tensor | None:
-        if env is None:
-            return None
-        return torch.as_tensor(environment_masks(env), device=device).bool()
+        if self.source != "environment":
+            return None, None
+        legal = torch.as_tensor(environment_masks(env), device=device).bool()
+        return legal, legal | dones.to(device)[:, None]

@@ -1,0 +1,297 @@
+"""Collecting experience: what plays the games that an algorithm learns from.
+
+`learn` collects in its own process with a `TensorCollector` that plays the network being trained.
+`learn(..., collector=...)` takes any other `Collector`: it is told the weights by `publish`, and
+hands over parallel steps whose values may be NumPy arrays, so it can stand for processes elsewhere,
+each of which can run a `TensorCollector`: docs/ddqn.md has an example.
+"""
+
+from __future__ import annotations
+
+import operator
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import torch
+from stable_baselines3.common.vec_env import VecEnv, unwrap_vec_normalize
+from torch import Tensor, nn
+
+from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.adapter.observations import each_entry, to_arrays, to_device
+from sb3_ext.ddqn.legality import LegalActions
+from sb3_ext.ddqn.targets import STRATEGIES, legal_argmax, uniform_legal
+from sb3_ext.networks.policy_scores import action_values
+
+
+class ParallelStep(NamedTuple):
+    """One transition of each of M rows, or T of each; tensors, or NumPy arrays.
+
+    With T transitions everything has one axis more in front, of T.
+
+    Attributes:
+        observations: Acted on, `[M, ...]` or a dictionary of such.
+        actions: `[M]` int64.
+        rewards: `[M]` float32.
+        terminated: `[M]` bool.
+        truncated: `[M]` bool.
+        next_observations: Reached; where an episode ended, its final observation.
+        next_legal: Legal actions there, `[M, A]` bool, if the environment was asked for them.
+        episode: If any row ended: `ended` `[M]` bool, returns `r` and lengths `l` of those rows.
+    """
+
+    observations: Any
+    actions: Any
+    rewards: Any
+    terminated: Any
+    truncated: Any
+    next_observations: Any
+    next_legal: Any = None
+    episode: dict[str, Any] | None = None
+
+    def _each(self, function: Callable[[Any], Any]) -> ParallelStep:
+        return ParallelStep._make(x if x is None else function(x) for x in self)
+
+    def as_arrays(self) -> ParallelStep:
+        """The same in NumPy arrays, to be sent to another process."""
+        return self._each(to_arrays)
+
+    def on(self, device: torch.device) -> ParallelStep:
+        """The same in tensors on a device; what is there already is not copied."""
+        return self._each(lambda x: to_device(x, device))
+
+    def each(self) -> Iterator[ParallelStep]:
+        """One transition of each row after the other."""
+        if self.rewards.ndim == 1:
+            yield self
+            return
+        for number in range(len(self.rewards)):
+            yield self._each(partial(each_entry, operator.itemgetter(number)))
+
+
+class Explorer:
+    """Explores around action values, in every row by itself; legal actions only.
+
+    Args:
+        network: From observations of M rows to action values `[M, A]`, in evaluation mode.
+        num_actions: A.
+        strategy: One of `targets.STRATEGIES`.
+        evaluation: (K, N): of each N rows the last K do not explore.
+        bfloat16: Whether the network calculates with such numbers.
+
+    Attributes:
+        exploration_rate: How much to explore; None: all actions are random, without the network.
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        num_actions: int,
+        strategy: str = "epsilon_greedy",
+        evaluation: tuple[int, int] = (0, 1),
+        bfloat16: bool = False,
+    ) -> None:
+        self.network, self.num_actions, self.strategy = network, num_actions, strategy
+        self.evaluation, self.bfloat16 = evaluation, bfloat16
+        self.exploration_rate: float | None = None
+
+    def load_weights(self, weights: Mapping[str, Tensor]) -> None:
+        """Play with these weights of a network of the same layers from now on."""
+        self.network.load_state_dict(weights)
+
+    @torch.no_grad()
+    def __call__(
+        self, observation: Any, legal: Tensor | None, generator: torch.Generator
+    ) -> Tensor:
+        """Actions `[M]` int64 at tensors `[M, ...]`, with legal actions `[M, A]` bool or None."""
+        first = next(iter(observation.values())) if isinstance(observation, dict) else observation
+        few, many = self.evaluation
+        rate = self.exploration_rate
+        if rate is None:
+            shape = (len(first), self.num_actions)
+            any_is = torch.ones(shape, dtype=torch.bool, device=generator.device)
+            chosen = uniform_legal(any_is if legal is None else legal, generator)
+            if not few:
+                return chosen
+        values = action_values(self.network, observation, self.bfloat16)
+        if rate is not None:
+            chosen = STRATEGIES[self.strategy](values, legal, rate, generator)
+        if few:
+            row = torch.arange(len(first), device=values.device) % many
+            chosen = torch.where(row >= many - few, legal_argmax(values, legal), chosen)
+        return chosen
+
+
+class Collector(Protocol):
+    """What `learn` can be given instead of its own environment.
+
+    One that has to be started and stopped also has `session(model)`, a context manager around the
+    whole `learn`. It gives the collector to use, or None for the model's own environment. What a
+    run needs to go on with such a collector is its `state_dict()`; a checkpoint keeps it, and
+    `session` finds it as `model.collector_state`. Numbers in `statistics` are logged.
+    """
+
+    def collect(self, num_steps: int) -> Iterable[ParallelStep]:
+        """Play so many parallel steps of all rows of the model.
+
+        Who collects in larger pieces may give all steps of one, also as one `ParallelStep` of all
+        of them, which is stored at once. A step is done with when the next one is taken.
+        """
+
+    def publish(
+        self, version: int, weights: Mapping[str, Tensor], exploration_rate: float | None
+    ) -> None:
+        """Play with other weights from now on, which change in place with the next update.
+
+        `version` is the number of updates that made them; `exploration_rate` as in `Explorer`.
+        """
+
+
+class TensorCollector:
+    """Plays the rows of one environment, a `TensorVecEnv` without leaving its device.
+
+    `generator` is the source of everything random, on the explorer's device.
+
+    Attributes:
+        observation: What the environment shows now, on its device; None before the first reset.
+        original: The same below a `VecNormalize`, to be stored; None without one.
+        legal: Legal actions there, if the environment is asked for them and was.
+        infos: Of the last step, from an environment of arrays.
+        version: Of the weights that play.
+        seconds: Spent in the environment.
+    """
+
+    def __init__(
+        self,
+        env: Any,
+        explorer: Explorer,
+        legal_actions: LegalActions,
+        generator: torch.Generator,
+    ) -> None:
+        self.env, self.explorer, self.legal_actions = env, explorer, legal_actions
+        self.generator = generator
+        self.observation: Any = None
+        self.original: Any = None
+        self.legal: Tensor | None = None
+        self.infos: list[dict[str, Any]] | None = None
+        self.version = 0
+        self.seconds = 0.0
+
+    def publish(
+        self, version: int, weights: Mapping[str, Tensor], exploration_rate: float | None
+    ) -> None:
+        """See `Collector`."""
+        self.explorer.load_weights(weights)
+        self.explorer.exploration_rate = exploration_rate
+        self.version = version
+
+    def collect(self, num_steps: int) -> list[ParallelStep]:
+        """See `Collector`."""
+        return [self.step() for _ in range(num_steps)]
+
+    def step(self) -> ParallelStep:
+        """One parallel step."""
+        env, device = self.env, self.generator.device
+        if self.observation is None:
+            shown = env.reset_tensors() if isinstance(env, TensorVecEnv) else env.reset()
+            self.observation = to_device(shown, device)
+        before = self.observation if self.original is None else self.original
+        legal = self.legal_actions.now(self.observation, env, device, self.legal)
+        actions = self.explorer(self.observation, legal, self.generator)
+        started = time.perf_counter()
+        play = _play_tensors if isinstance(env, TensorVecEnv) else self._play_arrays
+        shown, rewards, terminated, truncated, reached, episode = play(env, actions)
+        self.seconds += time.perf_counter() - started
+        self.legal, next_legal = self.legal_actions.after(env, device, terminated | truncated)
+        self.observation = to_device(shown, device)
+        ends = (terminated, truncated)
+        return ParallelStep(before, actions, rewards, *ends, reached, next_legal, episode)
+
+    def _play_arrays(self, env: VecEnv, actions: Tensor) -> tuple[Any, ...]:
+        """One step of any environment of SB3, whose arrays become tensors on the device."""
+        shown, rewards, dones, self.infos = env.step(actions.cpu().numpy())
+        reached, normalizer = shown, unwrap_vec_normalize(env)
+        if normalizer is not None:
+            reached, rewards = normalizer.get_original_obs(), normalizer.get_original_reward()
+            self.original = to_device(reached, self.generator.device)
+        reached = each_entry(np.copy, reached)
+        for row in np.flatnonzero(dones):
+            final = self.infos[row]["terminal_observation"]
+            if normalizer is not None:
+                final = normalizer.unnormalize_obs(final)
+            each_entry(lambda x, last, row=row: operator.setitem(x, row, last), reached, final)
+        cut = np.array([bool(each.get("TimeLimit.truncated")) for each in self.infos])
+        ends = (dones & ~cut, dones & cut)
+        results = {
+            key: np.array([each.get("episode", {}).get(key, 0.0) for each in self.infos])
+            for key in ("r", "l")
+        }
+        episode = {"ended": np.array(["episode" in each for each in self.infos]), **results}
+        device = self.generator.device
+        return tuple(to_device(x, device) for x in (shown, rewards, *ends, reached, episode))
+
+
+def _play_tensors(env: TensorVecEnv, actions: Tensor) -> tuple[Any, ...]:
+    shown, rewards, terminated, truncated, info = env.step_tensors(actions)
+    episode = {"ended": info["_episode"], **info["episode"]} if "episode" in info else None
+    return shown, rewards, terminated, truncated, env.reached(shown, info), episode
+
+
+class LazyArray:
+    """A tensor that is seen as a numpy array; on another device it is copied at the first look.
+
+    SB3's callbacks look up arrays and infos in their `locals`. Making them in every step would cost
+    more than the step.
+    """
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+        self._array: np.ndarray | None = None
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if self._array is None:
+            self._array = self.tensor.detach().cpu().numpy()
+        array = self._array if dtype is None else self._array.astype(dtype, copy=False)
+        return array.copy() if copy else array
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # copy and pickle ask before the object is complete
+            raise AttributeError(name)
+        return getattr(self.__array__(), name)
+
+    def __len__(self) -> int:
+        return len(self.tensor)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.__array__()[index]
+
+
+class LazyInfos(Sequence[dict[str, Any]]):
+    """The list of info dictionaries of one parallel step, with the entries that SB3 reads.
+
+    A row that ended has `episode` (`r` its return, `l` its length), `terminal_observation` and
+    `TimeLimit.truncated`; the dictionaries of the others are empty.
+    """
+
+    def __init__(self, step: ParallelStep) -> None:
+        self._step = step
+        self._rows: list[dict[str, Any]] | None = None
+
+    def __len__(self) -> int:
+        return len(self._step.terminated)
+
+    def __getitem__(self, index: Any) -> Any:
+        if self._rows is None:
+            step = self._step.as_arrays()
+            self._rows = [{} for _ in step.terminated]
+            for row in np.flatnonzero(step.terminated | step.truncated).tolist():
+                info = self._rows[row]
+                info["TimeLimit.truncated"] = not step.terminated[row]
+                info["terminal_observation"] = each_entry(
+                    operator.itemgetter(row), step.next_observations
+                )
+                if step.episode is not None:
+                    info["episode"] = {key: step.episode[key][row].item() for key in ("r", "l")}
+        return self._rows[index]

@@ -1,0 +1,349 @@
+"""How a DDQN is made, what it logs, and how it is saved; `ddqn.py` has what it does."""
+
+from __future__ import annotations
+
+import io
+import pathlib
+import warnings
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from stable_baselines3 import DQN
+from stable_baselines3.common.type_aliases import GymEnv, TrainFreq, TrainFrequencyUnit
+from stable_baselines3.common.utils import safe_mean
+from torch import Tensor
+
+from sb3_ext.config.checks import check_count, check_number
+from sb3_ext.config.registry import unknown_word
+from sb3_ext.ddqn.legality import LegalActions
+from sb3_ext.ddqn.logs import LoopClock
+from sb3_ext.ddqn.targets import LOSSES, STRATEGIES
+from sb3_ext.networks.policy_scores import action_values
+from sb3_ext.replay.buffers import TensorReplayBuffer
+from sb3_ext.runs.ranks import ALONE, Ranks
+from sb3_ext.schedules.binding import bind_schedules
+from sb3_ext.schedules.schedules import Schedule, parse_within
+
+MEASURED = ("loss", "grad_norm", "q_mean", "target_mean", "td_mean", "td_max")
+"""What every update measures; means are logged, of the last one the largest."""
+
+_COUNTS = {
+    "buffer_size": 1,
+    "batch_size": 1,
+    "n_steps": 1,
+    "target_update_interval": 1,
+    "learning_starts": 0,
+    "evaluation_rows": 0,
+    "gradient_steps": -1,
+    "log_interval_updates": 1,
+}
+_NUMBERS = {
+    "tau": (0, 1, True),
+    "gamma": (0, 1, False),
+    "exploration_fraction": (0, 1, False),
+    "exploration_initial_eps": (0, 1, False),
+    "exploration_final_eps": (0, 1, False),
+    "max_grad_norm": (0, torch.inf, True),
+    "replay_ratio": (0, torch.inf, True),
+    "log_interval_seconds": (0, torch.inf, False),
+}
+_WORDS: dict[str, Iterable[str]] = {
+    "target_update_unit": ("updates", "transitions"),
+    "warmup": ("uniform_legal", "policy"),
+    "exploration_strategy": STRATEGIES,
+    "loss": LOSSES,
+}
+_MODES = ("default", "reduce-overhead", "max-autotune")  # of `torch.compile`
+_OPTIONAL = ("max_grad_norm", "replay_ratio", "log_interval_seconds", "log_interval_updates")
+
+
+class RandomStreams:
+    """Generators for exploration and for `predict`, and a seed for replay sampling.
+
+    They are independent of each other and of the global generators. Without a seed, a non-negative
+    integer, they take fresh entropy.
+    """
+
+    def __init__(self, seed: int | None, device: torch.device) -> None:
+        words = np.random.SeedSequence(seed).generate_state(3, np.uint64) >> np.uint64(1)
+        self.explore = torch.Generator(device).manual_seed(int(words[0]))
+        self.predict = torch.Generator(device).manual_seed(int(words[1]))
+        self.replay_seed = int(words[2])
+
+    def state_dict(self) -> dict[str, Tensor]:
+        """The generators' states as byte tensors on the CPU."""
+        return {"explore": self.explore.get_state(), "predict": self.predict.get_state()}
+
+    def load_state_dict(self, state: Mapping[str, Tensor]) -> None:
+        """Go on where `state_dict` was taken; on another kind of device the streams begin anew."""
+        for name in ("explore", "predict"):
+            generator: torch.Generator = getattr(self, name)
+            if state[name].shape == generator.get_state().shape:
+                generator.set_state(state[name].cpu())
+
+
+class Settings:
+    """Arguments of `DDQN` that are attributes of the same name."""
+
+    autocast: bool
+    compile_networks: bool | str
+    double_q: bool
+    evaluation_rows: int
+    exploration_strategy: str
+    log_interval_seconds: float | None
+    log_interval_updates: int | None
+    loss: str
+    mask_source: str
+    replay_ratio: float | None
+    target_update_unit: str
+    warmup: str
+
+
+class DDQNState(Settings, DQN):
+    """What `DDQN` is without its loop.
+
+    Attributes:
+        last_legal: Legal actions at the last observation, if the environment was asked for them.
+        num_target_updates: Target updates so far.
+        own_counters: Names of the numbers that a resumed run needs beside those of SB3.
+        collector_state: Where a collector with a memory stood when the last `learn` with it ended,
+            or in the checkpoint that was put back; None if there was none.
+        ranks: The processes that learn together. `num_timesteps`, and all that counts in
+            transitions, is the sum over them; `n_envs`, `batch_size` and the buffer are of one.
+    """
+
+    random_streams: RandomStreams
+    clock: LoopClock
+    exploration: Any
+    replay_buffer: Any
+    train_freq: TrainFreq  # type: ignore[assignment]
+
+    sets_rate_at_every_update = True  # so `bind_schedules` need not
+    own_counters = (
+        *("_earlier_transitions", "_finite_until_update", "_logged_updates", "_updates_owed"),
+        "num_target_updates",
+    )
+
+    last_legal: Tensor | None = None
+    collector_state: dict[str, Any] | None = None
+    ranks: Ranks = ALONE
+    num_target_updates: int = 0
+
+    _collector: Any = None  # a `Collector`, while `learn` has been given one
+    _earlier_transitions: int = 0  # before `learn` set `num_timesteps` back
+    _finite_until_update: int = 0
+    _fitting: bool = False  # to a buffer: no transitions are collected
+    _logged_updates: int = 0
+    _updates_owed: float = 0.0
+
+    @property
+    def num_updates(self) -> int:
+        """Gradient updates made so far."""
+        return int(self._n_updates)
+
+    @property
+    def num_transitions(self) -> int:
+        """Transitions collected so far, those before `learn` began to count anew included."""
+        return self._earlier_transitions + self.num_timesteps
+
+    @property
+    def highest_exploration_rate(self) -> float:
+        """What `exploration_rate` may be at most: 1 for a probability."""
+        return 1.0 if self.exploration_strategy == "epsilon_greedy" else torch.inf
+
+    def _check_arguments(self) -> None:
+        """ValueError or TypeError for the first argument that is wrong, in one line."""
+        for name, low in _COUNTS.items():
+            if (value := getattr(self, name)) is not None or name not in _OPTIONAL:
+                setattr(self, name, check_count(name, value, low))
+        for name, (least, most, above) in _NUMBERS.items():
+            value = getattr(self, name)
+            if value != torch.inf and (value is not None or name not in _OPTIONAL):
+                check_number(name, value, least, most, above=above)
+        for name, choices in _WORDS.items():
+            if getattr(self, name) not in choices:
+                raise ValueError(unknown_word(name, getattr(self, name), choices))
+        if not isinstance(self.autocast, bool):
+            raise TypeError(f"autocast: got {self.autocast!r}, need True or False")
+        if not isinstance(mode := self.compile_networks, bool) and mode not in _MODES:
+            raise ValueError(unknown_word("compile_networks", mode, _MODES))
+        if self.replay_ratio is not None and self.gradient_steps != 1:
+            given = f"got {self.replay_ratio} together with gradient_steps={self.gradient_steps}"
+            raise ValueError(f"replay_ratio: {given}; give only one of them")
+
+    def _setup_model(self) -> None:
+        if self.replay_buffer_class is None:
+            self.replay_buffer_class = TensorReplayBuffer
+        if not issubclass(self.replay_buffer_class, TensorReplayBuffer):
+            name = self.replay_buffer_class.__name__
+            raise ValueError(f"replay_buffer_class: got {name}, need a TensorReplayBuffer")
+        self._find_legal_actions()
+        if self.env is not None and self.evaluation_rows > self.n_envs:
+            rows = f"{self.evaluation_rows}, the environment has {self.n_envs} rows"
+            raise ValueError(f"evaluation_rows: got {rows}")
+        with warnings.catch_warnings():
+            # About the rounding of an interval in transitions, which is not done here, and about
+            # a buffer that was not told of `n_steps`.
+            warnings.simplefilter("ignore", UserWarning)
+            super()._setup_model()
+        if self.train_freq.unit != TrainFrequencyUnit.STEP:
+            raise ValueError(f"train_freq: got {self.train_freq}, need a number of parallel steps")
+        self._episode_sums, self._evaluation_sums = torch.zeros(2, 3, device=self.device)
+        self._update_sums = torch.zeros(len(MEASURED) + 1, device=self.device)
+        # SB3 calls only functions of the progress; one that is given stays.
+        rates = {"learning_rate": self.learning_rate, "exploration_rate": self.exploration}
+        schedules = {name: rate for name, rate in rates.items() if isinstance(rate, Schedule)}
+        if schedules:
+            bind_schedules(self, **schedules)
+
+    def _setup_lr_schedule(self) -> None:
+        self.learning_rate = self._read_schedule("learning_rate", self.learning_rate)
+        super()._setup_lr_schedule()
+
+    @staticmethod
+    def _read_schedule(name: str, value: Any, highest: float = torch.inf) -> Any:
+        """A schedule from any of its forms; a callable of the progress or None stays."""
+        if value is None or (callable(value) and not isinstance(value, Schedule)):
+            return value
+        return parse_within(name, value, highest)
+
+    def _create_aliases(self) -> None:
+        """As in SB3; and how updates call the networks is decided here, once."""
+        super()._create_aliases()
+        self._online, self._target = (
+            self._as_called(network) for network in (self.q_net, self.q_net_target)
+        )
+
+    def _as_called(self, network: Any) -> Callable[[Any], Tensor]:
+        if self.compile_networks:
+            mode = None if self.compile_networks is True else self.compile_networks
+            # Shapes are fixed: PyTorch would compile changing ones again for any shape.
+            network = torch.compile(network, dynamic=False, mode=mode)
+        return (lambda x: action_values(network, x, bfloat16=True)) if self.autocast else network
+
+    def _find_legal_actions(self) -> None:
+        """Settle who knows the legal actions, and make the replay buffer to match."""
+        spaces = (self.observation_space, self.action_space)
+        self.legal_actions = LegalActions(*spaces, self.env, self.mask_source)
+        defaults = {
+            "n_steps": self.n_steps,
+            "gamma": self.gamma if self.n_steps > 1 else None,
+            "store_next_legal": self.legal_actions.source == "environment",
+        }
+        buffer = self.replay_buffer
+        if buffer is not None and (
+            buffer.store_next_legal == defaults["store_next_legal"] or buffer.size() > 0
+        ):
+            return
+        assert self.replay_buffer_class is not None
+        self.replay_buffer = self.replay_buffer_class(
+            self.buffer_size,
+            *spaces,
+            device=self.device,
+            n_envs=self.n_envs,
+            optimize_memory_usage=self.optimize_memory_usage,
+            **{**defaults, **self.replay_buffer_kwargs},
+        )
+
+    def set_env(self, env: GymEnv, force_reset: bool = True) -> None:
+        """As in SB3."""
+        super().set_env(env, force_reset)
+        self._find_legal_actions()
+
+    def set_random_seed(self, seed: int | None = None) -> None:
+        """Seed what SB3 seeds, and our exploration, `predict` and replay sampling; None: anew."""
+        super().set_random_seed(seed)
+        self.random_streams = RandomStreams(seed, self.device)
+        if self.replay_buffer is not None:
+            self.replay_buffer.set_seed(self.random_streams.replay_seed)
+
+    def _measure(self, loss: Tensor, norm: Tensor, predicted: Tensor, target: Tensor) -> Tensor:
+        """Add what an update measured to the sums for the next log; the batch's errors `[B]`."""
+        errors = (predicted - target).abs()
+        means = (loss, norm, predicted.mean(), target.mean(), errors.mean())
+        before = self._update_sums
+        largest = torch.maximum(before[-1], errors.max())
+        sums = before[:-1] + torch.stack([torch.ones_like(norm), *means])
+        self._update_sums = torch.cat([sums, largest[None]])
+        return errors
+
+    def check_finite(self) -> None:
+        """Raises FloatingPointError if a reward, loss or gradient was not finite. Waits."""
+        self.replay_buffer.check_finite("rewards")
+        if not bool(self._update_sums.isfinite().all()):
+            raise FloatingPointError(
+                "train/loss or its gradient became NaN or infinite in updates"
+                f" {self._finite_until_update + 1} to {self.num_updates}; the weights are spoiled,"
+                " go back to the last checkpoint and lower the learning rate or max_grad_norm"
+            )
+        self._finite_until_update = self.num_updates
+
+    def dump_logs(self) -> None:
+        """Write what happened since the last log; waits for the device once."""
+        self.check_finite()
+        record = self.logger.record
+        count, *measured = self._update_sums.tolist()
+        if count:
+            measured = [*(each / count for each in measured[:-1]), measured[-1]]
+            for name, value in zip(MEASURED, measured, strict=True):
+                record(f"train/{name}", value)
+        self._update_sums = torch.zeros_like(self._update_sums)
+        self._logged_updates = self.num_updates
+        record("train/n_updates", self.num_updates, exclude="tensorboard")
+        record("train/learning_rate", float(self.policy.optimizer.param_groups[0]["lr"]))
+        record("train/target_updates", self.num_target_updates)
+        record("rollout/exploration_rate", self.exploration_rate)
+        for prefix, sums in (("", self._episode_sums), ("evaluation_", self._evaluation_sums)):
+            count, returns, lengths = sums.tolist()
+            if count:
+                record(f"rollout/{prefix}ep_rew_mean", returns / count)
+                record(f"rollout/{prefix}ep_len_mean", lengths / count)
+            self._episode_num += 0 if prefix else int(count)
+            sums.zero_()
+        record("rollout/episodes", self._episode_num)
+        if self.ep_success_buffer:
+            record("rollout/success_rate", safe_mean(self.ep_success_buffer))
+        counted = dict(getattr(self._collector, "statistics", {}))
+        for number, actor in enumerate(counted.pop("actors", ())):  # too many for people
+            for name, value in actor.items():
+                hidden = ("stdout", "log", "tensorboard")
+                record(f"collector/actor_{number}/{name}", value, exclude=hidden)
+        for name, value in counted.items():
+            if isinstance(value, (int, float)):
+                record(f"collector/{name}", value)
+        self.clock.record(self.logger, self.num_timesteps, self.num_updates)
+        self.logger.dump(step=self.num_updates if self._fitting else self.num_timesteps)
+
+    def log_state(self) -> dict[str, Tensor]:
+        """The sums for the next log, for a checkpoint."""
+        names = ("episode", "evaluation", "update")
+        return {name: getattr(self, f"_{name}_sums") for name in names}
+
+    def load_log_state(self, state: Mapping[str, Tensor]) -> None:
+        """Go on where `log_state` was taken."""
+        for name, sums in self.log_state().items():
+            setattr(self, f"_{name}_sums", state[name].reshape(sums.shape).to(sums, copy=True))
+
+    def current_collector_state(self) -> dict[str, Any] | None:
+        """That of the collector in use, or else `collector_state`, for a checkpoint."""
+        if hasattr(self._collector, "state_dict"):
+            return self._collector.state_dict()  # type: ignore[no-any-return]
+        return self.collector_state
+
+    def save(
+        self,
+        path: str | pathlib.Path | io.BufferedIOBase,
+        exclude: Iterable[str] | None = None,
+        include: Iterable[str] | None = None,
+    ) -> None:
+        """As in SB3, without the replay buffer; FloatingPointError if `check_finite` raises."""
+        self.check_finite()
+        super().save(path, exclude, include)
+
+    def _excluded_save_params(self) -> list[str]:
+        ours = ["clock", "collector_state", "extensions", "last_legal", "legal_actions", "ranks"]
+        ours += ["random_streams", "_collector", "_episode_sums", "_evaluation_sums", "_fitting"]
+        ours += ["_infos", "_last_obs", "_last_original_obs", "_online", "_target", "_update_sums"]
+        return [*super()._excluded_save_params(), *ours]

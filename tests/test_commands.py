@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 import resgym
-from sb3_ext.config.sections import ConfigError
-from sb3_ext.training.zoo_arguments import parse_args
+from sb3_ext.training.flags import make_parser
 from tests.resgym.commands import run
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -34,16 +33,12 @@ def test_tab_completion_shows_public_names_alone(package):
 
 
 @pytest.mark.parametrize("name", ["ddqn/axes4", "ddqn/axes4.yml"])
-def test_conf_file_takes_a_name_of_the_package(name, monkeypatch):
-    import argparse
-
-    parser = argparse.ArgumentParser()
-    parser.add_argument("-conf", "--conf-file")
-    monkeypatch.setattr(sys, "argv", ["train", "-conf", name])
-    assert Path(parse_args(parser).conf_file).samefile(ROOT / "configs/ddqn/axes4.yml")
-    monkeypatch.setattr(sys, "argv", ["train", "-conf", "nothing"])
-    with pytest.raises(ConfigError, match="conf-file: there is no file 'nothing'"):
-        parse_args(parser)
+def test_conf_file_takes_a_name_of_the_package(name, capsys):
+    found = make_parser().parse_args(["-conf", name]).conf_file
+    assert Path(found).samefile(ROOT / "configs/ddqn/axes4.yml")
+    with pytest.raises(SystemExit):
+        make_parser().parse_args(["-conf", "nothing"])
+    assert "conf-file: there is no file 'nothing'" in capsys.readouterr().err
 
 
 def test_the_plots_of_rl_zoo3_are_part_of_the_extra():

@@ -129,9 +129,16 @@ def in_the_least_depth(rows: list[list[str]]) -> int:
 
 
 def test_the_readme_counts_what_the_table_shows():
-    words = {"ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "sixteen": 16}
+    words = {
+        "ten": 10,
+        "eleven": 11,
+        "twelve": 12,
+        "thirteen": 13,
+        "fourteen": 14,
+        "all sixteen": 16,
+    }
     text = " ".join((DOCS.parent / "README.md").read_text(encoding="utf-8").split())
-    (word,) = re.findall(r"least possible depth on (\w+) of", text)
+    (word,) = re.findall(r"least possible depth on ([\w ]+) simple singularities", text)
     assert words[word] == in_the_least_depth(TABLE)
 
 

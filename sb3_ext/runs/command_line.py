@@ -57,7 +57,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def add_options(parser: argparse.ArgumentParser, *names: str) -> None:
+def add_options(parser: argparse._ActionsContainer, *names: str) -> None:
     """Adds options that several commands have, by their names, such as ``--threads``."""
     for name in names:
         parser.add_argument(name, **_OPTIONS[name])

@@ -20,10 +20,9 @@ from tqdm import tqdm
 from resgym.cli import OneLineParser
 from resgym.trust import add_trust, command_line, import_modules
 from sb3_ext.runs.command import command
+from sb3_ext.training.flags import REFUSED, StoreYaml, device_name, path_text, whole
 from sb3_ext.training.saved_run import SavedRun
-from sb3_ext.training.zoo import REFUSED
-from sb3_ext.training.zoo_algorithms import check_algorithm
-from sb3_ext.training.zoo_arguments import StoreYaml, checked
+from sb3_ext.training.search_spaces import check_algorithm
 
 
 @command("enjoy", REFUSED)
@@ -31,13 +30,18 @@ def enjoy(arguments: Sequence[str]) -> int:
     """Plays a trained model; returns the exit code, see `sb3_ext.runs.command.command`."""
     parser = _parser("enjoy", "Plays a model that python -m sb3_ext.train has trained.")
     add = parser.add_argument
-    add("--num-threads", type=int, default=-1, help="threads of torch (default: as many as it has)")
-    add("--verbose", type=int, default=1, help="0 prints nothing of episodes (default 1)")
-    add("--device", default="auto", help="where the networks are (default auto)")
+    add(
+        "--num-threads",
+        type=whole(1, 1024, -1),
+        default=-1,
+        help="threads of torch (default: as many as it has)",
+    )
+    add("--verbose", type=whole(0, 2), default=1, help="0 prints nothing of episodes (default 1)")
+    add("--device", type=device_name, default="auto", help="where the networks are (default auto)")
     add("--norm-reward", action="store_true", help="show rewards as VecNormalize scales them")
     add("--reward-log", type=Path, metavar="DIR", help="write the episodes to a monitor file there")
     add("-P", "--progress", action="store_true", help="show a progress bar")
-    args = checked(parser, arguments)
+    args = parser.parse_args(arguments)
     if args.num_threads > 0:
         torch.set_num_threads(args.num_threads)
     run, path, _ = _saved(args)
@@ -73,7 +77,7 @@ def record_video(arguments: Sequence[str]) -> int:
         raise ValueError("videos need moviepy, which is not installed: resgym[train]")
     parser = _parser("record_video", "Films a model that python -m sb3_ext.train has trained.")
     parser.add_argument("-o", "--output-folder", type=Path, help="default: videos in the run")
-    args = checked(parser, arguments)
+    args = parser.parse_args(arguments)
     run, path, prefix = _saved(args)
     env = run.make_env(args.n_envs, args.seed, render_mode="rgb_array")
     model = run.model(path, env)
@@ -90,17 +94,28 @@ def _parser(name: str, description: str) -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--algo", required=True, help="algorithm")
     add("--env", type=EnvironmentName, required=True, help="id of the environment")
-    add("-f", "--folder", default="logs", help="folder of the runs (default %(default)s)")
-    add("-n", "--n-timesteps", type=int, default=1000, help="steps (default %(default)s)")
-    add("--n-envs", type=int, default=1, help="environments at once (default %(default)s)")
-    add("--exp-id", type=int, default=0, help="number of the run (default: the newest)")
-    add("--seed", type=int, default=0, help="fixes the games (default %(default)s)")
+    add(
+        "-f",
+        "--folder",
+        type=path_text,
+        default="logs",
+        help="folder of the runs (default %(default)s)",
+    )
+    add("-n", "--n-timesteps", type=whole(1), default=1000, help="steps (default %(default)s)")
+    add(
+        "--n-envs",
+        type=whole(1, 2**20),
+        default=1,
+        help="environments at once (default %(default)s)",
+    )
+    add("--exp-id", type=whole(0), default=0, help="number of the run (default: the newest)")
+    add("--seed", type=whole(0, 2**32 - 1), default=0, help="fixes the games (default %(default)s)")
     add("--no-render", action="store_true", help="show nothing")
     add("--deterministic", action="store_true", help="take the best action (the default)")
     add("--stochastic", action="store_true", help="draw actions as while training")
     add("--load-best", action="store_true", help="the best model of the run, not the last")
     text = "the model after so many steps"
-    add("--load-checkpoint", type=int, metavar="STEPS", help=text)
+    add("--load-checkpoint", type=whole(1), metavar="STEPS", help=text)
     add("--load-last-checkpoint", action="store_true", help="the newest rl_model_*_steps.zip")
     text = "arguments of the environment as key:value"
     add("--env-kwargs", nargs="+", action=StoreYaml, default={}, help=text)
@@ -113,7 +128,7 @@ def _parser(name: str, description: str) -> argparse.ArgumentParser:
 def _saved(args: argparse.Namespace) -> tuple[SavedRun, Path, str]:
     """The run that was asked for, the model in it, and a name for what is made of it."""
     import_modules(args.gym_packages)
-    check_algorithm(["--algo", args.algo])
+    check_algorithm(args.algo)
     which = (args.load_best, args.load_checkpoint, args.load_last_checkpoint)
     found = get_model_path(args.exp_id, args.folder, args.algo, args.env, *which)
     prefix, path, folder = found[0], Path(found[1]), Path(found[2])

@@ -1,10 +1,9 @@
-"""Runs that leave checkpoints, go on after an interruption, or start from another run."""
+"""What a run of `train` logs, and how long it has to be."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -15,77 +14,56 @@ from stable_baselines3.common.logger import KVWriter
 from sb3_ext.callbacks.checkpoints import Checkpoints, Signals
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.checkpoints.resume import init_from, resume
-from sb3_ext.config.checks import check_count
 from sb3_ext.ddqn import DDQN
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.provenance import provenance
 from sb3_ext.runs.ranks import ALONE, Ranks
 from sb3_ext.schedules.frequency import Every
 
-CHECKPOINT_UPDATES = 1000
 
+def attach(
+    model: Any,
+    callbacks: list[BaseCallback],
+    folder: Path,
+    resumed: Path | None = None,
+    init: Path | None = None,
+    checkpoint_updates: int = 1000,
+    ranks: Ranks = ALONE,
+) -> None:
+    """Adds what writes the checkpoints of a run to the callbacks of a new model.
 
-@dataclass(frozen=True)
-class RunOptions:
-    """What to do about checkpoints, and who collects.
+    Then the checkpoint that was asked for is put into both. Only DDQN has checkpoints.
 
-    Attributes:
-        resume: folder of the run to go on with.
-        init_from: folder or checkpoint to take the networks from, instead.
+    Args:
+        model: new.
+        callbacks: of the run, to which more are added.
+        folder: of the run.
+        resumed: the run to go on with.
+        init: folder or checkpoint to take the networks from.
         checkpoint_updates: updates between two checkpoints, 0 for none.
-        actors: how many collect in processes of their own; None: what the file says.
         ranks: the processes that learn together.
-        switches: how PyTorch calculates, see `sb3_ext.runs.numerics`, to be kept with the run.
-        callbacks: more that watch the training.
-        starts: file of positions that games start from; None: what the file says.
     """
-
-    resume: Path | None = None
-    init_from: Path | None = None
-    checkpoint_updates: int = CHECKPOINT_UPDATES
-    actors: int | None = None
-    ranks: Ranks = ALONE
-    switches: Mapping[str, bool] = field(default_factory=dict)
-    callbacks: tuple[BaseCallback, ...] = ()
-    starts: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.resume is not None and self.init_from is not None:
-            raise ValueError("resume and init-from exclude each other: give only one of them")
-        for name in ("resume", "init_from"):
-            path = getattr(self, name)
-            if path is not None and not path.is_dir():
-                raise ValueError(f"{name.replace('_', '-')}: no such folder {path}")
-        check_count("checkpoint-updates", self.checkpoint_updates, low=0)
-
-    def attach(self, model: Any, callbacks: list[BaseCallback], run_dir: Path) -> None:
-        """Adds what writes the checkpoints of a run to the callbacks of a new model.
-
-        Then the checkpoint that was asked for is put into both. Only DDQN has checkpoints.
-        """
-        callbacks += self.callbacks
-        if not isinstance(model, DDQN):
-            if self.resume is None and self.init_from is None:
-                return
-            raise ValueError(
-                f"resume and init-from work with ddqn, got {type(model).__name__}; "
-                "rl_zoo3's own -i continues others"
-            )
-        model.join(self.ranks)
-        if self.ranks.rank == 0:
-            callbacks.append(RunLines(run_dir, resumed=self.resume is not None))
-        if self.checkpoint_updates:
-            every = Every(updates=self.checkpoint_updates)
-            callbacks += [Signals(verbose=1), Checkpoints(run_dir, every)]
-        if self.resume is not None and list_checkpoints(self.resume):
-            path = resume(model, self.resume, CallbackList(callbacks))
-            for each in callbacks:  # SB3's own act at multiples of their calls
-                each.n_calls = model.num_timesteps // (model.n_envs * model.ranks.size)
-            print(f"going on from {path}, {model.num_timesteps} transitions")
-        elif self.resume is not None:
-            print(f"{self.resume} has no checkpoint yet: the run begins anew")
-        elif self.init_from is not None:
-            print(f"networks of {init_from(model, self.init_from)}")
+    if not isinstance(model, DDQN):
+        if resumed is None and init is None:
+            return
+        raise ValueError(
+            f"resume and init-from work with ddqn, got {type(model).__name__}; "
+            "rl_zoo3's own -i continues others"
+        )
+    model.join(ranks)
+    if ranks.rank == 0:
+        callbacks.append(RunLines(folder, resumed=resumed is not None))
+    if checkpoint_updates:
+        callbacks += [Signals(verbose=1), Checkpoints(folder, Every(updates=checkpoint_updates))]
+    if resumed is not None and list_checkpoints(resumed):
+        path = resume(model, resumed, CallbackList(callbacks))
+        for each in callbacks:  # SB3's own act at multiples of their calls
+            each.n_calls = model.num_timesteps // (model.n_envs * model.ranks.size)
+        print(f"going on from {path}, {model.num_timesteps} transitions")
+    elif resumed is not None:
+        print(f"{resumed} has no checkpoint yet: the run begins anew")
+    elif init is not None:
+        print(f"networks of {init_from(model, init)}")
 
 
 class RunLines(BaseCallback):

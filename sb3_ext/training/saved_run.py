@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ import rl_zoo3
 import torch
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
-from stable_baselines3.common.vec_env import VecEnv, VecFrameStack, VecNormalize
+from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv, VecFrameStack, VecNormalize
 
 from sb3_ext.adapter.tensor_vec_env import TensorVecEnv
 from sb3_ext.checkpoints.durable_files import rename_durably
@@ -28,7 +28,7 @@ from sb3_ext.config.effects import placed
 from sb3_ext.config.reading import read_mapping
 from sb3_ext.ddqn import DDQN
 from sb3_ext.training.config_files import check_hyperparameters, with_classes
-from sb3_ext.training.zoo_algorithms import known_algorithms
+from sb3_ext.training.search_spaces import known_algorithms
 
 STATISTICS = "vecnormalize.safetensors"
 _PLAYING = ("dueling", "mask_source", "policy", "policy_kwargs", "use_sde")
@@ -87,7 +87,7 @@ class SavedRun:
             should_render=False,
             hyperparams={key: values[key] for key in ("env_wrapper",) if key in values},
             env_kwargs={**self.env_kwargs, **more},
-            vec_env_cls=TensorVecEnv if has_tensor_env(self.env_id) else None,
+            vec_env_cls=partial(batched, DummyVecEnv),  # type: ignore[arg-type]
         )
         if wrap := rl_zoo3.utils.get_wrapper_class(values, "vec_env_wrapper"):
             env = wrap(env)  # type: ignore[arg-type, assignment]
@@ -127,13 +127,12 @@ class SavedRun:
         return self.model(path, self._env, device).policy
 
 
-def has_tensor_env(env_id: str) -> bool:
-    """Whether an environment can be had in batches of tensors."""
+def batched(single: Any, env_fns: Sequence[Callable[[], Any]], **more: Any) -> VecEnv:
+    """One environment of tensors in place of many single ones, where it can be had."""
     try:
-        TensorVecEnv([partial(gymnasium.make, env_id)]).close()
-    except Exception:  # needs arguments, or is broken: single environments will say why
-        return False
-    return True
+        return TensorVecEnv(env_fns)
+    except Exception:  # needs others, or is broken: single environments will say why
+        return single(env_fns, **more)  # type: ignore[no-any-return]
 
 
 def read_weights(path: Path, device: torch.device | str = "cpu") -> dict[str, Any]:

@@ -42,9 +42,8 @@ from sb3_ext.studies.teach.pretraining import Pretraining
 from sb3_ext.studies.teach.settings import TaughtConfig
 from sb3_ext.studies.teach.train import ENVIRONMENTS, build_model, read_hyperparameters
 from sb3_ext.training.config_files import check_hyperparameters, read_sections
-from sb3_ext.training.runs import RunOptions
-from sb3_ext.training.zoo import run_train
-from sb3_ext.training.zoo_algorithms import known_algorithms
+from sb3_ext.training.search_spaces import known_algorithms
+from sb3_ext.training.train import train
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.trainer import HostAgentTrainer
 
@@ -161,14 +160,13 @@ class Train(Target):
 
     def train(self, values: Mapping[str, Any], report: Report, seed: int, folder: Path) -> float:  # noqa: D102
         evaluation = _Reported(self.measure, report)
-        options = RunOptions(checkpoint_updates=0, callbacks=(evaluation,))
         with TemporaryDirectory() as place:
             path = Path(place, "trial.yml")
             path.write_text(yaml.safe_dump(self.file(values)), encoding="utf-8")
             named = {"algo": self.algo, "env": self.env, "conf-file": path, "seed": seed}
             fixed = {"eval-freq": -1, "log-interval": -1, "num-threads": 1, "verbose": 0}
             arguments = [f"--{name}={value}" for name, value in {**named, **fixed}.items()]
-            run_train(["-f", place, *arguments], options)
+            train(["-f", place, *arguments, "--checkpoint-updates", "0"], watching=(evaluation,))
         return float(evaluation.history[-1]["score"])
 
     def file(self, values: Mapping[str, Any]) -> dict[str, Any]:  # noqa: D102

@@ -40,7 +40,7 @@ from sb3_ext.studies.teach.settings import PARTS, RobustConfig, read_robust_conf
 from sb3_ext.studies.teach.train import ENVIRONMENTS, build_model, read_hyperparameters
 from sb3_ext.training.curves import history_curves
 from sb3_ext.training.loading import load_policy
-from sb3_ext.training.runs import RunOptions, transitions_for
+from sb3_ext.training.runs import attach, transitions_for
 
 CONFIG = "taught/robust.yml"
 
@@ -87,7 +87,6 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     out, run_dir = args.out, args.out / "run"
     every = own.checkpoint_updates or own.updates
     going_on = bool(list_checkpoints(run_dir))
-    options = RunOptions(init_from=None if going_on else args.init_from, checkpoint_updates=every)
     bar = not args.no_progress and sys.stderr.isatty()
     data: Dataset | None = None
     if "teacher" not in args.without and args.data is not None:
@@ -105,10 +104,10 @@ def run(args: argparse.Namespace, command: Sequence[str]) -> int:
     if data is not None:
         callbacks.append(Teacher(data, **config.teacher.to_dict()))
     with RunFolder(out) as folder:
-        if list_checkpoints(run_dir):
+        if going_on:
             _same_settings(out / "config.yml", config)
-            options = RunOptions(resume=run_dir, checkpoint_updates=every)
-        options.attach(model, callbacks, run_dir)
+        resumed, init = (run_dir, None) if going_on else (None, args.init_from)
+        attach(model, callbacks, run_dir, resumed, init, every)
         folder.write_yaml("config.yml", config.to_dict())
         folder.write_json("provenance.json", provenance(own.seed, command))
 

@@ -19,7 +19,7 @@ from PIL import Image
 from resgym.render.positions import HEIGHT, WIDTH
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.training.play import record_video
-from sb3_ext.training.zoo import run_train
+from sb3_ext.training.train import main as run_train
 from sb3_ext.training.zoo_scripts import plot_train
 
 HOST = "resgym/HironakaHost-v0"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Sequence
 from typing import Any
 
 import rl_zoo3
@@ -11,8 +9,8 @@ import rl_zoo3.hyperparams_opt
 
 from resgym.trust import import_modules
 from sb3_ext.algorithms import ALGORITHMS, family
-from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.registry import unknown_word
+from sb3_ext.config.sections import errors_of
 
 _SAMPLE_PPO = rl_zoo3.hyperparams_opt.sample_ppo_params
 MANY_GAMES = 8
@@ -81,14 +79,12 @@ def known_algorithms(*classes: str) -> dict[str, Any]:
     return rl_zoo3.ALGOS
 
 
-def check_algorithm(arguments: Sequence[str]) -> None:
-    """Enters an ``--algo`` that is a class, and names the nearest one for an unknown name."""
-    parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    parser.add_argument("--algo")
-    given = parser.parse_known_args(arguments)[0].algo
-    with errors_named("algo", ValueError):
-        classes = [given] if given and ":" in given else []
+def check_algorithm(name: str) -> str:
+    """The name of an algorithm that is known; a class (module:Class) is entered first."""
+    with errors_of("algo", ValueError):
+        classes = [name] if ":" in name else []
         import_modules(each.partition(":")[0] for each in classes)
         known = known_algorithms(*classes)
-        if given is not None and given not in known:
-            raise ValueError(unknown_word("algorithm", given, known))
+        if name not in known:
+            raise ValueError(unknown_word("algorithm", name, known))
+    return name

@@ -1,0 +1,224 @@
+"""The command line of `train`: the flags of rl_zoo3's own (2.9.2), and those of this project.
+
+rl_zoo3 keeps its parser inside a function, so its flags stand here once more; a test compares them
+with its source.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from resgym.cli import OneLineParser
+from resgym.game.devices import resolve_device
+from resgym.trust import add_trust
+from sb3_ext.config.checks import LARGEST_COUNT, numeric_string_hint, shown
+from sb3_ext.config.reading import find_config, read_mapping, split_setting
+from sb3_ext.config.registry import unknown_word
+from sb3_ext.config.sections import errors_of
+from sb3_ext.runs.command_line import add_options
+from sb3_ext.runs.numerics import SWITCHES
+
+CHECKPOINT_UPDATES = 1000
+
+REFUSED = (AssertionError, FileNotFoundError, TypeError, ValueError)
+"""What rl_zoo3, SB3 and this package raise for files and command lines that are not valid."""
+
+
+class StoreYaml(argparse.Action):
+    """Reads ``key:value`` arguments, each value as YAML."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: Any = None) -> None:
+        """Stores a dict."""
+        stored = {}
+        for pair in values:
+            key, value = split_setting(pair, ":", str(option_string))
+            # YAML 1.1 takes 1e-3 for text, which nobody means on a command line.
+            exponent = numeric_string_hint(value) and value == pair.partition(":")[2]
+            stored[key] = float(value) if exponent else value
+        setattr(namespace, self.dest, stored)
+
+
+def whole(low: int, high: int = LARGEST_COUNT, *besides: int) -> Callable[[str], int]:
+    """A type of argparse: whole numbers in a range, and those of rl_zoo3 that mean none."""
+
+    def read(text: str) -> int:
+        if not text.lstrip("-").isdigit() or not (low <= int(text) <= high or int(text) in besides):
+            raise argparse.ArgumentTypeError(
+                f"must be a whole number between {low} and {high}, got {text}"
+            )
+        return int(text)
+
+    return read
+
+
+def told(read: Callable[[str], str]) -> Callable[[str], str]:
+    """A type of argparse that says of a ValueError what it says."""
+
+    def tell(text: str) -> str:
+        try:
+            return read(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    return tell
+
+
+@told
+def path_text(text: str) -> str:
+    """A path that is not empty."""
+    if not text:
+        raise ValueError("must be a path, got ''")
+    return text
+
+
+@told
+def device_name(text: str) -> str:
+    """A device that is here, or auto."""
+    return text if text == "auto" else str(resolve_device(text))
+
+
+@told
+def _config(text: str) -> str:
+    return str(find_config(text, field="conf-file")) if text else path_text(text)
+
+
+def _truth(text: str) -> bool:
+    return text.lower() not in ("", "0", "false", "no")
+
+
+_SIZE = whole(1, 2**20)
+_FLAGS: tuple[tuple[str, Any, Any, str], ...] = (
+    ("--algo", str, "ppo", "algorithm, a name or module:Class"),
+    ("--env", str, "CartPole-v1", "id of the environment"),
+    ("-tb --tensorboard-log", str, "", "folder for TensorBoard"),
+    ("-i --trained-agent", str, "", "go on from this .zip of any algorithm, with --trust"),
+    ("--truncate-last-trajectory", _truth, True, "of a replay buffer of HER that is read again"),
+    ("-n --n-timesteps", whole(1, LARGEST_COUNT, -1), -1, "transitions (-1: as the file says)"),
+    # One thread measures best on small machines.
+    ("--num-threads", whole(1, 1024, -1), 1, "threads of PyTorch (-1: as it likes)"),
+    ("--log-interval", whole(1, LARGEST_COUNT, -1, -2), -1, "-1: the algorithm's own, -2: none"),
+    ("--eval-freq", whole(1, LARGEST_COUNT, -1), 25000, "steps between evaluations, -1: none"),
+    ("--optimization-log-path", str, None, "folder for the trials of a search"),
+    # The best model is that of the best evaluation: five episodes, as in rl_zoo3, choose by luck,
+    # and in parallel many take no more time.
+    ("--eval-episodes", _SIZE, 200, "episodes of an evaluation"),
+    ("--n-eval-envs", _SIZE, 50, "environments that play them at once"),
+    ("--save-freq", whole(1, LARGEST_COUNT, -1), -1, "steps between rl_model_*.zip, -1: none"),
+    ("-f --log-folder", path_text, "logs", "folder of the runs"),
+    ("--seed", whole(0, 2**32 - 1, -1), -1, "fixes the run (-1: drawn)"),
+    ("--device", device_name, "auto", "cpu, cuda, ..."),
+    ("--n-trials", whole(1), 500, "of a search, for each process"),
+    ("--max-total-trials", whole(1), None, "of a search, for all processes"),
+    ("--n-jobs", whole(1, 1024), 1, "threads of a search"),
+    ("--n-startup-trials", whole(0), 10, "trials before the sampler is used"),
+    ("--n-evaluations", whole(1), None, "of a trial"),
+    ("--storage", str, None, "database of a search that several processes share"),
+    ("--study-name", str, None, "its name there"),
+    ("--trial-id", whole(0), None, "train with the hyperparameters of this trial"),
+    ("--verbose", whole(0, 2), 1, "0: nothing"),
+    ("-conf --conf-file", _config, None, "hyperparameters, a .yml or the name of a shipped one"),
+    ("--wandb-project-name", str, "sb3", "with --track"),
+    ("--wandb-entity", str, None, "with --track"),
+    ("--wandb-group", str, None, "with --track"),
+)
+_CHOICES = {
+    "--vec-env": ("dummy", "subproc"),
+    "--sampler": ("tpe", "random", "auto"),
+    "--pruner": ("median", "halving", "none"),
+}
+_LISTS = {
+    "--gym-packages": ("modules that register environments, imported first", None),
+    "-tags --wandb-tags": ("with --track", None),
+    "--env-kwargs": ("arguments of the environment as key:value", StoreYaml),
+    "--eval-env-kwargs": ("the same for evaluations", StoreYaml),
+    "-params --hyperparams": ("hyperparameters in place of the file's, as key:value", StoreYaml),
+}
+_ON_OFF = {
+    "--save-replay-buffer": "keep the replay buffer",
+    "-optimize --optimize-hyperparameters": "search for hyperparameters instead of training",
+    "--no-optim-plots": "no plots of a search",
+    "-uuid --uuid": "a folder with a unique name",
+    "--track": "track the run with Weights & Biases",
+    "-P --progress": "show a progress bar",
+}
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of ``python -m sb3_ext.train``."""
+    parser = OneLineParser(
+        prog="python -m sb3_ext.train",
+        description="Train one player, with the options of rl_zoo3.",
+        allow_abbrev=False,
+    )
+    ours = parser.add_argument_group("this project's options (beside those of rl_zoo3)")
+    add = ours.add_argument
+    text = "ddqn: go on with an interrupted run, as logs/ddqn/resgym-HironakaHost-v0_1"
+    add("--resume", type=Path, metavar="RUN", help=text)
+    text = "ddqn: start a new run from the networks of another: its folder or a checkpoint"
+    add("--init-from", type=Path, metavar="RUN", help=text)
+    text = "ddqn: updates between two checkpoints, 0 for none (default %(default)s, or as before)"
+    kind = whole(0)
+    add("--checkpoint-updates", type=kind, default=CHECKPOINT_UPDATES, metavar="N", help=text)
+    text = "ddqn: collect with so many actors in processes of their own (docs/cluster.md)"
+    add("--actors", type=whole(0, 2**20), metavar="N", help=text)
+    add_options(ours, "--starts", "--stop")
+    for name, text in SWITCHES.items():
+        add(f"--{name.replace('_', '-')}", action="store_true", help=text.replace("%", "%%"))
+    add_trust(ours)
+    add = parser.add_argument_group("options of rl_zoo3").add_argument
+    for names, read, default, text in _FLAGS:
+        text += "" if default in (None, "") else " (default %(default)s)"
+        add(*names.split(), type=read, default=default, help=text)
+    for names, choices in _CHOICES.items():
+        add(names, choices=choices, default=choices[0], help="(default %(default)s)")
+    for names, (text, action) in _LISTS.items():
+        more: dict[str, Any] = {"default": []} if action is None else {"action": action}
+        add(*names.split(), nargs="+", help=text, **more)
+    for names, text in _ON_OFF.items():
+        add(*names.split(), action="store_true", help=text)
+    return parser
+
+
+KEPT = (
+    *("algo", "checkpoint_updates", "device", "env", "env_kwargs", "eval_env_kwargs"),
+    *("eval_episodes", "eval_freq", "log_interval", "n_eval_envs", "n_timesteps", "num_threads"),
+    *("save_freq", "save_replay_buffer", "seed", "tensorboard_log", "verbose", *SWITCHES),
+)
+"""What a run that goes on keeps of its command line, where that says nothing else."""
+
+
+def saved_arguments(run: Path, parser: argparse.ArgumentParser) -> dict[str, Any]:
+    """What a run was started with, for `ArgumentParser.set_defaults`.
+
+    Raises:
+        ValueError: there is no file of arguments, or it holds what no command line has.
+    """
+    found = sorted(run.glob("*/args.yml"))
+    if not found:
+        raise ValueError(f"resume: must be the folder of a run, but {run} has no */args.yml")
+    saved: Mapping[str, Any] = read_mapping(found[0])
+    known = {each.dest: each for each in parser._actions}
+    kept: dict[str, Any] = {}
+    with errors_of(f"resume: {found[0]}", ValueError):
+        for name, value in saved.items():
+            if name not in {*known, "ranks", "command"}:
+                raise ValueError(unknown_word("argument", name, known))
+            if name not in KEPT or value is None:
+                continue
+            action = known[name]
+            if isinstance(action, StoreYaml):
+                fits = isinstance(value, Mapping)
+            elif isinstance(action, argparse._StoreTrueAction):
+                fits = isinstance(value, bool)
+            else:
+                fits, value = isinstance(value, (int, str)), str(value)
+            if not fits:
+                raise ValueError(f"{name}: got {shown(value)}; expected what --help says")
+            kept[name] = value
+        for name in ("algo", "env"):
+            if name not in kept:
+                raise ValueError(f"{name}: is missing")
+    return kept

@@ -1,0 +1,400 @@
+"""rl_zoo3's experiment (2.9.2) with our files, algorithms, environments, checkpoints and ranks.
+
+What rl_zoo3 would evaluate, import or unpickle of a file is resolved before it sees it. A test
+compares the source of the overridden methods with that of the version they were written for.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from inspect import signature
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import SimpleNamespace
+from typing import Any
+
+import gymnasium
+import rl_zoo3
+import rl_zoo3.exp_manager
+import yaml
+from stable_baselines3.common.callbacks import (
+    BaseCallback,
+    CheckpointCallback,
+    ProgressBarCallback,
+)
+from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
+from stable_baselines3.common.utils import ConstantSchedule
+from stable_baselines3.common.vec_env import VecEnv, VecNormalize
+
+import resgym  # noqa: F401  registers the environments
+from sb3_ext.algorithms import family
+from sb3_ext.callbacks import CALLBACKS
+from sb3_ext.callbacks.evaluation import Evaluation
+from sb3_ext.checkpoints.checkpoint import list_checkpoints
+from sb3_ext.cluster import RayCollector
+from sb3_ext.config.arguments import REFUSALS
+from sb3_ext.config.effects import placed
+from sb3_ext.config.reading import find_config, read_mapping, shipped_configs
+from sb3_ext.ddqn import DDQN
+from sb3_ext.ddqn.collector import Collector
+from sb3_ext.replay.buffers import reserve_memory
+from sb3_ext.runs.folder import FolderInUseError, RunFolder
+from sb3_ext.runs.provenance import provenance
+from sb3_ext.runs.ranks import ALONE, Ranks, local_device
+from sb3_ext.schedules.binding import bind_schedules, of_progress
+from sb3_ext.schedules.schedules import Schedule, parse_schedule
+from sb3_ext.training.config_files import check_hyperparameters, read_sections, with_classes
+from sb3_ext.training.runs import attach
+from sb3_ext.training.saved_run import STATISTICS, batched, save_statistics
+
+SETTING_UP = (*REFUSALS, ImportError, OSError, gymnasium.error.Error)
+"""What is raised while environment and model are built from a file."""
+
+SCHEDULED = ("learning_rate", "clip_range", "clip_range_vf", "delta_std")
+GIVEN = ("device", "seed", "tensorboard_log", "verbose")
+"""Arguments of algorithms that the command line gives, not the file."""
+ALONE_ONLY = (
+    *("optimize_hyperparameters", "save_replay_buffer", "track", "trained_agent", "trial_id"),
+)
+"""Options of rl_zoo3 that one process alone can follow."""
+WATCHING = (
+    *("action_counts", "layer_statistics", "rho_evaluation", "sample_games", "stop_conditions"),
+    *("system_statistics", "timers"),
+)
+"""Callbacks that the first of several ranks can have: they change nothing that is learnt."""
+NAMES = {
+    **{"config": "conf_file", "env_id": "env", "n_eval_episodes": "eval_episodes"},
+    **{"show_progress": "progress", "vec_env_type": "vec_env"},
+}
+"""Arguments of rl_zoo3's class whose flags have other names."""
+
+
+class Manager(rl_zoo3.exp_manager.ExperimentManager):
+    """One command of `train`.
+
+    Args:
+        args: of `sb3_ext.training.flags.make_parser`.
+        ranks: the processes that learn together; the first one alone writes.
+        watching: callbacks beside those of the file.
+        uuid: what the folder's name ends with.
+    """
+
+    folder: RunFolder | None = None  # of a new run, reserved until the command ends
+    collector: Collector | None = None
+
+    def __init__(
+        self,
+        args: argparse.Namespace,
+        ranks: Ranks = ALONE,
+        watching: Sequence[BaseCallback] = (),
+        uuid: str = "",
+    ) -> None:
+        self.ranks, self.watching, self.held = ranks, watching, ExitStack()
+        self.algorithm: type[Any] = rl_zoo3.ALGOS[args.algo]
+        self.ours = issubclass(self.algorithm, DDQN)
+        if ranks.size > 1:
+            self._check_ranks(args)
+        own = {**vars(args), "args": args, "uuid_str": uuid}
+        names = signature(super().__init__).parameters
+        super().__init__(**{name: own[NAMES.get(name, name)] for name in names})
+        self.vec_env_class: Any = partial(batched, self.vec_env_class)
+        self._schedules: dict[str, Schedule] = {}
+        if args.resume is not None:
+            self.save_path = str(args.resume)
+            self.params_path = f"{self.save_path}/{self.env_name}"
+            self.config = f"{self.params_path}/config.yml"
+        elif args.conf_file is None:
+            self.config = str(self._shipped())
+        if ranks.rank > 0:
+            self.verbose, self.tensorboard_log = 0, None
+
+    def _check_ranks(self, args: argparse.Namespace) -> None:
+        if not self.ours:
+            raise ValueError(f"algo: only ddqn learns on several ranks, got {args.algo}")
+        for name in ALONE_ONLY:
+            if getattr(args, name):
+                option = name.replace("_", "-")
+                raise ValueError(f"{option}: works without torchrun, got {self.ranks.size} ranks")
+        args.device, args.ranks = local_device(args.device), self.ranks.size
+        args.seed = self.ranks.exchange(args.seed)[0]
+
+    def _shipped(self) -> Path:
+        name = family(self.algorithm) or self.algo
+        shipped = [each for each in shipped_configs() if "/" not in each]
+        if name not in shipped:
+            raise ValueError(
+                f"algo: must be one that has hyperparameters here, {', '.join(shipped)}, "
+                f"or come with a file of them (-conf FILE), got {self.algo}"
+            )
+        return find_config(f"{name}.yml", shipped=True)
+
+    def read_hyperparameters(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Reads and checks the section of the environment, or ``default``."""
+        path, name = Path(self.config), self.env_name.gym_id
+        if path.suffix not in (".yml", ".yaml"):
+            raise ValueError(f"conf-file: must be a YAML file, got {self.config}")
+        resumed = self.args.resume is not None
+        # The file of a run is the section of its environment alone.
+        sections = {name: dict(read_mapping(path))} if resumed else read_sections(path)
+        section = name if name in sections else "default"
+        if section not in sections:
+            raise ValueError(f"{path}: no section {name!r} and no 'default'")
+        given = {**sections[section], **(self.custom_hyperparams or {})}
+        if self.args.actors is not None:
+            given["collector"] = {**(given.get("collector") or {}), "actors": self.args.actors}
+        env_kwargs = self.env_kwargs or given.get("env_kwargs", {})  # as in rl_zoo3: not merged
+        if self.args.starts is not None:
+            env_kwargs = {**env_kwargs, "starts": self.args.starts}
+        if env_kwargs or "env_kwargs" in given:
+            self.env_kwargs = given["env_kwargs"] = env_kwargs
+        where = f"{path}, {section}"
+        check_hyperparameters(given, self.algorithm, where)
+        for key in (each for each in GIVEN if each in given):
+            raise ValueError(f"{where}: {key} is given by the option --{key.replace('_', '-')}")
+        if self.trial_id is not None and self.storage and self.study_name:
+            given |= self.load_trial(self.storage, self.study_name, self.trial_id)
+        saved = dict(sorted(given.items()))
+        if self.verbose > 0 and not resumed:
+            print(f"{where}: {saved}")
+        return with_classes(given, self.algorithm), saved
+
+    def _preprocess_schedules(self, hyperparams: dict[str, Any]) -> dict[str, Any]:  # type: ignore[override]
+        if self.ours:  # reads every form of a schedule itself
+            return hyperparams
+        for key in (each for each in (*SCHEDULED, "exploration_rate") if each in hyperparams):
+            value = hyperparams[key]
+            if isinstance(value, (int, float)) and key != "exploration_rate":
+                hyperparams[key] = value if value < 0 else ConstantSchedule(float(value))
+                continue
+            schedule = parse_schedule(value, key)
+            late = issubclass(self.algorithm, OffPolicyAlgorithm)
+            if late and key in ("learning_rate", "exploration_rate"):
+                # Attached once there is a model to count by.
+                self._schedules[key] = schedule
+                del hyperparams[key]
+            elif schedule.unit == "progress":
+                hyperparams[key] = of_progress(schedule)
+            else:
+                raise ValueError(
+                    f"{self.config}: {key} of {self.algo} must be a schedule of the progress, "
+                    f"got unit {schedule.unit!r}"
+                )
+        return hyperparams
+
+    def _preprocess_hyperparams(self, hyperparams: dict[str, Any]) -> Any:
+        names = ("callback", "env_wrapper", "vec_env_wrapper")
+        self._named = {key: hyperparams.pop(key) for key in names if key in hyperparams}
+        collector = hyperparams.pop("collector", None)
+        if self.ranks.size > 1:
+            self.ranks.share("n_envs", hyperparams.get("n_envs", 1))
+            for name in ("batch_size", "buffer_size"):
+                usual = signature(self.algorithm).parameters[name].default
+                hyperparams[name] = self.ranks.share(name, hyperparams.get(name, usual))
+        result = super()._preprocess_hyperparams(hyperparams)
+        if collector is not None:
+            if not self.ours:
+                raise ValueError(f"collector: works with ddqn, got {self.algo}")
+            arguments = {"env_kwargs": self.env_kwargs, **collector}
+            made = RayCollector(self.env_name.gym_id, **arguments)
+            if self.ranks.size > 1 and made.actors:
+                raise ValueError(f"actors: must be 0 with several ranks, got {made.actors}")
+            self.collector = None if self.ranks.size > 1 else made
+        if self._eval_env_kwargs_args is None:
+            # rl_zoo3 leaves the file's env_kwargs out of the evaluation environment.
+            self.eval_env_kwargs = self.env_kwargs
+        return result
+
+    def setup_experiment(self) -> Any:
+        """Builds environment and model; a run that is refused leaves nothing in its folder."""
+        if self.args.resume is not None and list_checkpoints(self.args.resume):
+            self.monitor_kwargs = {**self.monitor_kwargs, "override_existing": False}
+        with self._discarding(lambda: True):
+            try:
+                result = super().setup_experiment()
+                if result is not None:
+                    self._attach(result[0])
+            except SETTING_UP as error:
+                if isinstance(error, (TypeError, ValueError)):
+                    raise
+                raise ValueError(f"{self.config}: {type(error).__name__}: {error}") from error
+        return result
+
+    @contextmanager
+    def _discarding(self, unused: Callable[[], bool]) -> Any:
+        """Takes a new folder away where the block fails and nothing in it is worth keeping."""
+        try:
+            yield
+        except BaseException:
+            if self.folder is not None and unused():
+                self.folder.discard()
+            raise
+
+    def _attach(self, model: Any) -> None:
+        """Makes ready for `learn`."""
+        self._check_evaluations(model)
+        if self._schedules:
+            bind_schedules(model, **self._schedules)
+        self.callbacks += self.watching
+        places = (self.args.resume, self.args.init_from)
+        every = self.args.checkpoint_updates
+        attach(model, self.callbacks, Path(self.save_path), *places, every, self.ranks)
+        reserve_memory(model)
+
+    def _check_evaluations(self, model: Any) -> None:
+        """Finds now what would end the run at its first evaluation."""
+        legal_actions, env = getattr(model, "legal_actions", None), model.get_env()
+        if self.eval_freq <= 0 or getattr(legal_actions, "source", "") != "environment":
+            return
+        if env.has_attr("invalid_action") and env.get_attr("invalid_action")[0] == "error":
+            raise ValueError(
+                f"eval-freq: must be -1 for {self.env_name.gym_id}, or its env_kwargs"
+                " invalid_action another than 'error': only the environment knows its legal"
+                " actions, and evaluations do not ask it"
+            )
+
+    def create_log_folder(self) -> None:
+        """Makes the run's folder, which all ranks write their checkpoints to."""
+        if self.optimize_hyperparameters:  # leaves only its report
+            self.save_path = self.held.enter_context(TemporaryDirectory())
+        elif self.args.resume is None:
+            with self.ranks.together():
+                if self.ranks.rank == 0:
+                    self._reserve_folder()
+            self.save_path = self.ranks.exchange(self.save_path)[0]
+        self.params_path = f"{self.save_path}/{self.env_name}"
+        super().create_log_folder()
+
+    def _reserve_folder(self) -> None:
+        """Keeps others out: two that start together would get the same number from rl_zoo3."""
+        stem = os.path.join(self.log_path, f"{self.env_name}_")
+        number, *uuid = self.save_path[len(stem) :].split("_", 1)
+        for free in itertools.count(int(number)):
+            self.save_path = "_".join([f"{stem}{free}", *uuid])
+            if not os.path.exists(self.save_path):
+                with suppress(FolderInUseError):
+                    folder = RunFolder(self.save_path, "log-folder")
+                    self.folder = self.held.enter_context(folder)
+                    return
+
+    def create_callbacks(self) -> None:
+        """Those of the file, with paths inside the run's folder, and of the command line."""
+        named = placed(self._named, Path(self.save_path))
+        if "callback" in named:
+            named["callback"] = _dotted(named["callback"])
+        self.callbacks = rl_zoo3.utils.get_callback_list(named)
+        self.specified_callbacks = named.get("callback", [])
+        self.env_wrapper = rl_zoo3.utils.get_wrapper_class(named)
+        self.vec_env_wrapper = rl_zoo3.utils.get_wrapper_class(named, "vec_env_wrapper")
+        for each in self.callbacks if self.ranks.size > 1 else ():
+            if type(each) not in map(CALLBACKS.get, WATCHING):
+                raise ValueError(
+                    f"callback: several ranks can have {', '.join(WATCHING)}, got "
+                    f"{type(each).__name__}"
+                )
+        if self.ranks.rank > 0:
+            self.callbacks = []
+            return
+        if self.show_progress:
+            self.callbacks.append(_Progress(self.ranks.size))
+        if self.save_freq > 0:
+            every = max(self.save_freq // self.n_envs, 1)
+            self.callbacks.append(CheckpointCallback(every, self.save_path, "rl_model", verbose=1))
+        if self.eval_freq > 0 and not self.optimize_hyperparameters:
+            self.callbacks.append(
+                Evaluation(
+                    self.create_envs(self.n_eval_envs, eval_env=True),
+                    Path(self.save_path),
+                    n_eval_episodes=self.n_eval_episodes,
+                    eval_freq=max(self.eval_freq // self.n_envs, 1),
+                    deterministic=self.deterministic_eval,
+                )
+            )
+
+    def create_envs(self, n_envs: int, eval_env: bool = False, no_log: bool = False) -> Any:
+        """For training, the rows of this rank."""
+        if not eval_env:
+            n_envs = self.ranks.share("n_envs", n_envs) if self.ranks.size > 1 else n_envs
+            no_log = no_log or self.ranks.rank > 0
+        return super().create_envs(n_envs, eval_env, no_log)
+
+    def _maybe_normalize(self, env: VecEnv, eval_env: bool) -> VecEnv:
+        if self.trained_agent:  # with --trust: its statistics are a pickle
+            return super()._maybe_normalize(env, eval_env)
+        off = {"norm_reward": False, "training": False} if eval_env else {}
+        return VecNormalize(env, **{**self.normalize_kwargs, **off}) if self.normalize else env
+
+    def learn(self, model: Any) -> None:
+        """Trains, after a resume the part that is left; a run that never began leaves nothing."""
+        more: dict[str, Any] = {} if self.collector is None else {"collector": self.collector}
+        if self.args.resume is not None:
+            # rl_zoo3 has no way to say that the counters go on.
+            self.n_timesteps = max(0, self.n_timesteps - model.num_timesteps)
+            more["reset_num_timesteps"] = False
+        as_told: Any = SimpleNamespace(learn=partial(model.learn, **more), env=model.env)
+        # Such as a cluster that is not there, before anything was played.
+        with self._discarding(lambda: not model.num_timesteps):
+            super().learn(as_told)
+
+    def save_trained_model(self, model: Any) -> None:
+        """Writes the model, once, and what `SavedRun` needs beside it."""
+        if self.ranks.rank == 0:
+            super().save_trained_model(model)
+            if self.normalize:
+                save_statistics(model.get_vec_normalize_env(), Path(self.params_path, STATISTICS))
+
+    def _save_config(self, saved_hyperparams: dict[str, Any]) -> None:
+        """Writes config.yml, args.yml, command.txt and versions.yml as plain data (no `super`)."""
+        if self.ranks.rank > 0:
+            return
+        if self.args.resume is None:
+            origin = provenance(self.seed)
+            about = {"commit": origin["commit"], "seed": self.seed, **origin["versions"]}
+            plain = (str, int, float, list, dict, type(None))
+            arguments = {
+                key: value if type(value) in (*plain, bool) else str(value)
+                for key, value in vars(self.args).items()
+            }
+            hyperparams = dict(saved_hyperparams)
+            if "collector" in hyperparams:  # an address is for the command line alone
+                collector = {k: v for k, v in hyperparams["collector"].items() if k != "address"}
+                hyperparams["collector"] = collector
+            files = {"config": hyperparams, "args": arguments, "versions": about}
+            for name, content in files.items():
+                Path(self.params_path, f"{name}.yml").write_text(yaml.safe_dump(content))
+            Path(self.params_path, "command.txt").write_text(" ".join(sys.orig_argv))
+        print(f"Log path: {self.save_path}")
+
+
+class _Progress(ProgressBarCallback):
+    """Counts the transitions of all ranks."""
+
+    def __init__(self, ranks: int) -> None:
+        super().__init__()
+        self._ranks = ranks
+
+    def _on_step(self) -> bool:
+        self.pbar.update(self.training_env.num_envs * self._ranks)
+        return True
+
+
+def _dotted(named: Any) -> list[Any]:
+    """Callbacks of a file with the classes' dotted names for those of the registry."""
+
+    def path(name: str) -> str:
+        if "." in name or ":" in name:
+            return name
+        kind = CALLBACKS.resolve(name)
+        return f"{kind.__module__}.{kind.__qualname__}"
+
+    return [
+        {path(str(name)): kwargs for name, kwargs in each.items()}
+        if isinstance(each, dict)
+        else path(str(each))
+        for each in (named if isinstance(named, list) else [named])
+    ]

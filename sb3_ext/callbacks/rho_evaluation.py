@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from resgym.measure.games import sample_games
@@ -64,29 +65,23 @@ class GamesAgainst(PeriodicCallback):
     Args:
         opponents: players of the other seat, by name or as objects.
         every: how often.
-        games: games against each opponent.
-        seed: fixes the starts; keep it apart from the seeds of training.
-        game: as `resgym.rho` (dimension, max_num_points, ...); default: the model's own sizes.
-        verbose: 1 prints a line each time.
+        game: as `resgym.rho`: ``games`` against each opponent, ``seed``, which fixes the starts
+            (keep it apart from those of training), sizes; default: the model's own sizes.
     """
 
     remembered: ClassVar[tuple[str, ...]] = ("_played",)
+    default_games: ClassVar[int] = 2000
 
     def __init__(
-        self,
-        opponents: Sequence[Any],
-        every: Every | Mapping[str, Any],
-        games: int,
-        seed: int,
-        game: Mapping[str, Any],
-        verbose: int = 0,
+        self, opponents: Sequence[Any], every: Every | Mapping[str, Any], **game: Any
     ) -> None:
-        super().__init__(every, verbose)
+        super().__init__(every)
         if isinstance(opponents, str) or not opponents:
             raise ValueError(f"opponents must be a list of at least one player, got {opponents!r}")
-        check_arguments(partial(rho, None, None), game)
         self.opponents = {player_name(opponent): opponent for opponent in opponents}
-        self.games, self.seed, self.game = check_count("games", games), seed, game
+        self.game = {"games": self.default_games, "seed": 0, **game}
+        check_arguments(partial(rho, None, None), self.game)
+        check_count("games", self.game["games"])
         self._played: int | None = None  # updates of the version that has played last
 
     def _on_training_start(self) -> None:
@@ -149,15 +144,12 @@ class RhoEvaluation(GamesAgainst):
         opponents: Sequence[Any],
         every: Every | Mapping[str, Any],
         *,
-        games: int = 2000,
-        seed: int = 0,
         best: str = "worst",
         save_path: str | Path | None = None,
         at_start: bool = False,
-        verbose: int = 0,
         **game: Any,
     ) -> None:
-        super().__init__(opponents, every, games, seed, game, verbose)
+        super().__init__(opponents, every, **game)
         if best not in ("worst", "mean", *self.opponents):
             raise ValueError(
                 f"best must be 'worst', 'mean' or one of {list(self.opponents)}, got {best!r}"
@@ -187,7 +179,7 @@ class RhoEvaluation(GamesAgainst):
             # The search asks other players too often for a training that waits.
             optimum = self.optima.get(name, type(pair[1]) in KEPT)
             game = {**self._game, "optimum": optimum}
-            measured[name] = rho(*pair, games=self.games, seed=self.seed, **game)
+            measured[name] = rho(*pair, **game)
             self.optima[name] = measured[name].optimum
         shares = {name: list(each.share) for name, each in measured.items() if each.share}
         results = {name: each.rho for name, each in measured.items()}
@@ -219,9 +211,6 @@ class RhoEvaluation(GamesAgainst):
                 values[f"rho_share/{name}"] = found.share[0]
         for key, value in {**values, "rho/best": self.best_score}.items():
             self.logger.record(key, value)
-        if self.verbose:
-            shown = "  ".join(f"{name} {value:.4f}" for name, value in results.items())
-            print(f"update {entry['updates']}: rho against {shown}")
         self._begin += time.monotonic() - begin  # only training counts
         return results
 
@@ -234,12 +223,9 @@ class RhoEvaluation(GamesAgainst):
             RunFolder(folder).write_json("rho.json", self.history)
 
     def _score(self, results: dict[str, float]) -> float:
-        values = list(results.values())
-        if self.best == "mean":
-            return sum(values) / len(values)
-        if self.best == "worst":
-            return min(values) if self._role == "host" else max(values)
-        return results[self.best]
+        worst = min if self._role == "host" else max
+        scores = {**results, "mean": fmean(results.values()), "worst": worst(results.values())}
+        return scores[self.best]
 
     def _details(self) -> dict[str, Any]:
         """What else an entry of the history says, as plain data; called after `_score`."""
@@ -263,30 +249,28 @@ class SampleGames(GamesAgainst):
     of games with positions, the host's sets and the agent's axes. The starts are the same each
     time, so that versions of the learner can be compared.
 
-    Arguments that are not told here are those of `GamesAgainst`.
+    Arguments that are not told here are those of `GamesAgainst`; by default there are 3 games.
 
     Args:
         run_dir: the folder of the run.
     """
+
+    default_games = 3
 
     def __init__(
         self,
         run_dir: str | os.PathLike[str],
         opponents: Sequence[Any],
         every: Every | Mapping[str, Any],
-        *,
-        games: int = 3,
-        seed: int = 0,
         **game: Any,
     ) -> None:
-        super().__init__(opponents, every, games, seed, game)
+        super().__init__(opponents, every, **game)
         self.folder = Path(run_dir) / "games"
 
     def act(self) -> None:
         """Plays and writes."""
         updates = num_updates(self.model)
-        about: dict[str, Any] = {"games": self.games, "seed": self.seed, **self._game}
         for name, pair in self._pairs():
-            records = sample_games(*pair, **about)
+            records = sample_games(*pair, **self._game)
             title = f"trained {self._role} against {name}, after {updates} updates"
             write_games(self.folder / f"{updates:09d}", name, title, records)

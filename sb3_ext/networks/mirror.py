@@ -66,9 +66,8 @@ def parse_mirror(value: Mapping[str, Sequence[int]], dimension: int, num_actions
     if not isinstance(value, Mapping) or set(value) != {"axes", "actions"}:
         raise ValueError(f"mirror must be {{axes: [...], actions: [...]}}, got {value!r}")
     for name, size in (("axes", dimension), ("actions", num_actions)):
-        order, all_of_them = list(value[name]), list(range(size))
-        if sorted(order) != all_of_them or [order[old] for old in order] != all_of_them:
+        order, identity = list(value[name]), list(range(size))
+        swaps = sorted(order) == identity and [order[old] for old in order] == identity
+        if not swaps or (name == "axes" and order == identity):
             raise ValueError(f"mirror: {name} must exchange pairs of 0..{size - 1}, got {order!r}")
-    if list(value["axes"]) == list(range(dimension)):
-        raise ValueError(f"mirror: axes must exchange some, got {value['axes']!r}")
     return Mirror(tuple(value["axes"]), tuple(value["actions"]))

@@ -95,7 +95,7 @@ def test_a_description_keeps_the_mirror() -> None:
         ({"axes": [2, 1, 0]}, r"^mirror must be \{axes: "),
         ({"axes": [1, 2, 0], "actions": [0, 1, 2, 3]}, "mirror: axes must exchange pairs of 0..2"),
         ({"axes": [2, 1, 0], "actions": [2, 1, 0]}, "mirror: actions must exchange pairs of 0..3"),
-        ({"axes": [0, 1, 2], "actions": [0, 1, 2, 3]}, "mirror: axes must exchange some"),
+        ({"axes": [0, 1, 2], "actions": [0, 1, 2, 3]}, "mirror: axes must exchange pairs"),
     ],
 )
 def test_what_is_no_mirror_is_refused(mirror: Any, message: str) -> None:

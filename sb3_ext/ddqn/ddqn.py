@@ -15,7 +15,7 @@ import torch
 from stable_baselines3 import DQN
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.type_aliases import GymEnv
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from sb3_ext.adapter.observations import to_arrays
@@ -24,7 +24,7 @@ from sb3_ext.ddqn.loop import DDQNLoop
 from sb3_ext.ddqn.policies import AgentPolicy, HostPolicy, MlpPolicy, MultiInputPolicy
 from sb3_ext.ddqn.state import Settings
 from sb3_ext.ddqn.targets import LOSSES, STRATEGIES, bootstrap_target, legal_argmax
-from sb3_ext.networks.optimizers import clip_gradients, forget_tiny_moments, make_step
+from sb3_ext.networks.optimizers import forget_tiny_moments
 from sb3_ext.networks.policy_scores import in_mode
 from sb3_ext.schedules.binding import set_learning_rate
 
@@ -230,8 +230,8 @@ class DDQN(DDQNLoop):
                 optimizer.zero_grad()
                 loss.backward()
                 self.ranks.average_gradients(parameters)
-                norm = clip_gradients(parameters, self.max_grad_norm)
-                make_step(optimizer)
+                norm = nn.utils.clip_grad_norm_(parameters, self.max_grad_norm)
+                optimizer.step()
                 self._n_updates += 1
                 errors = self._measure(loss.detach(), norm, predicted.detach(), target)
                 if getattr(batch, "indices", None) is not None:

@@ -36,7 +36,6 @@ from sb3_ext.networks.extractors import EXTRACTORS, FlattenExtractor
 from sb3_ext.networks.mirror import Mirror, parse_mirror
 from sb3_ext.networks.mlp import MAX_WEIGHTS, build_mlp
 from sb3_ext.networks.optimizers import OPTIMIZERS, parameter_groups
-from sb3_ext.networks.plain_layers import PlainLayers, has_hooks
 from sb3_ext.schedules.binding import set_learning_rate
 
 
@@ -80,7 +79,7 @@ class LegalQNetwork(QNetwork):
                 f"net_arch: must end with at most {MAX_WEIGHTS // num_actions} features for"
                 f" {num_actions} actions, got {body.output_dim}"
             )
-        self.q_net = PlainLayers(body, head(body.output_dim, num_actions))
+        self.q_net = nn.Sequential(body, head(body.output_dim, num_actions))
         self._mirror: Mirror | None = None
         if mirror is not None:
             shape = self.observation_space.shape or ()
@@ -98,19 +97,6 @@ class LegalQNetwork(QNetwork):
         turned = self._mirror.turned(obs)
         return self._mirror.values(super().forward(self._mirror.images(obs, turned)), turned)
 
-    @property
-    def plain_layers(self) -> PlainLayers | None:
-        """All that is learned, if that is plain layers after the flattened observation."""
-        layers, extractor = self.q_net, self.features_extractor
-        flat = isinstance(extractor, FlattenExtractor)
-        if not flat or type(extractor).forward is not FlattenExtractor.forward:
-            return None
-        if type(self).forward is not LegalQNetwork.forward or has_hooks(self):
-            return None
-        if self._mirror is not None:
-            return None
-        return layers if isinstance(layers, PlainLayers) and layers.is_plain else None
-
     def _predict(self, observation: Any, deterministic: bool = True) -> Tensor:
         legal = None if self.mask_key is None else observation[self.mask_key].bool()
         return legal_argmax(self(observation), legal)
@@ -118,14 +104,6 @@ class LegalQNetwork(QNetwork):
     def _get_constructor_parameters(self) -> dict[str, Any]:
         own: dict[str, Any] = {"dueling": self.dueling, "mirror": self.mirror}
         return {**super()._get_constructor_parameters(), **own}
-
-    def set_training_mode(self, mode: bool) -> None:
-        """As in SB3, but faster: PyTorch's own way takes as long as a small forward pass."""
-        for module in self.modules():
-            if type(module).train is nn.Module.train:
-                vars(module)["training"] = mode
-            else:  # a module with rules of its own, such as statistics that stay frozen
-                module.train(mode)
 
 
 @POLICIES.register("QPolicy")

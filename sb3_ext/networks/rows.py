@@ -6,13 +6,14 @@ features.
 
 from __future__ import annotations
 
+from functools import cache
+from importlib import import_module
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from sb3_ext.networks.compiled import are_plain, compiled_module
 from sb3_ext.networks.features import canonical_points
 
 
@@ -38,8 +39,7 @@ class Rows:
 
     def __init__(self, points: Tensor) -> None:
         self._fixed = shapes_are_fixed(points) or len(points) == 0
-        plain = not self._fixed and are_plain(points) and not points.requires_grad
-        if plain and _loops() is not None:
+        if not self._fixed and _suits_loops(points) and not points.requires_grad:
             rows, size = points.shape[0] * points.shape[1], points.shape[2]
             self.points = points.new_empty(rows, size)
             self._game = torch.empty(rows, dtype=torch.int64)
@@ -99,7 +99,7 @@ def pool(x: Tensor, groups: Tensor, mean: bool = True) -> Tensor:
         if mean:
             parts.append(x.masked_fill(absent, 0.0).sum(1) / groups.sum(1).clamp(min=1)[:, None])
         return torch.cat(parts, 1).masked_fill(~groups.any(1, keepdim=True), 0.0)
-    if are_plain(x) and _loops() is not None:
+    if _suits_loops(x):
         pooled: Tensor = _Pool.apply(x, groups)  # type: ignore[no-untyped-call]
         return pooled if mean else pooled[:, :size]
     index = torch.arange(len(groups)).repeat_interleave(groups)[:, None].expand_as(x)
@@ -111,9 +111,18 @@ def pool(x: Tensor, groups: Tensor, mean: bool = True) -> Tensor:
     return torch.cat(parts, 1)
 
 
+@cache
 def _loops() -> Any:
     """The compiled loops, or None without numba."""
-    return compiled_module("sb3_ext.networks.compiled_rows")
+    try:
+        return import_module("sb3_ext.networks.compiled_rows")
+    except (ImportError, OSError):  # not installed, or a part of it that cannot be loaded
+        return None
+
+
+def _suits_loops(x: Tensor) -> bool:
+    plain = x.dtype is torch.float32 and x.is_cpu and x.is_contiguous()
+    return plain and _loops() is not None
 
 
 class _Pool(torch.autograd.Function):

@@ -22,7 +22,7 @@ from typing import Any
 
 import torch
 from stable_baselines3.common.utils import update_learning_rate
-from torch import Tensor
+from torch import Tensor, nn
 
 from sb3_ext.adapter.observations import to_device
 from sb3_ext.callbacks.rho_evaluation import player_of, seat_of
@@ -37,7 +37,6 @@ from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.checkpoints.model_state import load_policy_weights, network_description
 from sb3_ext.checkpoints.training_state import load_optimizer_state, optimizer_state
 from sb3_ext.ddqn import DDQN
-from sb3_ext.networks.optimizers import clip_gradients
 from sb3_ext.runs.files import write_json
 from sb3_ext.runs.folder import going_on_without
 from sb3_ext.studies.teach.examples import (
@@ -237,7 +236,7 @@ class Pretraining:
         )
         self.optimizer.zero_grad()
         terms.total.backward()
-        clip_gradients(list(policy.q_net.parameters()), settings.max_grad_norm or torch.inf)
+        nn.utils.clip_grad_norm_(policy.q_net.parameters(), settings.max_grad_norm or torch.inf)
         self.optimizer.step()
         self._sums += torch.stack([each.detach().cpu() for each in terms])
         self.update += 1

@@ -238,7 +238,8 @@ class DDQNLoop(DDQNState):
         session = getattr(collector, "session", None)
         try:
             # Before the session, which may take its time, so that callbacks hear of signals.
-            callback.on_training_start({"self": self, "total_timesteps": total_timesteps}, {})
+            about = {"self": self, "callback": callback, "total_timesteps": total_timesteps}
+            callback.on_training_start(about, {})
             self.ranks.ready()
             with nullcontext(collector) if session is None else session(self) as self._collector:
                 with in_mode(self.policy, training=False):

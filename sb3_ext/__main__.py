@@ -9,7 +9,7 @@ COMMANDS = {
     "enjoy": ("sb3_ext.training.play", "enjoy", "let a trained player play"),
     "quickstart": ("sb3_ext.training.quickstart", "main", "train a host and measure it"),
     "two_player": ("sb3_ext.two_player.job", "main", "train a host and an agent as opponents"),
-    "population": ("sb3_ext.population.cli", "main", "train several players as opponents"),
+    "population": ("sb3_ext.two_player.league", "main", "train several players as opponents"),
     "teach": ("sb3_ext.studies.teach.cli", "main", "learn from the solver's moves"),
     "attack": ("sb3_ext.attack.attack", "main", "find a player's worst opponent"),
     "tune": ("sb3_ext.tuning.cli", "main", "search for hyperparameters"),

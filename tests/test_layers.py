@@ -37,7 +37,7 @@ FLOORS = (
     ("sb3_ext.algorithms", "sb3_ext.cluster"),
     ("sb3_ext.callbacks",),
     ("sb3_ext.two_player",),
-    ("sb3_ext.training", "sb3_ext.testing", "sb3_ext.population"),
+    ("sb3_ext.training", "sb3_ext.testing"),
     ("sb3_ext.attack",),
     ("sb3_ext.studies",),
     ("sb3_ext.tuning",),

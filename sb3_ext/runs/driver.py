@@ -284,7 +284,7 @@ class _Driver:
     def _enter(self, resumed: bool) -> None:
         """Refuses the folder of another run; goes on from the newest checkpoint."""
         job, folder = self.job, RunFolder(self.place)
-        about = yaml.safe_load(yaml.safe_dump(job.identity()))
+        about = yaml.safe_load(yaml.safe_dump(job.identity(), sort_keys=False))
         path = self.place / "config.yml"
         if path.exists():
             if job.resumes and not resumed:

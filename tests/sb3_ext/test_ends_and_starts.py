@@ -16,18 +16,17 @@ import resgym
 from sb3_ext.attack.attack import main as attack
 from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.config.sections import ConfigError
-from sb3_ext.population.cli import main as population
-from sb3_ext.population.config import PopulationConfig
 from sb3_ext.runs.stopping import Ended, StopRules, read_stop_rules
 from sb3_ext.studies.teach.cli import main as teach
 from sb3_ext.training.train import main as train
 from sb3_ext.two_player.job import main as two_player
+from sb3_ext.two_player.league import LeagueConfig
+from sb3_ext.two_player.league import main as population
 from sb3_ext.two_player.trainer import HostAgentTrainer
 from tests.sb3_ext.attack.helpers import SMALL
-from tests.sb3_ext.population.helpers import plain
 from tests.sb3_ext.studies.teach.labelled import QUICK
 from tests.sb3_ext.tuning.test_workers import trials_of, tune
-from tests.sb3_ext.two_player.helpers import tiny
+from tests.sb3_ext.two_player.helpers import league_data, tiny
 
 HOST = "resgym/HironakaHost-v0"
 SHARED = {
@@ -75,7 +74,7 @@ class Command:
     def population(self, more: tuple[str, ...], goes_on: bool) -> int:
         begin = ["--resume", str(self.out)]
         if not goes_on:
-            file = written(self.folder / "tiny.yml", plain("members=1", exploit={"share": 0.0}))
+            file = written(self.folder / "tiny.yml", league_data("members=1"))
             begin = ["--config", file, "--out", str(self.out)]
         return population([*begin, *more, "--no-progress"])
 
@@ -310,11 +309,11 @@ def test_games_of_a_run_start_from_a_file(name: str, tmp_path: Path, capsys: Any
 def test_members_of_a_population_start_from_a_file(tmp_path: Path, capsys: Any) -> None:
     command, path = Command("population", tmp_path), file_of_starts(tmp_path)
     assert command("--starts", path, "--stop", AT_ONCE) == 0
-    members: Any = PopulationConfig.read(command.out / "config.yml").base()
+    members: Any = LeagueConfig.read(command.out / "config.yml").member(0)
     assert members.game.starts == path
     capsys.readouterr()
-    assert command("--starts", path, goes_on=True) == 2
-    assert "a resumed run may change only rounds" in capsys.readouterr().err
+    assert command("--starts", f"{path}x", goes_on=True) == 2
+    assert "another two_player.game.starts" in capsys.readouterr().err
 
 
 def test_what_is_measured_starts_from_a_file(tmp_path: Path, capsys: Any) -> None:

@@ -14,12 +14,12 @@ import rl_zoo3
 from sb3_ext import algorithms
 from sb3_ext.attack.config import AttackConfig
 from sb3_ext.config.reading import find_config, shipped_configs
-from sb3_ext.population.config import PopulationConfig
 from sb3_ext.studies.teach.families import TeachConfig
 from sb3_ext.studies.teach.settings import TaughtConfig, read_robust_config
 from sb3_ext.training.config_files import check_hyperparameters, read_sections
 from sb3_ext.tuning.study_file import StudyConfig
 from sb3_ext.two_player.config import TrainerConfig
+from sb3_ext.two_player.league import LeagueConfig
 from tests.fakes import BOMB
 
 VALUES = (
@@ -44,7 +44,7 @@ def read_algorithm(path: Path) -> None:
 ALGORITHMS: Mapping[str, type] = {**rl_zoo3.ALGOS, **algorithms.ALGORITHMS}
 READERS: Mapping[str, Callable[[Path], Any]] = {
     "attack/": AttackConfig.read,
-    "population/": PopulationConfig.read,
+    "population/": LeagueConfig.read,
     "taught/.*ddqn": read_algorithm,
     "taught/(host|agent)": TaughtConfig.read,
     "taught/robust": read_robust_config,

@@ -1,6 +1,6 @@
-"""Populations that are killed at given points, resumed and finished, as their module of models.
+"""Leagues that are killed at given points, resumed and finished.
 
-    python -m tests.sb3_ext.population.killed_runs FOLDER PLAN ...
+    python -m tests.sb3_ext.two_player.killed_leagues FOLDER PLAN ...
 
 Plans and what is printed of them: `tests.sb3_ext.runs.killed.compare`.
 """
@@ -12,10 +12,12 @@ import warnings
 from contextlib import redirect_stdout
 from pathlib import Path
 
-from sb3_ext.population import cli
+import yaml
+
+from sb3_ext.two_player.league import main
 from sb3_ext.two_player.trainer import HostAgentTrainer
-from tests.sb3_ext.population.helpers import plain, written
 from tests.sb3_ext.runs.killed import compare, die_at
+from tests.sb3_ext.two_player.helpers import league_data
 
 
 def work(run: Path, kill: str) -> int:
@@ -25,12 +27,11 @@ def work(run: Path, kill: str) -> int:
     if (run / "config.yml").exists():
         arguments = ["--resume", str(run)]
     with redirect_stdout(None):
-        return cli.main([*arguments, "--no-progress"])
+        return main([*arguments, "--no-progress"])
 
 
 if __name__ == "__main__":
     warnings.simplefilter("error")
-    cli.find_spec = lambda name: None  # type: ignore[assignment]  # pictures are no text
     folder = Path(sys.argv[1])
-    written(folder / "killed.yml", plain("rounds=3"))
+    (folder / "killed.yml").write_text(yaml.safe_dump(league_data("rounds=3")))
     compare(work, folder, sys.argv[2:])

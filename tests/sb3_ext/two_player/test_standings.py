@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sb3_ext.population.league import League, Version, elo_ratings, pfsp_weights
+from sb3_ext.two_player.standings import Standings, Version, elo_ratings, pfsp_weights
 
 
 def test_opponents_are_met_the_more_the_harder_they_are() -> None:
     # (1 - p)^2 is 0.25, 0 and 1.
     assert pfsp_weights([0.5, 1.0, 0.0], 2.0) == pytest.approx([0.2, 0.0, 0.8])
     assert pfsp_weights([0.5, 1.0, 0.0], 1.0) == pytest.approx([1 / 3, 0.0, 2 / 3])
-    assert pfsp_weights([1.0, 1.0], 2.0) == [0.5, 0.5]
+    assert pfsp_weights([1.0, 1.0], 2.0) == pfsp_weights([0.1, 0.8], 0.0) == [0.5, 0.5]
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20), st.floats(0.1, 5))
@@ -68,22 +68,16 @@ ELO = {"host": [(10, 0), (50, 90), (20, 30), (5, 40)], "agent": [(1, 2), (3, 4),
 """Per role, for each round, the ratings of members 0 and 1."""
 
 
-def league() -> League:
+def standings() -> Standings:
     """Four rounds of two members."""
-    found = League(("host", "agent"))
+    found = Standings(("host", "agent"))
     for number in range(4):
         for member in range(2):
             for role in found.roles:
                 name = f"{role}-{2 * number + member}"
                 elo = ELO[role][number][member]
-                found.add(name, Version(role, member, number + 1, {}, elo))
+                found.add(name, Version(role, member, number + 1, [], elo))
     return found
-
-
-def test_tags() -> None:
-    tags = league().tags()
-    assert tags["host"] == {"latest": ["host-6", "host-7"], "best": ["host-2", "host-3"]}
-    assert tags["agent"] == {"latest": ["agent-6", "agent-7"], "best": ["agent-6", "agent-7"]}
 
 
 @pytest.mark.parametrize(
@@ -99,51 +93,43 @@ def test_tags() -> None:
     ],
 )
 def test_who_stays(keep: int, hosts: list[int], agents: list[int]) -> None:
-    found = league()
-    removed = found.collect(keep)
+    found = standings()
+    found.prune(keep)
     assert found.present("host") == [f"host-{number}" for number in hosts]
     assert found.present("agent") == [f"agent-{number}" for number in agents]
-    gone = {*removed, *found.present("host"), *found.present("agent")}
-    assert gone == set(found.versions)
-    assert len(removed) == 16 - len(hosts) - len(agents)
-    assert found.collect(keep) == []
 
 
 def test_of_equal_ratings_the_newest_is_best() -> None:
-    found = league()
+    found = standings()
     for version in found.versions.values():
         version.elo = 7.0
-    assert found.tags()["host"]["best"] == ["host-6", "host-7"]
+    assert found.best(found.present("host")) == "host-7"
 
 
 def test_scores_fitness_and_what_is_missing() -> None:
-    found = League(("host", "agent"))
+    found = Standings(("host", "agent"))
     for name in ("host-0", "host-1", "agent-0", "agent-1"):
-        found.add(name, Version(name[:-2], int(name[-1]), 1, {}))
+        found.add(name, Version(name[:-2], int(name[-1]), 1, []))
     both = ["agent-0", "agent-1"]
     assert found.missing() == {"host-0": both, "host-1": both}
-    found.payoffs = {"host-0": {"agent-0": 0.25, "agent-1": 0.75}, "host-1": {"agent-0": 1.0}}
+    found.scores = {"host-0": {"agent-0": 0.25, "agent-1": 0.75}, "host-1": {"agent-0": 1.0}}
     assert found.missing() == {"host-1": ["agent-1"]}
-    found.payoffs["host-1"]["agent-1"] = 0.5
+    found.scores["host-1"]["agent-1"] = 0.5
     assert found.missing() == {}
     assert [found.fitness(name) for name in ("host-0", "host-1")] == [0.5, 0.75]
     assert [found.fitness(name) for name in both] == [0.375, 0.375]
-    assert found.weights("agent-0", ["host-0", "host-1"], None) == [0.5, 0.5]
-    # The agent beats the hosts with 0.75 and 0, so (1 - p) is 0.25 and 1.
-    assert found.weights("agent-0", ["host-0", "host-1"], 1.0) == pytest.approx([0.2, 0.8])
     found.rate(games=100)
     ratings = [version.elo for version in found.versions.values()]
     assert np.mean(ratings) == pytest.approx(0.0, abs=1e-9)
     assert found.versions["host-1"].elo > found.versions["host-0"].elo
-    assert League.from_dict(found.roles, found.to_dict()) == found
 
 
 def test_the_first_round_is_zero_of_the_ratings() -> None:
-    found = League(("host", "agent"))
+    found = Standings(("host", "agent"))
     for number in (1, 2):
         for role in found.roles:
-            found.add(f"{role}-{number}", Version(role, 0, number, {}))
-    found.payoffs = {
+            found.add(f"{role}-{number}", Version(role, 0, number, []))
+    found.scores = {
         "host-1": {"agent-1": 0.5, "agent-2": 0.25},
         "host-2": {"agent-1": 0.75, "agent-2": 0.5},
     }

@@ -1,1 +1,0 @@
-"""Selection over many two-player runs; `docs/population.md` explains it."""

@@ -1,0 +1,159 @@
+"""Versions of players, their results against each other, and their ratings.
+
+Nothing here reads a file or draws a number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+SCALE = 400.0 / np.log(10.0)
+"""Elo points of a factor e in the odds."""
+
+
+@dataclass
+class Version:
+    """A policy at the end of a round.
+
+    Attributes:
+        role: its seat.
+        member: the member that trained it.
+        round: counted from 1.
+        met: versions of the other role that were drawn for its games in this round.
+        elo: rating; the mean rating of the first round is 0.
+        present: whether its folder still exists.
+    """
+
+    role: str
+    member: int
+    round: int
+    met: list[str]
+    elo: float = 0.0
+    present: bool = True
+
+
+@dataclass
+class Standings:
+    """All versions so far and their results.
+
+    Attributes:
+        roles: the two roles.
+        versions: by name, such as `host-000012`, the oldest first.
+        scores: of the first role's versions against the second's, in 0..1 as `Game.match` gives
+            them, also of deleted versions.
+    """
+
+    roles: tuple[str, str]
+    versions: dict[str, Version] = field(default_factory=dict)
+    scores: dict[str, dict[str, float]] = field(default_factory=dict)
+
+    def add(self, name: str, version: Version) -> None:
+        """Enters a version."""
+        self.versions[name] = version
+        if version.role == self.roles[0]:
+            self.scores[name] = {}
+
+    def present(self, role: str) -> list[str]:
+        """Names of a role's versions that can be played with, the oldest first."""
+        return [name for name, each in self.versions.items() if each.role == role and each.present]
+
+    def missing(self) -> dict[str, list[str]]:
+        """Pairings of present versions that were not played yet: first role -> second role."""
+        second = self.present(self.roles[1])
+        pairs = {
+            name: [other for other in second if other not in self.scores[name]]
+            for name in self.present(self.roles[0])
+        }
+        return {name: others for name, others in pairs.items() if others}
+
+    def score(self, name: str, other: str) -> float:
+        """The score of a version of either role against one of the other role."""
+        if self.versions[name].role == self.roles[0]:
+            return self.scores[name][other]
+        return 1.0 - self.scores[other][name]
+
+    def fitness(self, name: str) -> float:
+        """A version's mean score against all present versions of the other role."""
+        others = self.present(self.roles[self.versions[name].role == self.roles[0]])
+        return float(np.mean([self.score(name, other) for other in others]))
+
+    def rate(self, games: int) -> None:
+        """Rates all versions from all scores, each of so many games."""
+        first, second = (
+            [name for name, each in self.versions.items() if each.role == role]
+            for role in self.roles
+        )
+        table = [[self.scores[name].get(other, np.nan) for other in second] for name in first]
+        ratings = dict(zip(first + second, elo_ratings(np.array(table), games), strict=True))
+        zero = np.mean([ratings[name] for name in ratings if self.versions[name].round == 1])
+        for name, rating in ratings.items():
+            # Rounded, so that the number of threads of the linear solver does not show.
+            self.versions[name].elo = round(float(rating - zero), 6)
+
+    def best(self, names: Iterable[str]) -> str:
+        """The name with the highest Elo; of equal ones the newest."""
+        ranked = {name: place for place, name in enumerate(self.versions)}
+        return max(names, key=lambda name: (self.versions[name].elo, ranked[name]))
+
+    def prune(self, keep: int) -> None:
+        """Marks the versions that no rule keeps as deleted.
+
+        Kept are every member's newest and best version, and of each role the ``keep`` newest and
+        the ``keep`` with the highest Elo.
+        """
+        for role in self.roles:
+            names = self.present(role)
+            of_member: dict[int, list[str]] = {}
+            for name in names:
+                of_member.setdefault(self.versions[name].member, []).append(name)
+            stay = {each for own in of_member.values() for each in (own[-1], self.best(own))}
+            stay |= {*names[-keep:], *sorted(names, key=lambda n: -self.versions[n].elo)[:keep]}
+            for name in names:
+                self.versions[name].present = name in stay
+
+
+def pfsp_weights(wins: Sequence[float], power: float) -> list[float]:
+    """Probabilities of opponents in prioritised fictitious self-play, the hardest most likely.
+
+    Vinyals et al. 2019, "Grandmaster level in StarCraft II": proportional to (1 - p)^power.
+
+    Args:
+        wins: probability p of beating each opponent.
+        power: 0: all alike; the larger, the more the hardest count.
+    """
+    weights = (1.0 - np.asarray(wins, dtype=float)) ** power
+    total = weights.sum()
+    return (weights / total if total > 0 else np.full(len(wins), 1.0 / len(wins))).tolist()
+
+
+def elo_ratings(scores: np.ndarray, games: int) -> np.ndarray:
+    """The ratings that explain scores best: the maximum of Elo's likelihood, by Newton's method.
+
+    Args:
+        scores: float [H, A] in 0..1 of the rows against the columns; NaN where a pairing was not
+            played. Every version has played at least once.
+        games: of a pairing. Scores nearer to 0 and 1 than half a game are moved there, or ratings
+            would have no bound.
+
+    Returns:
+        float [H + A] with mean 0, the rows first.
+    """
+    played, edge = ~np.isnan(scores), 0.5 / games
+    scores = np.clip(np.nan_to_num(scores), edge, 1.0 - edge)
+    strengths = np.zeros(sum(scores.shape))
+    for _ in range(1000):
+        first, second = np.split(strengths, [len(scores)])
+        expected = 1.0 / (1.0 + np.exp(second - first[:, None]))
+        gap = np.where(played, scores - expected, 0.0)
+        slope = np.where(played, expected * (1.0 - expected), 0.0)
+        curvature = np.block([[np.diag(slope.sum(1)), -slope], [-slope.T, np.diag(slope.sum(0))]])
+        # A common shift changes nothing; the 1 added keeps the mean where it is.
+        step = np.linalg.solve(curvature + 1.0, np.concatenate([gap.sum(1), -gap.sum(0)]))
+        longest = np.abs(step).max()
+        strengths += step / max(1.0, longest)  # far from the maximum a full step overshoots
+        if longest < 1e-10:
+            break
+    return SCALE * strengths

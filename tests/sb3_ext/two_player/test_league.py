@@ -1,0 +1,239 @@
+"""Whole leagues, in this process: their configuration, what is on the disk, what goes on."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import yaml
+
+from sb3_ext.checkpoints.checkpoint import checkpoint_name, load_checkpoint
+from sb3_ext.config.sections import ConfigError
+from sb3_ext.runs.driver import Run, go, parser_of
+from sb3_ext.training.loading import load_player, load_policy
+from sb3_ext.two_player import league
+from sb3_ext.two_player.league import League, LeagueConfig, main, seats
+from sb3_ext.two_player.trainer import HostAgentTrainer
+from tests.sb3_ext.runs.killed import killed_runs
+from tests.sb3_ext.two_player.helpers import difference, league_data
+from tests.sb3_ext.two_player.test_docs import rows
+
+PAGE = (Path(__file__).parents[3] / "docs" / "population.md").read_text()
+
+
+def played(path: Path, data: dict[str, Any]) -> League:
+    """A league after its rounds."""
+    job = League(LeagueConfig.read(data), Run(path))
+    go(job)
+    return job
+
+
+def written(path: Path, data: dict[str, Any]) -> str:
+    path.write_text(yaml.safe_dump(data, sort_keys=False))
+    return str(path)
+
+
+def last(path: Path, member: int, number: int) -> dict[str, Any]:
+    return load_checkpoint(path / "members" / str(member) / checkpoint_name(number))
+
+
+def test_without_drawn_opponents_members_are_runs_of_their_own(tmp_path: Path) -> None:
+    alone = played(tmp_path / "alone", league_data("latest_share=1", "steps_per_round=9"))
+    for member in range(2):
+        config = alone.config.member(member)
+        assert config.seed == 3 + member
+        trainer = HostAgentTrainer(config)
+        for _ in range(2):
+            trainer.train(9)
+        assert difference(trainer.state_dict(), last(tmp_path / "alone", member, 2)) == []
+    assert not any(version.met for version in alone.standings.versions.values())
+    played(
+        tmp_path / "league", league_data("steps_per_round=9")
+    )  # a control: opponents are really met
+    first, second = (last(tmp_path / name, 0, 2) for name in ("alone", "league"))
+    assert "host.policy" in "".join(difference(first, second))
+
+
+def test_the_folder_holds_the_league(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: Counter[tuple[str, str]] = Counter()
+    original = league.play_matches
+
+    def counted(plain: Any, games: int, paths: list[str]) -> Any:
+        first, *others = (Path(path).name for path in paths)
+        seen.update((first, other) for other in others)
+        return original(plain, games, paths)
+
+    monkeypatch.setattr(league, "play_matches", counted)
+    standings = played(tmp_path, league_data("rounds=4")).standings
+    state = json.loads((tmp_path / "league" / "league.json").read_text())
+    assert state["round"] == 4
+    folders = {path.name for path in (tmp_path / "league").iterdir() if path.is_dir()}
+    assert folders == {*standings.present("host"), *standings.present("agent")}
+    assert len(folders) < len(standings.versions)
+    for name in folders:
+        role = name.partition("-")[0]
+        assert load_player(tmp_path / "league" / name, role).role == role
+    for member in range(2):
+        names = [path.name for path in (tmp_path / "members" / str(member)).glob("check*")]
+        assert names == [checkpoint_name(4)]
+    for version in standings.versions.values():
+        assert len(version.met) == (2 if version.round > 1 else 0)
+        assert {standings.versions[name].role for name in version.met} <= {"host", "agent"} - {
+            version.role
+        }
+    assert set(seen.values()) == {1}  # nothing is played twice
+    scored = {(name, other) for name, others in standings.scores.items() for other in others}
+    assert seen.keys() == scored
+    assert {name for pair in seen for name in pair} == set(standings.versions)
+
+
+def test_rows_of_a_rollout() -> None:
+    assert seats(7, 0.5, 2) == [0, 0, 0, 0, 1, 2, 1]
+    assert seats(4, 0.0, 3) == [1, 2, 3, 1]
+    assert seats(3, 1.0, 2) == seats(3, 0.0, 0) == [0, 0, 0]
+
+
+def test_a_killed_run_goes_on_bit_for_bit(tmp_path: Path) -> None:
+    """Killed in the second round, and in its members' writes."""
+    plans = ["step:11,write:95"]
+    lines = killed_runs("tests.sb3_ext.two_player.killed_leagues", tmp_path, plans)
+    assert lines == ["step:11,write:95 2 nothing"]
+
+
+@pytest.mark.long
+def test_a_run_killed_anywhere_goes_on_bit_for_bit(tmp_path: Path) -> None:
+    draw = random.Random(0)
+    plans = [f"write:{number}" for number in range(2, 200, 4)]
+    plans += [f"step:{draw.randint(1, 24)},write:{draw.randint(1, 99)}" for _ in range(10)]
+    lines = killed_runs("tests.sb3_ext.two_player.killed_leagues", tmp_path, plans)
+    assert [line for line in lines if not line.endswith(" nothing")] == []
+
+
+def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file, out = written(tmp_path / "tiny.yml", league_data()), tmp_path / "run"
+    assert main(["--config", file, "--out", str(out)]) == 0
+    shown = capsys.readouterr()
+    assert "round 2 of 2" in shown.err
+    assert shown.out.count("* highest Elo") == 1
+    for role in ("host", "agent"):
+        versions = json.loads((out / "league" / "league.json").read_text())["versions"]
+        best = max(
+            (n for n in versions if n.startswith(role)), key=lambda n: (versions[n]["elo"], n)
+        )
+        policy = load_checkpoint(out / "league" / best, ["policy"])["policy"]
+        weights = load_policy(out / "models" / f"{role}.zip").state_dict()
+        assert all(torch.equal(value, policy[name]) for name, value in weights.items())
+    assert main(["--resume", str(out), "--set", "rounds=3", "--no-progress"]) == 0
+    whole = tmp_path / "whole"
+    assert main(["--config", file, "--set", "rounds=3", "--out", str(whole)]) == 0
+    for name in ("league/league.json", "config.yml"):
+        assert (whole / name).read_bytes() == (out / name).read_bytes()
+    config = yaml.safe_load((out / "config.yml").read_text())
+    capsys.readouterr()
+    for changed, code in (({"seed": 4}, 2), ({"rounds": 4}, 0)):  # by hand
+        written(out / "config.yml", {**config, **changed})
+        assert main(["--resume", str(out), "--no-progress"]) == code
+    assert "another seed: got 4; expected 3" in capsys.readouterr().err
+
+
+def test_a_spoiled_member_ends_the_run_with_a_line(tmp_path: Path, capsys: Any) -> None:
+    settings = ["roles.host.learning_rate=1.0e+30", "roles.host.max_grad_norm=null"]
+    data = league_data("steps_per_round=40", settings=settings)
+    file = written(tmp_path / "tiny.yml", data)
+    assert main(["--config", file, "--out", str(tmp_path / "run"), "--no-progress"]) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("population: member 0: ")
+    assert "NaN" in line
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--config", "{file}", "--set", "members=0"], "members must be at least 1, got 0"),
+        (["--config", "{file}", "--set", "seed.a=0"], "--set seed.a: seed has no keys"),
+        (["--config", "nothing"], "config: there is no file 'nothing'"),
+        (["--config", "{file}", "--actors", "-1"], "--actors must be"),
+        (["--config", "{file}", "--resume", "{run}"], "--resume: got --out or --config"),
+        (["--resume", "{run}"], "where no run is"),
+        (["--resume", "{done}", "--set", "seed=2"], "another seed: got 2; expected 3"),
+        (["--config", "{file}", "--out", "{done}"], "holds a run already"),
+        (["--config", "{file}", "--set", "settings=[compute.device=x]"], "compute.device"),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_code_2(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    names = {"file": written(tmp_path / "tiny.yml", league_data()), "run": str(tmp_path / "run")}
+    names["done"] = str(tmp_path / "done")
+    (tmp_path / "done").mkdir()
+    written(tmp_path / "done" / "config.yml", league_data())
+    given = [each.format(**names) for each in arguments]
+    if "--out" not in given and "--resume" not in given:
+        given += ["--out", names["run"]]
+    assert main(given) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("population: ")
+    assert message in line
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"round": "x"},
+        {"round": 2},
+        {"versions": {}},
+        {"scores": {}},
+        {"versions": {"host-0": {}}},
+    ],
+)
+def test_a_damaged_league_is_one_line(damage: Any, tmp_path: Path, capsys: Any) -> None:
+    run = tmp_path / "run"
+    played(run, league_data("rounds=1"))
+    file = run / "league" / "league.json"
+    state = json.loads(file.read_text())
+    written(run / "config.yml", state["config"])
+    for damaged in ({**state, **damage}, {}, []):
+        file.write_text(json.dumps(damaged))
+        assert main(["--resume", str(run), "--no-progress"]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert line.startswith(f"population: {file}: is damaged: ")
+
+
+@pytest.mark.parametrize("name", LeagueConfig.shipped())
+def test_those_of_the_package_are_valid(name: str) -> None:
+    config = LeagueConfig.read(name)
+    assert config.name == name
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ({"member": 3}, "unknown key 'member'"),
+        ({"latest_share": 2}, "latest_share must be at most 1, got 2"),
+        ({"two_player": "smal"}, "two_player: config: there is no file 'smal'"),
+        ({"settings": ["roles.host.gama=1"]}, "two_player: unknown key of roles.host 'gama'"),
+        ({"two_player": "host_vs_choose_first"}, "roles.agent: got choose_first; expected"),
+        ({"settings": ["collector.actors=2"]}, "collector.actors: got 2; expected 0"),
+        ({"settings": ["roles.host.opponent=random"]}, "roles.host: got random; expected"),
+    ],
+)
+def test_what_is_wrong_is_one_line(keys: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        LeagueConfig.read(league_data(**keys))
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_the_page_lists_every_key_and_commands_that_exist() -> None:
+    assert [row for row in rows(LeagueConfig) if row not in PAGE.splitlines()] == []
+    commands = re.findall(r"^python -m sb3_ext population (.+)$", PAGE, re.MULTILINE)
+    assert len(commands) >= 3
+    for command in commands:
+        parser_of(League).parse_args(command.split())

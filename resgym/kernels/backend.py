@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from resgym.game import devices
 from resgym.game.actions import action_axes
-from resgym.game.episode import Backend
+from resgym.game.episode import Backend, answers_of_agents, name_sets
 from resgym.game.rewards import REWARD_NAMES
-from resgym.game.rng import RowRandom
-from resgym.game.rules import check_startable
-from resgym.game.spec import GameSpec
-from resgym.game.state import GameState, canonical_state, where_state
-from resgym.game.stepping import AUTORESET_MODES, INVALID_ACTIONS, SEATS, StepPlan
+from resgym.game.state import GameState
+from resgym.game.stepping import (
+    AUTORESET_MODES,
+    INVALID_ACTIONS,
+    SEATS,
+    Ask,
+    EpisodeState,
+    Games,
+    ResetResult,
+    StepPlan,
+    StepResult,
+)
 
 ASKED = -1
 """Number of an opponent who does not play inside a pass."""
@@ -39,11 +47,10 @@ def set_numbers(dimension: int, host: str | None) -> np.ndarray:
 
 
 class FusedBackend(Backend):
-    """Base of backends that play a step in one pass; the rest is left to the reference.
+    """Base of backends that play a step in one pass, around the answers of who has to be asked.
 
-    The reference plays with their own single operations: Newton polytopes, rewards that are
-    functions, sets of starts, and the opponents that a backend neither knows nor asks. Other rules
-    than the default one it plays alone.
+    What no pass knows is left to the reference: other rules, Newton polytopes, rewards that are
+    functions, sets of starts and given ones.
     """
 
     hosts: tuple[str, ...]
@@ -72,46 +79,89 @@ class FusedBackend(Backend):
             AUTORESET_MODES.index(plan.autoreset_mode),
         )
 
-    # The single operations: kernels keep minimal points, the reference finds vertices of them.
-
-    def _moved(
-        self, state: GameState, coords: Tensor, axis: Tensor, spec: GameSpec
-    ) -> tuple[GameState, Tensor, Tensor]:
-        """As `move` for dominance; also bool [N], which games moved."""
+    def _numbers(self, plan: StepPlan) -> Any:
+        """What passes take for a plan; None for one that they do not know."""
         raise NotImplementedError
 
-    def _drawn(self, spec: GameSpec, rng: RowRandom) -> GameState:
-        """As `random_starts` for dominance."""
+    def _refuse(self, plan: StepPlan, numbers: Any, state: EpisodeState, actions: Tensor) -> None:
+        """Raises `RefusedStep` before anybody is asked, where that can be seen for free."""
+
+    def _pass(
+        self, plan: StepPlan, numbers: Any, games: Games, actions: Tensor, answers: Tensor | None
+    ) -> StepResult:
+        """A step; ``answers`` int64 [N] are those of agents who were asked.
+
+        With hosts who have to be asked it restarts no row, and leaves all that was played without a
+        set.
+        """
         raise NotImplementedError
 
-    def move(
-        self, state: GameState, coords: Tensor, axis: Tensor, spec: GameSpec
-    ) -> tuple[GameState, Tensor]:
-        """As `resgym.game.rules.move`."""
-        if spec.rule != "basic":
-            return Backend.move(state, coords, axis, spec)
-        after, moved, overflow = self._moved(state, coords.to(torch.bool), axis, _plain(spec))
-        if spec.polytope == "newton":
-            after = where_state(moved, _vertices(after, spec), state)
-        return after, overflow
+    def _starts(self, plan: StepPlan, numbers: Any, games: Games, mask: Tensor) -> ResetResult:
+        """Starts in the rows of ``mask``, bool [N], without a set if hosts have to be asked."""
+        raise NotImplementedError
 
-    def random_starts(self, spec: GameSpec, rng: RowRandom) -> GameState:
-        """As `resgym.game.rules.random_starts`."""
-        check_startable(spec)
-        if spec.rule != "basic":
-            return Backend.random_starts(spec, rng)
-        state = self._drawn(_plain(spec), rng)
-        # A position of several minimal points has several vertices: no start is finished after all.
-        return _vertices(state, spec) if spec.polytope == "newton" else state
+    def step(self, plan: StepPlan, games: Games, actions: Tensor, ask: Ask) -> StepResult:
+        """See `resgym.game.episode.Backend.step`."""
+        numbers = self._numbers(plan)
+        if numbers is None:
+            return super().step(plan, games, actions, ask)
+        if numbers.plays:
+            return self._pass(plan, numbers, games, actions, None)
+        state = games.tensors()
+        self._refuse(plan, numbers, state, actions)
+        if plan.seat == "agent":
+            result = self._pass(plan, numbers, state, actions, None)
+            return self._ask_hosts(plan, numbers, state.ended, result, ask)
+        known = actions.clamp(0, plan.num_actions - 1)
+        playing = (known == actions) & ~state.ended
+        answers = answers_of_agents(plan, state, known, playing, ask)
+        return self._pass(plan, numbers, state, actions, answers)
+
+    def start(
+        self, plan: StepPlan, games: Games, mask: Tensor, ask: Ask, given: GameState | None = None
+    ) -> ResetResult:
+        """See `Backend.start`."""
+        numbers = self._numbers(plan)
+        if numbers is None or given is not None:
+            return super().start(plan, games, mask, ask, given)
+        result = self._starts(plan, numbers, games, mask)
+        if plan.seat != "agent" or numbers.plays:
+            return result
+        state = name_sets(plan, result.games.tensors(), mask, ask)
+        return ResetResult(state, result.points, _shown(state))
+
+    def _ask_hosts(
+        self, plan: StepPlan, numbers: Any, waiting: Tensor, result: StepResult, ask: Ask
+    ) -> StepResult:
+        """What is left of a step of agents whose hosts are asked: sets to name, rows to restart.
+
+        ``waiting`` bool [N] are the rows that had ended before the step.
+        """
+        state = result.games.tensors()
+        over, restart = torch.as_tensor(result.terminated), None
+        last = _shown(state)
+        if plan.autoreset_mode == "SAME_STEP" and result.ended is not None:
+            restart = torch.as_tensor(result.ended)
+            # The last observation of a game that was cut shows the set that would be played.
+            cut = torch.as_tensor(result.truncated)
+            state = name_sets(plan, state, cut & ~state.coords.any(1), ask)
+            last = _shown(state)
+        elif plan.autoreset_mode == "NEXT_STEP" and (
+            not devices.is_host_memory(waiting.device) or bool(waiting.any())
+        ):
+            restart = waiting
+        points = result.points
+        if restart is not None:
+            started = self._starts(plan, numbers, state, restart)
+            state, points, over = started.games.tensors(), started.points, over & ~restart
+        state = name_sets(plan, state, ~(state.coords.any(1) | over), ask)
+        shown = _shown(state)
+        if restart is not None and plan.autoreset_mode == "SAME_STEP":
+            final = torch.where(restart[:, None], last, shown)
+            result = result._replace(final_points=result.points, final_coords=final)
+        return result._replace(games=state, points=points, coords=shown)
 
 
-def _plain(spec: GameSpec) -> GameSpec:
-    """The game whose minimal points `_vertices` takes up."""
-    if spec.polytope == "dominance":
-        return spec
-    return replace(spec, polytope="dominance", reposition=False)
-
-
-def _vertices(state: GameState, spec: GameSpec) -> GameState:
-    """The vertices among minimal points, by the reference."""
-    return canonical_state(state.points.permute(2, 1, 0).contiguous(), state.count, spec)
+def _shown(state: EpisodeState) -> Tensor:
+    """int8 [N, D]: the sets as agents see them."""
+    return state.position.answers(state.coords).to(torch.int8)

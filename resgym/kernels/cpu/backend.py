@@ -12,10 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from resgym.game.episode import answers_of_agents, name_sets
-from resgym.game.state import GameState
 from resgym.game.stepping import (
-    Ask,
     EpisodeState,
     Games,
     RefusedStep,
@@ -85,9 +82,8 @@ class _Numbers(NamedTuple):
     rules: tuple[int, ...]
     starts: tuple[int, ...]
     shows_final: bool
-    both: bool
+    plays: bool
     may_refuse: bool
-    asked: bool
 
 
 @lru_cache(maxsize=256)
@@ -109,9 +105,8 @@ def _numbers(plan: StepPlan) -> _Numbers | None:
         rules=tuple(map(int, rules)),
         starts=tuple(map(int, drawn)),
         shows_final=restarts and mode == "SAME_STEP",
-        both=plan.seat == "both",
-        may_refuse=plan.may_refuse,
-        asked=asked,
+        plays=not asked,
+        may_refuse=plan.may_refuse and not asked,
     )
 
 
@@ -128,130 +123,74 @@ class NumbaBackend(NumbaOperations):
         """The operations whose machine code lies on disk, so that they take no compiling."""
         return {name for name, function in self.compiled.items() if lies_on_disk(function)}
 
-    def step(self, plan: StepPlan, games: Games, actions: Tensor, ask: Ask) -> StepResult:
-        """See `resgym.game.episode.Backend.step`."""
-        numbers = _numbers(plan)
-        if numbers is None:
-            return super().step(plan, games, actions, ask)
-        chosen = answers = actions.contiguous().numpy()
-        if numbers.asked:
-            games = games.tensors()
-        memory = _memory(games)
-        old = memory[0]
+    def _numbers(self, plan: StepPlan) -> _Numbers | None:
+        return _numbers(plan)
+
+    def _refuse(
+        self, plan: StepPlan, numbers: _Numbers, state: EpisodeState, actions: Tensor
+    ) -> None:
+        arrays = map(array_of, (actions, state.coords, state.ended))
+        if plan.may_refuse and any_refused(numbers.dims, numbers.sets, numbers.rules, *arrays):
+            raise RefusedStep
+
+    def _pass(
+        self,
+        plan: StepPlan,
+        numbers: _Numbers,
+        games: Games,
+        actions: Tensor,
+        answers: Tensor | None,
+    ) -> StepResult:
+        old, new, spare = _memory(games)
+        chosen = actions.contiguous().numpy()
         if numbers.may_refuse and any_refused(
             numbers.dims, numbers.sets, numbers.rules, chosen, old[2], old[-1]
         ):
             raise RefusedStep
-        if not numbers.asked:
-            return _step_pass(numbers, memory, chosen, chosen)
-        state = games.tensors()
-        if plan.seat == "host":
-            known = actions.clamp(0, plan.num_actions - 1)
-            playing = (known == actions) & ~state.ended
-            answers = array_of(answers_of_agents(plan, state, known, playing, ask))
-            return _step_pass(numbers, memory, chosen, answers)
-        result = _step_pass(numbers, memory, chosen, answers)
-        return _ask_hosts(plan, numbers, state.ended, result, ask)
+        given = chosen if answers is None else array_of(answers)
+        num_games, _, dimension = shape = old[0].shape
+        coords_shape = (num_games, dimension)
+        seen, seen_coords = np.empty(shape, _FLOAT), np.empty(coords_shape, _BYTE)
+        final, final_coords = seen, seen_coords
+        if numbers.shows_final:
+            final, final_coords = np.empty(shape, _FLOAT), np.empty(coords_shape, _BYTE)
+        reward, returns = np.empty((2, num_games), _FLOAT)
+        rewards = np.empty((num_games if plan.seat == "both" else 0, 2), _FLOAT)
+        terminated, truncated, overflow, ended = np.empty((4, num_games), _FLAG)
+        lengths = np.empty(num_games, _INTEGER)
+        num_ended = share_rows(
+            step_rows, num_games, dimension, numbers.dims, numbers.sets, numbers.rules,
+            numbers.starts,
+            chosen, given, old, new,
+            (
+                seen, seen_coords, reward, rewards, terminated, truncated, overflow, ended, final,
+                final_coords, returns, lengths,
+            ),
+        )  # fmt: skip
+        any_final = num_ended > 0 and numbers.shows_final
+        return StepResult(
+            games=HostGames(new, spare),
+            points=seen,
+            coords=seen_coords,
+            reward=reward,
+            rewards=rewards if plan.seat == "both" else None,
+            terminated=terminated,
+            truncated=truncated,
+            overflow=overflow,
+            ended=ended if num_ended else None,
+            final_points=final if any_final else None,
+            final_coords=final_coords if any_final else None,
+            episode_returns=returns if num_ended else None,
+            episode_lengths=lengths if num_ended else None,
+        )
 
-    def start(
-        self, plan: StepPlan, games: Games, mask: Tensor, ask: Ask, given: GameState | None = None
-    ) -> ResetResult:
-        """See `Backend.start`."""
-        numbers = _numbers(plan)
-        if numbers is None or given is not None:
-            return super().start(plan, games, mask, ask, given)
-        result = _start_pass(numbers, games, mask)
-        if not numbers.asked or plan.seat == "host":
-            return result
-        state = name_sets(plan, result.games.tensors(), mask, ask)
-        return ResetResult(state, result.points, _shown(state))
-
-
-def _shown(state: EpisodeState) -> Tensor:
-    """int8 [N, D]: the sets as agents see them."""
-    return state.position.answers(state.coords).to(torch.int8)
-
-
-def _step_pass(
-    numbers: _Numbers,
-    memory: tuple[Fields, Fields, Fields | None],
-    actions: np.ndarray,
-    answers: np.ndarray,
-) -> StepResult:
-    old, new, spare = memory
-    num_games, _, dimension = shape = old[0].shape
-    coords_shape = (num_games, dimension)
-    seen, seen_coords = np.empty(shape, _FLOAT), np.empty(coords_shape, _BYTE)
-    final, final_coords = seen, seen_coords
-    if numbers.shows_final:
-        final, final_coords = np.empty(shape, _FLOAT), np.empty(coords_shape, _BYTE)
-    reward, returns = np.empty((2, num_games), _FLOAT)
-    rewards = np.empty((num_games if numbers.both else 0, 2), _FLOAT)
-    terminated, truncated, overflow, ended = np.empty((4, num_games), _FLAG)
-    lengths = np.empty(num_games, _INTEGER)
-    num_ended = share_rows(
-        step_rows, num_games, dimension, numbers.dims, numbers.sets, numbers.rules, numbers.starts,
-        actions, answers, old, new,
-        (
-            seen, seen_coords, reward, rewards, terminated, truncated, overflow, ended, final,
-            final_coords, returns, lengths,
-        ),
-    )  # fmt: skip
-    any_final = num_ended > 0 and numbers.shows_final
-    return StepResult(
-        games=HostGames(new, spare),
-        points=seen,
-        coords=seen_coords,
-        reward=reward,
-        rewards=rewards if numbers.both else None,
-        terminated=terminated,
-        truncated=truncated,
-        overflow=overflow,
-        ended=ended if num_ended else None,
-        final_points=final if any_final else None,
-        final_coords=final_coords if any_final else None,
-        episode_returns=returns if num_ended else None,
-        episode_lengths=lengths if num_ended else None,
-    )
-
-
-def _start_pass(numbers: _Numbers, games: Games, mask: Tensor) -> ResetResult:
-    old, new, spare = _memory(games)
-    num_games, _, dimension = shape = old[0].shape
-    seen, seen_coords = np.empty(shape, _FLOAT), np.empty((num_games, dimension), _BYTE)
-    share_rows(
-        start_rows, num_games, dimension, numbers.dims, numbers.sets, numbers.rules, numbers.starts,
-        array_of(mask), old, new, seen, seen_coords,
-    )  # fmt: skip
-    return ResetResult(HostGames(new, spare), seen, seen_coords)
-
-
-def _ask_hosts(
-    plan: StepPlan, numbers: _Numbers, waiting: Tensor, result: StepResult, ask: Ask
-) -> StepResult:
-    """What is left of a step of agents whose hosts are asked: sets to name, rows to restart.
-
-    The pass has restarted no row and left all that was played without a set. ``waiting`` bool [N]
-    are the rows that had ended before the step.
-    """
-    state = result.games.tensors()
-    over = torch.from_numpy(result.terminated)
-    restart, last = None, _shown(state)
-    if plan.autoreset_mode == "SAME_STEP" and result.ended is not None:
-        restart = torch.from_numpy(result.ended)
-        # The last observation of a game that was cut shows the set that would be played.
-        cut = torch.from_numpy(result.truncated)
-        state = name_sets(plan, state, cut & ~state.coords.any(1), ask)
-        last = _shown(state)
-    elif plan.autoreset_mode == "NEXT_STEP" and bool(waiting.any()):
-        restart = waiting
-    points = result.points
-    if restart is not None:
-        started = _start_pass(numbers, state, restart)
-        state, points, over = started.games.tensors(), started.points, over & ~restart
-    state = name_sets(plan, state, ~(state.coords.any(1) | over), ask)
-    shown = _shown(state)
-    if restart is not None and plan.autoreset_mode == "SAME_STEP":
-        final = torch.where(restart[:, None], last, shown)
-        result = result._replace(final_points=result.points, final_coords=final)
-    return result._replace(games=state, points=points, coords=shown)
+    def _starts(self, plan: StepPlan, numbers: _Numbers, games: Games, mask: Tensor) -> ResetResult:
+        old, new, spare = _memory(games)
+        num_games, _, dimension = shape = old[0].shape
+        seen, seen_coords = np.empty(shape, _FLOAT), np.empty((num_games, dimension), _BYTE)
+        share_rows(
+            start_rows, num_games, dimension, numbers.dims, numbers.sets, numbers.rules,
+            numbers.starts,
+            array_of(mask), old, new, seen, seen_coords,
+        )  # fmt: skip
+        return ResetResult(HostGames(new, spare), seen, seen_coords)

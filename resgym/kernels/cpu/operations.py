@@ -5,16 +5,18 @@ Tensors are read and written through NumPy views, without copies; results are ne
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from resgym.game.episode import Backend
 from resgym.game.rng import RowRandom
-from resgym.game.rules import observe_points
+from resgym.game.rules import check_startable, observe_points
 from resgym.game.spec import GameSpec
-from resgym.game.state import GameState
+from resgym.game.state import GameState, canonical_state, where_state
 from resgym.kernels.backend import FusedBackend, set_numbers
 from resgym.kernels.cpu.compilation import compiled
 from resgym.kernels.cpu.players import HOSTS, name_set
@@ -106,31 +108,42 @@ class NumbaOperations(FusedBackend):
     }
     """What is compiled of each operation."""
 
-    def _moved(
+    # Kernels keep minimal points; the reference finds vertices among them, and plays other rules.
+
+    def move(
         self, state: GameState, coords: Tensor, axis: Tensor, spec: GameSpec
-    ) -> tuple[GameState, Tensor, Tensor]:
-        """See `FusedBackend`; an axis outside 0..D-1 is an IndexError."""
+    ) -> tuple[GameState, Tensor]:
+        """As `resgym.game.rules.move`; an axis outside 0..D-1 is an IndexError."""
+        if spec.rule != "basic":
+            return Backend.move(state, coords, axis, spec)
         after = GameState(
             state.points.clone(memory_format=torch.contiguous_format),
             state.count.clone(memory_format=torch.contiguous_format),
             state.rule,
         )
         moved, overflow = torch.empty(2, state.num_games, dtype=torch.bool).unbind()
-        arrays = map(array_of, (after.points, after.count, coords, axis))
-        options = (spec.reposition, array_of(overflow), array_of(moved))
+        arrays = map(array_of, (after.points, after.count, coords.to(torch.bool), axis))
+        options = (_plain(spec).reposition, array_of(overflow), array_of(moved))
         bad = _move_games(*arrays, *options)
         if bad >= 0:
             raise IndexError(f"axis must be in 0..{spec.dimension - 1}, got {int(axis[bad])}")
-        return after, moved, overflow
+        if spec.polytope == "newton":
+            after = where_state(moved, _vertices(after, spec), state)
+        return after, overflow
 
-    def _drawn(self, spec: GameSpec, rng: RowRandom) -> GameState:
+    def random_starts(self, spec: GameSpec, rng: RowRandom) -> GameState:
+        """As `resgym.game.rules.random_starts`."""
+        check_startable(spec)
+        if spec.rule != "basic":
+            return Backend.random_starts(spec, rng)
         shape = (*rng.key.shape, spec.max_num_points, spec.dimension)
         points, count = torch.empty(shape, dtype=torch.int64), torch.empty_like(rng.key)
         state = GameState(points, count)
         arrays = map(array_of, (points, count, rng.key))
-        sizes = (spec.max_value + 1, spec.start_attempts, spec.reposition)
+        sizes = (spec.max_value + 1, spec.start_attempts, _plain(spec).reposition)
         _draw_games(*arrays, *sizes)
-        return state
+        # A position of several minimal points has several vertices: no start is finished after all.
+        return _vertices(state, spec) if spec.polytope == "newton" else state
 
     def observe_points(self, state: GameState, scale: bool = True) -> Tensor:
         """See `resgym.game.rules.observe_points`."""
@@ -151,3 +164,15 @@ class NumbaOperations(FusedBackend):
         host = HOSTS.index(name)
         _choose_rows(host, points, count, *sets, array_of(rng.key), array_of(actions))
         return actions
+
+
+def _plain(spec: GameSpec) -> GameSpec:
+    """The game whose minimal points `_vertices` takes up."""
+    if spec.polytope == "dominance":
+        return spec
+    return replace(spec, polytope="dominance", reposition=False)
+
+
+def _vertices(state: GameState, spec: GameSpec) -> GameState:
+    """The vertices among minimal points, by the reference."""
+    return canonical_state(state.points.permute(2, 1, 0).contiguous(), state.count, spec)

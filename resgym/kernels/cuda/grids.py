@@ -6,7 +6,7 @@ import of Triton, its interpreter runs the kernels on the CPU: slow, for tests.
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import nullcontext
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -15,7 +15,6 @@ from torch import Tensor
 from triton import knobs
 
 from resgym.game.spec import GameSpec
-from resgym.kernels.cuda.cache import checked_cache
 
 INTERPRETED = bool(knobs.runtime.interpret)
 """Whether the kernels of this process run in the interpreter."""
@@ -24,9 +23,6 @@ MAX_NUM_POINTS = 64
 """Rows of a position that the kernels can hold: each is a bit of one word."""
 
 _LANES = 32
-
-_compiled: set[tuple[Any, ...]] = set()
-"""What has been launched before: a kernel, a device and constants."""
 
 
 class Cut(NamedTuple):
@@ -83,13 +79,7 @@ def launch(
     how = cut(spec.max_num_points, spec.dimension)
     sizes = {"P": spec.max_num_points, "D": spec.dimension, "G": how.games, "R": how.rows}
     grid = (-(-num_games // how.games),)
-    compiled = (kernel, device, *flags.values(), *sizes.values())
-    with ExitStack() as around:
-        if device.type == "cuda":
-            # Triton launches on the current device, which need not be that of the tensors.
-            around.enter_context(torch.cuda.device(device))
-        if compiled not in _compiled:
-            around.enter_context(checked_cache())
+    # Triton launches on the current device, which need not be that of the tensors.
+    with torch.cuda.device(device) if device.type == "cuda" else nullcontext():
         # One warp, so that no reduction waits for another.
         kernel[grid](*arguments, **flags, **sizes, num_warps=1)
-    _compiled.add(compiled)

@@ -1,4 +1,4 @@
-"""The Triton kernels: a whole step or start, and the three operations of a backend.
+"""The Triton kernels: a whole step or start.
 
 One program plays a few games from the first load to the last store, with the points in registers,
 and nothing that it writes is read again. Every line of the step has its counterpart in
@@ -22,6 +22,7 @@ from resgym.game.stepping import (
     INVALID_ACTIONS,
     SEATS,
 )
+from resgym.kernels.backend import ASKED
 from resgym.kernels.cuda.rules import (
     absorb,
     choose_axis,
@@ -61,6 +62,7 @@ _SAME_STEP = _index(AUTORESET_MODES, "SAME_STEP")
 _DISABLED = _index(AUTORESET_MODES, "DISABLED")
 _STARTING = tl.constexpr(STARTING)
 _ILLEGAL_REWARD = tl.constexpr(INVALID_ACTION_REWARD)
+_ASKED = tl.constexpr(ASKED)
 
 # The others draw a set from a table.
 _ALL_COORD = _index(HOSTS, "all_coord")
@@ -87,7 +89,7 @@ def _name_set(table, num_sets, key, count, mask, HOST: tl.constexpr, D: tl.const
 
 @_kernel
 def step_games(
-    actions, table,
+    actions, answered_axes, table,
     old_points, old_count, old_coords, old_half_moves, seeds, old_episode, old_key, old_returns,
     old_lengths, old_ended,
     new_points, new_coords, new_numbers, new_floats, flags, rewards, seen, seen_coords, final_seen,
@@ -95,13 +97,15 @@ def step_games(
     num_games: tl.int64, num_sets: tl.int64, limit: tl.int64, num_drawn: tl.int64,
     values: tl.int64, attempts: tl.int64,
     SEAT: tl.constexpr, OPPONENT: tl.constexpr, REWARD: tl.constexpr, ON_ILLEGAL: tl.constexpr,
-    MODE: tl.constexpr, SCALE: tl.constexpr, REPOSITION: tl.constexpr, AXES: tl.constexpr,
-    DRAWN_AXES: tl.constexpr, P: tl.constexpr, D: tl.constexpr, G: tl.constexpr, R: tl.constexpr,
+    MODE: tl.constexpr, RESTARTS: tl.constexpr, SCALE: tl.constexpr, REPOSITION: tl.constexpr,
+    AXES: tl.constexpr, DRAWN_AXES: tl.constexpr, P: tl.constexpr, D: tl.constexpr,
+    G: tl.constexpr, R: tl.constexpr,
 ):  # fmt: skip
     """Plays a step of ``num_games`` games, G of them in a program, or starts some of them.
 
     Reads ``actions``, int64 [N] or where ``MODE`` is `STARTING` int8 [N] that mark the games to
-    start, and the old fields, and writes every entry of
+    start, ``answered_axes`` int64 [N] if the agents were asked, and the old fields, and writes
+    every entry of
 
         new_points     int64 [N, P, D]
         new_coords     int8 [N, D]
@@ -150,8 +154,11 @@ def step_games(
         named = tl.load(table + safe, mask=naming & within, other=3)
         axis_mask = tl.where(naming, named, axis_mask)
     if SEAT == _HOST_SEAT:
-        draws = absorb(absorb(key, half_moves.to(tl.uint64)), _AGENT)
-        axis = choose_axis(axis_mask, draws, OPPONENT, D)
+        if OPPONENT == _ASKED:
+            axis = tl.load(answered_axes + games, mask=within, other=0)
+        else:
+            draws = absorb(absorb(key, half_moves.to(tl.uint64)), _AGENT)
+            axis = choose_axis(axis_mask, draws, OPPONENT, D)
         half_moves += legal.to(tl.int64)
         answered = legal
     else:
@@ -181,7 +188,7 @@ def step_games(
     if SEAT == _BOTH_SEATS:
         tl.store(rewards + games * 2, host_reward, mask=within)
         tl.store(rewards + games * 2 + 1, reward, mask=within)
-    if SEAT == _AGENT_SEAT:
+    if SEAT == _AGENT_SEAT and OPPONENT != _ASKED:
         names = answered & (finished == 0)
         draws = absorb(absorb(key, half_moves.to(tl.uint64)), _HOST)
         named = _name_set(table, num_sets, draws, count, within, OPPONENT, D)
@@ -210,6 +217,8 @@ def step_games(
     else:
         restart = was_ended & within
         waiting = done
+    if not RESTARTS:
+        restart = restart & False
     stays = within & (restart == 0)
     refused = illegal & False
     if ON_ILLEGAL == _ERROR:
@@ -220,7 +229,7 @@ def step_games(
     # What is kept, and what is seen.
     store_points(
         new_points, seen, final_seen, points, kept, rank, count, games, stays, within,
-        SCALE, REPOSITION and MODE != _STARTING, True, True, MODE == _SAME_STEP, P, D, G, R,
+        SCALE, REPOSITION and MODE != _STARTING, RESTARTS and MODE == _SAME_STEP, P, D, G, R,
     )  # fmt: skip
     tl.store(new_floats + games + num_games, reward, mask=within)
     tl.store(new_floats + games + num_games * 2, total, mask=within)
@@ -231,23 +240,23 @@ def step_games(
     tl.store(flags + games + num_games * 3, overflow.to(tl.int8), mask=within)
     tl.store(flags + games + num_games * 4, done.to(tl.int8), mask=within)
     tl.store(flags + games + num_games * 5, refused.to(tl.int8), mask=within)
-    if MODE == _SAME_STEP:
+    if RESTARTS and MODE == _SAME_STEP:
         store_set(final_coords, games, axis_mask, within, D)
 
     # Restarts.
-    if MODE != _DISABLED:  # noqa: SIM102 - decided when it is compiled, unlike the next one
+    if RESTARTS:  # noqa: SIM102 - decided when it is compiled, unlike the next one
         if tl.max(restart.to(tl.int32), 0) > 0:
             seed = tl.load(seeds + games, mask=within, other=0)
             fresh_key = episode_key(seed, episode + 1)
             draws = absorb(absorb(fresh_key, 0), _START)
             drawn = draw_starts(
                 new_points, seen, games, restart, draws, num_drawn, values, attempts,
-                SCALE, REPOSITION, True, DRAWN_AXES, P, D, G, R,
+                SCALE, REPOSITION, DRAWN_AXES, P, D, G, R,
             )  # fmt: skip
             count = tl.where(restart, drawn, count)
             axis_mask = tl.where(restart, 0, axis_mask)
             half_moves = tl.where(restart, 0, half_moves)
-            if SEAT == _AGENT_SEAT:
+            if SEAT == _AGENT_SEAT and OPPONENT != _ASKED:
                 draws = absorb(absorb(fresh_key, 0), _HOST)
                 named = _name_set(table, num_sets, draws, count, within, OPPONENT, D)
                 axis_mask = tl.where(restart, named, axis_mask)
@@ -264,68 +273,3 @@ def step_games(
     tl.store(new_numbers + games + num_games * 3, key.to(tl.int64), mask=within)
     tl.store(new_numbers + games + num_games * 4, length, mask=within)
     tl.store(new_floats + games, total, mask=within)
-
-
-@_kernel
-def move_games(
-    old_points, old_count, coords, axis, new_points, new_count, moved_flags, overflow_flags,
-    num_games: tl.int64, REPOSITION: tl.constexpr, AXES: tl.constexpr, P: tl.constexpr,
-    D: tl.constexpr, G: tl.constexpr, R: tl.constexpr,
-):  # fmt: skip
-    """One move of every game, as `resgym.game.rules.move`; an axis outside is no move."""
-    games = tl.program_id(0).to(tl.int64) * G + tl.arange(0, G)
-    within = games < num_games
-    before = tl.load(old_count + games, mask=within, other=0)
-    axis_mask = load_set(coords, games, within, D)
-    chosen = tl.load(axis + games, mask=within, other=0)
-    alive = tl.arange(0, R)[None, :] < before[:, None]
-    points = load_points(old_points, games, alive & within[:, None], P, D, R)
-    safe = tl.where((chosen >= 0) & (chosen < D), chosen, 0)
-    # A set of one axis has no bit left without its lowest one.
-    several = (axis_mask & (axis_mask - 1)) != 0
-    legal = (safe == chosen) & (((axis_mask >> safe) & 1) == 1) & several
-    wanted = within & legal & (before > 1)
-    points, overflow = played_points(points, axis_mask, chosen, wanted, D, G, R)
-    kept, rank, count = prune(points, alive, before, AXES, D, G, R)
-    store_points(
-        new_points, new_points, new_points, points, kept, rank, count, games, within, within,
-        False, REPOSITION, True, False, False, P, D, G, R,
-    )  # fmt: skip
-    tl.store(new_count + games, count, mask=within)
-    tl.store(moved_flags + games, (wanted & (overflow == 0)).to(tl.int8), mask=within)
-    tl.store(overflow_flags + games, overflow.to(tl.int8), mask=within)
-
-
-@_kernel
-def draw_games(
-    keys, new_points, new_count, num_games: tl.int64, num_drawn: tl.int64, values: tl.int64,
-    attempts: tl.int64, REPOSITION: tl.constexpr, DRAWN_AXES: tl.constexpr, P: tl.constexpr,
-    D: tl.constexpr, G: tl.constexpr, R: tl.constexpr,
-):  # fmt: skip
-    """Starts of all games, as `resgym.game.rules.random_starts`."""
-    games = tl.program_id(0).to(tl.int64) * G + tl.arange(0, G)
-    within = games < num_games
-    key = tl.load(keys + games, mask=within, other=0).to(tl.uint64)
-    count = draw_starts(
-        new_points, new_points, games, within, key, num_drawn, values, attempts,
-        False, REPOSITION, False, DRAWN_AXES, P, D, G, R,
-    )  # fmt: skip
-    tl.store(new_count + games, count, mask=within)
-
-
-@_kernel
-def observe_games(
-    points, counts, seen, num_games: tl.int64, SCALE: tl.constexpr, P: tl.constexpr,
-    D: tl.constexpr, G: tl.constexpr, R: tl.constexpr,
-):  # fmt: skip
-    """What is seen of all games, as `resgym.game.rules.observe_points`."""
-    games = tl.program_id(0).to(tl.int64) * G + tl.arange(0, G)
-    within = games < num_games
-    count = tl.load(counts + games, mask=within, other=0)
-    row = tl.arange(0, R)[None, :]
-    alive = (row < count[:, None]) & within[:, None]
-    store_points(
-        seen, seen, seen, load_points(points, games, alive, P, D, R), alive,
-        row + tl.zeros((G, R), tl.int32), count, games, within, within,
-        SCALE, False, False, True, False, P, D, G, R,
-    )  # fmt: skip

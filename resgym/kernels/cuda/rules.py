@@ -241,13 +241,13 @@ def _largest(points, D: tl.constexpr):
 @triton.jit
 def store_points(
     state, seen, final, points, kept, rank, count, games, keep, show,
-    SCALE: tl.constexpr, REPOSITION: tl.constexpr, STATE: tl.constexpr, SEEN: tl.constexpr,
-    FINAL: tl.constexpr, P: tl.constexpr, D: tl.constexpr, G: tl.constexpr, R: tl.constexpr,
+    SCALE: tl.constexpr, REPOSITION: tl.constexpr, FINAL: tl.constexpr,
+    P: tl.constexpr, D: tl.constexpr, G: tl.constexpr, R: tl.constexpr,
 ):  # fmt: skip
     """Writes positions, as state int64 [N, P, D] and as what is seen of them, float32 [N, P, D].
 
-    state: where the state goes, if ``STATE``.
-    seen: where the observation goes, if ``SEEN``.
+    state: where the state goes.
+    seen: where the observation goes.
     final: where it goes a second time, if ``FINAL``.
     points: unpacked.
     kept: bool [G, R], those that are written.
@@ -272,20 +272,16 @@ def store_points(
     most = tl.max(tl.where(kept, _largest(points, D), 1), 1)[:, None].to(tl.float64)
     for axis in tl.static_range(D):
         value = points[axis]
-        if STATE:
-            tl.store(state + place + axis, value, mask=kept & keep[:, None])
-            tl.store(
-                state + empty + axis, tl.full((G, R), -1, tl.int64), mask=absent & keep[:, None]
-            )
+        tl.store(state + place + axis, value, mask=kept & keep[:, None])
+        tl.store(state + empty + axis, tl.full((G, R), -1, tl.int64), mask=absent & keep[:, None])
         # Divided as float64 and rounded once more, as in the reference.
         if SCALE:  # noqa: SIM108
             sight = (value.to(tl.float64) / most).to(tl.float32)
         else:
             sight = value.to(tl.float32)
         nothing = tl.full((G, R), -1.0, tl.float32)
-        if SEEN:
-            tl.store(seen + place + axis, sight, mask=kept & keep[:, None])
-            tl.store(seen + empty + axis, nothing, mask=absent & keep[:, None])
+        tl.store(seen + place + axis, sight, mask=kept & keep[:, None])
+        tl.store(seen + empty + axis, nothing, mask=absent & keep[:, None])
         if FINAL:
             tl.store(final + place + axis, sight, mask=kept & show[:, None])
             tl.store(final + empty + axis, nothing, mask=absent & show[:, None])
@@ -294,7 +290,7 @@ def store_points(
 @triton.jit
 def draw_starts(
     state, seen, games, pending, key, num_drawn, values, attempts,
-    SCALE: tl.constexpr, REPOSITION: tl.constexpr, SEEN: tl.constexpr, DRAWN_AXES: tl.constexpr,
+    SCALE: tl.constexpr, REPOSITION: tl.constexpr, DRAWN_AXES: tl.constexpr,
     P: tl.constexpr, D: tl.constexpr, G: tl.constexpr, R: tl.constexpr,
 ):  # fmt: skip
     """Draws starts as `resgym.game.rules.random_starts` and writes them; see `store_points`.
@@ -329,7 +325,7 @@ def draw_starts(
         taken = pending & (count > 1)
         store_points(
             state, seen, seen, points, kept, rank, count, games, taken, taken,
-            SCALE, REPOSITION, True, SEEN, False, P, D, G, R,
+            SCALE, REPOSITION, False, P, D, G, R,
         )  # fmt: skip
         drawn = tl.where(taken, count, drawn)
         pending = pending & (taken == 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import warnings
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
@@ -14,6 +15,7 @@ import torch
 from resgym.envs import HironakaVectorEnv
 from resgym.game import GameSpec, GameState, RowRandom
 from resgym.kernels import dispatch, quickest_backend, resolve_backend
+from resgym.kernels.check import Checked
 from resgym.players import make_host
 
 SPEC = GameSpec()
@@ -22,7 +24,7 @@ CPU = torch.device("cpu")
 
 def _forget() -> None:
     """What was found out about the machine, and what was warned of."""
-    for known in (dispatch._found, dispatch._triton_fault, dispatch._warn):
+    for known in (dispatch._found, dispatch._automatic, dispatch._patient, dispatch._warn):
         known.cache_clear()
 
 
@@ -67,7 +69,6 @@ def without_triton(anew: None, monkeypatch: pytest.MonkeyPatch) -> None:
 needs_triton = pytest.mark.skipif(
     importlib.util.find_spec("triton") is None, reason="triton is not installed"
 )
-no_cuda = pytest.mark.skipif(torch.cuda.is_available(), reason="the kernels work here")
 CUDA = torch.device("cuda")
 
 
@@ -139,36 +140,45 @@ def test_more_points_than_the_kernels_can_hold() -> None:
         resolve_backend("triton", CUDA, spec)
 
 
-@needs_triton
-@no_cuda
-@pytest.mark.usefixtures("anew")
-def test_a_device_on_which_the_kernels_fail() -> None:
-    """A torch without CUDA stands for any driver, compiler or cache that does not work."""
-    with pytest.warns(RuntimeWarning, match="'auto' is 'torch': 'triton' does not work on 'cuda'"):
-        assert resolve_backend("auto", CUDA, SPEC).name == "torch"
-    with pytest.raises(ValueError, match=r"backend 'triton' does not work on 'cuda': .+") as error:
-        resolve_backend("triton", CUDA, SPEC)
-    assert "\n" not in str(error.value)
+@pytest.mark.parametrize("seat", ["host", "agent", "both"])
+@pytest.mark.parametrize("opponent", [None, "random"])
+@pytest.mark.parametrize("mode", ["SAME_STEP", "NEXT_STEP", "DISABLED"])
+def test_a_right_backend_is_found_right(seat: Any, opponent: str | None, mode: str) -> None:
+    pytest.importorskip("numba")
+    own = {} if seat == "both" else {"opponent": "random" if opponent else lowest}
+    sizes: Any = {"max_num_points": 6, "max_value": 9, "autoreset_mode": mode}
+    env = HironakaVectorEnv(2, seat=seat, **sizes, **own)
+    env.backend = Checked(resolve_backend("numba", CPU, SPEC))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        env.reset(seed=0)
 
 
-@needs_triton
-@pytest.mark.usefixtures("anew")
-def test_kernels_that_give_wrong_results(monkeypatch: pytest.MonkeyPatch) -> None:
-    from resgym.kernels.cuda import grids as triton_launch
-    from resgym.kernels.cuda.backend import TritonBackend
+def lowest(state: GameState, coords: Any, rng: RowRandom) -> torch.Tensor:
+    return state.count * 0 if coords is None else coords.int().argmax(1)
 
-    monkeypatch.setattr(triton_launch, "INTERPRETED", True)
-    right = dispatch.random_starts
-    monkeypatch.setattr(TritonBackend, "random_starts", staticmethod(right))
-    assert resolve_backend("triton", CPU, SPEC).name == "triton"
 
-    def wrong(spec: GameSpec, rng: RowRandom) -> GameState:
-        state = right(spec, rng)
-        points = state.points.clone()
-        points[-1, 0, 0] += 1
-        return GameState(points, state.count)
+@pytest.mark.parametrize("fault", ["reward", "points", "raises"])
+def test_a_fault_is_found_before_anything_is_played(fault: str) -> None:
+    pytest.importorskip("numba")
+    numba: Any = resolve_backend("numba", CPU, SPEC)
 
-    _forget()
-    monkeypatch.setattr(TritonBackend, "random_starts", staticmethod(wrong))
-    with pytest.raises(ValueError, match=r"backend 'triton' does not work .*results are wrong"):
-        resolve_backend("triton", CPU, SPEC)
+    class Faulty(type(numba)):  # type: ignore[misc]
+        def step(self, *given: Any) -> Any:
+            result = super().step(*given)
+            if fault == "raises":
+                raise RuntimeError("out of resources")
+            if fault == "reward":
+                result.reward[7] += 1
+            else:
+                result.games.fields[0][-1, 0, 0] += 1
+            return result
+
+    envs = [HironakaVectorEnv(5, seat="host", backend="torch") for _ in range(2)]
+    envs[0].backend = Checked(Faulty())
+    envs[1].reset(seed=1)
+    with pytest.warns(RuntimeWarning, match="does not work on cpu: .*(wrong|out of resources)"):
+        envs[0].reset(seed=1)
+    actions = torch.zeros(5, dtype=torch.int64)
+    for found, wanted in zip(*(env.step(actions)[:4] for env in envs), strict=True):
+        assert torch.equal(found, wanted)

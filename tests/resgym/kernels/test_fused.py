@@ -72,46 +72,55 @@ def both(fast: str, env_id: str, steps: int = FEW, **options: Any) -> dict[str, 
     return play_both(env_id, steps, fast=fast, **{**on(fast), **options})
 
 
-def play(fast: str, spec: GameSpec, values: torch.Tensor) -> int:
-    return play_moves(fast, spec, values, MOVES, GAMES, on(fast).get("device", "cpu"))
+def play(spec: GameSpec, values: torch.Tensor) -> int:
+    return play_moves("numba", spec, values, MOVES, GAMES)
+
+
+only_numba = pytest.mark.skipif(INTERPRETED, reason="Triton has steps and starts alone")
 
 
 @pytest.mark.parametrize(
     ("size", "reposition"), some(itertools.product(SIZES, [False, True]), 3), ids=str
 )
-def test_moves(fast: str, size: tuple[int, int], reposition: bool) -> None:
-    play(fast, GameSpec(*size, reposition=reposition), torch.arange(21))
+@only_numba
+def test_moves(size: tuple[int, int], reposition: bool) -> None:
+    play(GameSpec(*size, reposition=reposition), torch.arange(21))
 
 
 @pytest.mark.parametrize("dimension", [2, 3, 5])
-def test_ties_and_equal_points(fast: str, dimension: int) -> None:
-    play(fast, GameSpec(dimension, 30), torch.tensor([0, 1, 2]))
+@only_numba
+def test_ties_and_equal_points(dimension: int) -> None:
+    play(GameSpec(dimension, 30), torch.tensor([0, 1, 2]))
 
 
 @pytest.mark.parametrize("reposition", [False, True])
 @pytest.mark.parametrize("size", some([(3, 8), (3, 50), (6, 9), (10, 20)], 2), ids=str)
-def test_values_near_the_bound(fast: str, size: tuple[int, int], reposition: bool) -> None:
+@only_numba
+def test_values_near_the_bound(size: tuple[int, int], reposition: bool) -> None:
     top = MAX_COORDINATE
     values = torch.tensor([2**31, 2**53 + 1, top // 2, top // 2 + 1, top - 1, top])
-    assert play(fast, GameSpec(*size, reposition=reposition), values) > 0
+    assert play(GameSpec(*size, reposition=reposition), values) > 0
 
 
 @pytest.mark.parametrize("polytope", ["dominance", "newton"])
 @pytest.mark.parametrize("size", SIZES[1:], ids=str)
-def test_starts(fast: str, size: tuple[int, int], polytope: Any) -> None:
+@only_numba
+def test_starts(size: tuple[int, int], polytope: Any) -> None:
     if polytope == "newton" and size[0] > 3:
         pytest.skip("the reference finds vertices slowly")
     for max_value in (1, 20, 2**31 - 2):
         spec = GameSpec(*size, max_value, polytope)
-        check_starts(fast, spec, 19, on(fast).get("device", "cpu"))
+        check_starts("numba", spec, 19)
 
 
-def test_the_newton_polytope(fast: str) -> None:
-    play(fast, GameSpec(3, 7, polytope="newton"), torch.arange(12))
+@only_numba
+def test_the_newton_polytope() -> None:
+    play(GameSpec(3, 7, polytope="newton"), torch.arange(12))
 
 
-def test_memory_and_no_games(fast: str) -> None:
-    check_memory_and_no_games(fast, on(fast).get("device", "cpu"))
+@only_numba
+def test_memory_and_no_games() -> None:
+    check_memory_and_no_games("numba")
 
 
 @pytest.mark.usefixtures("only_fused")

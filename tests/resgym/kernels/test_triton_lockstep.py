@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 import torch
 
-from resgym.game import GameSpec
 from resgym.testing import check_vector_env
 from tests.resgym.envs.helpers import AGENT, HOST, IDS, MODES
 from tests.resgym.kernels.steps import as_dict, assert_same, leaves, make
-from tests.resgym.kernels.test_fused import CUDA, HAS_TRITON, both, fast, play  # noqa: F401
+from tests.resgym.kernels.test_fused import CUDA, HAS_TRITON, both, fast  # noqa: F401
 
 if not HAS_TRITON:
     pytest.skip("needs Triton, and CUDA or its interpreter", allow_module_level=True)
@@ -27,10 +26,8 @@ DEVICE = "cuda" if CUDA else "cpu"
 def test_values_around_the_width_of_a_word(dimension: int, num_points: int) -> None:
     """Coordinates that fit into a packed word, do not, or cease to by a move."""
     width = 63 // triton_launch.cut(num_points, dimension).axes - 1
-    edge = 2**width
-    values = torch.tensor([0, 1, edge // 4, edge // 2, edge - 2, edge - 1])
-    play("triton", GameSpec(dimension, num_points), values)
-    play("triton", GameSpec(dimension, num_points), torch.tensor([1, edge - 1, edge, edge + 1]))
+    sizes = {"dimension": dimension, "max_num_points": num_points, "max_value": 2**width - 1}
+    both("triton", HOST, 3, num_envs=9, **sizes)
 
 
 def test_results_stay_as_they_are() -> None:
@@ -52,14 +49,12 @@ def test_results_stay_as_they_are() -> None:
     assert all(np.array_equal(now[k], v) for k, v in leaves(env.unwrapped.state_dict()).items())
 
 
-@pytest.mark.parametrize(
-    "options",
-    [{"opponent": "zeillinger"}, {"opponent": ["random", "choose_last"] * 3}],
-    ids=["zeillinger", "mixed"],
-)
-def test_what_no_kernel_plays_is_the_same(options: dict[str, Any]) -> None:
-    env_id = AGENT if options["opponent"] == "zeillinger" else HOST
-    both("triton", env_id, 4, num_envs=6, max_num_points=6, **options)
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("opponent", ["zeillinger", ["choose_last", "random"]], ids=str)
+def test_opponents_asked(opponent: Any, mode: str) -> None:
+    env_id = AGENT if opponent == "zeillinger" else HOST
+    more = {"max_num_points": 4, "max_episode_steps": 3, "autoreset_mode": mode}
+    both("triton", env_id, 4, num_envs=6, opponent=opponent, **more)
 
 
 @pytest.mark.skipif(not CUDA, reason="no CUDA device")

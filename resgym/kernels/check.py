@@ -1,0 +1,99 @@
+"""Whether a fast backend plays as the reference does, tried before it plays."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from resgym.game.episode import Backend
+from resgym.game.rng import RowRandom
+from resgym.game.state import GameState
+from resgym.game.stepping import Ask, EpisodeState, Games, ResetResult, StepPlan, StepResult
+
+GAMES, STEPS, WIDER = 40, 12, 40
+
+
+class Checked(Backend):
+    """A fast backend that is tried on each kind of step first, and the reference where it fails.
+
+    A trial cannot show that kernels are right; it finds those that do not compile here and those
+    that are wrong from the first steps.
+    """
+
+    def __init__(self, fast: Backend) -> None:
+        self.name, self._fast = fast.name, fast
+        self._players: dict[Any, Backend] = {}
+
+    def _player(self, plan: StepPlan, ask: Ask, device: torch.device) -> Backend:
+        if not isinstance(plan.reward, str):
+            return self._fast  # which leaves it to the reference
+        kind = plan.spec, plan.seat, plan.opponent, plan.reward, plan.autoreset_mode, device
+        if kind not in self._players:
+            problem = fault(self._fast, plan, ask, device)
+            if problem is not None:
+                message = f"backend 'auto' is 'torch': {self.name!r} does not work on {device}"
+                warnings.warn(f"{message}: {problem}", RuntimeWarning, stacklevel=4)
+            self._players[kind] = self._fast if problem is None else Backend()
+        return self._players[kind]
+
+    def step(self, plan: StepPlan, games: Games, actions: Tensor, ask: Ask) -> StepResult:
+        """See `Backend.step`."""
+        return self._player(plan, ask, actions.device).step(plan, games, actions, ask)
+
+    def start(
+        self, plan: StepPlan, games: Games, mask: Tensor, ask: Ask, given: GameState | None = None
+    ) -> ResetResult:
+        """See `Backend.start`."""
+        return self._player(plan, ask, mask.device).start(plan, games, mask, ask, given)
+
+
+def fault(backend: Backend, plan: StepPlan, ask: Ask, device: torch.device) -> str | None:
+    """What is wrong with a backend: how its games of a plan differ from those of the reference.
+
+    They are small games with illegal actions, ends and restarts, and half way the coordinates
+    become large. An opponent that has to be asked is not, another answers.
+    """
+    plan = replace(plan, invalid_action="noop", max_episode_steps=5, starts=None)
+    if plan.autoreset_mode == "DISABLED":
+        plan = replace(plan, autoreset_mode="NEXT_STEP")
+    ask = _first if plan.opponent is None else ask
+    row = torch.arange(GAMES, device=device)
+    games: Games = EpisodeState.empty(GAMES, plan.spec, device)._replace(seed=row)
+    played: list[ResetResult | StepResult]
+    try:
+        played = [each.start(plan, games, row >= 0, ask) for each in (backend, Backend())]
+        for step in range(STEPS):
+            results = [[*each[1:], *each.games.tensors()[:-1]] for each in played]
+            if not all(map(_same, *results)):
+                return f"its results are wrong after {step} steps"
+            state = played[1].games.tensors()
+            if step == STEPS // 2:
+                small = (state.points >= 0) & (state.points.amax((1, 2), True) < 2**18)
+                wide = torch.where(small, state.points << WIDER, state.points)
+                state = state._replace(points=wide)
+            actions = (row * 5 + step) % (plan.num_actions + 1)
+            # From the same games, but for the memory.
+            own = EpisodeState._make((*map(torch.clone, state[:-1]), state.rule))
+            fast = backend.step(plan, own, actions, ask)
+            played = [fast, Backend().step(plan, state, actions, ask)]
+    except Exception as error:
+        return f"{type(error).__name__}: {error}".splitlines()[0]
+    return None
+
+
+def _same(found: Any, wanted: Any) -> bool:
+    if found is None or wanted is None:
+        return found is wanted
+    return torch.equal(torch.as_tensor(found), torch.as_tensor(wanted))
+
+
+def _first(
+    games: EpisodeState, coords: Tensor | None, rng: RowRandom, rows: Tensor | None
+) -> Tensor:
+    """Answers of an opponent who takes the lowest axis, or the first set."""
+    chosen = games.counts * 0 if coords is None else coords.to(torch.uint8).argmax(1)
+    return chosen if rows is None else chosen[rows]

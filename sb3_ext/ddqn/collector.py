@@ -239,59 +239,63 @@ def _play_tensors(env: TensorVecEnv, actions: Tensor) -> tuple[Any, ...]:
     return shown, rewards, terminated, truncated, env.reached(shown, info), episode
 
 
-class LazyArray:
-    """A tensor that is seen as a numpy array; on another device it is copied at the first look.
+class Lazy(Sequence[Any]):
+    """A value in the `locals` of callbacks that is made at the first look.
 
-    SB3's callbacks look up arrays and infos in their `locals`. Making them in every step would cost
-    more than the step.
+    Those of SB3 look up arrays and infos. Making these in every step would cost more than the step.
+
+    Attributes:
+        tensor: What the value shows, if that is one tensor.
     """
 
-    def __init__(self, tensor: Tensor) -> None:
-        self.tensor = tensor
-        self._array: np.ndarray | None = None
+    def __init__(self, length: int, make: Callable[[], Any], tensor: Tensor | None = None) -> None:
+        self._length, self._make, self.tensor = length, make, tensor
+        self._value: Any = None
+
+    def _made(self) -> Any:
+        if self._value is None:
+            self._value = self._make()
+        return self._value
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        if self._array is None:
-            self._array = self.tensor.detach().cpu().numpy()
-        array = self._array if dtype is None else self._array.astype(dtype, copy=False)
+        array = np.asarray(self._made(), dtype)
         return array.copy() if copy else array
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # copy and pickle ask before the object is complete
+        if name.startswith("_"):  # copy and pickle ask before the object is complete
             raise AttributeError(name)
-        return getattr(self.__array__(), name)
+        return getattr(self._made(), name)
 
     def __len__(self) -> int:
-        return len(self.tensor)
+        return self._length
 
     def __getitem__(self, index: Any) -> Any:
-        return self.__array__()[index]
+        return self._made()[index]
 
 
-class LazyInfos(Sequence[dict[str, Any]]):
+def lazy_array(tensor: Tensor) -> Lazy:
+    """A tensor that is seen as a numpy array."""
+    return Lazy(len(tensor), partial(to_arrays, tensor), tensor)
+
+
+def lazy_infos(step: ParallelStep) -> Lazy:
     """The list of info dictionaries of one parallel step, with the entries that SB3 reads.
 
     A row that ended has `episode` (`r` its return, `l` its length), `terminal_observation` and
     `TimeLimit.truncated`; the dictionaries of the others are empty.
     """
+    return Lazy(len(step.rewards), partial(_infos_of, step))
 
-    def __init__(self, step: ParallelStep) -> None:
-        self._step = step
-        self._rows: list[dict[str, Any]] | None = None
 
-    def __len__(self) -> int:
-        return len(self._step.terminated)
-
-    def __getitem__(self, index: Any) -> Any:
-        if self._rows is None:
-            step = self._step.as_arrays()
-            self._rows = [{} for _ in step.terminated]
-            for row in np.flatnonzero(step.terminated | step.truncated).tolist():
-                info = self._rows[row]
-                info["TimeLimit.truncated"] = not step.terminated[row]
-                info["terminal_observation"] = each_entry(
-                    operator.itemgetter(row), step.next_observations
-                )
-                if step.episode is not None:
-                    info["episode"] = {key: step.episode[key][row].item() for key in ("r", "l")}
-        return self._rows[index]
+def _infos_of(given: ParallelStep) -> list[dict[str, Any]]:
+    step = given.as_arrays()
+    rows: list[dict[str, Any]] = [{} for _ in step.rewards]
+    for row in np.flatnonzero(step.terminated | step.truncated).tolist():
+        take = operator.itemgetter(row)
+        rows[row] = {
+            "TimeLimit.truncated": not step.terminated[row],
+            "terminal_observation": each_entry(take, step.next_observations),
+        }
+        if step.episode is not None:
+            rows[row]["episode"] = {key: take(step.episode[key]).item() for key in ("r", "l")}
+    return rows

@@ -13,7 +13,9 @@ import torch
 from stable_baselines3 import DQN
 from stable_baselines3.common.type_aliases import GymEnv, TrainFreq, TrainFrequencyUnit
 from stable_baselines3.common.utils import safe_mean
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _NormBase
+from torch.nn.modules.dropout import _DropoutNd
 
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.config.registry import unknown_word
@@ -27,7 +29,7 @@ from sb3_ext.schedules.binding import bind_schedules
 from sb3_ext.schedules.schedules import Schedule, parse_within
 
 MEASURED = ("loss", "grad_norm", "q_mean", "target_mean", "td_mean", "td_max")
-"""What every update measures; means are logged, of the last one the largest."""
+"""What every update measures; means over the updates are logged."""
 
 _COUNTS = {
     "buffer_size": 1,
@@ -57,6 +59,12 @@ _WORDS: dict[str, Iterable[str]] = {
 }
 _MODES = ("default", "reduce-overhead", "max-autotune")  # of `torch.compile`
 _OPTIONAL = ("max_grad_norm", "replay_ratio", "log_interval_seconds", "log_interval_updates")
+
+
+def _has_modes(module: nn.Module) -> bool:
+    """Whether a module may do something else while training."""
+    known = type(module).__module__.split(".")[0] in ("sb3_ext", "stable_baselines3", "torch")
+    return not known or isinstance(module, (_NormBase, _DropoutNd))
 
 
 class RandomStreams:
@@ -191,7 +199,7 @@ class DDQNState(Settings, DQN):
         if self.train_freq.unit != TrainFrequencyUnit.STEP:
             raise ValueError(f"train_freq: got {self.train_freq}, need a number of parallel steps")
         self._episode_sums, self._evaluation_sums = torch.zeros(2, 3, device=self.device)
-        self._update_sums = torch.zeros(len(MEASURED) + 1, device=self.device)
+        self._update_sums = torch.zeros(len(MEASURED), device=self.device)
         # SB3 calls only functions of the progress; one that is given stays.
         rates = {"learning_rate": self.learning_rate, "exploration_rate": self.exploration}
         schedules = {name: rate for name, rate in rates.items() if isinstance(rate, Schedule)}
@@ -212,9 +220,10 @@ class DDQNState(Settings, DQN):
     def _create_aliases(self) -> None:
         """As in SB3; and how updates call the networks is decided here, once."""
         super()._create_aliases()
-        self._online, self._target = (
-            self._as_called(network) for network in (self.q_net, self.q_net_target)
-        )
+        networks = (self.q_net, self.q_net_target)
+        self._online, self._target = (self._as_called(network) for network in networks)
+        # Setting a mode visits every module, which takes as long as a small network.
+        self._has_modes = any(_has_modes(module) for module in self.q_net.modules())
 
     def _as_called(self, network: Any) -> Callable[[Any], Tensor]:
         if self.compile_networks:
@@ -262,11 +271,8 @@ class DDQNState(Settings, DQN):
     def _measure(self, loss: Tensor, norm: Tensor, predicted: Tensor, target: Tensor) -> Tensor:
         """Add what an update measured to the sums for the next log; the batch's errors `[B]`."""
         errors = (predicted - target).abs()
-        means = (loss, norm, predicted.mean(), target.mean(), errors.mean())
-        before = self._update_sums
-        largest = torch.maximum(before[-1], errors.max())
-        sums = before[:-1] + torch.stack([torch.ones_like(norm), *means])
-        self._update_sums = torch.cat([sums, largest[None]])
+        measured = (predicted.mean(), target.mean(), errors.mean(), errors.max())
+        self._update_sums = self._update_sums + torch.stack([loss, norm, *measured])
         return errors
 
     def check_finite(self) -> None:
@@ -284,10 +290,8 @@ class DDQNState(Settings, DQN):
         """Write what happened since the last log; waits for the device once."""
         self.check_finite()
         record = self.logger.record
-        count, *measured = self._update_sums.tolist()
-        if count:
-            measured = [*(each / count for each in measured[:-1]), measured[-1]]
-            for name, value in zip(MEASURED, measured, strict=True):
+        if updates := self.num_updates - self._logged_updates:
+            for name, value in zip(MEASURED, (self._update_sums / updates).tolist(), strict=True):
                 record(f"train/{name}", value)
         self._update_sums = torch.zeros_like(self._update_sums)
         self._logged_updates = self.num_updates

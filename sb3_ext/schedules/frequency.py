@@ -34,24 +34,21 @@ class Every:
         periods = {"updates": updates, "transitions": transitions, "seconds": seconds}
         given = {unit: period for unit, period in periods.items() if period is not None}
         if len(given) != 1:
-            raise ValueError(
-                f"give exactly one of updates, transitions and seconds, got {given or 'none'}"
-            )
+            raise ValueError(f"every: need exactly one of {', '.join(periods)}, got {given or 0}")
         ((self.unit, self.period),) = given.items()
         check_number(f"every.{self.unit}", self.period, low=0, above=True)
         self._last: float = time.monotonic() if self.unit == "seconds" else 0
 
     def due(self, *, updates: int, transitions: int) -> bool:
         """Whether it is time again, after so many in all; asking counts as having acted."""
+        before = self._last
         if self.unit == "seconds":
             now = time.monotonic()
-            if now - self._last < self.period:
-                return False
-            self._last = now
-            return True
-        # A counter that went back belongs to a new run of the same object.
-        before = self._last
-        self._last = (updates if self.unit == "updates" else transitions) // self.period
+            if now - before >= self.period:
+                self._last = now
+        else:
+            # A counter that went back belongs to a new run of the same object.
+            self._last = (updates if self.unit == "updates" else transitions) // self.period
         return self._last > before
 
     def state_dict(self) -> dict[str, Any]:
@@ -76,12 +73,8 @@ def parse_every(value: Every | Mapping[str, Any]) -> Every:
     if isinstance(value, Every):
         return value
     if not isinstance(value, Mapping):
-        raise TypeError(
-            f"every must be an Every or a mapping like {{updates: 1000}}, got {value!r}"
-        )
-    unknown = set(value) - {"updates", "transitions", "seconds"}
+        raise TypeError(f"every must be a mapping like {{updates: 1000}}, got {value!r}")
+    unknown = sorted(set(map(str, value)) - {"updates", "transitions", "seconds"})
     if unknown:
-        raise ValueError(
-            f"every must have updates, transitions or seconds, got {sorted(map(str, unknown))}"
-        )
+        raise ValueError(f"every must have updates, transitions or seconds, got {unknown}")
     return Every(**value)

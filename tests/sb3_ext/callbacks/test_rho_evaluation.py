@@ -188,7 +188,7 @@ def test_best_version_is_kept(
 def test_a_spoiled_model_does_not_become_the_best(tmp_path: Path) -> None:
     def spoil(callback: BaseCallback) -> None:
         model: Any = callback.model
-        model.load_log_state({**model.log_state(), "update": torch.full((7,), torch.nan)})
+        model.load_log_state({**model.log_state(), "update": torch.full((6,), torch.nan)})
 
     with pytest.raises(FloatingPointError):
         game_model().learn(400, [StepHook(spoil), evaluation(save_path=tmp_path)])

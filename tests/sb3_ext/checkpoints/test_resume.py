@@ -256,7 +256,7 @@ def test_a_spoiled_model_is_not_saved(tmp_path: Path) -> None:
     model.learn(320)
     good = save_run(model, tmp_path)
     sums = model.log_state()
-    model.load_log_state({**sums, "update": torch.full((7,), torch.nan)})
+    model.load_log_state({**sums, "update": torch.full((6,), torch.nan)})
     with pytest.raises(FloatingPointError, match=r"train/loss .* NaN or infinite"):
         save_run(model, tmp_path)
     model.load_log_state(sums)

@@ -17,7 +17,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
 import resgym  # noqa: F401  registers the environments
 from sb3_ext.adapter import TensorVecEnv
-from sb3_ext.ddqn.collector import LazyArray, LazyInfos, TensorCollector
+from sb3_ext.ddqn.collector import TensorCollector, lazy_array, lazy_infos
 from sb3_ext.ddqn.legality import LegalActions, environment_masks
 from sb3_ext.ddqn.logs import callback_hooks
 from sb3_ext.ddqn.state import RandomStreams
@@ -25,7 +25,7 @@ from tests.fakes import ToyEnv, ToyVectorEnv
 
 
 def test_lazy_array_is_a_numpy_array_to_whoever_looks() -> None:
-    lazy = LazyArray(torch.tensor([True, False, True]))
+    lazy = lazy_array(torch.tensor([True, False, True]))
     assert np.sum(lazy).item() == 2
     assert len(lazy) == 3
     assert list(lazy) == [True, False, True]
@@ -58,7 +58,7 @@ def test_lazy_infos_equal_the_infos_of_the_numpy_door() -> None:
     ended = 0
     for _ in range(12):
         actions = np.zeros(16, int)
-        lazy = LazyInfos(collector.step())
+        lazy = lazy_infos(collector.step())
         _, _, dones, plain = plain_env.step(actions)
         assert len(lazy) == 16
         for row in range(16):

@@ -10,13 +10,13 @@ COMMANDS = {
     "quickstart": ("sb3_ext.training.quickstart", "main", "train a host and measure it"),
     "two_player": ("sb3_ext.two_player.job", "main", "train a host and an agent as opponents"),
     "population": ("sb3_ext.two_player.league", "main", "train several players as opponents"),
-    "teach": ("sb3_ext.studies.teach.cli", "main", "learn from the solver's moves"),
+    "teach": ("sb3_ext.teach.teach", "main", "learn from the solver's moves"),
     "attack": ("sb3_ext.attack.attack", "main", "find a player's worst opponent"),
-    "tune": ("sb3_ext.tuning.cli", "main", "search for hyperparameters"),
+    "tune": ("sb3_ext.tune.tune", "main", "search for hyperparameters"),
     "curves": ("sb3_ext.training.curves", "main", "draw the learning curves of runs"),
     "plot_train": ("sb3_ext.training.zoo_scripts", "plot_train", "rl_zoo3's plots of training"),
     "record_video": ("sb3_ext.training.play", "record_video", "record a trained player"),
-    "card": ("sb3_ext.studies.card", "main", "write a model card for the Hugging Face Hub"),
+    "card": ("sb3_ext.training.card", "main", "write a model card for the Hugging Face Hub"),
 }
 """Module, function and a line of help of each."""
 

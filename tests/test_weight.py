@@ -48,11 +48,6 @@ NOT_YET = {
     "resgym/solver/solve.py: solve",
     "resgym/trees/growth.py: resolution_tree",
     "sb3_ext/cluster/collector.py: RayCollector.__init__",
-    "sb3_ext/studies/teach/everything.py: _run",
-    "sb3_ext/studies/teach/losses.py: teaching_loss",
-    "sb3_ext/studies/teach/reinforcement.py: Teacher.__init__",
-    "sb3_ext/studies/teach/robust.py: run",
-    "sb3_ext/studies/teach/train.py: teach",
     "sb3_ext/testing.py: smoke_pipeline",
     "sb3_ext/training/quickstart.py: run",
 }

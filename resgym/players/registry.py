@@ -31,10 +31,10 @@ LAZY: Mapping[Role, Mapping[str, str]] = {
         "optimal": "resgym.solver.players:OptimalHost",
         "random": "resgym.players.scripted:RandomHost",
         "random_pair": "resgym.players.scripted:RandomPairHost",
-        "robust": "sb3_ext.studies.teach.shipped:RobustHost",
+        "robust": "sb3_ext.teach.shipped:RobustHost",
         "safe": "resgym.solver.players:SafeHost",
         "spivakovsky": "resgym.players.spivakovsky:SpivakovskyHost",
-        "taught": "sb3_ext.studies.teach.shipped:taught_host",
+        "taught": "sb3_ext.teach.shipped:taught_host",
         "weak_spivakovsky": "resgym.players.spivakovsky:WeakSpivakovskyHost",
         "zeillinger": "resgym.players.zeillinger:ZeillingerHost",
         "zeillinger_lex": "resgym.players.zeillinger:ZeillingerLexHost",
@@ -45,7 +45,7 @@ LAZY: Mapping[Role, Mapping[str, str]] = {
         "greedy_points": "resgym.players.scripted:GreedyPointsAgent",
         "optimal": "resgym.solver.players:OptimalAgent",
         "random": "resgym.players.scripted:RandomAgent",
-        "taught": "sb3_ext.studies.teach.shipped:TaughtAgent",
+        "taught": "sb3_ext.teach.shipped:TaughtAgent",
     },
 }
 """The players of the project as ``module:class``, imported when first asked for.

@@ -192,6 +192,9 @@ def read_checkpoint(
     Of several ranks each reads its own state, of the newest checkpoint that is valid for all.
     """
     path = Path(path)
+    inside = path / "checkpoints"  # of a run that a driver made
+    if inside.is_dir() and not is_checkpoint(path) and not list_checkpoints(path):
+        path = inside
     candidates = ranks.exchange(list_checkpoints(path))[0]
     if is_checkpoint(path) or not candidates:
         return path, _load(shard(path, ranks.rank), parts)

@@ -95,7 +95,13 @@ PLAIN = frozenset(
         *("reset_keywords", "reward", "role", "rule", "schedule"),
         *("scripted", "settings", "stats_key", "supported_action_spaces", "target_entropy"),
         *("target_update_unit", "train_freq", "unit", "warmup"),
-        *("config", "file", "starts"),  # paths of files that are read as text
+        *(
+            "config",
+            "data",
+            "file",
+            "starts",
+            "value",
+        ),  # files that are read as data, names of metrics
     }
 )
 """Keys of text that have no effect: words of a registry, names of entries, files of text."""

@@ -83,12 +83,14 @@ class Run:
         say: prints a line of progress.
         given: the command line.
         interrupted: a signal came, so that the end must not take long.
+        common: without a folder: where trials keep what all of them need.
     """
 
     folder: Path | None = None
     say: Report = lambda line: None
     given: argparse.Namespace = field(default_factory=argparse.Namespace)
     interrupted: bool = False
+    common: Path | None = None
 
 
 class Job(ABC, Generic[C]):
@@ -218,6 +220,7 @@ def parser_of(job: type[Job[Any]]) -> argparse.ArgumentParser:
 
 def _drive(job: type[Job[Any]], arguments: Sequence[str]) -> int:
     given = parser_of(job).parse_args(arguments)
+    given.arguments = list(arguments)
     file, resume = getattr(given, "config", None), getattr(given, "resume", None)
     if resume is not None and (given.out, file) != (None, None):
         raise ConfigError("--resume: got --out or --config too; expected it without them")

@@ -25,8 +25,6 @@ from resgym.trust import check_pickle, regular_file
 from sb3_ext.callbacks.rho_evaluation import player_of
 from sb3_ext.checkpoints.checkpoint import (
     CheckpointError,
-    is_checkpoint,
-    list_checkpoints,
     read_checkpoint,
 )
 from sb3_ext.checkpoints.format import errors_named
@@ -93,10 +91,6 @@ def load_policy(
 
 
 def _policy_of_checkpoint(path: Path, role: str | None, device: torch.device | str) -> BasePolicy:
-    inside = path / "checkpoints"  # the two-player trainer's run folder
-    if not is_checkpoint(path) and not list_checkpoints(path) and inside.is_dir():
-        path = inside
-
     def choose(names: list[str]) -> list[str]:
         prefix = f"{role}." if f"{role}.policy" in names else ""
         return [f"{prefix}network", f"{prefix}policy"]

@@ -7,29 +7,37 @@ import importlib.util
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 from uuid import uuid4
 
 import gymnasium
 import stable_baselines3
 import torch
+import yaml
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import set_random_seed
 
 from resgym.trust import check_pickle, command_line, import_modules
+from sb3_ext.adapter.sb3_private import num_updates
+from sb3_ext.callbacks.base import stop_training
 from sb3_ext.callbacks.stopping import StopBy
+from sb3_ext.config.reading import ConfigFile, apply_settings, find_config
 from sb3_ext.config.registry import unknown_word
-from sb3_ext.config.sections import errors_of
+from sb3_ext.config.sections import ConfigError, errors_of
 from sb3_ext.runs.command import command
+from sb3_ext.runs.driver import Job, Pulse, Used
 from sb3_ext.runs.folder import RunFolder
 from sb3_ext.runs.numerics import SWITCHES, numerics
 from sb3_ext.runs.ranks import ALONE, Ranks, torchrun
 from sb3_ext.runs.stopping import read_stop_rules
+from sb3_ext.training.config_files import check_hyperparameters, read_sections
 from sb3_ext.training.flags import REFUSED, make_parser, saved_arguments
 from sb3_ext.training.manager import Manager
-from sb3_ext.training.search_spaces import check_algorithm
+from sb3_ext.training.search_spaces import check_algorithm, known_algorithms
 
 
 @command("train", REFUSED)
@@ -139,3 +147,74 @@ def _track(args: argparse.Namespace) -> Any:
         monitor_gym=True,
         save_code=True,
     )
+
+
+class TrainConfig(ConfigFile):
+    """An algorithm, an environment, and the section of a file in rl_zoo3's form."""
+
+    algo: str
+    env: str
+    section: dict[str, Any]
+
+
+class Train(Job[TrainConfig]):
+    """A training as `sb3_ext.tune` tries it; its `RhoEvaluation` measures."""
+
+    name = "train"
+    about = "Trains one player."
+    Config = TrainConfig
+
+    @classmethod
+    def options(cls, parser: argparse.ArgumentParser) -> None:
+        """Adds those of rl_zoo3 that a trial needs."""
+        parser.add_argument("--conf-file", dest="config", required=True)
+        parser.add_argument("--algo", required=True)
+        parser.add_argument("--env", required=True)
+
+    @classmethod
+    def read(cls, given: argparse.Namespace) -> TrainConfig:
+        """The section of the environment, or ``default``, with the settings."""
+        sections, known = read_sections(find_config(given.config)), known_algorithms()
+        section = sections.get(given.env, sections.get("default"))
+        if section is None:
+            raise ConfigError(f"env: {given.config} has no section {given.env!r} and no 'default'")
+        if given.algo not in known:
+            raise ConfigError(f"algo: {unknown_word('algorithm', given.algo, known)}")
+        section = apply_settings(section, given.settings)
+        check_hyperparameters(section, known[given.algo], given.env)
+        return TrainConfig(algo=given.algo, env=given.env, section=section)
+
+    def identity(self) -> dict[str, Any]:
+        """A file for ``--conf-file``."""
+        return {self.config.env: self.config.section}
+
+    def run(self, pulse: Pulse) -> None:
+        """Trains; nothing is kept."""
+        with TemporaryDirectory() as place:
+            file = Path(place, "trial.yml")
+            file.write_text(yaml.safe_dump(self.identity()), encoding="utf-8")
+            named = {"algo": self.config.algo, "env": self.config.env, "conf-file": file, "seed": 0}
+            fixed = {"eval-freq": -1, "log-interval": -1, "checkpoint-updates": 0, "verbose": 0}
+            words = [f"--{name}={value}" for name, value in {**named, **fixed}.items()]
+            train(["-f", place, *words], watching=[_Pulses(pulse)])
+
+    def report(self) -> str:
+        """Nothing: what it measured went to the pulse."""
+        return ""
+
+
+class _Pulses(BaseCallback):
+    """Hands what evaluations measure to a pulse, which may end the training."""
+
+    def __init__(self, pulse: Pulse) -> None:
+        super().__init__()
+        self._pulse, self._going_on = pulse, True
+
+    def observe(self, values: Mapping[str, Any]) -> None:
+        """Called by evaluations."""
+        used = Used(num_updates(self.model), self.num_timesteps)
+        self._going_on &= self._pulse(used, exact=False, **values)
+
+    def _on_step(self) -> bool:
+        self.observe({})
+        return self._going_on or stop_training(self.model)

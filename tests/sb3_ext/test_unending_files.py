@@ -17,6 +17,7 @@ from sb3_ext.checkpoints.checkpoint import list_checkpoints
 from sb3_ext.checkpoints.format import MANIFEST, STATE
 from sb3_ext.checkpoints.policy_file import CONFIG, MODEL
 from sb3_ext.config.reading import read_mapping
+from sb3_ext.teach.solved import Solved
 from sb3_ext.training.loading import load_policy
 
 
@@ -53,6 +54,7 @@ READERS: dict[str, Callable[[Path], object]] = {
     "config.yml": read_mapping,
     "model.zip": load_policy,
     "model.safetensors": load_policy,
+    "solved.safetensors": Solved.load,
     "card": card,
     "checkpoint": checkpoint,
 }

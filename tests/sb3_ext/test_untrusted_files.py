@@ -26,11 +26,11 @@ from resgym.trust import command_line, outside
 from sb3_ext.attack.attack import main as attack_main
 from sb3_ext.config.effects import placed
 from sb3_ext.config.reading import find_config
-from sb3_ext.studies.teach.cli import main as teach_main
+from sb3_ext.training.card import main as card_main
 from sb3_ext.training.loading import load_player
 from sb3_ext.training.play import enjoy as enjoy_main
 from sb3_ext.training.train import main as train_main
-from sb3_ext.tuning.cli import main as tune_main
+from sb3_ext.tune.tune import main as tune_main
 from sb3_ext.two_player.job import main as two_player_main
 from tests.sb3_ext.training.helpers import make_model
 from tests.sb3_ext.two_player.helpers import tiny
@@ -227,9 +227,7 @@ ATTACKS: dict[str, Callable[[Place], int]] = {
     "attack misspelt": lambda here: attack_main(
         [Path(here.zip("zeilinger.zip")).stem, "--parts", "exact", "--no-progress"]
     ),
-    "ship": lambda here: teach_main(
-        ["ship", here.zip(), "--out", str(here.root / "out.safetensors")]
-    ),
+    "card": lambda here: card_main([here.zip(), "--out", str(here.root / "card")]),
 }
 
 
@@ -315,7 +313,7 @@ def study(here: Place, **target: Any) -> int:
     data["target"] |= target
     path = here.root / "study.yml"
     path.write_text(yaml.safe_dump(data))
-    return tune_main([str(path), "--folder", str(here.root / "study"), "--trials", "1"])
+    return tune_main([str(path), "--out", str(here.root / "study"), "--trials", "1"])
 
 
 LETTERS: dict[str, Callable[[Place], int]] = {

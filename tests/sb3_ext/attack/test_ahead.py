@@ -76,3 +76,37 @@ def test_it_does_not_know_what_will_be_drawn():
     some = ahead.act(state, coords, rows(40))
     assert torch.equal(some, ahead.act(state, coords, rows(40)))
     assert not torch.equal(some, ahead.act(state, coords, rows(40).split(1)))
+
+
+def longest(host, points):
+    """The longest game of a host on the reference rule, depth first."""
+    if is_finished(points):
+        return 0
+    axes = host(points)
+    return 1 + max(longest(host, move(points, axes, axis)) for axis in axes)
+
+
+def test_without_an_opponent_it_names_the_set_with_the_shortest_longest_game():
+    usual, actions = reference.zeillinger, host_actions(3)
+    host = Ahead(make_host("zeillinger"), None, SPEC)
+    state = rho_starts(GameSpec(3, 6, 4), 12, 3)
+    answers = host.act(state, None, rows(12)).tolist()
+    for points, answer in zip(state.point_lists(), answers, strict=True):
+        after = [max(longest(usual, move(points, axes, axis)) for axis in axes) for axes in actions]
+        named = actions.index(usual(points))
+        assert answer == (named if after[named] == min(after) else after.index(min(after)))
+    cut = Ahead(make_host("zeillinger"), None, SPEC, 0)
+    assert cut.act(state, None, rows(12)).tolist() == [
+        actions.index(usual(points)) for points in state.point_lists()
+    ]
+
+
+def test_every_step_without_an_opponent_is_an_improvement():
+    spec, host = GameSpec(3, 5, 6), make_host("zeillinger")
+    starts = rho_starts(spec, 12, 4)
+    once = Ahead(host, None, spec)
+    found = [strength(each, starts, spec) for each in (host, once, Ahead(once, None, spec))]
+    assert (found[2].least <= found[2].moves).all()
+    for better, worse in zip(found[1:], found, strict=False):
+        assert (better.moves <= worse.moves).all()
+        assert better.moves.sum() < worse.moves.sum()

@@ -14,10 +14,9 @@ import rl_zoo3
 from sb3_ext import algorithms
 from sb3_ext.attack.config import AttackConfig
 from sb3_ext.config.reading import find_config, shipped_configs
-from sb3_ext.studies.teach.families import TeachConfig
-from sb3_ext.studies.teach.settings import TaughtConfig, read_robust_config
+from sb3_ext.teach.config import TeachConfig
 from sb3_ext.training.config_files import check_hyperparameters, read_sections
-from sb3_ext.tuning.study_file import StudyConfig
+from sb3_ext.tune.study import StudyConfig
 from sb3_ext.two_player.config import TrainerConfig
 from sb3_ext.two_player.league import LeagueConfig
 from tests.fakes import BOMB
@@ -45,9 +44,7 @@ ALGORITHMS: Mapping[str, type] = {**rl_zoo3.ALGOS, **algorithms.ALGORITHMS}
 READERS: Mapping[str, Callable[[Path], Any]] = {
     "attack/": AttackConfig.read,
     "population/": LeagueConfig.read,
-    "taught/.*ddqn": read_algorithm,
-    "taught/(host|agent)": TaughtConfig.read,
-    "taught/robust": read_robust_config,
+    "taught/": read_algorithm,
     "teach/": TeachConfig.read,
     "tune/": StudyConfig.read,
     "two_player/": TrainerConfig.read,

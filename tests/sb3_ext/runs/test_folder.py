@@ -14,7 +14,7 @@ import pytest
 from sb3_ext.attack.attack import main as attack
 from sb3_ext.checkpoints.checkpoint import CheckpointWarning
 from sb3_ext.runs.folder import FolderError, FolderInUseError, RunFolder
-from sb3_ext.studies.teach.cli import main as teach
+from sb3_ext.teach.teach import main as teach
 from sb3_ext.training.quickstart import main as quickstart
 from sb3_ext.two_player.job import main as two_player
 from tests.sb3_ext.runs.held import held_by_another
@@ -38,17 +38,18 @@ def test_a_second_command_is_refused_in_one_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "data"
-    arguments = ["generate", "--config", "small", "--positions", "50", "--workers", "1"]
-    arguments += ["--out", str(out), "--no-progress"]
+    few = [{"positions": 50, "points": [2, 4], "max_value": [3]}]
+    arguments = ["--set", "updates=0", "--set", f"rounds={json.dumps([few])}"]
+    arguments += ["--config", "small", "--out", str(out), "--no-progress"]
     assert teach(arguments) == 0
-    before = {file.name: file.read_bytes() for file in out.iterdir()}
+    before = {file.name: file.read_bytes() for file in out.glob("*.*")}
     capsys.readouterr()
     with held_by_another(out):
         assert teach(arguments) == 2
         said = capsys.readouterr().err
         assert said.count("\n") == 1
-        assert f"teach generate: out: {out} is being written to" in said
-        assert {file.name: file.read_bytes() for file in out.iterdir()} == before
+        assert f"teach: out: {out} is being written to" in said
+        assert {file.name: file.read_bytes() for file in out.glob("*.*")} == before
     assert teach(arguments) == 0
 
 
@@ -58,7 +59,7 @@ def test_a_second_command_is_refused_in_one_line(
         lambda folder: two_player(["--config", "small", "--smoke", "--out", folder]),
         lambda folder: two_player(["--resume", folder]),
         lambda folder: quickstart(["--updates", "2", "--games", "2", "--out", folder]),
-        lambda folder: teach(["run", "--out", folder]),
+        lambda folder: teach(["--out", folder]),
         lambda folder: attack(["zeillinger", "--out", folder]),
     ],
 )

@@ -19,7 +19,7 @@ from sb3_ext.checkpoints.checkpoint import CheckpointWarning
 from sb3_ext.ddqn import DDQN
 from sb3_ext.runs import command
 from sb3_ext.runs.signals import RunSignals
-from sb3_ext.studies.teach.cli import main as teach
+from sb3_ext.teach.teach import main as teach
 from sb3_ext.training.curves import main as curves
 from sb3_ext.training.play import enjoy
 from sb3_ext.training.quickstart import main as quickstart
@@ -211,7 +211,7 @@ def test_warnings_of_a_command_are_one_line_each(
         (enjoy, ["--algo", "ddqn", "--env", GAME, "-n", LONG]),
         (quickstart, ["--out", LONG]),
         (resgym, ["solve", "E8", "--objective", LONG]),
-        (teach, ["generate", "--out", LONG]),
+        (teach, ["--out", LONG]),
         (train, ["--algo", "ddqn", "--num-threads", LONG]),
         (two_player, ["--config", "small", "--smoke", "--out", LONG]),
         (two_player, ["--steps", LONG]),

@@ -1,6 +1,0 @@
-"""``python -m sb3_ext.teach``."""
-
-from sb3_ext.runs.command import start
-
-if __name__ == "__main__":
-    raise SystemExit(start("teach", "sb3_ext.studies.teach.cli"))

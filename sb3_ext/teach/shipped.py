@@ -1,0 +1,123 @@
+"""The players that come with the package, known to `resgym` as ``taught`` and ``robust``.
+
+They are the files ``.safetensors`` beside this one, see `sb3_ext.checkpoints.policy_file`; such a
+file is ``model.safetensors`` of a model card with ``--half``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from resgym.game.rng import RowRandom
+from resgym.game.rules import observe_points
+from resgym.game.spec import GameSpec, Role
+from resgym.game.state import GameState
+from resgym.players import GreedyPointsAgent, Player, ZeillingerHost
+from resgym.players.base import given_sets
+from sb3_ext.attack.ahead import Ahead
+from sb3_ext.callbacks.rho_evaluation import seat_of
+from sb3_ext.checkpoints.policy_file import read_policy
+from sb3_ext.ddqn import policies  # noqa: F401  makes the policies known by name
+from sb3_ext.networks.policy_scores import action_scores
+
+SHIPPED = {
+    3: Path(__file__).with_name("taught_host.safetensors"),
+    4: Path(__file__).with_name("taught_host_4.safetensors"),
+}
+AGENT = Path(__file__).with_name("taught_agent.safetensors")
+ROBUST = Path(__file__).with_name("robust_host.safetensors")
+
+
+class _Shipped:
+    """Plays what a network thinks best.
+
+    Attributes:
+        files: the networks by number of axes.
+        fallback: who answers in other numbers of axes.
+        any_number: whether they read more points than they were made for.
+    """
+
+    role: ClassVar[Role]
+    name: ClassVar[str] = "taught"
+    files: ClassVar[Mapping[int, Path]]
+    fallback: ClassVar[type[Player]]
+    any_number: ClassVar[bool] = True
+
+    def __init__(self) -> None:
+        self._fallback = self.fallback()
+        for file in self.files.values():  # one that is missing or damaged is found now
+            _policy(torch.device("cpu"), file)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    def act(self, state: GameState, coords: Tensor | None, rng: RowRandom) -> Tensor:
+        """See `Player.act`."""
+        file = self.files.get(state.points.shape[2])
+        if file is None:
+            return self._fallback.act(state, coords, rng)
+        policy = _policy(state.device, file)
+        rows, given = seat_of(policy)[1].shape[0], state.points.shape[1]
+        shown = max(rows, given) if self.any_number else rows
+        missing = shown - given  # where it is negative, rows are cut off
+        points = torch.nn.functional.pad(observe_points(state), (0, 0, 0, missing), value=-1.0)
+        if self.role == "host":
+            own = action_scores(policy, points).argmax(1)
+        else:
+            coords = given_sets(coords)
+            scores = action_scores(policy, {"coords": coords.to(torch.int8), "points": points})
+            own = torch.where(coords, scores, -torch.inf).argmax(1)
+        if given <= shown:
+            return own
+        return torch.where(state.count > rows, self._fallback.act(state, coords, rng), own)
+
+
+class TaughtHost(_Shipped):
+    """Plays what a network thinks best that was taught the optimal moves of small positions.
+
+    See docs/teaching.md. It knows three and four axes; in any other number of them
+    `ZeillingerHost` answers.
+    """
+
+    role, files, fallback = "host", SHIPPED, ZeillingerHost
+
+
+def taught_host(lookahead: int = 0) -> Player:
+    """The host `taught`, improved so many times by `Ahead`: each is stronger, and slower.
+
+    Args:
+        lookahead: steps of improvement, 0 to 2; True is 1.
+    """
+    if not isinstance(lookahead, int) or not 0 <= lookahead <= 2:
+        raise ValueError(f"lookahead must be 0, 1 or 2, got {lookahead!r}")
+    host: Player = TaughtHost()
+    for _ in range(lookahead):
+        host = Ahead(host, None, GameSpec())
+    return host
+
+
+class TaughtAgent(_Shipped):
+    """As `TaughtHost`, for the agent; in other numbers of axes `GreedyPointsAgent` answers."""
+
+    role, files, fallback = "agent", {3: AGENT}, GreedyPointsAgent
+
+
+class RobustHost(TaughtHost):
+    """Plays what a network thinks best that met several agents while it was taught.
+
+    See docs/robust.md. It knows three axes and at most 20 points; in any other position
+    `ZeillingerHost` answers.
+    """
+
+    name, files, any_number = "robust", {3: ROBUST}, False
+
+
+@lru_cache(maxsize=8)
+def _policy(device: torch.device, path: Path) -> Any:
+    return read_policy(path, device)

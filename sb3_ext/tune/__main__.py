@@ -1,0 +1,6 @@
+"""``python -m sb3_ext.tune train --workers 2``."""
+
+from sb3_ext.runs.command import start
+
+if __name__ == "__main__":
+    raise SystemExit(start("tune", "sb3_ext.tune.tune"))

@@ -1,0 +1,393 @@
+"""Searches hyperparameters with Optuna, by one worker or many.
+
+A trial is another command of this package with other values; it is told what that measures. The
+same command on another machine, with the same storage, is one more worker.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout, suppress
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import optuna
+import sqlalchemy.exc
+import yaml
+from optuna.exceptions import OptunaError, TrialPruned, UpdateFinishedTrialError
+from optuna.importance import PedAnovaImportanceEvaluator
+from optuna.storages import RDBStorage, fail_stale_trials
+from optuna.trial import FrozenTrial, TrialState
+
+from resgym.tables import text_table
+from sb3_ext.__main__ import COMMANDS
+from sb3_ext.checkpoints.durable_files import write_text_durably
+from sb3_ext.config.arguments import REFUSALS, from_data
+from sb3_ext.config.checks import check_count, one_line
+from sb3_ext.config.reading import shipped_configs
+from sb3_ext.config.registry import unknown_word
+from sb3_ext.config.sections import ConfigError, errors_of
+from sb3_ext.runs.driver import Job, Pulse, Run, Used, drive, parser_of
+from sb3_ext.tune.study import PRUNERS, StudyConfig
+
+ERROR = "error"
+"""Attribute of a trial that failed by its settings: what was wrong."""
+SILENT_INTERVALS = 6
+"""A worker that gave no sign of life for so many intervals is taken for dead."""
+RETRIES = 3
+"""A trial whose workers died more often than this is left."""
+_LOOK_SECONDS = 0.3
+
+_Retry: Any = getattr(
+    optuna.storages,
+    "RetryHeartbeatStaleTrialCallback",  # its name since Optuna 4.9
+    getattr(optuna.storages, "RetryFailedTrialCallback", None),
+)
+
+
+class _Left(Exception):
+    """A trial ends without a result."""
+
+
+def counts(trial: FrozenTrial) -> bool:
+    """Whether it is one of the trials that the study shall have.
+
+    Trials that were given up are tried again under another number and do not count themselves.
+    """
+    return trial.state is not TrialState.FAIL or ERROR in trial.user_attrs
+
+
+class Tune(Job[StudyConfig]):
+    """One study, or one worker of it."""
+
+    name = "tune"
+    about = __doc__ or ""
+    examples = """\
+examples:
+  python -m sb3_ext.tune train --workers 2
+  python -m sb3_ext.tune attack --storage postgresql://host/studies --set trials=100
+"""
+    Config = StudyConfig
+    rules = ("max_seconds", "until")
+    metrics = ("best", "trials", "value")
+    may_change = frozenset({"trials"})
+    alone = False
+
+    def __init__(self, config: StudyConfig, run: Run) -> None:
+        super().__init__(config, run)
+        check_count("workers", run.given.workers)
+        check_count("heartbeat", run.given.heartbeat)
+        first = {name: each.first for name, each in config.search.items()}
+        # A key that does not exist or a wrong type is found now, not in every trial.
+        with errors_of("target, settings or search"):
+            self._job(first)
+        self._parent: int | None = run.given.worker_of
+        self._seen, self._stopped = 0, False
+
+    @classmethod
+    def options(cls, parser: argparse.ArgumentParser) -> None:
+        """Adds the study, and who works on it."""
+        add = parser.add_argument
+        shipped = ", ".join(shipped_configs("tune"))
+        add("config", metavar="study", help=f"a YAML file, or one of {shipped}")
+        text = "a URL of Optuna, as postgresql://... (default: an SQLite file in the folder)"
+        add("--storage", help=text)
+        add("--trials", type=int, help="trials of all workers together, instead of the file's")
+        add("--workers", type=int, default=1, help="processes on this machine (default 1)")
+        text = "seconds between signs of life; who misses six is taken for dead (default 10)"
+        add("--heartbeat", type=int, default=10, metavar="SECONDS", help=text)
+        add("--worker-of", type=int, help=argparse.SUPPRESS)
+
+    @classmethod
+    def read(cls, given: argparse.Namespace) -> StudyConfig:
+        """The study, with another number of trials."""
+        more = [] if given.trials is None else [f"trials={given.trials}"]
+        return StudyConfig.read(given.config, [*given.settings, *more])
+
+    @classmethod
+    def place(cls, given: argparse.Namespace, config: StudyConfig) -> Path:
+        """A folder for each study."""
+        return Path("runs/tune", config.name)
+
+    def _job(self, searched: Mapping[str, Any]) -> Job[Any]:
+        """The command of a trial."""
+        job, target = _command(self.config.target.command), self.config.target
+        parser = parser_of(job)
+        values = [*self.config.settings.items(), *searched.items()]
+        words = [f"--set={name}={json.dumps(value)}" for name, value in values]
+        words += _options(parser, target.to_dict(), target.config)
+        given = parser.parse_args(
+            [*words, *([] if target.player is None else ["--", target.player])]
+        )
+        return job(job.read(given), Run(None, given=given, common=self.run_of.folder))
+
+    def run(self, pulse: Pulse) -> None:
+        """Tries until so many trials are finished by all workers, or until it is stopped."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is experimental, and steps reported twice
+            optuna.logging.set_verbosity(optuna.logging.ERROR)
+            self._open()
+            try:
+                if self.run_of.given.workers > 1:
+                    self._supervise(pulse)
+                else:
+                    self._work(pulse)
+            except (OptunaError, sqlalchemy.exc.SQLAlchemyError) as error:
+                raise RuntimeError(f"storage: {one_line(error)}") from error
+        done = [trial for trial in self._counted() if trial.state.is_finished()]
+        if not self._stopped and len(done) < self.config.trials:
+            raise RuntimeError(
+                f"all workers ended after {len(done)} of {self.config.trials} trials"
+            )
+
+    def _open(self) -> None:
+        given, config, folder = self.run_of.given, self.config, self.run_of.folder
+        where = given.storage or f"sqlite:///{folder}/study.db"
+        waits = {"connect_args": {"timeout": 60}} if where.startswith("sqlite") else {}
+        retry = {
+            "heartbeat_stale_trial_callback"
+            if hasattr(optuna.storages, "RetryHeartbeatStaleTrialCallback")
+            else "failed_trial_callback": _Retry(max_retry=RETRIES)
+        }
+        proxy, _, port = where.removeprefix("grpc://").partition(":")
+        with errors_of("storage: " + where):
+            try:
+                storage: Any = (
+                    optuna.storages.GrpcStorageProxy(host=proxy, port=int(port or 13000))
+                    if where.startswith("grpc://")
+                    else RDBStorage(
+                        where,
+                        engine_kwargs=waits,
+                        heartbeat_interval=given.heartbeat,
+                        grace_period=SILENT_INTERVALS * given.heartbeat,
+                        **retry,
+                    )
+                )
+                self.study = optuna.create_study(
+                    storage=storage,
+                    study_name=config.name,
+                    direction=config.direction,
+                    sampler=config.make_sampler(),
+                    pruner=from_data(PRUNERS, "name", config.pruner),
+                    load_if_exists=True,
+                )
+            except (ImportError, OSError, sqlalchemy.exc.SQLAlchemyError) as error:
+                raise ValueError(one_line(error)) from error
+        wanted = json.loads(json.dumps({**config.to_dict(), "trials": None}))
+        if self.study.user_attrs.setdefault("study", wanted) != wanted:
+            raise ConfigError(f"name: got {config.name!r}, which {where} holds another study of")
+        self.study.set_user_attr("study", wanted)
+
+    def _counted(self) -> list[FrozenTrial]:
+        return [trial for trial in self.study.get_trials(deepcopy=False) if counts(trial)]
+
+    def _goes_on(self, pulse: Pulse, **metrics: float) -> bool:
+        alive = self._parent in (None, os.getppid())
+        self._stopped |= not (alive and pulse(Used(), exact=False, **metrics))
+        return not self._stopped
+
+    def _look(self, pulse: Pulse) -> bool:
+        """Hands on what is new; whether to go on."""
+        finished = self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        for trial in finished[self._seen :]:
+            self._seen += 1
+            found = {"value": float(trial.value or 0.0), "best": self.study.best_value}
+            self._goes_on(pulse, trials=float(self._seen), **found)
+        return self._goes_on(pulse)
+
+    def _supervise(self, pulse: Pulse) -> None:
+        """Runs this command in so many processes, each with one worker, until all have ended."""
+        given = self.run_of.given
+        one = ["--workers", "1", "--worker-of", str(os.getpid())]
+        line = [sys.executable, "-m", "sb3_ext.tune", *given.arguments, *one]
+        # Ctrl-C on the terminal reaches this process alone, which hands it on once.
+        workers = [subprocess.Popen(line, start_new_session=True) for _ in range(given.workers)]
+        told = False
+        while any(worker.poll() is None for worker in workers):
+            if not told and not self._look(pulse):
+                told = True
+                for worker in workers:
+                    worker.terminate()
+            time.sleep(_LOOK_SECONDS)
+        for number, worker in enumerate(workers):
+            if worker.returncode < 0 and not told:
+                self.run_of.say(f"worker {number} was ended by signal {-worker.returncode}")
+
+    def _work(self, pulse: Pulse) -> None:
+        while self._look(pulse):
+            with suppress(NotImplementedError):  # a proxy has no signs of life
+                fail_stale_trials(self.study)
+            known = self._counted()
+            if len(known) < self.config.trials or any(
+                trial.state is TrialState.WAITING for trial in known
+            ):
+                with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
+                    self._one(pulse)
+            elif all(trial.state.is_finished() for trial in known):
+                return
+            else:
+                time.sleep(_LOOK_SECONDS)  # the last worker waits for the others
+
+    def _one(self, pulse: Pulse) -> None:
+        number: list[int] = []
+        try:
+            self.study.optimize(partial(self._try, pulse, number), n_trials=1, catch=(_Left,))
+        except (UpdateFinishedTrialError, ValueError):
+            trial = self.study.get_trials(deepcopy=False)[number[0]]
+            if trial.state is TrialState.RUNNING:
+                raise
+            self.run_of.say(f"trial {number[0]}: was silent for too long; another worker tries it")
+
+    def _try(self, pulse: Pulse, number: list[int], trial: optuna.Trial) -> float:
+        """One trial: the worst of what its command measured last."""
+        number.append(trial.number)
+        earlier = self.study.get_trials(deepcopy=False)[: trial.number]
+        if sum(map(counts, earlier)) >= self.config.trials:
+            raise _Left  # another worker was quicker
+        begin, measured = time.monotonic(), dict[str, float]()
+        pruned = False
+
+        def beat(used: Used, *, exact: bool = True, **metrics: float) -> bool:
+            nonlocal pruned
+            measured.update(metrics)
+            if metrics.keys() & self.config.value and measured.keys() >= set(self.config.value):
+                trial.report(self.config.worst(measured), used.updates)
+                pruned = pruned or trial.should_prune()
+            return self._goes_on(pulse) and not pruned
+
+        def told(result: str) -> None:
+            said = f"trial {trial.number}: {result} ({time.monotonic() - begin:.0f} s)"
+            self.run_of.say(said)
+
+        try:
+            self._job(self.config.suggest(trial)).run(beat)
+            if self._stopped:
+                self.study.enqueue_trial(trial.params)
+                told("stopped; it waits for another worker")
+                raise _Left
+            if pruned:
+                told("pruned")
+                raise TrialPruned
+            if missing := set(self.config.value) - measured.keys():
+                known = sorted(measured)
+                raise ConfigError(f"value: {unknown_word('metric', min(missing), known)}")
+        except UpdateFinishedTrialError:
+            raise
+        except REFUSALS as error:
+            trial.set_user_attr(ERROR, f"{type(error).__name__}: {one_line(error)}")
+            told(f"failed: {one_line(error)}")
+            raise _Left from error
+        value = self.config.worst(measured)
+        told(f"{value:.4f}")
+        return value
+
+    def report(self) -> str:
+        """Writes what was found: a table, Optuna's plots, the best configuration."""
+        folder = self.run_of.folder
+        if self._parent is not None or folder is None:
+            return ""
+        frame = self.study.trials_dataframe()
+        write_text_durably(folder / "trials.csv", frame.to_csv(index=False))
+        lines = [_table(self.study)]
+        finished = self.study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+        if not finished:
+            if not self._stopped:
+                raise RuntimeError(f"no trial was finished\n{lines[0]}")
+            return lines[0]
+        best, path, target = self.study.best_trial, folder / "best.yml", self.config.target
+        made = self._job(self.config.suggest(best))
+        parser = parser_of(type(made))
+        words = [*_options(parser, target.to_dict(), str(path)), *filter(None, [target.player])]
+        line = shlex.join(["python", "-m", f"sb3_ext.{target.command}", *words])
+        text = yaml.safe_dump(json.loads(json.dumps(made.identity())), sort_keys=False)
+        heading = f"# Trial {best.number} of {self.study.study_name}, value {best.value:.6g}:\n"
+        write_text_durably(path, f"{heading}# {line}\n{text}")
+        _plot(self.study, folder, self.run_of.say)
+        return "\n".join([*lines, "", f"results are in {folder}; train with the best:", line])
+
+
+def _command(name: str) -> type[Job[Any]]:
+    """The job of a command of this package."""
+    with errors_of("target.command"):
+        if name not in COMMANDS:
+            raise ValueError(unknown_word("command", name, COMMANDS))
+        found = vars(importlib.import_module(COMMANDS[name][0])).values()
+        jobs = [each for each in found if isinstance(each, type) and issubclass(each, Job)]
+        for job in jobs:
+            if getattr(job, "name", None) == name:
+                return job
+        raise ValueError(f"got {name!r}; expected a command that trains")
+
+
+def _options(parser: argparse.ArgumentParser, target: Mapping[str, Any], file: str) -> list[str]:
+    """What of a target are options of a command; they cannot be taken for others."""
+    given = {**target, "config": file, "command": None, "player": None}
+    return [
+        f"{action.option_strings[0]}={given[action.dest]}"
+        for action in parser._actions
+        if given.get(action.dest) is not None
+    ]
+
+
+def _table(study: optuna.Study) -> str:
+    """The trials that count, the best first, those that have no result last."""
+    sign = -1 if study.direction is optuna.study.StudyDirection.MAXIMIZE else 1
+
+    def order(trial: FrozenTrial) -> tuple[Any, ...]:
+        finished = trial.state is TrialState.COMPLETE
+        return (not finished, sign * (trial.value or 0.0) if finished else 0, trial.number)
+
+    trials = sorted(filter(counts, study.get_trials(deepcopy=False)), key=order)
+    names = list(dict.fromkeys(name for trial in trials for name in trial.params))
+    rows = [["trial", "state", "value", "step", *names]]
+    for trial in trials:
+        value = "" if trial.value is None else f"{trial.value:.4f}"
+        given = [trial.params.get(name, "") for name in names]
+        shown = [f"{each:.4g}" if isinstance(each, float) else str(each) for each in given]
+        state = trial.state.name.lower()
+        rows.append([str(trial.number), state, value, str(trial.last_step or ""), *shown])
+    failed = [trial for trial in trials if ERROR in trial.user_attrs]
+    faults = (f"trial {trial.number}: {trial.user_attrs[ERROR]}" for trial in failed)
+    return "\n".join([text_table(rows), *faults])
+
+
+def _plot(study: optuna.Study, folder: Path, say: Callable[[str], None]) -> None:
+    try:
+        import matplotlib
+    except ImportError:
+        say("no plots: they need matplotlib, pip install 'resgym[plots]'")
+        return
+    matplotlib.use("Agg")
+    import matplotlib.pyplot
+    from optuna.visualization import matplotlib as plots
+
+    evaluator = PedAnovaImportanceEvaluator()
+    drawn = {
+        "history": plots.plot_optimization_history,
+        "importances": partial(plots.plot_param_importances, evaluator=evaluator),
+        "intermediate": plots.plot_intermediate_values,
+        "slices": plots.plot_slice,
+    }
+    for name, draw in drawn.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # experimental, too few trials, equal limits
+            try:
+                draw(study)  # type: ignore[operator]
+            except (RuntimeError, ValueError) as error:  # too few trials, or all of them equal
+                say(f"no plot of {name}: {one_line(error)}")
+            else:
+                matplotlib.pyplot.savefig(folder / f"{name}.png", bbox_inches="tight")
+        matplotlib.pyplot.close("all")
+
+
+main = partial(drive, Tune)

@@ -1,0 +1,145 @@
+"""What is drawn: random starts, games, walks; different positions, without what is measured on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from resgym import GameSpec, singularity
+from resgym.game.actions import action_axes
+from resgym.game.plain import canonical, moved, prune
+from resgym.game.rng import RowRandom
+from resgym.game.state import GameState, state_from_points
+from resgym.players import make_agent, make_host
+from sb3_ext.config.sections import read_section
+from sb3_ext.teach import positions
+from sb3_ext.teach.positions import Family, draw
+
+TABLE = action_axes(3)
+STARTS = {"positions": 10**6, "points": [3, 6], "max_value": [4]}
+
+
+@pytest.fixture(autouse=True)
+def first_batch_only(monkeypatch):
+    """A family has no more than one batch of few rows."""
+    for name, rows in (("BATCH_ROWS", 40), ("WALKED_ROWS", 20), ("IDLE_BATCHES", 1)):
+        monkeypatch.setattr(positions, name, rows)
+    batch, states = positions._batch, []
+
+    def first(*given: Any) -> Any:
+        states.append(batch(*given[:4], 0, *given[5:]))
+        return states[-1]
+
+    monkeypatch.setattr(positions, "_batch", first)
+    return states
+
+
+def drawn(*families: Any, seat: Any = "host", student: Any = None) -> Any:
+    read = [read_section(Family, {**STARTS, **each}) for each in families]
+    return draw(read, seat, 3, 3, student)
+
+
+def forms(*families: Any, **more: Any) -> set[Any]:
+    """Their canonical forms."""
+    found = drawn(*families, **more)
+    return {canonical(prune(p)) for p in GameState(found.points, found.count).point_lists()}
+
+
+def sets_of(name: str, state: GameState) -> list[int]:
+    rng = RowRandom(torch.zeros(state.num_games, dtype=torch.int64))
+    return make_host(name).act(state, None, rng).tolist()
+
+
+def test_every_answer_is_followed(monkeypatch, first_batch_only):
+    """The positions are those that a walk in plain numbers meets."""
+    starts = {"max_value": [8]}
+    walked = forms({**starts, "hosts": ["zeillinger"], "moves": [0, 99]})
+    monkeypatch.setattr(positions, "BATCH_ROWS", 20)
+    drawn(starts)
+    waiting, seen, met = first_batch_only[-1].point_lists(), set(), set()
+    while waiting:
+        points = tuple(waiting.pop())
+        if len(points) > 1 and points not in seen:
+            seen.add(points)
+            met.add(canonical(points))
+            (action,) = sets_of("zeillinger", state_from_points([points], GameSpec(3, 6)))
+            waiting += [prune(moved(points, TABLE[action], axis)) for axis in TABLE[action]]
+    assert len(met) >= 50
+    assert walked == met
+
+
+def test_the_student_plays_under_its_name():
+    named = {"hosts": ["zeillinger", "random"], "moves": [0, 12]}
+    agent = make_agent("choose_last")
+    own = forms({**named, "agents": ["student"]}, student=agent)
+    assert own == forms({**named, "agents": ["choose_last"]})
+    assert own != forms({**named, "agents": ["choose_first"]})
+
+
+def test_mixed_games_change_their_host_from_move_to_move(first_batch_only):
+    """Every position of them is reached by choices of both hosts, and some by neither alone."""
+    starts, two = {"max_value": [12]}, ["zeillinger", "all_coord"]
+    last = {**starts, "agents": ["choose_last"], "moves": [0, 12]}
+    mixed = forms({**last, "hosts": two, "mixed": True})
+    alone = [forms({**last, "hosts": [name]}) for name in two]
+    assert len(mixed - alone[0] - alone[1]) > 10
+    drawn(starts)
+    waiting, reached = first_batch_only[-1].point_lists(), set()
+    for _ in range(13):
+        waiting = list({tuple(prune(points)) for points in waiting if len(points) > 1})
+        reached |= {canonical(points) for points in waiting}
+        state = state_from_points(waiting, GameSpec(3, 6))
+        waiting = [
+            prune(moved(points, TABLE[action], max(TABLE[action])))
+            for actions in (sets_of(name, state) for name in two)
+            for points, action in zip(waiting, actions, strict=True)
+        ]
+    assert mixed <= reached
+
+
+def test_all_are_different_and_fit():
+    both = drawn({"alive": [3, 4]}, {"positions": 7, "max_value": [9], "sparsity": [0.5]})
+    found = [canonical(prune(p)) for p in GameState(both.points, both.count).point_lists()]
+    assert len(set(found)) == len(found)
+    assert {len(form) for form in found[:-7]} == {3, 4}
+    with pytest.raises(ValueError, match="family 0: got no position that fits"):
+        drawn({"points": [2, 2], "max_value": [1], "alive": [4, 4]})
+
+
+def test_what_is_measured_on_is_not_drawn(monkeypatch):
+    monkeypatch.setattr(positions, "BATCH_ROWS", 4000)
+    family = {"points": None, "exponents": [1, 9]}
+    named = canonical(prune(singularity("E8")))
+    assert named not in forms(family)
+    monkeypatch.setattr(positions, "singularity_names", lambda: ["A1"])
+    assert named in forms(family)
+
+
+def test_an_agents_sets_and_the_held_out_share(monkeypatch):
+    monkeypatch.setattr(positions, "BATCH_ROWS", 3000)
+    agent, host = drawn({}, seat="agent"), drawn({})
+    assert torch.equal(agent.points, host.points)
+    assert host.coords.shape[1] == 0
+    assert set(agent.coords.sum(1).tolist()) == {2, 3}
+    assert 0.03 < float(host.held_out.double().mean()) < 0.07
+    assert torch.equal(agent.held_out, host.held_out)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"points": [5, 2]}, "points must be"),
+        ({"exponents": [1, 2]}, "either points or exponents"),
+        ({"points": None}, "either points or exponents"),
+        ({"weight": 1.0}, "unknown key 'weight'"),
+        ({"hosts": ["nobody"]}, "nobody"),
+        ({"agents": ["random"]}, "hosts: is missing"),
+        ({"hosts": ["zeillinger"], "agents": ["zeillinger"]}, "zeillinger"),
+    ],
+)
+def test_what_does_not_fit_is_one_line(changes, message):
+    with pytest.raises(ValueError, match=message) as error:
+        read_section(Family, {**STARTS, **changes})
+    assert "\n" not in str(error.value)

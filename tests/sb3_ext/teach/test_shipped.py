@@ -1,0 +1,161 @@
+"""The players that come with the package."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import torch
+
+import resgym
+from resgym import GameSpec
+from resgym.game.rng import RowRandom
+from resgym.game.state import state_from_points
+from resgym.measure.rho import rho_starts
+from resgym.measure.worst_case import worst_case_moves
+from resgym.players import check_player, make_agent, make_host
+from sb3_ext.teach import shipped
+from sb3_ext.teach.shipped import AGENT, ROBUST, SHIPPED
+
+LEAST = {
+    "A1": 1, "A2": 3, "A3": 2, "A4": 4, "A5": 3, "A6": 5, "A7": 4, "A8": 6,
+    "D4": 4, "D5": 5, "D6": 5, "D7": 6, "D8": 6, "E6": 6, "E7": 6, "E8": 7,
+}  # fmt: skip
+STARTS = [resgym.singularity(name) for name in LEAST]
+
+
+def one_answer(host, points, **spec):
+    state = state_from_points([points], resgym.GameSpec(**spec))
+    return int(make_host(host).act(state, None, RowRandom(torch.zeros(1, dtype=torch.int64))))
+
+
+def worst_case_depths(host, starts):
+    spec = GameSpec(3)
+    return worst_case_moves(host, state_from_points(starts, spec), spec, 40, 100_000)[0].tolist()
+
+
+def test_taught_resolves_the_sixteen_singularities_in_the_least_depth():
+    """The optima are those that `resgym.solve` proves; Zeillinger's host is the control."""
+    assert tuple(LEAST) == resgym.singularity_names()
+    assert worst_case_depths(make_host("taught"), STARTS) == list(LEAST.values())
+    assert worst_case_depths(make_host("zeillinger_lex"), STARTS) != list(LEAST.values())
+
+
+def test_robust_keeps_the_singularities():
+    """At most one move above the least depth; Zeillinger's host is the control."""
+
+    def deepest(host):
+        depths = worst_case_depths(make_host(host), STARTS)
+        return max(depth - least for depth, least in zip(depths, LEAST.values(), strict=True))
+
+    assert deepest("robust") <= 1
+    assert deepest("zeillinger_lex") > 1
+
+
+@pytest.mark.parametrize("axes", [axes for axes in SHIPPED if axes > 3])
+def test_taught_in_more_axes(axes):
+    """Its longest games from random starts are less than half of those of the other hosts."""
+    spec = GameSpec(axes, 5, 9)
+    starts = rho_starts(spec, 10, seed=5)
+
+    def moves(host):
+        found, given_up = worst_case_moves(make_host(host), starts, spec, 100, 20_000)
+        return int(found.sum()), bool(given_up.any())
+
+    own, not_proved = moves("taught")
+    assert not not_proved
+    # Of a walk that is given up a lower bound counts.
+    assert 2 * own < min(moves("zeillinger")[0], moves("spivakovsky")[0])
+
+
+@pytest.mark.parametrize(
+    ("host", "files", "size", "other"),
+    [("taught", SHIPPED.values(), 3.5e5, 6), ("robust", [ROBUST], 5e5, 4)],
+)
+def test_the_contract(host, files, size, other):
+    check_player(make_host(host), num_games=24)
+    assert all(file.stat().st_size < size for file in files)
+    # In other numbers of axes Zeillinger's host answers.
+    for points in ([(3, 0, 1), (0, 2, 4)], [(0, 5, 2), (1, 1, 1), (4, 0, 3)]):
+        more = [point + (0,) * (other - 3) for point in points]
+        assert one_answer(host, more, dimension=other) == one_answer(
+            "zeillinger", more, dimension=other
+        )
+
+
+@pytest.mark.parametrize("axes", SHIPPED)
+def test_taught_reads_more_points_than_it_was_made_for(axes):
+    points = [(40 - p, p, (7 * p) % 41, 1, 2)[:axes] for p in range(41)]
+    answer = one_answer("taught", points, dimension=axes, max_num_points=64)
+    assert 0 <= answer < 2**axes - axes - 1
+
+
+def test_a_file_that_is_missing_is_named(monkeypatch, tmp_path):
+    monkeypatch.setattr(shipped.TaughtHost, "files", {**SHIPPED, 4: tmp_path / "gone.safetensors"})
+    with pytest.raises(ValueError, match=r"gone\.safetensors: is missing or damaged"):
+        make_host("taught")
+
+
+def test_the_taught_agent_keeps_the_contract():
+    agent = make_agent("taught")
+    assert AGENT.stat().st_size < 3.5e5
+    for dimension in (3, 4):
+        check_player(agent, dimension=dimension, num_games=24)
+    four = resgym.rho("random", "greedy_points", games=20, dimension=4, seed=1)
+    assert resgym.rho("random", "taught", games=20, dimension=4, seed=1) == four
+    rows = [(40 - p, p, (7 * p) % 41) for p in range(41)]
+    assert (
+        resgym.rho("zeillinger", agent, games=2, points=[rows], max_num_points=64).unfinished == 0
+    )
+
+
+@pytest.mark.parametrize(("points", "share"), [(5, 0.95), (20, 0.93)])
+def test_the_taught_agent_holds_up_the_optimal_host(points, share):
+    """For nearly as long as can be; the best scripted agent is the control."""
+
+    def moves(agent):
+        return resgym.rho("optimal", agent, games=60, max_num_points=points, seed=4).moves
+
+    least = moves("optimal")
+    assert moves("greedy_points") < share * least < moves("taught") <= least
+
+
+def test_robust_with_other_numbers_of_rows():
+    """Few rows and many show the same game; more points than it knows are Zeillinger's."""
+    many = [(40 - p, p, (7 * p) % 41) for p in range(41)]
+    few = [(3, 0, 1), (0, 2, 5), (1, 1, 4)]
+    rng = RowRandom(torch.zeros(2, dtype=torch.int64))
+    wide = state_from_points([many, few], resgym.GameSpec(max_num_points=64))
+    answers = make_host("robust").act(wide, None, rng)
+    assert int(wide.count[0]) > 20
+    assert answers[0] == make_host("zeillinger").act(wide, None, rng)[0]
+    assert answers[1] == one_answer("robust", few, max_num_points=3)
+
+
+def test_robust_holds_against_three_agents():
+    """Against all of them, with room for the luck of 2,000 starts; others fail somewhere."""
+    goals = {"choose_first": 0.143, "choose_last": 0.143, "random": 0.212}
+
+    def reached(host):
+        return [resgym.rho(host, agent, games=2000).rho > goal for agent, goal in goals.items()]
+
+    assert reached("robust") == [True] * 3
+    for other in ("taught", "zeillinger"):
+        assert reached(other)[:2] == [False] * 2
+
+
+def test_a_shipped_player_waits_for_nothing_that_trains():
+    code = (
+        "import sys, resgym; resgym.resolution_tree('A2', 'taught');"
+        "sys.exit(bool({'torch._dynamo', 'sb3_ext.teach.solved'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_lookahead_is_an_option_of_taught():
+    check_player(make_host("taught(lookahead=True)"), num_games=24)
+    assert make_host("taught(lookahead=2)").name == "taught with lookahead with lookahead"
+    for given in ("3", "-1", "1.0", "None"):
+        with pytest.raises(ValueError, match="lookahead"):
+            make_host(f"taught(lookahead={given})")

@@ -1,0 +1,212 @@
+"""The command: it teaches, stops, goes on bit for bit, and leaves a player."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import yaml
+
+import resgym
+from sb3_ext.checkpoints.checkpoint import list_checkpoints, read_checkpoint
+from sb3_ext.checkpoints.resume import init_from
+from sb3_ext.runs.driver import Run, go
+from sb3_ext.teach import positions, teach
+from sb3_ext.teach.config import TeachConfig
+from sb3_ext.teach.solved import Solved
+from sb3_ext.training.loading import load_player
+from tests.sb3_ext.ddqn.helpers import same, weights
+from tests.sb3_ext.teach.labelled import config
+
+
+@pytest.fixture(autouse=True)
+def small_pieces(monkeypatch):
+    monkeypatch.setattr(positions, "BATCH_ROWS", 400)
+    monkeypatch.setattr(positions, "WALKED_ROWS", 20)
+    monkeypatch.setattr(teach, "PIECE", 16)
+
+
+def run(folder: Path, *more: str, seat: str = "host", **changes: Any) -> int:
+    """The command; its run is the folder ``out``."""
+    file = folder / "teach.yml"
+    file.write_text(yaml.safe_dump({**config(folder, seat), **changes}))
+    given = ["--config", str(file), "--out", str(folder / "out"), "--no-progress"]
+    return teach.main([*given, *more])
+
+
+def networks(folder: Path) -> Any:
+    return read_checkpoint(folder / "out" / "checkpoints")[1]["policy"]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run from the beginning to its end, with its measurements."""
+    folder = tmp_path_factory.mktemp("whole")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(positions, "BATCH_ROWS", 400)
+        patch.setattr(positions, "WALKED_ROWS", 20)
+        patch.setattr(teach, "PIECE", 16)
+        assert run(folder, test={**config(folder)["test"], "starts": 4}) == 0
+    return folder
+
+
+def test_a_run_is_a_player_and_a_beginning(whole):
+    results = json.loads((whole / "out" / "results.json").read_text())
+    assert results["updates"] == 40
+    assert [entry["update"] for entry in results["history"]] == [10, 20, 30, 40]
+    assert results["exact"]["starts"] == 4
+    assert 0 <= results["strength"] <= 1
+    assert results["right"]["share"] == results["history"][-1]["teach/right"]
+    player = load_player(whole / "out", "host")
+    assert resgym.resolution_tree("A2", player, max_depth=8).depth
+    other = teach.Teach(TeachConfig.read({**config(whole), "seed": 5}), Run()).model
+    init_from(other, whole / "out")
+    assert same(weights(other), networks(whole))
+    first, second = (
+        Solved.load(whole / "out/solved-0.safetensors"),
+        whole / "out/solved-1.safetensors",
+    )
+    assert len(first) > 50
+    assert set(map(tuple, first.points.flatten(1).tolist())).isdisjoint(
+        map(tuple, Solved.load(second).points.flatten(1).tolist())
+    )
+
+
+@pytest.mark.parametrize("stop", ["max_updates=7", "max_updates=20", "max_updates=31"])
+def test_a_stopped_run_goes_on_bit_for_bit(stop, whole, tmp_path):
+    test = {**config(tmp_path)["test"], "starts": 0}
+    assert run(tmp_path, "--stop", stop, test=test) == 0
+    assert list_checkpoints(tmp_path / "out/checkpoints")[0].name.endswith(stop[12:].zfill(3))
+    assert run(tmp_path, test=test) == 0
+    assert same(networks(tmp_path), networks(whole))
+    history = [
+        json.loads((x / "out/results.json").read_text())["history"] for x in (tmp_path, whole)
+    ]
+    assert history[0] == history[1]
+
+
+def test_finished_pieces_of_a_round_stay(tmp_path, monkeypatch):
+    solve, calls = teach.solve, []
+
+    def once(*given: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 3:
+            raise OSError("no space left")
+        return solve(*given)
+
+    monkeypatch.setattr(teach, "solve", once)
+    assert run(tmp_path, "--set", "updates=0") == 1
+    assert len(list((tmp_path / "out/solved-0").iterdir())) == 2
+    assert run(tmp_path, "--set", "updates=0") == 0
+    assert len(calls) == 3 + 4 - 2
+    assert not (tmp_path / "out/solved-0").exists()
+
+
+def test_other_positions_than_before_are_refused(tmp_path, capsys):
+    assert run(tmp_path, "--stop", "max_updates=5") == 0
+    file = tmp_path / "out/solved-0.safetensors"
+    data = Solved.load(file)
+    data.select(torch.arange(len(data)) > 0).save(file)
+    assert run(tmp_path) == 2
+    assert "holds other positions" in capsys.readouterr().err
+    file.unlink()
+    assert run(tmp_path) == 2
+    assert "solved-0.safetensors is missing" in capsys.readouterr().err
+    assert run(tmp_path, "--set", "temperature=0.5") == 2
+    assert "holds a run with another temperature" in capsys.readouterr().err
+
+
+def test_the_seed_decides_and_every_part_matters(tmp_path):
+    def taught(**changes: Any) -> Any:
+        given = {**config(tmp_path), "rounds": config(tmp_path)["rounds"][:1], **changes}
+        job = teach.Teach(TeachConfig.read(given), Run(common=tmp_path))
+        go(job)
+        return weights(job.model)
+
+    again = taught()
+    assert same(again, taught())
+    for other in ({"seed": 2}, {"augment": False}, {"value_weight": 0.0}, {"updates": 19}):
+        assert not same(again, taught(**other))
+    assert len(list(tmp_path.glob("solved-*"))) == 2  # trials share them
+
+
+@pytest.mark.learning
+@pytest.mark.parametrize(
+    ("seat", "extractor", "demanded"),
+    [("host", "point_pairs", 0.7), ("agent", "point_pairs", 0.75)],
+)
+def test_it_learns_positions_it_has_not_seen(seat, extractor, demanded, tmp_path):
+    """Against the control, who is taught the moves of other positions."""
+    shares = []
+    for mixed in (False, True):
+        given = config(tmp_path, seat, extractor)
+        start = {**given["rounds"][0][0], "positions": 400}
+        given |= {"rounds": [[start]], "updates": 150, "batch_size": 128, "every": 150}
+        job = teach.Teach(TeachConfig.read(given), Run())
+        if mixed:
+            learn = job._learn
+            job._learn = lambda data, learn=learn: learn(shuffled(data))  # type: ignore[method-assign]
+        go(job)
+        shares.append(job.history[-1]["teach/right"])
+    assert shares[1] < demanded < shares[0]
+
+
+def shuffled(data: Solved) -> Solved:
+    """The same moves, handed out to the positions in another order (of one set for an agent)."""
+    order, source = torch.arange(len(data)), torch.Generator().manual_seed(1)
+    groups = (data.coords.long() * torch.tensor([1, 2, 4])[: data.coords.shape[1]]).sum(1)
+    for group in groups.unique():
+        rows = (groups == group).nonzero()[:, 0]
+        order[rows] = rows[torch.randperm(len(rows), generator=source)]
+    fields = (data.points, data.count, data.coords, data.held_out)
+    return Solved(*fields, data.optimal[order], data.value[order])
+
+
+def test_agents_and_small_trees(tmp_path):
+    nodes = {"objective": "nodes", "value_weight": 0.0}
+    test = {**config(tmp_path)["test"], "starts": 4}
+    assert run(tmp_path, seat="agent", test=test) == 0
+    results = json.loads((tmp_path / "out/results.json").read_text())
+    assert set(results["moves"]) == {"taught", "zeillinger", "spivakovsky"}
+    (tmp_path / "nodes").mkdir()
+    assert run(tmp_path / "nodes", "--stop", "max_updates=5", **nodes) == 0
+    data = Solved.load(tmp_path / "nodes/out/solved-0.safetensors")
+    row = int(data.value.argmax())
+    points = data.points[row, : data.count[row]].tolist()
+    assert int(data.value[row]) == resgym.solve(points, "nodes").value
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"updates": -1}, "updates must be at least 0"),
+        ({"dimension": 6}, "dimension must be at most 5"),
+        ({"rounds": []}, "rounds must be at least 1 long"),
+        ({"rounds": [[{"positions": 3, "points": [2, 40]}]]}, "expected at most 20"),
+        ({"rounds": [[{"positions": 3, "points": [2, 4], "hosts": ["taught"], "agents": ["student"],
+                       "moves": [0, 1]}]]}, "student: got the other seat's"),
+        ({"objective": "nodes"}, "value_weight: got 0.3; expected 0"),
+        ({"algorithm": "nowhere"}, "algorithm: there is no file 'nowhere'"),
+        ({"learning_rate": "fast"}, "learning_rate"),
+    ],
+)  # fmt: skip
+def test_what_does_not_fit_is_one_line_and_leaves_nothing(changes, message, tmp_path, capsys):
+    assert run(tmp_path, **changes) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_loss_that_is_no_number_ends_it(tmp_path, capsys):
+    assert run(tmp_path, "--set", "learning_rate=1.0e+38") == 1
+    assert "is no number after 10 updates" in capsys.readouterr().err
+    assert not list_checkpoints(tmp_path / "out/checkpoints")
+
+
+@pytest.mark.parametrize("name", TeachConfig.shipped())
+def test_shipped_files_are_valid(name):
+    job = teach.Teach(TeachConfig.read(name), Run())
+    assert TeachConfig.read(job.identity()) == job.config

@@ -1,0 +1,160 @@
+"""Model cards: what is measured is what others load, in the form that the Hub reads."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from types import SimpleNamespace
+
+import pytest
+import torch
+from huggingface_hub import ModelCard
+
+import resgym
+from resgym import cli, scoreboard
+from sb3_ext.checkpoints.policy_file import CONFIG, MODEL
+from sb3_ext.training import card
+from sb3_ext.training.loading import load_player
+from tests.sb3_ext.training.helpers import make_model
+
+
+@pytest.fixture(autouse=True)
+def few_starts(monkeypatch):
+    def measure(*arguments, **keywords):
+        return scoreboard.measure(*arguments, **keywords, number=4)
+
+    monkeypatch.setattr(card, "measure", measure)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """The host and the agent as .zip, and a card of the host."""
+    folder = tmp_path_factory.mktemp("saved")
+    for seat in ("host", "agent"):
+        make_model(seat).save(folder / f"{seat}.zip")
+    return folder
+
+
+def answers(path, **game):
+    player = load_player(path, "host")
+    starts = resgym.measure.rho.rho_starts(resgym.GameSpec(max_num_points=5), 200)
+    return player.act(starts, None, None)
+
+
+def test_the_card_shows_what_its_folder_plays(saved, tmp_path, capsys):
+    out = tmp_path / "card"
+    assert (
+        card.main([str(saved / "host.zip"), "--trust", "--out", str(out), "--license", "cc0-1.0"])
+        == 0
+    )
+    assert capsys.readouterr().out == f"{out / 'README.md'}\n"
+    assert sorted(file.name for file in out.iterdir()) == ["README.md", CONFIG, MODEL]
+    assert torch.equal(answers(out), answers(saved / "host.zip"))
+    assert torch.equal(answers(out / MODEL), answers(out))
+
+    read = ModelCard.load(out / "README.md")
+    assert (read.data.library_name, read.data.license) == ("resgym", "cc0-1.0")
+    found = {each.metric_name: each.metric_value for each in read.data.eval_results}
+    game = {"games": 4, "max_num_points": 5, "seed": scoreboard.SEED}
+    for agent in ("choose_first", "random"):
+        played = resgym.rho(str(out), agent, **game)
+        assert found[f"rho, against {agent}"] == pytest.approx(played.rho, abs=1e-6)
+    assert found["rho, exact worst case"] <= found["rho, against choose_first"]
+    assert len(found) == 3  # it knows five points
+    assert json.loads((out / CONFIG).read_text())["role"] == "host"
+    assert card.main([str(out), "--out", str(tmp_path / "again")]) == 0
+    assert torch.equal(answers(tmp_path / "again"), answers(out))
+
+
+def test_half_of_the_size(saved, tmp_path):
+    for half in (False, True):
+        card.write_card(saved / "agent.zip", tmp_path / str(half), "mine", half=half)
+    sizes = [(tmp_path / str(half) / MODEL).stat().st_size for half in (False, True)]
+    assert sizes[1] < 0.8 * sizes[0]
+    assert load_player(tmp_path / "True", "agent").role == "agent"
+
+
+def test_an_agent_has_a_card_without_figures(saved, tmp_path):
+    assert card.write_card(saved / "agent.zip", tmp_path / "card", "mine") == []
+    read = ModelCard.load(tmp_path / "card" / "README.md")
+    assert read.data.eval_results is None
+    assert "None: the scoreboard is for hosts" in read.text
+    assert load_player(tmp_path / "card", "agent").role == "agent"
+
+
+def test_folders_that_are_no_cards(saved, tmp_path):
+    good = tmp_path / "good"
+    card.write_card(saved / "host.zip", good, "mine")
+    content = (good / MODEL).read_bytes()
+    config = json.loads((good / CONFIG).read_text())
+    config["policy"]["arguments"]["net_arch"] = [8]
+    for number, (file, damage, message) in enumerate(
+        [
+            (MODEL, content[:-100], f"{MODEL}: is missing or damaged"),
+            (MODEL, b"\x80\x04.", f"{MODEL}: is missing or damaged"),
+            (MODEL, None, f"{MODEL}: is missing or damaged"),
+            (CONFIG, json.dumps(config).encode(), f"{CONFIG}: policy: is not the one of {MODEL}"),
+            (CONFIG, b'{"model_type": "bert"}', f"{CONFIG}: cannot be read: 'policy' is missing"),
+            (CONFIG, None, f"{CONFIG}: cannot be read"),
+        ]
+    ):
+        folder = tmp_path / str(number)
+        shutil.copytree(good, folder)
+        (folder / file).unlink()
+        if damage is not None:
+            (folder / file).write_bytes(damage)
+        with pytest.raises(ValueError, match=message) as caught:
+            load_player(folder, "host")
+        assert "\n" not in str(caught.value)
+    with pytest.raises(ValueError, match="was trained as the host"):
+        load_player(good, "agent")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nothing.zip", "--out", "new"], "nothing.zip: there is no such file"),
+        (["host.zip", "--trust", "--out", "full"], "with 'mine.txt'"),
+        (
+            ["host.zip", "--trust", "--out", "host.zip"],
+            "out: got the file host.zip",
+        ),
+    ],
+)
+def test_bad_input_is_one_line(arguments, message, saved, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(saved / "host.zip", "host.zip")
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "mine.txt").touch()
+    assert card.main(arguments) == 2
+    assert message in capsys.readouterr().err.splitlines()[-1]
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_card_that_is_stopped_half_way_shows_no_earlier_figures(saved, tmp_path, monkeypatch):
+    (tmp_path / "README.md").write_text("earlier figures")
+    monkeypatch.setattr(card, "measure", lambda *_, **__: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        card.write_card(saved / "host.zip", tmp_path, "mine")
+    assert sorted(os.listdir(tmp_path)) == [CONFIG, MODEL]
+
+
+def test_resgym_finds_the_commands_of_installed_packages(saved, tmp_path, monkeypatch, capsys):
+    entry = SimpleNamespace(name="card", load=lambda: card.main)
+    monkeypatch.setattr(cli, "entry_points", lambda group: [entry] * (group == "resgym.commands"))
+    assert (
+        cli.main(["card", str(saved / "agent.zip"), "--trust", "--out", str(tmp_path / "card")])
+        == 0
+    )
+    assert (tmp_path / "card" / "README.md").is_file()
+    with pytest.raises(SystemExit):
+        cli.main(["--help"])
+    assert "see resgym card --help" in capsys.readouterr().out
+
+    def not_installed():
+        raise ImportError("No module named 'safetensors'")
+
+    entry.load = not_installed
+    assert cli.main(["card", "x", "--out", "y"]) == 2
+    assert capsys.readouterr().err == "resgym card: No module named 'safetensors'\n"

@@ -1,0 +1,123 @@
+"""Files of studies: what is refused, in one line, and what a range or choice suggests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import optuna
+import pytest
+import yaml
+
+from sb3_ext.config.sections import read_section
+from sb3_ext.tune import tune
+from sb3_ext.tune.study import Choices, Range, StudyConfig
+from tests.sb3_ext.tune.parabola import study
+
+ATTACK = {"command": "attack", "config": "points5", "player": "zeillinger"}
+TRAIN = {"command": "train", "algo": "ddqn", "env": "resgym/HironakaHost-v0", "config": "ddqn"}
+TEACH = {"command": "teach", "config": "small"}
+
+
+@pytest.mark.parametrize("name", StudyConfig.shipped())
+def test_shipped_studies_fit_their_commands(name, capsys):
+    assert tune.main([name, "--dry-run"]) == 0
+    assert yaml.safe_load(capsys.readouterr().out)["name"] == name
+
+
+def test_there_is_a_study_for_each_command():
+    commands = {StudyConfig.read(name).target.command for name in StudyConfig.shipped()}
+    assert commands == {"attack", "teach", "train", "two_player"}
+
+
+def searched(key: str) -> dict[str, Any]:
+    return {"search": {key: {"low": 1, "high": 2}}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"trial": 3}, "unknown key 'trial'; did you mean 'trials'"),
+        ({"trials": 0}, "trials must be at least 1, got 0"),
+        ({"direction": "up"}, "direction must be 'maximize' or 'minimize', got 'up'"),
+        ({"value": []}, "value must be at least 1 long"),
+        ({"search": {}}, "search: got {}"),
+        ({"search": {"x": 3}}, "search.x must be a mapping, got 3"),
+        ({"search": {"x": {"low": 2, "high": 1}}}, "search.x.high must be above low"),
+        ({"search": {"x": {"low": "1e-3", "high": 1}}}, "search.x.low"),
+        ({"search": {"x": {"low": 0, "high": 1, "log": True}}}, "search.x.log: true needs low"),
+        ({"search": {"x": {"low": 0, "high": 1, "step": 2}}}, "search.x.step must be above 0"),
+        ({"search": {"x": {"low": 0, "hihg": 1}}}, "'hihg'; did you mean 'high'"),
+        ({"search": {"x": {"choices": [1]}}}, "search.x.choices must be at least 2 long"),
+        (searched("z"), "unknown key 'z'"),
+        ({"settings": {"x": 1}}, "settings: x is a key of search, too"),
+        ({"settings": {"a.b": 1}}, "unknown key 'a'"),
+        ({"sampler": {"name": "tp"}}, "sampler: unknown sampler 'tp'; did you mean 'tpe'"),
+        ({"sampler": {"name": "tpe", "seed": 1}}, "sampler.seed: is the key seed of the study"),
+        ({"pruner": {"name": "percentile"}}, "pruner: percentile: missing"),
+        ({"target": {"command": "trian", "config": ""}}, "target.command: unknown command 'trian'"),
+        ({"target": {"command": "curves", "config": ""}}, "expected a command that trains"),
+        ({"target": {**TEACH, "rolle": 1}}, "unknown key of target 'rolle'"),
+        ({"target": {**TEACH, "config": "big"}, **searched("updates")}, "there is no file 'big'"),
+        ({"target": TEACH, **searched("update")}, "unknown key 'update'; did you mean 'updates'"),
+        ({"target": {**TRAIN, "algo": "ddq"}, **searched("gamma")}, "unknown algorithm 'ddq'"),
+        ({"target": TRAIN, **searched("gama")}, "unknown key 'gama'; did you mean 'gamma'"),
+        ({"target": {**ATTACK, "player": "no"}, **searched("updates")}, "player"),
+        ({"target": {**ATTACK, "player": "--trust"}, **searched("updates")}, "player"),
+    ],
+)
+def test_bad_files_are_one_line_and_leave_nothing(changes, message, tmp_path, capsys):
+    path = tmp_path / "study.yml"
+    path.write_text(yaml.safe_dump(study(**changes)))
+    assert tune.main([str(path), "--out", str(tmp_path / "out")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("tune: ")
+    assert message in line
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--workers", "0"], "workers must be a whole number of at least 1, got 0"),
+        (["--heartbeat", "0"], "heartbeat must be a whole number of at least 1, got 0"),
+        (["--trials", "0"], "trials must be at least 1, got 0"),
+        (["--set", "y=1"], "unknown key 'y'"),
+        (["--storage", "nonsense://x"], "storage: nonsense://x"),
+        (["--storage", "sqlite:////no/such/folder/study.db"], "storage: sqlite"),
+        (["--storage", "journal.log"], "storage: journal.log"),
+        (["--set", "name=../up"], "name must"),
+    ],
+)
+def test_bad_options_are_one_line(more, message, tmp_path, capsys):
+    path = tmp_path / "study.yml"
+    path.write_text(yaml.safe_dump(study()))
+    assert tune.main([str(path), "--out", str(tmp_path / "out"), *more]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert message in line
+
+
+def test_ranges_and_choices_give_what_they_say():
+    lists = [[1, 2], [3], None, True, "word", 0.5]
+    read = {
+        "whole": read_section(Range, {"low": 2, "high": 8, "step": 3}),
+        "real": read_section(Range, {"low": 0.5, "high": 1, "step": 0.25}),
+        "log": read_section(Range, {"low": 1.0e-4, "high": 1.0e-2, "log": True}),
+        "lists": read_section(Choices, {"choices": lists}),
+    }
+    trials = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    found: dict[str, list[Any]] = {name: [] for name in read}
+    for _ in range(60):
+        trial = trials.ask()
+        for name, each in read.items():
+            found[name].append(each.suggest(trial, name))
+        trials.tell(trial, 0.0)
+        finished = trials.trials[-1]  # a finished trial gives its values again
+        assert [each.suggest(finished, name) for name, each in read.items()] == [
+            values[-1] for values in found.values()
+        ]
+    assert set(found["whole"]) == {2, 5, 8}
+    assert all(isinstance(value, int) for value in found["whole"])
+    assert set(found["real"]) == {0.5, 0.75, 1.0}
+    assert all(1e-4 <= value <= 1e-2 for value in found["log"])
+    assert sum(value < 1e-3 for value in found["log"]) > 10  # half of them; 5 of 60 if not log
+    assert all(value in found["lists"] for value in lists)

@@ -1,4 +1,4 @@
-"""The implementations of the hot operations that tests run over, all of them by name."""
+"""The implementations of the hot operations that tests run over; Triton has tests of its own."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ import torch
 from resgym.game.spec import GameSpec
 from resgym.kernels import BACKENDS, Backend, resolve_backend
 
-NAMES = tuple(name for name in BACKENDS if name != "auto")
+NAMES = tuple(name for name in BACKENDS if name not in ("auto", "triton"))
 
 # What a backend needs to be tried on the CPU; a backend that is not listed must always work.
 _NEEDS = {"numba": "numba"}
-_NO_CPU = {"triton"}
 
 
 def available() -> list[str]:
@@ -23,8 +22,6 @@ def available() -> list[str]:
 
 
 def _missing(name: str) -> str | None:
-    if name in _NO_CPU:
-        return f"{name} runs on CUDA only"
     if name in _NEEDS and importlib.util.find_spec(_NEEDS[name]) is None:
         return f"{_NEEDS[name]} is not installed"
     return None

@@ -104,7 +104,7 @@ def test_a_refused_step_has_not_happened(env_id: str, case: str) -> None:
     envs = tuple(make(env_id, player) for player in players)
     for env in envs:
         env.reset(seed=5)
-    for time in range(14):
+    for time in range(6):
         before = envs[0].state_dict()
         players[0].spoil = spoil
         with pytest.raises(error, match=words) as caught:
@@ -117,22 +117,14 @@ def test_a_refused_step_has_not_happened(env_id: str, case: str) -> None:
 
 
 @pytest.mark.usefixtures("on_every_backend")
-@pytest.mark.parametrize("case", ["outside the set", "too short", "None"])
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("reward", ["terminal", "function"])
 @pytest.mark.parametrize("env_id", SEATS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_whoever_answers_and_whatever_the_mode(
-    kind: str, env_id: str, reward: str, mode: str, case: str
-) -> None:
-    spoil, error, _ = BAD[case]
+def test_whoever_answers_and_whatever_the_mode(kind: str, env_id: str, mode: str) -> None:
+    spoil, error, _ = BAD["outside the set" if env_id == HOST else "too short"]
     role = SEATS[env_id]
     players = tuple(Spoiled(role) for _ in range(2))
-    rewarded = (lambda moved: moved.before.count.float()) if reward == "function" else reward
-    envs = tuple(
-        make(env_id, KINDS[kind](player), autoreset_mode=mode, reward=rewarded)
-        for player in players
-    )
+    envs = tuple(make(env_id, KINDS[kind](player), autoreset_mode=mode) for player in players)
     for env in envs:
         env.reset(seed=1)
     refused = 0
@@ -348,7 +340,7 @@ def is_legal(answer: Any, env_id: str, actions: Tensor) -> bool:
 @pytest.mark.usefixtures("on_every_backend")
 @pytest.mark.parametrize("env_id", SEATS)
 @settings(
-    max_examples=150, deadline=None,
+    max_examples=40, deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )  # fmt: skip
 @given(data=st.data())

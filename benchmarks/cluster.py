@@ -122,7 +122,7 @@ def simulate(games: int, chunk: int, steps: int, actors: int, updates: bool) -> 
         made = make_model(games)
         made.learning_starts = 0 if updates else 10**12
         made.replay_buffer.allocate()
-        for field in made.replay_buffer._store.fields.values():
+        for field in made.replay_buffer._fields.values():
             field.zero_()
         return made
 

@@ -23,42 +23,33 @@ class EpisodeCounter:
     """
 
     def __init__(self) -> None:
-        self._returns: Tensor | None = None
-        self._lengths: Tensor | None = None
         self._counted_by_env = False
+        self._sums: dict[str, Tensor] | None = None
 
     def restart(self) -> None:
         """All rows begin a new episode."""
-        self._returns = self._lengths = None
+        self._sums = None
 
     def update(self, rewards: Tensor, ended: Tensor, info: dict[str, Any]) -> dict[str, Any]:
         """The info, with `episode` and `_episode`; all arguments are about one step, `[N]`."""
+        self._counted_by_env = self._counted_by_env or "episode" in info
         if self._counted_by_env:
             return info
-        if "episode" in info:
-            self._counted_by_env = True
-            return info
-        if self._returns is None or self._lengths is None:
-            self._returns = torch.zeros_like(rewards, dtype=torch.float32)
-            self._lengths = torch.zeros_like(rewards, dtype=torch.int64)
-        returns, lengths = self._returns + rewards, self._lengths + 1
-        self._returns = torch.where(ended, 0.0, returns)
-        self._lengths = torch.where(ended, 0, lengths)
+        before = self._sums or {"r": torch.zeros_like(rewards), "l": torch.zeros_like(ended).long()}
+        sums = {"r": before["r"] + rewards, "l": before["l"] + 1}
+        self._sums = {name: value.masked_fill(ended, 0) for name, value in sums.items()}
         if "final_obs" not in info:  # no row can have ended
             return info
-        return {**info, "episode": {"r": returns, "l": lengths}, "_episode": ended}
+        return {**info, "episode": sums, "_episode": ended}
 
     def state_dict(self) -> dict[str, Any]:
         """What has been counted of the running episodes."""
-        sums = {"lengths": self._lengths, "returns": self._returns}
-        return {"counted_by_env": self._counted_by_env, **sums}
+        return {"counted_by_env": self._counted_by_env, "sums": self._sums}
 
     def load_state_dict(self, state: Mapping[str, Any], device: torch.device) -> None:
         """Go on where `state_dict` was taken."""
-        self._counted_by_env = state["counted_by_env"]
-        lengths, returns = state["lengths"], state["returns"]
-        self._lengths = None if lengths is None else lengths.to(device, copy=True)
-        self._returns = None if returns is None else returns.to(device, copy=True)
+        self._counted_by_env, sums = state["counted_by_env"], state["sums"]
+        self._sums = sums and {name: value.to(device) for name, value in sums.items()}
 
 
 class MonitorFile:
@@ -76,32 +67,26 @@ class MonitorFile:
         info_keywords: tuple[str, ...] = (),
         override_existing: bool = True,
     ) -> None:
-        self.start_time = time.time()
-        self.info_keywords = info_keywords
+        self._start, self._keywords = time.time(), info_keywords
         self._pending: list[tuple[float, Tensor, dict[str, Tensor]]] = []
-        self._writer = ResultsWriter(
-            filename,
-            header={"t_start": self.start_time, "env_id": env_id},
-            extra_keys=info_keywords,
-            override_existing=override_existing,
-        )
+        header: dict[str, Any] = {"t_start": self._start, "env_id": env_id}
+        self._writer = ResultsWriter(filename, header, info_keywords, override_existing)
+        self._file = self._writer.file_handler
 
     def add(self, info: dict[str, Any]) -> None:
         """Note the episodes that ended in a step; ValueError if the info lacks a keyword."""
         if "episode" not in info:
             return
-        columns = {"r": info["episode"]["r"], "l": info["episode"]["l"]}
-        for name in self.info_keywords:
-            if name not in info:
-                raise ValueError(f"info_keywords: {name!r} is not in the info, it has {[*info]}")
-            columns[name] = info[name]
-        self._pending.append((time.time() - self.start_time, info["_episode"], columns))
+        if lacking := [name for name in self._keywords if name not in info]:
+            raise ValueError(f"info_keywords: {lacking[0]!r} is not in the info, it has {[*info]}")
+        columns = {**info["episode"], **{name: info[name] for name in self._keywords}}
+        self._pending.append((time.time() - self._start, info["_episode"], columns))
         if len(self._pending) >= STEPS_BETWEEN_WRITES:
             self.flush()
 
     def flush(self) -> None:
         """Write what has been gathered."""
-        if self._writer.file_handler.closed:
+        if self._file.closed:
             return
         for seconds, ended, columns in self._pending:
             chosen = [values[ended].tolist() for values in columns.values()]
@@ -110,12 +95,12 @@ class MonitorFile:
                 entry |= {"r": round(entry["r"], 6), "t": round(seconds, 6)}
                 self._writer.logger.writerow(entry)
         self._pending.clear()
-        self._writer.file_handler.flush()
+        self._file.flush()
 
     def state_dict(self) -> dict[str, Any]:
         """Writes what has been gathered; how long the file is then, and a digest of it."""
         self.flush()
-        content = self._content()
+        content = Path(self._file.name).read_bytes()
         return {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
@@ -124,14 +109,10 @@ class MonitorFile:
         Nothing happens to a file that does not begin with what was there then.
         """
         self._pending.clear()
-        begin = self._content()[: state["bytes"]]
-        if self._writer.file_handler.closed or hashlib.sha256(begin).hexdigest() != state["sha256"]:
-            return
-        self._writer.file_handler.seek(state["bytes"])
-        self._writer.file_handler.truncate()
-
-    def _content(self) -> bytes:
-        return Path(self._writer.file_handler.name).read_bytes()
+        begin = Path(self._file.name).read_bytes()[: state["bytes"]]
+        if hashlib.sha256(begin).hexdigest() == state["sha256"] and not self._file.closed:
+            self._file.seek(state["bytes"])
+            self._file.truncate()
 
     def close(self) -> None:
         """Write what is left and close the file; again is harmless."""

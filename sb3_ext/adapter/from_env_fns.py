@@ -10,9 +10,6 @@ import gymnasium
 from gymnasium.vector import VectorEnv, VectorWrapper
 from gymnasium.wrappers import HumanRendering, OrderEnforcing, PassiveEnvChecker, TimeLimit
 from stable_baselines3.common.monitor import Monitor
-from torch import Tensor
-
-from sb3_ext.adapter.observations import entries_of
 
 # Wrappers that gymnasium.make and SB3's make_vec_env put on by themselves. The batched
 # environment does their work: it checks its input, keeps its time limit, counts its episodes.
@@ -63,14 +60,6 @@ def batched_env(
     batched = gymnasium.make_vec(
         spec, num_envs=len(env_fns), vectorization_mode="vector_entry_point", **kwargs
     )
-    observation, _ = batched.reset()
-    first = next(iter(entries_of(observation).values()))
-    if not isinstance(first, Tensor):
-        batched.close()
-        raise ValueError(
-            f"env_fns: the vector environment of {spec.id} returns {type(first).__name__},"
-            " TensorVecEnv needs torch tensors (use SB3's DummyVecEnv)"
-        )
     return batched, _monitor_request(wrappers)
 
 

@@ -52,11 +52,10 @@ def to_numpy(observation: Observation, space: spaces.Space) -> Any:
         return {key: to_numpy(value, space[key]) for key, value in observation.items()}
     if not isinstance(observation, Tensor):
         raise TypeError(
-            f"observation: got {type(observation).__name__}, TensorVecEnv needs an environment that"
-            " returns torch tensors (for numpy ones use SB3's DummyVecEnv)"
+            f"observation: got {type(observation).__name__}; expected torch tensors (for numpy"
+            " arrays use SB3's DummyVecEnv)"
         )
-    array = observation.detach().cpu().numpy()
-    return array.astype(space.dtype, copy=observation.device.type == "cpu")
+    return np.array(observation.detach().cpu().numpy(), dtype=space.dtype)
 
 
 def reached_observation(next_observation: Observation, info: Mapping[str, Any]) -> Observation:
@@ -87,8 +86,8 @@ def rows_of(value: Any, num_envs: int, indices: Iterable[int]) -> list[Any]:
     """
     if isinstance(value, Tensor):
         value = value.detach().cpu().numpy().copy()
-    per_row = isinstance(value, np.ndarray) and value.shape[:1] == (num_envs,)
-    per_row = per_row or (isinstance(value, tuple) and len(value) == num_envs)
+    per_row = isinstance(value, tuple) or (isinstance(value, np.ndarray) and value.ndim > 0)
+    per_row = per_row and len(value) == num_envs
     return [value[index] if per_row else value for index in indices]
 
 
@@ -101,15 +100,12 @@ def row_infos(info: Mapping[str, Any], rows: Tensor, num_envs: int) -> list[dict
     result: list[dict[str, Any]] = [{} for _ in range(len(rows))]
     merged = {**info, **info.get("final_info", {})}
     for name, value in merged.items():
-        if name in _HANDLED or name.startswith("_"):
+        known = name in _HANDLED or name.startswith("_")
+        if known or not isinstance(value, Tensor) or value.shape[:1] != (num_envs,):
             continue
-        if not isinstance(value, Tensor) or value.shape[:1] != (num_envs,):
-            continue
-        chosen = value.index_select(0, rows)
-        entries = chosen.tolist() if chosen.dim() == 1 else chosen.cpu().numpy()
-        mask = merged.get("_" + name)
-        present = [True] * len(rows) if mask is None else mask.index_select(0, rows).tolist()
-        for row_info, entry, shown in zip(result, entries, present, strict=True):
-            if shown:
-                row_info[name] = entry
+        chosen = value[rows].cpu()
+        shown = merged.get("_" + name, torch.ones(num_envs))[rows.to(value.device)].tolist()
+        entries = chosen.tolist() if chosen.dim() == 1 else chosen.numpy()
+        for row_info, entry, there in zip(result, entries, shown, strict=True):
+            row_info.update({name: entry} if there else {})
     return result

@@ -5,6 +5,7 @@ All functions take any algorithm of SB3 or sb3-contrib, ours included.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -14,7 +15,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import get_parameters_by_name
 from torch import Tensor
 
-from sb3_ext.adapter.observations import entries_of, to_arrays, to_device
+from sb3_ext.adapter.observations import each_entry, to_device
 
 UPDATES = "_n_updates"
 """The counter of gradient updates."""
@@ -31,7 +32,8 @@ COUNTERS = (
 STOCK_COUNTERS = (*COUNTERS, "_n_calls")
 """For its own algorithms also the steps between two target updates of a DQN."""
 
-OBSERVATIONS = ("_last_obs", "_last_original_obs")  # the second one below a VecNormalize
+OBSERVATIONS = ("_last_obs", "_last_original_obs", "_last_episode_starts")
+"""What an environment showed last; the second one below a `VecNormalize`."""
 
 
 def num_updates(model: Any) -> int:
@@ -88,31 +90,19 @@ def last_observation(model: Any) -> Any:
     return model._last_obs
 
 
-def last_observations(model: Any) -> dict[str, Tensor]:
-    """What the environment showed last, as tensors named ``<attribute>.<entry>``."""
-    shown = {name: getattr(model, name) for name in OBSERVATIONS}
-    return {
-        f"{name}.{key}": to_device(entry, model.device)
-        for name, observation in shown.items()
-        for key, entry in entries_of(observation).items()
-        if entry is not None
-    }
+def last_observations(model: Any) -> dict[str, Any]:
+    """What the environment showed last, by attribute."""
+    return {name: getattr(model, name) for name in OBSERVATIONS}
 
 
-def set_last_observations(model: Any, tensors: Mapping[str, Tensor], as_tensors: bool) -> None:
-    """Puts back what `last_observations` gave, as arrays or as tensors; else None."""
+def set_last_observations(model: Any, shown: Mapping[str, Any]) -> None:
+    """Puts back what `last_observations` gave, tensors on the model's device."""
+
+    def own(value: Any) -> Any:
+        return value.to(model.device) if isinstance(value, Tensor) else copy.copy(value)
+
     for name in OBSERVATIONS:
-        entries = {
-            key.removeprefix(f"{name}."): value
-            for key, value in tensors.items()
-            if key.startswith(f"{name}.")
-        }
-        observation: Any = entries.get("", entries or None)
-        if entries and as_tensors and name == "_last_obs":
-            observation = to_device(observation, model.device)
-        else:
-            observation = to_arrays(observation)
-        setattr(model, name, observation)
+        setattr(model, name, each_entry(own, shown[name]))
 
 
 def networks_were_replaced(model: Any) -> None:

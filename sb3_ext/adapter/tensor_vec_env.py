@@ -7,7 +7,6 @@ nothing of tensors; it does Python work only for rows that ended. The tensor doo
 
 from __future__ import annotations
 
-import copy
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,7 +27,6 @@ from sb3_ext.adapter.observations import (
     Observation,
     each_entry,
     entries_of,
-    reached_observation,
     row_infos,
     rows_of,
     to_numpy,
@@ -83,18 +81,15 @@ class TensorVecEnv(VecEnv):
             self.venv.num_envs, self.venv.single_observation_space, self.venv.single_action_space
         )
         self.metadata = dict(self.venv.metadata)
-        self.spec = self.venv.spec
         self._device: torch.device | None = None
-        self._batched_options: dict[str, Any] | None = None
-        self._actions: np.ndarray | None = None
+        self._actions: Any = None
         self._start_time = time.time()
         self._counter = EpisodeCounter()
         self._monitor_file: MonitorFile | None = None
         if filename is not None:
-            env_id = str(None if self.spec is None else self.spec.id)
-            self._monitor_file = MonitorFile(
-                os.fspath(filename), env_id, tuple(info_keywords), override_existing
-            )
+            env_id = str(getattr(self.venv.spec, "id", None))
+            file = (os.fspath(filename), env_id, tuple(info_keywords), override_existing)
+            self._monitor_file = MonitorFile(*file)
 
     @property
     def device(self) -> torch.device:
@@ -107,13 +102,16 @@ class TensorVecEnv(VecEnv):
 
     def reset_tensors(self) -> Observation:
         """Start new episodes in all rows with the seeds and options set before; tensors."""
-        observation, _ = self.venv.reset(seed=self._seed_argument(), options=self._batched_options)
+        seeds = None if self._seeds == [None] * self.num_envs else list(self._seeds)
+        options: Any = self._options[0]
+        if any(each is not options for each in self._options):  # SB3 repeats what is for all rows
+            options = {key: [each[key] for each in self._options] for key in options}
+        observation, _ = self.venv.reset(seed=seeds, options=options or None)  # type: ignore[arg-type]
         self._reset_seeds()
-        self._batched_options = None
+        self._reset_options()
         self._counter.restart()
         first = next(iter(entries_of(observation).values()))
-        if isinstance(first, Tensor):
-            self._device = first.device
+        self._device = getattr(first, "device", None)
         return observation
 
     def step_tensors(
@@ -125,7 +123,7 @@ class TensorVecEnv(VecEnv):
             Observations, rewards `[N]` float32, terminated `[N]` bool, truncated `[N]` bool, and
             the info of the environment, always with `episode` and `_episode` where there is
             `final_obs`. Rows that ended show the first observation of their next episode (see
-            `reached`).
+            `reached_observation`).
         """
         values = torch.as_tensor(actions, device=self.device)
         observation, rewards, terminated, truncated, info = self.venv.step(values)
@@ -134,26 +132,13 @@ class TensorVecEnv(VecEnv):
             self._monitor_file.add(info)
         return observation, rewards, terminated, truncated, info
 
-    def reached(self, observation: Observation, info: Mapping[str, Any]) -> Observation:
-        """What the actions of a step led to, from what `step_tensors` returned.
-
-        As `reached_observation`, at no cost where `final_obs` of the environment says it of all
-        rows (its attribute `final_obs_of_all_rows`).
-        """
-        own_step = type(self).step_tensors is TensorVecEnv.step_tensors
-        if "final_obs" in info and own_step and self._promises("final_obs_of_all_rows"):
-            return info["final_obs"]  # type: ignore[no-any-return]
-        return reached_observation(observation, info)
-
     @property
     def all_actions_legal(self) -> bool:
         """Whether the environment says that every action is legal in every position."""
+        # The environment itself: a wrapper may have changed what it is about.
         own_masks = type(self).action_masks_tensor is TensorVecEnv.action_masks_tensor
-        return own_masks and self._promises("all_actions_legal")
-
-    def _promises(self, name: str) -> bool:
-        """What the environment itself says: a wrapper may have changed what it is about."""
-        return hasattr(type(self.venv), name) and bool(getattr(self.venv, name))
+        own = own_masks and hasattr(type(self.venv), "all_actions_legal")
+        return own and bool(self.venv.all_actions_legal)  # type: ignore[attr-defined]
 
     def action_masks_tensor(self) -> Tensor:
         """Legal actions of the current observation, `[N, A]` bool, True = legal."""
@@ -184,13 +169,6 @@ class TensorVecEnv(VecEnv):
         """Legal actions of the current observation, `[N, A]` bool, True = legal."""
         return self.action_masks_tensor().cpu().numpy().astype(bool)
 
-    def _seed_argument(self) -> Any:
-        """The row seeds that were set, as `VectorEnv.reset` takes them."""
-        first = self._seeds[0]
-        if first is not None and self._seeds == [first + row for row in range(self.num_envs)]:
-            return first
-        return list(self._seeds) if any(seed is not None for seed in self._seeds) else None
-
     def _fill_infos(
         self,
         infos: list[dict[str, Any]],
@@ -205,10 +183,10 @@ class TensorVecEnv(VecEnv):
                 f" ended; it has {sorted(info)}"
             )
         rows = torch.as_tensor(ended, device=terminated.device)
-        final = each_entry(lambda value: value.index_select(0, rows), info["final_obs"])
+        final = each_entry(lambda value: value[rows], info["final_obs"])
         final = to_numpy(final, self.observation_space)
         columns = (truncated & ~terminated, info["episode"]["r"], info["episode"]["l"])
-        timeout, returns, lengths = (each.index_select(0, rows).tolist() for each in columns)
+        timeout, returns, lengths = (each[rows].tolist() for each in columns)
         seconds = round(time.time() - self._start_time, 6)
         for position, entry in enumerate(row_infos(info, rows, self.num_envs)):
             entry["terminal_observation"] = each_entry(itemgetter(position), final)
@@ -229,28 +207,11 @@ class TensorVecEnv(VecEnv):
 
         A `monitor.csv` that goes on is cut back to the episodes that it had then.
         """
-        if set(state) | {"monitor"} != {"episodes", "monitor", "venv"}:
-            raise ValueError(f"state: got {sorted(state)}, need episodes, monitor and venv")
         self._find("load_state_dict")(state["venv"])
         self._counter.load_state_dict(state["episodes"], self.device)
-        if self._monitor_file is not None and state.get("monitor") is not None:
+        if self._monitor_file is not None and state["monitor"] is not None:
             self._monitor_file.load_state_dict(state["monitor"])
         self._reset_seeds()  # those of before have been used
-
-    def set_options(self, options: list[dict[str, Any]] | dict[str, Any] | None = None) -> None:
-        """Options of the next reset: one for all rows, or N with the same keys, given as lists."""
-        if not isinstance(options, list):
-            self._batched_options = copy.deepcopy(options) or None
-            return
-        keys = options[0].keys() if options else set()
-        if len(options) != self.num_envs or any(entry.keys() != keys for entry in options):
-            raise ValueError(
-                f"options: got a list of {len(options)}, need {self.num_envs} dictionaries with the"
-                " same keys"
-            )
-        self._batched_options = {
-            key: copy.deepcopy([entry[key] for entry in options]) for key in keys
-        } or None
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
         """An attribute, one value per row (see `rows_of`)."""

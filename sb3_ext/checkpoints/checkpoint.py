@@ -8,6 +8,7 @@ and is found under that name.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -17,26 +18,39 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
 from resgym.trust import regular_file
-from sb3_ext.checkpoints.durable_files import rename_durably, sync, write_text_durably
+from sb3_ext.checkpoints.durable_files import (
+    check_content,
+    file_digest,
+    rename_durably,
+    sync,
+    write_text_durably,
+)
 from sb3_ext.checkpoints.format import (
-    MANIFEST,
-    NAME,
-    STATE,
     CheckpointError,
     CheckpointWarning,
-    read_manifest,
-    read_part,
-    read_state,
-    split_parts,
-    write_files,
+    errors_named,
+    join_state,
+    split_state,
 )
+from sb3_ext.config.checks import one_line
+from sb3_ext.runs.provenance import versions
 from sb3_ext.runs.ranks import ALONE, Ranks
 
 StrPath = str | os.PathLike[str]
 PartNames = Collection[str] | Callable[[list[str]], Collection[str]]
 
+SCHEMA = 2
+"""Version of the layout of a checkpoint; raised when a reader of the old one would misread it."""
+
+MANIFEST, STATE, SUFFIX = "manifest.json", "state.json", ".safetensors"
+
 _LATEST = "LATEST"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 _NUMBERED = re.compile(r"checkpoint-(\d+)(\.old)?")
 
 
@@ -73,30 +87,54 @@ def save_checkpoint(
         TypeError, ValueError: the state holds something that cannot be stored; nothing is written.
     """
     path = Path(path)
-    if path.name.endswith((".old", ".tmp")) or not NAME.fullmatch(path.name):
-        raise ValueError(f"path: {path.name!r} cannot be the name of a checkpoint")
+    for name in (path.name, *state):
+        if not _NAME.fullmatch(name) or path.suffix in (".old", ".tmp"):
+            raise ValueError(f"path: {name!r} cannot be the name of a checkpoint or a part")
     aside = path.with_name(path.name + ".tmp")
     with ranks.together():
-        text, tensors = split_parts(state)
+        parts = {part: split_state(value, part) for part, value in state.items()}
         if ranks.rank == 0:
-            path.parent.mkdir(parents=True, exist_ok=True)
             _remove(aside)
-            aside.mkdir()
+            aside.mkdir(parents=True)
     try:
         with ranks.together():
-            own = shard(aside, ranks.rank)
-            own.mkdir(exist_ok=True)
-            write_files(own, text, tensors)
+            _write(shard(aside, ranks.rank), parts)
         with ranks.together():
             if ranks.rank == 0:
-                if ranks.size > 1:
-                    sync(aside)  # its folders were made by others
+                sync(aside)  # its folders may have been made by others
                 _publish(aside, path, latest, keep_last)
     except BaseException:
         if ranks.rank == 0:
             _remove(aside)
         raise
     return path
+
+
+def _write(folder: Path, parts: Mapping[str, tuple[Any, dict[str, Tensor]]]) -> None:
+    folder.mkdir(exist_ok=True)
+    plain = {part: value for part, (value, _) in parts.items()}
+    text = json.dumps({"parts": plain, "versions": versions()}, indent=1)
+    (folder / STATE).write_text(text + "\n", encoding="utf-8")
+    written = [folder / STATE]
+    for part, (_, tensors) in parts.items():
+        own, first = {}, dict[int, str]()
+        for name, tensor in tensors.items():  # no two of which may share memory
+            own[name] = tensor.detach().cpu().contiguous()
+            if first.setdefault(own[name].untyped_storage().data_ptr(), name) != name:
+                own[name] = own[name].clone()
+        if own:
+            written.append(folder / (part + SUFFIX))
+            try:
+                save_file(own, written[-1])
+            except SafetensorError as error:  # how the library reports a full disk
+                raise OSError(f"{written[-1]}: {one_line(error)}") from error
+    for file in written:
+        sync(file)
+    files = {file.name: {"sha256": file_digest(file)} for file in written}
+    manifest = json.dumps({"files": files, "schema": SCHEMA}, indent=1)
+    (folder / MANIFEST).write_text(manifest, encoding="utf-8")
+    sync(folder / MANIFEST)
+    sync(folder)
 
 
 def _publish(aside: Path, path: Path, latest: bool, keep_last: int | None) -> None:
@@ -127,19 +165,15 @@ def is_checkpoint(path: StrPath) -> bool:
 def list_checkpoints(run_dir: StrPath) -> list[Path]:
     """The numbered checkpoints of a run, newest first, damaged ones too; ``LATEST`` leads."""
     run_dir = Path(run_dir)
+    latest = ""
+    with suppress(OSError, ValueError):
+        latest = regular_file(run_dir / _LATEST, _LATEST).read_text(encoding="utf-8").strip()
     found = []
     for entry in run_dir.iterdir() if run_dir.is_dir() else ():
         match = _NUMBERED.fullmatch(entry.name)
         if match and entry.is_dir() and not _was_replaced(entry):
-            found.append((int(match[1]), match[2] is None, entry))
-    ordered = [entry for *_, entry in sorted(found, reverse=True)]
-    with suppress(OSError, ValueError):
-        latest = regular_file(run_dir / _LATEST, _LATEST)
-        named = run_dir / latest.read_text(encoding="utf-8").strip()
-        if named in ordered:
-            ordered.remove(named)
-            ordered.insert(0, named)
-    return ordered
+            found.append((entry.name == latest, int(match[1]), match[2] is None, entry))
+    return [entry for *_, entry in sorted(found, reverse=True)]
 
 
 def _was_replaced(path: Path) -> bool:
@@ -176,10 +210,10 @@ def load_checkpoint(path: StrPath, parts: PartNames | None = None) -> dict[str, 
             of others are not opened. None reads all.
 
     Returns:
-        The state, its tensors on the CPU; tuples have become lists.
+        The state, its tensors on the CPU.
 
     Raises:
-        CheckpointError: no checkpoint, a damaged one, one of a newer schema, or a part is missing.
+        CheckpointError: no checkpoint, a damaged one, one of another schema, or a part is missing.
     """
     return read_checkpoint(path, parts)[1]
 
@@ -192,39 +226,46 @@ def read_checkpoint(
     Of several ranks each reads its own state, of the newest checkpoint that is valid for all.
     """
     path = Path(path)
-    inside = path / "checkpoints"  # of a run that a driver made
-    if inside.is_dir() and not is_checkpoint(path) and not list_checkpoints(path):
-        path = inside
-    candidates = ranks.exchange(list_checkpoints(path))[0]
-    if is_checkpoint(path) or not candidates:
-        return path, _load(shard(path, ranks.rank), parts)
+    found = [path] if is_checkpoint(path) else list_checkpoints(path)
+    found = found or list_checkpoints(path / "checkpoints")  # of a run that a driver made
     reasons: list[str] = []
-    for candidate in candidates:
+    for candidate in ranks.exchange(found)[0]:
         reason, state = None, {}
         try:
             state = _load(shard(candidate, ranks.rank), parts)
         except CheckpointError as error:
             reason = str(error)
-        if found := [each for each in ranks.exchange(reason) if each is not None]:
-            reasons += found
-            continue
-        for reason in reasons:
-            warnings.warn(f"{reason}; going back to {candidate}", CheckpointWarning, stacklevel=2)
-        return candidate, state
-    raise CheckpointError(
-        f"{path}: there is no valid checkpoint in this folder ({'; '.join(reasons)})"
-    )
+        reasons_now = [each for each in ranks.exchange(reason) if each is not None]
+        if not reasons_now:
+            for each in reasons:
+                text = f"{each}; going back to {candidate}"
+                warnings.warn(text, CheckpointWarning, stacklevel=2)
+            return candidate, state
+        reasons += reasons_now
+    nothing = f"{path}: there is no checkpoint here ({MANIFEST} is missing)"
+    raise CheckpointError("; ".join(reasons) or nothing)
 
 
 def _load(path: Path, parts: PartNames | None) -> dict[str, Any]:
-    if not is_checkpoint(path):
-        raise CheckpointError(f"{path}: there is no checkpoint here ({MANIFEST} is missing)")
-    files = read_manifest(path)
-    plain = read_state(path, files)
-    if callable(parts):
-        parts = parts(list(plain))
-    wanted = list(plain) if parts is None else list(parts)
+    with errors_named(f"{path / MANIFEST}"):
+        manifest = json.loads((path / MANIFEST).read_text(encoding="utf-8"))
+        if manifest["schema"] != SCHEMA:
+            raise ValueError(f"schema: got {manifest['schema']!r}, this version reads {SCHEMA}")
+        files = dict(manifest["files"])
+    with errors_named(f"{path / STATE}"):
+        check_content(path / STATE, files[STATE])
+        plain = json.loads((path / STATE).read_text(encoding="utf-8"))["parts"]
+        names = [part for part in plain if _NAME.fullmatch(part)]
+        wanted = parts(names) if callable(parts) else names if parts is None else parts
+        if missing := [part for part in wanted if part not in names]:
+            raise ValueError(f"parts: no {missing[0]!r}, it has {sorted(plain)}")
+    state = {}
     for part in wanted:
-        if part not in plain:
-            raise CheckpointError(f"{path / STATE}: parts: no {part!r}, it has {sorted(plain)}")
-    return {part: read_part(path, part, plain[part], files) for part in wanted}
+        file, tensors = path / (part + SUFFIX), {}
+        if file.name in files:
+            with errors_named(f"{file}"):
+                check_content(file, files[file.name])
+                tensors = load_file(file)
+        with errors_named(f"{path / STATE}: {part}"):
+            state[part] = join_state(plain[part], tensors)
+    return state

@@ -42,30 +42,15 @@ def write_text_durably(path: Path, text: str) -> None:
 
 def file_digest(path: Path) -> str:
     """SHA-256 of a file's content as 64 hexadecimal digits."""
-    digest = hashlib.sha256()
     with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def check_content(
     file: Path, expected: Mapping[str, Any], kind: type[ValueError] = ValueError
 ) -> None:
-    """Compares a file with its size, ``bytes``, and its digest, ``sha256``.
-
-    Raises:
-        ValueError: it is missing, cannot be read or is another one; of the given kind.
-    """
+    """Compares a file with its digest, ``sha256``; another one is an error of the given kind."""
     if not file.is_file():
         raise kind(f"{file}: the file is missing")
-    try:
-        size = file.stat().st_size
-        digest = file_digest(file) if size == expected["bytes"] else ""
-    except OSError as error:
-        raise kind(f"{file}: cannot be read: {error}") from error
-    if not digest:
-        raise kind(f"{file}: size: got {size} bytes, need {expected['bytes']}")
-    if digest != expected["sha256"]:
-        need = f"{expected['sha256'][:12]}...; the file is damaged"
-        raise kind(f"{file}: sha256: got {digest[:12]}..., need {need}")
+    if file_digest(file) != (need := expected["sha256"]):
+        raise kind(f"{file}: sha256: is not {need:.12}...; the file is damaged")

@@ -10,17 +10,16 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-import torch
+import numpy as np
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.off_policy_algorithm import OffPolicyAlgorithm
 from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
-from torch import Tensor
 
 from sb3_ext.adapter.observations import entries_of
 from sb3_ext.adapter.sb3_private import forget_observation
 from sb3_ext.checkpoints.format import CheckpointError, CheckpointWarning, errors_named
-from sb3_ext.checkpoints.policy_description import build_space, describe_policy, describe_space
+from sb3_ext.checkpoints.policy_description import describe_policy, describe_space
 from sb3_ext.checkpoints.training_state import (
     load_optimizer_state,
     load_training_state,
@@ -48,24 +47,23 @@ def model_state(model: BaseAlgorithm, prefix: str = "", *, buffer: bool = True) 
         TypeError: the model is of another kind, or its policy has a memory.
         ValueError: its replay buffer cannot be saved.
     """
-    _check_algorithm(model)
-    check_finite(model)
     ours: Any = model
+    parts: dict[str, Any] = {"model": _identity(model)}
+    check_finite(model)
     tensors, counters = training_state(model)
-    ranks = ranks_of(model)
-    parts: dict[str, Any] = {
-        "model": _identity(model) | ({} if ranks.size == 1 else {"ranks": ranks.size}),
+    if (ranks := ranks_of(model)).size > 1:
+        parts["model"]["ranks"] = ranks.size
+    parts |= {
         "network": network_description(model.policy),
-        "policy": dict(model.policy.state_dict()),
+        "policy": model.policy.state_dict(),
         "optimizer": optimizer_state(model.policy.optimizer),
         "training": {"counters": counters, "tensors": tensors},
         "environment": None if model.env is None else vec_env_state(model.env),
     }
     if hasattr(model, "log_state"):
         parts["logs"] = ours.log_state()
-    if hasattr(model, "collector_state"):
-        collector = ours.current_collector_state()
-        parts |= {} if collector is None else {"collector": collector}
+    if hasattr(model, "collector_state") and ours.current_collector_state() is not None:
+        parts["collector"] = ours.current_collector_state()
     if buffer:
         parts["buffer"] = _buffer_state(_buffer_of(model))
     return {prefix + part: value for part, value in parts.items()}
@@ -91,61 +89,45 @@ def restore_model(model: BaseAlgorithm, state: Mapping[str, Any], prefix: str = 
         CheckpointError: a part is missing, or belongs to another algorithm, network, game or
             number of rows; names the field.
     """
-    _check_algorithm(model)
-    parts = {
-        name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)
-    }
-    for name in ("model", "policy", "optimizer", "training"):
-        if name not in parts:
-            raise CheckpointError(f"parts: {prefix + name!r} is missing, there are {sorted(state)}")
-    for name, value in _identity(model).items():
-        if (saved := parts["model"].get(name)) != value:
+    ours: Any = model
+    with errors_named("parts"):
+        saved = {
+            name: state[prefix + name] for name in ("model", "policy", "optimizer", "training")
+        }
+    for name, own in _identity(model).items():
+        if (other := saved["model"].get(name)) != own:
             raise CheckpointError(
-                f"{prefix}model/{name}: the checkpoint has {_shown(saved)}, the model"
-                f" {_shown(value)}"
+                f"{prefix}model/{name}: the checkpoint has {other!r}, the model {own!r}"
             )
-    load_policy_weights(model.policy, parts["policy"], f"{prefix}policy")
+    load_policy_weights(model.policy, saved["policy"], f"{prefix}policy")
     with errors_named(f"{prefix}optimizer"):
-        load_optimizer_state(model.policy.optimizer, parts["optimizer"])
-    if "buffer" in parts:
+        load_optimizer_state(model.policy.optimizer, saved["optimizer"])
+    buffer, environment = state.get(f"{prefix}buffer"), state.get(f"{prefix}environment")
+    if buffer is not None:
         with errors_named(f"{prefix}buffer"):
-            _load_buffer_state(_buffer_of(model), parts["buffer"])
-    else:
-        _warn(f"{prefix}buffer: it was not saved; experience is collected anew")
-    environment = parts.get("environment")
+            _load_buffer_state(_buffer_of(model), buffer)
     if environment is not None and model.env is not None:
         with errors_named(f"{prefix}environment"):
             load_vec_env_state(model.env, environment)
     with errors_named(f"{prefix}training"):
-        load_training_state(model, parts["training"]["tensors"], parts["training"]["counters"])
-    if hasattr(model, "load_log_state") and "logs" in parts:
+        load_training_state(model, saved["training"]["tensors"], saved["training"]["counters"])
+    if hasattr(model, "load_log_state") and f"{prefix}logs" in state:
         with errors_named(f"{prefix}logs"):
-            model.load_log_state(parts["logs"])
+            ours.load_log_state(state[f"{prefix}logs"])
     if hasattr(model, "collector_state"):
-        model.collector_state = parts.get("collector")
+        ours.collector_state = state.get(f"{prefix}collector")
     if environment is None:
         forget_observation(model)  # learn() resets the environment
-        _warn(f"{prefix}environment: its state was not saved; new episodes begin")
-
-
-def _warn(text: str) -> None:
-    text += ", and the run differs from one that was not interrupted"
-    warnings.warn(text, CheckpointWarning, stacklevel=4)
+    for name, lost in (("buffer", buffer is None), ("environment", environment is None)):
+        if lost:
+            text = f"{prefix}{name}: it was not saved; the run goes on otherwise than it would have"
+            warnings.warn(text, CheckpointWarning, stacklevel=3)
 
 
 def load_policy_weights(policy: Any, weights: Mapping[str, Any], field: str) -> None:
-    """Loads weights into a policy after their names and shapes were compared; names ``field``."""
-    own = policy.state_dict()
-    for name in own:
-        if name not in weights:
-            raise CheckpointError(f"{field}/{name}: is missing")
-    for name, value in weights.items():
-        if name not in own:
-            raise CheckpointError(f"{field}/{name}: the model has no such weight")
-        if not isinstance(value, Tensor) or value.shape != own[name].shape:
-            got = tuple(value.shape) if isinstance(value, Tensor) else type(value).__name__
-            raise CheckpointError(f"{field}/{name}: got {got}, need {tuple(own[name].shape)}")
-    policy.load_state_dict(weights)
+    """Loads weights into a policy; an error names ``field`` and what does not fit."""
+    with errors_named(field):
+        policy.load_state_dict(weights)
 
 
 def network_description(policy: Any) -> dict[str, Any]:
@@ -156,17 +138,11 @@ def network_description(policy: Any) -> dict[str, Any]:
         return {"not_described": str(error)}
 
 
-def _check_algorithm(model: Any) -> None:
+def _identity(model: Any) -> dict[str, Any]:
+    """What has to be the same in a model that takes over a state."""
     known = isinstance(model, (OffPolicyAlgorithm, OnPolicyAlgorithm))
     if not known or hasattr(model, "_last_lstm_states"):
-        raise TypeError(
-            "model must be an off-policy algorithm, or an on-policy one without memory, got "
-            f"{type(model).__name__}"
-        )
-
-
-def _identity(model: BaseAlgorithm) -> dict[str, Any]:
-    """What has to be the same in a model that takes over a state."""
+        raise TypeError(f"model: got {type(model).__name__}; expected an algorithm without memory")
     return {
         "algorithm": type(model).__name__,
         "n_envs": model.n_envs,
@@ -175,55 +151,29 @@ def _identity(model: BaseAlgorithm) -> dict[str, Any]:
     }
 
 
-def _shown(value: Any) -> str:
-    """A description of a space as Gymnasium writes the space."""
-    return str(build_space(value)) if isinstance(value, dict) else repr(value)
-
-
-# Of SB3's rollout buffers and of sb3-contrib's, which has masks.
-_ROLLOUT_ARRAYS = (
-    *("action_masks", "actions", "advantages", "episode_starts", "log_probs", "observations"),
-    *("returns", "rewards", "values"),
-)
-_ROLLOUT_COUNTERS = ("full", "generator_ready", "pos")
-
-
 def _buffer_of(model: Any) -> Any:
     return model.rollout_buffer if isinstance(model, OnPolicyAlgorithm) else model.replay_buffer
 
 
 def _buffer_state(buffer: Any) -> dict[str, Any]:
-    if isinstance(buffer, RolloutBuffer):
-        tensors = {
-            f"{name}.{key}": torch.from_numpy(entry)
-            for name in _ROLLOUT_ARRAYS
-            for key, entry in entries_of(getattr(buffer, name, None)).items()
-            if entry is not None
-        }
-        counters = {name: getattr(buffer, name) for name in _ROLLOUT_COUNTERS}
-    elif isinstance(buffer, TensorReplayBuffer):
+    if isinstance(buffer, TensorReplayBuffer):
         buffer.check_finite()
         return buffer.state_dict()
-    else:
-        raise ValueError(
-            f"replay_buffer_class: {type(buffer).__name__} cannot be saved in a checkpoint, only"
-            " TensorReplayBuffer and rollout buffers can"
-        )
-    return {"counters": counters, "tensors": tensors}
+    if isinstance(buffer, RolloutBuffer):  # and sb3-contrib's, which have masks
+        return {
+            name: value
+            for name, value in vars(buffer).items()
+            if name in ("full", "generator_ready", "pos")
+            or all(isinstance(each, np.ndarray) for each in entries_of(value).values())
+        }
+    raise ValueError(
+        f"replay_buffer_class: {type(buffer).__name__} cannot be saved in a checkpoint; expected a"
+        " TensorReplayBuffer or a rollout buffer"
+    )
 
 
 def _load_buffer_state(buffer: Any, state: Mapping[str, Any]) -> None:
     if isinstance(buffer, TensorReplayBuffer):
-        return buffer.load_state_dict(state)
-    if not isinstance(buffer, RolloutBuffer):
-        raise ValueError(f"need a TensorReplayBuffer, the model has {type(buffer).__name__}")
-    buffer.reset()
-    for name, value in state["tensors"].items():
-        attribute, _, key = name.partition(".")
-        array = value.cpu().numpy().copy()
-        if key:
-            buffer.observations[key] = array  # type: ignore[call-overload]
-        else:
-            setattr(buffer, attribute, array)
-    for name in _ROLLOUT_COUNTERS:
-        setattr(buffer, name, state["counters"][name])
+        buffer.load_state_dict(state)
+    else:
+        vars(buffer).update({name: state[name] for name in _buffer_state(buffer)})

@@ -10,6 +10,7 @@ if its constructor takes what its ``_get_constructor_parameters`` returns, as SB
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -27,7 +28,7 @@ from stable_baselines3.common.policies import (
 from stable_baselines3.common.utils import ConstantSchedule
 from stable_baselines3.dqn import policies as dqn
 
-from sb3_ext.checkpoints.format import split_state
+from sb3_ext.checkpoints.format import errors_named
 from sb3_ext.config.effects import judge
 from sb3_ext.config.registry import Registry
 from sb3_ext.config.sections import errors_of
@@ -62,11 +63,11 @@ _NAMED_BY: dict[str, Registry[Any]] = {
 }
 
 # What makes a space of each kind.
-_FIELDS: dict[type[spaces.Space[Any]], tuple[str, ...]] = {
-    spaces.Box: ("low", "high", "shape", "dtype"),
-    spaces.Discrete: ("n", "start"),
-    spaces.MultiBinary: ("shape",),
-    spaces.MultiDiscrete: ("nvec", "dtype"),
+_FIELDS = {
+    "Box": ("low", "high", "shape", "dtype"),
+    "Discrete": ("n", "start"),
+    "MultiBinary": ("shape",),
+    "MultiDiscrete": ("nvec", "dtype"),
 }
 
 _DTYPE = re.compile(r"u?int(8|16|32|64)|float(16|32|64)")
@@ -81,16 +82,10 @@ def describe_policy(policy: BasePolicy) -> dict[str, Any]:
     """
     arguments = {}
     for name, value in policy._get_constructor_parameters().items():
-        if name in _LEFT_OUT:
-            continue
-        if name in _NAMED_BY:
-            value = _NAMED_BY[name].name_of(value)
-        try:
-            arguments[name], tensors = split_state(value, name)
-        except TypeError as error:
-            raise ValueError(str(error)) from error
-        if tensors:
-            raise ValueError(f"{name}: holds tensors, not plain data")
+        if name not in _LEFT_OUT:
+            arguments[name] = _NAMED_BY[name].name_of(value) if name in _NAMED_BY else value
+    with errors_named("policy", ValueError):
+        arguments = json.loads(json.dumps(arguments))
     return {
         "class": POLICIES.name_of(type(policy)),
         "observation_space": describe_space(policy.observation_space),
@@ -145,23 +140,17 @@ def describe_space(space: spaces.Space[Any]) -> dict[str, Any]:
         entries = {str(key): describe_space(entry) for key, entry in space.spaces.items()}
         return {"type": "Dict", "spaces": entries}
     for kind, fields in _FIELDS.items():
-        if isinstance(space, kind):
-            plain = {name: _plain(name, getattr(space, name)) for name in fields}
-            return {"type": kind.__name__, **plain}
-    raise ValueError(
-        f"space: {type(space).__name__} cannot be described; Box, Discrete, MultiBinary,"
-        " MultiDiscrete and Dict can"
-    )
+        if isinstance(space, getattr(spaces, kind)):
+            return {"type": kind, **{name: _plain(name, getattr(space, name)) for name in fields}}
+    raise ValueError(f"space: got {space}; expected {', '.join(_FIELDS)} or a Dict of these")
 
 
 def _plain(name: str, value: Any) -> Any:
     if name == "dtype":
         return str(value)
     values = np.asarray(value)
-    if name in ("low", "high"):  # one number where all are the same
-        first = values.flat[0] if values.size else np.float64(0.0)
-        if bool((values == first).all()):
-            return first.tolist()
+    if name in ("low", "high") and values.size and bool((values == values.flat[0]).all()):
+        return values.flat[0].item()  # one number where all are the same
     return values.tolist()
 
 
@@ -171,32 +160,20 @@ def build_space(description: Mapping[str, Any]) -> spaces.Space[Any]:
     Raises:
         ValueError: the description is malformed.
     """
-    try:
-        kind = description["type"]
+    with errors_named("space", ValueError):
+        if (kind := description["type"]) == "Dict":
+            entries = description["spaces"].items()
+            return spaces.Dict({key: build_space(entry) for key, entry in entries})
+        fields = {name: description[name] for name in _FIELDS[kind]}
+        if "dtype" in fields:
+            if not _DTYPE.fullmatch(fields["dtype"]):
+                raise ValueError(f"dtype: got {fields['dtype']!r}; expected int64, float32, ...")
+            fields["dtype"] = np.dtype(fields["dtype"]).type
+        shape = fields.pop("shape", ())
         if kind == "Box":
-            low, high = (np.array(description[key]) for key in ("low", "high"))
-            dtype, shape = _dtype(description["dtype"]), tuple(description["shape"])
-            return spaces.Box(
-                np.broadcast_to(low.astype(dtype), shape),
-                np.broadcast_to(high.astype(dtype), shape),
-                dtype=dtype.type,
-            )
-        if kind == "Discrete":
-            return spaces.Discrete(description["n"], start=description["start"])
+            for name in ("low", "high"):
+                fields[name] = np.broadcast_to(np.array(fields[name], fields["dtype"]), shape)
         if kind == "MultiBinary":
-            shape = description["shape"]
-            return spaces.MultiBinary(shape[0] if len(shape) == 1 else shape)
-        if kind == "MultiDiscrete":
-            dtype = _dtype(description["dtype"])
-            return spaces.MultiDiscrete(description["nvec"], dtype=dtype.type)
-        if kind == "Dict":
-            return spaces.Dict({k: build_space(v) for k, v in description["spaces"].items()})
-    except (AssertionError, AttributeError, IndexError, KeyError, TypeError) as error:
-        raise ValueError(f"space: {description!r} is malformed ({error!r})") from error
-    raise ValueError(f"space: unknown type {kind!r}")
-
-
-def _dtype(name: Any) -> np.dtype[Any]:
-    if not isinstance(name, str) or not _DTYPE.fullmatch(name):
-        raise ValueError(f"space: unknown dtype {name!r}")
-    return np.dtype(name)
+            fields["n"] = shape[0] if len(shape) == 1 else shape
+        found: spaces.Space[Any] = getattr(spaces, kind)(**fields)
+        return found

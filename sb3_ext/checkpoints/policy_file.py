@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from safetensors.torch import save
 from stable_baselines3.common.policies import BasePolicy
 
@@ -50,13 +50,10 @@ def read_policy(path: Path, device: torch.device | str = "cpu") -> BasePolicy:
     Raises:
         CheckpointError: there is no such file, or it is damaged or of another kind.
     """
-    with errors_named(f"{path}: is missing or damaged"):
-        try:
-            with safe_open(regular_file(path, "model"), "pt") as file:
-                description = json.loads((file.metadata() or {})["policy"])
-                weights = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
-        except SafetensorError as error:
-            raise ValueError(str(error)) from error
+    damaged = errors_named(f"{path}: is missing or damaged")
+    with damaged, safe_open(regular_file(path, "model"), "pt") as file:
+        description = json.loads((file.metadata() or {})["policy"])
+        weights = {name: file.get_tensor(name).float() for name in file.keys()}  # noqa: SIM118
     with errors_named(str(path)):
         policy = build_policy(description)
     load_policy_weights(_network(policy), weights, f"{path}")

@@ -15,16 +15,11 @@ from typing import Any
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.callbacks import BaseCallback, CallbackList
 
-from sb3_ext.checkpoints.checkpoint import (
-    CheckpointWarning,
-    checkpoint_name,
-    read_checkpoint,
-    save_checkpoint,
-)
-from sb3_ext.checkpoints.format import CheckpointError, errors_named
+from sb3_ext.checkpoints.checkpoint import checkpoint_name, read_checkpoint, save_checkpoint
+from sb3_ext.checkpoints.format import CheckpointError, CheckpointWarning, errors_named
 from sb3_ext.checkpoints.model_state import load_policy_weights, model_state, restore_model
 from sb3_ext.checkpoints.training_state import global_random_state, load_global_random_state
-from sb3_ext.runs.ranks import Ranks, ranks_of
+from sb3_ext.runs.ranks import ranks_of
 
 
 def save_run(
@@ -76,26 +71,22 @@ def resume(model: BaseAlgorithm, run_dir: str | os.PathLike[str], callbacks: Any
         CheckpointError: there is no valid checkpoint, or it belongs to another model.
     """
     ranks = ranks_of(model)
-    if ranks.size > 1:  # by all of them alike, before one misses its part
-        _check_ranks(*read_checkpoint(run_dir, ["model"]), ranks)
-    path, state = read_checkpoint(run_dir, ranks=ranks)
-    _check_ranks(path, state, ranks)
-    with errors_named(str(path)):
-        restore_model(model, state)
-        if callbacks is not None:
-            load_callback_states(callbacks, state.get("callbacks", {}))
-    if "random" in state:
-        load_global_random_state(state["random"])
-    return path
-
-
-def _check_ranks(path: Path, state: Mapping[str, Any], ranks: Ranks) -> None:
+    # First by all ranks alike, before one misses its part.
+    path, state = read_checkpoint(run_dir, lambda names: {"model"} & {*names})
     wrote = state.get("model", {}).get("ranks", 1)
     if wrote != ranks.size:
         raise CheckpointError(
             f"{path}: was written by {wrote} ranks, here are {ranks.size}: go on with torchrun"
             f" --nproc-per-node {wrote}, or take its networks alone with --init-from"
         )
+    path, state = read_checkpoint(run_dir, ranks=ranks)
+    with errors_named(str(path)):
+        restore_model(model, state)
+        if callbacks is not None:
+            load_callback_states(callbacks, state.get("callbacks", {}))
+        if "random" in state:
+            load_global_random_state(state["random"])
+    return path
 
 
 def init_from(model: BaseAlgorithm, path: str | os.PathLike[str], role: str | None = None) -> Path:
@@ -109,10 +100,9 @@ def init_from(model: BaseAlgorithm, path: str | os.PathLike[str], role: str | No
     Raises:
         CheckpointError: there is no valid checkpoint, or its networks have other shapes.
     """
-    prefix = "" if role is None else f"{role}."
-    path, state = read_checkpoint(path, [f"{prefix}policy"])
-    with errors_named(str(path)):
-        load_policy_weights(model.policy, state[f"{prefix}policy"], f"{prefix}policy")
+    part = "policy" if role is None else f"{role}.policy"
+    path, state = read_checkpoint(path, [part])
+    load_policy_weights(model.policy, state[part], f"{path}: {part}")
     return path
 
 
@@ -131,7 +121,7 @@ def walk_callbacks(callback: Any) -> Iterator[BaseCallback]:
 def _with_state(callback: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for each in walk_callbacks(callback):
-        if hasattr(each, "state_dict") and hasattr(each, "load_state_dict"):
+        if hasattr(each, "load_state_dict"):
             kind = type(each).__name__
             number = sum(type(other).__name__ == kind for other in found.values())
             found[f"{kind}#{number + 1}" if number else kind] = each
@@ -153,11 +143,10 @@ def load_callback_states(callback: Any, states: Mapping[str, Any]) -> None:
         CheckpointError: a callback does not accept its state.
     """
     present = _with_state(callback)
-    for name in sorted(present.keys() ^ states.keys()):
-        text = f"the checkpoint has a state of {name}, which is not among the callbacks"
-        if name in present:
-            text = f"{name} is not in the checkpoint and begins anew"
-        warnings.warn(f"callbacks: {text}", CheckpointWarning, stacklevel=2)
-    for name in sorted(present.keys() & states.keys()):
-        with errors_named(f"callbacks/{name}"):
-            present[name].load_state_dict(states[name])
+    for name in sorted(present.keys() | states.keys()):
+        if name in present and name in states:
+            with errors_named(f"callbacks/{name}"):
+                present[name].load_state_dict(states[name])
+            continue
+        lacking = "the checkpoint has no state of it" if name in present else "there is none now"
+        warnings.warn(f"callbacks: {name}: {lacking}", CheckpointWarning, stacklevel=2)

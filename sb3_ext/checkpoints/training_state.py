@@ -26,20 +26,16 @@ def _counters(model: Any) -> list[str]:
     return [name for name in names if hasattr(model, name)]
 
 
-def training_state(model: BaseAlgorithm) -> tuple[dict[str, Tensor], dict[str, Any]]:
+def training_state(model: BaseAlgorithm) -> tuple[dict[str, Any], dict[str, Any]]:
     """The state of our algorithms and of SB3's, which draw random actions from their action space.
 
     Returns:
         Named tensors (random streams, last observation and its legal actions), and plain data
-        (counters) that JSON can hold.
+        (counters).
     """
     tensors = last_observations(model)
     ours: Any = model
-    values = {name: getattr(model, name) for name in _counters(model)}
-    counters: dict[str, Any] = {
-        name: value.item() if isinstance(value, np.generic) else value
-        for name, value in values.items()
-    }
+    counters = {name: getattr(model, name) for name in _counters(model)}
     if hasattr(model, "random_streams"):
         streams = ours.random_streams.state_dict()
         tensors |= {f"random.{name}": value for name, value in streams.items()}
@@ -51,7 +47,7 @@ def training_state(model: BaseAlgorithm) -> tuple[dict[str, Tensor], dict[str, A
 
 
 def load_training_state(
-    model: BaseAlgorithm, tensors: Mapping[str, Tensor], counters: Mapping[str, Any]
+    model: BaseAlgorithm, tensors: Mapping[str, Any], counters: Mapping[str, Any]
 ) -> None:
     """Puts back what `training_state` gave, into a model of the same arguments.
 
@@ -62,7 +58,7 @@ def load_training_state(
         KeyError: something is missing.
     """
     ours: Any = model
-    set_last_observations(model, tensors, as_tensors=getattr(model, "collects_tensors", False))
+    set_last_observations(model, tensors)
     if hasattr(model, "random_streams"):
         streams = {name: tensors[f"random.{name}"] for name in ours.random_streams.state_dict()}
         ours.random_streams.load_state_dict(streams)
@@ -75,72 +71,41 @@ def load_training_state(
 
 
 def optimizer_state(optimizer: Optimizer) -> dict[str, Any]:
-    """An optimiser's state with strings as keys; a learning rate on a device becomes a number."""
-    data = optimizer.state_dict()
+    """An optimiser's state; a learning rate on a device becomes a number."""
+    state = optimizer.state_dict()
     groups = [
         {name: float(value) if isinstance(value, Tensor) else value for name, value in each.items()}
-        for each in data["param_groups"]
+        for each in state["param_groups"]
     ]
-    return {
-        "groups": groups,
-        "moments": {str(number): dict(values) for number, values in data["state"].items()},
-    }
+    return {**state, "param_groups": groups}
 
 
 def load_optimizer_state(optimizer: Optimizer, state: Mapping[str, Any]) -> None:
     """Puts back what `optimizer_state` gave into an optimiser of the same parameters.
 
     Raises:
-        ValueError: it had other parameters or settings; names the first that differs.
+        ValueError, KeyError: it had other groups of parameters or settings.
     """
-    own_groups = optimizer.state_dict()["param_groups"]
-    groups = [dict(group) for group in state["groups"]]
-    for group, own in zip(groups, own_groups, strict=False):  # torch compares their numbers
+    for group, own in zip(state["param_groups"], optimizer.param_groups, strict=False):
         if group.keys() != own.keys():
-            raise ValueError(f"groups: got settings {sorted(group)}, need {sorted(own)}")
-        for name, value in own.items():
-            if isinstance(value, tuple):  # a file knows only lists
-                group[name] = tuple(group[name])
-    parameters = [each for group in optimizer.param_groups for each in group["params"]]
-    moments = {int(number): values for number, values in state["moments"].items()}
-    for number, values in moments.items():
-        if not 0 <= number < len(parameters):
-            raise ValueError(f"moments/{number}: there are {len(parameters)} parameters")
-        for name, value in values.items():
-            allowed = (torch.Size(), parameters[number].shape)
-            if isinstance(value, Tensor) and value.shape not in allowed:
-                raise ValueError(
-                    f"moments/{number}/{name}: got shape {tuple(value.shape)}, need"
-                    f" {tuple(parameters[number].shape)}"
-                )
-    optimizer.load_state_dict({"param_groups": groups, "state": moments})
+            raise ValueError(f"param_groups: got {sorted(group)}, need {sorted(own)}")
+    optimizer.load_state_dict(dict(state))
 
 
 def global_random_state() -> dict[str, Any]:
     """The generators of Python, NumPy and PyTorch (CUDA's too, if it is in use)."""
-    version, words, gauss = random.getstate()
-    numpy_state: Any = np.random.get_state(legacy=False)
-    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
     return {
-        "cuda": cuda,
-        "numpy": {
-            "cached": float(numpy_state["gauss"]),
-            "has_cached": int(numpy_state["has_gauss"]),
-            "position": int(numpy_state["state"]["pos"]),
-            "words": torch.from_numpy(numpy_state["state"]["key"].astype(np.int64)),
-        },
-        "python": {"gauss": gauss, "version": version, "words": torch.tensor(words)},
+        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else [],
+        "numpy": np.random.get_state(),
+        "python": random.getstate(),
         "torch": torch.get_rng_state(),
     }
 
 
 def load_global_random_state(state: Mapping[str, Any]) -> None:
     """Puts back what `global_random_state` gave; CUDA's where there are as many devices."""
-    python, numpy_state = state["python"], state["numpy"]
-    random.setstate((python["version"], tuple(python["words"].tolist()), python["gauss"]))
-    words = numpy_state["words"].numpy().astype(np.uint32)
-    rest = (numpy_state[name] for name in ("position", "has_cached", "cached"))
-    np.random.set_state(("MT19937", words, *rest))
+    random.setstate(state["python"])
+    np.random.set_state(state["numpy"])
     torch.set_rng_state(state["torch"].cpu())
     if state["cuda"] and len(state["cuda"]) == torch.cuda.device_count():
         torch.cuda.set_rng_state_all([each.cpu() for each in state["cuda"]])

@@ -19,7 +19,7 @@ import torch
 from stable_baselines3.common.vec_env import VecEnv, unwrap_vec_normalize
 from torch import Tensor, nn
 
-from sb3_ext.adapter import TensorVecEnv
+from sb3_ext.adapter import TensorVecEnv, reached_observation
 from sb3_ext.adapter.observations import each_entry, to_arrays, to_device
 from sb3_ext.ddqn.legality import LegalActions
 from sb3_ext.ddqn.targets import STRATEGIES, legal_argmax, uniform_legal
@@ -236,7 +236,7 @@ class TensorCollector:
 def _play_tensors(env: TensorVecEnv, actions: Tensor) -> tuple[Any, ...]:
     shown, rewards, terminated, truncated, info = env.step_tensors(actions)
     episode = {"ended": info["_episode"], **info["episode"]} if "episode" in info else None
-    return shown, rewards, terminated, truncated, env.reached(shown, info), episode
+    return shown, rewards, terminated, truncated, reached_observation(shown, info), episode
 
 
 class Lazy(Sequence[Any]):

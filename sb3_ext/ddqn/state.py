@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _NormBase
 from torch.nn.modules.dropout import _DropoutNd
 
+from sb3_ext.adapter.sb3_private import OBSERVATIONS
 from sb3_ext.config.checks import check_count, check_number
 from sb3_ext.config.registry import unknown_word
 from sb3_ext.ddqn.legality import LegalActions
@@ -349,5 +350,5 @@ class DDQNState(Settings, DQN):
     def _excluded_save_params(self) -> list[str]:
         ours = ["clock", "collector_state", "extensions", "last_legal", "legal_actions", "ranks"]
         ours += ["random_streams", "_collector", "_episode_sums", "_evaluation_sums", "_fitting"]
-        ours += ["_infos", "_last_obs", "_last_original_obs", "_online", "_target", "_update_sums"]
+        ours += ["_infos", *OBSERVATIONS, "_online", "_target", "_update_sums"]
         return [*super()._excluded_save_params(), *ours]

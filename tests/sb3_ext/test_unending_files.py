@@ -13,8 +13,7 @@ import pytest
 import resgym
 from resgym.cli import main as resgym_main
 from resgym.scoreboard import read_rows
-from sb3_ext.checkpoints.checkpoint import list_checkpoints
-from sb3_ext.checkpoints.format import MANIFEST, STATE
+from sb3_ext.checkpoints.checkpoint import MANIFEST, STATE, list_checkpoints
 from sb3_ext.checkpoints.policy_file import CONFIG, MODEL
 from sb3_ext.config.reading import read_mapping
 from sb3_ext.teach.solved import Solved

@@ -38,7 +38,7 @@ def test_keyword_arguments_reach_the_batched_environment() -> None:
     assert (env.num_envs, toy.num_envs, toy.num_actions) == (5, 5, 6)
     assert (toy.dict_obs, toy.illegal, toy.render_mode) == (True, "error", "rgb_array")
     observation = env.reset()
-    assert toy.reset_calls[-1] == (3, None)
+    assert toy.reset_calls[-1] == ([3, 4, 5, 6, 7], None)
     assert observation["legal"].shape == (5, 6)
     env.close()
 
@@ -127,20 +127,6 @@ def test_what_cannot_be_batched_is_refused() -> None:
         TensorVecEnv([lambda: gymnasium.make("Pendulum-v1")])
     with pytest.raises(ValueError, match="env_wrapper: TransformReward wraps single"):
         TensorVecEnv([lambda: TransformReward(gymnasium.make(TOY_ID), abs)])
-
-
-def test_a_vector_entry_point_of_numpy_is_refused() -> None:
-    class NumpyToy(ToyVectorEnv):
-        def reset(self, **kwargs: Any) -> Any:
-            observation, info = super().reset(**kwargs)
-            return observation.numpy(), info
-
-    gymnasium.register("tests/NumpyToy-v0", entry_point=ToyEnv, vector_entry_point=NumpyToy)
-    try:
-        with pytest.raises(ValueError, match=r"tests/NumpyToy-v0 returns ndarray, .* needs torch"):
-            TensorVecEnv([lambda: gymnasium.make("tests/NumpyToy-v0")])
-    finally:
-        del gymnasium.registry["tests/NumpyToy-v0"]
 
 
 @pytest.mark.filterwarnings("ignore:.*HumanRendering wrapper is being applied")

@@ -6,8 +6,6 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 PACKAGES = Path(__file__).resolve().parents[3]
 SEAM = "sb3_private.py"
 PRIVATE = {
@@ -38,16 +36,3 @@ def test_private_names_stand_in_the_seam() -> None:
                 names = set(uses(ast.parse(path.read_text(encoding="utf-8"))))
                 found |= {path.name: names} if names else {}
     assert found == {}
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("model._n_updates", ["_n_updates"]),
-        ("self.model._last_obs", ["_last_obs"]),
-        ("getattr(model, '_n_updates', 0)", ["_n_updates"]),
-        ("self._n_updates + super()._setup_learn()", []),
-    ],
-)
-def test_uses_are_found(text: str, expected: list[str]) -> None:
-    assert list(uses(ast.parse(text))) == expected

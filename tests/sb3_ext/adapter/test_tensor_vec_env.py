@@ -129,36 +129,6 @@ def test_every_row_is_the_single_environment(rows_of: Any) -> None:
     assert min(ends.values()) > 5
 
 
-class FinalOfAll(ToyVectorEnv):
-    final_obs_of_all_rows = True
-
-
-class HandsOn(VectorWrapper):
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.env, name)
-
-
-class OwnStep(TensorVecEnv):
-    def step_tensors(self, actions: Any) -> Any:
-        return super().step_tensors(actions)
-
-
-def test_final_observations_of_all_rows_are_taken_as_they_are() -> None:
-    """Only of the environment itself: a wrapper may have changed what is observed."""
-    plain, promised = TensorVecEnv(ToyVectorEnv(4)), TensorVecEnv(FinalOfAll(4))
-    wrapped = TensorVecEnv(VectorWrapper(FinalOfAll(4)))
-    forwarding = TensorVecEnv(HandsOn(FinalOfAll(4)))
-    stepping = OwnStep(FinalOfAll(4))
-    final, now = torch.ones(4, 9), torch.zeros(4, 9)
-    ended = torch.tensor([True, False, False, True])
-    info = {"final_obs": final, "_final_obs": ended}
-    assert promised.reached(now, info) is final
-    assert promised.reached(now, {}) is now
-    for env in (plain, wrapped, forwarding, stepping):
-        assert env.reached(now, info)[:, 0].tolist() == [1.0, 0.0, 0.0, 1.0]
-        assert env.reached(now, {}) is now
-
-
 def test_returned_arrays_are_the_callers_own() -> None:
     """An environment that reuses its memory, and a caller that writes into what it was given."""
 
@@ -188,37 +158,25 @@ def test_returned_arrays_are_the_callers_own() -> None:
 
 
 def test_seeds_and_options_count_once_at_the_next_reset() -> None:
-    toy = ToyVectorEnv(3)
-    adapted = TensorVecEnv(toy)
-    assert adapted.seed(5) == [5, 6, 7]
-    adapted.set_options({"length": 4})
-    assert toy.reset_calls == []
-    adapted.reset()
-    adapted.reset()
-    assert toy.reset_calls == [(5, {"length": 4}), (None, None)]
-    adapted._seeds = [9, 1, 4]
-    adapted.reset()
-    assert toy.reset_calls[-1] == ([9, 1, 4], None)
-
-
-def test_options_per_row_are_handed_on_as_lists() -> None:
     seen: list[Any] = []
 
     class Listening(VectorWrapper):
         def reset(self, *, seed: Any = None, options: Any = None) -> Any:
-            seen.append(options)
+            seen.append((seed, options))
             return self.env.reset(seed=seed)
 
     adapted = TensorVecEnv(Listening(ToyVectorEnv(2)))
-    adapted.set_options([{"points": [1]}, {"points": [2]}])
+    assert adapted.seed(5) == [5, 6]
+    adapted.set_options({"length": 4})
+    assert seen == []
+    adapted.reset()
+    adapted.reset()
+    adapted.set_options([{"points": [1]}, {"points": [2]}])  # one for each row
     adapted.reset()
     adapted.set_options()
     adapted.reset()
-    assert seen == [{"points": [[1], [2]]}, None]
-    with pytest.raises(ValueError, match=r"options: got a list of 1, need 2 dictionaries"):
-        adapted.set_options([{"points": [1]}])
-    with pytest.raises(ValueError, match="same keys"):
-        adapted.set_options([{"points": [1]}, {}])
+    plain = (None, None)
+    assert seen == [([5, 6], {"length": 4}), plain, (None, {"points": [[1], [2]]}), plain]
 
 
 def test_masks_through_every_way_that_sb3_asks() -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.checkpoints.durable_files import file_digest
-from sb3_ext.checkpoints.format import _manifest_text
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from sb3_ext.schedules.binding import bind_schedules
 from sb3_ext.schedules.schedules import Exponential
@@ -24,19 +25,19 @@ def equal(first: Any, second: Any) -> bool:
         return first.dtype == second.dtype and torch.equal(first, second)
     if isinstance(first, dict):
         return list(first) == list(second) and all(equal(first[k], second[k]) for k in first)
-    if isinstance(first, list):
+    if isinstance(first, np.ndarray):
+        return first.dtype == second.dtype and np.array_equal(first, second)
+    if isinstance(first, (list, tuple)):
         return len(first) == len(second) and all(map(equal, first, second))
     return bool(first == second)
 
 
 def rewrite_manifest(path: Path) -> None:
     """The manifest that a hostile writer would make for the files as they are."""
-    files = {
-        file.name: {"bytes": file.stat().st_size, "sha256": file_digest(file)}
-        for file in path.iterdir()
-        if file.name != "manifest.json"
-    }
-    (path / "manifest.json").write_text(_manifest_text(files))
+    manifest = json.loads((path / "manifest.json").read_text())
+    for name in manifest["files"]:
+        manifest["files"][name] = {"sha256": file_digest(path / name)}
+    (path / "manifest.json").write_text(json.dumps(manifest))
 
 
 def scheduled_stock(algorithm: type[Any], policy: str = "MlpPolicy") -> Any:

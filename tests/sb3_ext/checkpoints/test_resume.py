@@ -13,7 +13,7 @@ import gymnasium
 import pytest
 import torch
 from sb3_contrib import QRDQN
-from stable_baselines3 import DQN
+from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormalize
 
 import resgym  # noqa: F401  (registers the environments)
@@ -77,6 +77,14 @@ MODELS: dict[str, Callable[[], Any]] = {
     ),
     "stock DQN": lambda: scheduled_stock(DQN),
     "stock QRDQN": lambda: scheduled_stock(QRDQN),
+    "stock PPO, normalised": lambda: PPO(
+        "MlpPolicy",
+        VecNormalize(TensorVecEnv(ToyVectorEnv(8))),
+        n_steps=10,
+        batch_size=40,
+        seed=0,
+        device="cpu",
+    ),
 }
 
 
@@ -141,7 +149,7 @@ def test_environments_that_cannot_be_saved_start_anew_and_say_so(tmp_path: Path)
     model.learn(200)
     save_run(model, tmp_path)
     other = make()
-    with pytest.warns(CheckpointWarning, match="environment: its state was not saved"):
+    with pytest.warns(CheckpointWarning, match="environment: it was not saved"):
         resume(other, tmp_path)
     assert equal(weights(model), weights(other))
     other.learn(200, reset_num_timesteps=False)
@@ -160,24 +168,24 @@ def toy(**arguments: Any) -> TensorVecEnv:
     [
         (
             lambda: make_model(toy(num_actions=5)),
-            r"model/observation_space: the checkpoint has Box\(.*\(9,\), .* model Box\(.*\(11,\)",
+            r"model/observation_space: the checkpoint has .*\[9\].* the model .*\[11\]",
         ),
         (
             lambda: make_model(toy(dict_obs=True)),
-            r"the checkpoint has Box\(.*\(9,\), .* model Dict\('legal': MultiBinary\(4\), ",
+            "the checkpoint has .*Box.* the model .*Dict",
         ),
         (lambda: make_model(TensorVecEnv(ToyVectorEnv(4))), "model/n_envs: .* 8, the model 4"),
         (
             lambda: make_model(policy_kwargs={"net_arch": [33]}),
-            r"policy/q_net\.q_net\.0\.0\.weight: got \(32, 9\), need \(33, 9\)",
+            r"policy: .*mismatch for q_net\.q_net\.0\.0\.weight: .*\[32, 9\]\D*\[33, 9\]",
         ),
-        (lambda: make_model(policy_kwargs={"net_arch": [32, 8]}), r"policy/\S+: (is missing|got)"),
+        (lambda: make_model(policy_kwargs={"net_arch": [32, 8]}), "policy: "),
         (
             lambda: make_model(policy_kwargs={"net_arch": [32], "optimizer_class": "sgd"}),
-            "optimizer: groups: got settings",
+            "optimizer: param_groups: got",
         ),
         (lambda: make_model(buffer_size=800), "buffer: replay buffer num_slots: got 500, need 100"),
-        (lambda: make_model(dueling=True), "policy/"),
+        (lambda: make_model(dueling=True), "policy: "),
         (lambda: scheduled_stock(DQN), "model/algorithm: the checkpoint has 'DDQN', .* 'DQN'"),
     ],
 )
@@ -200,32 +208,21 @@ def test_a_model_of_another_dimension_is_refused(tmp_path: Path) -> None:
     env = gymnasium.make_vec("resgym/HironakaHost-v0", 8, dimension=4, max_num_points=5)
     for take in (resume, init_from):
         other = make_model(TensorVecEnv(env), policy="HostPolicy")
-        with pytest.raises(CheckpointError, match=r"\(5, 3\).*\(5, 4\)|got .* need"):
+        with pytest.raises(CheckpointError, match=r"\[5, 3\].*\[5, 4\]|mismatch"):
             take(other, tmp_path)
 
 
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda state: state.pop("model"), "parts: 'model' is missing"),
-        (lambda state: state.pop("policy"), "parts: 'policy' is missing"),
-        (lambda state: state.pop("optimizer"), "parts: 'optimizer' is missing"),
-        (lambda state: state.pop("training"), "parts: 'training' is missing"),
+        (lambda state: state.pop("model"), "parts: .*model"),
+        (lambda state: state.pop("policy"), "parts: .*policy"),
+        (lambda state: state.pop("optimizer"), "parts: .*optimizer"),
+        (lambda state: state.pop("training"), "parts: .*training"),
         (lambda state: state["training"]["counters"].pop("_n_updates"), "training: "),
         (lambda state: state["training"]["tensors"].pop("random.explore"), "training: "),
-        (lambda state: state["optimizer"].pop("groups"), "optimizer: "),
-        (
-            lambda state: state["optimizer"]["moments"]["0"].update(exp_avg=torch.zeros(3)),
-            "optimizer: moments/0/exp_avg: got shape",
-        ),
-        (
-            lambda state: state["optimizer"]["moments"].update({"99": {}}),
-            "optimizer: moments/99: there are",
-        ),
-        (
-            lambda state: state["optimizer"]["groups"].pop(),
-            "optimizer: .* number of parameter groups",
-        ),
+        (lambda state: state["optimizer"].pop("param_groups"), "optimizer: "),
+        (lambda state: state["optimizer"]["param_groups"].pop(), "optimizer: .* number of param"),
         (lambda state: state["buffer"].update(pos=-1), "buffer: "),
         (lambda state: state["buffer"]["fields"].pop("rewards"), "buffer: "),
         (lambda state: state["environment"][0].pop("venv"), "environment: "),
@@ -243,7 +240,7 @@ def test_missing_and_malformed_parts_are_named(spoil: Any, message: str, tmp_pat
 
 
 def test_other_algorithms_and_buffers_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(TypeError, match=r"model must be an off-policy algorithm, .* got str"):
+    with pytest.raises(TypeError, match="model: got str"):
         model_state("model")  # type: ignore[arg-type]
     model = DQN("MlpPolicy", toy(), buffer_size=100, device="cpu")
     with pytest.raises(ValueError, match="replay_buffer_class: ReplayBuffer cannot be saved"):

@@ -14,7 +14,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.callbacks.checkpoints import Checkpoints, Signals
-from sb3_ext.checkpoints import checkpoint
+from sb3_ext.checkpoints import checkpoint, durable_files
 from sb3_ext.checkpoints.checkpoint import (
     CheckpointWarning,
     checkpoint_name,
@@ -106,8 +106,8 @@ def test_ranks_have_the_same_weights_and_other_games() -> None:
     def work(ranks: Ranks) -> tuple[dict[str, torch.Tensor], torch.Tensor]:
         model = toy(ranks)
         model.learn(400)
-        tensors, _ = model.replay_buffer.state_dict()  # type: ignore[union-attr]
-        return dict(model.policy.state_dict()), tensors["observations"]
+        fields = model.replay_buffer.state_dict()["fields"]  # type: ignore[union-attr]
+        return dict(model.policy.state_dict()), fields["observations"]
 
     (first, games), (second, others) = on_ranks(work)
     assert all(torch.equal(first[name], second[name]) for name in first)
@@ -134,12 +134,12 @@ def test_a_checkpoint_that_one_rank_cannot_write_is_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All go on without it; the one before it stays, and at the end it is an error of all."""
-    original = checkpoint.write_files
+    original = durable_files.sync
 
-    def full_disk(folder: Path, *arguments: Any) -> None:
-        if folder.name == "rank-1" and list_checkpoints(tmp_path):
+    def full_disk(path: Path) -> None:
+        if path.name == "rank-1" and list_checkpoints(tmp_path):
             raise OSError(28, "No space left on device")
-        original(folder, *arguments)
+        original(path)
 
     def work(ranks: Ranks) -> Any:
         model = toy(ranks)
@@ -150,7 +150,7 @@ def test_a_checkpoint_that_one_rank_cannot_write_is_none(
         except OSError as error:
             return model.num_timesteps, str(error), [str(each.message) for each in caught]
 
-    monkeypatch.setattr(checkpoint, "write_files", full_disk)
+    monkeypatch.setattr(checkpoint, "sync", full_disk)
     first, second = on_ranks(work)
     assert first[0] == second[0] == 400
     assert "rank 1: [Errno 28] No space left" in first[1]

@@ -24,6 +24,7 @@ from sb3_ext.adapter import TensorVecEnv
 from sb3_ext.adapter.observations import each_entry, entries_of
 from sb3_ext.replay.buffers import TensorReplayBuffer
 from tests.fakes import ToyVectorEnv, forbid_waiting
+from tests.sb3_ext.ddqn.helpers import make_model
 from tests.sb3_ext.replay.helpers import (
     PAIR,
     SPACES,
@@ -135,6 +136,15 @@ def test_what_is_newer_than_the_newest_does_not_count() -> None:
     buffer.reset()
     add_numbers(buffer, [0], [0], [7])
     assert read(buffer, 0)["rewards"] == [7]
+
+
+def test_windows_do_not_go_on_where_learn_reset_the_environments() -> None:
+    model = make_model(n_steps=2, learning_starts=1000)
+    model.learn(40)
+    model.learn(40, reset_num_timesteps=False)
+    assert not bool(model.replay_buffer.state_dict()["fields"]["ended"][[4, 9]].all())  # type: ignore
+    model.learn(40)
+    assert bool(model.replay_buffer.state_dict()["fields"]["ended"][9].all())  # type: ignore
 
 
 # ----------------------------------------------------------------------- against plain Python

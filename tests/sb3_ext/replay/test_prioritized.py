@@ -186,7 +186,7 @@ def test_the_state_of_a_uniform_buffer_is_refused() -> None:
     ("arguments", "message"),
     [
         ({"alpha": 1.5}, r"alpha must lie in \[0, 1\]"),
-        ({"beta": 2.0}, r"beta: values must lie in \[0, 1\]"),
+        ({"beta": 2.0}, "beta: values must lie in"),
         ({"beta": "lin_0.4_1"}, "beta: steps is missing: the number of updates"),
         (
             {"beta": {"schedule": "linear", "init": 0.4, "final": 1.0, "unit": "progress"}},

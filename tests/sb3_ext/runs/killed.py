@@ -156,6 +156,8 @@ def _comparable(value: Any) -> Any:
     """The same with tensors as bytes, and without times."""
     if isinstance(value, torch.Tensor):
         return str(value.dtype), tuple(value.shape), value.contiguous().numpy().tobytes()
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.dtype.str, value.tolist()
     if isinstance(value, dict):
         return {
             key: _comparable(entry)

@@ -164,8 +164,9 @@ def difference(first, second):
             tensors[name], others[name]
         ):
             names.append(name)
-    names += [key for key in plain if plain[key] != other[key]]
-    return names
+    one, two = dict(plain["dict"]), dict(other["dict"])
+    names += [key for key in one.keys() | two.keys() if one.get(key) != two.get(key)]
+    return [name.removeprefix("state/") for name in names]
 
 
 PPO = ("roles.host.batch_size=6", "roles.host.n_epochs=2")

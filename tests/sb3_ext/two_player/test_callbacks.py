@@ -116,5 +116,5 @@ def test_what_callbacks_remember_is_saved():
     players.train(1)
     state = players.state_dict()
     assert int(state["host.callbacks"]["ActionCounts"]["counts"].sum()) == 4 * 3 * 3
-    with pytest.warns(CheckpointWarning, match="a state of ActionCounts, which is not among"):
+    with pytest.warns(CheckpointWarning, match="ActionCounts"):
         trainer().load_state_dict(state)

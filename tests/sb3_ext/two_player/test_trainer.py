@@ -37,10 +37,12 @@ def test_each_role_meets_the_other_as_it_is_now_without_exploring(action, named)
     assert env_of(players, "agent").opponents == [players.players["host"]]
     always_choose(players.roles["host"], action)  # from the next move on
     players.collect_rollout("agent")
-    coords = players.roles["agent"].model.replay_buffer._store.fields["observations.coords"][1:3]
+    coords = players.roles["agent"].model.replay_buffer.state_dict()["fields"]["observations"][
+        "coords"
+    ][1:3]
     assert torch.equal(coords, torch.tensor(named, dtype=torch.int8).expand_as(coords))
     players.collect_rollout("host", games=40)
-    actions = players.roles["host"].model.replay_buffer._store.fields["actions"][:30]
+    actions = players.roles["host"].model.replay_buffer.state_dict()["fields"]["actions"][:30]
     assert len(actions.unique()) == 4
 
 
@@ -160,7 +162,7 @@ def test_replaced_reward_is_paid_and_old_experience_is_dropped():
     learner = players.roles["host"]
     assert not learner.has_experience
     players.train(1)
-    rewards = learner.model.replay_buffer._store.fields["rewards"]
+    rewards = learner.model.replay_buffer.state_dict()["fields"]["rewards"]
     assert torch.equal(rewards[: learner.model.replay_buffer.size()].unique(), torch.tensor([2.0]))
     with pytest.raises(ValueError, match="reward must be one of"):
         players.replace_reward("host", "gold")

@@ -643,12 +643,13 @@ class DDQN(DDQNState):
 def _signature() -> inspect.Signature:
     """Of `DDQN`, with SB3's arguments in the place of `**sb3`: configurations are checked by it."""
     own = dict(inspect.signature(DDQN.__init__).parameters)
-    del own["self"], own["sb3"]
+    del own["sb3"]
     for name, each in inspect.signature(DQN.__init__).parameters.items():
-        if name != "self" and name not in own:
+        if name not in own:
             default = _DEFAULTS.get(name, each.default)
             own[name] = each.replace(default=default, kind=each.KEYWORD_ONLY)
     return inspect.Signature(list(own.values()))
 
 
-DDQN.__signature__ = _signature()  # type: ignore[attr-defined]
+# Not of the class, whose subclasses have constructors of their own.
+DDQN.__init__.__signature__ = _signature()  # type: ignore[attr-defined]

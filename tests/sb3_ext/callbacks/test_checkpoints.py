@@ -49,13 +49,13 @@ def test_every_checkpoint_of_a_run_continues_to_the_same_end(
 ) -> None:
     """Also those in the middle of learn(), at whatever step they were due."""
     model = make_model(train_freq=train_freq, gradient_steps=2)
-    model.learn(320, Checkpoints(tmp_path, Every(transitions=70), keep_last=99))
+    model.learn(240, Checkpoints(tmp_path, Every(transitions=70), keep_last=99))
     paths = list_checkpoints(tmp_path)
-    assert len(paths) == 5
+    assert len(paths) == 4
     for path in paths:
         other = make_model(train_freq=train_freq, gradient_steps=2)
         resume(other, path)
-        other.learn(320 - other.num_timesteps, reset_num_timesteps=False)
+        other.learn(240 - other.num_timesteps, reset_num_timesteps=False)
         assert equal(weights(model), weights(other)), path
 
 

@@ -56,8 +56,8 @@ class ActionCounts(PeriodicCallback):
         self.counts: Tensor | None = None
 
     def _on_training_start(self) -> None:
-        if not isinstance(self.model.action_space, spaces.Discrete):
-            space = self.model.action_space
+        space = self.model.action_space
+        if not isinstance(space, spaces.Discrete):
             raise ValueError(f"action counts: need a Discrete action space, got {space}")
 
     def _on_step(self) -> bool:
@@ -83,12 +83,9 @@ class ActionCounts(PeriodicCallback):
         counts, self.counts = self.counts.cpu(), None
         for action, share in enumerate((counts / counts.sum()).tolist()[:_MOST_SHARES]):
             self.logger.record(f"actions/{action + first}", share, exclude="stdout")
-        found = {"rollout": counts, "greedy": self._count(chosen)}
-        self.last = dict(
-            zip(("rollout", "greedy"), map(Tensor.tolist, found.values()), strict=True)
-        )
-        for name, each in found.items():
-            prefix = "greedy_" if name == "greedy" else ""
+        greedy = self._count(chosen)
+        self.last = {"rollout": counts.tolist(), "greedy": greedy.tolist()}
+        for prefix, each in (("", counts), ("greedy_", greedy)):
             most = each.max().item() / max(each.sum().item(), 1)
             self.logger.record(f"actions/{prefix}entropy", entropy_of_counts(each))
             self.logger.record(f"actions/{prefix}most_common_share", most)
